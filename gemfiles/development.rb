@@ -1,0 +1,22 @@
+# frozen_string_literal: true
+
+# What tests and the lab use, whatever the Rails line.
+gem "minitest", "~> 5.25"
+gem "rake", ">= 13"
+gem "rake-compiler", ">= 1.2"
+gem "vernier", ">= 1.8"
+
+gem "brotli", ">= 0.5"
+gem "lz4_flex", ">= 1.0"
+gem "snappy", ">= 0.4"
+gem "zstd-ruby", ">= 1.5"
+
+gem "connection_pool", ">= 2.4", "< 4"
+gem "dalli", ">= 5.0", "< 6"
+gem "hiredis-client", ">= 0.22"
+gem "redis", ">= 5.0", "< 6"
+gem "redis-client", ">= 0.22"
+gem "redis-cluster-client", ">= 0.11"
+gem "sqlite3", ">= 2.1", "< 3"
+
+gem "rack", ">= 3"

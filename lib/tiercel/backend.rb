@@ -1,0 +1,172 @@
+# frozen_string_literal: true
+
+require_relative "clock"
+require_relative "errors"
+
+module Tiercel
+  # One place that keeps bytes under keys: the contract of every backend.
+  #
+  # A backend knows bytes, keys, TTLs and atomic primitives, nothing of Ruby
+  # objects, names, namespaces or options of Rails. Everything above it is
+  # written once and behaves the same on all of them.
+  #
+  # == Rules that hold for every method
+  #
+  # - `key`: a non-empty String of any bytes and any encoding; two keys are the
+  #   same when their bytes are. A backend whose medium cannot hold such a key
+  #   encodes it; nothing about that is seen from outside ({#scan} yields the
+  #   keys as they were given, in binary or UTF-8).
+  # - `bytes`: a String; what comes back is byte for byte the same, in
+  #   ASCII-8BIT. A backend may keep the String it is given and may return a
+  #   frozen one: callers change neither. Empty Strings are values.
+  # - `ttl`: seconds from now (Numeric, > 0), or nil for "no end". After it the
+  #   entry is absent for every method. A backend may be late with giving the
+  #   room back, never with the answer. "Now" is {Clock.now}, that is
+  #   `Time.now` as the process sees it; only remote servers use their own.
+  # - A backend may lose an entry at any time (eviction); it never loses a
+  #   delete, and never answers with bytes that were not the last ones written.
+  # - Every method is atomic for each key, from any thread and process that
+  #   uses the backend, and safe after a fork: a child shares no connection,
+  #   lock or file offset with its parent.
+  # - A medium that fails raises a {BackendError} (see {Unavailable},
+  #   {TimedOut}, {PoolExhausted}, {Refused}), with the library's error as its
+  #   cause, and no other class; a call that ended so leaves nothing behind
+  #   that a later caller could receive. No method blocks longer than the time
+  #   budget of the backend.
+  # - Tokens are opaque, compared with `==`, and never repeat for a key whose
+  #   bytes changed in between (not even when they changed back).
+  #
+  # The published suite {Contracts::BackendContract} tests all of this.
+  #
+  # @abstract Subclasses implement every method that raises NotImplementedError here.
+  class Backend
+    # @param key [String]
+    # @return [String, nil] the bytes, nil if absent
+    def get(key) = raise(NotImplementedError)
+
+    # @param keys [Array<String>]
+    # @return [Hash{String => String}] the present ones, in the order asked for; the keys are the
+    #   objects that were passed. One trip where the medium allows.
+    def get_multi(keys)
+      keys.each_with_object({}) do |key, found|
+        bytes = get(key)
+        found[key] = bytes if bytes
+      end
+    end
+
+    # @param key [String]
+    # @return [Array(String, Object), nil] bytes and the token for {#compare_and_set}, nil if absent
+    def get_with_token(key) = raise(NotImplementedError)
+
+    # Writes, whatever was there.
+    #
+    # @param key [String]
+    # @param bytes [String]
+    # @param ttl [Numeric, nil] seconds
+    # @return [Boolean] true if it is stored, false if this value can never be (too large); where it
+    #   is false the old value is gone
+    def set(key, bytes, ttl = nil) = raise(NotImplementedError)
+
+    # @param pairs [Hash{String => String}] keys and bytes
+    # @param ttl [Numeric, nil] seconds, for all of them
+    # @return [Boolean] whether all of them are stored. One trip where the medium allows.
+    def set_multi(pairs, ttl = nil)
+      pairs.reduce(true) { |all, (key, bytes)| set(key, bytes, ttl) && all }
+    end
+
+    # Writes if the key is absent.
+    #
+    # @return [Boolean] whether it was written
+    def add(key, bytes, ttl = nil) = raise(NotImplementedError)
+
+    # Writes if the entry is still the one that the token came with. Never
+    # brings back what was deleted.
+    #
+    # @param token [Object] from {#get_with_token}
+    # @return [Boolean] whether it was written; false if the entry changed or is gone
+    def compare_and_set(key, bytes, token, ttl = nil) = raise(NotImplementedError)
+
+    # @return [Boolean] whether there was something to delete
+    def delete(key) = raise(NotImplementedError)
+
+    # @param keys [Array<String>]
+    # @return [Integer] how many were there
+    def delete_multi(keys) = keys.count { |key| delete(key) }
+
+    # Adds to a counter: a value of decimal ASCII digits with an optional minus
+    # sign, in the signed 64-bit range. An absent key starts at `amount` with
+    # `ttl`; a present one keeps the end it has.
+    #
+    # @param key [String]
+    # @param amount [Integer] may be negative
+    # @param ttl [Numeric, nil] seconds, for a counter that this call creates
+    # @return [Integer] the new count
+    # @raise [NotACounter] if other bytes are there, or the range would be left; nothing changes
+    def increment(key, amount = 1, ttl = nil) = raise(NotImplementedError)
+
+    # Sets the end of an entry, leaving its bytes.
+    #
+    # @return [Boolean] whether the entry was there
+    def touch(key, ttl) = raise(NotImplementedError)
+
+    # Goes through the keys, blocking nobody for long. Entries that are there
+    # from beginning to end are yielded at least once, others perhaps.
+    #
+    # @param prefix [String, nil] only keys that begin with these bytes
+    # @yieldparam key [String]
+    # @return [Enumerator, void] an Enumerator without a block
+    def scan(prefix = nil) = raise(NotImplementedError)
+
+    # Removes everything, or everything whose key begins with `prefix`.
+    # What is written after the call began may stay.
+    #
+    # @param prefix [String, nil]
+    # @return [void]
+    def clear(prefix = nil)
+      return clear_all unless prefix
+      scan(prefix).each_slice(1_000) { |keys| delete_multi(keys) }
+    end
+
+    # Gives back the room of entries whose TTL is over, where the backend does
+    # not do so unasked.
+    #
+    # @return [Integer] how many were removed
+    def cleanup = 0
+
+    # @return [Hash{Symbol => Object}] what the backend knows of :entries, :bytes, :hits, :misses and
+    #   :evictions (Integers), and more under other names
+    def stats = raise(NotImplementedError)
+
+    # Gives back connections, descriptors and threads. A closed backend opens
+    # again when it is used again.
+    #
+    # @return [void]
+    def close; end
+
+    # @return [String] scheme and place, for messages and {#inspect}; never a password
+    def to_s = self.class.name
+
+    # @return [String]
+    def inspect = "#<#{self.class.name} #{self}>"
+
+    # Whether a get costs less than compressing or a checksum would. Near
+    # backends store small values uncompressed, keep no checksum of the
+    # payload, and need neither Rails' request-local cache nor a circuit
+    # breaker.
+    #
+    # @return [Boolean]
+    def near? = false
+
+    # @return [Boolean] whether Rails' request-local cache pays in front of it
+    def local_cache? = !near?
+
+    # Which keys {#scan} and {#clear} with a prefix can reach.
+    #
+    # @return [Boolean] false where the medium cannot list its keys: both then raise {Refused}
+    def scannable? = true
+
+    private
+
+    def clear_all = raise(NotImplementedError)
+  end
+end

@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+module Tiercel
+  # Root of every error that Tiercel raises, except the ArgumentErrors for
+  # calls that are wrong in themselves.
+  class Error < StandardError; end
+
+  # A URL, option or combination of options that cannot work. Raised while a
+  # store is built, never later.
+  class ConfigurationError < ArgumentError; end
+
+  # A library that an option asks for is not installed. The message carries
+  # the line for the Gemfile.
+  class MissingDependency < Error; end
+
+  # Bytes that are not a frame this version can decode: foreign, truncated,
+  # altered, or larger than the limit once inflated. Read as a miss.
+  class MalformedFrame < Error; end
+
+  # A value that the configured serializer cannot dump, or a payload that it
+  # refuses to load.
+  class SerializationError < Error; end
+
+  # A counter operation met bytes that are not a decimal number in the signed
+  # 64-bit range.
+  class NotACounter < Error; end
+
+  # A backend could not answer. The store turns it into a miss and a report.
+  #
+  # Backends raise it (or a subclass) with the library's own error as cause.
+  class BackendError < Error
+    # @return [String, nil] which backend, as its {Backend#to_s} says it
+    attr_reader :backend
+    # @return [String, nil] the key that was asked for, where there was one
+    attr_reader :key
+
+    def initialize(message = nil, backend: nil, key: nil)
+      @backend = backend
+      @key = key
+      super([message || self.class.name, ("key #{key.inspect}" if key), backend&.to_s].compact.join(" - "))
+    end
+
+    # @return [Boolean] whether the circuit breaker should count it: the
+    #   backend as a whole did not answer, so that asking again costs time
+    def counts_for_breaker? = true
+  end
+
+  # The backend does not answer: absent, killed, hung, connection cut.
+  class Unavailable < BackendError; end
+
+  # The time budget of the call ran out.
+  class TimedOut < Unavailable; end
+
+  # No connection (or other slot) was free within the time budget.
+  class PoolExhausted < Unavailable; end
+
+  # The circuit breaker is open: the backend was not asked.
+  class BreakerOpen < Unavailable
+    def counts_for_breaker? = false
+  end
+
+  # The backend answered that it will not do this one thing: read-only,
+  # out of memory, key of another type, value too large. Others may work.
+  class Refused < BackendError
+    def counts_for_breaker? = false
+  end
+end

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require "monitor"
+
+module Tiercel
+  # Names and what they stand for, loaded on first use.
+  #
+  # A registry keeps a block per name; the block requires what it needs and
+  # returns the registered object. A name that nobody registered, and a library
+  # that is not installed, are told apart in the error.
+  #
+  #   COMPRESSORS = Registry.new("compressor")
+  #   COMPRESSORS.register(:zlib) { Compressors::Zlib }
+  #   COMPRESSORS.fetch(:zlib)
+  class Registry
+    # @param kind [String] the noun for messages ("compressor", "serializer", "backend")
+    def initialize(kind)
+      @kind = kind
+      @loaders = {}
+      @loaded = {}
+      @lock = Monitor.new
+    end
+
+    # Registers a name.
+    #
+    # @param name [Symbol]
+    # @param gem [String, nil] the gem that the loader requires, for the message where it is missing
+    # @param version [String, nil] the version range of that gem, as in a Gemfile
+    # @yieldreturn [Object] what {#fetch} returns for the name
+    # @return [void]
+    def register(name, gem: nil, version: nil, &loader)
+      @lock.synchronize do
+        @loaders[name.to_sym] = [loader, gem, version]
+        @loaded.delete(name.to_sym)
+      end
+    end
+
+    # @param name [Symbol, String]
+    # @return [Object] what was registered
+    # @raise [ConfigurationError] if nobody registered the name
+    # @raise [MissingDependency] if its gem is not installed
+    def fetch(name)
+      name = name.to_sym
+      @loaded[name] || @lock.synchronize { @loaded[name] ||= load(name) }
+    end
+
+    # @param name [Symbol, String]
+    # @return [Boolean] whether the name is registered and its gem can be loaded
+    def available?(name)
+      fetch(name)
+      true
+    rescue MissingDependency, ConfigurationError
+      false
+    end
+
+    # @return [Array<Symbol>] registered names, sorted
+    def names
+      @lock.synchronize { @loaders.keys.sort }
+    end
+
+    private
+
+    def load(name)
+      loader, gem, version = @loaders.fetch(name) do
+        raise ConfigurationError, "unknown #{@kind} #{name.inspect}: expected one of #{@loaders.keys.sort.join(", ")}"
+      end
+      loader.call
+    rescue LoadError => error
+      raise unless gem
+      line = [%(gem "#{gem}"), (%("#{version}") if version)].compact.join(", ")
+      raise MissingDependency, "#{@kind} #{name.inspect} needs the gem #{gem} (#{error.message}). " \
+                               "Add to the Gemfile: #{line}"
+    end
+  end
+end

@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require_relative "errors"
+
+module Tiercel
+  # Sizes as users write them: Integers (bytes) or Strings such as "256MB".
+  module Sizes
+    UNITS = {
+      "" => 1, "B" => 1,
+      "KB" => 1024, "K" => 1024, "KIB" => 1024,
+      "MB" => 1024**2, "M" => 1024**2, "MIB" => 1024**2,
+      "GB" => 1024**3, "G" => 1024**3, "GIB" => 1024**3,
+      "TB" => 1024**4, "T" => 1024**4, "TIB" => 1024**4,
+    }.freeze
+
+    FORM = /\A\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*\z/
+
+    # @param size [Integer, String] bytes, or a number with a unit (powers of 1,024)
+    # @param option [Symbol, String] whose value it is, for the message
+    # @return [Integer] bytes, at least 1
+    # @raise [ConfigurationError] if it is neither
+    def self.bytes(size, option: :size)
+      case size
+      when Integer
+        return size if size.positive?
+      when String
+        number, unit = size.match(FORM)&.captures
+        factor = UNITS[unit.upcase] if unit
+        bytes = (Float(number) * factor).floor if factor
+        return bytes if bytes&.positive?
+      end
+      raise ConfigurationError, "#{option}: expected bytes (Integer > 0) or a String such as \"256MB\", got #{size.inspect}"
+    end
+
+    # @param bytes [Integer]
+    # @return [String] such as "256.0 MB", for people
+    def self.human(bytes)
+      unit = %w[TB GB MB KB].find { |name| bytes >= UNITS[name] }
+      unit ? format("%.1f %s", bytes.fdiv(UNITS[unit]), unit) : "#{bytes} B"
+    end
+  end
+end

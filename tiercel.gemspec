@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+require_relative "lib/tiercel/version"
+
+Gem::Specification.new do |spec|
+  spec.name = "tiercel"
+  spec.version = Tiercel::VERSION
+  spec.authors = ["The Tiercel developers"]
+  spec.summary = "One cache for all processes of a machine, and one store over every backend"
+  spec.description = "A Rails cache store over shared memory, files, SQLite, memcached and Redis. " \
+                     "Its default keeps one cache for every process of a machine, without a server."
+  spec.homepage = "https://github.com/tiercel/tiercel"
+  spec.license = "MIT"
+  spec.required_ruby_version = ">= 3.3"
+  spec.metadata = {
+    "rubygems_mfa_required" => "true",
+    "changelog_uri" => "#{spec.homepage}/blob/main/CHANGELOG.md",
+    "documentation_uri" => "#{spec.homepage}/tree/main/docs",
+  }
+
+  spec.files = Dir.chdir(__dir__) do
+    Dir["lib/**/*.{rb,rake}", "ext/**/*.{c,h,rb}", "docs/**/*.{md,svg}", "*.md", "LICENSE"]
+  end
+  spec.require_paths = ["lib"]
+  spec.extensions = ["ext/tiercel/segment/extconf.rb"]
+
+  spec.add_dependency "activesupport", ">= 7.2", "< 8.2"
+  spec.add_dependency "msgpack", ">= 1.7", "< 2"
+end
