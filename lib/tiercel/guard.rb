@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+require_relative "breaker"
+require_relative "errors"
+
+module Tiercel
+  # The failure contract in one place: a backend that cannot answer gives what
+  # a miss gives, one report, and (through the {Breaker}) a pause.
+  #
+  #   guard = Guard.new(backend, error_handler: nil, logger: -> { store.logger })
+  #   guard.call(:read_entry, key, returning: nil) { backend.get(key) }
+  #
+  # Only a {BackendError} is handled. Whatever else the block raises or throws
+  # goes on its way: programmers' errors, Timeout, Interrupt.
+  class Guard
+    SOURCE = "tiercel.active_support"
+
+    # @return [Breaker, nil]
+    attr_reader :breaker
+
+    # @param backend [Backend] whose calls are guarded; a near one gets no breaker
+    # @param error_handler [#call, nil] called as `call(method:, returning:, exception:)` for each
+    #   failed call, as that of Rails' RedisCacheStore is; what it raises comes out of the call.
+    #   Without one the failure is logged
+    # @param breaker [Boolean, Hash] false for none, a Hash for the options of {Breaker}
+    # @param logger [#call] gives the Logger of the store, or nil
+    # @raise [ConfigurationError] if an option cannot work
+    def initialize(backend, error_handler: nil, breaker: true, logger: -> {})
+      unless error_handler.nil? || error_handler.respond_to?(:call)
+        raise ConfigurationError, "error_handler: expected something that answers to call(method:, returning:, " \
+                                  "exception:), got #{error_handler.inspect}"
+      end
+      @backend = backend
+      @error_handler = error_handler
+      @breaker = Breaker.build(breaker) if breaker && !backend.near?
+      @logger = logger
+      @handler_raises = false
+    end
+
+    # @return [Boolean] whether calls are skipped at present
+    def open? = @breaker ? @breaker.open? : false
+
+    # Runs the block.
+    #
+    # @param method [Symbol] the operation, for the report
+    # @param key [String, nil] the key that is asked for, for the report
+    # @param returning [Object] what the call is worth where the backend fails
+    # @return [Object] what the block returned, or `returning`
+    def call(method, key = nil, returning: nil)
+      breaker = @breaker
+      return skipped(method, key, returning) if breaker && !breaker.allow?
+      begin
+        result = yield
+      rescue BackendError => error
+        return failed(error, method, key, returning)
+      end
+      breaker&.succeeded
+      result
+    end
+
+    private
+
+    def failed(error, method, key, returning)
+      worth_a_report = true
+      if @breaker
+        error.counts_for_breaker? ? worth_a_report = @breaker.failed : @breaker.succeeded
+      end
+      report(error, method, key) if worth_a_report
+      handle(error, method, returning) if worth_a_report || @handler_raises
+      returning
+    end
+
+    # An open breaker is reported when it opens, not for each call that it saves. But whoever wants
+    # failures raised wants these too.
+    def skipped(method, key, returning)
+      if @handler_raises
+        error = BreakerOpen.new("not asked: it failed #{method} before and is in its cool-down",
+                                backend: @backend.to_s, key: key)
+        handle(error, method, returning)
+      end
+      returning
+    end
+
+    def report(error, method, key)
+      reporter = ActiveSupport.error_reporter if defined?(ActiveSupport) && ActiveSupport.respond_to?(:error_reporter)
+      reporter&.report(error, handled: true, severity: :warning, source: SOURCE,
+                              context: { backend: @backend.to_s, key: error.key || key, method: method })
+    end
+
+    def handle(error, method, returning)
+      return log(error, method, returning) unless @error_handler
+      @handler_raises = true
+      @error_handler.call(method: method, returning: returning, exception: error)
+      @handler_raises = false
+    end
+
+    def log(error, method, returning)
+      @logger.call&.warn do
+        "Tiercel: #{method} on #{@backend} failed, returned #{returning.inspect}: #{error.class}: #{error.message}"
+      end
+    end
+  end
+end
