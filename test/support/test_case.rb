@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require "tmpdir"
+require_relative "forked_children"
+require_relative "moved_clock"
+
+module Tiercel
+  # What the project's tests inherit from.
+  class TestCase < Minitest::Test
+    # What ActiveSupport.error_reporter was told.
+    Report = Struct.new(:error, :handled, :severity, :context, :source)
+
+    # Subscriber of ActiveSupport.error_reporter.
+    class ReportCollector
+      # @return [Array<Report>]
+      attr_reader :reports
+
+      def initialize = @reports = []
+
+      def report(error, handled:, severity:, context:, source: nil, **)
+        @reports << Report.new(error, handled, severity, context, source)
+      end
+    end
+
+    # Moves Time.now inside the block; nested calls add up.
+    #
+    # @param seconds [Numeric] negative to go back
+    # @return [Object] the block's value
+    def travel(seconds, &) = MovedClock.by(seconds, &)
+
+    # @return [Array<Report>] what was reported to ActiveSupport.error_reporter inside the block
+    def capture_reports
+      collector = ReportCollector.new
+      ActiveSupport.error_reporter.subscribe(collector)
+      yield
+      collector.reports
+    ensure
+      ActiveSupport.error_reporter.unsubscribe(collector)
+    end
+
+    # @yieldparam dir [String] a new directory, removed afterwards
+    # @return [Object] the block's value
+    def with_tmpdir(&) = Dir.mktmpdir("tiercel-test-", &)
+
+    # Runs the block in `count` child processes at once, and fails with the child's error where one
+    # raises, dies, or outlives the bound.
+    #
+    # @param count [Integer]
+    # @param within [Numeric] seconds, for all of them
+    # @yieldparam index [Integer] 0...count
+    # @return [Array<Object>] the blocks' values by index; nil for one that Marshal cannot carry
+    def fork_and_wait(count, within: 60, &block)
+      outcomes = ForkedChildren.new(count, within: within, &block).run
+      failures = outcomes.select(&:failure)
+      assert_empty failures.map(&:index), failures.map { |outcome| "child #{outcome.index}: #{outcome.failure}" }.join("\n")
+      outcomes.map(&:value)
+    end
+
+    # Waits for what another process or thread is about to do. Never for the end of a TTL: move the clock.
+    #
+    # @param within [Numeric] seconds; five times what it may take
+    # @return [Object] the block's first truthy value
+    def wait_until(message = "what was waited for", within: 5)
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + within
+      until (value = yield)
+        flunk "#{message}: not within #{within} s" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+        sleep 0.002
+      end
+      assert value
+      value
+    end
+
+    # @return [Boolean] whether this is `bin/test --long`
+    def long? = ENV["TIERCEL_LONG"] == "1"
+  end
+end

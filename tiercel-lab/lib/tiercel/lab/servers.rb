@@ -1,0 +1,24 @@
+# frozen_string_literal: true
+
+require_relative "servers/errors"
+require_relative "servers/server"
+require_relative "servers/memcached"
+require_relative "servers/memcached_ring"
+require_relative "servers/redis"
+require_relative "servers/redis_cluster"
+
+module Tiercel
+  module Lab
+    # Servers that tests and measurements start for themselves, on free
+    # loopback ports or Unix sockets, and end by pid. None is ever found on
+    # the machine by luck, and none outlives the process that started it.
+    #
+    #   server = Tiercel::Lab::Servers::Memcached.new.start
+    #   server.url     # => "memcached://127.0.0.1:38211"
+    #   server.stop
+    #
+    #   Tiercel::Lab::Servers::Redis.run { |server| ... server.url ... }
+    module Servers
+    end
+  end
+end

@@ -1,0 +1,295 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "socket"
+require "tmpdir"
+
+require_relative "errors"
+require_relative "guard"
+require_relative "running"
+
+module Tiercel
+  module Lab
+    module Servers
+      # One server process: started on a free loopback port or a Unix socket,
+      # waited for by asking it (never by sleeping a while), ended by pid.
+      #
+      # @abstract Subclasses say which program it is, how it is called and how
+      #   it is asked whether it is well: {.program}, {.package}, #command, #ask_version, #url.
+      class Server
+        HOST = "127.0.0.1"
+        # How often a start is tried again when somebody else took the port meanwhile.
+        ATTEMPTS = 5
+        START_SECONDS = 15
+        STOP_SECONDS = 5
+        # Longest path of a Unix socket on Linux and macOS, with the final zero byte.
+        SOCKET_PATH_BYTES = 104
+
+        class << self
+          # @return [String] name of the executable
+          def program = raise(NotImplementedError)
+
+          # @return [String] Debian's package of it
+          def package = program
+
+          # @return [String, nil] path of the executable
+          def executable
+            folders = ENV.fetch("PATH", "").split(File::PATH_SEPARATOR) + %w[/usr/sbin /usr/local/bin /usr/local/sbin]
+            folders.map { |folder| File.join(folder, program) }.find { |path| File.executable?(path) && File.file?(path) }
+          end
+
+          # @return [Boolean] whether this machine has the program
+          def installed? = !executable.nil?
+
+          # Starts one and stops it after the block.
+          #
+          # @param options see the class's #initialize
+          # @yieldparam server [Server]
+          # @return [Object] the block's value
+          def run(**options)
+            server = new(**options).start
+            yield server
+          ensure
+            server&.stop
+          end
+        end
+
+        # @return [Integer, nil] nil when it is not running
+        attr_reader :pid
+        # @return [Integer, nil] nil before the first start, and with a Unix socket
+        attr_reader :port
+        # @return [String, nil] path of the Unix socket, nil with TCP
+        attr_reader :socket
+        # @return [String] as the server itself says it
+        attr_reader :version
+
+        # @param socket [Boolean, String] true: a Unix socket in a new folder; a String: its path
+        # @param port [Integer, nil] TCP port; nil takes a free one
+        # @param cpu [Integer, nil] the only CPU that it may run on (Linux)
+        # @param args [Array<String>] more arguments for the program, after our own
+        def initialize(socket: false, port: nil, cpu: nil, args: [])
+          @socket = socket == true ? nil : (socket || nil)
+          @over_socket = socket ? true : false
+          @fixed_port = port
+          @cpu = cpu
+          @args = args
+        end
+
+        # Starts the server and waits until it answers. On a second start it takes the same place again.
+        #
+        # @return [self]
+        # @raise [NotInstalled]
+        # @raise [Error] if it dies or does not answer; the message ends with its log
+        def start
+          raise Error, "#{self} is running already (pid #{pid})" if pid
+          prepare
+          launch
+          self
+        end
+
+        # Asks the server to end, then forces it to. A server that is not running is left alone.
+        #
+        # @return [self]
+        def stop
+          return self unless @owner == Process.pid
+          end_process(*stop_signals) if pid
+          FileUtils.rm_rf(@folder) if @folder
+          @folder = nil
+          self
+        end
+
+        # Ends the server as a crash does: no warning, nothing said on its connections.
+        #
+        # @return [self]
+        def kill
+          end_process(:KILL) if owned?
+          self
+        end
+
+        # Stops and starts it in the same place, with nothing of what it held.
+        #
+        # @return [self]
+        def restart
+          end_process(*stop_signals) if owned?
+          start
+        end
+
+        # Lets it hang: connections are accepted by the kernel, nothing is answered.
+        #
+        # @return [self]
+        def pause
+          signal(:STOP)
+          self
+        end
+
+        # Ends a {#pause}.
+        #
+        # @return [self]
+        def resume
+          signal(:CONT)
+          self
+        end
+
+        # @return [Boolean] whether the process is there (paused or not)
+        def running?
+          return false unless pid
+          return Process.kill(0, pid) == 1 unless owned?
+          gone? && forget
+          !pid.nil?
+        rescue Errno::ESRCH
+          false
+        end
+
+        # @return [String, nil] the loopback address, nil with a Unix socket
+        def host = @over_socket ? nil : HOST
+
+        # @return [String] where it is, as the store takes it
+        def url = raise(NotImplementedError)
+
+        # @return [String] what the server printed
+        def log = @folder && File.exist?(log_path) ? File.read(log_path) : ""
+
+        # Opens a connection that the caller closes.
+        #
+        # @return [Socket]
+        def connect
+          @over_socket ? UNIXSocket.new(socket) : Socket.tcp(HOST, port, connect_timeout: 1)
+        end
+
+        # Sends bytes over a connection of its own and lets the block read the answer.
+        #
+        # @param bytes [String] with their line ends
+        # @param within [Numeric] seconds for each read
+        # @yieldparam io [Socket]
+        # @return [Object, nil] the block's value, nil if nobody answered in time
+        def exchange(bytes, within: 1)
+          io = connect
+          io.timeout = within
+          io.write(bytes)
+          yield io
+        rescue SystemCallError, IOError
+          nil
+        ensure
+          io&.close
+        end
+
+        # @return [String] program and place
+        def to_s = "#{self.class.program} at #{@over_socket ? socket : "#{HOST}:#{port}"}"
+
+        # @return [String]
+        def inspect = "#<#{self.class.name} #{self} #{pid ? "pid #{pid}" : "not running"}>"
+
+        private
+
+        attr_reader :folder
+
+        # @return [Array<String>] the command's arguments
+        def arguments = raise(NotImplementedError)
+
+        # @return [String, nil] the version when the server is ready to serve, nil before
+        def ask_version = raise(NotImplementedError)
+
+        # What {#stop} sends, one after the other, until the process is gone.
+        def stop_signals = %i[TERM KILL]
+
+        def prepare
+          unless self.class.installed?
+            raise NotInstalled, "#{self.class.program} is not installed: apt-get install #{self.class.package} " \
+                                "(bin/setup as root does it)"
+          end
+          @owner = Process.pid
+          @folder ||= Dir.mktmpdir("tiercel-lab-")
+          choose_socket if @over_socket
+        end
+
+        def choose_socket
+          @socket ||= File.join(@folder, "server.sock")
+          return if socket.bytesize < SOCKET_PATH_BYTES
+          raise Error, "socket path #{socket.inspect}: #{socket.bytesize} bytes, at most #{SOCKET_PATH_BYTES - 1} " \
+                       "work; set TMPDIR to a shorter folder"
+        end
+
+        def launch
+          attempt = 0
+          begin
+            attempt += 1
+            @port = @fixed_port || @kept_port || free_port unless @over_socket
+            spawn_process
+            wait_until_ready
+          rescue Error
+            end_process(:KILL) if owned?
+            retry if attempt < ATTEMPTS && !@over_socket && !@fixed_port && !@kept_port && log.match?(/in use/i)
+            raise
+          end
+          @kept_port = @port
+        end
+
+        # The port is free when we look; {#launch} tries another if somebody was quicker.
+        def free_port = TCPServer.open(HOST, 0) { |server| server.addr[1] }
+
+        def spawn_process
+          # Of its own process group: a Ctrl-C at the terminal reaches us, and we end it.
+          @pid = Process.spawn(*pinned, self.class.executable, *arguments, *@args,
+                               in: File::NULL, out: log_path, err: %i[child out], chdir: @folder, pgroup: true)
+          @guard = Guard.new(@pid, @folder)
+          Running.add(self)
+        end
+
+        def pinned = @cpu ? ["taskset", "--cpu-list", @cpu.to_s] : []
+
+        def wait_until_ready
+          deadline = now + START_SECONDS
+          until (@version = ask_version)
+            raise Error, "#{self} ended at its start. Its log:\n#{log}" unless running?
+            raise Error, "#{self} did not answer within #{START_SECONDS} s. Its log:\n#{log}" if now > deadline
+            sleep 0.005
+          end
+        end
+
+        # Only the process that started it ends it, not a forked child.
+        def owned? = !pid.nil? && @owner == Process.pid
+
+        def signal(name)
+          raise Error, "#{self} is not running" unless owned?
+          Process.kill(name, pid)
+        end
+
+        def end_process(*signals)
+          @guard&.release
+          signals.each do |name|
+            Process.kill(name, pid)
+            Process.kill(:CONT, pid) # a paused process acts on nothing but KILL
+            return forget if gone_within?(STOP_SECONDS)
+          end
+          raise Error, "#{self} (pid #{pid}) could not be ended"
+        rescue Errno::ESRCH, Errno::ECHILD
+          forget
+        end
+
+        def gone_within?(seconds)
+          deadline = now + seconds
+          until gone?
+            return false if now > deadline
+            sleep 0.002
+          end
+          true
+        end
+
+        # Reaps the process if it ended.
+        def gone? = !Process.waitpid(pid, Process::WNOHANG).nil?
+
+        def forget
+          @guard&.release
+          @guard = nil
+          @pid = nil
+          FileUtils.rm_f(socket) if socket
+          Running.remove(self)
+        end
+
+        def log_path = File.join(@folder, "server.log")
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end

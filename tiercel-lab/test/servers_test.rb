@@ -1,0 +1,215 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tiercel/lab/servers"
+
+# Each server is really started: bin/setup installs the programs.
+class ServersTest < Tiercel::TestCase
+  Servers = Tiercel::Lab::Servers
+
+  def gone?(pid)
+    Process.kill(0, pid)
+    false
+  rescue Errno::ESRCH
+    true
+  end
+
+  def test_memcached_answers_where_its_url_says
+    Servers::Memcached.run do |server|
+      assert_equal "memcached://127.0.0.1:#{server.port}", server.url
+      assert_equal "127.0.0.1:#{server.port}", server.address
+      assert_equal "127.0.0.1", server.host
+      assert_nil server.socket
+      assert_match(/\A\d+\.\d+/, server.version)
+      assert_equal "STORED\r\n", server.exchange("set a 0 0 1\r\n1\r\n", &:gets)
+    end
+  end
+
+  def test_memcached_on_a_unix_socket
+    Servers::Memcached.run(socket: true) do |server|
+      assert_equal "memcached:#{server.socket}", server.url
+      assert_nil server.port
+      assert_nil server.host
+      assert_path_exists server.socket
+      assert_equal "END\r\n", server.exchange("get a\r\n", &:gets)
+    end
+  end
+
+  def test_redis_answers_where_its_url_says
+    Servers::Redis.run do |server|
+      assert_equal "redis://127.0.0.1:#{server.port}/0", server.url
+      assert_equal "OK", server.command("SET", "a", "x y")
+      assert_equal "x y", server.command("GET", "a")
+      assert_equal "1", server.command("INCR", "n")
+      assert_nil server.command("GET", "absent")
+      assert_match(/\A-ERR/, server.command("NO SUCH"))
+    end
+  end
+
+  def test_redis_on_a_unix_socket_given_by_path
+    with_tmpdir do |dir|
+      Servers::Redis.run(socket: "#{dir}/r.sock") do |server|
+        assert_equal "unix:#{dir}/r.sock", server.url
+        assert_equal "PONG", server.command("PING")
+      end
+    end
+  end
+
+  def test_redis_with_a_password_and_a_limit
+    Servers::Redis.run(password: "secret", maxmemory: "2mb", policy: "allkeys-lru") do |server|
+      assert_equal "redis://:secret@127.0.0.1:#{server.port}/0", server.url
+      assert_equal "PONG", server.command("PING")
+      assert_match(/-NOAUTH/, server.exchange("PING\r\n", &:gets))
+      assert_match(/^maxmemory_policy:allkeys-lru/, server.command("INFO", "memory"))
+      assert_match(/^maxmemory:2097152/, server.command("INFO", "memory"))
+    end
+  end
+
+  def test_redis_cluster_serves_every_slot
+    Servers::RedisCluster.run do |cluster|
+      assert_equal 3, cluster.pids.uniq.size
+      assert_equal "redis+cluster://#{cluster.ports.map { |port| "127.0.0.1:#{port}" }.join(",")}", cluster.url
+      answers = cluster.nodes.map { |node| node.command("SET", "a", "1") }
+      assert_equal 1, answers.count("OK"), answers.inspect
+      assert_equal 2, answers.count { |answer| answer.start_with?("-MOVED 15495") }, answers.inspect
+
+      ports = cluster.ports
+      cluster.restart
+      assert_equal ports, cluster.ports
+      assert_equal 0, cluster.nodes.sum { |node| node.command("DBSIZE").to_i }
+    end
+  end
+
+  def test_a_cluster_has_at_least_three_masters_and_no_socket
+    assert_match(/count 2/, assert_raises(ArgumentError) { Servers::RedisCluster.new(count: 2) }.message)
+    assert_match(/socket/, assert_raises(ArgumentError) { Servers::RedisCluster.new(socket: true) }.message)
+  end
+
+  def test_a_ring_of_memcacheds
+    Servers::MemcachedRing.run do |ring|
+      assert_equal 3, ring.ports.uniq.size
+      assert_equal "memcached://#{ring.addresses.join(",")}", ring.url
+      ring.nodes.first.kill
+      assert_equal [false, true, true], ring.nodes.map(&:running?)
+    end
+  end
+
+  def test_stop_ends_the_process_and_removes_its_folder
+    server = Servers::Redis.new(socket: true).start
+    pid = server.pid
+    folder = File.dirname(server.socket)
+    assert_path_exists folder
+    server.stop
+    assert gone?(pid)
+    assert_nil server.pid
+    refute_path_exists folder
+    assert_same server, server.stop
+  end
+
+  def test_kill_and_restart_keep_the_place_and_lose_the_contents
+    Servers::Redis.run do |server|
+      port = server.port
+      assert_equal "OK", server.command("SET", "a", "1")
+      server.kill
+      refute_predicate server, :running?
+      assert_nil server.command("PING")
+      server.start
+      assert_equal port, server.port
+      assert_nil server.command("GET", "a")
+      server.restart
+      assert_equal port, server.port
+      assert_equal "PONG", server.command("PING")
+    end
+  end
+
+  def test_a_server_that_somebody_else_killed_is_seen_and_can_start_again
+    Servers::Memcached.run do |server|
+      Process.kill(:KILL, server.pid)
+      wait_until { !server.running? }
+      assert_raises(Servers::Error) { server.pause }
+      server.start
+      assert_predicate server, :running?
+    end
+  end
+
+  def test_pause_lets_it_hang_and_resume_ends_that
+    Servers::Redis.run do |server|
+      server.pause
+      assert_predicate server, :running?
+      assert_nil server.exchange("PING\r\n", within: 0.1, &:gets)
+      server.resume
+      assert_equal "PONG", server.command("PING")
+    end
+  end
+
+  def test_a_paused_server_can_be_stopped
+    server = Servers::Redis.new.start
+    pid = server.pid
+    server.pause.stop
+    assert gone?(pid)
+  end
+
+  def test_a_running_server_does_not_start_twice
+    Servers::Memcached.run do |server|
+      assert_match(/is running already/, assert_raises(Servers::Error) { server.start }.message)
+    end
+  end
+
+  def test_a_server_that_dies_at_its_start_shows_its_log
+    error = assert_raises(Servers::Error) { Servers::Redis.new(args: ["--no-such-option", "1"]).start }
+    assert_match(/ended at its start.*no-such-option/m, error.message)
+  end
+
+  def test_a_port_that_is_taken_is_said_so
+    TCPServer.open("127.0.0.1", 0) do |taken|
+      error = assert_raises(Servers::Error) { Servers::Memcached.new(port: taken.addr[1]).start }
+      assert_match(/in use/i, error.message)
+    end
+  end
+
+  def test_a_socket_path_that_is_too_long
+    error = assert_raises(Servers::Error) { Servers::Redis.new(socket: "/tmp/#{"x" * 120}").start }
+    assert_match(/125 bytes/, error.message)
+  end
+
+  def test_a_program_that_is_not_there_is_named_with_its_package
+    absent = Class.new(Servers::Memcached) do
+      def self.program = "no-such-memcached"
+      def self.package = "memcached"
+    end
+    refute_predicate absent, :installed?
+    assert_match(/apt-get install memcached/, assert_raises(Servers::NotInstalled) { absent.new.start }.message)
+  end
+
+  def test_a_server_pinned_to_one_cpu
+    skip "taskset is Linux'" unless RUBY_PLATFORM.include?("linux")
+    Servers::Memcached.run(cpu: 0) do |server|
+      assert_match(/^Cpus_allowed_list:\s+0$/, File.read("/proc/#{server.pid}/status"))
+    end
+  end
+
+  def test_a_forked_child_ends_nothing_of_its_parent
+    Servers::Memcached.run do |server|
+      fork_and_wait(1) { server.stop }
+      assert_predicate server, :running?
+    end
+  end
+
+  # However the starter goes, its servers go too.
+  def test_servers_do_not_outlive_their_starter
+    { "exit" => "exit 3", "an error" => "raise 'wrong'", "SIGINT" => "Process.kill(:INT, $$); sleep 10",
+      "SIGTERM" => "Process.kill(:TERM, $$); sleep 10", "SIGKILL" => "Process.kill(:KILL, $$)" }.each do |way, code|
+      pid, folder = start_in_another_process(code)
+      wait_until("the server's end after #{way}", within: 10) { gone?(pid) }
+      wait_until("its folder's end after #{way}", within: 10) { !File.exist?(folder) }
+    end
+  end
+
+  def start_in_another_process(code)
+    script = "require 'tiercel/lab/servers'; s = Tiercel::Lab::Servers::Redis.new(socket: true).start; " \
+             "puts s.pid, File.dirname(s.socket); $stdout.flush; #{code}"
+    paths = $LOAD_PATH.first(4).flat_map { |path| ["-I", path] }
+    output = IO.popen([RbConfig.ruby, *paths, "-e", script, err: File::NULL], &:read).lines(chomp: true)
+    [Integer(output.fetch(0)), output.fetch(1)]
+  end
+end
