@@ -157,6 +157,12 @@ module Tiercel
     # @return [Boolean]
     def near? = false
 
+    # Whether a server with a clock of its own ends the TTLs, over a connection
+    # that can fail.
+    #
+    # @return [Boolean]
+    def remote? = false
+
     # @return [Boolean] whether Rails' request-local cache pays in front of it
     def local_cache? = !near?
 

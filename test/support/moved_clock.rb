@@ -1,31 +1,5 @@
 # frozen_string_literal: true
 
-# Moves `Time.now` while a block runs. Outside of such a block nothing is
-# defined here, so that `Time.now` is Ruby's own.
-module MovedClock
-  @offsets = []
+require "tiercel/contracts/moved_clock"
 
-  class << self
-    # @param seconds [Numeric] negative to go back
-    # @return [Object] the block's value
-    def by(seconds)
-      @offsets.push(seconds)
-      redefine
-      yield
-    ensure
-      @offsets.pop
-      redefine
-    end
-
-    private
-
-    def redefine
-      remove_method(:now) if method_defined?(:now, false)
-      return if @offsets.empty?
-      offset = @offsets.sum
-      define_method(:now) { |**options| super(**options) + offset }
-    end
-  end
-end
-
-Time.singleton_class.prepend(MovedClock)
+MovedClock = Tiercel::Contracts::MovedClock

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "active_support"
+require "active_support/cache"
+require "tiercel"
+require "tiercel/store"
+
+module ActiveSupport
+  module Cache
+    # A cache store over one of Tiercel's backends.
+    #
+    #   config.cache_store = :tiercel_store                                  # shared memory of this machine
+    #   config.cache_store = :tiercel_store, "shared:", { size: "1GB" }
+    #   config.cache_store = :tiercel_store, "redis://cache:6379/0", { pool: { size: 10 } }
+    #
+    # How to read it: a call that the fast path serves ends in
+    # {Tiercel::Store::FastPath}; every other call goes through Rails' own
+    # public methods (`super`) to {Tiercel::Store::Entries}, which turns entries
+    # into frames and asks the backend through the {Tiercel::Guard}.
+    class TiercelStore < Store
+      # Rails asks before it lets records use cache versions.
+      #
+      # @return [Boolean]
+      def self.supports_cache_versioning? = true
+
+      include ::Tiercel::Store::Keys
+      include ::Tiercel::Store::Entries
+      include ::Tiercel::Store::Counters
+      include ::Tiercel::Store::Maintenance
+
+      # @return [Tiercel::Backend] where the frames are kept
+      attr_reader :backend
+
+      # Builds a store.
+      #
+      # Besides the options named here it takes those that every Rails store
+      # takes (`namespace`, `expires_in`, `race_condition_ttl`, `compress`,
+      # `compress_threshold`, `coder`, `skip_nil`, `max_key_size`...), and those
+      # of the backend, which its page in `docs/` lists.
+      #
+      # @param urls [Array<String, Symbol>] where the cache is; none means the shared memory of this machine
+      # @param options [Hash]
+      # @option options [Symbol, #dump] :serializer :auto, :marshal, :message_pack, :json, :as_json, or an
+      #   object that answers to dump and load
+      # @option options [Symbol, #deflate, nil] :compressor :lz4, :zstd, :snappy, :brotli, :zlib, :none, or
+      #   an object that answers to deflate and inflate
+      # @option options [Boolean] :marshal false: neither dump nor load anything with Marshal
+      # @option options [Boolean] :checksum whether frames carry a checksum of their payload; by default
+      #   all but those in memory do
+      # @option options [Integer, String] :inflate_limit the largest value that is decompressed, in bytes
+      # @option options [#call] :error_handler called as call(method:, returning:, exception:)
+      # @option options [Boolean, Hash] :breaker false, or options of the {Tiercel::Breaker}
+      # @option options [Boolean] :fast_path false: every call goes through Rails' own methods
+      # @raise [Tiercel::ConfigurationError] for URLs and options that cannot work
+      # @raise [Tiercel::MissingDependency] where a gem is not installed
+      def initialize(*urls, **options)
+        configuration = ::Tiercel::Configuration.new(urls, options)
+        super(configuration.rails_options)
+        @backend = configuration.build_backend
+        near = @backend.near?
+        @frame_coder = configuration.frame_coder(near: near)
+        @coder = @frame_coder unless options.key?(:coder)
+        @guard = configuration.build_guard(@backend, -> { logger })
+        @max_key_size = configuration.max_key_size
+        @options[:compress_threshold] = configuration.compress_threshold(near: near)
+        extend Strategy::LocalCache if @backend.local_cache?
+      end
+
+      # @return [String] without the values, and without passwords
+      def inspect = "#<#{self.class.name} backend=#{@backend} options=#{@options.inspect}>"
+    end
+  end
+end

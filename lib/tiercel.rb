@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require_relative "tiercel/version"
+require_relative "tiercel/errors"
+
+# A cache store for Ruby and Rails over shared memory, per-process memory,
+# SQLite, files, memcached and Redis.
+#
+#   cache = Tiercel.new("memory:", size: "64MB")
+#   cache.fetch("city") { "Duckburgh" }
+module Tiercel
+  autoload :Backend, "tiercel/backend"
+  autoload :BackendURL, "tiercel/backend_url"
+  autoload :Backends, "tiercel/backends"
+  autoload :Breaker, "tiercel/breaker"
+  autoload :Clock, "tiercel/clock"
+  autoload :Coder, "tiercel/coder"
+  autoload :Compressors, "tiercel/compressors"
+  autoload :Configuration, "tiercel/configuration"
+  autoload :Counter, "tiercel/counter"
+  autoload :Frame, "tiercel/frame"
+  autoload :Guard, "tiercel/guard"
+  autoload :Memo, "tiercel/memo"
+  autoload :Registry, "tiercel/registry"
+  autoload :Segment, "tiercel/segment"
+  autoload :Serializers, "tiercel/serializers"
+  autoload :Sizes, "tiercel/sizes"
+
+  # The suites that a backend, serializer or compressor of one's own has to pass.
+  module Contracts
+    autoload :BackendContract, "tiercel/contracts/backend_contract"
+    autoload :CompressorContract, "tiercel/contracts/compressor_contract"
+    autoload :SerializerContract, "tiercel/contracts/serializer_contract"
+    autoload :StoreContract, "tiercel/contracts/store_contract"
+  end
+
+  # Builds a store; the same as
+  # `ActiveSupport::Cache.lookup_store(:tiercel_store, *urls, **options)`.
+  #
+  # @param urls [Array<String, Symbol>] where the cache is, for example "shared:app"
+  # @param options [Hash] see {ActiveSupport::Cache::TiercelStore#initialize}
+  # @return [ActiveSupport::Cache::TiercelStore]
+  # @raise [ConfigurationError] for URLs and options that cannot work
+  def self.new(*urls, **options)
+    require "active_support"
+    require "active_support/cache/tiercel_store"
+    ActiveSupport::Cache::TiercelStore.new(*urls, **options)
+  end
+end
+
+require_relative "tiercel/railtie" if defined?(Rails::Railtie)

@@ -1,0 +1,139 @@
+# frozen_string_literal: true
+
+require "active_support/cache"
+
+require_relative "backend_url"
+require_relative "backends"
+require_relative "coder"
+require_relative "compressors"
+require_relative "errors"
+require_relative "guard"
+require_relative "serializers"
+require_relative "sizes"
+
+module Tiercel
+  # The URLs and options of a store, checked before anything is started, and
+  # what is built from them.
+  class Configuration
+    # Options of the store itself. Everything else belongs to Rails or to the backend.
+    STORE_OPTIONS = %i[serializer compressor marshal checksum inflate_limit error_handler breaker fast_path].freeze
+
+    # What Rails takes as a default for the calls of a store.
+    RAILS_OPTIONS = (ActiveSupport::Cache::UNIVERSAL_OPTIONS +
+                     %i[raw max_key_size expires_at version force unless_exist]).uniq.freeze
+
+    # A near get costs less than inflating, so only values are compressed that would take much room.
+    NEAR_COMPRESS_THRESHOLD_BYTES = 128 * 1024
+
+    DEFAULT_MAX_KEY_BYTES = 250
+
+    # Rails' names for its own serializers, for applications that bring their options along.
+    SERIALIZER_ALIASES = { marshal_7_0: :marshal, marshal_7_1: :marshal }.freeze
+
+    # @return [BackendURL]
+    attr_reader :url
+
+    # @param urls [Array<String, Symbol>]
+    # @param options [Hash{Symbol => Object}]
+    # @raise [ConfigurationError] for URLs and options that cannot work
+    def initialize(urls, options)
+      @options = options.transform_keys(&:to_sym)
+      @url = single_url(urls)
+      @backend_class = Backends::REGISTRY.fetch(@url.scheme)
+      check_option_names
+      check_coder_options
+    end
+
+    # @return [Hash] for ActiveSupport::Cache::Store#initialize. Symbols are resolved, so that Rails
+    #   checks the combination but never looks one of our names up.
+    def rails_options
+      rails = @options.slice(*RAILS_OPTIONS).except(:max_key_size, :serializer, :compressor)
+      rails[:serializer] = serializer if @options[:serializer]
+      rails[:compressor] = @options[:compressor] if @options.key?(:compressor) && !@options[:compressor].is_a?(Symbol)
+      rails
+    end
+
+    # @return [Backend]
+    def build_backend
+      own = @options.slice(*@backend_class.option_names).merge(@url.options)
+      @backend_class.build(@url, own)
+    end
+
+    # @param near [Boolean]
+    # @return [Coder]
+    def frame_coder(near:)
+      Coder.new(serializer: serializer, compressor: compressor, marshal: @options.fetch(:marshal, true),
+                checksum: @options.fetch(:checksum, !near), **inflate_limit)
+    end
+
+    # @param backend [Backend]
+    # @param logger [#call]
+    # @return [Guard]
+    def build_guard(backend, logger)
+      Guard.new(backend, error_handler: @options[:error_handler], breaker: @options.fetch(:breaker, true), logger: logger)
+    end
+
+    # @return [Integer, false] bytes; false for no limit
+    def max_key_size
+      limit = @options[:max_key_size]
+      limit.nil? ? DEFAULT_MAX_KEY_BYTES : limit
+    end
+
+    # @param near [Boolean]
+    # @return [Integer] bytes from which a payload is compressed
+    def compress_threshold(near:)
+      @options[:compress_threshold] ||
+        (near && !@options.key?(:compress) ? NEAR_COMPRESS_THRESHOLD_BYTES : ActiveSupport::Cache::DEFAULT_COMPRESS_LIMIT)
+    end
+
+    # @return [Boolean]
+    def fast_path? = @options.fetch(:fast_path, true)
+
+    private
+
+    def single_url(urls)
+      case urls.compact.size
+      when 0 then BackendURL.parse("memory:")
+      when 1 then BackendURL.parse(urls.compact.first)
+      else
+        raise ConfigurationError, "expected one URL, got #{urls.size} (#{urls.join(", ")}): " \
+                                  "this version has no tiers; name the backend to use"
+      end
+    end
+
+    def check_option_names
+      known = STORE_OPTIONS + RAILS_OPTIONS + ActiveSupport::Cache::OPTION_ALIASES.values.flatten
+      own = @backend_class.option_names
+      unknown = @options.keys - known - own
+      unknown_in_url = @url.options.keys - own
+      return if unknown.empty? && unknown_in_url.empty?
+      raise ConfigurationError, "unknown option #{(unknown + unknown_in_url).map(&:inspect).join(", ")} for #{@url}: " \
+                                "this backend knows #{list(own)}; every store knows #{list(known)}"
+    end
+
+    def list(names) = names.empty? ? "none of its own" : names.uniq.sort.map(&:inspect).join(", ")
+
+    def check_coder_options
+      return unless @options.key?(:coder)
+      both = %i[serializer compressor].find { |name| @options[name] }
+      raise ConfigurationError, "cannot specify :#{both} and :coder options together: a coder does both" if both
+    end
+
+    def serializer
+      name = @options.fetch(:serializer, nil) || :auto
+      return name unless name.is_a?(Symbol) || name.is_a?(String)
+      Serializers::REGISTRY.fetch(SERIALIZER_ALIASES.fetch(name.to_sym, name))
+    end
+
+    def compressor
+      return Compressors.default unless @options.key?(:compressor)
+      choice = @options[:compressor] || :none
+      choice.is_a?(Symbol) || choice.is_a?(String) ? Compressors::REGISTRY.fetch(choice) : choice
+    end
+
+    def inflate_limit
+      limit = @options[:inflate_limit]
+      limit ? { inflate_limit: Sizes.bytes(limit, option: :inflate_limit) } : {}
+    end
+  end
+end

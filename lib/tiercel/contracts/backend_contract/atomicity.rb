@@ -1,0 +1,156 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Contracts
+    module BackendContract
+      # add, compare_and_set and increment, alone and in a race of threads and processes.
+      module Atomicity
+        def test_add
+          assert_equal true, backend.add("key", "one")
+          assert_equal false, backend.add("key", "two")
+          assert_equal "one".b, backend.get("key")
+          backend.delete("key")
+          assert_equal true, backend.add("key", "three")
+        end
+
+        def test_compare_and_set
+          backend.set("key", "one")
+          bytes, token = backend.get_with_token("key")
+          assert_equal "one".b, bytes
+          assert_equal true, backend.compare_and_set("key", "two", token)
+          assert_equal false, backend.compare_and_set("key", "three", token)
+          assert_equal "two".b, backend.get("key")
+        end
+
+        def test_a_token_is_the_same_while_nothing_changes
+          backend.set("key", "one")
+          assert_equal backend.get_with_token("key"), backend.get_with_token("key")
+        end
+
+        def test_compare_and_set_never_brings_back_what_was_deleted
+          backend.set("key", "one")
+          _, token = backend.get_with_token("key")
+          backend.delete("key")
+          assert_equal false, backend.compare_and_set("key", "two", token)
+          assert_nil backend.get("key")
+        end
+
+        def test_a_token_does_not_survive_a_delete_and_the_same_bytes_again
+          backend.set("key", "one")
+          _, token = backend.get_with_token("key")
+          backend.delete("key")
+          backend.set("key", "one")
+          assert_equal false, backend.compare_and_set("key", "two", token)
+        end
+
+        def test_a_token_does_not_survive_a_change_and_the_change_back
+          backend.set("key", "one")
+          _, token = backend.get_with_token("key")
+          backend.set("key", "two")
+          backend.set("key", "one")
+          assert_equal false, backend.compare_and_set("key", "three", token)
+        end
+
+        def test_a_token_does_not_survive_an_increment
+          backend.increment("counter", 5)
+          _, token = backend.get_with_token("counter")
+          backend.increment("counter", 1)
+          assert_equal false, backend.compare_and_set("counter", "0", token)
+          assert_equal "6".b, backend.get("counter")
+        end
+
+        def test_counters
+          assert_equal 1, backend.increment("counter")
+          assert_equal 11, backend.increment("counter", 10)
+          assert_equal 8, backend.increment("counter", -3)
+          assert_equal(-2, backend.increment("counter", -10))
+          assert_equal(-1, backend.increment("counter", 1))
+          assert_equal 9, backend.increment("counter", 10)
+          assert_equal "9".b, backend.get("counter")
+          assert_equal(-7, backend.increment("other", -7))
+        end
+
+        def test_a_counter_can_be_set
+          backend.set("counter", "41")
+          assert_equal 42, backend.increment("counter")
+          backend.set("counter", "-3")
+          assert_equal(-2, backend.increment("counter"))
+        end
+
+        def test_a_counter_grows_over_its_room
+          backend.set("counter", "999")
+          assert_equal 1_000, backend.increment("counter")
+          assert_equal 10_000_000_000, backend.increment("counter", 9_999_999_000)
+          assert_equal "10000000000".b, backend.get("counter")
+        end
+
+        def test_what_is_not_a_counter_stays_as_it_is
+          ["text", "1.5", "", "12x"].each do |bytes|
+            backend.set("key", bytes)
+            assert_raises(NotACounter) { backend.increment("key") }
+            assert_equal bytes.b, backend.get("key")
+          end
+        end
+
+        def test_a_counter_stays_in_its_range
+          backend.set("counter", (2**63 - 1).to_s)
+          assert_raises(NotACounter) { backend.increment("counter") }
+          assert_equal (2**63 - 1).to_s.b, backend.get("counter")
+        end
+
+        def test_threads_lose_no_increment
+          threads = Array.new(4) { Thread.new { 50.times { backend.increment("counter") } } }
+          threads.each(&:join)
+          assert_equal "200".b, backend.get("counter")
+        end
+
+        def test_processes_lose_no_increment
+          needs_processes
+          backend.set("warm", "up")
+          in_processes { |peer, _| 100.times { peer.increment("counter") } && nil }
+          assert_equal (PROCESSES * 100).to_s.b, backend.get("counter")
+        end
+
+        def test_processes_lose_no_increment_of_a_counter_below_zero
+          needs_processes
+          backend.set("counter", "-100")
+          in_processes { |peer, _| 25.times { peer.increment("counter") } && nil }
+          assert_equal (PROCESSES * 25 - 100).to_s.b, backend.get("counter")
+        end
+
+        def test_one_process_adds
+          needs_processes
+          backend.set("warm", "up")
+          20.times do |round|
+            winners = in_processes(4) { |peer, index| peer.add("key#{round}", index.to_s) ? index : nil }.compact
+            assert_equal 1, winners.size
+            assert_equal winners.first.to_s.b, backend.get("key#{round}")
+          end
+        end
+
+        def test_compare_and_set_loses_no_update
+          needs_processes
+          backend.set("list", "")
+          in_processes do |peer, index|
+            20.times do |round|
+              loop do
+                bytes, token = peer.get_with_token("list")
+                break if peer.compare_and_set("list", "#{bytes}#{index}.#{round},", token)
+              end
+            end
+            nil
+          end
+          assert_equal PROCESSES * 20, backend.get("list").split(",").uniq.size
+        end
+
+        def test_a_fork_shares_nothing_that_it_must_not
+          needs_processes
+          backend.set("key", "value")
+          answers = in_processes(4) { |_, index| 50.times.map { backend.set("k#{index}", "v#{index}") && backend.get("k#{index}") }.uniq }
+          assert_equal Array.new(4) { |index| ["v#{index}".b] }, answers
+          assert_equal "value".b, backend.get("key")
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,192 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Contracts
+    module BackendContract
+      # Bytes in, the same bytes out; keys of any kind; deleting, scanning, clearing.
+      module Values
+        KEYS = {
+          plain: "users/1",
+          utf8: "größe/☃",
+          binary: "\x00\xFF\x01 key".b,
+          spaces: "a key with spaces\tand\r\nlines",
+          slashes: "../../etc/passwd",
+          percent: "100%/a%2Fb",
+          long: "k" * 250,
+        }.freeze
+
+        VALUES = {
+          empty: "".b,
+          one_byte: "\x00".b,
+          all_bytes: (0..255).map(&:chr).join.b,
+          lines: "VALUE x 0 1\r\n\r\nEND\r\n".b,
+          kilobyte: ("x" * 1024).b,
+        }.freeze
+
+        def test_get_of_an_absent_key_is_nil
+          assert_nil backend.get("absent")
+          assert_nil backend.get_with_token("absent")
+        end
+
+        KEYS.each do |name, key|
+          define_method("test_key_#{name}") do
+            assert_equal true, backend.set(key, "value")
+            assert_equal "value".b, backend.get(key)
+            assert_includes backend.get_multi([key]), key
+            assert_includes backend.scan.map(&:b).to_a, key.b if backend.scannable?
+            assert_equal true, backend.delete(key)
+            assert_nil backend.get(key)
+          end
+        end
+
+        def test_a_key_is_its_bytes_whatever_the_encoding
+          backend.set("schön", "value")
+          assert_equal "value".b, backend.get("schön".b)
+        end
+
+        VALUES.each do |name, value|
+          define_method("test_value_#{name}") do
+            assert_equal true, backend.set("key", value)
+            found = backend.get("key")
+            assert_equal value, found
+            assert_equal Encoding::BINARY, found.encoding
+            assert_equal value, backend.get_multi(["key"])["key"]
+            assert_equal value, backend.get_with_token("key").first
+          end
+        end
+
+        def test_a_large_value
+          value = Random.new(1).bytes(large_value_bytes)
+          assert_equal true, backend.set("large", value)
+          assert_equal value, backend.get("large")
+        end
+
+        def test_a_value_does_not_follow_the_string_it_came_from
+          value = +"before"
+          backend.set("key", value.dup.freeze)
+          value << "after"
+          assert_equal "before".b, backend.get("key")
+        end
+
+        def test_set_replaces
+          backend.set("key", "one")
+          backend.set("key", "two, and longer than one")
+          assert_equal "two, and longer than one".b, backend.get("key")
+          backend.set("key", "3")
+          assert_equal "3".b, backend.get("key")
+        end
+
+        def test_delete_tells_whether_there_was_something
+          backend.set("key", "value")
+          assert_equal true, backend.delete("key")
+          assert_equal false, backend.delete("key")
+        end
+
+        def test_multi_operations
+          assert_equal true, backend.set_multi({ "a" => "1", "b" => "", "ö" => "3" })
+          keys = ["ö", "absent", "a", "b"]
+          found = backend.get_multi(keys)
+          assert_equal({ "ö" => "3".b, "a" => "1".b, "b" => "".b }, found)
+          assert_equal ["ö", "a", "b"], found.keys
+          assert_equal 2, backend.delete_multi(["a", "absent", "ö"])
+          assert_equal({ "b" => "".b }, backend.get_multi(keys))
+        end
+
+        def test_multi_operations_on_nothing
+          assert_equal({}, backend.get_multi([]))
+          assert_equal true, backend.set_multi({})
+          assert_equal 0, backend.delete_multi([])
+        end
+
+        def test_a_hundred_at_once
+          pairs = (1..100).to_h { |index| ["key#{index}", "value #{index}" * 50] }
+          assert_equal true, backend.set_multi(pairs, 60)
+          assert_equal pairs.transform_values(&:b), backend.get_multi(pairs.keys)
+        end
+
+        def test_scan_yields_the_keys
+          needs_scan
+          keys = (1..50).map { |index| "a:#{index}" } + (1..20).map { |index| "b:#{index}" }
+          keys.each { |key| backend.set(key, "x") }
+          assert_equal keys.map(&:b).sort, backend.scan.map(&:b).sort.uniq
+          assert_equal keys.grep(/\Ab:/).map(&:b).sort, backend.scan("b:").map(&:b).sort.uniq
+          assert_empty backend.scan("c").to_a
+          yielded = []
+          backend.scan("a:4") { |key| yielded << key.b }
+          assert_equal 11, yielded.uniq.size
+        end
+
+        def test_scan_takes_a_prefix_literally
+          needs_scan
+          backend.set("a*b:1", "x")
+          backend.set("axb:1", "x")
+          backend.set("a[1]?:1", "x")
+          assert_equal ["a*b:1".b], backend.scan("a*b").map(&:b).uniq
+          assert_equal ["a[1]?:1".b], backend.scan("a[1]?").map(&:b).uniq
+        end
+
+        def test_entries_can_be_deleted_during_a_scan
+          needs_scan
+          200.times { |index| backend.set("key#{index}", "x") }
+          backend.scan { |key| backend.delete(key) }
+          assert_empty backend.scan.to_a
+        end
+
+        def test_clear
+          10.times { |index| backend.set("key#{index}", "x") }
+          backend.clear
+          assert_empty backend.get_multi((0...10).map { |index| "key#{index}" })
+          assert_equal true, backend.set("key1", "again")
+          assert_equal "again".b, backend.get("key1")
+        end
+
+        def test_clear_with_a_prefix_leaves_the_rest
+          needs_scan
+          backend.set("one:a", "x")
+          backend.set("one:b", "x")
+          backend.set("two:a", "x")
+          backend.clear("one:")
+          assert_equal ["two:a"], backend.get_multi(["one:a", "one:b", "two:a"]).keys
+        end
+
+        def test_stats
+          backend.set("key", "value")
+          backend.get("key")
+          stats = backend.stats
+          assert_kind_of Hash, stats
+          %i[entries bytes hits misses evictions].each do |name|
+            assert_kind_of Integer, stats[name], name if stats.key?(name)
+          end
+          assert_operator stats[:entries], :>=, 1 if stats.key?(:entries)
+        end
+
+        def test_it_names_itself
+          refute_empty backend.to_s
+          assert_includes backend.inspect, backend.to_s
+        end
+
+        def test_it_can_be_used_after_close
+          backend.close
+          assert_equal true, backend.set("key", "value")
+          assert_equal "value".b, backend.get("key")
+        end
+
+        def test_a_peer_sees_what_was_written
+          peer = build_peer or skip("#{backend} has no peers")
+          backend.set("key", "value")
+          assert_equal "value".b, peer.get("key")
+          peer.delete("key")
+          assert_nil backend.get("key")
+        ensure
+          peer&.close
+        end
+
+        private
+
+        def needs_scan
+          skip "#{backend} cannot list its keys" unless backend.scannable?
+        end
+      end
+    end
+  end
+end

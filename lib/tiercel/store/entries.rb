@@ -1,0 +1,156 @@
+# frozen_string_literal: true
+
+require_relative "serialized_frame"
+
+module Tiercel
+  module Store
+    # Entries to frames and back: what Rails' public methods call. Each method
+    # asks the backend once, through the guard.
+    module Entries
+      # How long an entry outlives its end where `race_condition_ttl` is set,
+      # so that there is something stale to give (seconds; Rails' own figure).
+      RACE_CONDITION_GRACE = 300
+
+      private
+
+      # --- read ---
+
+      def read_entry(key, **options)
+        deserialize_entry(read_serialized_entry(key, **options), key: key, **options)
+      end
+
+      def read_serialized_entry(key, raw: false, **)
+        @guard.call(:read_entry, key) { @backend.get(key) }
+      end
+
+      def read_multi_entries(names, **options)
+        names_by_key = names.to_h { |name| [normalize_key(name, options), name] }
+        found = @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi(names_by_key.keys) }
+        results = {}
+        found.each do |key, bytes|
+          entry = deserialize_entry(bytes, key: key, **options) or next
+          name = names_by_key.fetch(key)
+          if entry.expired?
+            delete_entry(key, **options)
+          elsif !entry.mismatched?(normalize_version(name, options))
+            results[name] = entry.value
+          end
+        end
+        results
+      end
+
+      def deserialize_entry(payload, raw: false, key: nil, **)
+        payload = payload.bytes if payload.is_a?(SerializedFrame)
+        return if payload.nil?
+        return ActiveSupport::Cache::Entry.new(raw_value(payload)) if raw
+        entry = @coder.load(payload)
+        entry&.value unless entry&.expired?
+        entry
+      rescue MalformedFrame, SerializationError, ActiveSupport::Cache::DeserializationError => error
+        report_undecodable(error, key)
+        nil
+      end
+
+      # A bad frame is a miss, and worth knowing about: it says that something
+      # else writes to these keys, that a class is gone, or that bytes were lost.
+      def report_undecodable(error, key)
+        ActiveSupport.error_reporter&.report(
+          error, handled: true, severity: :warning, source: Guard::SOURCE,
+          context: { backend: @backend.to_s, key: key }
+        )
+      end
+
+      def raw_value(bytes)
+        text = bytes.dup.force_encoding(Encoding::UTF_8)
+        text.valid_encoding? ? text : text.force_encoding(Encoding::BINARY)
+      end
+
+      # --- write ---
+
+      def write_entry(key, entry, raw: false, **options)
+        write_serialized_entry(key, serialize_entry(entry, raw: raw, **options), raw: raw, **options)
+      end
+
+      # `batch`: a Hash that collects the frame instead of writing it at once.
+      def write_serialized_entry(key, payload, raw: false, unless_exist: false, batch: nil, **options)
+        bytes = bytes_of(payload)
+        return !!(batch[key] = bytes) if batch
+        ttl = backend_ttl(raw, **options)
+        @guard.call(:write_entry, key) do
+          unless_exist ? add_unless_live(key, bytes, ttl) : @backend.set(key, bytes, ttl)
+        end
+      end
+
+      def write_multi_entries(entries, raw: false, unless_exist: false, **options)
+        if unless_exist
+          return entries.each { |key, entry| write_entry(key, entry, raw: raw, unless_exist: true, **options) }
+        end
+        batch = {}
+        entries.each { |key, entry| write_entry(key, entry, raw: raw, batch: batch, **options) }
+        ttl = backend_ttl(raw, **options)
+        stored = @guard.call(:write_multi_entries) { @backend.set_multi(batch, ttl) }
+        forget_locally(batch.keys) unless stored
+        stored
+      end
+
+      def serialize_entry(entry, raw: false, **options)
+        return entry.value.to_s.b.freeze if raw
+        serialized = super(entry, **options)
+        @coder.is_a?(Coder) ? SerializedFrame.new(serialized, entry.expires_at) : serialized
+      end
+
+      # What a backend keeps of a serialized entry. `coder: nil` leaves the
+      # entry as it is; no backend keeps objects, so it is framed here.
+      def bytes_of(payload)
+        case payload
+        when SerializedFrame then payload.bytes
+        when String then payload
+        else @frame_coder.dump(payload)
+        end
+      end
+
+      # The entry's own end is in its frame; the backend keeps it longer where a
+      # stale value may still be asked for. Raw bytes have no frame, so theirs is exact.
+      def backend_ttl(raw, expires_in: nil, race_condition_ttl: nil, **)
+        return unless expires_in
+        ttl = expires_in.to_f
+        return ttl if raw || !@coder.is_a?(Coder)
+        return ttl + [RACE_CONDITION_GRACE, race_condition_ttl.to_f * 2].max if race_condition_ttl
+        @backend.remote? ? ttl : ttl + [ttl, RACE_CONDITION_GRACE].min
+      end
+
+      # Where the entry that is there has ended (its frame outlives it), it
+      # counts as absent.
+      def add_unless_live(key, bytes, ttl)
+        return true if @backend.add(key, bytes, ttl)
+        present, token = @backend.get_with_token(key)
+        return @backend.add(key, bytes, ttl) unless token
+        return false unless ended?(present, key)
+        @backend.compare_and_set(key, bytes, token, ttl)
+      end
+
+      def ended?(bytes, key)
+        return false unless @coder.is_a?(Coder) && !Counter.parse(bytes)
+        entry = deserialize_entry(bytes, key: key)
+        entry.nil? || entry.expired?
+      end
+
+      # --- delete ---
+
+      def delete_entry(key, **)
+        @guard.call(:delete_entry, key, returning: false) { @backend.delete(key) }
+      end
+
+      def delete_multi_entries(keys, **)
+        forget_locally(keys)
+        @guard.call(:delete_multi_entries, returning: 0) { @backend.delete_multi(keys) }
+      end
+
+      # Rails' request-local cache hooks one key at a time only.
+      def forget_locally(keys)
+        local = local_cache if respond_to?(:local_cache, true)
+        keys.each { |key| local.delete_entry(key) } if local
+      end
+    end
+  end
+end

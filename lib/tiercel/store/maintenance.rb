@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+require_relative "glob"
+
+module Tiercel
+  module Store
+    # What is done to the cache as a whole: clear, clean up, delete by pattern,
+    # statistics, closing.
+    module Maintenance
+      # Empties the cache. With a namespace (of the store or of this call) only
+      # its keys go; without one everything in the backend does, whoever wrote it.
+      #
+      # @param options [Hash, nil] `namespace`
+      # @return [nil]
+      def clear(options = nil)
+        prefix = key_prefix(merged_options(options))
+        @guard.call(:clear) { @backend.clear(prefix) }
+        nil
+      end
+
+      # Gives back the room of entries that have ended, where the backend does
+      # not do so by itself.
+      #
+      # @param options [Hash, nil] taken for Rails' sake
+      # @return [Integer, nil] how many were removed
+      def cleanup(options = nil)
+        size = @guard.call(:cleanup) { @backend.stats[:entries] }
+        instrument(:cleanup, nil, { size: size }) do
+          @guard.call(:cleanup) { @backend.cleanup }
+        end
+      end
+
+      # Deletes the entries whose key matches. Keys that were too long end in a
+      # digest, so a pattern for their tail does not find them.
+      #
+      # @param matcher [Regexp, String] a Regexp, or a glob as in Redis (`*`, `?`, `[a-z]`, `[^a]`, `\`)
+      # @param options [Hash, nil] `namespace`
+      # @return [Integer, nil] how many were deleted; nil where the backend failed
+      # @raise [ArgumentError] for another matcher
+      def delete_matched(matcher, options = nil)
+        options = merged_options(options)
+        pattern, prefix = pattern_for(matcher, options)
+        instrument(:delete_matched, matcher.is_a?(Regexp) ? pattern.inspect : matcher) do
+          @guard.call(:delete_matched) { delete_keys(pattern, prefix) }
+        end
+      end
+
+      # @return [Hash{Symbol => Object}, nil] what the backend knows of :entries, :bytes, :hits, :misses and
+      #   :evictions, and more; nil where it failed
+      def stats = @guard.call(:stats) { @backend.stats }
+
+      # Gives back the backend's connections, descriptors and threads. The store
+      # can be used again.
+      #
+      # @return [void]
+      def close
+        @backend.close
+        nil
+      end
+
+      private
+
+      def pattern_for(matcher, options)
+        case matcher
+        when Regexp then [key_matcher(matcher, options), key_prefix(options)]
+        when String
+          glob = Glob.new("#{key_prefix(options)&.gsub(/[*?\[\]\\]/) { |char| "\\#{char}" }}#{matcher}")
+          [glob.regexp, glob.literal_prefix]
+        else
+          raise ArgumentError, "delete_matched: expected a Regexp or a glob String, got #{matcher.inspect}"
+        end
+      end
+
+      def delete_keys(pattern, prefix)
+        @backend.scan(prefix).lazy.select { |key| pattern.match?(as_text(key)) }.each_slice(1_000).sum do |keys|
+          forget_locally(keys)
+          @backend.delete_multi(keys)
+        end
+      end
+
+      def as_text(key)
+        text = key.dup.force_encoding(Encoding::UTF_8)
+        text.valid_encoding? ? text : text.scrub
+      end
+    end
+  end
+end
