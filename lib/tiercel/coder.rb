@@ -1,0 +1,177 @@
+# frozen_string_literal: true
+
+require "active_support"
+require "active_support/cache"
+require_relative "compressors"
+require_relative "frame"
+require_relative "legacy_payload"
+require_relative "serializers"
+require_relative "serializers/auto"
+require_relative "coder/lazy_entry"
+require_relative "coder/payload_reader"
+
+module Tiercel
+  # Turns values into frames and back: serializer, compressor, header.
+  #
+  #   coder = Tiercel::Coder.new
+  #   frame = coder.dump_value({ id: 1 }, 1.8e9, nil, true, 1024)
+  #   coder.load_value(frame, Time.now.to_f)  # => { id: 1 }
+  #   coder.load(frame).value                 # => { id: 1 }
+  class Coder
+    include Frame::Layout
+
+    # What {#load_value} answers where there is no value: nothing usable;
+    # an entry whose time is over; a frame that {#load} has to look at.
+    MISS, EXPIRED, SLOW = %w[MISS EXPIRED SLOW].map do |name|
+      Object.new.tap { |signal| signal.define_singleton_method(:inspect) { "Tiercel::Coder::#{name}" } }.freeze
+    end
+
+    DEFAULT_COMPRESS_THRESHOLD = 1024
+    DEFAULT_INFLATE_LIMIT = 128 * 1024 * 1024
+    # A compressed payload is kept if it is at most this part of the original.
+    WORTHWHILE = 0.9
+
+    # @return [Object] the serializer of what is dumped
+    attr_reader :serializer
+    # @return [Object, nil] the compressor of what is dumped
+    attr_reader :compressor
+    # @return [Integer] bytes from which {#dump_value} compresses where it is told no other
+    attr_reader :compress_threshold
+
+    # @param serializer [Symbol, #dump] see {Serializers.build}
+    # @param compressor [Symbol, nil, #deflate] see {Compressors.build}
+    # @param compress_threshold [Integer] bytes
+    # @param checksum [Boolean] whether frames carry the CRC-32 of what they hold; it is verified wherever it is there
+    # @param inflate_limit [Integer] bytes that one payload may inflate to
+    # @param marshal [Boolean] whether Marshal may dump and load
+    # @param legacy [Boolean] whether payloads of Rails 7.0 and 7.1 are read
+    # @raise [ConfigurationError] if the serializer or the compressor is none, or contradicts `marshal: false`
+    # @raise [MissingDependency] if its library is not installed
+    def initialize(serializer: :auto, compressor: Compressors.default, compress_threshold: DEFAULT_COMPRESS_THRESHOLD,
+                   checksum: true, inflate_limit: DEFAULT_INFLATE_LIMIT, marshal: true, legacy: true)
+      @serializer = build_serializer(serializer, marshal)
+      @auto = @serializer if @serializer.is_a?(Serializers::Auto)
+      @compressor = Compressors.build(compressor)
+      @compress_threshold = compress_threshold
+      @checksum = checksum
+      @reader = PayloadReader.new(serializer: @serializer, compressor: @compressor, inflate_limit:, marshal:)
+      @legacy = LegacyPayload.new(compressor: @compressor, serializer: @serializer, inflate_limit:, marshal:) if legacy
+    end
+
+    # @param entry [ActiveSupport::Cache::Entry]
+    # @return [String] its frame, uncompressed
+    # @raise [SerializationError] if the value cannot be dumped (or whatever the serializer raises for it)
+    def dump(entry)
+      dump_value(entry.value, entry.expires_at, entry.version, false, 0)
+    end
+
+    # @param entry [ActiveSupport::Cache::Entry]
+    # @param threshold [Integer] bytes of payload from which it is compressed, if that saves enough
+    # @return [String] its frame
+    # @raise [SerializationError] see {#dump}
+    def dump_compressed(entry, threshold)
+      dump_value(entry.value, entry.expires_at, entry.version, true, threshold)
+    end
+
+    # @param value [Object]
+    # @param expires_at [Float, nil] epoch seconds, nil for never
+    # @param version [String, nil]
+    # @param compress [Boolean] whether to compress if it saves enough
+    # @param threshold [Integer] bytes of payload from which to try
+    # @return [String] the frame
+    # @raise [SerializationError] see {#dump}
+    def dump_value(value, expires_at, version, compress = true, threshold = @compress_threshold)
+      type = string_type(value)
+      if type
+        payload = value
+        encoding = value.encoding if type == TYPE_STRING_ENCODED
+      elsif @auto && (payload = @auto.dump_plain(value))
+        type = TYPE_PLAIN
+      else
+        payload = dump_object(value)
+        type = @serializer.type
+      end
+      assemble(type, payload, expires_at, version, encoding, compress && threshold)
+    end
+
+    # @param bytes [String] what a backend had
+    # @return [ActiveSupport::Cache::Entry, nil] nil for a placeholder. The value is decoded when it is first
+    #   asked for; an error then is an ActiveSupport::Cache::DeserializationError.
+    # @raise [MalformedFrame] if they are neither a frame, nor a payload of Rails, nor a counter
+    def load(bytes)
+      return load_foreign(bytes) unless Frame.frame?(bytes)
+      frame = Frame.parse(bytes)
+      return if frame.placeholder?
+      LazyEntry.new(@reader, frame)
+    end
+
+    # The lean form of {#load}.
+    #
+    # @param bytes [String] what a backend had
+    # @param now [Float] epoch seconds
+    # @return [Object] the value; {MISS} for a placeholder; {EXPIRED}; {SLOW} where only {#load} can tell: a frame
+    #   with a version or tags, and bytes that are not a frame
+    # @raise [MalformedFrame] if the bytes are damaged
+    # @raise [SerializationError] if the payload is one that may not be loaded
+    # @raise [ActiveSupport::Cache::DeserializationError] if a class is gone
+    def load_value(bytes, now)
+      return SLOW unless Frame.frame?(bytes)
+      frame = Frame.parse(bytes)
+      return MISS if frame.placeholder?
+      return EXPIRED if frame.expires_at && frame.expires_at <= now
+      return SLOW if frame.parts.version || frame.parts.tags
+      @reader.read(frame)
+    end
+
+    private
+
+    COUNTER = /\A-?\d{1,19}\z/
+    COUNTER_BYTES = 20
+    COUNTERS = (-(2**63)..((2**63) - 1))
+    private_constant :COUNTER, :COUNTER_BYTES, :COUNTERS
+
+    def build_serializer(option, marshal)
+      serializer = Serializers.build(option)
+      return serializer if marshal
+      return Serializers::Auto.new(marshal: false) if serializer.is_a?(Serializers::Auto)
+      return serializer unless serializer.type == TYPE_MARSHAL
+      raise ConfigurationError, "serializer #{option.inspect} and marshal: false contradict each other: choose auto, " \
+                                "message_pack, json or as_json"
+    end
+
+    # Strings are stored as they are, but for those with instance variables.
+    def string_type(value)
+      return unless value.instance_of?(String) && value.instance_variables.empty?
+      STRING_TYPES.fetch(value.encoding, TYPE_STRING_ENCODED)
+    end
+
+    def dump_object(value)
+      @auto ? @auto.dump_other(value) : @serializer.dump(value)
+    end
+
+    def assemble(type, payload, expires_at, version, encoding, threshold)
+      if threshold && @compressor && payload.bytesize >= threshold && (deflated = deflate(payload))
+        inflated_bytes = payload.bytesize
+        payload = deflated
+      end
+      parts = Frame::Parts.encode(version:, encoding:, inflated_bytes:) if version || encoding || inflated_bytes
+      compressor = inflated_bytes ? @compressor.id : COMPRESSOR_NONE
+      Frame.build(type, payload, compressor:, expires_at:, parts: parts || "", checksum: @checksum)
+    end
+
+    def deflate(payload)
+      return if payload.bytesize > MAX_PAYLOAD_BYTES
+      deflated = @compressor.deflate(payload)
+      deflated if deflated.bytesize + PART_HEADER_BYTES + 4 <= payload.bytesize * WORTHWHILE
+    end
+
+    def load_foreign(bytes)
+      if bytes.bytesize <= COUNTER_BYTES && bytes.b.match?(COUNTER) && COUNTERS.cover?(counter = bytes.to_i)
+        return ActiveSupport::Cache::Entry.new(counter)
+      end
+      return @legacy.load(bytes) if @legacy && LegacyPayload.recognize?(bytes)
+      raise MalformedFrame, "neither a frame nor a Rails payload: #{bytes.bytesize} bytes that begin with " \
+                            "#{bytes.byteslice(0, 8).unpack1("H*")}"
+    end
+  end
+end

@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+require "active_support"
+require "active_support/cache"
+require_relative "../compressors"
+require_relative "../errors"
+require_relative "../frame"
+require_relative "../serializers"
+
+module Tiercel
+  class Coder
+    # Turns a frame's payload into its value, whatever serializer and
+    # compressor wrote it: a store whose options change still reads what it wrote.
+    #
+    # @private
+    class PayloadReader
+      include Frame::Layout
+
+      # @param serializer [Object] the store's own
+      # @param compressor [Object, nil] the store's own
+      # @param inflate_limit [Integer] bytes
+      # @param marshal [Boolean] whether Marshal may load
+      def initialize(serializer:, compressor:, inflate_limit:, marshal:)
+        @inflate_limit = inflate_limit
+        @marshal = marshal
+        @plain = Serializers::Plain
+        @serializers = { serializer.type => serializer }
+        @serializers.delete(TYPE_MARSHAL)
+        @compressors = compressor ? { compressor.id => compressor } : {}
+      end
+
+      # @param frame [Frame]
+      # @return [Object]
+      # @raise [MalformedFrame] if the payload is damaged, too large, or of a serializer or compressor that this
+      #   store does not have
+      # @raise [SerializationError] if it is Marshal's and that is forbidden
+      # @raise [ActiveSupport::Cache::DeserializationError] if a class is gone
+      def read(frame)
+        payload = inflate(frame)
+        case frame.type
+        when TYPE_PLAIN then @plain.load(payload)
+        when TYPE_STRING_UTF_8, TYPE_STRING_BINARY, TYPE_STRING_US_ASCII
+          payload.force_encoding(STRING_ENCODINGS[frame.type])
+        when TYPE_STRING_ENCODED then payload.force_encoding(encoding(frame))
+        else load(frame.type, payload)
+        end
+      end
+
+      private
+
+      def inflate(frame)
+        payload = frame.payload
+        return payload.frozen? ? payload.dup : payload if frame.compressor == COMPRESSOR_NONE
+        claimed = frame.parts.inflated_bytes or raise MalformedFrame, "a compressed payload does not say its size"
+        if claimed > @inflate_limit
+          raise MalformedFrame, "a payload claims to inflate to #{claimed} bytes, more than inflate_limit " \
+                                "(#{@inflate_limit})"
+        end
+        inflated = compressor(frame.compressor).inflate(payload, inflated_bytes: claimed, limit: @inflate_limit)
+        inflated.frozen? ? inflated.dup : inflated
+      end
+
+      def compressor(id)
+        @compressors[id] ||= Compressors::REGISTRY.fetch(Compressors::NAMES.fetch(id))
+      rescue KeyError
+        raise MalformedFrame, "a payload was compressed by a compressor of the application's own, and this store has none"
+      rescue MissingDependency => error
+        raise MalformedFrame, "a payload cannot be inflated: #{error.message}"
+      end
+
+      def encoding(frame)
+        frame.parts.encoding or raise MalformedFrame, "a String's encoding is missing"
+      end
+
+      def load(type, payload)
+        serializer(type).load(payload)
+      rescue Error, ActiveSupport::Cache::DeserializationError
+        raise
+      rescue StandardError, NotImplementedError => error
+        raise ActiveSupport::Cache::DeserializationError, "#{error.class}: #{error.message}"
+      end
+
+      # With `marshal: false` only what the store itself writes is read.
+      def serializer(type)
+        @serializers[type] ||= begin
+          unless @marshal
+            raise SerializationError, format("a payload of type 0x%02X, and marshal: false forbids loading it", type)
+          end
+          Serializers::REGISTRY.fetch(Serializers::NAMES.fetch(type))
+        end
+      rescue KeyError
+        raise MalformedFrame, "a payload was written by a serializer of the application's own, and this store has none"
+      rescue MissingDependency => error
+        raise MalformedFrame, "a payload cannot be loaded: #{error.message}"
+      end
+    end
+  end
+end

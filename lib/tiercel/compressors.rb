@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require_relative "errors"
+require_relative "frame/layout"
+require_relative "registry"
+
+module Tiercel
+  # The compressors that exist, by name. docs/compressors.md compares them.
+  #
+  # A compressor answers to `deflate(bytes) -> String`,
+  # `inflate(bytes, inflated_bytes:, limit:) -> String` and `id`, the number
+  # that stands for it in a frame's header. A user's own needs only `deflate`
+  # and `inflate` (or `compress` and `decompress`) of one argument.
+  module Compressors
+    REGISTRY = Registry.new("compressor")
+
+    REGISTRY.register(:none) { nil }
+    REGISTRY.register(:zlib) { require_relative("compressors/zlib"); Zlib.new }
+    REGISTRY.register(:lz4, gem: "lz4_flex", version: ">= 1.0") { require_relative("compressors/lz4"); LZ4.new }
+    REGISTRY.register(:zstd, gem: "zstd-ruby", version: ">= 1.5.5") { require_relative("compressors/zstd"); Zstd.new }
+    REGISTRY.register(:snappy, gem: "snappy", version: ">= 0.4") { require_relative("compressors/snappy"); Snappy.new }
+    REGISTRY.register(:brotli, gem: "brotli", version: ">= 0.7") { require_relative("compressors/brotli"); Brotli.new }
+
+    # Which built-in compressor inflates a payload.
+    NAMES = {
+      Frame::Layout::COMPRESSOR_ZLIB => :zlib,
+      Frame::Layout::COMPRESSOR_LZ4 => :lz4,
+      Frame::Layout::COMPRESSOR_ZSTD => :zstd,
+      Frame::Layout::COMPRESSOR_SNAPPY => :snappy,
+      Frame::Layout::COMPRESSOR_BROTLI => :brotli,
+    }.freeze
+
+    class << self
+      # @return [Symbol] the name of the compressor that a store uses unasked: LZ4
+      #   where its gem is installed, else zlib, which always is
+      def default = REGISTRY.available?(:lz4) ? :lz4 : :zlib
+
+      # @param option [Symbol, String, nil, Array(Symbol, Hash), #deflate, #compress] the `compressor:` option: a
+      #   name, a name with its options (`[:zstd, { level: 3 }]`), nil for none, or an object
+      # @return [Object, nil] a compressor, nil for none
+      # @raise [ConfigurationError] if it is none of these
+      # @raise [MissingDependency] if its library is not installed
+      def build(option)
+        case option
+        when nil, :none, "none" then nil
+        when Symbol, String then REGISTRY.fetch(option)
+        when Array then build_with_options(*option)
+        else wrap(option)
+        end
+      end
+
+      private
+
+      def build_with_options(name, options = {})
+        compressor = build(name)
+        return compressor if options.empty?
+        compressor.class.new(**options)
+      rescue ArgumentError => error
+        raise ConfigurationError, "compressor #{name.inspect}, options #{options.inspect}: #{error.message}"
+      end
+
+      def wrap(object)
+        return REGISTRY.fetch(:zlib) if defined?(::Zlib) && object.equal?(::Zlib)
+        return object if object.respond_to?(:id) && NAMES.key?(object.id)
+        require_relative("compressors/custom")
+        Custom.new(object)
+      end
+    end
+  end
+end

@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "../frame/layout"
+
+module Tiercel
+  module Compressors
+    # A user's own compressor: any object with `deflate` and `inflate` (as
+    # Rails has it) or `compress` and `decompress`, of one String each.
+    class Custom
+      PAIRS = [%i[deflate inflate], %i[compress decompress]].freeze
+
+      # @param compressor [Object]
+      # @raise [ConfigurationError] if it has neither pair of methods
+      def initialize(compressor)
+        @compressor = compressor
+        deflate, inflate = PAIRS.find { |pair| pair.all? { |name| compressor.respond_to?(name) } }
+        unless deflate
+          raise ConfigurationError, "compressor: expected one of #{Compressors::REGISTRY.names.join(", ")}, or an object " \
+                                    "with deflate(bytes) and inflate(bytes), got #{compressor.inspect}"
+        end
+        @deflate = compressor.method(deflate)
+        @inflate = compressor.method(inflate)
+      end
+
+      # @return [Integer] in the frame's header
+      def id = Frame::Layout::COMPRESSOR_CUSTOM
+
+      # @param bytes [String]
+      # @return [String]
+      # @raise [SerializationError] if the user's object answers with something else
+      def deflate(bytes) = string(@deflate.call(bytes))
+
+      # Only the result can be held against the limit: how much a user's
+      # compressor allocates on the way is its own affair.
+      #
+      # @param bytes [String] binary
+      # @param limit [Integer] bytes
+      # @return [String]
+      # @raise [MalformedFrame] if there are more than `limit`
+      def inflate(bytes, inflated_bytes: nil, limit: Float::INFINITY)
+        inflated = string(@inflate.call(bytes))
+        return inflated if inflated.bytesize <= limit
+        raise MalformedFrame, "a payload inflates to #{inflated.bytesize} bytes, more than inflate_limit (#{limit})"
+      end
+
+      private
+
+      def string(result)
+        return result if result.is_a?(String)
+        raise SerializationError, "compressor #{@compressor.inspect}: expected a String, got #{result.class}"
+      end
+    end
+  end
+end

@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require "zlib"
+require_relative "../frame/layout"
+require_relative "bounds"
+
+module Tiercel
+  module Compressors
+    # Deflate in a zlib stream (RFC 1950), from Ruby's standard library.
+    class Zlib
+      include Bounds
+
+      # @param level [Integer, nil] 1 (fast) to 9 (small); nil is zlib's own default, 6
+      def initialize(level: nil)
+        unless level.nil? || (0..9).cover?(level)
+          raise ArgumentError, "level: expected an Integer from 0 to 9, got #{level.inspect}"
+        end
+        @level = level || ::Zlib::DEFAULT_COMPRESSION
+      end
+
+      # @return [Integer] in the frame's header
+      def id = Frame::Layout::COMPRESSOR_ZLIB
+
+      # @param bytes [String]
+      # @return [String]
+      def deflate(bytes) = ::Zlib::Deflate.deflate(bytes, @level)
+
+      # @param bytes [String]
+      # @param inflated_bytes [Integer, nil] what the frame claims
+      # @param limit [Integer] bytes
+      # @return [String] binary
+      # @raise [MalformedFrame] if they are damaged, or inflate to more than `limit` or other than `inflated_bytes`
+      def inflate(bytes, inflated_bytes: nil, limit: DEFAULT_LIMIT)
+        check_claim(inflated_bytes, limit)
+        check_size(inflate_within(bytes, inflated_bytes || limit), inflated_bytes)
+      rescue ::Zlib::Error => error
+        damaged("zlib", error)
+      end
+
+      private
+
+      # Ruby hands over what is inflated in pieces, so that the limit holds before the next one is made.
+      def inflate_within(bytes, limit)
+        stream = ::Zlib::Inflate.new
+        inflated = String.new
+        stream.inflate(bytes) do |piece|
+          inflated << piece
+          raise MalformedFrame, "a zlib payload inflates to more than #{limit} bytes" if inflated.bytesize > limit
+        end
+        inflated << stream.finish
+        raise MalformedFrame, "a zlib payload has foreign bytes behind it" unless stream.total_in == bytes.bytesize
+        inflated
+      ensure
+        stream&.close
+      end
+    end
+  end
+end

@@ -1,0 +1,119 @@
+# frozen_string_literal: true
+
+require "zlib"
+require_relative "errors"
+require_relative "frame/layout"
+require_relative "frame/parts"
+
+module Tiercel
+  # What a backend stores: a fixed header, optional parts, and the payload.
+  # docs/frame.md has the byte table.
+  #
+  #   bytes = Frame.build(Frame::Layout::TYPE_STRING_UTF_8, "abc", expires_at: 1.8e9)
+  #   frame = Frame.parse(bytes)
+  #   frame.payload     # => "abc"
+  #   frame.expires_at  # => 1800000000.0
+  class Frame
+    include Layout
+
+    # @return [Integer] what the payload is, one of {Layout::TYPES}
+    attr_reader :type
+    # @return [Integer] what it was compressed with, one of {Layout::COMPRESSORS}
+    attr_reader :compressor
+    # @return [Float, nil] epoch seconds, nil for never
+    attr_reader :expires_at
+    # @return [String] as stored, binary
+    attr_reader :payload
+    # @return [Parts] the optional parts
+    attr_reader :parts
+
+    class << self
+      include Layout
+
+      # @param type [Integer] one of {Layout::TYPES}
+      # @param payload [String] as stored (compressed already, if it is to be); any encoding, only its bytes count
+      # @param compressor [Integer] one of {Layout::COMPRESSORS}
+      # @param expires_at [Float, nil] epoch seconds, nil for never
+      # @param parts [String] from {Parts.encode}
+      # @param checksum [Boolean] whether to add the CRC-32 of parts and payload
+      # @return [String] the frame, binary
+      # @raise [SerializationError] if the payload has 4 GiB or more
+      def build(type, payload, compressor: COMPRESSOR_NONE, expires_at: nil, parts: "", checksum: false)
+        payload_bytes = payload.bytesize
+        raise SerializationError, "a value of #{payload_bytes} bytes does not fit a frame" if payload_bytes > MAX_PAYLOAD_BYTES
+        frame = String.new(capacity: HEADER_BYTES + parts.bytesize + payload_bytes)
+        crc = checksum ? Zlib.crc32(payload, Zlib.crc32(parts)) : 0
+        [MAGIC, FRAME_VERSION, type, compressor, checksum ? FLAG_CHECKSUM : 0, 0, parts.bytesize, expires_at || Float::INFINITY,
+         payload_bytes, crc].pack(HEADER_TEMPLATE, buffer: frame)
+        frame.setbyte(HEADER_CHECK_AT, fold(frame) ^ HEADER_CHECK)
+        frame << parts << payload.b
+      end
+
+      # @param bytes [String] what a backend had
+      # @return [Boolean] whether they claim to be a frame, of any version
+      def frame?(bytes)
+        bytes.getbyte(0) == MAGIC
+      end
+
+      # @param bytes [String] what a backend had
+      # @return [Frame] whose header, sizes and checksum are right
+      # @raise [MalformedFrame] if they are not, or if this version cannot read it
+      def parse(bytes)
+        reject(bytes, "the header is cut off") if bytes.bytesize < HEADER_BYTES
+        magic, version, type, compressor, flags, _, parts_bytes, expires_at, payload_bytes, crc =
+          bytes.unpack(HEADER_TEMPLATE)
+        reject(bytes, "not a frame") unless magic == MAGIC
+        reject(bytes, "frame version #{version} is unknown") unless version == FRAME_VERSION
+        reject(bytes, "the header was altered") unless fold(bytes) == HEADER_CHECK
+        verify_numbers(bytes, type, compressor, flags, expires_at)
+        unless bytes.bytesize == HEADER_BYTES + parts_bytes + payload_bytes
+          reject(bytes, "expected #{HEADER_BYTES + parts_bytes + payload_bytes} bytes")
+        end
+        verify_checksum(bytes, flags, crc)
+        new(type, compressor, expires_at, bytes, parts_bytes)
+      end
+
+      private
+
+      def verify_numbers(bytes, type, compressor, flags, expires_at)
+        reject(bytes, format("type 0x%02X is unknown", type)) unless TYPES.include?(type)
+        reject(bytes, format("compressor 0x%02X is unknown", compressor)) unless COMPRESSORS.include?(compressor)
+        reject(bytes, format("flags 0x%02X are unknown", flags)) unless (flags & ~KNOWN_FLAGS).zero?
+        reject(bytes, "expires_at is not a number") if expires_at.nan?
+      end
+
+      def verify_checksum(bytes, flags, crc)
+        found = flags.anybits?(FLAG_CHECKSUM) ? Zlib.crc32(bytes.byteslice(HEADER_BYTES..)) : 0
+        reject(bytes, "the checksum is wrong") unless found == crc
+      end
+
+      # The XOR of the 24 header bytes, four at a time.
+      def fold(bytes)
+        a, b, c, d, e, f = bytes.unpack("L6")
+        word = a ^ b ^ c ^ d ^ e ^ f
+        word ^= word >> 16
+        (word ^ (word >> 8)) & 0xFF
+      end
+
+      def reject(bytes, reason)
+        raise MalformedFrame, "#{reason}, in #{bytes.bytesize} bytes that begin with #{bytes.byteslice(0, 8).unpack1("H*")}"
+      end
+    end
+
+    # @private
+    def initialize(type, compressor, expires_at, bytes, parts_bytes)
+      @type = type
+      @compressor = compressor
+      @expires_at = expires_at unless expires_at == Float::INFINITY
+      @payload = bytes.byteslice((HEADER_BYTES + parts_bytes)..)
+      @payload = @payload.b unless @payload.encoding == Encoding::BINARY
+      @parts = parts_bytes.zero? ? NO_PARTS : Parts.decode(bytes.byteslice(HEADER_BYTES, parts_bytes))
+    end
+
+    # @return [Boolean] whether it stands for a value that is being computed
+    def placeholder? = type == TYPE_PLACEHOLDER
+
+    NO_PARTS = Parts.new({}).freeze
+    private_constant :NO_PARTS
+  end
+end

@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+module Tiercel
+  class Frame
+    # Numbers of the frame, version 1. docs/frame.md has the byte table.
+    #
+    # A number that a release has used is never given another meaning; golden
+    # frames in test/golden hold them in place.
+    module Layout
+      # First byte. None of 00 01 04 78 CC, with which the payloads of Rails'
+      # stores begin, and no ASCII digit or minus sign, with which counters do.
+      MAGIC = 0xF5
+      FRAME_VERSION = 1
+      HEADER_BYTES = 24
+
+      # u8 magic, u8 version, u8 type, u8 compressor, u8 flags, u8 header check,
+      # u16 parts_bytes, f64 expires_at, u32 payload_bytes, u32 CRC-32; little endian.
+      HEADER_TEMPLATE = "C6S<EL<L<"
+      HEADER_CHECK_AT = 5
+      # The XOR of all 24 header bytes.
+      HEADER_CHECK = 0xA5
+
+      FLAG_CHECKSUM = 0x01
+      KNOWN_FLAGS = FLAG_CHECKSUM
+
+      MAX_PARTS_BYTES = 0xFFFF
+      MAX_PAYLOAD_BYTES = 0xFFFF_FFFF
+
+      # What the payload is.
+      TYPE_STRING_UTF_8 = 0x01
+      TYPE_STRING_BINARY = 0x02
+      TYPE_STRING_US_ASCII = 0x03
+      TYPE_STRING_ENCODED = 0x04
+      TYPE_MARSHAL = 0x10
+      TYPE_PLAIN = 0x11
+      TYPE_MESSAGE_PACK = 0x12
+      TYPE_JSON = 0x13
+      TYPE_AS_JSON = 0x14
+      TYPE_CUSTOM = 0x1F
+      TYPE_PLACEHOLDER = 0x20
+
+      TYPES = [
+        TYPE_STRING_UTF_8, TYPE_STRING_BINARY, TYPE_STRING_US_ASCII, TYPE_STRING_ENCODED,
+        TYPE_MARSHAL, TYPE_PLAIN, TYPE_MESSAGE_PACK, TYPE_JSON, TYPE_AS_JSON, TYPE_CUSTOM, TYPE_PLACEHOLDER,
+      ].freeze
+
+      # What the payload was compressed with.
+      COMPRESSOR_NONE = 0x00
+      COMPRESSOR_ZLIB = 0x01
+      COMPRESSOR_LZ4 = 0x02
+      COMPRESSOR_ZSTD = 0x03
+      COMPRESSOR_SNAPPY = 0x04
+      COMPRESSOR_BROTLI = 0x05
+      COMPRESSOR_CUSTOM = 0x1F
+
+      COMPRESSORS = [
+        COMPRESSOR_NONE, COMPRESSOR_ZLIB, COMPRESSOR_LZ4, COMPRESSOR_ZSTD, COMPRESSOR_SNAPPY, COMPRESSOR_BROTLI,
+        COMPRESSOR_CUSTOM,
+      ].freeze
+
+      # Optional parts: u8 id, u16 length, data. A reader that meets an unknown
+      # id from CRITICAL_PARTS up gives the frame up; others it skips.
+      PART_VERSION = 0x01
+      PART_TAGS = 0x02
+      PART_LEASE = 0x03
+      PART_ENCODING = 0x04
+      PART_INFLATED_BYTES = 0x05
+      PART_STALE = 0x06
+      PART_CREATED_AT = 0x07
+      CRITICAL_PARTS = 0x80
+      PART_HEADER_BYTES = 3
+
+      STRING_ENCODINGS = {
+        TYPE_STRING_UTF_8 => Encoding::UTF_8,
+        TYPE_STRING_BINARY => Encoding::BINARY,
+        TYPE_STRING_US_ASCII => Encoding::US_ASCII,
+      }.freeze
+
+      STRING_TYPES = STRING_ENCODINGS.invert.freeze
+    end
+  end
+end

@@ -1,0 +1,166 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "layout"
+
+module Tiercel
+  class Frame
+    # The optional parts of a frame, as data.
+    #
+    # Every part is there at most once. A part that a frame does not have is nil here.
+    class Parts
+      include Layout
+
+      # @return [String, nil] the entry's version
+      attr_reader :version
+      # @return [Hash{String => Integer}, nil] tag names and their generations (unsigned 64-bit)
+      attr_reader :tags
+      # @return [Array(String, Float), nil] the holder's token (16 bytes) and until when it holds, epoch seconds
+      attr_reader :lease
+      # @return [Encoding, nil] of a String payload that has none of the three common ones
+      attr_reader :encoding
+      # @return [Integer, nil] size of the payload before it was compressed
+      attr_reader :inflated_bytes
+      # @return [Array(Float, Float), nil] until when the value may be served while it is recomputed, and after
+      #   an error; epoch seconds
+      attr_reader :stale
+      # @return [Array(Float, Float), nil] epoch seconds when the value was made, and the seconds that making it took
+      attr_reader :created_at
+
+      class << self
+        # @param version [String, nil]
+        # @param tags [Hash{String => Integer}, nil]
+        # @param lease [Array(String, Float), nil]
+        # @param encoding [Encoding, nil]
+        # @param inflated_bytes [Integer, nil]
+        # @param stale [Array(Float, Float), nil]
+        # @param created_at [Array(Float, Float), nil]
+        # @return [String] the encoded parts, in the order of their ids
+        # @raise [SerializationError] if one is too long
+        def encode(version: nil, tags: nil, lease: nil, encoding: nil, inflated_bytes: nil, stale: nil, created_at: nil)
+          bytes = String.new
+          append(bytes, PART_VERSION, encode_version(version)) if version
+          append(bytes, PART_TAGS, encode_tags(tags)) if tags
+          append(bytes, PART_LEASE, encode_lease(lease)) if lease
+          append(bytes, PART_ENCODING, encoding.name.b) if encoding
+          append(bytes, PART_INFLATED_BYTES, [inflated_bytes].pack("L<")) if inflated_bytes
+          append(bytes, PART_STALE, stale.pack("EE")) if stale
+          append(bytes, PART_CREATED_AT, created_at.pack("Ee")) if created_at
+          bytes
+        end
+
+        # @param bytes [String] binary
+        # @return [Parts]
+        # @raise [MalformedFrame] if they are cut off, repeated, of a wrong size, or critical and unknown
+        def decode(bytes)
+          new(split(bytes))
+        end
+
+        private
+
+        include Layout
+
+        def append(bytes, id, data)
+          if bytes.bytesize + PART_HEADER_BYTES + data.bytesize > MAX_PARTS_BYTES
+            raise SerializationError, "version, tags and lease of an entry take more than #{MAX_PARTS_BYTES} bytes: " \
+                                      "use a shorter version or fewer tags"
+          end
+          bytes << [id, data.bytesize].pack("CS<") << data
+        end
+
+        # A String with its encoding: u8 String type as in the header, for
+        # 0x04 a u8 length and the encoding's name, then the bytes.
+        def encode_version(version)
+          version = version.to_s
+          type = STRING_TYPES.fetch(version.encoding, TYPE_STRING_ENCODED)
+          prefix = [type].pack("C")
+          prefix << [version.encoding.name.bytesize].pack("C") << version.encoding.name.b if type == TYPE_STRING_ENCODED
+          prefix << version.b
+        end
+
+        # For each tag: u16 length, name in UTF-8, u64 generation.
+        def encode_tags(tags)
+          tags.each_with_object(String.new) do |(name, generation), bytes|
+            bytes << [name.bytesize].pack("S<") << name.b << [generation].pack("Q<")
+          end
+        end
+
+        def encode_lease(lease)
+          token, held_until = lease
+          raise ArgumentError, "lease token: expected 16 bytes, got #{token.bytesize}" unless token.bytesize == 16
+          token.b << [held_until].pack("E")
+        end
+
+        def split(bytes)
+          parts = {}
+          position = 0
+          while position < bytes.bytesize
+            id, length = bytes.unpack("CS<", offset: position)
+            data = bytes.byteslice(position + PART_HEADER_BYTES, length) if length
+            raise MalformedFrame, "parts are cut off" unless data && data.bytesize == length
+            raise MalformedFrame, format("part 0x%02X occurs twice", id) if parts.key?(id)
+            parts[id] = data
+            position += PART_HEADER_BYTES + length
+          end
+          parts
+        end
+      end
+
+      # @private
+      def initialize(parts)
+        parts.each { |id, data| read(id, data) }
+      end
+
+      private
+
+      def read(id, data)
+        case id
+        when PART_VERSION then @version = read_version(data)
+        when PART_TAGS then @tags = read_tags(data)
+        when PART_LEASE then @lease = sized(id, data, 24).unpack("a16E")
+        when PART_ENCODING then @encoding = find_encoding(data)
+        when PART_INFLATED_BYTES then @inflated_bytes = sized(id, data, 4).unpack1("L<")
+        when PART_STALE then @stale = sized(id, data, 16).unpack("EE")
+        when PART_CREATED_AT then @created_at = sized(id, data, 12).unpack("Ee")
+        else
+          raise MalformedFrame, format("critical part 0x%02X is unknown to this version", id) if id >= CRITICAL_PARTS
+        end
+      end
+
+      def read_version(data)
+        type, name_bytes = data.unpack("CC")
+        encoding = STRING_ENCODINGS[type]
+        return data.byteslice(1..).force_encoding(encoding) if encoding
+        unless type == TYPE_STRING_ENCODED && name_bytes && data.bytesize >= 2 + name_bytes
+          raise MalformedFrame, "part VERSION is malformed"
+        end
+        data.byteslice((2 + name_bytes)..).force_encoding(find_encoding(data.byteslice(2, name_bytes)))
+      end
+
+      def read_tags(data)
+        tags = {}
+        position = 0
+        while position < data.bytesize
+          length = data.unpack1("S<", offset: position)
+          name = data.byteslice(position + 2, length) if length
+          generation = data.byteslice(position + 2 + length, 8)&.unpack1("Q<") if name
+          raise MalformedFrame, "part TAGS is cut off" unless generation
+          tags[name.force_encoding(Encoding::UTF_8)] = generation
+          position += 2 + length + 8
+        end
+        tags
+      end
+
+      def find_encoding(name)
+        Encoding.find(name.dup.force_encoding(Encoding::US_ASCII))
+      rescue ArgumentError
+        raise MalformedFrame, "encoding #{name.byteslice(0, 40).inspect} is unknown to this Ruby"
+      end
+
+      def sized(id, data, bytes)
+        return data if data.bytesize == bytes
+        raise MalformedFrame, format("part 0x%02X: expected %d bytes, got %d", id, bytes, data.bytesize)
+      end
+    end
+  end
+end

@@ -1,0 +1,130 @@
+# frozen_string_literal: true
+
+require "active_support"
+require "active_support/cache"
+require_relative "compressors/zlib"
+require_relative "errors"
+
+module Tiercel
+  # Reads what Rails' own stores wrote, so that an application can switch to
+  # Tiercel without a cold cache.
+  #
+  # Formats (ActiveSupport 6.1 to 8.1, cache/coder.rb and cache/serializer_with_fallback.rb):
+  #
+  #   00 11 ...       7.1: u8 type, f64 expires_at, i32 version bytes, version, payload
+  #   00 04 08 ...    7.0: Marshal of [value, expires_at, version]
+  #   01 78 ...       7.0: the same in a zlib stream
+  #   04 08 ...       6.1: Marshal of an Entry
+  #   CC 80 ...       7.1: ActiveSupport::MessagePack of an Entry
+  class LegacyPayload
+    CODER_SIGNATURE = "\x00\x11".b.freeze
+    MARSHAL_70_SIGNATURE = "\x00\x04\x08".b.freeze
+    ZLIB_70_SIGNATURE = "\x01\x78".b.freeze
+    MARSHAL_SIGNATURE = "\x04\x08".b.freeze
+    MESSAGE_PACK_SIGNATURE = "\xCC\x80".b.freeze
+    ZLIB_SIGNATURE = "\x78".b.freeze
+    SIGNATURES = [CODER_SIGNATURE, MARSHAL_70_SIGNATURE, ZLIB_70_SIGNATURE, MARSHAL_SIGNATURE,
+                  MESSAGE_PACK_SIGNATURE].freeze
+
+    CODER_TEMPLATE = "@2CEl<"
+    CODER_HEADER_BYTES = 15
+    COMPRESSED_FLAG = 0x80
+    OBJECT_TYPE = 0x01
+    STRING_ENCODINGS = { 0x02 => Encoding::UTF_8, 0x03 => Encoding::BINARY, 0x04 => Encoding::US_ASCII }.freeze
+
+    # @param bytes [String]
+    # @return [Boolean] whether they begin as a payload of Rails does
+    def self.recognize?(bytes)
+      first = bytes.getbyte(0)
+      (first == 0x00 || first == 0x01 || first == 0x04 || first == 0xCC) && bytes.b.start_with?(*SIGNATURES)
+    end
+
+    # @param serializer [Object] the store's own, for payloads that are neither Marshal's nor MessagePack's
+    # @param compressor [Object, nil] the store's own, for payloads that are not zlib's
+    # @param inflate_limit [Integer] bytes
+    # @param marshal [Boolean] whether Marshal may load
+    def initialize(serializer:, compressor:, inflate_limit:, marshal:)
+      @serializer = serializer
+      @compressor = compressor
+      @inflate_limit = inflate_limit
+      @marshal = marshal
+      @zlib = Compressors::Zlib.new
+    end
+
+    # @param bytes [String] that {recognize?} says yes to
+    # @return [ActiveSupport::Cache::Entry]
+    # @raise [MalformedFrame] if they are damaged
+    # @raise [SerializationError] if they are Marshal's and that is forbidden
+    # @raise [ActiveSupport::Cache::DeserializationError] if a class is gone
+    def load(bytes)
+      bytes = bytes.b
+      return load_coder(bytes) if bytes.start_with?(CODER_SIGNATURE)
+      return unpack(load_object(bytes.byteslice(1..))) if bytes.start_with?(MARSHAL_70_SIGNATURE)
+      return unpack(load_object(inflate(bytes.byteslice(1..)))) if bytes.start_with?(ZLIB_70_SIGNATURE)
+      entry(load_object(bytes))
+    end
+
+    private
+
+    def load_coder(bytes)
+      raise MalformedFrame, "a Rails 7.1 payload is cut off" if bytes.bytesize < CODER_HEADER_BYTES
+      type, expires_at, version_bytes = bytes.unpack(CODER_TEMPLATE)
+      version_end = CODER_HEADER_BYTES + [version_bytes, 0].max
+      raise MalformedFrame, "a Rails 7.1 payload is cut off" if bytes.bytesize < version_end
+      version = load_version(bytes.byteslice(CODER_HEADER_BYTES, version_bytes)) if version_bytes >= 0
+      payload = bytes.byteslice(version_end..)
+      payload = inflate(payload) if type.anybits?(COMPRESSED_FLAG)
+      ActiveSupport::Cache::Entry.new(load_payload(type & ~COMPRESSED_FLAG, payload), version:,
+                                      expires_at: (expires_at unless expires_at.negative?))
+    end
+
+    def load_payload(type, payload)
+      return payload.force_encoding(STRING_ENCODINGS[type]) if STRING_ENCODINGS.key?(type)
+      raise MalformedFrame, format("a Rails 7.1 payload of unknown type 0x%02X", type) unless type == OBJECT_TYPE
+      load_object(payload)
+    end
+
+    # Rails marshals versions that are not UTF-8.
+    def load_version(bytes)
+      return bytes.force_encoding(Encoding::UTF_8) unless bytes.start_with?(MARSHAL_SIGNATURE)
+      version = load_object(bytes)
+      version.is_a?(String) ? version : raise(MalformedFrame, "a Rails 7.1 payload has a #{version.class} as its version")
+    end
+
+    def load_object(bytes)
+      name = if bytes.start_with?(MARSHAL_SIGNATURE) then :marshal
+      elsif bytes.start_with?(MESSAGE_PACK_SIGNATURE) then :message_pack
+      end
+      if name == :marshal && !@marshal
+        raise SerializationError, "a Marshal payload of Rails, and marshal: false forbids loading it"
+      end
+      (name ? Serializers::REGISTRY.fetch(name) : @serializer).load(bytes)
+    rescue Error, ActiveSupport::Cache::DeserializationError
+      raise
+    rescue StandardError => error
+      raise ActiveSupport::Cache::DeserializationError, "#{error.class}: #{error.message}"
+    end
+
+    def inflate(bytes)
+      compressor = bytes.start_with?(ZLIB_SIGNATURE) || @compressor.nil? ? @zlib : @compressor
+      compressor.inflate(bytes, limit: @inflate_limit)
+    end
+
+    def unpack(members)
+      raise MalformedFrame, "a Rails 7.0 payload holds no members" unless members.is_a?(Array) && members.size <= 3
+      value, expires_at, version = members
+      unless (expires_at.nil? || expires_at.is_a?(Numeric)) && (version.nil? || version.is_a?(String))
+        raise MalformedFrame, "a Rails 7.0 payload holds other members"
+      end
+      ActiveSupport::Cache::Entry.new(value, expires_at:, version:)
+    end
+
+    # An Entry of Rails 6.1 may keep its value as a zlib stream of Marshal.
+    def entry(object)
+      raise MalformedFrame, "a Rails payload holds a #{object.class}, not an entry" unless object.is_a?(ActiveSupport::Cache::Entry)
+      return object unless object.compressed?
+      value = load_object(inflate(object.instance_variable_get(:@value)))
+      ActiveSupport::Cache::Entry.new(value, expires_at: object.expires_at, version: object.version)
+    end
+  end
+end

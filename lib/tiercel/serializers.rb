@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+require_relative "errors"
+require_relative "frame/layout"
+require_relative "registry"
+
+module Tiercel
+  # The serializers that exist, by name. docs/serializers.md compares them.
+  #
+  # A serializer answers to `dump(value) -> String`, `load(bytes) -> value` and
+  # `type`, the number that stands for it in a frame's header. A user's own
+  # needs only `dump` and `load`.
+  module Serializers
+    REGISTRY = Registry.new("serializer")
+
+    REGISTRY.register(:auto) { require_relative("serializers/auto"); Auto.new }
+    REGISTRY.register(:marshal) { require_relative("serializers/marshal"); Marshal.new }
+    REGISTRY.register(:message_pack) { require_relative("serializers/message_pack"); MessagePack.new }
+    REGISTRY.register(:json) { require_relative("serializers/json"); JSON.new }
+    REGISTRY.register(:as_json) { require_relative("serializers/as_json"); AsJSON.new }
+
+    # Which built-in serializer reads a payload of a type.
+    NAMES = {
+      Frame::Layout::TYPE_MARSHAL => :marshal,
+      Frame::Layout::TYPE_MESSAGE_PACK => :message_pack,
+      Frame::Layout::TYPE_JSON => :json,
+      Frame::Layout::TYPE_AS_JSON => :as_json,
+    }.freeze
+
+    # @param option [Symbol, String, #dump] the `serializer:` option: a name, or an object with dump and load
+    # @return [Object] a serializer
+    # @raise [ConfigurationError] if it is neither
+    # @raise [MissingDependency] if its library is not installed
+    def self.build(option)
+      case option
+      when Symbol, String then REGISTRY.fetch(option)
+      else
+        name = known_module(option)
+        return REGISTRY.fetch(name) if name
+        unless option.respond_to?(:dump) && option.respond_to?(:load)
+          raise ConfigurationError, "serializer: expected one of #{REGISTRY.names.join(", ")}, or an object with " \
+                                    "dump(value) and load(bytes), got #{option.inspect}"
+        end
+        return option if option.respond_to?(:type) && NAMES.key?(option.type)
+        require_relative("serializers/custom")
+        Custom.new(option)
+      end
+    end
+
+    # Modules that users pass where they mean a built-in serializer.
+    def self.known_module(option)
+      case option
+      when ::Marshal then :marshal
+      when Module
+        { "ActiveSupport::MessagePack" => :message_pack,
+          "ActiveSupport::MessagePack::CacheSerializer" => :message_pack }[option.name]
+      end
+    end
+    private_class_method :known_module
+  end
+end

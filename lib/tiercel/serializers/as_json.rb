@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+require "active_support"
+require "active_support/json"
+require_relative "../errors"
+require_relative "../frame/layout"
+
+module Tiercel
+  module Serializers
+    # Rails' JSON: any object, as what its `as_json` says. Symbols come back as
+    # Strings, times as Strings in ISO 8601, records as Hashes of attributes.
+    class AsJSON
+      # @return [Integer] in the frame's header
+      def type = Frame::Layout::TYPE_AS_JSON
+
+      # @param value [Object]
+      # @return [String]
+      # @raise [SerializationError] if it cannot be converted (Strings that are not UTF-8, cycles)
+      def dump(value)
+        ActiveSupport::JSON.encode(value)
+      rescue ::JSON::GeneratorError, EncodingError, SystemStackError => error
+        raise SerializationError, "#{value.class} cannot be converted to JSON: #{error.message}"
+      end
+
+      # Not ActiveSupport::JSON.decode, which an application can set to turn
+      # Strings that look like dates into times.
+      #
+      # @param bytes [String]
+      # @return [Object]
+      # @raise [MalformedFrame] if they are not JSON
+      def load(bytes)
+        ::JSON.parse(bytes.dup.force_encoding(Encoding::UTF_8))
+      rescue ::JSON::ParserError, EncodingError => error
+        raise MalformedFrame, "an as_json payload of #{bytes.bytesize} bytes could not be loaded: #{error.class}"
+      end
+    end
+  end
+end

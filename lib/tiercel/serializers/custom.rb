@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "../frame/layout"
+
+module Tiercel
+  module Serializers
+    # A user's own serializer: any object with `dump(value)` and `load(bytes)`.
+    class Custom
+      # @param serializer [#dump, #load]
+      def initialize(serializer)
+        @serializer = serializer
+      end
+
+      # @return [Integer] in the frame's header
+      def type = Frame::Layout::TYPE_CUSTOM
+
+      # @param value [Object]
+      # @return [String]
+      # @raise [SerializationError] if the user's object answers with something else
+      def dump(value)
+        bytes = @serializer.dump(value)
+        return bytes if bytes.is_a?(String)
+        raise SerializationError, "serializer #{@serializer.inspect}: expected dump to return a String, " \
+                                  "got #{bytes.class}"
+      end
+
+      # @param bytes [String] binary
+      # @return [Object]
+      def load(bytes) = @serializer.load(bytes)
+    end
+  end
+end

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "../errors"
+require_relative "../frame/layout"
+
+module Tiercel
+  module Serializers
+    # Ruby's JSON, for data that other languages read. Only what comes back
+    # equal is dumped: nil, booleans, Integers, finite Floats, Strings that are
+    # UTF-8, and Arrays and Hashes of these with Strings as keys. Everything
+    # else is refused rather than changed.
+    class JSON
+      MAX_NESTING = 100
+
+      # @return [Integer] in the frame's header
+      def type = Frame::Layout::TYPE_JSON
+
+      # @param value [Object]
+      # @return [String]
+      # @raise [SerializationError] if it would come back as something else
+      def dump(value)
+        check(value, 0)
+        ::JSON.generate(value, max_nesting: MAX_NESTING)
+      end
+
+      # @param bytes [String]
+      # @return [Object]
+      # @raise [MalformedFrame] if they are not JSON
+      def load(bytes)
+        ::JSON.parse(bytes.dup.force_encoding(Encoding::UTF_8), max_nesting: MAX_NESTING)
+      rescue ::JSON::ParserError, EncodingError => error
+        raise MalformedFrame, "a json payload of #{bytes.bytesize} bytes could not be loaded: #{error.class}"
+      end
+
+      private
+
+      def check(value, depth)
+        refuse("more than #{MAX_NESTING} Arrays and Hashes in each other") if depth > MAX_NESTING
+        if value.instance_of?(Array) then value.each { |element| check(element, depth + 1) }
+        elsif value.instance_of?(Hash) then value.each { |key, element| check_pair(key, element, depth + 1) }
+        else check_scalar(value)
+        end
+      end
+
+      def check_pair(key, element, depth)
+        refuse("a Hash with #{key.class} keys") unless key.instance_of?(String)
+        check_scalar(key)
+        check(element, depth)
+      end
+
+      def check_scalar(value)
+        case value
+        when nil, true, false, Integer then nil
+        when Float then refuse("the Float #{value}") unless value.finite?
+        when String then refuse("a String in #{value.encoding}") unless utf_8?(value)
+        else refuse(value.class)
+        end
+      end
+
+      def utf_8?(value)
+        value.instance_of?(String) && value.encoding == Encoding::UTF_8 && value.valid_encoding?
+      end
+
+      def refuse(what)
+        raise SerializationError, "#{what} does not survive JSON: choose serializer auto, or as_json, which converts " \
+                                  "what it can"
+      end
+    end
+  end
+end

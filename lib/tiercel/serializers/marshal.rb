@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "../frame/layout"
+
+module Tiercel
+  module Serializers
+    # Ruby's Marshal: any object that can be marshalled, for servers whose
+    # content is trusted (loading foreign bytes can run code).
+    class Marshal
+      # @return [Integer] in the frame's header
+      def type = Frame::Layout::TYPE_MARSHAL
+
+      # @param value [Object]
+      # @return [String]
+      # @raise [TypeError] if it holds what Marshal cannot dump (a Proc, an IO, a singleton)
+      def dump(value) = ::Marshal.dump(value)
+
+      # @param bytes [String]
+      # @return [Object]
+      # @raise [MalformedFrame] if they are cut off or altered
+      # @raise [ArgumentError] if a class is gone
+      def load(bytes)
+        ::Marshal.load(bytes)
+      rescue NoMemoryError, SystemStackError => error
+        raise MalformedFrame, "a marshal payload of #{bytes.bytesize} bytes could not be loaded: #{error.message}"
+      end
+    end
+  end
+end
