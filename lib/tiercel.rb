@@ -1,7 +1,20 @@
 # frozen_string_literal: true
 
+require "active_support"
+require "active_support/cache"
+
 require_relative "tiercel/version"
 require_relative "tiercel/errors"
+require_relative "tiercel/clock"
+require_relative "tiercel/counter"
+require_relative "tiercel/registry"
+require_relative "tiercel/sizes"
+require_relative "tiercel/backend_url"
+require_relative "tiercel/backend"
+require_relative "tiercel/backends"
+require_relative "tiercel/guard"
+require_relative "tiercel/frame"
+require_relative "tiercel/coder"
 
 # A cache store for Ruby and Rails over shared memory, per-process memory,
 # SQLite, files, memcached and Redis.
@@ -9,23 +22,6 @@ require_relative "tiercel/errors"
 #   cache = Tiercel.new("memory:", size: "64MB")
 #   cache.fetch("city") { "Duckburgh" }
 module Tiercel
-  autoload :Backend, "tiercel/backend"
-  autoload :BackendURL, "tiercel/backend_url"
-  autoload :Backends, "tiercel/backends"
-  autoload :Breaker, "tiercel/breaker"
-  autoload :Clock, "tiercel/clock"
-  autoload :Coder, "tiercel/coder"
-  autoload :Compressors, "tiercel/compressors"
-  autoload :Configuration, "tiercel/configuration"
-  autoload :Counter, "tiercel/counter"
-  autoload :Frame, "tiercel/frame"
-  autoload :Guard, "tiercel/guard"
-  autoload :Memo, "tiercel/memo"
-  autoload :Registry, "tiercel/registry"
-  autoload :Segment, "tiercel/segment"
-  autoload :Serializers, "tiercel/serializers"
-  autoload :Sizes, "tiercel/sizes"
-
   # The suites that a backend, serializer or compressor of one's own has to pass.
   module Contracts
     autoload :BackendContract, "tiercel/contracts/backend_contract"
@@ -42,7 +38,6 @@ module Tiercel
   # @return [ActiveSupport::Cache::TiercelStore]
   # @raise [ConfigurationError] for URLs and options that cannot work
   def self.new(*urls, **options)
-    require "active_support"
     require "active_support/cache/tiercel_store"
     ActiveSupport::Cache::TiercelStore.new(*urls, **options)
   end
