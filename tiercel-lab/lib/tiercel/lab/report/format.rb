@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Lab
+    module Report
+      # Numbers as people read them.
+      module Format
+        THIN_SPACE = "\u202F"
+        MINUS = "\u2212"
+
+        module_function
+
+        # @param value [Numeric, nil]
+        # @param digits [Integer, nil] decimals; nil for three significant digits
+        # @param plain [Boolean] ASCII, without separators
+        # @return [String]
+        def number(value, digits: nil, plain: false)
+          return "" if value.nil?
+          return value.to_s unless value.respond_to?(:finite?) && value.finite?
+          text = value.is_a?(Integer) && digits.nil? ? value.to_s : format("%.#{digits || decimals(value)}f", value)
+          return text if plain
+          whole, fraction = text.delete_prefix("-").split(".")
+          whole = whole.reverse.scan(/\d{1,3}/).join(",").reverse if whole.length > 3
+          "#{MINUS if value.negative? && text.match?(/[1-9]/)}#{[whole, fraction].compact.join(".")}"
+        end
+
+        # @param value [Numeric]
+        # @param significant [Integer]
+        # @return [Integer] decimals that show that many significant digits, at most 6
+        def decimals(value, significant = 3)
+          magnitude = value.abs
+          return 0 if magnitude.zero?
+          (significant - 1 - Math.log10(magnitude).floor).clamp(0, 6)
+        end
+
+        # @param value [Numeric]
+        # @param unit [String, nil]
+        # @return [String] "1.20 us"; no space before "%" and "x"
+        def with_unit(value, unit, digits: nil)
+          text = number(value, digits:)
+          return text if unit.nil? || unit.empty? || text.empty?
+          ["%", "x"].include?(unit) ? "#{text}#{unit}" : "#{text} #{unit}"
+        end
+
+        # @param value [Numeric]
+        # @return [String] an axis label: 0.25, 1, 20, 1k, 2M
+        def tick(value)
+          magnitude = value.abs
+          factor, suffix = [[1e9, "G"], [1e6, "M"], [1e3, "k"]].find { |limit, _| magnitude >= limit * 0.9999 } || [1.0, ""]
+          scaled = value / factor
+          text = scaled.round(6) == scaled.round ? scaled.round.to_s : format("%.6f", scaled).sub(/0+\z/, "").sub(/\.\z/, "")
+          "#{text}#{suffix}"
+        end
+
+        # @param seconds [Numeric]
+        # @return [String] "450 ns", "12.0 us", "3.50 ms", "2.00 s"
+        def duration(seconds)
+          factor, unit = [[1.0, "s"], [1e-3, "ms"], [1e-6, "us"]].find { |limit, _| seconds.abs >= limit } || [1e-9, "ns"]
+          with_unit(seconds / factor, unit)
+        end
+
+        # @param bytes [Numeric]
+        # @return [String] "950 B", "1.50 KB", powers of 1,024
+        def bytes(bytes)
+          power = bytes.abs < 1024 ? 0 : (Math.log(bytes.abs) / Math.log(1024)).floor.clamp(0, 4)
+          return "#{bytes.round} B" if power.zero?
+          with_unit(bytes.fdiv(1024**power), %w[B KB MB GB TB][power])
+        end
+      end
+    end
+  end
+end

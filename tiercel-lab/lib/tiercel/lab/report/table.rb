@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require_relative "cell"
+
+module Tiercel
+  module Lab
+    module Report
+      # Rows of {Cell}s under a header, for every renderer.
+      #
+      #   table = Table.new("Reads", header: ["store", "us"], command: "bin/lab compare memory: shared:")
+      #   table.row("shared:", Cell.interval(interval, unit: "us"))
+      class Table
+        # One group of raw figures behind a table, for the reader who wants all of them.
+        #
+        # @!attribute label [String]
+        # @!attribute values [Array<Numeric>]
+        # @!attribute unit [String, nil]
+        Blocks = Struct.new(:label, :values, :unit)
+
+        # @return [String]
+        attr_reader :title
+        # @return [String] unique within a document
+        attr_reader :anchor
+        # @return [Array<String>]
+        attr_reader :header
+        # @return [Array<Array<Cell>>]
+        attr_reader :rows
+        # @return [String, nil] what makes this table again
+        attr_reader :command
+        # @return [String, nil] a sentence under the title
+        attr_reader :note
+        # @return [Array<Blocks>] the raw figures
+        attr_reader :blocks
+
+        # @param title [String]
+        # @param header [Array<String>] one for each column
+        # @param rows [Array<Array>] see {Cell.from}
+        # @param anchor [String, nil] made of the title where it is nil
+        # @param command [String, nil]
+        # @param note [String, nil]
+        def initialize(title, header:, rows: [], anchor: nil, command: nil, note: nil)
+          @title = title
+          @header = header.map(&:to_s)
+          @anchor = anchor || Report.slug(title)
+          @command = command
+          @note = note
+          @rows = []
+          @blocks = []
+          rows.each { |cells| row(*cells) }
+        end
+
+        # @param cells [Array] one for each column, see {Cell.from}
+        # @return [self]
+        # @raise [ArgumentError] if there are more or fewer than columns
+        def row(*cells)
+          unless cells.size == header.size
+            raise ArgumentError, "table #{title.inspect}: expected #{header.size} cells (#{header.join(", ")}), got #{cells.size}"
+          end
+          @rows << cells.map { |cell| Cell.from(cell) }
+          self
+        end
+
+        # @param label [String] whose figures
+        # @param values [Array<Numeric>]
+        # @param unit [String, nil]
+        # @return [self]
+        def raw(label, values, unit: nil)
+          @blocks << Blocks.new(label, values, unit)
+          self
+        end
+
+        # @return [Array<String>] notes of the cells, without doubles, in reading order; a missing
+        #   cell's note is not one of them
+        def footnotes = rows.flatten.reject { |cell| cell.kind == :missing }.filter_map(&:note).uniq
+
+        # @param cell [Cell]
+        # @return [Integer, nil] its number in {#footnotes}, from 1
+        def footnote(cell)
+          return if cell.note.nil? || cell.kind == :missing
+          (@numbers ||= {})[cell.note] ||= footnotes.index(cell.note) + 1
+        end
+
+        # @param column [Integer]
+        # @return [Boolean] whether its figures are set flush right
+        def numeric?(column)
+          cells = rows.filter_map { |row| row[column] unless row[column].kind == :missing || row[column].to_s.empty? }
+          cells.any? && cells.all?(&:numeric?)
+        end
+      end
+    end
+  end
+end

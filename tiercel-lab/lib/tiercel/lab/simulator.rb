@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require "tiercel"
+require "tiercel/registry"
+
+module Tiercel
+  module Lab
+    # Hit ratios of eviction policies, and of real backends on the same requests.
+    #
+    #   trace  = Simulator::Workloads.fetch("zipf-1.0").trace("1")
+    #   policy = Simulator::POLICIES.fetch(:s3_fifo).new(trace.footprint_bytes / 10)
+    #   Simulator::Replay.run(trace, policy).hit_ratio # => 0.79...
+    #
+    # A policy class is registered in {POLICIES}; see {Policy} for what it implements.
+    module Simulator
+      POLICIES = Registry.new("policy")
+
+      POLICIES.register(:fifo) { require_relative("simulator/policies/fifo"); Policies::FIFO }
+      POLICIES.register(:lru) { require_relative("simulator/policies/lru"); Policies::LRU }
+      POLICIES.register(:s3_fifo) { require_relative("simulator/policies/s3_fifo"); Policies::S3FIFO }
+      POLICIES.register(:s3_fifo_2) { require_relative("simulator/policies/s3_fifo"); Policies::S3FIFOAtTwo }
+    end
+  end
+end
+
+require_relative "simulator/request"
+require_relative "simulator/trace"
+require_relative "simulator/charge"
+require_relative "simulator/policy"
+require_relative "simulator/zipf"
+require_relative "simulator/workload"
+require_relative "simulator/workloads"
+require_relative "simulator/virtual_clock"
+require_relative "simulator/backend_target"
+require_relative "simulator/replay"
+require_relative "simulator/comparison"

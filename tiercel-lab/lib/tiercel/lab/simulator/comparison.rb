@@ -1,0 +1,151 @@
+# frozen_string_literal: true
+
+require "tmpdir"
+require "tiercel/backend_url"
+require "tiercel/backends"
+require_relative "../report"
+
+module Tiercel
+  module Lab
+    module Simulator
+      # Policies and backends on the same workloads: the table of `lab hit-ratio`.
+      #
+      #   Comparison.new(policies: %i[fifo lru s3_fifo], urls: ["memory:"]).table
+      class Comparison
+        # A hit ratio over several seeds, in percent.
+        #
+        # @!attribute [r] estimate [Float] mean
+        # @!attribute [r] low [Float] of all seeds
+        # @!attribute [r] high [Float] of all seeds
+        # @!attribute [r] results [Array<Replay::Result>]
+        Figure = Data.define(:estimate, :low, :high, :results)
+
+        # @param workloads [Array<Workload, String>] Strings are names, see {Workloads}
+        # @param policies [Array<Symbol>] names, see {POLICIES}
+        # @param urls [Array<String>] Tiercel URLs; one without a place gets a temporary one
+        # @param share [Float] capacity as a share of what all values of the workload take together
+        # @param seeds [Array<String>]
+        # @param requests [Integer, nil] length of the traces; nil for the workloads' own
+        # @raise [ArgumentError] if a workload or policy has no such name
+        def initialize(workloads: Workloads.names, policies: POLICIES.names, urls: [], share: 0.1, seeds: %w[1 2 3], requests: nil)
+          @workloads = workloads.map { |workload| workload.is_a?(Workload) ? workload : Workloads.fetch(workload) }
+          @workloads = @workloads.map { |workload| workload.with(requests:) } if requests
+          @share = share
+          @seeds = seeds.map(&:to_s)
+          @contenders = policies.map { |name| PolicyContender.new(name) } + urls.map { |url| BackendContender.new(url) }
+        end
+
+        # @yieldparam label [String] what is about to run, for a progress line
+        # @return [Hash{String => Hash{String => Figure, Report::Cell}}] by contender, then by workload;
+        #   a Cell with the reason where one could not run
+        def run(&progress)
+          results = Hash.new { |hash, title| hash[title] = {} }
+          @workloads.each do |workload|
+            traces = @seeds.map { |seed| workload.trace(seed) }
+            @contenders.each do |contender|
+              progress&.call("#{contender.title} on #{workload.name}")
+              results[contender.title][workload.name] = figure(contender, traces)
+            end
+          end
+          results
+        end
+
+        # @param command [String, nil] for the line under the table
+        # @return [Report::Table]
+        def table(command: nil, &progress)
+          names = @workloads.map(&:name)
+          table = Report::Table.new("Hit ratio", header: ["policy or store", *names], command:, note: note)
+          run(&progress).each do |title, figures|
+            table.row(title, *names.map { |name| cell(figures.fetch(name)) })
+          end
+          table
+        end
+
+        private
+
+        def note
+          format("Percent of reads, mean and range of %d seeds; capacity %g%% of what all values take together. " \
+                 "Policies are charged the value's bytes alone, stores whatever they need for an entry.",
+                 @seeds.size, @share * 100)
+        end
+
+        def cell(figure)
+          figure.is_a?(Report::Cell) ? figure : Report::Cell.interval(figure, digits: 1)
+        end
+
+        def figure(contender, traces)
+          results = traces.map { |trace| contender.replay(trace, (trace.footprint_bytes * @share).ceil) }
+          wrong = results.sum(&:wrong)
+          return Report::Cell.missing("#{wrong} reads gave other bytes than the last write") if wrong.positive?
+          percents = results.map { |result| (result.hit_ratio || 0.0) * 100 }
+          Figure.new(percents.sum / percents.size, percents.min, percents.max, results)
+        rescue CannotRun => error
+          Report::Cell.missing(error.message)
+        end
+
+        # Why a contender has no figure.
+        # @private
+        class CannotRun < StandardError; end
+
+        # @private
+        class PolicyContender
+          attr_reader :title
+
+          def initialize(name)
+            @class = POLICIES.fetch(name)
+            @title = @class.title
+          end
+
+          def replay(trace, capacity) = Replay.run(trace, @class.new(capacity))
+        end
+
+        # A backend that is made anew for every trace.
+        # @private
+        class BackendContender
+          # Whose TTLs run on a clock that we cannot move.
+          REMOTE = %w[memcached redis rediss redis+cluster rediss+cluster unix].freeze
+
+          attr_reader :title
+
+          def initialize(url)
+            @url = BackendURL.parse(url)
+            @title = @url.to_s
+          end
+
+          def replay(trace, capacity)
+            if trace.ttls? && REMOTE.include?(@url.scheme)
+              raise CannotRun, "TTLs run on the server's clock, which cannot be moved"
+            end
+            Dir.mktmpdir("tiercel-hit-ratio-") { |dir| with_backend(dir, capacity) { |backend| Replay.run(trace, backend) } }
+          rescue MissingDependency, ConfigurationError, BackendError => error
+            raise CannotRun, error.message
+          end
+
+          private
+
+          def with_backend(dir, capacity)
+            backend = build(dir, capacity)
+            held = backend.stats[:entries].to_i
+            raise CannotRun, "#{@url} holds #{held} entries: name a place that is empty" if held.positive?
+            yield(backend).tap { backend.clear }
+          ensure
+            backend&.close
+          end
+
+          def build(dir, capacity)
+            backend_class = Backends::REGISTRY.fetch(@url.scheme)
+            options = @url.options.dup
+            options[:size] ||= capacity if backend_class.option_names.include?(:size)
+            backend_class.build(BackendURL.new(@url.scheme, place(dir), options), options)
+          end
+
+          def place(dir)
+            return @url.rest unless @url.rest.empty? && %w[shared file sqlite].include?(@url.scheme)
+            File.join(dir, "cache")
+          end
+        end
+        private_constant :CannotRun, :PolicyContender, :BackendContender
+      end
+    end
+  end
+end

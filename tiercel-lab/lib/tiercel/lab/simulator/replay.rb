@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Lab
+    module Simulator
+      # Runs a trace against a policy or a backend as an application would use
+      # a cache: look aside, and write what was missed.
+      class Replay
+        # What came out.
+        #
+        # @!attribute reads [Integer]
+        # @!attribute hits [Integer]
+        # @!attribute writes [Integer] those of the trace, without the ones after misses
+        # @!attribute deletes [Integer]
+        # @!attribute refused [Integer] writes that the target never can or did not store
+        # @!attribute wrong [Integer] reads of a backend that gave other bytes than the last write
+        # @!attribute evictions [Integer, nil]
+        Result = Struct.new(:reads, :hits, :writes, :deletes, :refused, :wrong, :evictions) do
+          # @return [Float, nil] hits per read; nil without reads
+          def hit_ratio = reads.zero? ? nil : hits.fdiv(reads)
+
+          # @return [Integer]
+          def misses = reads - hits
+        end
+
+        # @param trace [Trace, Array<Request>]
+        # @param target [Policy, Tiercel::Backend] an empty one
+        # @param warm_up [Integer] requests at the beginning that are made and not counted
+        # @return [Result]
+        def self.run(trace, target, warm_up: 0) = new(trace, target, warm_up:).run
+
+        # @param trace [Trace, Array<Request>]
+        # @param target [Policy, Tiercel::Backend]
+        # @param warm_up [Integer]
+        def initialize(trace, target, warm_up: 0)
+          @trace = trace.is_a?(Trace) ? trace : Trace.new(trace)
+          @target = target.is_a?(Backend) ? BackendTarget.new(target) : target
+          @warm_up = warm_up
+        end
+
+        # @return [Result]
+        def run
+          @target.prepare(@trace)
+          @target.respond_to?(:around) ? @target.around(@trace) { replay } : replay
+          @result.wrong = @target.wrong if @target.respond_to?(:wrong)
+          @result.evictions = @target.evictions
+          @result
+        end
+
+        private
+
+        def replay
+          @result = Result.new(0, 0, 0, 0, 0, 0, nil)
+          seconds = @trace.seconds_per_request
+          @trace.requests.each_with_index do |request, index|
+            @result = Result.new(0, 0, 0, 0, 0, 0, nil) if index == @warm_up
+            @target.advance(index, index * seconds)
+            perform(request)
+          end
+        end
+
+        def perform(request)
+          case request.op
+          when :read then read(request)
+          when :write
+            @result.writes += 1
+            store(request)
+          when :delete
+            @result.deletes += 1
+            @target.delete(request.key)
+          else
+            raise ArgumentError, "request op #{request.op.inspect}: expected :read, :write or :delete"
+          end
+        end
+
+        def read(request)
+          @result.reads += 1
+          if @target.get(request.key)
+            @result.hits += 1
+          else
+            store(request)
+          end
+        end
+
+        def store(request)
+          @result.refused += 1 unless @target.set(request.key, request.bytes, request.ttl)
+        end
+      end
+    end
+  end
+end

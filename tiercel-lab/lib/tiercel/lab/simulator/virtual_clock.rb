@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Lab
+    module Simulator
+      # Moves `Time.now` for the whole process, so that a trace's TTLs run on the
+      # trace's clock with every backend that asks the process for the time.
+      # Outside of {.run}, `Time.now` is Ruby's own.
+      module VirtualClock
+        class << self
+          # @return [Float, nil] epoch seconds that Time.now answers, nil for the real ones
+          attr_accessor :at
+
+          # @param start [Float] epoch seconds
+          # @yield with the clock standing at `start` until {.at=} moves it
+          # @return [Object] the block's value
+          # @raise [ArgumentError] if it runs already
+          def run(start)
+            raise ArgumentError, "the virtual clock is already running in this process" if at
+            begin
+              self.at = start
+              define_method(:now) { |**options| Time.at(VirtualClock.at, **options) }
+              yield
+            ensure
+              remove_method(:now)
+              self.at = nil
+            end
+          end
+        end
+
+        Time.singleton_class.prepend(self)
+      end
+    end
+  end
+end
