@@ -1,0 +1,39 @@
+# Shared by the scripts in bin/: where things are, and which Ruby will do.
+# Sourced, not run. Sets root, state and cache.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+state="$root/tmp/setup"
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/tiercel"
+
+# What a `bundle exec` around us has set would load its bundle into ours.
+forget_outer_bundle() {
+  unset RUBYOPT RUBYLIB BUNDLE_BIN_PATH BUNDLER_VERSION BUNDLER_SETUP
+}
+
+# Is this Ruby new enough, with YJIT, and can it build extensions? Prints its real path (not a shim's).
+# Oldest patch levels: dalli aborts on older ones.
+suitable_ruby() {
+  [ -x "$1" ] || return 1
+  RUBYOPT='' RUBYLIB='' "$1" --disable-gems -rrbconfig -e '
+    major, minor, patch = RUBY_VERSION.split(".").map(&:to_i)
+    oldest_patch = { [3, 3] => 8, [3, 4] => 3 }[[major, minor]]
+    new_enough = major >= 4 || (oldest_patch && patch >= oldest_patch)
+    headers = File.exist?(File.join(RbConfig::CONFIG["rubyhdrdir"].to_s, "ruby.h"))
+    exit 1 unless RUBY_ENGINE == "ruby" && new_enough && defined?(RubyVM::YJIT) && headers
+    puts RbConfig.ruby' 2>/dev/null
+}
+
+# Reads what bin/setup found: ruby, and gem_home where the gems of that Ruby cannot be installed beside it.
+load_setup() {
+  ruby='' gem_home=''
+  [ -f "$state/ruby" ] && ruby=$(cat "$state/ruby")
+  [ -f "$state/gem_home" ] && gem_home=$(cat "$state/gem_home")
+  [ -n "$ruby" ] && [ -x "$ruby" ]
+}
+
+# Makes that Ruby, its gems and its executables the ones that commands find.
+use_setup() {
+  export PATH="$(dirname "$ruby"):$PATH"
+  export BUNDLE_SILENCE_ROOT_WARNING=1
+  [ -z "$gem_home" ] || export GEM_HOME="$gem_home" PATH="$gem_home/bin:$PATH"
+}

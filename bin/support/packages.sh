@@ -1,0 +1,73 @@
+# Debian packages: what tests and the lab need, and what building Ruby needs. Sourced by bin/setup.
+
+# PROGRAM:PACKAGE, one a line. A program that is there, from wherever, is not installed again.
+programs='
+cc:build-essential
+make:build-essential
+git:git
+memcached:memcached
+redis-server:redis-server
+clang:clang
+initdb:postgresql
+chromium:chromium
+'
+
+# To build Ruby. YJIT is built by a rustc (1.58 or later); one that is there is taken.
+ruby_build_packages='build-essential dpkg-dev xz-utils libssl-dev libyaml-dev libffi-dev zlib1g-dev libgmp-dev'
+
+on_debian() { [ -f /etc/debian_version ] && command -v apt-get >/dev/null; }
+
+is_root() { [ "$(id -u)" -eq 0 ]; }
+
+has_program() {
+  command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ] || ls /usr/lib/postgresql/*/bin/"$1" >/dev/null 2>&1
+}
+
+# The names of the packages whose programs are not there.
+missing_packages() {
+  local line
+  for line in $programs; do
+    has_program "${line%%:*}" || printf '%s\n' "${line#*:}"
+  done | sort -u
+  # The sanitizers' and the fuzzer's libraries are in a package of their own, named after clang's version.
+  if command -v clang >/dev/null && [ ! -f "$(clang -print-file-name=libclang_rt.asan-"$(uname -m)".a)" ] &&
+     [ ! -f "$(clang -print-resource-dir)/lib/linux/libclang_rt.asan-$(uname -m).a" ]; then
+    printf 'libclang-rt-%s-dev\n' "$(clang -dumpversion | cut -d . -f 1)"
+  fi
+}
+
+not_installed() {
+  local package
+  for package in "$@"; do
+    dpkg-query --show --showformat='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || printf '%s\n' "$package"
+  done
+}
+
+# Installing a server's package starts it, unless this file forbids it. Ours goes away again.
+forbid_services() {
+  [ ! -e /usr/sbin/policy-rc.d ] || return 0
+  printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
+  chmod +x /usr/sbin/policy-rc.d
+  trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+}
+
+# ... and they shall not start with the machine either: tests and the lab start their own.
+disable_services() {
+  local service
+  command -v systemctl >/dev/null || return 0
+  for service in "$@"; do
+    case $service in
+      memcached | redis-server | postgresql) systemctl disable "$service" || true ;;
+    esac
+  done
+}
+
+# install_packages PACKAGE...: as root.
+install_packages() (
+  export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1
+  forbid_services
+  # A list of some other vendor's that cannot be read is no reason not to go on.
+  apt-get -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 update || true
+  apt-get -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 install --yes --no-install-recommends "$@" || exit
+  disable_services "$@"
+)

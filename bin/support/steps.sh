@@ -1,0 +1,53 @@
+# Quiet steps with progress; details go to a log. Sourced by bin/setup.
+
+say() { printf '%s\n' "$*" >&2; }
+
+# step TEXT COMMAND...: runs it with its output in the log, shows a dot every five seconds,
+# and the end of the log if it fails.
+step() {
+  local text=$1 status=0 started=$SECONDS from waited=0
+  shift
+  printf '\n==> %s\n' "$text" >>"$log"
+  from=$(wc -l <"$log")
+  printf '  %s ' "$text" >&2
+  set -m # in a process group of its own, so that Ctrl-C can end all of it
+  "$@" </dev/null >>"$log" 2>&1 &
+  step_pid=$!
+  set +m
+  trap 'kill -TERM -- "-$step_pid" 2>/dev/null; exit 130' INT TERM
+  local pid=$step_pid
+  while kill -0 "$pid" 2>/dev/null; do
+    sleep 0.2
+    waited=$((waited + 1))
+    [ $((waited % 25)) -ne 0 ] || printf '.' >&2
+  done
+  wait "$pid" || status=$?
+  trap - INT TERM
+  if [ "$status" -eq 0 ]; then
+    say " done ($((SECONDS - started)) s)"
+  else
+    say " FAILED (exit status $status)"
+    tail -n +"$((from + 1))" "$log" | tail -n 25 | sed 's/^/    | /' >&2
+    say "  All of it: $log"
+  fi
+  return "$status"
+}
+
+# digest FILE...: one line that changes when any of the files does.
+digest() {
+  if command -v sha256sum >/dev/null; then
+    cat "$@" | sha256sum
+  else
+    cat "$@" | shasum -a 256
+  fi | cut -d ' ' -f 1
+}
+
+# lock FILE: waits until no other process holds it; held until this process ends.
+lock() {
+  exec 9>"$1"
+  if command -v flock >/dev/null; then
+    flock --nonblock 9 || { say "  Waiting for another bin/setup"; flock 9; }
+  else
+    perl -MFcntl=:flock -e 'open(my $lock, ">&=", 9) or die; flock($lock, LOCK_EX) or die'
+  fi
+}
