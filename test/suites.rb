@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+# The suites that bin/test knows, in the order they run. docs/testing.md says how files are assigned to them.
+#
+# suite NAME, gemfile:, tests: globs of files, run in one process with that bundle
+# suite NAME, commands: FILE   shell commands, each of them a test
+# on_demand: true              runs only when it is named
+
+# Which of kernel, store, store_8_0 and store_7_2 run one of these files is said by a comment at its top,
+# "# suites: store*"; without it, all four do.
+library = { tests: ["test/**/*_test.rb"], except: ["test/{native,packaging,rails_behaviours,runner}/**/*"] }
+
+# No Rails beyond ActiveSupport, no optional gem.
+suite "kernel", gemfile: "gemfiles/kernel.gemfile", **library
+
+# Everything, on each Rails line.
+suite "store", gemfile: "Gemfile", **library
+suite "store_8_0", gemfile: "gemfiles/rails_8_0.gemfile", **library
+suite "store_7_2", gemfile: "gemfiles/rails_7_2.gemfile", **library
+
+suite "lab", gemfile: "Gemfile", tests: ["tiercel-lab/test/**/*_test.rb"]
+
+# The C cores without Ruby, under the sanitizers.
+suite "native", commands: "test/native/commands.rb"
+
+# What the built gems contain.
+suite "packaging", gemfile: "Gemfile", tests: ["test/packaging/**/*_test.rb"]
+
+# This runner itself.
+suite "runner", gemfile: "gemfiles/kernel.gemfile", tests: ["test/runner/**/*_test.rb"]
+
+# Rails' own behaviour suites, from a checkout: bin/test rails_behaviours --rails PATH [--line 8.1]
+{ "8.1" => "Gemfile", "8.0" => "gemfiles/rails_8_0.gemfile", "7.2" => "gemfiles/rails_7_2.gemfile" }.each do |line, gemfile|
+  suite "rails_behaviours_#{line.tr(".", "_")}", gemfile: gemfile, tests: ["test/rails_behaviours/*_test.rb"],
+                                                 rails_line: line, on_demand: true
+end

@@ -1,0 +1,7 @@
+# frozen_string_literal: true
+
+# bin/test ends here, with the project's Ruby and no bundle: each suite brings its own.
+
+require_relative "runner/command_line"
+
+exit TestRunner::CommandLine.new(ARGV).run

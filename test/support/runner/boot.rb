@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+# Runs in a suite's process, inside its bundle: loads the suite's files and lets Minitest run them.
+# The environment says which files, and where the record goes; the arguments are Minitest's.
+
+require_relative "../strict_warnings"
+require "minitest"
+require_relative "reporter"
+
+module TestRunner
+  # Loads files; one that cannot be loaded becomes a test that fails, and the others run.
+  module Boot
+    def self.load_files(paths)
+      paths.each do |path|
+        require path
+      rescue StandardError, ScriptError => e
+        broken_file(path, e)
+      end
+    end
+
+    def self.broken_file(path, error)
+      Class.new(Minitest::Test) do
+        define_singleton_method(:name) { "LoadError" }
+        define_singleton_method(:to_s) { name }
+        define_method("test_#{File.basename(path, ".rb")}_can_be_loaded") { raise error }
+      end
+    end
+    private_class_method :broken_file
+  end
+end
+
+module Minitest
+  def self.plugin_tiercel_runner_init(options)
+    record = TestRunner::Record::Writer.new(ENV.fetch("TIERCEL_TEST_RECORD"))
+    reporter.reporters.replace([TestRunner::Reporter.new(record, options[:io])])
+  end
+end
+Minitest.extensions << "tiercel_runner"
+
+require "minitest/autorun"
+TestRunner::Boot.load_files(File.readlines(ENV.fetch("TIERCEL_TEST_FILES"), chomp: true))

@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+module TestRunner
+  # A process with a time limit, in a process group of its own, of which nothing is left when it ends.
+  class ChildProcess
+    # How long a process that was told to end has for its last words (Ruby prints where it was).
+    GRACE_SECONDS = 10
+
+    # @param command [Array<String>]
+    # @param environment [Hash{String => String, nil}]
+    # @param options of Process.spawn
+    # @param seconds [Numeric] the time limit
+    # @return [Process::Status, nil] nil if the time limit ended it
+    def self.run(command, environment: {}, seconds:, **options)
+      new(Process.spawn(environment, *command, in: File::NULL, pgroup: true, **options)).wait(seconds)
+    end
+
+    # @param status [Process::Status, nil] of {.run}
+    # @return [String] how the process ended
+    def self.describe(status)
+      return "took too long" unless status
+      status.signaled? ? "signal #{Signal.signame(status.termsig)}" : "exit status #{status.exitstatus}"
+    end
+
+    def initialize(pid)
+      @pid = pid
+    end
+
+    # @return [Process::Status, nil]
+    def wait(seconds)
+      status = end_within(seconds)
+      return status if status
+      signal_group(:TERM)
+      end_within(GRACE_SECONDS) || signal_group(:KILL)
+      nil
+    ensure
+      signal_group(:KILL)
+    end
+
+    private
+
+    def end_within(seconds)
+      deadline = now + seconds
+      until (finished = Process.wait2(@pid, Process::WNOHANG))
+        return nil if now > deadline
+        sleep 0.01
+      end
+      finished.last
+    end
+
+    # What the process left running goes with it, also when we are interrupted.
+    def signal_group(name)
+      Process.kill(name, -@pid)
+    rescue Errno::ESRCH
+      nil
+    end
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+end

@@ -1,0 +1,138 @@
+# frozen_string_literal: true
+
+require "optparse"
+require_relative "commands_run"
+require_relative "rails_checkout"
+require_relative "ruby_run"
+require_relative "suites"
+
+module TestRunner
+  # `bin/test`: chooses suites and files, runs them one after the other, and sums up.
+  class CommandLine
+    ROOT = File.expand_path("../../..", __dir__)
+    # Time limits of a suite in seconds: short tier, long tier.
+    SHORT_SECONDS = 900
+    LONG_SECONDS = 7_200
+
+    # @param arguments [Array<String>] of the command line
+    # @param root [String] the repository
+    # @param declarations [String] the file with the suites
+    # @param out [IO]
+    def initialize(arguments, root: ROOT, declarations: File.join(root, "test/suites.rb"), out: $stdout)
+      @root = root
+      @out = out
+      @minitest_arguments = []
+      @words = parser.parse(arguments)
+      @declarations = declarations
+    rescue OptionParser::ParseError => e
+      @error = e.message
+    end
+
+    # @return [Integer] exit status: 0 all well, 1 something failed, 2 called wrongly
+    def run
+      raise Error, @error if @error
+      return @out.puts(parser) || 0 if @help
+      suites = Suites.new(@declarations, root: @root)
+      return list(suites) if @list
+      outcomes = chosen(suites).map { |suite, files| run_suite(suite, files) }
+      fail_the_empty(outcomes)
+      summarize(outcomes)
+    rescue Error => e
+      warn "bin/test: #{e.message}"
+      2
+    end
+
+    private
+
+    def parser
+      OptionParser.new("usage: bin/test [SUITE or PATH ...] [options]") do |options|
+        options.on("--long", "also what takes long (TIERCEL_LONG=1)") { @long = true }
+        options.on("-n", "--name NAME", "only tests of that name, or /REGEXP/") { |name| @name = name }
+        options.on("--seed SEED", Integer, "order of the tests") { |seed| @minitest_arguments.push("--seed", seed.to_s) }
+        options.on("--rails PATH", "Rails' repository, for rails_behaviours") { |path| @rails = path }
+        options.on("--line LINE", "rails_behaviours on one Rails line only: 8.1") { |line| @line = line }
+        options.on("--list", "name the suites, and how many files each has") { @list = true }
+        options.on("-h", "--help") { @help = true }
+      end
+    end
+
+    # @return [Hash{Suite => Array<String>}] the files of each suite to run
+    def chosen(suites)
+      names, paths = @words.partition { |word| word.match?(/\A\w+\z/) && !File.file?(word) }
+      paths = paths.map { |path| path_in_repository(path) }
+      selected = suites.named(names).select { |suite| !@line || !suite.rails_line || suite.rails_line == @line }
+      raise Error, "--line #{@line}: there is no such Rails line here" if selected.empty?
+      return selected.to_h { |suite| [suite, suite.files] } if paths.empty?
+      with_paths(names.empty? ? suites.for_paths(paths) : selected.to_h { |suite| [suite, suite.files_in(paths)] }, paths)
+    end
+
+    def with_paths(files_by_suite, paths)
+      lost = paths.reject { |path| files_by_suite.values.flatten.any? { |file| file == path || file.start_with?("#{path}/") } }
+      raise Error, "no suite has a test file #{lost.join(", ")} (bin/test --list)" unless lost.empty?
+      files_by_suite
+    end
+
+    def path_in_repository(path)
+      absolute = File.realpath(path)
+      return "." if absolute == @root
+      raise Error, "#{path} is outside of #{@root}" unless absolute.start_with?("#{@root}/")
+      absolute.delete_prefix("#{@root}/")
+    rescue Errno::ENOENT
+      raise Error, "there is no file #{path}"
+    end
+
+    def run_suite(suite, files)
+      @out.puts "#{suite.name} ..."
+      @out.flush
+      started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      outcome = suite.commands? ? run_commands(suite) : run_files(suite, files)
+      outcome.seconds = Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
+      outcome.skips.each { |skip| @out.puts "  skipped: #{skip}" }
+      @out.puts "  #{outcome}"
+      @out.flush
+      outcome
+    end
+
+    def run_commands(suite)
+      CommandsRun.new(suite, root: @root, long: @long, name: @name, out: @out, seconds: limit).run
+    end
+
+    def run_files(suite, files)
+      environment = { "TIERCEL_LONG" => @long ? "1" : nil }
+      environment["RAILS_BEHAVIOURS"] = rails_checkout.tests_of(suite.rails_line) if suite.rails_line
+      arguments = @minitest_arguments + (@name ? ["--name", @name] : [])
+      RubyRun.new(suite, files, root: @root, arguments: arguments, environment: environment, seconds: limit).run
+    end
+
+    def rails_checkout
+      @rails_checkout ||= RailsCheckout.new(@rails || raise(Error, "rails_behaviours needs --rails PATH: a checkout or a " \
+                                                                   "bare repository of Rails, with its tags"))
+    end
+
+    def limit = @long ? LONG_SECONDS : SHORT_SECONDS
+
+    # With --name, most suites have nothing to run: then only the whole must have executed something.
+    def fail_the_empty(outcomes)
+      empty = outcomes.reject(&:executed?)
+      return if @name && empty.size < outcomes.size
+      empty.each { |outcome| outcome.fail("#{outcome.suite} executed no test") }
+    end
+
+    def summarize(outcomes)
+      failed = outcomes.flat_map { |outcome| outcome.failures.map { |failure| "#{outcome.suite}: #{failure}" } }
+      @out.puts
+      @out.puts "Failed:", failed.map { |failure| "  #{failure}" }, "" unless failed.empty?
+      skipped = outcomes.sum { |outcome| outcome.skips.size }
+      @out.puts "#{outcomes.sum(&:passed)} passed, #{failed.size} failed, #{skipped} skipped"
+      failed.empty? ? 0 : 1
+    end
+
+    def list(suites)
+      suites.each do |suite|
+        content = suite.commands? ? suite.commands : "#{suite.files.size} files, #{suite.gemfile}"
+        @out.puts format("%-22s %s%s", suite.name, content, suite.on_demand? ? " (only when named)" : "")
+      end
+      0
+    end
+  end
+end

@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+module TestRunner
+  # What became of one suite.
+  class Outcome
+    # @return [String] the suite's name
+    attr_reader :suite
+    # @return [Integer]
+    attr_reader :passed
+    # @return [Array<String>] names of the tests that failed, and what else went wrong
+    attr_reader :failures
+    # @return [Array<String>] "TEST: reason"
+    attr_reader :skips
+    # @return [Float] seconds
+    attr_accessor :seconds
+
+    def initialize(suite)
+      @suite = suite
+      @passed = 0
+      @failures = []
+      @skips = []
+      @seconds = 0.0
+    end
+
+    def pass = @passed += 1
+
+    def fail(what) = @failures << what
+
+    def skip(what) = @skips << what
+
+    # @return [Integer] tests that were run or skipped
+    def count = passed + failures.size + skips.size
+
+    # @return [Boolean] whether a test was executed: a skip is none
+    def executed? = passed.positive? || failures.any?
+
+    # @return [String] never of the closing line's form
+    def to_s
+      parts = ["#{passed} of #{count} passed"]
+      parts << "#{skips.size} skipped" if skips.any?
+      parts << "#{failures.size} FAILED" if failures.any?
+      format("%s: %s (%.1f s)", suite, parts.join(", "), seconds)
+    end
+  end
+end

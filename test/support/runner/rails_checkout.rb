@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "open3"
+require_relative "suite"
+
+module TestRunner
+  # Rails' repository on this machine, as the source of its own test suites. Nothing in it is changed.
+  class RailsCheckout
+    # What the behaviour suites need of it.
+    FOLDERS = %w[activesupport/test tools].freeze
+
+    # @param path [String] a work tree or a bare repository, with release tags
+    # @param cache [String] folder for what is extracted
+    def initialize(path, cache: default_cache)
+      @cache = cache
+      @git_dir, status = Open3.capture2e("git", "-C", path, "rev-parse", "--absolute-git-dir")
+      raise Error, "--rails #{path}: not a repository of git (#{@git_dir.strip})" unless status.success?
+      @git_dir.strip!
+    end
+
+    # @param line [String] such as "8.1"
+    # @return [String] the newest release of that line: "v8.1.3"
+    # @raise [Error] if the repository has none
+    def tag(line)
+      tags = git("tag", "--list", "v#{line}.*").split.grep(/\Av\d+(\.\d+)+\z/)
+      tags.max_by { |tag| Gem::Version.new(tag.delete_prefix("v")) } ||
+        raise(Error, "the repository at #{@git_dir} has no release tag v#{line}.*; fetch its tags")
+    end
+
+    # @param line [String]
+    # @return [String] folder of activesupport/test at that line's newest release
+    def tests_of(line)
+      tag = tag(line)
+      folder = File.join(@cache, "rails-#{tag}")
+      extract(tag, folder) unless File.directory?(folder)
+      File.join(folder, "activesupport/test")
+    end
+
+    private
+
+    # By way of a second folder: a half-extracted one is never taken for whole.
+    def extract(tag, folder)
+      FileUtils.mkdir_p(@cache)
+      work = "#{folder}.#{Process.pid}"
+      FileUtils.mkdir_p(work)
+      statuses = Open3.pipeline(["git", "--git-dir", @git_dir, "archive", tag, *FOLDERS], ["tar", "-x", "-C", work])
+      raise Error, "#{tag}: git archive failed in #{@git_dir}" unless statuses.all?(&:success?)
+      File.rename(work, folder)
+    rescue Errno::ENOTEMPTY, Errno::EEXIST # another run was quicker
+      raise unless File.directory?(folder)
+    ensure
+      FileUtils.rm_rf(work) if work
+    end
+
+    def git(*arguments)
+      output, status = Open3.capture2e("git", "--git-dir", @git_dir, *arguments)
+      raise Error, "git #{arguments.join(" ")}: #{output}" unless status.success?
+      output
+    end
+
+    def default_cache
+      base = ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") }
+      File.join(base, "tiercel")
+    end
+  end
+end

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "child_process"
+
+module TestRunner
+  # What a suite's process says about its tests, line by line in a file: so that a process that dies in the
+  # middle has told what it did, and which test it was in.
+  #
+  #   {"start": "FooTest#test_a"}
+  #   {"result": "passed", "test": "FooTest#test_a"}
+  #   {"end": true}
+  class Record
+    # Writes it, in the suite's process.
+    class Writer
+      def initialize(path)
+        @file = File.open(path, "a")
+        @file.sync = true
+      end
+
+      def start(test) = write(start: test)
+
+      # @param result [String] "passed", "failed" or "skipped"
+      # @param reason [String, nil] why it was skipped
+      def result(test, result, reason = nil) = write(test: test, result: result, reason: reason)
+
+      def finish = write(end: true)
+
+      private
+
+      def write(entry) = @file.write("#{JSON.generate(entry)}\n")
+    end
+
+    # Adds what is in the file to an outcome.
+    #
+    # @param path [String]
+    # @param outcome [Outcome]
+    # @param status [Process::Status, nil] how the process ended; nil if it was ended by its time limit
+    def self.read(path, outcome, status)
+      running = nil
+      complete = false
+      File.foreach(path) do |line|
+        entry = JSON.parse(line)
+        running = entry["start"]
+        complete ||= entry["end"]
+        count(entry, outcome)
+      end
+      report_end(outcome, status, complete, running)
+    end
+
+    def self.count(entry, outcome)
+      case entry["result"]
+      when "passed" then outcome.pass
+      when "failed" then outcome.fail(entry["test"])
+      when "skipped" then outcome.skip("#{entry["test"]}: #{entry["reason"]}")
+      end
+    end
+    private_class_method :count
+
+    # Fails the suite whose process did not come to its end, or not well.
+    def self.report_end(outcome, status, complete, running)
+      place = running ? " in #{running}" : ""
+      if status.nil?
+        outcome.fail("the suite took too long and was ended#{place}")
+      elsif !complete
+        outcome.fail("the suite's process ended before its tests did#{place}: #{ChildProcess.describe(status)}")
+      elsif !status.success? && outcome.failures.empty?
+        outcome.fail("the suite's process failed after its tests: #{ChildProcess.describe(status)}")
+      end
+    end
+    private_class_method :report_end
+  end
+end

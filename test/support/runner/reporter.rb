@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require "minitest"
+require_relative "record"
+
+module TestRunner
+  # Minitest's reporter in a suite's process: a dot for every 25 tests, failures in full as they happen, and
+  # the record for bin/test.
+  class Reporter < Minitest::AbstractReporter
+    TESTS_PER_DOT = 25
+    DOTS_PER_LINE = 100
+
+    def initialize(record, out)
+      super()
+      @record = record
+      @out = out
+      @count = 0
+      @passed = true
+    end
+
+    def prerecord(test_class, name) = @record.start("#{test_class}##{name}")
+
+    def record(result)
+      test = "#{result.klass}##{result.name}"
+      @record.result(test, outcome(result), result.skipped? ? result.failure.message : nil)
+      show(test, result) unless result.passed? || result.skipped?
+      dot
+    end
+
+    def report
+      @out.puts if @count >= TESTS_PER_DOT
+      @out.flush
+      @record.finish
+    end
+
+    def passed? = @passed
+
+    private
+
+    def outcome(result)
+      return "skipped" if result.skipped?
+      @passed &&= result.passed?
+      result.passed? ? "passed" : "failed"
+    end
+
+    def dot
+      @count += 1
+      return unless (@count % TESTS_PER_DOT).zero?
+      @out.print(".")
+      @out.puts if (@count / TESTS_PER_DOT % DOTS_PER_LINE).zero?
+      @out.flush
+    end
+
+    def show(test, result)
+      @out.puts
+      result.failures.each do |failure|
+        @out.puts "#{failure.result_label}: #{test} [#{failure.location}]", failure.message.gsub(/^/, "  ")
+      end
+      @out.flush
+    end
+  end
+end
