@@ -2,6 +2,7 @@
 
 require "active_support"
 require "active_support/cache"
+require_relative "clock"
 require_relative "compressors"
 require_relative "frame"
 require_relative "legacy_payload"
@@ -108,18 +109,20 @@ module Tiercel
     # The lean form of {#load}.
     #
     # @param bytes [String] what a backend had
-    # @param now [Float] epoch seconds
+    # @param now [Float, nil] epoch seconds; nil to read the clock where it is needed
+    # @param version [String, nil] what the caller wants; an entry without a version suits every caller
     # @return [Object] the value; {MISS} for a placeholder; {EXPIRED}; {SLOW} where only {#load} can tell: a frame
-    #   with a version or tags, and bytes that are not a frame
+    #   of another version or with tags, and bytes that are not a frame
     # @raise [MalformedFrame] if the bytes are damaged
     # @raise [SerializationError] if the payload is one that may not be loaded
     # @raise [ActiveSupport::Cache::DeserializationError] if a class is gone
-    def load_value(bytes, now)
+    def load_value(bytes, now = nil, version = nil)
       return SLOW unless Frame.frame?(bytes)
       frame = Frame.parse(bytes)
       return MISS if frame.placeholder?
-      return EXPIRED if frame.expires_at && frame.expires_at <= now
-      return SLOW if frame.parts.version || frame.parts.tags
+      return EXPIRED if frame.expires_at && frame.expires_at <= (now || Clock.now)
+      parts = frame.parts
+      return SLOW if parts.tags || (version && parts.version && parts.version != version)
       @reader.read(frame)
     end
 

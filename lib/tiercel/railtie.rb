@@ -3,8 +3,13 @@
 require "rails/railtie"
 
 module Tiercel
-  # What a Rails application loads besides the store: the rake tasks.
+  # What a Rails application loads besides the store: the rake tasks,
+  # and a second look at what other gems have patched once all of them are there.
   class Railtie < Rails::Railtie
+    config.after_initialize do
+      Store::FastPath::Conditions.recheck if defined?(Store::FastPath)
+    end
+
     rake_tasks { load File.expand_path("../tasks/tiercel.rake", __dir__) }
   end
 end

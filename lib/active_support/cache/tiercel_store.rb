@@ -27,6 +27,7 @@ module ActiveSupport
       include ::Tiercel::Store::Entries
       include ::Tiercel::Store::Counters
       include ::Tiercel::Store::Maintenance
+      include ::Tiercel::Store::FastPath
 
       # @return [Tiercel::Backend] where the frames are kept
       attr_reader :backend
@@ -63,7 +64,9 @@ module ActiveSupport
         @guard = configuration.build_guard(@backend, -> { logger })
         @max_key_size = configuration.max_key_size
         @options[:compress_threshold] = configuration.compress_threshold(near: near)
-        extend Strategy::LocalCache if @backend.local_cache?
+        @local_cache_mounted = @backend.local_cache?
+        extend Strategy::LocalCache if @local_cache_mounted
+        start_fast_path(configuration.fast_path?)
       end
 
       # @return [String] without the values, and without passwords

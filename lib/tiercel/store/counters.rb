@@ -79,7 +79,7 @@ module Tiercel
 
       def next_count(bytes, amount, ttl)
         return if Counter.parse(bytes)
-        entry = @coder.load(bytes)
+        entry = load_entry(bytes)
         return [amount, ttl] if entry.nil? || entry.expired?
         value = entry.value
         [value + amount, entry.expires_at && (entry.expires_at - Clock.now)] if value.is_a?(Integer)

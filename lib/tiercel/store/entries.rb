@@ -11,6 +11,9 @@ module Tiercel
       # so that there is something stale to give (seconds; Rails' own figure).
       RACE_CONDITION_GRACE = 300
 
+      # What a TTL of zero or less becomes for the backend (seconds); the frame says that it has ended.
+      SHORTEST_TTL = 0.001
+
       private
 
       # --- read ---
@@ -43,12 +46,19 @@ module Tiercel
         payload = payload.bytes if payload.is_a?(SerializedFrame)
         return if payload.nil?
         return ActiveSupport::Cache::Entry.new(raw_value(payload)) if raw
-        entry = @coder.load(payload)
+        entry = load_entry(payload)
         entry&.value unless entry&.expired?
         entry
       rescue MalformedFrame, SerializationError, ActiveSupport::Cache::DeserializationError => error
         report_undecodable(error, key)
         nil
+      end
+
+      # With `coder: nil` Rails' pass-through gives back what it is given: what
+      # comes from a backend is a frame ({#bytes_of}).
+      def load_entry(payload)
+        entry = @coder.load(payload)
+        entry.equal?(payload) && entry.is_a?(String) ? @frame_coder.load(entry) : entry
       end
 
       # A bad frame is a miss, and worth knowing about: it says that something
@@ -113,7 +123,7 @@ module Tiercel
       # stale value may still be asked for. Raw bytes have no frame, so theirs is exact.
       def backend_ttl(raw, expires_in: nil, race_condition_ttl: nil, **)
         return unless expires_in
-        ttl = expires_in.to_f
+        ttl = [expires_in.to_f, SHORTEST_TTL].max
         return ttl if raw || !@coder.is_a?(Coder)
         return ttl + [RACE_CONDITION_GRACE, race_condition_ttl.to_f * 2].max if race_condition_ttl
         @backend.remote? ? ttl : ttl + [ttl, RACE_CONDITION_GRACE].min
@@ -130,7 +140,7 @@ module Tiercel
       end
 
       def ended?(bytes, key)
-        return false unless @coder.is_a?(Coder) && !Counter.parse(bytes)
+        return false if Counter.parse(bytes)
         entry = deserialize_entry(bytes, key: key)
         entry.nil? || entry.expired?
       end

@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+require_relative "values/coded"
+
+module Tiercel
+  module Store
+    # Values in and out of a backend without an Entry between: what the fast
+    # path stands on. Each implementation answers to
+    #
+    # - `read(key, version)`: the value, or {Coder::MISS} (nothing there), or {Coder::SLOW}
+    #   (only the entries' way can tell: ended, damaged, of another version)
+    # - `read_multi(keys)`: Hash of keys and values; a value may be {Coder::SLOW}
+    # - `write(key, value, version, expires_in, ttl, threshold)`: as `Store#write`
+    #
+    # and gives exactly what the entries' way would give.
+    module Values
+      MISS = Coder::MISS
+      SLOW = Coder::SLOW
+
+      # @param backend [Backend]
+      # @param guard [Guard]
+      # @param coder [Coder]
+      # @return [Coded, Native]
+      def self.for(backend, guard, coder)
+        return Coded.new(backend, guard, coder) unless backend.respond_to?(:segment)
+        require_relative "values/native"
+        Native.new(backend, guard, coder)
+      end
+    end
+  end
+end

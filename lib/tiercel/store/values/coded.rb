@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Store
+    module Values
+      # Through any backend: the frame is read and written whole.
+      #
+      # @private
+      class Coded
+        def initialize(backend, guard, coder)
+          @backend = backend
+          @guard = guard
+          @coder = coder
+        end
+
+        def read(key, version)
+          bytes = @guard.call(:read_entry, key) { @backend.get(key) }
+          bytes.nil? ? Coder::MISS : decode(bytes, version)
+        end
+
+        def read_multi(keys)
+          found = @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi(keys) }
+          found.transform_values! { |bytes| decode(bytes, nil) }
+        end
+
+        def write(key, value, version, expires_in, ttl, threshold)
+          expires_at = expires_in && Clock.now + expires_in
+          frame = @coder.dump_value(value, expires_at, version, !threshold.nil?, threshold || 0)
+          @guard.call(:write_entry, key) { @backend.set(key, frame, ttl) }
+        end
+
+        private
+
+        # Damaged frames are reported on the entries' way, once.
+        def decode(bytes, version)
+          value = @coder.load_value(bytes, nil, version)
+          Coder::EXPIRED.equal?(value) ? Coder::SLOW : value
+        rescue MalformedFrame, SerializationError, ActiveSupport::Cache::DeserializationError
+          Coder::SLOW
+        end
+      end
+    end
+  end
+end
