@@ -11,6 +11,10 @@ module Tiercel
       # so that there is something stale to give (seconds; Rails' own figure).
       RACE_CONDITION_GRACE = 300
 
+      # What Rails makes of `coder: nil`.
+      PASS_THROUGH = ActiveSupport::Cache::SerializerWithFallback[:passthrough]
+      private_constant :PASS_THROUGH
+
       # What a TTL of zero or less becomes for the backend (seconds); the frame says that it has ended.
       SHORTEST_TTL = 0.001
 
@@ -54,11 +58,11 @@ module Tiercel
         nil
       end
 
-      # With `coder: nil` Rails' pass-through gives back what it is given: what
-      # comes from a backend is a frame ({#bytes_of}).
+      # With `coder: nil` Rails' pass-through neither dumps nor loads: what comes
+      # from a backend then is a frame ({#bytes_of}).
       def load_entry(payload)
-        entry = @coder.load(payload)
-        entry.equal?(payload) && entry.is_a?(String) ? @frame_coder.load(entry) : entry
+        coder = payload.is_a?(String) && @coder.equal?(PASS_THROUGH) ? @frame_coder : @coder
+        coder.load(payload)
       end
 
       # A bad frame is a miss, and worth knowing about: it says that something
@@ -119,12 +123,13 @@ module Tiercel
         end
       end
 
-      # The entry's own end is in its frame; the backend keeps it longer where a
-      # stale value may still be asked for. Raw bytes have no frame, so theirs is exact.
+      # The entry's own end is in its frame (or in what a custom coder made of
+      # it); the backend keeps it longer where a stale value may still be asked
+      # for. Raw bytes have no frame, so theirs is exact.
       def backend_ttl(raw, expires_in: nil, race_condition_ttl: nil, **)
         return unless expires_in
         ttl = [expires_in.to_f, SHORTEST_TTL].max
-        return ttl if raw || !@coder.is_a?(Coder)
+        return ttl if raw
         return ttl + [RACE_CONDITION_GRACE, race_condition_ttl.to_f * 2].max if race_condition_ttl
         @backend.remote? ? ttl : ttl + [ttl, RACE_CONDITION_GRACE].min
       end
