@@ -12,7 +12,7 @@ module TestRunner
 
     # @param path [String] a work tree or a bare repository, with release tags
     # @param cache [String] folder for what is extracted
-    def initialize(path, cache: default_cache)
+    def initialize(path, cache: self.class.default_cache)
       @cache = cache
       @git_dir, status = Open3.capture2e("git", "-C", path, "rev-parse", "--absolute-git-dir")
       raise Error, "--rails #{path}: not a repository of git (#{@git_dir.strip})" unless status.success?
@@ -59,7 +59,7 @@ module TestRunner
       output
     end
 
-    def default_cache
+    def self.default_cache
       base = ENV.fetch("XDG_CACHE_HOME") { File.join(Dir.home, ".cache") }
       File.join(base, "tiercel")
     end
