@@ -26,29 +26,38 @@ module Tiercel
         end
 
         def expand(name)
-          case name
-          when Symbol then name.name
-          when Array then expand_array(name)
-          when String, Hash then nil
-          else name.cache_key.to_s if name.respond_to?(:cache_key)
+          if name.instance_of?(Symbol) then name.name
+          elsif name.instance_of?(Array) then expand_array(name)
+          elsif name.respond_to?(:cache_key) then name.cache_key.to_s
           end
         end
 
         def expand_array(names)
-          return if names.empty? || names.respond_to?(:cache_key)
-          parts = names.map do |name|
+          expanded = +""
+          names.each_with_index do |name, index|
             part = name.instance_of?(String) ? name : expand(name)
             return unless part
-            part
+            expanded << "/" unless index.zero?
+            expanded << part
           end
-          parts.join("/")
+          expanded
         end
 
         # An Array always has a version, if only an empty one: so has it in Rails.
         #
         # @return [String, nil]
         def fast_version(name)
-          name.instance_of?(String) || name.instance_of?(Symbol) ? nil : normalize_version(name)
+          return if name.instance_of?(String) || name.instance_of?(Symbol)
+          name.instance_of?(Array) ? array_version(name) : normalize_version(name)
+        end
+
+        def array_version(names)
+          versions = nil
+          names.each do |name|
+            version = fast_version(name) or next
+            versions ? versions << "/" << version : versions = version.dup
+          end
+          versions || ""
         end
       end
     end
