@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+
+module Tiercel
+  module Backends
+    # Checks of the options that the backends on disk share. Options of a URL's
+    # query string are Strings, so numbers are taken as Strings too.
+    module DiskOptions
+      module_function
+
+      # @param value [Numeric, String] seconds
+      # @param option [Symbol] for the message
+      # @return [Float]
+      # @raise [ConfigurationError] unless it is a number above 0
+      def seconds(value, option)
+        number = Float(value, exception: false)
+        return number if number&.positive? && number.finite?
+        raise ConfigurationError, "#{option}: expected seconds (Numeric > 0), got #{value.inspect}"
+      end
+
+      # @param value [Integer, String, nil]
+      # @param option [Symbol] for the message
+      # @return [Integer, nil]
+      # @raise [ConfigurationError] unless it is nil or an Integer above 0
+      def count(value, option)
+        return if value.nil?
+        number = Integer(value, exception: false)
+        return number if number&.positive?
+        raise ConfigurationError, "#{option}: expected an Integer > 0, or nil for no bound, got #{value.inspect}"
+      end
+    end
+  end
+end

@@ -1,0 +1,301 @@
+# frozen_string_literal: true
+
+require "digest"
+require "sqlite3"
+
+require_relative "../backend"
+require_relative "../counter"
+require_relative "sqlite/settings"
+require_relative "sqlite/schema"
+require_relative "sqlite/access"
+require_relative "sqlite/hits"
+require_relative "sqlite/housekeeping"
+
+module Tiercel
+  module Backends
+    # A cache as large as the disk, in one SQLite file that all processes of a
+    # machine share: `sqlite:PATH`. See docs/sqlite.md.
+    #
+    # How to read it: each method says which statement of {Schema} it runs;
+    # {Access} runs it alone and turns errors into {BackendError}s;
+    # {Housekeeping} keeps the bounds.
+    class SQLite < Backend
+      # Ids that are remembered, to spare the digest for keys in use.
+      REMEMBERED_IDS = 8_192
+      SCANNED_ROWS = 500
+      CLEARED_ROWS = 500
+      VACUUMED_PAGES = 4_096
+      # Above so many pages entries are not counted but estimated.
+      COUNTED_PAGES = 20_000
+      # Below every id: those are 63 bits wide with their sign, so that they are immediate Integers in Ruby.
+      SMALLEST_ID = -(2**62) - 1
+      IDS = 2**63
+      TOKENS = 2**61
+
+      # @return [Array<Symbol>] names of the options that {.build} knows
+      def self.option_names = %i[size max_entries timeout synchronous mmap_size page_size]
+
+      # @param url [BackendURL] `sqlite:PATH`, relative to the current folder or absolute
+      # @param options [Hash] see {Settings#initialize}
+      # @return [SQLite]
+      # @raise [ConfigurationError]
+      def self.build(url, options) = new(url.place, **options)
+
+      # @param path [String]
+      # @param options [Hash] see {Settings#initialize}
+      # @raise [ConfigurationError]
+      def initialize(path, **options)
+        if path.to_s.empty?
+          raise ConfigurationError, "sqlite: expected a path, such as \"sqlite:storage/cache.sqlite3\", got none"
+        end
+        @path = ::File.expand_path(path.to_s)
+        @settings = Settings.new(**options)
+        @access = Access.new(@path, @settings, to_s)
+        @hits = Hits.new
+        @housekeeping = Housekeeping.new(@settings, @hits)
+        @ids = {}
+        @hit_count = @miss_count = 0
+        @token = nil
+      end
+
+      def get(key)
+        row = present(key)
+        row[Schema::VALUE] if row
+      end
+
+      def get_with_token(key)
+        row = present(key)
+        [row[Schema::VALUE], row[Schema::TOKEN]] if row
+      end
+
+      # In one read transaction.
+      def get_multi(keys)
+        @access.use do |connection|
+          connection.transaction(:begin) do
+            keys.each_with_object({}) do |key, found|
+              row = counted(find(connection, key), key)
+              found[key] = row[Schema::VALUE] if row
+            end
+          end
+        end
+      end
+
+      def set(key, bytes, ttl = nil)
+        return refuse(key) if bytes.bytesize > @settings.largest_value_bytes
+        now = Clock.now
+        added = write(key, bytes.bytesize) { |connection| set_row(connection, key, bytes, ttl, now) }
+        keep_house(added ? bytes.bytesize + key.bytesize : 0, now)
+        true
+      end
+
+      # In one write transaction.
+      def set_multi(pairs, ttl = nil)
+        large, small = pairs.partition { |_, bytes| bytes.bytesize > @settings.largest_value_bytes }
+        large.each { |key, _| refuse(key) }
+        now = Clock.now
+        small.each_slice(INSERTED_AT_ONCE) do |slice|
+          bytesize = slice.sum { |key, bytes| key.bytesize + bytes.bytesize }
+          write(nil, bytesize) do |connection|
+            connection.transaction { slice.each { |key, bytes| set_row(connection, key, bytes, ttl, now) } }
+          end
+          slice.size.times { |index| keep_house(index.zero? ? bytesize : 0, now) }
+        end
+        large.empty?
+      end
+      INSERTED_AT_ONCE = 500
+      private_constant :INSERTED_AT_ONCE
+
+      def add(key, bytes, ttl = nil)
+        return false if bytes.bytesize > @settings.largest_value_bytes
+        now = Clock.now
+        added = write(key, bytes.bytesize) do |connection|
+          connection.change(:add, id_of(key), blob(key), blob(bytes), end_of(ttl, now), next_token, micros(now), now) == 1
+        end
+        keep_house(added ? bytes.bytesize + key.bytesize : 0, now)
+        added
+      end
+
+      def compare_and_set(key, bytes, token, ttl = nil)
+        return false if bytes.bytesize > @settings.largest_value_bytes || !token.is_a?(Integer)
+        now = Clock.now
+        written = write(key, bytes.bytesize) do |connection|
+          connection.change(:compare_and_set, id_of(key), blob(key), now, blob(bytes), end_of(ttl, now), next_token,
+                            micros(now), token) == 1
+        end
+        keep_house(0, now)
+        written
+      end
+
+      def delete(key)
+        @access.use(key) { |connection| delete_row(connection, key, Clock.now) }
+      end
+
+      # In one write transaction.
+      def delete_multi(keys)
+        now = Clock.now
+        keys.each_slice(SCANNED_ROWS).sum do |slice|
+          @access.use do |connection|
+            connection.transaction { slice.count { |key| delete_row(connection, key, now) } }
+          end
+        end
+      end
+
+      def increment(key, amount = 1, ttl = nil)
+        now = Clock.now
+        count, added = write(key, 0) do |connection|
+          connection.transaction { count_up(connection, key, amount, ttl, now) }
+        end
+        keep_house(added ? key.bytesize : 0, now)
+        count
+      end
+
+      def touch(key, ttl)
+        now = Clock.now
+        @access.use(key) { |connection| connection.change(:touch, id_of(key), blob(key), now, end_of(ttl, now)) == 1 }
+      end
+
+      # By pages of the ids' order; between two pages nothing is held.
+      def scan(prefix = nil)
+        return to_enum(:scan, prefix) unless block_given?
+        prefix = prefix&.b
+        last = SMALLEST_ID
+        loop do
+          rows = @access.use { |connection| connection.rows(:keys, last, SCANNED_ROWS) }
+          return if rows.empty?
+          now = Clock.now
+          rows.each do |_, key, expires_at|
+            yield key if (expires_at.nil? || expires_at > now) && (prefix.nil? || key.start_with?(prefix))
+          end
+          last = rows.last.first
+        end
+      end
+
+      # @return [Integer] how many entries were removed because their TTL is over
+      def cleanup
+        removed = 0
+        last = SMALLEST_ID
+        while (count, last = @access.use { |connection| @housekeeping.remove_ended(connection, last, Clock.now) })
+          removed += count
+        end
+        removed
+      end
+
+      # @return [Hash{Symbol => Integer}] :entries (estimated in a large file), :bytes in use, :disk_bytes of the
+      #   file; :hits, :misses and :evictions of this process
+      def stats
+        @access.use do |connection|
+          { entries: entries(connection), bytes: connection.used_pages * connection.page_size_bytes,
+            disk_bytes: connection.number(:page_count) * connection.page_size_bytes,
+            hits: @hit_count, misses: @miss_count, evictions: @housekeeping.evictions }
+        end
+      end
+
+      def close
+        @hits.forget
+        @access.close
+      end
+
+      def to_s = "sqlite:#{@path}"
+
+      private
+
+      def present(key)
+        counted(@access.use(key) { |connection| find(connection, key) }, key)
+      end
+
+      # The row of the key, ended or not.
+      def find(connection, key)
+        row = connection.find(id_of(key))
+        return unless row
+        stored = row[Schema::KEY]
+        row if stored == key || stored == key.b
+      end
+
+      def counted(row, key)
+        if row.nil? || ((expires_at = row[Schema::EXPIRES_AT]) && expires_at <= Clock.now)
+          @miss_count += 1
+          return
+        end
+        @hit_count += 1
+        @hits.note(id_of(key), row) if @hits.wanted
+        row
+      end
+
+      def set_row(connection, key, bytes, ttl, now)
+        connection.set(id_of(key), blob(key), blob(bytes), end_of(ttl, now), next_token, micros(now))
+      end
+
+      def delete_row(connection, key, now) = connection.change(:delete, id_of(key), blob(key), now) == 1
+
+      def count_up(connection, key, amount, ttl, now)
+        row = find(connection, key)
+        row = nil if row && row[Schema::EXPIRES_AT]&.<=(now)
+        count = row ? Counter.add(row[Schema::VALUE], amount, key) : Counter.in_range(amount, key)
+        expires_at = row ? row[Schema::EXPIRES_AT] : end_of(ttl, now)
+        [count, connection.set(id_of(key), blob(key), count.to_s.b, expires_at, next_token, micros(now))]
+      end
+
+      # A write that makes room where the file is full.
+      def write(key, bytesize, &)
+        @access.use(key, &)
+      rescue Refused => error
+        raise unless error.cause.is_a?(SQLite3::FullException)
+        @access.use(key) { |connection| @housekeeping.make_room(connection, bytesize, Clock.now) }
+        @access.use(key, &)
+      end
+
+      def keep_house(added_bytes, now)
+        return unless @housekeeping.due?(added_bytes)
+        @access.try { |connection| @housekeeping.round(connection, now) }
+      rescue SQLite3::Exception
+        # The write itself is done; what is wrong here meets the next call too, and is reported there.
+      end
+
+      def refuse(key)
+        delete(key)
+        false
+      end
+
+      def clear_all
+        last = SMALLEST_ID
+        while last
+          last = @access.use do |connection|
+            ids = connection.rows(:keys, last, CLEARED_ROWS)
+            connection.change(:remove_range, last, ids.last.first) if ids.any?
+            ids.last&.first
+          end
+        end
+        nil while @access.use { |connection| connection.vacuum(VACUUMED_PAGES) && connection.number(:free_pages) }.positive?
+        @access.use(&:checkpoint)
+      end
+
+      def entries(connection)
+        return connection.number(:count) if connection.number(:page_count) <= COUNTED_PAGES
+        samples = Array.new(8) { connection.rows(:keys, rand(SMALLEST_ID...-SMALLEST_ID), 64) }.select { |rows| rows.size > 1 }
+        return 0 if samples.empty?
+        gap = samples.sum { |rows| (rows.last.first - rows.first.first).fdiv(rows.size - 1) } / samples.size
+        (IDS / gap).round
+      end
+
+      def id_of(key)
+        @ids[key] || begin
+          @ids.clear if @ids.size >= REMEMBERED_IDS
+          @ids[key] = Digest::MD5.digest(key).unpack1("q") >> 1
+        end
+      end
+
+      # Never the same twice: a random start for each process, and one more for each write.
+      def next_token
+        @token = rand(TOKENS) unless @token && @token_pid == Process.pid
+        @token_pid = Process.pid
+        @token += 1
+      end
+
+      def blob(string) = string.encoding == Encoding::BINARY ? string : string.b
+
+      def end_of(ttl, now) = ttl && now + ttl
+
+      def micros(now) = (now * 1_000_000).to_i
+    end
+  end
+end

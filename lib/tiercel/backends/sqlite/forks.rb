@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+require "sqlite3"
+
+module Tiercel
+  module Backends
+    class SQLite < Backend
+      # What has to happen to connections around a fork. SQLite forbids using or
+      # closing a parent's connection in a child: locks of POSIX belong to the
+      # process, and SQLite's own notes about them would be inherited as if they
+      # held (sqlite.org/howtocorrupt.html, section 2.6).
+      #
+      # - Before a fork the lock of every backend is taken, so that no statement
+      #   is half-way in the child's copy.
+      # - In the child every inherited connection is discarded at once, before
+      #   one of them could be opened anew on the same file.
+      #
+      # A child that Ruby does not know of (Process.daemon) is noticed by its
+      # process id on the first call.
+      module Forks
+        # Goes before Ruby's own hook for forks.
+        module Hook
+          def _fork = Forks.around { super }
+        end
+
+        @locks = ObjectSpace::WeakMap.new
+        @databases = ObjectSpace::WeakMap.new
+
+        class << self
+          # @param lock [Mutex] of a backend
+          def track_lock(lock) = @locks[lock] = true
+
+          # @param database [Database]
+          def track_database(database) = @databases[database] = true
+
+          # @yieldreturn [Integer] the process id, 0 in the child
+          def around
+            taken = @locks.keys.reject(&:owned?).each(&:lock)
+            pid = yield
+            discard_inherited if pid.zero?
+            pid
+          ensure
+            taken&.each { |lock| lock.unlock if lock.owned? }
+          end
+
+          # Drops every connection that belongs to another process. The gem's close does so without
+          # touching the file when the process is not the one that opened it.
+          def discard_inherited
+            @databases.each_key { |database| database.close if database.inherited? && !database.closed? }
+          end
+        end
+
+        # A connection that knows whose it is.
+        class Database < SQLite3::Database
+          def initialize(...)
+            @owner_pid = Process.pid
+            super
+            Forks.track_database(self)
+          end
+
+          # @return [Boolean]
+          def inherited? = @owner_pid != Process.pid
+
+          # The gem's hook warns of, and closes, what is not read-only; ours follows and takes care.
+          def readonly? = inherited? || super
+        end
+
+        Process.singleton_class.prepend(Hook)
+      end
+    end
+  end
+end

@@ -1,0 +1,181 @@
+# frozen_string_literal: true
+
+require_relative "hits"
+
+module Tiercel
+  module Backends
+    class SQLite < Backend
+      # Keeps the file in its bounds, in small bounded steps that writes bring
+      # with them: takes the noted hits over, drops what has ended, evicts, and
+      # gives free pages back.
+      #
+      # Rows lie in the random order of their ids, so a run of neighbours is a
+      # random sample. The hand goes through all of them in turn; of each run
+      # those go whose TTL is over, then those with the least to expect: long
+      # unused and seldom hit. That is sampled eviction as in Redis, ranked as
+      # in hyperbolic caching (Blankstein, Sen, Freedman, USENIX ATC 2017).
+      class Housekeeping
+        # Writes between two rounds.
+        INTERVAL = 32
+        # Rows of one look, and looks of one round.
+        SAMPLE_ROWS = 64
+        LOOKS = 12
+        # Of each look at most this share goes while it is not urgent, so that the choice is worth its name.
+        EVICTED_SHARE = 0.25
+        # Notes of hits that one round takes along.
+        FLUSHED_HITS = 64
+        # Fill from which hits are noted, and from which room is made.
+        NOTING_FILL = 0.75
+        EVICTING_FILL = 0.97
+        # Free pages that are kept for reuse, as a share of the file, and how many are given back in a round.
+        SPARE_SHARE = 0.25
+        VACUUMED_PAGES = 128
+        # A use is noted again after this share of the time that entries live.
+        REFRESH_SHARE = 0.25
+
+        # @return [Integer] entries that this process evicted
+        attr_reader :evictions
+
+        # @param settings [Settings]
+        # @param hits [Hits]
+        def initialize(settings, hits)
+          @settings = settings
+          @hits = hits
+          @interval = settings.max_entries ? (settings.max_entries / 20).clamp(1, INTERVAL) : INTERVAL
+          @writes = @added_bytes = @evictions = 0
+          @hand = rand(-(2**61)..2**61)
+        end
+
+        # @param added_bytes [Integer] what a write added, 0 if it replaced
+        # @return [Boolean] whether a round is due
+        def due?(added_bytes)
+          @added_bytes += added_bytes
+          (@writes += 1) >= @interval
+        end
+
+        # One round.
+        #
+        # @param connection [Connection]
+        # @param now [Float]
+        def round(connection, now)
+          @writes = 0
+          connection.transaction do
+            flush_hits(connection, now)
+            sweep(connection, now, wanted_bytes(connection), wanted_entries(connection))
+            give_back(connection)
+          end
+        end
+
+        # Makes room at once, whoever has to go.
+        #
+        # @param connection [Connection]
+        # @param bytes [Integer] that are to be free
+        # @param now [Float]
+        def make_room(connection, bytes, now)
+          connection.transaction { sweep(connection, now, bytes + connection.page_size_bytes * 16, 0) }
+        end
+
+        # Removes what has ended, a run at a time.
+        #
+        # @param after_id [Integer]
+        # @return [Array(Integer, Integer), nil] how many went and the last id; nil at the end
+        def remove_ended(connection, after_id, now)
+          rows = connection.rows(:sample, after_id, SAMPLE_ROWS * 8)
+          return if rows.empty?
+          ended = rows.select { |row| ended?(row, now) }
+          connection.transaction { remove(connection, ended) } if ended.any?
+          [ended.size, rows.last.first]
+        end
+
+        private
+
+        def flush_hits(connection, now)
+          used_at = (now * 1_000_000).to_i
+          @hits.take(FLUSHED_HITS).each do |id, count|
+            connection.change(:note_use, id, count, Hits::MAX_HITS, used_at)
+          end
+        end
+
+        # As much as came since the last round, more the closer the file is to its bound: free room inside
+        # of pages is not seen in their number, so the number alone would take away too much.
+        def wanted_bytes(connection)
+          added = @added_bytes
+          @added_bytes = 0
+          fill = connection.used_pages.fdiv(connection.page_limit)
+          @hits.wanted = fill >= NOTING_FILL || !@settings.max_entries.nil?
+          return 0 if fill < EVICTING_FILL
+          over = [fill - 1, 0].max * connection.page_limit * connection.page_size_bytes
+          urgency = (fill - EVICTING_FILL) / (1 - EVICTING_FILL)
+          (added * (0.5 + urgency) + over).ceil
+        end
+
+        def wanted_entries(connection)
+          return 0 unless @settings.max_entries
+          [connection.number(:counted) - @settings.max_entries, 0].max
+        end
+
+        def sweep(connection, now, bytes, entries)
+          LOOKS.times do
+            rows = sample(connection)
+            ended, alive = rows.partition { |row| ended?(row, now) }
+            remove(connection, ended)
+            bytes -= bytes_of(ended)
+            entries -= ended.size
+            gone = victims(alive, bytes, entries, now)
+            evict(connection, gone, now)
+            bytes -= bytes_of(gone)
+            entries -= gone.size
+            break if bytes <= 0 && entries <= 0
+          end
+        end
+
+        def sample(connection)
+          rows = connection.rows(:sample, @hand, SAMPLE_ROWS)
+          @hand = rows.size < SAMPLE_ROWS ? -(2**62) - 1 : rows.last.first
+          rows
+        end
+
+        def victims(rows, bytes, entries, now)
+          return [] if bytes <= 0 && entries <= 0
+          now_us = now * 1_000_000
+          ranked = rows.max_by((rows.size * EVICTED_SHARE).ceil) { |row| (now_us - row[2]) / (1 + row[3]) }
+          ranked.take_while do |row|
+            wanted = bytes.positive? || entries.positive?
+            bytes -= row[4] + Schema::ROW_OVERHEAD_BYTES
+            entries -= 1
+            wanted
+          end
+        end
+
+        def evict(connection, rows, now)
+          return if rows.empty?
+          remove(connection, rows)
+          @evictions += rows.size
+          note_age(rows, now)
+        end
+
+        # Uses are noted anew when they are older than a share of the age at which entries leave.
+        def note_age(rows, now)
+          now_us = (now * 1_000_000).to_i
+          age = rows.sum { |row| now_us - row[2] } / rows.size
+          @hits.stale_before_us = now_us - (age * REFRESH_SHARE).to_i
+        end
+
+        def remove(connection, rows)
+          rows.each { |row| connection.change(:remove, row[0]) }
+        end
+
+        def give_back(connection)
+          pages = connection.number(:page_count)
+          free = connection.number(:free_pages)
+          return unless pages > connection.page_limit || free > VACUUMED_PAGES + pages * SPARE_SHARE
+          connection.vacuum([free, VACUUMED_PAGES].min)
+        end
+
+        def ended?(row, now) = row[1] && row[1] <= now
+
+        def bytes_of(rows) = rows.sum { |row| row[4] + Schema::ROW_OVERHEAD_BYTES }
+      end
+    end
+  end
+end

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Backends
+    class SQLite < Backend
+      # The layout of the file and the SQL on it; docs/sqlite.md has it as a table.
+      #
+      # `id` is 63 bits of the key's MD5 digest: one B-tree, whose rows are in
+      # random order, so that any run of neighbours is a fair sample for
+      # eviction. The key is kept and compared: of two keys with the same id the
+      # later write wins, which is an eviction of the other.
+      module Schema
+        # In the file's header, so that a foreign database is told from a cache ("TCL1").
+        APPLICATION_ID = 0x54434C31
+        # Raised whenever the tables change; `user_version` of the file.
+        VERSION = 1
+
+        TABLES = [
+          "CREATE TABLE entries (id INTEGER PRIMARY KEY, expires_at REAL, used_at INTEGER NOT NULL, " \
+          "hits INTEGER NOT NULL, version INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL)",
+          "CREATE TABLE totals (name TEXT PRIMARY KEY, value INTEGER NOT NULL)",
+          "INSERT INTO totals VALUES ('entries', 0)",
+        ].freeze
+
+        # An exact count costs a page per insert, so it is kept only where `max_entries` asks for it.
+        COUNTING = [
+          "CREATE TRIGGER entries_inserted AFTER INSERT ON entries " \
+          "BEGIN UPDATE totals SET value = value + 1 WHERE name = 'entries'; END",
+          "CREATE TRIGGER entries_deleted AFTER DELETE ON entries " \
+          "BEGIN UPDATE totals SET value = value - 1 WHERE name = 'entries'; END",
+          "UPDATE totals SET value = (SELECT count(*) FROM entries) WHERE name = 'entries'",
+        ].freeze
+
+        # What a row takes beside its key and value, for estimates.
+        ROW_OVERHEAD_BYTES = 40
+
+        INSERT = "INSERT INTO entries (id, key, value, expires_at, version, used_at, hits) " \
+                 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0) ON CONFLICT (id) DO UPDATE SET key = excluded.key, " \
+                 "value = excluded.value, expires_at = excluded.expires_at, version = excluded.version, " \
+                 "used_at = excluded.used_at"
+        PRESENT = "id = ?1 AND key = ?2 AND (expires_at IS NULL OR expires_at > ?3)"
+
+        # Names of the prepared statements, and their text.
+        STATEMENTS = {
+          find: "SELECT value, key, expires_at, hits, used_at, version FROM entries WHERE id = ?1",
+          set: INSERT,
+          add: "#{INSERT} WHERE entries.expires_at <= ?7 OR entries.key <> excluded.key",
+          compare_and_set: "UPDATE entries SET value = ?4, expires_at = ?5, version = ?6, used_at = ?7 " \
+                           "WHERE #{PRESENT} AND version = ?8",
+          delete: "DELETE FROM entries WHERE #{PRESENT}",
+          touch: "UPDATE entries SET expires_at = ?4 WHERE #{PRESENT}",
+          keys: "SELECT id, key, expires_at FROM entries WHERE id > ?1 ORDER BY id LIMIT ?2",
+          sample: "SELECT id, expires_at, used_at, hits, length(value) + length(key) FROM entries " \
+                  "WHERE id > ?1 ORDER BY id LIMIT ?2",
+          remove: "DELETE FROM entries WHERE id = ?1",
+          remove_range: "DELETE FROM entries WHERE id > ?1 AND id <= ?2",
+          note_use: "UPDATE entries SET hits = min(hits + ?2, ?3), used_at = ?4 WHERE id = ?1",
+          counted: "SELECT value FROM totals WHERE name = 'entries'",
+          recount: "UPDATE totals SET value = (SELECT count(*) FROM entries) WHERE name = 'entries'",
+          count: "SELECT count(*) FROM entries",
+          page_count: "PRAGMA page_count",
+          free_pages: "PRAGMA freelist_count",
+          begin: "BEGIN",
+          begin_immediate: "BEGIN IMMEDIATE",
+          commit: "COMMIT",
+        }.freeze
+
+        # Columns of `find`.
+        VALUE, KEY, EXPIRES_AT, HITS, USED_AT, TOKEN = *0..5
+      end
+    end
+  end
+end

@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+require_relative "../../sizes"
+require_relative "../disk_options"
+
+module Tiercel
+  module Backends
+    class SQLite < Backend
+      # The options of the backend, checked, and what follows from them.
+      class Settings
+        DEFAULT_SIZE = "1GB"
+        DEFAULT_TIMEOUT_SECONDS = 0.25
+        SMALLEST_SIZE_BYTES = 1024**2
+
+        SYNCHRONOUS = { off: 0, normal: 1, full: 2 }.freeze
+
+        # A value above this share of `size` is refused: `size` may be passed for a moment by what one
+        # transaction puts into the write-ahead log, and is so by at most 5 %.
+        LARGEST_VALUE_SHARE = 20
+
+        # The write-ahead log is part of the bound. A long one makes checkpoints rare (each waits for the
+        # disk twice), but every read has to look through its index.
+        WAL_SHARE = 32
+        WAL_BYTES = (128 * 1024..8 * 1024**2)
+        # The file of the log's index.
+        SHM_BYTES = 32 * 1024
+
+        # @return [Integer] bytes on disk, with the write-ahead log
+        attr_reader :size_bytes
+        # @return [Integer, nil]
+        attr_reader :max_entries
+        # @return [Float] time budget of a call
+        attr_reader :timeout_seconds
+        # @return [Integer] as in SQLite's pragma
+        attr_reader :synchronous
+        # @return [Integer]
+        attr_reader :mmap_size_bytes
+        # @return [Integer] for a file that is created
+        attr_reader :page_size_bytes
+
+        # @param size [Integer, String] bytes on disk
+        # @param max_entries [Integer, nil]
+        # @param timeout [Numeric] seconds
+        # @param synchronous [Symbol, String, Integer] :off, :normal or :full
+        # @param mmap_size [Integer, String] bytes of the file that are mapped into memory; 0 for none
+        # @param page_size [Integer, String] a power of two from 512 to 65,536
+        # @raise [ConfigurationError] naming the option, what it got and what was expected
+        def initialize(size: DEFAULT_SIZE, max_entries: nil, timeout: DEFAULT_TIMEOUT_SECONDS, synchronous: :normal,
+                       mmap_size: "128MB", page_size: 2048)
+          @size_bytes = at_least_smallest(Sizes.bytes(number(size)))
+          @max_entries = DiskOptions.count(max_entries, :max_entries)
+          @timeout_seconds = DiskOptions.seconds(timeout, :timeout)
+          @synchronous = synchronous_level(synchronous)
+          @mmap_size_bytes = zero?(mmap_size) ? 0 : Sizes.bytes(number(mmap_size), option: :mmap_size)
+          @page_size_bytes = power_of_two(Sizes.bytes(number(page_size), option: :page_size))
+        end
+
+        # @return [Integer] the largest value that is kept, in bytes
+        def largest_value_bytes = size_bytes / LARGEST_VALUE_SHARE
+
+        # @return [Integer] what the write-ahead log may take before it is written back
+        def wal_bytes = (size_bytes / WAL_SHARE).clamp(WAL_BYTES)
+
+        # @param page_size_bytes [Integer] of the file, which may be older than the option
+        # @return [Integer] pages that the database itself may have
+        def page_limit(page_size_bytes) = (size_bytes - wal_bytes - SHM_BYTES) / page_size_bytes
+
+        private
+
+        def number(value) = value.is_a?(String) && value.match?(/\A\d+\z/) ? value.to_i : value
+
+        def zero?(value) = value.to_s == "0"
+
+        def at_least_smallest(bytes)
+          return bytes if bytes >= SMALLEST_SIZE_BYTES
+          raise ConfigurationError, "size: expected at least #{Sizes.human(SMALLEST_SIZE_BYTES)} for a SQLite file, " \
+                                    "got #{bytes} bytes"
+        end
+
+        def synchronous_level(value)
+          level = SYNCHRONOUS[value.to_s.to_sym] || Integer(value, exception: false)
+          return level if SYNCHRONOUS.value?(level)
+          raise ConfigurationError, "synchronous: expected :off, :normal or :full, got #{value.inspect}"
+        rescue TypeError
+          raise ConfigurationError, "synchronous: expected :off, :normal or :full, got #{value.inspect}"
+        end
+
+        def power_of_two(bytes)
+          return bytes if bytes.between?(512, 65_536) && bytes.nobits?(bytes - 1)
+          raise ConfigurationError, "page_size: expected a power of two from 512 to 65536, got #{bytes}"
+        end
+      end
+    end
+  end
+end
