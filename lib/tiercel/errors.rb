@@ -40,6 +40,19 @@ module Tiercel
       super([message || self.class.name, ("key #{key.inspect}" if key), backend&.to_s].compact.join(" - "))
     end
 
+    # What was found, written or deleted before the failure, where an operation on many keys went to
+    # several servers and only some of them failed. The {Guard} returns it in place of the default.
+    #
+    # @return [Object, nil]
+    attr_reader :partial
+
+    # @param result [Object] see {#partial}
+    # @return [self]
+    def with_partial(result)
+      @partial = result
+      self
+    end
+
     # @return [Boolean] whether the circuit breaker should count it: the
     #   backend as a whole did not answer, so that asking again costs time
     def counts_for_breaker? = true

@@ -61,13 +61,21 @@ module Tiercel
     private
 
     def failed(error, method, key, returning)
-      worth_a_report = true
-      if @breaker
-        error.counts_for_breaker? ? worth_a_report = @breaker.failed : @breaker.succeeded
-      end
+      returning = error.partial unless error.partial.nil?
+      worth_a_report = worth_a_report?(error)
       report(error, method, key) if worth_a_report
       handle(error, method, returning) if worth_a_report || @handler_raises
       returning
+    end
+
+    # A backend of several servers has breakers of its own; that one of them is open was reported
+    # when it opened, and says nothing about the others.
+    def worth_a_report?(error)
+      return false if error.is_a?(BreakerOpen)
+      return true unless @breaker
+      return @breaker.failed if error.counts_for_breaker? && error.partial.nil?
+      @breaker.succeeded
+      true
     end
 
     # An open breaker is reported when it opens, not for each call that it saves. But whoever wants

@@ -1,0 +1,197 @@
+# frozen_string_literal: true
+
+require "dalli"
+
+require_relative "../backend"
+require_relative "../breaker"
+require_relative "memcached/counters"
+require_relative "memcached/key_dump"
+require_relative "memcached/multi"
+require_relative "memcached/node"
+require_relative "memcached/protocol"
+require_relative "memcached/ring"
+require_relative "memcached/tls"
+require_relative "memcached/wire_key"
+require_relative "remote/options"
+
+module Tiercel
+  module Backends
+    # One or more memcacheds (1.6 and later; tested on 1.6.18).
+    #
+    #   memcached://10.0.0.1:11211
+    #   memcached://10.0.0.1:11211,10.0.0.2:11211:2      # a ring; the last number is a weight
+    #   memcached:/var/run/memcached.sock
+    #
+    # Bytes go to the server as they are, with flags 0. Tokens are the server's
+    # cas numbers. TTLs have its granularity of one second, rounded up.
+    class Memcached < Backend
+      # Above it memcached reads a number as a date.
+      RELATIVE_TTL_MAX = 30 * 86_400
+      # The last date that its signed 32 bits hold; what ends later has no end.
+      LAST_DATE = (2**31) - 1
+      DEFAULT_SERVER = "127.0.0.1:11211"
+      STATS = { entries: "curr_items", bytes: "bytes", hits: "get_hits", misses: "get_misses",
+                evictions: "evictions", connections: "curr_connections", limit_bytes: "limit_maxbytes" }.freeze
+
+      # @return [Array<Symbol>]
+      def self.option_names = Remote::Options::NAMES + TLS::OPTIONS + %i[keepalive sndbuf rcvbuf]
+
+      # @param url [BackendURL]
+      # @param options [Hash]
+      # @option options [Numeric] :timeout seconds that one call may take (0.25)
+      # @option options [Numeric] :connect_timeout seconds of it for connecting, at most
+      # @option options [Hash, Integer, false] :pool size and timeout (5, 5 s); false for no limit
+      # @option options [Boolean, OpenSSL::SSL::SSLContext] :ssl true for TLS with the machine's certificates
+      # @option options [Hash] :ssl_params as OpenSSL::SSL::SSLContext#set_params takes them
+      # @option options [Boolean] :keepalive TCP keep-alive (true)
+      # @option options [Integer] :sndbuf bytes; as the socket option
+      # @option options [Integer] :rcvbuf bytes; as the socket option
+      # @return [Memcached]
+      # @raise [ConfigurationError]
+      def self.build(url, options = {}) = new(servers(url), **options)
+
+      def self.servers(url)
+        place = url.place
+        if place.include?("@")
+          raise ConfigurationError, "#{url}: memcached has no users; expected memcached://HOST:PORT[,HOST:PORT]"
+        end
+        servers = place.split(",").map(&:strip).reject(&:empty?)
+        servers.empty? ? [DEFAULT_SERVER] : servers
+      end
+      private_class_method :servers
+
+      # @param servers [Array<String>] "HOST:PORT[:WEIGHT]" or paths of sockets
+      # @param options [Hash] see {.build}
+      # @raise [ConfigurationError]
+      def initialize(servers, **options)
+        super()
+        settings = settings(options)
+        @timeout = settings[:timeout]
+        @ring = Ring.new(servers) do |server|
+          Node.new(server, **settings, breaker: servers.size > 1 ? Breaker.new : nil)
+        end
+        @only = @ring.nodes.first if @ring.nodes.size == 1
+        @name = @ring.nodes.map(&:name).join(",").gsub(",memcached://", ",").freeze
+      rescue Dalli::DalliError, ArgumentError => error
+        raise if error.is_a?(ConfigurationError)
+        raise ConfigurationError, "memcached: #{error.message}; expected HOST:PORT[:WEIGHT] or a socket's path, " \
+                                  "got #{servers.inspect}"
+      end
+
+      def get(key)
+        wire_key = WireKey.encode(key)
+        node(wire_key).call(key) { |connection, deadline| Protocol.get(connection, wire_key, deadline) }
+      end
+
+      def get_with_token(key)
+        wire_key = WireKey.encode(key)
+        bytes, details = node(wire_key).call(key) do |connection, deadline|
+          Protocol.get_with_details(connection, wire_key, deadline)
+        end
+        [bytes, details["c"]] if bytes
+      end
+
+      def set(key, bytes, ttl = nil)
+        wire_key = WireKey.encode(key)
+        node(wire_key).call(key) do |connection, deadline|
+          answer = Protocol.set(connection, wire_key, bytes, wire_ttl(ttl), deadline)
+          Protocol.delete(connection, wire_key, deadline) if answer == :too_large
+          answer == :stored
+        end
+      end
+
+      def add(key, bytes, ttl = nil) = conditional_set(key, bytes, ttl, mode: :add)
+
+      def compare_and_set(key, bytes, token, ttl = nil) = conditional_set(key, bytes, ttl, cas: token)
+
+      def delete(key)
+        wire_key = WireKey.encode(key)
+        node(wire_key).call(key) { |connection, deadline| Protocol.delete(connection, wire_key, deadline) }
+      end
+
+      def touch(key, ttl)
+        wire_key = WireKey.encode(key)
+        node(wire_key).call(key) do |connection, deadline|
+          Protocol.touch(connection, wire_key, wire_ttl(ttl), deadline)
+        end
+      end
+
+      def increment(key, amount = 1, ttl = nil)
+        wire_key = WireKey.encode(key)
+        Counters.new(node(wire_key), key, wire_key).add(Counter.in_range(amount, key), wire_ttl(ttl))
+      end
+
+      def get_multi(keys) = keys.empty? ? {} : multi.get(keys)
+
+      def set_multi(pairs, ttl = nil) = pairs.empty? || multi.set(pairs, wire_ttl(ttl))
+
+      def delete_multi(keys) = keys.empty? ? 0 : multi.delete(keys)
+
+      # Keys that were too long for memcached are not among them, since only their digest is there.
+      def scan(prefix = nil)
+        return enum_for(:scan, prefix) unless block_given?
+        each_wire_key do |wire_key|
+          key = WireKey.decode(wire_key)
+          yield key if key && (prefix.nil? || key.b.start_with?(prefix.b))
+        end
+      end
+
+      # With a prefix: lists the keys and deletes those that begin with it, keys that became digests too.
+      def clear(prefix = nil)
+        return clear_all unless prefix
+        enum_for(:each_wire_key).lazy.select { |wire_key| WireKey.prefix?(wire_key, prefix) }
+                                .each_slice(1_000) { |wire_keys| multi.delete(wire_keys, encoded: true) }
+      end
+
+      def stats
+        of_nodes = @ring.nodes.map { |node| node.call(nil) { |*call| Protocol.stats(*call) } }
+        sums = STATS.transform_values { |name| of_nodes.sum { |stats| stats[name].to_i } }
+        sums.merge(version: of_nodes.map { |stats| stats["version"] }.uniq.join(", "))
+      end
+
+      def close = @ring.nodes.each(&:close)
+
+      def to_s = @name
+
+      def remote? = true
+
+      private
+
+      def node(wire_key) = @only || @ring.node_for(wire_key)
+
+      def multi = Multi.new(@ring, @timeout)
+
+      def conditional_set(key, bytes, ttl, **condition)
+        wire_key = WireKey.encode(key)
+        node(wire_key).call(key, resend: false) do |connection, deadline|
+          Protocol.set(connection, wire_key, bytes, wire_ttl(ttl), deadline, **condition) == :stored
+        end
+      end
+
+      def clear_all
+        @ring.nodes.each { |node| node.call(nil) { |*call| Protocol.flush_all(*call) } }
+        nil
+      end
+
+      def each_wire_key(&) = @ring.nodes.each { |node| KeyDump.new(node).each(&) }
+
+      # The server's clock, not {Clock}: tests that move Ruby's time do not move it.
+      def wire_ttl(ttl)
+        return 0 unless ttl
+        seconds = ttl.ceil
+        return seconds if seconds <= RELATIVE_TTL_MAX
+        ends_at = Process.clock_gettime(Process::CLOCK_REALTIME, :second) + seconds
+        ends_at <= LAST_DATE ? ends_at : 0
+      end
+
+      def settings(options)
+        socket = options.slice(:sndbuf, :rcvbuf).transform_values { |bytes| Integer(bytes) }
+        socket[:keepalive] = options.fetch(:keepalive, true).to_s != "false"
+        socket[:connect_timeout] = Remote::Options.seconds(options[:connect_timeout], :connect_timeout)
+        context = TLS.context(options)
+        socket[:ssl_context] = context if context
+        { timeout: Remote::Options.timeout(options), pool: Remote::Options.pool(options), socket: socket.compact }
+      end
+    end
+  end
+end

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require_relative "../../backend"
+require_relative "../../counter"
+require_relative "protocol"
+
+module Tiercel
+  module Backends
+    class Memcached < Backend
+      # Signed counters over memcached's unsigned ones.
+      #
+      # The server's own arithmetic stops at 0, wraps at 2**64, and leaves
+      # trailing spaces where a number loses a digit. So it is used for adding,
+      # which is what counters do; taking away, and numbers below zero, go
+      # through compare-and-swap.
+      class Counters
+        # Above it a sum could leave the signed range from anywhere in it.
+        NATIVE_MAX = 2**32
+
+        # @param node [Node]
+        # @param key [String] for errors
+        # @param wire_key [String]
+        def initialize(node, key, wire_key)
+          @node = node
+          @key = key
+          @wire_key = wire_key
+        end
+
+        # @param amount [Integer]
+        # @param ttl [Integer] as memcached takes it, for a new counter
+        # @return [Integer] the new count
+        # @raise [NotACounter]
+        # @raise [BackendError]
+        def add(amount, ttl)
+          @node.call(@key, resend: false) do |connection, deadline|
+            native(connection, amount, ttl, deadline) || swap(connection, amount, ttl, deadline)
+          end
+        end
+
+        private
+
+        def native(connection, amount, ttl, deadline)
+          return unless amount.between?(0, NATIVE_MAX)
+          count = Protocol.increment(connection, @wire_key, amount, ttl, deadline)
+          return count if count.nil? || count.between?(amount, Counter::MAX)
+          swap(connection, -amount, ttl, deadline, out_of_range: true)
+          Counter.in_range(Counter::MAX + 1, @key)
+        end
+
+        # @param out_of_range [Boolean] whether this takes back an addition that left the range
+        def swap(connection, amount, ttl, deadline, out_of_range: false)
+          loop do
+            bytes, details = Protocol.get_with_details(connection, @wire_key, deadline)
+            unless bytes
+              return amount if stored?(connection, amount, ttl, deadline, mode: :add)
+              next
+            end
+            sum = out_of_range ? (bytes.to_i + amount) % 2**64 : Counter.add(bytes.delete_suffix(" "), amount, @key)
+            return sum if stored?(connection, sum, seconds_left(details), deadline, cas: details["c"])
+          end
+        end
+
+        def stored?(connection, count, ttl, deadline, **condition)
+          raise IO::TimeoutError, "others kept changing it" if Clock.monotonic > deadline
+          Protocol.set(connection, @wire_key, count.to_s, ttl, deadline, **condition) == :stored
+        end
+
+        # 0 would be no end.
+        def seconds_left(details) = details["t"].negative? ? 0 : [details["t"], 1].max
+      end
+    end
+  end
+end

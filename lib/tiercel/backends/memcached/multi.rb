@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+require_relative "../../backend"
+require_relative "../../clock"
+require_relative "../../errors"
+require_relative "protocol"
+require_relative "wire_key"
+
+module Tiercel
+  module Backends
+    class Memcached < Backend
+      # Operations on many keys: one trip, to all servers of the ring at the
+      # same time. Where some servers fail, the others' answers are kept: they
+      # travel with the error (see {BackendError#partial}).
+      class Multi
+        # @param ring [Ring]
+        # @param timeout [Float] seconds for all of it
+        def initialize(ring, timeout)
+          @ring = ring
+          @timeout = timeout
+        end
+
+        # @param keys [Array<String>]
+        # @return [Hash{String => String}] the present ones, in the order of `keys`
+        # @raise [BackendError] with what was found on other servers
+        def get(keys)
+          wire_keys = keys.map { |key| WireKey.encode(key) }
+          values = Array.new(keys.size)
+          failure = exchange(
+            wire_keys,
+            ->(at, *call) { Protocol.write_get_multi(call[0], wire_keys.values_at(*at), call[1]) },
+            ->(at, *call) { Protocol.read_get_multi(*call) { |index, bytes| values[at[index]] = bytes } }
+          )
+          found = {}
+          keys.each_with_index { |key, index| (bytes = values[index]) && found[key] = bytes }
+          failure ? raise(failure.with_partial(found)) : found
+        end
+
+        # @param pairs [Hash{String => String}]
+        # @param ttl [Integer] as memcached takes it
+        # @return [Boolean] whether all were stored
+        # @raise [BackendError] with false
+        def set(pairs, ttl)
+          wire_keys = pairs.keys.map { |key| WireKey.encode(key) }
+          wire_pairs = wire_keys.zip(pairs.values)
+          answers = Array.new(pairs.size)
+          failure = exchange(
+            wire_keys,
+            ->(at, *call) { Protocol.write_set_multi(call[0], wire_pairs.values_at(*at), ttl, call[1]) },
+            ->(at, *call) { at.zip(Protocol.read_set_multi(call[0], at.size, call[1])) { |i, answer| answers[i] = answer } }
+          )
+          raise failure.with_partial(false) if failure
+          too_large = wire_keys.select.with_index { |_, index| answers[index] == :too_large }
+          delete(too_large, encoded: true) unless too_large.empty?
+          answers.all?(:stored)
+        end
+
+        # @param keys [Array<String>]
+        # @param encoded [Boolean] whether they are as they go over the wire
+        # @return [Integer] how many were there
+        # @raise [BackendError] with how many there were on other servers
+        def delete(keys, encoded: false)
+          wire_keys = encoded ? keys : keys.map { |key| WireKey.encode(key) }
+          count = 0
+          failure = exchange(
+            wire_keys,
+            ->(at, *call) { Protocol.write_delete_multi(call[0], wire_keys.values_at(*at), call[1]) },
+            ->(at, *call) { count += Protocol.read_delete_multi(call[0], at.size, call[1]) }
+          )
+          failure ? raise(failure.with_partial(count)) : count
+        end
+
+        private
+
+        # Sends to every server, then reads from every server.
+        #
+        # @return [BackendError, nil] the first failure
+        def exchange(wire_keys, write, read)
+          failures = []
+          send_on(@ring.group(wire_keys).to_a, Clock.monotonic + @timeout, write, read, failures)
+          failures.find { |error| !error.is_a?(BreakerOpen) } || failures.first
+        end
+
+        # Each server's request is written, then the other servers' turn comes, then its replies are read.
+        def send_on(groups, deadline, write, read, failures)
+          (node, at), *others = groups
+          asked_others = others.empty?
+          node.call(nil, deadline: deadline) do |connection|
+            write.call(at, connection, deadline)
+            unless asked_others
+              asked_others = true
+              send_on(others, deadline, write, read, failures)
+            end
+            read.call(at, connection, deadline)
+          end
+        rescue BackendError => error
+          failures << error
+          send_on(others, deadline, write, read, failures) unless asked_others
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+require "openssl"
+require "socket"
+require "timeout"
+
+require_relative "../../backend"
+require_relative "../../breaker"
+require_relative "../../clock"
+require_relative "../../errors"
+require_relative "../remote/pool"
+require_relative "connection"
+require_relative "protocol"
+
+module Tiercel
+  module Backends
+    class Memcached < Backend
+      # One server of the ring: its connections, its time budget, and the way
+      # from what a socket raises to a {BackendError}.
+      class Node
+        # What a socket, its name look-up, TLS and Dalli's opening of it raise.
+        NETWORK_ERRORS = [IOError, SystemCallError, SocketError, OpenSSL::SSL::SSLError, Timeout::Error].freeze
+        TIMEOUTS = [IO::TimeoutError, Errno::ETIMEDOUT, Timeout::Error].freeze
+
+        # @return [String] "memcached://HOST:PORT"
+        attr_reader :name
+
+        # @param server [#name, #hostname, #port, #socket_type] as Dalli parsed it
+        # @param timeout [Float] seconds for one call
+        # @param pool [Hash] see {Remote::Options.pool}
+        # @param socket [Hash] see {Connection#initialize}
+        # @param breaker [Breaker, nil] of this server alone, where there are others
+        def initialize(server, timeout:, pool:, socket: {}, breaker: nil)
+          unix = server.socket_type == :unix
+          @name = unix ? "memcached:#{server.hostname}" : "memcached://#{server.name}"
+          @host = server.hostname
+          @port = unix ? nil : server.port
+          @timeout = timeout
+          @socket = socket
+          @breaker = breaker
+          @pool = Remote::Pool.new(**pool, name: @name) { connection }
+        end
+
+        # Runs the block with a connection.
+        #
+        # A server that restarted, or closes idle connections, has left dead ones in the pool. Where that
+        # shows, the call is repeated once on a new connection; a call that must not be made twice looks
+        # first instead.
+        #
+        # @param key [String, nil] for errors
+        # @param resend [Boolean] whether the block's request may be sent twice
+        # @param deadline [Float] of {Clock.monotonic}
+        # @yieldparam connection [Connection]
+        # @yieldparam deadline [Float]
+        # @return [Object] the block's value
+        # @raise [BackendError]
+        def call(key, resend: true, deadline: Clock.monotonic + @timeout)
+          skip(key) if @breaker && !@breaker.allow?
+          result = @pool.with(deadline) do |connection|
+            fresh = connection.open(deadline, verify: !resend)
+            yield connection, deadline
+          rescue Connection::Lost
+            raise if fresh || !resend
+            connection.close
+            connection.open(deadline)
+            yield connection, deadline
+          end
+          @breaker&.succeeded
+          result
+        rescue *NETWORK_ERRORS => error
+          @breaker&.failed
+          raise failure(error, key)
+        rescue Protocol::ServerError => error
+          raise Refused.new(error.message, backend: @name, key: key)
+        end
+
+        # @return [Connection] one that is not of the pool; the caller closes it
+        def connection
+          Connection.new(@host, @port, @socket)
+        end
+
+        # @return [Float] {Clock.monotonic} at which a call that begins now has used up its budget
+        def deadline = Clock.monotonic + @timeout
+
+        # @param error [StandardError] one of {NETWORK_ERRORS}
+        # @param key [String, nil]
+        # @return [Unavailable] what to raise for it
+        def failure(error, key = nil)
+          type = TIMEOUTS.any? { |timeout| timeout === error } ? TimedOut : Unavailable
+          type.new("#{error.class}: #{error.message}", backend: @name, key: key)
+        end
+
+        # @return [void]
+        def close = @pool.close
+
+        private
+
+        def skip(key)
+          raise BreakerOpen.new("not asked: it failed before and is in its cool-down", backend: @name, key: key)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,194 @@
+# frozen_string_literal: true
+
+require_relative "../../backend"
+require_relative "connection"
+
+module Tiercel
+  module Backends
+    class Memcached < Backend
+      # The commands of memcached's meta protocol that a cache needs, as
+      # functions of a connection. Source: protocol.txt of memcached 1.6; no flag
+      # is used that 1.6.18 does not know.
+      #
+      # A command that is sent for many keys is written as a whole and then
+      # answered as a whole: `write_*` and `read_*` are apart, so that several
+      # servers can be at work at the same time.
+      module Protocol
+        # The server answered, and refused.
+        class ServerError < StandardError; end
+        # The server takes no more connections.
+        class TooManyConnections < IOError; end
+
+        TOO_LARGE = /\ASERVER_ERROR (object too large|out of memory storing object \(too large)/
+        NOT_NUMERIC = "CLIENT_ERROR cannot increment or decrement non-numeric"
+        MODES = { add: " ME", set: "" }.freeze
+
+        module_function
+
+        # @return [String, nil]
+        def get(connection, key, deadline)
+          connection.write("mg #{key} v\r\n", deadline)
+          line = connection.read_line(deadline)
+          bytes = value(connection, line, deadline) unless line == "EN"
+          connection.finish
+          bytes
+        end
+
+        # @return [Array(String, Hash{String => Integer}), nil] the bytes, and c (cas) and t (seconds left,
+        #   -1 for no end)
+        def get_with_details(connection, key, deadline)
+          connection.write("mg #{key} c t v\r\n", deadline)
+          line = connection.read_line(deadline)
+          bytes = value(connection, line, deadline) unless line == "EN"
+          connection.finish
+          [bytes, flags(line)] if bytes
+        end
+
+        # @return [Symbol] :stored, :not_stored (there is one, or the other way round), or :too_large
+        def set(connection, key, bytes, ttl, deadline, mode: :set, cas: nil)
+          connection.write(set_request(key, bytes, "T#{ttl}#{MODES[mode]}#{" C#{cas}" if cas}"), deadline)
+          answer = stored(connection, connection.read_line(deadline))
+          connection.finish
+          answer
+        end
+
+        # @return [Boolean]
+        def delete(connection, key, deadline)
+          connection.write("md #{key}\r\n", deadline)
+          deleted = done?(connection, connection.read_line(deadline))
+          connection.finish
+          deleted
+        end
+
+        # @return [Boolean]
+        def touch(connection, key, ttl, deadline)
+          connection.write("mg #{key} T#{ttl}\r\n", deadline)
+          touched = done?(connection, connection.read_line(deadline))
+          connection.finish
+          touched
+        end
+
+        # Adds to a number of decimal digits; an absent one starts at `amount`.
+        #
+        # @param amount [Integer] from 0 to 2**64 - 1
+        # @return [Integer, nil] the sum; nil if the bytes are not a number
+        def increment(connection, key, amount, ttl, deadline)
+          connection.write("ma #{key} N#{ttl} J#{amount} D#{amount} v\r\n", deadline)
+          line = connection.read_line(deadline)
+          count = value(connection, line, deadline).to_i unless line.start_with?(NOT_NUMERIC) || line == "NS"
+          connection.finish
+          count
+        end
+
+        # @param keys [Array<String>] as they go over the wire
+        def write_get_multi(connection, keys, deadline)
+          request = String.new(capacity: keys.sum(&:bytesize) + (keys.size * 16) + 4)
+          keys.each_with_index { |key, index| request << "mg " << key << " v q O" << index.to_s << "\r\n" }
+          connection.write(request << "mn\r\n", deadline)
+        end
+
+        # @yieldparam index [Integer] of the key
+        # @yieldparam bytes [String]
+        def read_get_multi(connection, deadline)
+          until (line = connection.read_line(deadline)) == "MN"
+            bytes = value(connection, line, deadline)
+            opaque = line.byteindex(" O", 3) or raise Connection::Garbage, "a reply without its opaque"
+            yield line.byteslice(opaque + 2, line.bytesize).to_i, bytes
+          end
+          connection.finish
+        end
+
+        # @param pairs [Array<Array(String, String)>] keys as they go over the wire, and bytes
+        def write_set_multi(connection, pairs, ttl, deadline)
+          request = String.new(capacity: pairs.sum { |key, bytes| key.bytesize + bytes.bytesize + 40 })
+          flags = "T#{ttl}"
+          pairs.each { |key, bytes| request << set_request(key, bytes, flags) }
+          connection.write(request, deadline)
+        end
+
+        # @return [Array<Symbol>] as {#set} has them, in order
+        def read_set_multi(connection, count, deadline)
+          answers = Array.new(count) { stored(connection, connection.read_line(deadline)) }
+          connection.finish
+          answers
+        end
+
+        # @param keys [Array<String>] as they go over the wire
+        def write_delete_multi(connection, keys, deadline)
+          connection.write(keys.map { |key| "md #{key}\r\n".b }.join, deadline)
+        end
+
+        # @return [Integer] how many were there
+        def read_delete_multi(connection, count, deadline)
+          answers = Array.new(count) { done?(connection, connection.read_line(deadline)) }
+          connection.finish
+          answers.count(true)
+        end
+
+        # @return [void]
+        def flush_all(connection, deadline)
+          connection.write("flush_all\r\n", deadline)
+          line = connection.read_line(deadline)
+          refused(connection, line) unless line == "OK"
+          connection.finish
+        end
+
+        # @return [Hash{String => String}]
+        def stats(connection, deadline)
+          connection.write("stats\r\n", deadline)
+          found = {}
+          until (line = connection.read_line(deadline)) == "END"
+            refused(connection, line) unless line.start_with?("STAT ")
+            _, name, value = line.split(" ", 3)
+            found[name] = value
+          end
+          connection.finish
+          found
+        end
+
+        # A value in another encoding than binary would forbid to append to what is not ASCII.
+        def set_request(key, bytes, flags)
+          bytes = bytes.b unless bytes.encoding == Encoding::BINARY || bytes.ascii_only?
+          String.new(capacity: key.bytesize + bytes.bytesize + 48) <<
+            "ms " << key << " " << bytes.bytesize.to_s << " " << flags << "\r\n" << bytes << "\r\n"
+        end
+
+        # "VA <bytes> <flags>*", then the value.
+        def value(connection, line, deadline)
+          refused(connection, line) unless line.start_with?("VA ")
+          connection.read_value(line.byteslice(3, 11).to_i, deadline)
+        end
+
+        def flags(line) = line.split.drop(2).to_h { |flag| [flag[0], flag[1..].to_i] }
+
+        def stored(connection, line)
+          case line
+          when "HD" then :stored
+          when "NS", "EX", "NF" then :not_stored
+          when TOO_LARGE then :too_large
+          else refused(connection, line)
+          end
+        end
+
+        def done?(connection, line)
+          return true if line == "HD"
+          return false if %w[NF EN].include?(line)
+          refused(connection, line)
+        end
+
+        # After SERVER_ERROR the connection is in step. After anything else it may not be, so it stays
+        # busy and the pool closes it.
+        def refused(connection, line)
+          case line
+          when /\ASERVER_ERROR/
+            connection.finish
+            raise ServerError, line
+          when /\AERROR Too many open connections/ then raise TooManyConnections, line
+          when /\A(CLIENT_)?ERROR\b/ then raise ServerError, line
+          else raise Connection::Garbage, "an answer that is not memcached's: #{line.byteslice(0, 40).inspect}"
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require "digest"
+
+require_relative "../../backend"
+
+module Tiercel
+  module Backends
+    class Memcached < Backend
+      # Keys as memcached takes them: 1 to 250 bytes, none of them a space or a
+      # control character (memcached's protocol.txt).
+      #
+      # A key that is so already, and has no "%", goes as it is. Another is
+      # percent-encoded as Rails' MemCacheStore does it (control characters,
+      # space, "%" and all bytes from 7F), so that both find the same entries;
+      # where that is longer than 250 bytes, bytes from 80 stay as they are,
+      # which memcached permits. Both can be decoded again. What is longer even
+      # then becomes "%=", the beginning of the key, and a SHA-256: such a key
+      # cannot be decoded, only recognized by its beginning.
+      module WireKey
+        LIMIT_BYTES = 250
+        UNSAFE = /[\x00-\x20%\x7F-\xFF]/n
+        UNSAFE_BUT_HIGH = /[\x00-\x20%\x7F]/n
+        UNSAFE_ASCII = /[\x00-\x20%\x7F]/
+        ESCAPES = Array.new(256) { |byte| format("%%%02X", byte).b.freeze }.freeze
+        DIGEST_MARK = "%=".b.freeze
+        DIGEST_BYTES = 64
+        LEAD_BYTES = LIMIT_BYTES - DIGEST_MARK.bytesize - DIGEST_BYTES
+
+        class << self
+          # @param key [String]
+          # @return [String]
+          def encode(key)
+            return key if key.bytesize <= LIMIT_BYTES && key.ascii_only? && !UNSAFE_ASCII.match?(key)
+            raise ArgumentError, "key: expected a String that is not empty" if key.empty?
+            key = key.b
+            encoded = escape(key, UNSAFE)
+            return encoded if encoded.bytesize <= LIMIT_BYTES
+            encoded = escape(key, UNSAFE_BUT_HIGH)
+            return encoded if encoded.bytesize <= LIMIT_BYTES
+            "#{DIGEST_MARK}#{encoded.byteslice(0, LEAD_BYTES)}#{Digest::SHA256.hexdigest(key)}"
+          end
+
+          # @param wire_key [String]
+          # @return [String, nil] the key, nil if it cannot be known
+          def decode(wire_key)
+            return if wire_key.start_with?(DIGEST_MARK)
+            wire_key.include?("%") ? unescape(wire_key) : wire_key
+          end
+
+          # Whether the key behind a wire key begins with these bytes.
+          #
+          # @param wire_key [String]
+          # @param prefix [String] at most {LEAD_BYTES} once encoded, to find keys that became digests
+          # @return [Boolean]
+          def prefix?(wire_key, prefix)
+            key = decode(wire_key)
+            return key.b.start_with?(prefix.b) if key
+            lead = wire_key.byteslice(DIGEST_MARK.bytesize, LEAD_BYTES)
+            lead.start_with?(escape(prefix.b, UNSAFE_BUT_HIGH))
+          end
+
+          # @param text [String] with %XX
+          # @return [String] in binary
+          def unescape(text) = text.b.gsub(/%(\h\h)/n) { Regexp.last_match(1).hex.chr }
+
+          private
+
+          def escape(key, unsafe) = key.gsub(unsafe) { |byte| ESCAPES[byte.ord] }
+        end
+      end
+    end
+  end
+end
