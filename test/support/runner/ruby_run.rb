@@ -49,7 +49,7 @@ module TestRunner
     end
 
     def environment(list, record)
-      { "BUNDLE_GEMFILE" => File.join(@root, @suite.gemfile), "TIERCEL_TEST_FILES" => list,
+      { "BUNDLE_GEMFILE" => File.expand_path(@suite.gemfile, @root), "TIERCEL_TEST_FILES" => list,
         "TIERCEL_TEST_RECORD" => record, "TIERCEL_SUITE" => @suite.name, **@environment }
     end
   end

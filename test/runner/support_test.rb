@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+# What the tests themselves rely on.
+class SupportTest < Tiercel::TestCase
+  # A test class that Minitest does not run by itself.
+  def self.silent(&body)
+    Class.new(Tiercel::TestCase, &body).tap { |test| Minitest::Runnable.runnables.delete(test) }
+  end
+
+  Samples = silent do
+    def test_without_an_assertion = nil
+    def test_with_one = assert(true)
+    def test_skipped = skip("why")
+    def test_failing = raise("broken")
+  end
+
+  def run_sample(name) = Samples.new(name).run
+
+  def test_a_test_without_an_assertion_fails
+    result = run_sample(:test_without_an_assertion)
+    refute_predicate result, :passed?
+    assert_match(/no assertion was made/, result.failure.message)
+    assert_predicate run_sample(:test_with_one), :passed?
+    assert_predicate run_sample(:test_skipped), :skipped?
+    assert_equal 1, run_sample(:test_failing).failures.size
+  end
+
+  def test_a_warning_of_our_own_raises
+    root = StrictWarnings::ROOT
+    ["#{root}/lib/tiercel.rb:1: warning: unused", "#{root}/tiercel-lab/lib/a.rb:3: warning: unused",
+     "test/a_test.rb:1: warning: unused", "#{root}/test/a_test.rb:1: warning: unused"].each do |message|
+      assert_raises(StrictWarnings::Error, message) { Warning.warn("#{message}\n") }
+    end
+  end
+
+  def test_a_warning_of_a_file_of_ours_raises_as_it_is_loaded
+    error = assert_raises(StrictWarnings::Error) do
+      eval("def unused_variable\n  unused = 1\nend", binding, File.join(StrictWarnings::ROOT, "lib/made_up.rb"), 1)
+    end
+    assert_match(/unused/, error.message)
+  end
+
+  def test_a_gem_s_warning_is_dropped_and_a_message_is_not
+    _, errors = capture_io { Warning.warn("/gems/other/lib/a.rb:1: warning: unused\n") }
+    assert_empty errors
+    _, errors = capture_io { warn("tiercel: said on purpose") }
+    assert_equal "tiercel: said on purpose\n", errors
+  end
+
+  def test_travel_moves_the_clock_and_brings_it_back
+    before = Process.clock_gettime(Process::CLOCK_REALTIME)
+    travel(100) do
+      assert_in_delta before + 100, Time.now.to_f, 5
+      travel(-300) { assert_in_delta before - 200, Time.now.to_f, 5 }
+      assert_in_delta before + 100, Time.now(in: "+09:00").to_f, 5
+    end
+    assert_in_delta before, Time.now.to_f, 5
+    assert_raises(RuntimeError) { travel(100) { raise "out" } }
+    assert_in_delta before, Time.now.to_f, 5
+    refute MovedClock.method_defined?(:now, false)
+  end
+
+  def test_travel_gives_the_block_s_value = assert_equal(3, travel(1) { 3 })
+
+  def test_capture_reports
+    reports = capture_reports { ActiveSupport.error_reporter.handle { raise ArgumentError, "reported" } }
+    assert_equal ["reported"], reports.map { |report| report.error.message }
+    assert reports.first.handled
+    assert_empty capture_reports { nil }
+  end
+
+  def test_fork_and_wait_gives_the_values_of_the_children
+    pids = fork_and_wait(3) { |index| [index, Process.pid] }
+    assert_equal [0, 1, 2], pids.map(&:first)
+    refute_includes pids.map(&:last), Process.pid
+    assert_equal [nil], fork_and_wait(1) { proc { nil } }
+    assert_equal 200_000, fork_and_wait(1) { "x" * 200_000 }.first.size
+  end
+
+  def failure_of(**options, &block)
+    assert_raises(Minitest::Assertion) { fork_and_wait(2, **options, &block) }.message
+  end
+
+  def test_fork_and_wait_fails_with_what_a_child_failed_with
+    assert_match(/child 1: .*broken there/m, failure_of { |index| raise "broken there" if index == 1 })
+    assert_match(/Expected: 1/, failure_of { assert_equal 1, 2 })
+    assert_match(/without an answer.*SIGKILL/m, failure_of { Process.kill(:KILL, Process.pid) })
+    assert_match(/still running after 0.3 s/, failure_of(within: 0.3) { sleep 60 })
+  end
+
+  def test_with_tmpdir_removes_the_folder
+    kept = with_tmpdir { |dir| File.write("#{dir}/a", "") && dir }
+    refute_path_exists kept
+  end
+
+  def test_wait_until
+    count = 0
+    assert_equal 3, wait_until { (count += 1) >= 3 && count }
+    assert_match(/a miracle: not within 0.02 s/,
+                 assert_raises(Minitest::Assertion) { wait_until("a miracle", within: 0.02) { false } }.message)
+  end
+end
