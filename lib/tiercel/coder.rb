@@ -3,6 +3,7 @@
 require "active_support"
 require "active_support/cache"
 require_relative "clock"
+require_relative "codec"
 require_relative "compressors"
 require_relative "frame"
 require_relative "legacy_payload"
@@ -20,12 +21,6 @@ module Tiercel
   #   coder.load(frame).value                 # => { id: 1 }
   class Coder
     include Frame::Layout
-
-    # What {#load_value} answers where there is no value: nothing usable;
-    # an entry whose time is over; a frame that {#load} has to look at.
-    MISS, EXPIRED, SLOW = %w[MISS EXPIRED SLOW].map do |name|
-      Object.new.tap { |signal| signal.define_singleton_method(:inspect) { "Tiercel::Coder::#{name}" } }.freeze
-    end
 
     DEFAULT_COMPRESS_THRESHOLD = 1024
     DEFAULT_INFLATE_LIMIT = 128 * 1024 * 1024
@@ -46,16 +41,21 @@ module Tiercel
     # @param inflate_limit [Integer] bytes that one payload may inflate to
     # @param marshal [Boolean] whether Marshal may dump and load
     # @param legacy [Boolean] whether payloads of Rails 7.0 and 7.1 are read
+    # @param native [Module, nil] the C extension, nil to do without it
     # @raise [ConfigurationError] if the serializer or the compressor is none, or contradicts `marshal: false`
     # @raise [MissingDependency] if its library is not installed
     def initialize(serializer: :auto, compressor: Compressors.default, compress_threshold: DEFAULT_COMPRESS_THRESHOLD,
-                   checksum: true, inflate_limit: DEFAULT_INFLATE_LIMIT, marshal: true, legacy: true)
+                   checksum: true, inflate_limit: DEFAULT_INFLATE_LIMIT, marshal: true, legacy: true,
+                   native: Codec.native)
+      @native = native
       @serializer = build_serializer(serializer, marshal)
       @auto = @serializer if @serializer.is_a?(Serializers::Auto)
+      @plain = !@auto.nil?
       @compressor = Compressors.build(compressor)
       @compress_threshold = compress_threshold
       @checksum = checksum
-      @reader = PayloadReader.new(serializer: @serializer, compressor: @compressor, inflate_limit:, marshal:)
+      @reader = PayloadReader.new(serializer: @serializer, compressor: @compressor, inflate_limit:, marshal:,
+                                  plain: plain_form)
       @legacy = LegacyPayload.new(compressor: @compressor, serializer: @serializer, inflate_limit:, marshal:) if legacy
     end
 
@@ -82,17 +82,12 @@ module Tiercel
     # @return [String] the frame
     # @raise [SerializationError] see {#dump}
     def dump_value(value, expires_at, version, compress = true, threshold = @compress_threshold)
-      type = string_type(value)
-      if type
-        payload = value
-        encoding = value.encoding if type == TYPE_STRING_ENCODED
-      elsif @auto && (payload = @auto.dump_plain(value))
-        type = TYPE_PLAIN
-      else
-        payload = dump_object(value)
-        type = @serializer.type
+      threshold = nil unless compress && @compressor
+      if @native && version.nil? && (frame = dump_native(value, expires_at, threshold))
+        return frame if threshold.nil? || frame.bytesize - HEADER_BYTES < threshold
+        return assemble(TYPE_PLAIN, frame.byteslice(HEADER_BYTES..), expires_at, nil, nil, threshold)
       end
-      assemble(type, payload, expires_at, version, encoding, compress && threshold)
+      dump_in_ruby(value, expires_at, version, threshold)
     end
 
     # @param bytes [String] what a backend had
@@ -118,6 +113,10 @@ module Tiercel
     # @raise [ActiveSupport::Cache::DeserializationError] if a class is gone
     def load_value(bytes, now = nil, version = nil)
       return SLOW unless Frame.frame?(bytes)
+      if @native
+        value = @native.load_frame(bytes, now)
+        return value unless FALLBACK.equal?(value)
+      end
       frame = Frame.parse(bytes)
       return MISS if frame.placeholder?
       return EXPIRED if frame.expires_at && frame.expires_at <= (now || Clock.now)
@@ -135,11 +134,34 @@ module Tiercel
 
     def build_serializer(option, marshal)
       serializer = Serializers.build(option)
-      return serializer if marshal
-      return Serializers::Auto.new(marshal: false) if serializer.is_a?(Serializers::Auto)
-      return serializer unless serializer.type == TYPE_MARSHAL
+      return Serializers::Auto.new(plain: plain_form, marshal:) if serializer.is_a?(Serializers::Auto)
+      return serializer if marshal || serializer.type != TYPE_MARSHAL
       raise ConfigurationError, "serializer #{option.inspect} and marshal: false contradict each other: choose auto, " \
                                 "message_pack, json or as_json"
+    end
+
+    def plain_form = @native || Serializers::Plain
+
+    # Strings of `threshold` bytes and more come back as nil: there is no use
+    # in copying what will be compressed.
+    def dump_native(value, expires_at, threshold)
+      @native.dump_frame(value, expires_at, @plain, @checksum, threshold)
+    rescue SystemStackError
+      nil
+    end
+
+    def dump_in_ruby(value, expires_at, version, threshold)
+      type = string_type(value)
+      if type
+        payload = value
+        encoding = value.encoding if type == TYPE_STRING_ENCODED
+      elsif @auto && (payload = @auto.dump_plain(value))
+        type = TYPE_PLAIN
+      else
+        payload = dump_object(value)
+        type = @serializer.type
+      end
+      assemble(type, payload, expires_at, version, encoding, threshold)
     end
 
     # Strings are stored as they are, but for those with instance variables.
@@ -153,7 +175,7 @@ module Tiercel
     end
 
     def assemble(type, payload, expires_at, version, encoding, threshold)
-      if threshold && @compressor && payload.bytesize >= threshold && (deflated = deflate(payload))
+      if threshold && payload.bytesize >= threshold && (deflated = deflate(payload))
         inflated_bytes = payload.bytesize
         payload = deflated
       end

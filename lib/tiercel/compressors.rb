@@ -17,9 +17,9 @@ module Tiercel
     REGISTRY.register(:none) { nil }
     REGISTRY.register(:zlib) { require_relative("compressors/zlib"); Zlib.new }
     REGISTRY.register(:lz4, gem: "lz4_flex", version: ">= 1.0") { require_relative("compressors/lz4"); LZ4.new }
-    REGISTRY.register(:zstd, gem: "zstd-ruby", version: ">= 1.5.5") { require_relative("compressors/zstd"); Zstd.new }
+    REGISTRY.register(:zstd, gem: "zstd-ruby", version: ">= 2.0") { require_relative("compressors/zstd"); Zstd.new }
     REGISTRY.register(:snappy, gem: "snappy", version: ">= 0.4") { require_relative("compressors/snappy"); Snappy.new }
-    REGISTRY.register(:brotli, gem: "brotli", version: ">= 0.7") { require_relative("compressors/brotli"); Brotli.new }
+    REGISTRY.register(:brotli, gem: "brotli", version: ">= 0.9") { require_relative("compressors/brotli"); Brotli.new }
 
     # Which built-in compressor inflates a payload.
     NAMES = {

@@ -20,10 +20,11 @@ module Tiercel
       # @param compressor [Object, nil] the store's own
       # @param inflate_limit [Integer] bytes
       # @param marshal [Boolean] whether Marshal may load
-      def initialize(serializer:, compressor:, inflate_limit:, marshal:)
+      # @param plain [#load] the C extension, or {Serializers::Plain}
+      def initialize(serializer:, compressor:, inflate_limit:, marshal:, plain:)
         @inflate_limit = inflate_limit
         @marshal = marshal
-        @plain = Serializers::Plain
+        @plain = plain
         @serializers = { serializer.type => serializer }
         @serializers.delete(TYPE_MARSHAL)
         @compressors = compressor ? { compressor.id => compressor } : {}

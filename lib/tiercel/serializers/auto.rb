@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../codec"
 require_relative "../errors"
 require_relative "../frame/layout"
 require_relative "marshal"
@@ -14,7 +15,7 @@ module Tiercel
 
       # @param plain [#dump, #load] the msgpack half: {Plain}, or the C extension
       # @param marshal [Boolean] whether Marshal may be used
-      def initialize(plain: Plain.default, marshal: true)
+      def initialize(plain: Codec.native || Plain, marshal: true)
         @plain = plain
         @marshal = marshal ? Marshal.new : nil
       end

@@ -1,0 +1,20 @@
+#ifndef TIERCEL_CODEC_H
+#define TIERCEL_CODEC_H
+
+#include <ruby.h>
+#include <ruby/encoding.h>
+#include "buffer.h"
+
+/* encoder.c: appends a value's msgpack to the buffer; false if the value is
+ * not plain data. Runs no Ruby code, raises nothing, starts no collection. */
+bool encode_plain(buffer *out, VALUE value);
+void init_encoder(void);
+
+/* decoder.c: the one value that the bytes hold. They must stay where they are
+ * until it returns. Raises malformed_frame. */
+VALUE decode_plain(const uint8_t *bytes, size_t size);
+
+/* codec.c */
+extern VALUE malformed_frame;
+
+#endif

@@ -1,0 +1,215 @@
+/* Msgpack to plain data. Every size is held against what is left of the bytes
+ * before anything is allocated for it. */
+#include "codec.h"
+#include "msgpack.h"
+
+enum { CACHED_KEYS = 64, CACHED_KEY_BYTES = 64, PAIRS_AT_ONCE = 16 };
+
+/* Rows repeat their keys, and looking a key up here costs less than interning it again. */
+typedef struct {
+    const uint8_t *bytes;
+    uint32_t size;
+    uint32_t kind;
+    VALUE object;
+} cached_key;
+
+typedef struct {
+    const uint8_t *at;
+    const uint8_t *end;
+    int depth;
+    cached_key keys[CACHED_KEYS];
+} decoder;
+
+enum { KIND_UTF_8 = 1, KIND_BINARY, KIND_US_ASCII, KIND_SYMBOL };
+
+static VALUE decode(decoder *d, bool as_key);
+
+NORETURN(static void malformed(const char *reason));
+static void malformed(const char *reason) { rb_raise(malformed_frame, "a msgpack payload is malformed: %s", reason); }
+
+static inline size_t left(const decoder *d) { return (size_t)(d->end - d->at); }
+
+static const uint8_t *take(decoder *d, size_t size)
+{
+    const uint8_t *at = d->at;
+    if (left(d) < size) malformed("cut off");
+    d->at += size;
+    return at;
+}
+
+static uint64_t take_be(decoder *d, int bytes)
+{
+    const uint8_t *p = take(d, (size_t)bytes);
+    uint64_t v = 0;
+    for (int i = 0; i < bytes; i++) v = v << 8 | p[i];
+    return v;
+}
+
+static VALUE make_symbol(const uint8_t *bytes, size_t size)
+{
+    rb_encoding *encoding = rb_usascii_encoding();
+    VALUE symbol, name;
+    for (size_t at = 0; at < size; at++) {
+        if (bytes[at] & 0x80) encoding = rb_utf8_encoding();
+    }
+    name = Qnil;
+    if (encoding == rb_utf8_encoding()) {
+        name = rb_enc_str_new((const char *)bytes, (long)size, encoding);
+        if (rb_enc_str_coderange(name) == ENC_CODERANGE_BROKEN) malformed("a Symbol that is not UTF-8");
+    }
+    symbol = rb_check_symbol_cstr((const char *)bytes, (long)size, encoding);
+    if (!NIL_P(symbol)) return symbol;
+    /* Not rb_intern: Symbols made by a payload may be collected again. */
+    if (NIL_P(name)) name = rb_enc_str_new((const char *)bytes, (long)size, encoding);
+    return rb_str_intern(name);
+}
+
+static VALUE make_string(const uint8_t *bytes, size_t size, uint32_t kind)
+{
+    if (kind == KIND_UTF_8) return rb_utf8_str_new((const char *)bytes, (long)size);
+    if (kind == KIND_US_ASCII) return rb_usascii_str_new((const char *)bytes, (long)size);
+    return rb_str_new((const char *)bytes, (long)size);
+}
+
+static VALUE make_key(const uint8_t *bytes, size_t size, uint32_t kind)
+{
+    rb_encoding *encoding;
+    if (kind == KIND_SYMBOL) return make_symbol(bytes, size);
+    encoding = kind == KIND_UTF_8 ? rb_utf8_encoding() : kind == KIND_US_ASCII ? rb_usascii_encoding() : rb_ascii8bit_encoding();
+    return rb_enc_interned_str((const char *)bytes, (long)size, encoding);
+}
+
+static inline uint32_t key_slot(const uint8_t *bytes, size_t size)
+{
+    uint32_t hash = (uint32_t)size;
+    if (size) hash += bytes[0] * 7u + bytes[size / 2] * 31u + bytes[size - 1] * 131u;
+    return hash % CACHED_KEYS;
+}
+
+static VALUE find_key(decoder *d, const uint8_t *bytes, size_t size, uint32_t kind)
+{
+    cached_key *cached = &d->keys[key_slot(bytes, size)];
+    if (size > CACHED_KEY_BYTES) return make_key(bytes, size, kind);
+    if (cached->kind == kind && cached->size == size && memcmp(cached->bytes, bytes, size) == 0) return cached->object;
+    cached->object = make_key(bytes, size, kind);
+    cached->bytes = bytes;
+    cached->size = (uint32_t)size;
+    cached->kind = kind;
+    return cached->object;
+}
+
+static VALUE decode_bytes(decoder *d, size_t size, uint32_t kind, bool as_key)
+{
+    const uint8_t *bytes = take(d, size);
+    if (as_key || kind == KIND_SYMBOL) return find_key(d, bytes, size, kind);
+    return make_string(bytes, size, kind);
+}
+
+static VALUE decode_ext(decoder *d, size_t size, bool as_key)
+{
+    switch (take(d, 1)[0]) {
+      case EXT_SYMBOL: return decode_bytes(d, size, KIND_SYMBOL, as_key);
+      case EXT_US_ASCII: return decode_bytes(d, size, KIND_US_ASCII, as_key);
+      default: malformed("an extension type that plain data does not have");
+    }
+}
+
+static void enter(decoder *d, size_t size, size_t least_bytes)
+{
+    if (d->depth >= PLAIN_MAX_DEPTH) malformed("nested too deeply");
+    if (size > left(d) / least_bytes) malformed("cut off");
+    d->depth++;
+}
+
+static VALUE decode_array(decoder *d, size_t size)
+{
+    VALUE array;
+    enter(d, size, 1);
+    array = rb_ary_new_capa((long)size);
+    for (size_t at = 0; at < size; at++) rb_ary_push(array, decode(d, false));
+    d->depth--;
+    return array;
+}
+
+static VALUE decode_hash(decoder *d, size_t size)
+{
+    VALUE pairs[2 * PAIRS_AT_ONCE];
+    VALUE hash;
+    enter(d, size, 2);
+    hash = rb_hash_new_capa((long)size);
+    while (size) {
+        size_t batch = size < PAIRS_AT_ONCE ? size : PAIRS_AT_ONCE;
+        for (size_t at = 0; at < batch; at++) {
+            pairs[2 * at] = decode(d, true);
+            pairs[2 * at + 1] = decode(d, false);
+        }
+        rb_hash_bulk_insert((long)(2 * batch), pairs, hash);
+        size -= batch;
+    }
+    d->depth--;
+    return hash;
+}
+
+static VALUE decode_float(decoder *d)
+{
+    uint64_t bits = take_be(d, 8);
+    double number;
+    memcpy(&number, &bits, sizeof(number));
+    return DBL2NUM(number);
+}
+
+static VALUE decode_rest(decoder *d, uint8_t first, bool as_key)
+{
+    switch (first) {
+      case MP_NIL: return Qnil;
+      case MP_FALSE: return Qfalse;
+      case MP_TRUE: return Qtrue;
+      case MP_FLOAT64: return decode_float(d);
+      case MP_UINT8: return INT2FIX((int)take_be(d, 1));
+      case MP_UINT16: return INT2FIX((int)take_be(d, 2));
+      case MP_UINT32: return ULL2NUM(take_be(d, 4));
+      case MP_UINT64: return ULL2NUM(take_be(d, 8));
+      case MP_INT8: return INT2FIX((int8_t)take_be(d, 1));
+      case MP_INT16: return INT2FIX((int16_t)take_be(d, 2));
+      case MP_INT32: return LL2NUM((int32_t)take_be(d, 4));
+      case MP_INT64: return LL2NUM((int64_t)take_be(d, 8));
+      case MP_STR8: return decode_bytes(d, (size_t)take_be(d, 1), KIND_UTF_8, as_key);
+      case MP_STR16: return decode_bytes(d, (size_t)take_be(d, 2), KIND_UTF_8, as_key);
+      case MP_STR32: return decode_bytes(d, (size_t)take_be(d, 4), KIND_UTF_8, as_key);
+      case MP_BIN8: return decode_bytes(d, (size_t)take_be(d, 1), KIND_BINARY, as_key);
+      case MP_BIN16: return decode_bytes(d, (size_t)take_be(d, 2), KIND_BINARY, as_key);
+      case MP_BIN32: return decode_bytes(d, (size_t)take_be(d, 4), KIND_BINARY, as_key);
+      case MP_FIXEXT1: return decode_ext(d, 1, as_key);
+      case MP_FIXEXT2: return decode_ext(d, 2, as_key);
+      case MP_FIXEXT4: return decode_ext(d, 4, as_key);
+      case MP_FIXEXT8: return decode_ext(d, 8, as_key);
+      case MP_FIXEXT16: return decode_ext(d, 16, as_key);
+      case MP_EXT8: return decode_ext(d, (size_t)take_be(d, 1), as_key);
+      case MP_EXT16: return decode_ext(d, (size_t)take_be(d, 2), as_key);
+      case MP_EXT32: return decode_ext(d, (size_t)take_be(d, 4), as_key);
+      case MP_ARRAY16: return decode_array(d, (size_t)take_be(d, 2));
+      case MP_ARRAY32: return decode_array(d, (size_t)take_be(d, 4));
+      case MP_MAP16: return decode_hash(d, (size_t)take_be(d, 2));
+      case MP_MAP32: return decode_hash(d, (size_t)take_be(d, 4));
+      default: malformed("a format that plain data does not have");
+    }
+}
+
+static VALUE decode(decoder *d, bool as_key)
+{
+    uint8_t first = take(d, 1)[0];
+    if (first < MP_FIXMAP) return INT2FIX(first);
+    if (first >= MP_NEGATIVE_FIXINT) return INT2FIX((int8_t)first);
+    if (first < MP_FIXARRAY) return decode_hash(d, first & 0x0F);
+    if (first < MP_FIXSTR) return decode_array(d, first & 0x0F);
+    if (first < MP_NIL) return decode_bytes(d, first & 0x1F, KIND_UTF_8, as_key);
+    return decode_rest(d, first, as_key);
+}
+
+VALUE decode_plain(const uint8_t *bytes, size_t size)
+{
+    decoder d = {.at = bytes, .end = bytes + size};
+    VALUE value = decode(&d, false);
+    if (d.at != d.end) malformed("bytes behind its end");
+    return value;
+}

@@ -1,0 +1,258 @@
+/* Plain data to msgpack, in one pass that finds out whether the data is plain. */
+#include "codec.h"
+#include "identity_set.h"
+#include "msgpack.h"
+#include <math.h>
+
+typedef struct {
+    buffer *out;
+    identity_set *seen;
+    int depth;
+    bool plain;
+} encoder;
+
+static _Thread_local identity_set thread_seen;
+
+/* Bits of a Hash's flags, found out at start; 0 where that failed. */
+static VALUE flag_default_proc, flag_keywords, flag_st_table;
+static VALUE absent_key;
+static ID id_default_proc, id_compare_by_identity_p, id_ruby2_keywords_hash_p;
+
+static bool encode(encoder *e, VALUE value);
+
+static inline uint8_t *advance(encoder *e, size_t size)
+{
+    uint8_t *at;
+    if (!buffer_reserve(e->out, size)) return NULL;
+    at = e->out->data + e->out->size;
+    e->out->size += size;
+    return at;
+}
+
+static inline void put_be(uint8_t *p, uint64_t v, int bytes)
+{
+    for (int i = bytes - 1; i >= 0; i--, v >>= 8) p[i] = (uint8_t)v;
+}
+
+static bool put_number(encoder *e, uint8_t first, uint64_t v, int bytes)
+{
+    uint8_t *p = advance(e, 1 + (size_t)bytes);
+    if (!p) return false;
+    p[0] = first;
+    put_be(p + 1, v, bytes);
+    return true;
+}
+
+static inline bool put_byte(encoder *e, uint8_t byte) { return put_number(e, byte, 0, 0); }
+
+static bool encode_unsigned(encoder *e, uint64_t v)
+{
+    if (v < 0x80) return put_byte(e, (uint8_t)v);
+    if (v <= UINT8_MAX) return put_number(e, MP_UINT8, v, 1);
+    if (v <= UINT16_MAX) return put_number(e, MP_UINT16, v, 2);
+    if (v <= UINT32_MAX) return put_number(e, MP_UINT32, v, 4);
+    return put_number(e, MP_UINT64, v, 8);
+}
+
+static bool encode_signed(encoder *e, int64_t v)
+{
+    if (v >= 0) return encode_unsigned(e, (uint64_t)v);
+    if (v >= -32) return put_byte(e, (uint8_t)v);
+    if (v >= INT8_MIN) return put_number(e, MP_INT8, (uint64_t)v, 1);
+    if (v >= INT16_MIN) return put_number(e, MP_INT16, (uint64_t)v, 2);
+    if (v >= INT32_MIN) return put_number(e, MP_INT32, (uint64_t)v, 4);
+    return put_number(e, MP_INT64, (uint64_t)v, 8);
+}
+
+static bool encode_bignum(encoder *e, VALUE value)
+{
+    uint64_t word = 0;
+    int flags = INTEGER_PACK_LSWORD_FIRST | INTEGER_PACK_NATIVE_BYTE_ORDER | INTEGER_PACK_2COMP;
+    int sign = rb_integer_pack(value, &word, 1, sizeof(word), 0, flags);
+    if (sign == 1) return encode_unsigned(e, word);
+    if (sign == -1 && word >> 63) return encode_signed(e, (int64_t)word);
+    return false;
+}
+
+static bool encode_float(encoder *e, VALUE value)
+{
+    double number = RFLOAT_VALUE(value);
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof(bits));
+    return put_number(e, MP_FLOAT64, bits, 8);
+}
+
+static bool put_bytes(encoder *e, const char *bytes, size_t size)
+{
+    uint8_t *p = advance(e, size);
+    if (!p) return false;
+    memcpy(p, bytes, size);
+    return true;
+}
+
+static bool put_ext(encoder *e, uint8_t type, const char *bytes, size_t size)
+{
+    static const uint8_t fixed[] = {[1] = MP_FIXEXT1, [2] = MP_FIXEXT2, [4] = MP_FIXEXT4, [8] = MP_FIXEXT8, [16] = MP_FIXEXT16};
+    bool first;
+    if (size <= 16 && fixed[size]) first = put_byte(e, fixed[size]);
+    else if (size <= UINT8_MAX) first = put_number(e, MP_EXT8, size, 1);
+    else if (size <= UINT16_MAX) first = put_number(e, MP_EXT16, size, 2);
+    else if (size <= UINT32_MAX) first = put_number(e, MP_EXT32, size, 4);
+    else return false;
+    return first && put_byte(e, type) && put_bytes(e, bytes, size);
+}
+
+static bool put_str(encoder *e, const char *bytes, size_t size)
+{
+    bool first;
+    if (size < 32) first = put_byte(e, (uint8_t)(MP_FIXSTR | size));
+    else if (size <= UINT8_MAX) first = put_number(e, MP_STR8, size, 1);
+    else if (size <= UINT16_MAX) first = put_number(e, MP_STR16, size, 2);
+    else if (size <= UINT32_MAX) first = put_number(e, MP_STR32, size, 4);
+    else return false;
+    return first && put_bytes(e, bytes, size);
+}
+
+static bool put_bin(encoder *e, const char *bytes, size_t size)
+{
+    bool first;
+    if (size <= UINT8_MAX) first = put_number(e, MP_BIN8, size, 1);
+    else if (size <= UINT16_MAX) first = put_number(e, MP_BIN16, size, 2);
+    else if (size <= UINT32_MAX) first = put_number(e, MP_BIN32, size, 4);
+    else return false;
+    return first && put_bytes(e, bytes, size);
+}
+
+/* Neither a subclass nor a singleton nor one with instance variables. */
+static inline bool bare(VALUE value, VALUE class)
+{
+    return RBASIC_CLASS(value) == class && rb_ivar_count(value) == 0;
+}
+
+static bool encode_string(encoder *e, VALUE value)
+{
+    const char *bytes = RSTRING_PTR(value);
+    size_t size = (size_t)RSTRING_LEN(value);
+    int encoding = rb_enc_get_index(value);
+    if (!bare(value, rb_cString)) return false;
+    if (!(OBJ_FROZEN(value) && size <= PLAIN_SHARED_STRING_BYTES) && !identity_set_add(e->seen, value)) return false;
+    if (encoding == rb_utf8_encindex()) return put_str(e, bytes, size);
+    if (encoding == rb_ascii8bit_encindex()) return put_bin(e, bytes, size);
+    if (encoding == rb_usascii_encindex()) return put_ext(e, EXT_US_ASCII, bytes, size);
+    return false;
+}
+
+static bool encode_symbol(encoder *e, VALUE value)
+{
+    VALUE name = rb_sym2str(value);
+    int encoding = rb_enc_get_index(name);
+    if (encoding != rb_usascii_encindex() && encoding != rb_utf8_encindex()) return false;
+    return put_ext(e, EXT_SYMBOL, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+}
+
+/* Whether a container may be entered: not too deep, and met for the first time. */
+static bool enter(encoder *e, VALUE value, bool empty)
+{
+    if (e->depth >= PLAIN_MAX_DEPTH) return false;
+    return (empty && OBJ_FROZEN(value)) || identity_set_add(e->seen, value);
+}
+
+static bool encode_array(encoder *e, VALUE value)
+{
+    long size = RARRAY_LEN(value);
+    bool ok;
+    if (!bare(value, rb_cArray) || !enter(e, value, size == 0)) return false;
+    if (size < 16) ok = put_byte(e, (uint8_t)(MP_FIXARRAY | size));
+    else if (size <= UINT16_MAX) ok = put_number(e, MP_ARRAY16, (uint64_t)size, 2);
+    else if ((uint64_t)size <= UINT32_MAX) ok = put_number(e, MP_ARRAY32, (uint64_t)size, 4);
+    else return false;
+    e->depth++;
+    for (long at = 0; ok && at < size; at++) ok = encode(e, RARRAY_AREF(value, at));
+    e->depth--;
+    return ok;
+}
+
+/* Nothing but pairs: no default, not compare_by_identity, not keywords in disguise. */
+static bool plain_hash(VALUE value)
+{
+    VALUE flags = RBASIC(value)->flags;
+    if (!bare(value, rb_cHash)) return false;
+    if (flag_default_proc ? (flags & flag_default_proc) != 0 : RTEST(rb_funcall(value, id_default_proc, 0))) return false;
+    if (!NIL_P(rb_hash_aref(value, absent_key))) return false;
+    if (flag_keywords ? (flags & flag_keywords) != 0 : RTEST(rb_funcall(rb_cHash, id_ruby2_keywords_hash_p, 1, value))) return false;
+    if (flag_st_table && !(flags & flag_st_table)) return true;
+    return !RTEST(rb_funcall(value, id_compare_by_identity_p, 0));
+}
+
+static int encode_pair(VALUE key, VALUE value, VALUE arg)
+{
+    encoder *e = (encoder *)arg;
+    e->plain = encode(e, key) && encode(e, value);
+    return e->plain ? ST_CONTINUE : ST_STOP;
+}
+
+static bool encode_hash(encoder *e, VALUE value)
+{
+    size_t size = RHASH_SIZE(value);
+    bool ok;
+    if (!plain_hash(value) || !enter(e, value, size == 0)) return false;
+    if (size < 16) ok = put_byte(e, (uint8_t)(MP_FIXMAP | size));
+    else if (size <= UINT16_MAX) ok = put_number(e, MP_MAP16, size, 2);
+    else if (size <= UINT32_MAX) ok = put_number(e, MP_MAP32, size, 4);
+    else return false;
+    if (!ok) return false;
+    e->depth++;
+    e->plain = true;
+    if (size) rb_hash_foreach(value, encode_pair, (VALUE)e);
+    e->depth--;
+    return e->plain;
+}
+
+static bool encode(encoder *e, VALUE value)
+{
+    switch (rb_type(value)) {
+      case T_NIL: return put_byte(e, MP_NIL);
+      case T_FALSE: return put_byte(e, MP_FALSE);
+      case T_TRUE: return put_byte(e, MP_TRUE);
+      case T_FIXNUM: return encode_signed(e, FIX2LONG(value));
+      case T_BIGNUM: return encode_bignum(e, value);
+      case T_FLOAT: return encode_float(e, value);
+      case T_STRING: return encode_string(e, value);
+      case T_SYMBOL: return encode_symbol(e, value);
+      case T_ARRAY: return encode_array(e, value);
+      case T_HASH: return encode_hash(e, value);
+      default: return false;
+    }
+}
+
+bool encode_plain(buffer *out, VALUE value)
+{
+    encoder e = {.out = out, .seen = &thread_seen, .depth = 0, .plain = true};
+    identity_set_start(e.seen);
+    return encode(&e, value);
+}
+
+static VALUE user_flags(VALUE object) { return RBASIC(object)->flags & ~(((VALUE)1 << FL_USHIFT) - 1); }
+
+static VALUE single_bit(VALUE bits) { return bits && !(bits & (bits - 1)) ? bits : 0; }
+
+/* Ruby keeps these bits to itself, so they are read off Hashes that are known
+ * to differ in one property. A result that is not one bit means "ask the object". */
+void init_encoder(void)
+{
+    VALUE plain = rb_hash_new();
+    VALUE keywords = rb_funcall(rb_cHash, rb_intern("ruby2_keywords_hash"), 1, plain);
+    VALUE with_proc = rb_eval_string("Hash.new { nil }");
+    VALUE by_identity = rb_funcall(rb_hash_new(), rb_intern("compare_by_identity"), 0);
+
+    id_default_proc = rb_intern("default_proc");
+    id_compare_by_identity_p = rb_intern("compare_by_identity?");
+    id_ruby2_keywords_hash_p = rb_intern("ruby2_keywords_hash?");
+    flag_keywords = single_bit(user_flags(keywords) ^ user_flags(plain));
+    flag_default_proc = single_bit(user_flags(with_proc) ^ user_flags(plain));
+    flag_st_table = single_bit(user_flags(by_identity) ^ user_flags(plain));
+    /* NaN equals nothing, so no Hash has this key: what a look-up answers is the default. */
+    absent_key = rb_float_new(NAN);
+    rb_gc_register_mark_object(absent_key);
+    RB_GC_GUARD(plain);
+}

@@ -1,0 +1,15 @@
+# frozen_string_literal: true
+
+require "mkmf"
+
+# With zlib's headers frames with a checksum are handled in C as well, else in Ruby.
+have_header("zlib.h") && have_library("z", "crc32", "zlib.h")
+
+append_cflags(%w[-std=gnu11 -Wall -Wextra -Wno-unused-parameter -fvisibility=hidden])
+if ENV["TIERCEL_SANITIZE"]
+  append_cflags(%w[-g -O1 -fno-omit-frame-pointer])
+  $CFLAGS << " -fsanitize=address,undefined"
+  $LDFLAGS << " -fsanitize=address,undefined"
+end
+
+create_makefile "tiercel/codec_ext"

@@ -1,0 +1,114 @@
+/* The frame's header, version 1: docs/frame.md. No Ruby in here. */
+#ifndef TIERCEL_FRAME_H
+#define TIERCEL_FRAME_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+    FRAME_MAGIC = 0xF5,
+    FRAME_VERSION = 1,
+    FRAME_HEADER_BYTES = 24,
+    FRAME_HEADER_CHECK = 0xA5,
+    FRAME_FLAG_CHECKSUM = 0x01,
+
+    FRAME_TYPE_STRING_UTF_8 = 0x01,
+    FRAME_TYPE_STRING_BINARY = 0x02,
+    FRAME_TYPE_STRING_US_ASCII = 0x03,
+    FRAME_TYPE_PLAIN = 0x11,
+    FRAME_TYPE_PLACEHOLDER = 0x20,
+
+    FRAME_COMPRESSOR_NONE = 0x00,
+};
+
+#define FRAME_MAX_PAYLOAD_BYTES UINT32_MAX
+
+typedef struct {
+    uint8_t type;
+    uint8_t compressor;
+    uint8_t flags;
+    uint16_t parts_bytes;
+    uint32_t payload_bytes;
+    uint32_t crc;
+    double expires_at;
+} frame_header;
+
+/* Little endian, whatever the machine is. */
+static inline uint16_t frame_get16(const uint8_t *p) { return (uint16_t)(p[0] | p[1] << 8); }
+
+static inline uint32_t frame_get32(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static inline uint64_t frame_get64(const uint8_t *p)
+{
+    return (uint64_t)frame_get32(p) | (uint64_t)frame_get32(p + 4) << 32;
+}
+
+static inline void frame_put16(uint8_t *p, uint16_t v) { p[0] = (uint8_t)v; p[1] = (uint8_t)(v >> 8); }
+
+static inline void frame_put32(uint8_t *p, uint32_t v)
+{
+    for (int i = 0; i < 4; i++) p[i] = (uint8_t)(v >> (8 * i));
+}
+
+static inline void frame_put64(uint8_t *p, uint64_t v)
+{
+    for (int i = 0; i < 8; i++) p[i] = (uint8_t)(v >> (8 * i));
+}
+
+/* The XOR of the 24 header bytes, eight at a time. */
+static inline uint8_t frame_fold(const uint8_t *bytes)
+{
+    uint64_t a, b, c;
+    memcpy(&a, bytes, 8);
+    memcpy(&b, bytes + 8, 8);
+    memcpy(&c, bytes + 16, 8);
+    a ^= b ^ c;
+    a ^= a >> 32;
+    a ^= a >> 16;
+    return (uint8_t)(a ^ (a >> 8));
+}
+
+/* Writes FRAME_HEADER_BYTES bytes. */
+static inline void frame_write_header(uint8_t *bytes, const frame_header *header)
+{
+    uint64_t expires_at;
+    memcpy(&expires_at, &header->expires_at, 8);
+    bytes[0] = FRAME_MAGIC;
+    bytes[1] = FRAME_VERSION;
+    bytes[2] = header->type;
+    bytes[3] = header->compressor;
+    bytes[4] = header->flags;
+    bytes[5] = 0;
+    frame_put16(bytes + 6, header->parts_bytes);
+    frame_put64(bytes + 8, expires_at);
+    frame_put32(bytes + 16, header->payload_bytes);
+    frame_put32(bytes + 20, header->crc);
+    bytes[5] = frame_fold(bytes) ^ FRAME_HEADER_CHECK;
+}
+
+/* Whether the bytes are a whole frame of this version with a sound header.
+ * What is in it (type, compressor, flags, parts, checksum) is not looked at. */
+static inline bool frame_read_header(const uint8_t *bytes, size_t size, frame_header *header)
+{
+    uint64_t expires_at;
+    if (size < FRAME_HEADER_BYTES || bytes[0] != FRAME_MAGIC || bytes[1] != FRAME_VERSION) return false;
+    if (frame_fold(bytes) != FRAME_HEADER_CHECK) return false;
+    header->type = bytes[2];
+    header->compressor = bytes[3];
+    header->flags = bytes[4];
+    header->parts_bytes = frame_get16(bytes + 6);
+    expires_at = frame_get64(bytes + 8);
+    memcpy(&header->expires_at, &expires_at, 8);
+    header->payload_bytes = frame_get32(bytes + 16);
+    header->crc = frame_get32(bytes + 20);
+    if (isnan(header->expires_at)) return false;
+    return size - FRAME_HEADER_BYTES == (size_t)header->parts_bytes + header->payload_bytes;
+}
+
+#endif
