@@ -19,10 +19,11 @@ Gem::Specification.new do |spec|
   }
 
   spec.files = Dir.chdir(__dir__) do
-    Dir["lib/**/*.{rb,rake}", "ext/**/*.{c,h,rb}", "docs/**/*.{md,svg}", "*.md", "LICENSE"]
+    files = Dir["lib/**/*.{rb,rake}", "ext/**/*.{c,h,rb}", "docs/**/*.{md,svg}", "{README,CHANGELOG,UPGRADING}.md", "LICENSE"]
+    files.reject { |path| path.start_with?("ext/") && path.match?(%r{/(test|fuzz|bench)/}) }
   end
   spec.require_paths = ["lib"]
-  spec.extensions = ["ext/tiercel/segment/extconf.rb"]
+  spec.extensions = Dir.glob("ext/tiercel/*/extconf.rb", base: __dir__).sort
 
   spec.add_dependency "activesupport", ">= 7.2", "< 8.2"
   spec.add_dependency "msgpack", ">= 1.7", "< 2"

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "fileutils"
+require "open3"
 require "tmpdir"
 require_relative "../support/runner/command_line"
 
@@ -146,10 +147,14 @@ class RunnerTest < Tiercel::TestCase
       outcome = TestRunner::RubyRun.new(declared, declared.files, root: @root, seconds: 3).run
     end
     assert_match(/took too long.*SlowTest#test_it/, outcome.failures.first)
-    wait_until("the end of what it started") { !File.exist?("/proc/#{File.read(pid_file)}") || zombie?(File.read(pid_file)) }
+    pid = Integer(File.read(pid_file))
+    wait_until("the end of what it started") { ended?(pid) }
   end
 
-  def zombie?(pid) = File.read("/proc/#{pid}/stat").match?(/\) Z /)
+  def ended?(pid)
+    state, = Open3.capture2("ps", "-o", "stat=", "-p", pid.to_s)
+    state.empty? || state.start_with?("Z")
+  end
 
   def test_commands_are_tests
     write "test/native/commands.rb", <<~RUBY

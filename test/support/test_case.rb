@@ -52,7 +52,8 @@ module Tiercel
     def fork_and_wait(count, within: 60, &block)
       outcomes = ForkedChildren.new(count, within: within, &block).run
       failures = outcomes.select(&:failure)
-      assert_empty failures.map(&:index), failures.map { |outcome| "child #{outcome.index}: #{outcome.failure}" }.join("\n")
+      texts = failures.map { |outcome| "child #{outcome.index}: #{outcome.failure}" }
+      assert_empty failures.map(&:index), texts.join("\n")
       outcomes.map(&:value)
     end
 

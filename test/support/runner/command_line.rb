@@ -21,7 +21,7 @@ module TestRunner
     def initialize(arguments, root: ROOT, declarations: File.join(root, "test/suites.rb"), out: $stdout)
       @root = root
       @out = out
-      @minitest_arguments = []
+      @seed = []
       @words = parser.parse(arguments)
       @declarations = declarations
     rescue OptionParser::ParseError => e
@@ -48,7 +48,7 @@ module TestRunner
       OptionParser.new("usage: bin/test [SUITE or PATH ...] [options]") do |options|
         options.on("--long", "also what takes long (TIERCEL_LONG=1)") { @long = true }
         options.on("-n", "--name NAME", "only tests of that name, or /REGEXP/") { |name| @name = name }
-        options.on("--seed SEED", Integer, "order of the tests") { |seed| @minitest_arguments.push("--seed", seed.to_s) }
+        options.on("--seed SEED", Integer, "order of the tests") { |seed| @seed = ["--seed", seed.to_s] }
         options.on("--rails PATH", "Rails' repository, for rails_behaviours") { |path| @rails = path }
         options.on("--line LINE", "rails_behaviours on one Rails line only: 8.1") { |line| @line = line }
         options.on("--list", "name the suites, and how many files each has") { @list = true }
@@ -63,13 +63,14 @@ module TestRunner
       selected = suites.named(names).select { |suite| !@line || !suite.rails_line || suite.rails_line == @line }
       raise Error, "--line #{@line}: there is no such Rails line here" if selected.empty?
       return selected.to_h { |suite| [suite, suite.files] } if paths.empty?
-      with_paths(names.empty? ? suites.for_paths(paths) : selected.to_h { |suite| [suite, suite.files_in(paths)] }, paths)
+      refuse_lost(paths, selected)
+      names.empty? ? suites.for_paths(paths) : selected.to_h { |suite| [suite, suite.files_in(paths)] }
     end
 
-    def with_paths(files_by_suite, paths)
-      lost = paths.reject { |path| files_by_suite.values.flatten.any? { |file| file == path || file.start_with?("#{path}/") } }
-      raise Error, "no suite has a test file #{lost.join(", ")} (bin/test --list)" unless lost.empty?
-      files_by_suite
+    # A path without a test would otherwise pass unnoticed among others.
+    def refuse_lost(paths, suites)
+      lost = paths.select { |path| suites.all? { |suite| suite.files_in([path]).empty? } }
+      raise Error, "no suite has a test file in #{lost.join(", ")} (bin/test --list)" unless lost.empty?
     end
 
     def path_in_repository(path)
@@ -100,13 +101,13 @@ module TestRunner
     def run_files(suite, files)
       environment = { "TIERCEL_LONG" => @long ? "1" : nil }
       environment["RAILS_BEHAVIOURS"] = rails_checkout.tests_of(suite.rails_line) if suite.rails_line
-      arguments = @minitest_arguments + (@name ? ["--name", @name] : [])
+      arguments = @seed + (@name ? ["--name", @name] : [])
       RubyRun.new(suite, files, root: @root, arguments: arguments, environment: environment, seconds: limit).run
     end
 
     def rails_checkout
-      @rails_checkout ||= RailsCheckout.new(@rails || raise(Error, "rails_behaviours needs --rails PATH: a checkout or a " \
-                                                                   "bare repository of Rails, with its tags"))
+      raise Error, "rails_behaviours needs --rails PATH: a checkout or a bare repository of Rails, with its tags" unless @rails
+      @rails_checkout ||= RailsCheckout.new(@rails)
     end
 
     def limit = @long ? LONG_SECONDS : SHORT_SECONDS

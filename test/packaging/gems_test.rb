@@ -1,0 +1,136 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "rubygems/package"
+
+# The gems are built from a copy of what is under version control, as a release is.
+class GemsTest < Tiercel::TestCase
+  ROOT = File.expand_path("../..", __dir__)
+  # What of the repository is not for users of the gem.
+  NOT_SHIPPED = /\.(lock|so|bundle|o)\z|(\A|\/)(test|fuzz|bench)\//
+
+  # The gems are tried with RubyGems alone, not inside this suite's bundle.
+  NO_BUNDLE = %w[RUBYOPT RUBYLIB BUNDLE_GEMFILE BUNDLER_SETUP].to_h { |name| [name, nil] }.freeze
+
+  class << self
+    # @param name [String] of the gem
+    # @return [String] path of the gem, built from a copy of the repository
+    def built(name)
+      (@built ||= {})[name] ||= build(name == "tiercel" ? copy : File.join(copy, name), name)
+    end
+
+    # @return [Array<String>] paths in the repository
+    def tracked
+      @tracked ||= begin
+        output, status = Open3.capture2("git", "-C", ROOT, "ls-files", "-z")
+        files = status.success? ? output.split("\0") : Dir.glob("**/*", base: ROOT)
+        files.select { |path| File.file?(File.join(ROOT, path)) }
+      end
+    end
+
+    private
+
+    def copy
+      @copy ||= Dir.mktmpdir("tiercel-packaging-").tap do |folder|
+        Minitest.after_run { FileUtils.rm_rf(folder) }
+        tracked.each do |path|
+          FileUtils.mkdir_p(File.join(folder, File.dirname(path)))
+          FileUtils.cp(File.join(ROOT, path), File.join(folder, path))
+        end
+      end
+    end
+
+    def build(folder, name)
+      path = File.join(folder, "#{name}.gem")
+      output, status = Open3.capture2e(NO_BUNDLE, "gem", "build", "--strict", "#{name}.gemspec", "--output", path,
+                                       chdir: folder)
+      raise "gem build #{name}.gemspec failed:\n#{output}" unless status.success?
+      path
+    end
+  end
+
+  def path_of(name) = self.class.built(name)
+
+  def contents(name) = Gem::Package.new(path_of(name)).contents.sort
+
+  def specification(name) = Gem::Package.new(path_of(name)).spec
+
+  def tracked(pattern) = self.class.tracked.grep(pattern).grep_v(NOT_SHIPPED)
+
+  # Documents change often and harm nobody: what counts is that the code is there, all of it and nothing else.
+  def test_tiercel_has_every_file_of_lib_and_ext_and_nothing_else
+    expected = tracked(%r{\A(lib|ext)/}).sort
+    assert_includes expected, "lib/tiercel/version.rb"
+    assert_equal expected, contents("tiercel").grep(%r{\A(lib|ext)/})
+    others = contents("tiercel").grep_v(%r{\A(lib|ext)/})
+    assert_empty others.grep_v(%r{\A(docs/[\w./-]+\.(md|svg)|(README|CHANGELOG|UPGRADING)\.md|LICENSE)\z})
+    assert_includes others, "LICENSE"
+    assert_includes others, "CHANGELOG.md"
+  end
+
+  def test_tiercel_builds_every_extension_on_installation
+    assert_equal tracked(%r{\Aext/tiercel/\w+/extconf\.rb\z}).sort, specification("tiercel").extensions.sort
+  end
+
+  def test_tiercel_lab_has_every_file_of_its_own_and_nothing_else
+    expected = tracked(%r{\Atiercel-lab/(lib|exe|schema)/}).map { |path| path.delete_prefix("tiercel-lab/") }.sort
+    assert_includes expected, "lib/tiercel/lab/version.rb"
+    assert_equal expected, contents("tiercel-lab") - %w[README.md LICENSE]
+    assert_includes contents("tiercel-lab"), "LICENSE"
+  end
+
+  def test_no_gem_carries_tests_or_what_was_compiled
+    %w[tiercel tiercel-lab].each { |name| assert_empty contents(name).grep(NOT_SHIPPED) }
+  end
+
+  def test_both_have_the_same_version_and_the_lab_accepts_it
+    version = specification("tiercel").version
+    assert_equal version, specification("tiercel-lab").version
+    dependency = specification("tiercel-lab").dependencies.find { |candidate| candidate.name == "tiercel" }
+    assert dependency.requirement.satisfied_by?(version)
+  end
+
+  # Into an empty folder: the extensions are compiled from what the gem carries.
+  def test_tiercel_installs_and_works
+    in_empty_gem_home do |home|
+      install(home, "tiercel")
+      output = ruby(home, <<~RUBY)
+        require "active_support/cache/tiercel_store"
+        store = ActiveSupport::Cache.lookup_store(:tiercel_store, "memory:")
+        store.write("a", 1)
+        puts store.read("a"), $LOADED_FEATURES.grep(%r{/lib/tiercel[./]})
+      RUBY
+      value, *features = output.lines(chomp: true)
+      assert_equal "1", value
+      refute_empty features
+      assert_empty(features.reject { |path| path.start_with?(home) })
+    end
+  end
+
+  def test_tiercel_lab_installs_and_names_its_version
+    in_empty_gem_home do |home|
+      install(home, "tiercel")
+      install(home, "tiercel-lab")
+      output = ruby(home, 'gem "tiercel-lab"; require "tiercel/lab/version"; puts Tiercel::Lab::VERSION')
+      assert_equal "#{specification("tiercel-lab").version}\n", output
+      assert_path_exists File.join(home, "bin/tiercel-lab")
+    end
+  end
+
+  def in_empty_gem_home = with_tmpdir { |home| yield File.realpath(home) }
+
+  def install(home, name)
+    run_command(home, "gem", "install", "--local", "--no-document", "--ignore-dependencies", path_of(name))
+  end
+
+  def ruby(home, code) = run_command(home, RbConfig.ruby, "-e", code)
+
+  # The dependencies are those of this suite's Ruby.
+  def run_command(home, *command)
+    paths = [home, *Gem.path].join(File::PATH_SEPARATOR)
+    output, status = Open3.capture2e({ **NO_BUNDLE, "GEM_HOME" => home, "GEM_PATH" => paths }, *command)
+    assert status.success?, "#{command.join(" ")}\n#{output}"
+    output
+  end
+end

@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+
+# The parts of bin/setup that can be tried without installing anything.
+class SetupTest < Tiercel::TestCase
+  BIN = File.expand_path("../../bin", __dir__)
+
+  # Runs shell code with bin/setup's functions; $1... are the arguments.
+  def shell(code, *arguments, input: "", env: {})
+    parts = %w[common steps packages build_ruby].map { |part| ". #{BIN}/support/#{part}.sh" }
+    command = ["bash", "-u", "-c", [*parts, code].join("\n"), "bash", *arguments]
+    output, status = Open3.capture2e(env, *command, stdin_data: input)
+    Struct.new(:output, :success).new(output, status.success?)
+  end
+
+  def fake_ruby(dir, version: "3.3.8", engine: "ruby", yjit: true)
+    path = File.join(dir, "ruby")
+    prelude = %(require "rbconfig"; Object.send(:remove_const, :RUBY_VERSION); RUBY_VERSION = "#{version}"; ) +
+              %(Object.send(:remove_const, :RUBY_ENGINE); RUBY_ENGINE = "#{engine}"; ) +
+              (yjit ? "" : "RubyVM.send(:remove_const, :YJIT);")
+    File.write(File.join(dir, "prelude.rb"), prelude)
+    File.write(path, "#!/bin/sh\nexec #{RbConfig.ruby} -W0 -I#{dir} -rprelude \"$@\"\n")
+    File.chmod(0o755, path)
+    path
+  end
+
+  def suitable?(**options)
+    with_tmpdir { |dir| shell('suitable_ruby "$1"', fake_ruby(dir, **options)).success }
+  end
+
+  def test_which_rubies_will_do
+    %w[3.3.8 3.3.11 3.4.3 3.4.10 4.0.0 4.1.2].each { |version| assert suitable?(version: version), version }
+    %w[3.1.2 3.2.9 3.3.7 3.4.2 2.7.8].each { |version| refute suitable?(version: version), version }
+    refute suitable?(engine: "jruby")
+    refute suitable?(yjit: false)
+    refute shell("suitable_ruby /no/such/ruby").success
+  end
+
+  def test_a_suitable_ruby_is_named_by_its_real_path
+    with_tmpdir { |dir| assert_equal "#{RbConfig.ruby}\n", shell('suitable_ruby "$1"', fake_ruby(dir)).output }
+  end
+
+  def test_mirrors_are_read_from_one_line_sources
+    sources = <<~LIST
+      # deb http://old.example/debian bookworm main
+      deb [arch=amd64 signed-by=/usr/share/k.gpg] http://a.example/debian bookworm main contrib
+      deb-src http://b.example/debian bookworm-updates main
+    LIST
+    assert_equal "/usr/share/k.gpg http://a.example/debian bookworm\n- http://b.example/debian bookworm-updates\n",
+                 shell("one_line_sources", input: sources).output
+  end
+
+  def test_mirrors_are_read_from_deb822_sources
+    sources = <<~LIST
+      Types: deb
+      # an older one
+      URIs: http://a.example/debian http://b.example/debian
+      Suites: bookworm bookworm-updates
+      Signed-By: /usr/share/k.gpg
+
+      Types: deb
+      URIs: http://c.example/debian
+      Suites: bookworm
+      Enabled: no
+
+      Types: deb
+      URIs: http://d.example/debian
+      Suites: bookworm
+      Signed-By:
+       -----BEGIN PGP PUBLIC KEY BLOCK-----
+       .
+       abc
+    LIST
+    lines = shell("deb822_sources", input: sources).output.lines(chomp: true)
+    expected = %w[a b].product(%w[bookworm bookworm-updates]).map do |host, suite|
+      "/usr/share/k.gpg http://#{host}.example/debian #{suite}"
+    end
+    assert_equal [*expected, "- http://d.example/debian bookworm"].sort, lines.sort
+  end
+
+  def test_a_step_that_fails_shows_the_end_of_its_log_and_where_it_is
+    with_tmpdir do |dir|
+      result = shell('log="$1/log"; : >"$log"; step "Doing it" sh -c "echo the reason; exit 4"', dir)
+      refute result.success
+      assert_includes result.output, "Doing it  FAILED (exit status 4)"
+      assert_includes result.output, "    | the reason"
+      assert_includes result.output, "#{dir}/log"
+    end
+  end
+
+  def test_a_step_that_succeeds_is_quiet
+    with_tmpdir do |dir|
+      result = shell('log="$1/log"; : >"$log"; step "Doing it" echo details', dir)
+      assert result.success
+      assert_match(/\A  Doing it  done \(\d+ s\)\n\z/, result.output)
+      assert_includes File.read("#{dir}/log"), "details"
+    end
+  end
+
+  def test_one_process_at_a_time_holds_a_lock
+    with_tmpdir do |dir|
+      hold = 'lock "$1/lock"; echo in >>"$1/trace"; sleep 0.2; echo out >>"$1/trace"'
+      Array.new(3) { Thread.new { shell(hold, dir) } }.each(&:join)
+      assert_equal %w[in out] * 3, File.readlines("#{dir}/trace", chomp: true)
+    end
+  end
+
+  def test_exec_keeps_the_folder_and_the_status_of_the_command
+    with_tmpdir do |dir|
+      output, status = Open3.capture2e("#{BIN}/exec", "ruby", "-e", "puts Dir.pwd; exit 5", chdir: dir)
+      assert_equal [File.realpath(dir), 5], [output.chomp, status.exitstatus]
+      assert_equal 2, Open3.capture2e("#{BIN}/exec").last.exitstatus
+    end
+  end
+end
