@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 # What tests and the lab use, whatever the Rails line.
+gem "ferrum", ">= 0.15"
 gem "minitest", "~> 5.25"
 gem "rake", ">= 13"
 gem "rake-compiler", ">= 1.2"
