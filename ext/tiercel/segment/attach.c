@@ -1,0 +1,344 @@
+/* The attachments of this process: one for each file, shared by all handles. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "attach.h"
+
+#define TSEG_ATTACH_TRIES 10
+
+static tseg *all_segments;
+static const volatile char *fork_marker;
+static pid_t marked_pid;
+
+static void mark_process(void)
+{
+    if (!fork_marker) fork_marker = tseg_fork_marker();
+    if (fork_marker) *(volatile char *)fork_marker = 1;
+    marked_pid = getpid();
+}
+
+bool tseg_forked(void) { return fork_marker ? !*fork_marker : marked_pid && marked_pid != getpid(); }
+
+static void locate(tseg *segment)
+{
+    const tseg_geometry *geometry = &segment->geometry;
+    char *base = segment->map;
+    uint32_t bits = 0;
+
+    segment->header = segment->map;
+    segment->processes = (tseg_process *)(base + geometry->processes_offset);
+    segment->stripes = (tseg_word *)(base + geometry->stripes_offset);
+    segment->index_slots = geometry->buckets * TSEG_BUCKET_SLOTS;
+    while (1u << bits < geometry->shards) bits++;
+    segment->shard_shift = 64 - bits;
+    for (uint32_t shard = 0; shard < geometry->shards; shard++) {
+        char *start = base + geometry->shards_offset + shard * geometry->shard_bytes;
+        tseg_view *view = &segment->views[shard];
+        view->control = (tseg_shard *)start;
+        view->index = (tseg_word *)(start + geometry->index_offset);
+        view->ghosts = (tseg_half *)(start + geometry->ghosts_offset);
+        for (int log = 0; log < TSEG_LOGS; log++) view->log[log] = (tseg_word *)(start + geometry->log_offset[log]);
+    }
+}
+
+/* Takes a process slot and moves its generation, so that locks of its former owner are seen to be dead. */
+static void register_process(tseg *segment)
+{
+    struct timespec now;
+    uint32_t slot, generation;
+
+    memset(segment->stuck, 0, sizeof segment->stuck);
+    segment->owner = 0;
+    segment->self = segment->discarded_counts;
+    if (segment->sidecar && !tseg_sidecar_take_slot(segment->sidecar, segment->geometry.process_slots)) return;
+    slot = segment->sidecar ? (uint32_t)segment->sidecar->slot : 0;
+    if (slot >= segment->geometry.process_slots) return;
+    clock_gettime(CLOCK_REALTIME, &now);
+    segment->self = &segment->processes[slot];
+    do generation = (atomic_fetch_add(&segment->self->generation, 1) + 1) & TSEG_LOCK_GENERATION_MASK;
+    while (generation == 0);
+    atomic_store(&segment->self->pid, (uint32_t)getpid());
+    tseg_store(&segment->self->attached_at, tseg_bits((double)now.tv_sec));
+    segment->owner = (uint64_t)(slot + 1) | (uint64_t)generation << TSEG_LOCK_GENERATION_SHIFT;
+}
+
+void tseg_after_fork(void)
+{
+    if (!tseg_forked()) return;
+    mark_process();
+    tseg_sidecars_after_fork();
+    for (tseg *segment = all_segments; segment; segment = segment->next) register_process(segment);
+}
+
+static void free_segment(tseg *segment)
+{
+    if (!segment) return;
+    free(segment->discarded_counts);
+    free(segment->path);
+    free(segment);
+}
+
+static tseg *new_segment(const char *path, tseg_error *error)
+{
+    tseg *segment = calloc(1, sizeof *segment);
+    void *counts = NULL;
+
+    if (segment && posix_memalign(&counts, TSEG_CACHE_LINE, sizeof(tseg_process)) == 0) {
+        memset(counts, 0, sizeof(tseg_process));
+        segment->discarded_counts = counts;
+        segment->path = strdup(path);
+    }
+    if (!segment || !segment->path) {
+        free_segment(segment);
+        tseg_fail(error, ENOMEM, "out of memory");
+        return NULL;
+    }
+    return segment;
+}
+
+static tseg *adopt(tseg *segment, void *map, size_t bytes, tseg_sidecar *sidecar)
+{
+    const tseg_header *header = map;
+
+    if (!marked_pid) mark_process();
+    tseg_after_fork();
+    segment->map = map;
+    segment->map_bytes = bytes;
+    segment->sidecar = sidecar;
+    segment->geometry = header->geometry;
+    segment->file_id = header->file_id;
+    memcpy(segment->hash_key, header->hash_key, sizeof segment->hash_key);
+    segment->references = 1;
+    locate(segment);
+    register_process(segment);
+    segment->next = all_segments;
+    all_segments = segment;
+    return segment;
+}
+
+static tseg *find_segment(dev_t device, ino_t inode)
+{
+    tseg *segment = all_segments;
+    while (segment && (!segment->sidecar || segment->device != device || segment->inode != inode))
+        segment = segment->next;
+    return segment;
+}
+
+bool tseg_path_is_current(tseg *segment)
+{
+    struct stat status;
+
+    if (!segment->sidecar) return true;
+    if (lstat(segment->path, &status) == 0 && status.st_dev == segment->device && status.st_ino == segment->inode)
+        return true;
+    tseg_retire(segment);
+    return false;
+}
+
+void tseg_retire(tseg *segment) { atomic_store(&segment->header->retired, 1); }
+
+static tseg *attach_file(const char *path, tseg_file *file, tseg_sidecar *sidecar, tseg_error *error)
+{
+    tseg *segment = find_segment(file->device, file->inode);
+
+    if (segment) {
+        segment->references++;
+        tseg_file_close(file);
+        tseg_sidecar_release(sidecar);
+        return segment;
+    }
+    segment = new_segment(path, error);
+    if (!segment) {
+        tseg_file_close(file);
+        tseg_sidecar_release(sidecar);
+        return NULL;
+    }
+    segment->device = file->device;
+    segment->inode = file->inode;
+    return adopt(segment, file->map, file->bytes, sidecar);
+}
+
+static void retire_file(tseg_file *file)
+{
+    if (!file->unreadable) atomic_store(&((tseg_header *)file->map)->retired, 1);
+}
+
+/* Under the lock for files: makes the file if it is still missing, or replaces the stale one. */
+static bool make_file(const char *path, tseg_sidecar *sidecar, const tseg_options *options, tseg_error *error)
+{
+    tseg_file file;
+    tseg_file_state state;
+    bool made = true;
+
+    if (!tseg_sidecar_lock_files(sidecar, error)) return false;
+    state = tseg_file_open(path, sidecar, &file, error);
+    if (state == TSEG_FILE_STALE) retire_file(&file);
+    if (state == TSEG_FILE_STALE || state == TSEG_FILE_MISSING)
+        made = tseg_file_make(path, sidecar, options, state == TSEG_FILE_STALE, error);
+    else if (state == TSEG_FILE_REFUSED)
+        made = false;
+    tseg_file_close(&file);
+    tseg_sidecar_unlock_files(sidecar);
+    return made;
+}
+
+/* The lock file must be the one at the path, or two makers could hold two locks. */
+static bool sidecar_is_current(const char *segment_path, const tseg_sidecar *sidecar)
+{
+    char path[PATH_MAX];
+    struct stat status;
+
+    snprintf(path, sizeof path, "%s.lock", segment_path);
+    return lstat(path, &status) == 0 && status.st_dev == sidecar->device && status.st_ino == sidecar->inode;
+}
+
+static tseg *try_attach(const char *path, const tseg_options *options, tseg_error *error, bool *again)
+{
+    tseg_sidecar *sidecar = tseg_sidecar_open(path, options->mode, error);
+    tseg_file file;
+    tseg_file_state state;
+    tseg *segment;
+
+    *again = false;
+    if (!sidecar) return NULL;
+    state = tseg_file_open(path, sidecar, &file, error);
+    if (state == TSEG_FILE_GOOD) {
+        segment = attach_file(path, &file, sidecar, error);
+        if (!segment || tseg_path_is_current(segment)) return segment;
+        tseg_release(segment); /* replaced between opening and registering */
+        *again = true;
+        return NULL;
+    }
+    tseg_file_close(&file);
+    if (state != TSEG_FILE_REFUSED)
+        *again = !sidecar_is_current(path, sidecar) || make_file(path, sidecar, options, error);
+    tseg_sidecar_release(sidecar);
+    return NULL;
+}
+
+tseg *tseg_attach(const char *path, const tseg_options *options, tseg_error *error)
+{
+    bool again = true;
+
+    tseg_after_fork();
+    for (int attempt = 0; again && attempt < TSEG_ATTACH_TRIES; attempt++) {
+        tseg *segment = try_attach(path, options, error, &again);
+        if (segment) return segment;
+    }
+    if (again) tseg_fail(error, EAGAIN, "%s is replaced again and again by other processes", path);
+    return NULL;
+}
+
+tseg *tseg_attach_private(const tseg_options *options, tseg_error *error)
+{
+    tseg_geometry geometry;
+    tseg *segment;
+    void *map;
+
+    if (!tseg_lay_out(&geometry, options->bytes, options->shards ? options->shards : 1, options->average_entry_bytes,
+                      1)) {
+        tseg_fail(error, EINVAL, "%llu bytes for entries of %u bytes: expected 1 MB or more, entries of 64 bytes or more",
+                  (unsigned long long)options->bytes, options->average_entry_bytes);
+        return NULL;
+    }
+    map = mmap(NULL, geometry.file_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+    if (map == MAP_FAILED) {
+        tseg_fail(error, errno, "%llu bytes of memory cannot be had", (unsigned long long)geometry.file_bytes);
+        return NULL;
+    }
+    segment = new_segment("", error);
+    if (!segment) {
+        munmap(map, geometry.file_bytes);
+        return NULL;
+    }
+    tseg_init_header(map, &geometry, options, NULL);
+    return adopt(segment, map, geometry.file_bytes, NULL);
+}
+
+void tseg_release(tseg *segment)
+{
+    tseg **link = &all_segments;
+
+    if (--segment->references || segment->pins) return;
+    while (*link != segment) link = &(*link)->next;
+    *link = segment->next;
+    munmap(segment->map, segment->map_bytes);
+    tseg_sidecar_release(segment->sidecar);
+    free_segment(segment);
+}
+
+bool tseg_owner_is_dead(const tseg *segment, uint64_t lock_word)
+{
+    uint64_t slot = (lock_word & TSEG_LOCK_SLOT_MASK) - 1;
+    uint64_t generation = (lock_word >> TSEG_LOCK_GENERATION_SHIFT) & TSEG_LOCK_GENERATION_MASK;
+    uint64_t ticketless = lock_word & ~(UINT64_MAX << TSEG_LOCK_TICKET_SHIFT);
+
+    /* Our own: another thread. The kernel is not asked, to it our own locks look free. */
+    if (ticketless == segment->owner) return false;
+    if (!segment->sidecar || slot >= segment->geometry.process_slots) return true;
+    if ((atomic_load(&segment->processes[slot].generation) & TSEG_LOCK_GENERATION_MASK) != generation) return true;
+    return (int)slot == segment->sidecar->slot || !tseg_sidecar_is_locked(segment->sidecar, (uint32_t)slot);
+}
+
+int tseg_registered(tseg *segment, uint32_t *pids, int capacity)
+{
+    int count = 0;
+
+    for (uint32_t slot = 0; slot < segment->geometry.process_slots; slot++) {
+        bool own = segment->self == &segment->processes[slot];
+        uint32_t pid = atomic_load(&segment->processes[slot].pid);
+        if (!pid || (!own && (!segment->sidecar || !tseg_sidecar_is_locked(segment->sidecar, slot)))) continue;
+        if (count < capacity) pids[count] = pid;
+        count++;
+    }
+    return count;
+}
+
+/* Both under the lock for files, `retired` first: see "Moving" in docs/memory-model.md. */
+static bool with_files_locked(const char *path, const tseg_options *options, bool only_unused, tseg_error *error)
+{
+    char lock_path[PATH_MAX];
+    tseg_sidecar *sidecar = tseg_sidecar_open(path, options ? options->mode : 0600, error);
+    tseg_file_state state;
+    tseg_file file;
+    bool done = false;
+
+    if (!sidecar) return false;
+    if (tseg_sidecar_lock_files(sidecar, error)) {
+        state = tseg_file_open(path, sidecar, &file, error);
+        if (state == TSEG_FILE_REFUSED) {
+            done = false;
+        } else if (only_unused && (sidecar->slot >= 0 || tseg_sidecar_in_use(sidecar))) {
+            tseg_fail(error, EBUSY, "%s is in use", path);
+        } else {
+            if (state == TSEG_FILE_GOOD || (state == TSEG_FILE_STALE && !file.unreadable)) retire_file(&file);
+            done = options ? tseg_file_make(path, sidecar, options, true, error)
+                           : unlink(path) == 0 || errno == ENOENT ||
+                                 tseg_fail(error, errno, "%s cannot be removed", path);
+            snprintf(lock_path, sizeof lock_path, "%s.lock", path);
+            if (done && !options) unlink(lock_path);
+        }
+        tseg_file_close(&file);
+        tseg_sidecar_unlock_files(sidecar);
+    }
+    tseg_sidecar_release(sidecar);
+    return done;
+}
+
+bool tseg_remove(const char *path, bool only_unused, tseg_error *error)
+{
+    return with_files_locked(path, NULL, only_unused, error);
+}
+
+bool tseg_replace(const char *path, const tseg_options *options, tseg_error *error)
+{
+    return with_files_locked(path, options, false, error);
+}

@@ -1,0 +1,60 @@
+/* What the files that deal with files and processes share with each other. */
+#ifndef TIERCEL_SEGMENT_ATTACH_H
+#define TIERCEL_SEGMENT_ATTACH_H
+
+#include "internal.h"
+
+/*
+ * The lock file beside a segment. One descriptor per process and inode, kept
+ * open while anything is attached: closing any descriptor of a file drops all
+ * of the process's record locks on it.
+ */
+struct tseg_sidecar {
+    int descriptor;
+    dev_t device;
+    ino_t inode;
+    int slot; /* the byte this process has locked, less one; -1: none */
+    unsigned references;
+    struct tseg_sidecar *next;
+};
+
+bool tseg_fail(tseg_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* sidecar.c */
+tseg_sidecar *tseg_sidecar_open(const char *segment_path, mode_t mode, tseg_error *error);
+void tseg_sidecar_release(tseg_sidecar *sidecar);
+bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error);
+void tseg_sidecar_unlock_files(tseg_sidecar *sidecar);
+bool tseg_sidecar_take_slot(tseg_sidecar *sidecar, uint32_t process_slots);
+/* Whether another process has locked the byte of a slot. */
+bool tseg_sidecar_is_locked(const tseg_sidecar *sidecar, uint32_t slot);
+/* Whether another process has locked any slot's byte. */
+bool tseg_sidecar_in_use(const tseg_sidecar *sidecar);
+void tseg_sidecars_after_fork(void);
+
+/* platform.c */
+bool tseg_random(void *bytes, size_t count);
+void tseg_boot_id(uint64_t id[2]);
+bool tseg_is_network_file(int descriptor);
+bool tseg_allocate_file(int descriptor, uint64_t bytes); /* errno says why not */
+void *tseg_fork_marker(void); /* a byte that is 0 in a child; NULL where the system has none */
+
+/* file.c */
+typedef enum { TSEG_FILE_GOOD, TSEG_FILE_MISSING, TSEG_FILE_STALE, TSEG_FILE_REFUSED } tseg_file_state;
+typedef struct {
+    void *map;
+    size_t bytes;
+    dev_t device;
+    ino_t inode;
+    bool unreadable; /* stale, and too small to have a header */
+} tseg_file;
+tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, tseg_file *file, tseg_error *error);
+/* Makes the file beside its path, then links it there (or renames it over what is there). */
+bool tseg_file_make(const char *path, const tseg_sidecar *sidecar, const tseg_options *options, bool replace,
+                    tseg_error *error);
+void tseg_file_close(tseg_file *file);
+void tseg_init_header(tseg_header *header, const tseg_geometry *geometry, const tseg_options *options,
+                      const tseg_sidecar *sidecar);
+uint64_t tseg_header_check(const tseg_header *header);
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * The header of a frame, version 1, as lib/tiercel/frame.rb writes it; the
+ * byte table is in docs/frame.md. Little endian.
+ */
+#ifndef TIERCEL_FRAME_LAYOUT_H
+#define TIERCEL_FRAME_LAYOUT_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+    FRAME_HEADER_BYTES = 24,
+    FRAME_MAGIC = 0xF5,
+    FRAME_VERSION = 1,
+    FRAME_TYPE_UTF8 = 1,
+    FRAME_TYPE_BINARY = 2,
+    FRAME_TYPE_US_ASCII = 3,
+    FRAME_CHECK_XOR = 0xA5,
+    FRAME_OFFSET_MAGIC = 0,
+    FRAME_OFFSET_VERSION = 1,
+    FRAME_OFFSET_TYPE = 2,
+    FRAME_OFFSET_COMPRESSOR = 3,
+    FRAME_OFFSET_FLAGS = 4,
+    FRAME_OFFSET_CHECK = 5,
+    FRAME_OFFSET_PARTS_BYTES = 6,
+    FRAME_OFFSET_EXPIRES_AT = 8,
+    FRAME_OFFSET_PAYLOAD_BYTES = 16,
+    FRAME_OFFSET_CRC32 = 20
+};
+
+/* The words are the header's 24 bytes as three little-endian numbers. */
+static inline uint8_t frame_header_check(const uint64_t words[3])
+{
+    uint64_t x = words[0] ^ words[1] ^ words[2];
+    x ^= x >> 32;
+    x ^= x >> 16;
+    x ^= x >> 8;
+    return (uint8_t)((x & 0xff) ^ ((words[0] >> (8 * FRAME_OFFSET_CHECK)) & 0xff) ^ FRAME_CHECK_XOR);
+}
+
+/*
+ * The type (1 to 3) of a frame that is a String as it is: uncompressed, without
+ * optional parts or checksum, of exactly these bytes; else 0. Its end comes back
+ * in expires_at.
+ */
+static inline int frame_plain_string(const uint64_t words[3], uint64_t frame_bytes, double *expires_at)
+{
+    const uint64_t fixed = FRAME_MAGIC | (uint64_t)FRAME_VERSION << 8; /* compressor, flags, parts: 0 */
+    const uint64_t but_type_and_check = ~(UINT64_C(0xff) << 16 | UINT64_C(0xff) << (8 * FRAME_OFFSET_CHECK));
+    uint64_t type = (words[0] >> 16) & 0xff;
+
+    if ((words[0] & but_type_and_check) != fixed || type < FRAME_TYPE_UTF8 || type > FRAME_TYPE_US_ASCII) return 0;
+    if (words[2] != frame_bytes - FRAME_HEADER_BYTES) return 0; /* CRC-32, the upper half, is 0 */
+    if (((words[0] >> (8 * FRAME_OFFSET_CHECK)) & 0xff) != frame_header_check(words)) return 0;
+    memcpy(expires_at, &words[1], sizeof(double));
+    return (int)type;
+}
+
+static inline void frame_write_plain_header(uint64_t words[3], int type, double expires_at, uint32_t payload_bytes)
+{
+    words[0] = FRAME_MAGIC | (uint64_t)FRAME_VERSION << 8 | (uint64_t)type << 16;
+    memcpy(&words[1], &expires_at, sizeof(double));
+    words[2] = payload_bytes;
+    words[0] |= (uint64_t)frame_header_check(words) << (8 * FRAME_OFFSET_CHECK);
+}
+
+#endif

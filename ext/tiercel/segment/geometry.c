@@ -1,0 +1,58 @@
+/* How the bytes of a file are divided. */
+#include "internal.h"
+
+static uint64_t round_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
+
+static uint32_t default_shards(uint64_t bytes)
+{
+    uint32_t shards = 1;
+    while (shards < TSEG_MAX_SHARDS && bytes / (shards * 2) >= TSEG_MIN_DEFAULT_SHARD_BYTES) shards *= 2;
+    return shards;
+}
+
+/* Index for a load of 0.7 at the average size, ghosts for a load of 0.8, the logs from what is left. */
+static bool lay_out_shard(tseg_geometry *geometry)
+{
+    uint64_t entries = geometry->shard_bytes / geometry->average_entry_bytes + 1, logs_at, small, rest;
+    uint64_t buckets = (entries * 10 / 7 + TSEG_BUCKET_SLOTS) / TSEG_BUCKET_SLOTS;
+    uint64_t ghosts = round_up(entries * 9 / 8, TSEG_GHOST_BUCKET);
+
+    if (buckets > UINT32_MAX / TSEG_BUCKET_SLOTS || ghosts > UINT32_MAX) return false;
+    geometry->buckets = (uint32_t)buckets;
+    geometry->ghosts = (uint32_t)ghosts;
+    geometry->index_offset = sizeof(tseg_shard);
+    geometry->ghosts_offset = geometry->index_offset + buckets * TSEG_CACHE_LINE;
+    logs_at = geometry->ghosts_offset + round_up(ghosts * sizeof(tseg_half), TSEG_CACHE_LINE);
+    if (logs_at + 16 * TSEG_HEADER_BYTES > geometry->shard_bytes) return false;
+    rest = geometry->shard_bytes - logs_at;
+    small = rest / 10 / TSEG_CACHE_LINE * TSEG_CACHE_LINE;
+    geometry->log_offset[TSEG_SMALL] = logs_at;
+    geometry->log_offset[TSEG_MAIN] = logs_at + small;
+    geometry->log_units[TSEG_SMALL] = small / TSEG_UNIT;
+    geometry->log_units[TSEG_MAIN] = (rest - small) / TSEG_UNIT;
+    return geometry->log_units[TSEG_MAIN] <= UINT32_MAX;
+}
+
+bool tseg_lay_out(tseg_geometry *geometry, uint64_t bytes, uint32_t shards, uint32_t average_entry_bytes,
+                  uint32_t process_slots)
+{
+    if (!shards) shards = default_shards(bytes);
+    if (!average_entry_bytes) average_entry_bytes = TSEG_DEFAULT_AVERAGE_ENTRY_BYTES;
+    if (bytes < TSEG_MIN_FILE_BYTES || bytes > TSEG_MAX_FILE_BYTES || shards > TSEG_MAX_SHARDS ||
+        (shards & (shards - 1)) || average_entry_bytes < TSEG_MIN_AVERAGE_ENTRY_BYTES || !process_slots ||
+        process_slots > TSEG_PROCESS_SLOTS)
+        return false;
+    memset(geometry, 0, sizeof *geometry);
+    geometry->file_bytes = bytes / TSEG_HEADER_BYTES * TSEG_HEADER_BYTES;
+    geometry->shards = shards;
+    geometry->average_entry_bytes = average_entry_bytes;
+    geometry->process_slots = process_slots;
+    geometry->stripes = TSEG_STRIPES;
+    geometry->processes_offset = TSEG_HEADER_BYTES;
+    geometry->stripes_offset = geometry->processes_offset + (uint64_t)process_slots * sizeof(tseg_process);
+    geometry->shards_offset =
+        round_up(geometry->stripes_offset + (uint64_t)TSEG_STRIPES * sizeof(tseg_word), TSEG_HEADER_BYTES);
+    geometry->shard_bytes =
+        (geometry->file_bytes - geometry->shards_offset) / shards / TSEG_CACHE_LINE * TSEG_CACHE_LINE;
+    return lay_out_shard(geometry);
+}

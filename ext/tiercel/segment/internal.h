@@ -1,0 +1,171 @@
+/* What the files of the core share with each other only. */
+#ifndef TIERCEL_SEGMENT_INTERNAL_H
+#define TIERCEL_SEGMENT_INTERNAL_H
+
+#include <string.h>
+#include <time.h>
+
+#include "segment.h"
+#include "stop.h"
+
+#define TSEG_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TSEG_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* ThreadSanitizer knows no fences; in its build each is a sequentially consistent operation on one word. */
+#if defined(__SANITIZE_THREAD__)
+#define TSEG_NO_FENCES 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TSEG_NO_FENCES 1
+#endif
+#endif
+
+#ifdef TSEG_NO_FENCES
+extern tseg_word tseg_fence_word;
+#define tseg_fence(order) ((void)atomic_fetch_add(&tseg_fence_word, 1))
+#else
+#define tseg_fence(order) atomic_thread_fence(order)
+#endif
+
+static inline uint64_t tseg_load(const tseg_word *word) { return atomic_load_explicit(word, memory_order_relaxed); }
+static inline uint64_t tseg_load_acquire(const tseg_word *word)
+{
+    return atomic_load_explicit(word, memory_order_acquire);
+}
+static inline void tseg_store(tseg_word *word, uint64_t value)
+{
+    atomic_store_explicit(word, value, memory_order_relaxed);
+}
+static inline void tseg_store_release(tseg_word *word, uint64_t value)
+{
+    atomic_store_explicit(word, value, memory_order_release);
+}
+/* Compare-and-swap from the word that was read. */
+static inline bool tseg_swap(tseg_word *word, uint64_t *expected, uint64_t desired)
+{
+    return atomic_compare_exchange_strong_explicit(word, expected, desired, memory_order_acq_rel,
+                                                   memory_order_acquire);
+}
+/* For counters that only one thread at a time changes. */
+static inline void tseg_bump(tseg_word *counter) { tseg_store(counter, tseg_load(counter) + 1); }
+
+static inline uint64_t tseg_words(uint64_t bytes) { return (bytes + 7) / 8; }
+
+static inline double tseg_double(uint64_t bits)
+{
+    double number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+static inline uint64_t tseg_bits(double number)
+{
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
+/* Slot words. */
+static inline unsigned tseg_hits(uint64_t word) { return (unsigned)(word & TSEG_HITS_MASK); }
+static inline int tseg_log_of(uint64_t word) { return (int)((word >> TSEG_LOG_SHIFT) & 1); }
+static inline uint64_t tseg_position(uint64_t word) { return word >> TSEG_POSITION_SHIFT; }
+static inline uint64_t tseg_slot_word(uint64_t position, int log, uint64_t fingerprint, unsigned hits)
+{
+    return position << TSEG_POSITION_SHIFT | (uint64_t)log << TSEG_LOG_SHIFT | fingerprint | hits;
+}
+static inline bool tseg_same_entry(uint64_t a, uint64_t b) { return ((a ^ b) & ~TSEG_HITS_MASK) == 0; }
+
+static inline uint64_t tseg_mix(uint64_t x)
+{
+    x = (x ^ (x >> 32)) * UINT64_C(0xd6e8feb86659fd93);
+    x = (x ^ (x >> 32)) * UINT64_C(0xd6e8feb86659fd93);
+    return x ^ (x >> 32);
+}
+/* Of what never changes in an entry; tells a flipped or misplaced header. */
+static inline uint32_t tseg_entry_check(uint64_t word0, uint64_t origin)
+{
+    return (uint32_t)(tseg_mix(word0 ^ tseg_mix(origin)) >> 32);
+}
+
+static inline tseg_word *tseg_at(const tseg *segment, const tseg_view *view, int log, uint64_t position)
+{
+    return view->log[log] + position % segment->geometry.log_units[log] * (TSEG_UNIT / 8);
+}
+
+/* Units of an entry with these lengths. */
+static inline uint64_t tseg_units(uint64_t key_bytes, uint64_t value_bytes)
+{
+    return (TSEG_ENTRY_BYTES + 8 * (tseg_words(key_bytes) + tseg_words(value_bytes)) + TSEG_UNIT - 1) / TSEG_UNIT;
+}
+
+static inline void tseg_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+}
+
+static inline uint64_t tseg_monotonic_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* read.c */
+/* What can be said of the bytes at a slot's position. */
+typedef enum { TSEG_SAME_KEY, TSEG_OTHER_KEY, TSEG_NOT_VERIFIABLE } tseg_verdict;
+tseg_verdict tseg_compare(const tseg *segment, const tseg_view *view, uint64_t word, const tseg_key *key,
+                          tseg_entry *entry);
+/* Length of an entry's key if its header can be one; false otherwise. */
+bool tseg_bounds(const tseg *segment, int log, uint64_t position, uint64_t word0, uint64_t *key_words);
+/* Words out of the file, to any address. */
+void tseg_copy_out(void *destination, const tseg_word *source, uint64_t bytes);
+void tseg_copy_in(tseg_word *destination, const uint8_t *source, uint64_t bytes);
+
+/* lock.c */
+#define TSEG_LOCK_SPIN_NS 20000u
+#define TSEG_LOCK_WAIT_NS 250000000u
+/* TSEG_OK with the lock held; *taken_over if its former owner died holding it. */
+tseg_result tseg_lock(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *taken_over);
+bool tseg_try_lock(tseg *segment, uint32_t shard, uint64_t *lock_word);
+void tseg_unlock(tseg *segment, uint32_t shard, uint64_t lock_word);
+
+/* attach.c */
+bool tseg_owner_is_dead(const tseg *segment, uint64_t lock_word);
+
+/* log.c: everything here is called with the shard's lock held */
+typedef struct {
+    tseg *segment;
+    const tseg_view *view;
+    uint32_t shard;
+    uint32_t epoch;      /* loaded when the call began */
+    uint64_t lock_word;
+    double now;          /* for what is met at a tail; -infinity: nothing is over */
+    uint64_t head[TSEG_LOGS]; /* the file's words may be altered under us: these are checked once */
+    uint64_t tail[TSEG_LOGS];
+    tseg_word *kept;     /* the slot that this write is going to change: passing its entry leaves it alone */
+    unsigned moves_left;
+    uint64_t move_bytes_left;
+} tseg_section;
+
+#define TSEG_MAX_MOVES 64u
+#define TSEG_MAX_MOVED_BYTES (UINT64_C(512) << 10)
+
+tseg_result tseg_enter(tseg_section *section, tseg *segment, uint32_t shard, uint32_t epoch, double now);
+bool tseg_try_enter(tseg_section *section, tseg *segment, uint32_t shard);
+void tseg_leave(tseg_section *section);
+/* Makes room and gives the position; false if the log can never hold so much, or its positions are used up. */
+bool tseg_reserve(tseg_section *section, int log, uint64_t units, uint64_t *position);
+void tseg_commit(tseg_section *section, int log, uint64_t position, uint64_t units);
+bool tseg_has_room(const tseg_section *section, int log, uint64_t units);
+void tseg_reset_log(tseg_section *section, int log);
+bool tseg_ghost_take(tseg_section *section, uint64_t hash);
+void tseg_ghost_put(tseg_section *section, uint64_t hash);
+/* The slot of either bucket that holds this position, or NULL. */
+tseg_word *tseg_slot_at(const tseg_section *section, const tseg_key *key, int log, uint64_t position);
+tseg_word *tseg_empty_slot(tseg_section *section, const tseg_key *key);
+void tseg_count(const tseg_section *section, int counter);
+
+#endif

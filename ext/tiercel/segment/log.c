@@ -1,0 +1,278 @@
+/*
+ * The two ring logs of a shard and S3-FIFO on them (Yang et al., SOSP'23).
+ * Everything here runs under the shard's lock.
+ */
+#include <math.h>
+
+#include "internal.h"
+
+void tseg_count(const tseg_section *section, int counter)
+{
+    tseg_bump(&section->view->control->counters[counter]);
+}
+
+static uint64_t log_units(const tseg_section *section, int log) { return section->segment->geometry.log_units[log]; }
+
+static uint64_t free_units(const tseg_section *section, int log)
+{
+    return log_units(section, log) - (section->head[log] - section->tail[log]);
+}
+
+/* Units up to the ring's end that an entry of this size would skip, since entries are contiguous. */
+static uint64_t skipped_units(const tseg_section *section, int log, uint64_t units)
+{
+    uint64_t rest = log_units(section, log) - section->head[log] % log_units(section, log);
+    return rest < units ? rest : 0;
+}
+
+/* Room that appends leave, so that an entry at the tail can be copied to the head before its own bytes are given up. */
+static uint64_t reserve_units(const tseg_section *section, int log) { return log_units(section, log) / 256; }
+
+bool tseg_has_room(const tseg_section *section, int log, uint64_t units)
+{
+    return free_units(section, log) >= units + skipped_units(section, log, units) + reserve_units(section, log);
+}
+
+static void store_tail(tseg_section *section, int log, uint64_t position)
+{
+    section->tail[log] = position;
+    tseg_store(&section->view->control->tail[log], position);
+}
+
+static void pass_entry(tseg_section *section, int log, uint64_t units)
+{
+    tseg_word *records = &section->view->control->records[log];
+    uint64_t count = tseg_load(records);
+
+    if (count) tseg_store(records, count - 1);
+    store_tail(section, log, section->tail[log] + units);
+}
+
+void tseg_reset_log(tseg_section *section, int log)
+{
+    uint64_t last = section->head[log] > section->tail[log] ? section->head[log] : section->tail[log];
+
+    tseg_store(&section->view->control->records[log], 0);
+    section->head[log] = last;
+    tseg_store(&section->view->control->head[log], last);
+    store_tail(section, log, last);
+}
+
+static void write_filler(tseg_section *section, int log, uint64_t units)
+{
+    tseg_word *at = tseg_at(section->segment, section->view, log, section->head[log]);
+    uint64_t word0 = units | (uint64_t)TSEG_FILLER_KEY_BYTES << 32;
+
+    tseg_fence(memory_order_release);
+    tseg_store(at, word0);
+    tseg_store(at + 1, tseg_mix(word0));
+    section->head[log] += units;
+    tseg_store(&section->view->control->head[log], section->head[log]);
+}
+
+/* Skips to the ring's start where needed; room is there. */
+static uint64_t begin_append(tseg_section *section, int log, uint64_t units)
+{
+    uint64_t skipped = skipped_units(section, log, units);
+
+    if (skipped) write_filler(section, log, skipped);
+    /* The tail was stored before: a reader who sees any of the bytes to come sees it too. */
+    tseg_fence(memory_order_release);
+    return section->head[log];
+}
+
+void tseg_commit(tseg_section *section, int log, uint64_t position, uint64_t units)
+{
+    tseg_bump(&section->view->control->records[log]);
+    section->head[log] = position + units;
+    tseg_store_release(&section->view->control->head[log], section->head[log]);
+}
+
+typedef enum { RECORD_ENTRY, RECORD_FILLER, RECORD_BROKEN } record_kind;
+
+static record_kind record_at_tail(const tseg_section *section, int log, uint64_t *units, uint64_t *key_bytes)
+{
+    uint64_t position = section->tail[log], key_words;
+    const tseg_word *at = tseg_at(section->segment, section->view, log, position);
+    uint64_t word0 = tseg_load(at);
+
+    *units = word0 & 0xffffffff;
+    *key_bytes = word0 >> 32;
+    if (*units == 0 || *units > section->head[log] - position) return RECORD_BROKEN;
+    if (*key_bytes == TSEG_FILLER_KEY_BYTES) {
+        bool whole = tseg_load(at + 1) == tseg_mix(word0) &&
+                     *units <= log_units(section, log) - position % log_units(section, log);
+        return whole ? RECORD_FILLER : RECORD_BROKEN;
+    }
+    if (!tseg_bounds(section->segment, log, position, word0, &key_words)) return RECORD_BROKEN;
+    return tseg_load(at + 4) >> 32 == tseg_entry_check(word0, tseg_load(at + 3)) ? RECORD_ENTRY : RECORD_BROKEN;
+}
+
+tseg_word *tseg_slot_at(const tseg_section *section, const tseg_key *key, int log, uint64_t position)
+{
+    uint64_t wanted = tseg_slot_word(position, log, key->fingerprint, 0);
+
+    for (int which = 0; which < 2; which++) {
+        tseg_word *slots = section->view->index + key->bucket[which];
+        for (unsigned i = 0; i < TSEG_BUCKET_SLOTS; i++)
+            if (tseg_same_entry(tseg_load_acquire(slots + i), wanted)) return slots + i;
+    }
+    return NULL;
+}
+
+/* An entry at a tail that a slot leads to. */
+typedef struct {
+    int log;
+    uint64_t units;
+    uint64_t position;
+    tseg_word *at;
+    const tseg_key *key;
+    tseg_word *slot;
+    uint64_t word;
+} tail_entry;
+
+/* Ascending, so that a copy to lower addresses may overlap what it is made of. */
+static void copy_entry(const tseg_section *section, const tail_entry *entry, int log, uint64_t position)
+{
+    tseg_word *to = tseg_at(section->segment, section->view, log, position), *from = entry->at;
+
+    for (uint64_t words = entry->units * (TSEG_UNIT / 8); words; words--) tseg_store(to++, tseg_load(from++));
+    TSEG_STOP_HERE(TSEG_STOP_AFTER_COPY);
+}
+
+/* Lets the slot lead to the copy, unless a delete emptied it: then the copy is abandoned. */
+static void lead_to_copy(tail_entry *entry, int log, uint64_t position, bool forget_hits)
+{
+    uint64_t moved = entry->word;
+
+    TSEG_STOP_HERE(TSEG_STOP_BEFORE_SWAP);
+    do {
+        unsigned hits = tseg_hits(entry->word);
+        moved = tseg_slot_word(position, log, entry->key->fingerprint, forget_hits || !hits ? 0 : hits - 1);
+    } while (!tseg_swap(entry->slot, &entry->word, moved) &&
+             tseg_same_entry(entry->word, tseg_slot_word(entry->position, entry->log, entry->key->fingerprint, 0)));
+}
+
+static void evict_at_tail(tseg_section *section, int log);
+
+static bool make_room(tseg_section *section, int log, uint64_t units)
+{
+    if (units > log_units(section, log) / 4) return false;
+    if (section->head[log] > TSEG_MAX_POSITION - 4 * log_units(section, log)) {
+        tseg_retire(section->segment); /* positions are never issued twice: everyone moves to a new file */
+        return false;
+    }
+    while (!tseg_has_room(section, log, units) && section->tail[log] != section->head[log])
+        evict_at_tail(section, log);
+    return true;
+}
+
+static bool may_move(const tseg_section *section, const tail_entry *entry)
+{
+    return section->moves_left > 0 && entry->units * TSEG_UNIT <= section->move_bytes_left;
+}
+
+static void charge_move(tseg_section *section, const tail_entry *entry, int counter)
+{
+    section->moves_left--;
+    section->move_bytes_left -= entry->units * TSEG_UNIT;
+    tseg_count(section, counter);
+}
+
+static bool promote(tseg_section *section, tail_entry *entry)
+{
+    uint64_t position;
+
+    if (!may_move(section, entry)) return false;
+    charge_move(section, entry, TSEG_COUNT_PROMOTED);
+    if (!make_room(section, TSEG_MAIN, entry->units)) return false;
+    position = begin_append(section, TSEG_MAIN, entry->units);
+    copy_entry(section, entry, TSEG_MAIN, position);
+    tseg_commit(section, TSEG_MAIN, position, entry->units);
+    lead_to_copy(entry, TSEG_MAIN, position, true);
+    pass_entry(section, TSEG_SMALL, entry->units);
+    return true;
+}
+
+static bool reappend(tseg_section *section, tail_entry *entry)
+{
+    uint64_t skipped = skipped_units(section, TSEG_MAIN, entry->units), position;
+    bool copy_first = free_units(section, TSEG_MAIN) >= entry->units + skipped;
+
+    /* With a filler to write there must be room for both, or the filler might be written over the entry. */
+    if (!may_move(section, entry) || (!copy_first && skipped)) return false;
+    charge_move(section, entry, TSEG_COUNT_REAPPENDED);
+    if (!copy_first) {
+        pass_entry(section, TSEG_MAIN, entry->units);
+        TSEG_STOP_HERE(TSEG_STOP_AFTER_TAIL);
+    }
+    position = begin_append(section, TSEG_MAIN, entry->units);
+    copy_entry(section, entry, TSEG_MAIN, position);
+    tseg_commit(section, TSEG_MAIN, position, entry->units);
+    lead_to_copy(entry, TSEG_MAIN, position, false);
+    if (copy_first) pass_entry(section, TSEG_MAIN, entry->units);
+    return true;
+}
+
+/* Which counter a drop belongs to, or -1 where the entry is not to be dropped. */
+static int reason_to_drop(const tseg_section *section, const tail_entry *entry)
+{
+    double expires_at = tseg_double(tseg_load(entry->at + 2));
+
+    if ((uint32_t)tseg_load(entry->at + 4) != tseg_epoch(section->segment) || !(expires_at > section->now))
+        return TSEG_COUNT_EVICTED_EXPIRED;
+    if (tseg_hits(entry->word)) return -1;
+    return entry->log == TSEG_SMALL ? TSEG_COUNT_EVICTED_SMALL : TSEG_COUNT_EVICTED_MAIN;
+}
+
+static void drop_or_move(tseg_section *section, tail_entry *entry)
+{
+    uint64_t mine = entry->word;
+
+    while (tseg_same_entry(entry->word, mine)) {
+        int reason = reason_to_drop(section, entry);
+        if (reason < 0) {
+            if (entry->log == TSEG_SMALL ? promote(section, entry) : reappend(section, entry)) return;
+            reason = TSEG_COUNT_EVICTED_BOUND;
+        }
+        if (!tseg_swap(entry->slot, &entry->word, 0)) continue; /* a hit meanwhile: look again */
+        tseg_count(section, reason);
+        if (reason == TSEG_COUNT_EVICTED_SMALL) tseg_ghost_put(section, entry->key->hash);
+        break;
+    }
+    pass_entry(section, entry->log, entry->units);
+}
+
+static void evict_at_tail(tseg_section *section, int log)
+{
+    uint64_t units, key_bytes;
+    record_kind kind = record_at_tail(section, log, &units, &key_bytes);
+
+    if (kind == RECORD_BROKEN) {
+        tseg_reset_log(section, log);
+        tseg_count(section, TSEG_COUNT_RESETS);
+    } else if (kind == RECORD_FILLER) {
+        store_tail(section, log, section->tail[log] + units);
+    } else {
+        tseg_key key;
+        tail_entry entry = {.log = log, .units = units, .position = section->tail[log], .key = &key};
+        entry.at = tseg_at(section->segment, section->view, log, entry.position);
+        tseg_make_key(section->segment, &key, (const void *)(entry.at + TSEG_ENTRY_WORDS), (uint32_t)key_bytes);
+        entry.slot = tseg_slot_at(section, &key, log, entry.position);
+        if (entry.slot && entry.slot != section->kept) {
+            entry.word = tseg_slot_word(entry.position, log, key.fingerprint, 0);
+            entry.word |= tseg_hits(tseg_load_acquire(entry.slot));
+            drop_or_move(section, &entry);
+        } else {
+            pass_entry(section, log, units); /* deleted or written anew: its bytes are dead */
+        }
+    }
+}
+
+bool tseg_reserve(tseg_section *section, int log, uint64_t units, uint64_t *position)
+{
+    if (!make_room(section, log, units)) return false;
+    TSEG_STOP_HERE(TSEG_STOP_AFTER_TAIL);
+    *position = begin_append(section, log, units);
+    return true;
+}

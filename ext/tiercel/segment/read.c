@@ -1,0 +1,215 @@
+/* Finding and reading entries without a lock, and the checks that make it safe. */
+#include <math.h>
+
+#include "hash.h"
+#include "internal.h"
+
+#ifdef TSEG_NO_FENCES
+tseg_word tseg_fence_word;
+#endif
+#ifdef TSEG_STOP
+void (*tseg_stop_hook)(tseg_stop_point point);
+#endif
+
+static double wall_clock(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void wait_here(void (*function)(void *), void *argument) { function(argument); }
+
+tseg_host tseg_host_functions = {wall_clock, wall_clock, wait_here};
+
+void tseg_make_key(const tseg *segment, tseg_key *key, const void *bytes, uint32_t count)
+{
+    const tseg_geometry *geometry = &segment->geometry;
+    uint64_t hash = tseg_siphash(segment->hash_key, bytes, count);
+    uint64_t other = hash * UINT64_C(0x9e3779b97f4a7c15);
+
+    key->bytes = bytes;
+    key->count = count;
+    key->hash = hash;
+    /* Three disjoint parts of the hash: shard from the top, fingerprint below it, first bucket from the bottom. */
+    key->shard = segment->shard_shift == 64 ? 0 : (uint32_t)(hash >> segment->shard_shift);
+    key->fingerprint = (hash >> 35) << TSEG_FINGERPRINT_SHIFT & TSEG_FINGERPRINT_MASK;
+    if (key->fingerprint == 0) key->fingerprint = UINT64_C(1) << TSEG_FINGERPRINT_SHIFT;
+    key->bucket[0] = (uint32_t)(((hash & 0xffffffff) * geometry->buckets) >> 32) * TSEG_BUCKET_SLOTS;
+    key->bucket[1] = (uint32_t)(((other >> 32) * geometry->buckets) >> 32) * TSEG_BUCKET_SLOTS;
+}
+
+bool tseg_bounds(const tseg *segment, int log, uint64_t position, uint64_t word0, uint64_t *key_words)
+{
+    uint64_t units = word0 & 0xffffffff, log_units = segment->geometry.log_units[log];
+
+    *key_words = tseg_words(word0 >> 32);
+    return units <= log_units - position % log_units &&
+           TSEG_ENTRY_WORDS + *key_words <= units * (TSEG_UNIT / 8);
+}
+
+void tseg_copy_out(void *destination, const tseg_word *source, uint64_t bytes)
+{
+    uint8_t *to = destination;
+    uint64_t last;
+
+    for (; bytes >= 32; bytes -= 32, to += 32, source += 4) {
+        uint64_t four[4] = {tseg_load(source), tseg_load(source + 1), tseg_load(source + 2), tseg_load(source + 3)};
+        memcpy(to, four, 32);
+    }
+    for (; bytes >= 8; bytes -= 8, to += 8, source++) {
+        last = tseg_load(source);
+        memcpy(to, &last, 8);
+    }
+    if (bytes) {
+        last = tseg_load(source);
+        memcpy(to, &last, bytes);
+    }
+}
+
+void tseg_copy_in(tseg_word *destination, const uint8_t *source, uint64_t bytes)
+{
+    uint64_t four[4];
+
+    for (; bytes >= 32; bytes -= 32, source += 32, destination += 4) {
+        memcpy(four, source, 32);
+        tseg_store(destination, four[0]);
+        tseg_store(destination + 1, four[1]);
+        tseg_store(destination + 2, four[2]);
+        tseg_store(destination + 3, four[3]);
+    }
+    for (; bytes >= 8; bytes -= 8, source += 8, destination++) {
+        memcpy(four, source, 8);
+        tseg_store(destination, four[0]);
+    }
+    if (bytes) {
+        four[0] = 0;
+        memcpy(four, source, bytes);
+        tseg_store(destination, four[0]);
+    }
+}
+
+static bool same_bytes(const tseg_word *stored, const tseg_key *key)
+{
+    const uint8_t *bytes = key->bytes;
+    uint64_t left = key->count, word;
+
+    for (; left >= 8; left -= 8, bytes += 8, stored++) {
+        memcpy(&word, bytes, 8);
+        if (tseg_load(stored) != word) return false;
+    }
+    if (!left) return true;
+    word = 0;
+    memcpy(&word, bytes, left);
+    return tseg_load(stored) == word;
+}
+
+tseg_verdict tseg_compare(const tseg *segment, const tseg_view *view, uint64_t word, const tseg_key *key,
+                          tseg_entry *entry)
+{
+    int log = tseg_log_of(word);
+    uint64_t position = tseg_position(word), key_words;
+    tseg_word *at = tseg_at(segment, view, log, position);
+    uint64_t word0 = tseg_load(at), word1 = tseg_load_acquire(at + 1);
+    bool in_bounds = tseg_bounds(segment, log, position, word0, &key_words);
+    bool same = in_bounds && word0 >> 32 == key->count && same_bytes(at + TSEG_ENTRY_WORDS, key);
+
+    if (same) {
+        entry->word = word;
+        entry->entry = at;
+        entry->value = at + TSEG_ENTRY_WORDS + key_words;
+        entry->tail = &view->control->tail[log];
+        entry->position = position;
+        entry->lengths = word1;
+        entry->sequence = (uint32_t)word1;
+        entry->value_bytes = (uint32_t)(word1 >> 32);
+        entry->expires_at = tseg_double(tseg_load(at + 2));
+        entry->origin = tseg_load(at + 3);
+        entry->epoch = (uint32_t)tseg_load(at + 4);
+        entry->units = (uint32_t)word0;
+        in_bounds = TSEG_ENTRY_WORDS + key_words + tseg_words(word1 >> 32) <= (word0 & 0xffffffff) * (TSEG_UNIT / 8);
+    }
+    /* Whoever writes over these bytes has stored the tail before: had we read any of his, we see it now. */
+    tseg_fence(memory_order_acquire);
+    if (position < tseg_load(&view->control->tail[log]) || !in_bounds) return TSEG_NOT_VERIFIABLE;
+    return same ? TSEG_SAME_KEY : TSEG_OTHER_KEY;
+}
+
+static void back_off(int attempt)
+{
+    for (int i = 0; i < 1 << (2 * attempt); i++) tseg_relax();
+}
+
+tseg_result tseg_find(tseg *segment, const tseg_key *key, tseg_entry *entry)
+{
+    const tseg_view *view = &segment->views[key->shard];
+
+    for (int which = 0; which < 2; which++) {
+        tseg_word *slots = view->index + key->bucket[which];
+        if (which && key->bucket[1] == key->bucket[0]) break;
+        for (unsigned i = 0; i < TSEG_BUCKET_SLOTS; i++) {
+            uint64_t word = tseg_load_acquire(slots + i);
+            for (int attempt = 0; ((word ^ key->fingerprint) & TSEG_FINGERPRINT_MASK) == 0; attempt++) {
+                tseg_verdict verdict = tseg_compare(segment, view, word, key, entry);
+                if (verdict == TSEG_SAME_KEY) {
+                    entry->slot = slots + i;
+                    TSEG_STOP_HERE(TSEG_STOP_AFTER_FIND);
+                    return TSEG_OK;
+                }
+                /* Passed by the tail: the entry is being moved, or was dropped by a writer that died. */
+                if (verdict == TSEG_OTHER_KEY || attempt == TSEG_READ_TRIES) break;
+                back_off(attempt);
+                word = tseg_load_acquire(slots + i);
+            }
+        }
+    }
+    return TSEG_ABSENT;
+}
+
+bool tseg_live(const tseg *segment, const tseg_entry *entry)
+{
+    if (TSEG_UNLIKELY(entry->epoch != tseg_epoch(segment))) return false;
+    return entry->expires_at == INFINITY || entry->expires_at > tseg_host_functions.now();
+}
+
+void tseg_copy_value(const tseg_entry *entry, void *destination, uint32_t from, uint32_t bytes)
+{
+    tseg_copy_out(destination, entry->value + from / 8, bytes);
+}
+
+bool tseg_intact(const tseg_entry *entry)
+{
+    TSEG_STOP_HERE(TSEG_STOP_AFTER_COPY);
+    tseg_fence(memory_order_acquire);
+    return !(entry->sequence & 1) && entry->position >= tseg_load(entry->tail) &&
+           tseg_load(entry->entry + 1) == entry->lengths;
+}
+
+void tseg_hit(tseg *segment, const tseg_entry *entry)
+{
+    uint64_t word = entry->word;
+
+    tseg_bump(&segment->self->counters[TSEG_COUNT_HITS]);
+    /* May fail: then somebody else counted a hit, or the entry is on its way. */
+    if (tseg_hits(word) < TSEG_HITS_MASK)
+        atomic_compare_exchange_strong_explicit(entry->slot, &word, word + 1, memory_order_relaxed,
+                                                memory_order_relaxed);
+}
+
+void tseg_miss(tseg *segment) { tseg_bump(&segment->self->counters[TSEG_COUNT_MISSES]); }
+
+tseg_token tseg_token_of(const tseg *segment, const tseg_entry *entry)
+{
+    return (tseg_token){segment->file_id, entry->origin, entry->sequence};
+}
+
+bool tseg_unchanged(tseg *segment, const tseg_key *key, const tseg_token *token)
+{
+    tseg_entry entry;
+    bool unchanged = token->file_id == segment->file_id && tseg_find(segment, key, &entry) == TSEG_OK &&
+                     entry.origin == token->origin && entry.sequence == token->sequence &&
+                     tseg_live(segment, &entry) && tseg_intact(&entry);
+
+    if (unchanged) tseg_hit(segment, &entry);
+    return unchanged;
+}

@@ -1,0 +1,125 @@
+/* Entering and leaving a shard's critical section, and putting right what a writer that died left. */
+#include <math.h>
+
+#include "internal.h"
+
+/* The entry whose sequence the dead writer left odd: nobody can read it any more. */
+static void drop_half_written(tseg_section *section)
+{
+    uint64_t word = tseg_load(&section->view->control->changing), position = tseg_position(word), word0, key_words;
+    int log = tseg_log_of(word);
+    tseg_word *at, *slot;
+    tseg_key key;
+
+    tseg_store(&section->view->control->changing, 0);
+    if (!word || position < section->tail[log] || position >= section->head[log]) return;
+    at = tseg_at(section->segment, section->view, log, position);
+    word0 = tseg_load(at);
+    if (!tseg_bounds(section->segment, log, position, word0, &key_words)) return;
+    tseg_make_key(section->segment, &key, (const void *)(at + TSEG_ENTRY_WORDS), (uint32_t)(word0 >> 32));
+    slot = tseg_slot_at(section, &key, log, position);
+    if (slot) tseg_store_release(slot, 0);
+}
+
+static void load_logs(tseg_section *section)
+{
+    for (int log = 0; log < TSEG_LOGS; log++) {
+        uint64_t head = tseg_load(&section->view->control->head[log]);
+        uint64_t tail = tseg_load(&section->view->control->tail[log]);
+        section->head[log] = head & TSEG_MAX_POSITION;
+        section->tail[log] = tail & TSEG_MAX_POSITION;
+        if (head == section->head[log] && tail == section->tail[log] && head >= tail &&
+            head - tail <= section->segment->geometry.log_units[log])
+            continue;
+        tseg_reset_log(section, log);
+        tseg_count(section, TSEG_COUNT_RESETS);
+    }
+}
+
+static void enter_locked(tseg_section *section, tseg *segment, uint32_t shard, uint32_t epoch, double now)
+{
+    section->segment = segment;
+    section->view = &segment->views[shard];
+    section->shard = shard;
+    section->epoch = epoch;
+    section->now = now;
+    section->kept = NULL;
+    section->moves_left = TSEG_MAX_MOVES;
+    section->move_bytes_left = TSEG_MAX_MOVED_BYTES;
+    load_logs(section);
+}
+
+tseg_result tseg_enter(tseg_section *section, tseg *segment, uint32_t shard, uint32_t epoch, double now)
+{
+    bool taken_over;
+    tseg_result result = tseg_lock(segment, shard, &section->lock_word, &taken_over);
+
+    if (result != TSEG_OK) return result;
+    enter_locked(section, segment, shard, epoch, now);
+    if (TSEG_UNLIKELY(taken_over)) tseg_count(section, TSEG_COUNT_TAKEOVERS);
+    /* Whoever left it set is dead or was overruled: nobody changes a value outside the lock. */
+    if (TSEG_UNLIKELY(tseg_load(&section->view->control->changing))) drop_half_written(section);
+    return TSEG_OK;
+}
+
+bool tseg_try_enter(tseg_section *section, tseg *segment, uint32_t shard)
+{
+    if (!tseg_try_lock(segment, shard, &section->lock_word)) return false;
+    enter_locked(section, segment, shard, tseg_epoch(segment), -INFINITY);
+    return true;
+}
+
+void tseg_leave(tseg_section *section) { tseg_unlock(section->segment, section->shard, section->lock_word); }
+
+/* Leads nowhere: the tail has passed what it stood for. */
+static bool is_stale(const tseg_section *section, uint64_t word)
+{
+    return tseg_position(word) < section->tail[tseg_log_of(word)];
+}
+
+static tseg_word *first_empty(const tseg_section *section, tseg_word *slots, unsigned *empties)
+{
+    tseg_word *found = NULL;
+
+    *empties = 0;
+    for (unsigned i = 0; i < TSEG_BUCKET_SLOTS; i++) {
+        uint64_t word = tseg_load_acquire(slots + i);
+        if (word && is_stale(section, word) && tseg_swap(slots + i, &word, 0)) word = 0;
+        if (word) continue;
+        (*empties)++;
+        if (!found) found = slots + i;
+    }
+    return found;
+}
+
+/* Fewest hits, then the small log before the main one, then the oldest. */
+static tseg_word *least_wanted(const tseg_section *section, const tseg_key *key)
+{
+    tseg_word *chosen = NULL;
+    uint64_t least = UINT64_MAX;
+
+    for (int which = 0; which < 2; which++) {
+        tseg_word *slots = section->view->index + key->bucket[which];
+        for (unsigned i = 0; i < TSEG_BUCKET_SLOTS; i++) {
+            uint64_t word = tseg_load(slots + i);
+            uint64_t rank = (uint64_t)tseg_hits(word) << 62 | (uint64_t)tseg_log_of(word) << 61 | tseg_position(word);
+            if (rank >= least) continue;
+            least = rank;
+            chosen = slots + i;
+        }
+    }
+    return chosen;
+}
+
+tseg_word *tseg_empty_slot(tseg_section *section, const tseg_key *key)
+{
+    unsigned empties[2];
+    tseg_word *first = first_empty(section, section->view->index + key->bucket[0], &empties[0]);
+    tseg_word *second = first_empty(section, section->view->index + key->bucket[1], &empties[1]);
+
+    if (empties[0] || empties[1]) return empties[0] >= empties[1] ? first : second;
+    first = least_wanted(section, key);
+    tseg_store_release(first, 0);
+    tseg_count(section, TSEG_COUNT_EVICTED_INDEX);
+    return first;
+}

@@ -1,0 +1,230 @@
+/*
+ * The shared-memory segment: what the binding and the tests call. No Ruby here.
+ *
+ * One tseg is one attachment of this process to one file (or to private
+ * memory). Reads and deletes take no lock; writes take the lock of one shard.
+ * The protocol and why it is right: docs/memory-model.md.
+ */
+#ifndef TIERCEL_SEGMENT_H
+#define TIERCEL_SEGMENT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "layout.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the segment needs a little-endian machine"
+#endif
+
+typedef enum {
+    TSEG_OK,
+    TSEG_ABSENT,        /* not there (any more) */
+    TSEG_PRESENT,       /* add: already there */
+    TSEG_CHANGED,       /* compare_and_set: not what the token came with */
+    TSEG_TOO_LARGE,     /* above a quarter of the main log */
+    TSEG_BUSY,          /* the lock was not free in time */
+    TSEG_READ_ONLY,     /* no process slot was free: this process cannot write */
+    TSEG_NOT_A_COUNTER,
+    TSEG_RETIRED        /* the file is not the current one: attach again */
+} tseg_result;
+
+/* Where the parts of one shard are in this process. */
+typedef struct {
+    tseg_shard *control;
+    tseg_word *index;
+    tseg_half *ghosts;
+    tseg_word *log[TSEG_LOGS];
+} tseg_view;
+
+typedef struct tseg_sidecar tseg_sidecar;
+
+typedef struct tseg {
+    tseg_geometry geometry; /* checked and copied at attach, never read from the file again */
+    uint64_t hash_key[2];
+    uint64_t file_id;
+    tseg_header *header;
+    tseg_process *processes;
+    tseg_process *self;      /* own process slot, or discarded_counts */
+    tseg_process *discarded_counts;
+    tseg_word *stripes;
+    uint64_t owner;          /* slot and generation as in a lock word; 0: cannot write */
+    uint64_t stuck[TSEG_MAX_SHARDS]; /* lock words that timed out */
+    tseg_view views[TSEG_MAX_SHARDS];
+    uint32_t index_slots;    /* of one shard */
+    uint32_t shard_shift;
+    void *map;
+    size_t map_bytes;
+    tseg_sidecar *sidecar;   /* NULL: private memory */
+    dev_t device;
+    ino_t inode;
+    char *path;
+    unsigned references;     /* handles of this process */
+    unsigned pins;           /* calls that are suspended inside the attachment */
+    struct tseg *next;       /* all attachments of this process */
+} tseg;
+
+typedef struct {
+    const uint8_t *bytes;
+    uint32_t count;
+    uint32_t shard;
+    uint64_t hash;
+    uint64_t fingerprint; /* in place, as in a slot word */
+    uint32_t bucket[2];   /* first slot of each candidate bucket; they may be the same */
+} tseg_key;
+
+/* A value in two parts, the first of them whole words (a frame's header) or nothing. */
+typedef struct {
+    const uint64_t *head;
+    uint32_t head_words;
+    const uint8_t *body;
+    uint64_t body_bytes;
+} tseg_value;
+
+/* What compare_and_set and the memo need to know that nothing changed. */
+typedef struct {
+    uint64_t file_id;
+    uint64_t origin;
+    uint32_t sequence;
+} tseg_token;
+
+/* An entry that was found. Nothing in it is trusted before tseg_intact. */
+typedef struct {
+    tseg_word *slot;
+    uint64_t word;
+    tseg_word *entry;
+    const tseg_word *value;
+    const tseg_word *tail;
+    uint64_t position;
+    uint64_t origin;
+    uint64_t lengths; /* word 1 as it was read: sequence and value bytes */
+    double expires_at;
+    uint32_t sequence;
+    uint32_t value_bytes;
+    uint32_t units;
+    uint32_t epoch;
+} tseg_entry;
+
+/* Reads: at most this many tries, then a miss. */
+#define TSEG_READ_TRIES 4
+
+/*
+ * The wall clock, and how to wait. The binding replaces both; they are called
+ * while no lock is held, and may leave by longjmp.
+ */
+typedef struct {
+    double (*now)(void);                        /* epoch seconds */
+    double (*now_for_eviction)(void);           /* the same without leaving C, or -infinity */
+    void (*wait)(void (*function)(void *), void *argument); /* runs a function that waits */
+} tseg_host;
+extern tseg_host tseg_host_functions;
+
+/* attach.c: geometry, files, registration */
+typedef struct {
+    uint64_t bytes;
+    uint64_t smallest_bytes;  /* where less than `bytes` is free, down to this (0: bytes or an error) */
+    uint32_t shards;          /* 0: chosen */
+    uint32_t average_entry_bytes; /* 0: the default */
+    mode_t mode;
+    const uint64_t *hash_key; /* NULL: random */
+} tseg_options;
+
+typedef struct {
+    int code;          /* errno, or 0 */
+    char message[512]; /* names the path and what to do */
+} tseg_error;
+
+tseg *tseg_attach(const char *path, const tseg_options *options, tseg_error *error);
+tseg *tseg_attach_private(const tseg_options *options, tseg_error *error);
+void tseg_release(tseg *segment);
+bool tseg_lay_out(tseg_geometry *geometry, uint64_t bytes, uint32_t shards, uint32_t average_entry_bytes,
+                  uint32_t process_slots);
+/* Once per call before anything else: registers anew after a fork. */
+void tseg_after_fork(void);
+bool tseg_forked(void);
+/* false: the path leads elsewhere; the segment is then retired. */
+bool tseg_path_is_current(tseg *segment);
+void tseg_retire(tseg *segment);
+/* Retires and unlinks what the path leads to; with only_unused not while a process is registered on it. */
+bool tseg_remove(const char *path, bool only_unused, tseg_error *error);
+/* Retires what the path leads to and puts a new, empty one in its place. */
+bool tseg_replace(const char *path, const tseg_options *options, tseg_error *error);
+/* How many processes are registered; the pids of the first of them. */
+int tseg_registered(tseg *segment, uint32_t *pids, int capacity);
+
+static inline bool tseg_is_retired(const tseg *segment)
+{
+    return atomic_load_explicit(&segment->header->retired, memory_order_relaxed) != 0;
+}
+
+static inline uint32_t tseg_epoch(const tseg *segment)
+{
+    return atomic_load_explicit(&segment->header->epoch, memory_order_acquire);
+}
+
+/* read.c */
+void tseg_make_key(const tseg *segment, tseg_key *key, const void *bytes, uint32_t count);
+/* The entry with these key bytes, whether or not it is live; TSEG_ABSENT if there is none. */
+tseg_result tseg_find(tseg *segment, const tseg_key *key, tseg_entry *entry);
+/* Present, of the current epoch, not over. Asks for the time only where the entry has an end. */
+bool tseg_live(const tseg *segment, const tseg_entry *entry);
+/* Part of the value as it is now; `from` is a multiple of 8. */
+void tseg_copy_value(const tseg_entry *entry, void *destination, uint32_t from, uint32_t bytes);
+/* After copying: whether what was copied is the entry. */
+bool tseg_intact(const tseg_entry *entry);
+void tseg_hit(tseg *segment, const tseg_entry *entry);
+void tseg_miss(tseg *segment);
+tseg_token tseg_token_of(const tseg *segment, const tseg_entry *entry);
+/* Whether the entry is live and still the one of this token; counts as a hit if so. */
+bool tseg_unchanged(tseg *segment, const tseg_key *key, const tseg_token *token);
+
+/* write.c */
+tseg_result tseg_set(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at);
+tseg_result tseg_add(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at);
+tseg_result tseg_compare_and_set(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at,
+                                 const tseg_token *token);
+tseg_result tseg_increment(tseg *segment, const tseg_key *key, int64_t amount, double expires_at, int64_t *count);
+tseg_result tseg_touch(tseg *segment, const tseg_key *key, double expires_at);
+tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at,
+                           uint64_t stripe_epoch);
+
+/* sweep.c: deletes and what walks the index, all without a lock */
+tseg_result tseg_delete(tseg *segment, const tseg_key *key);
+uint64_t tseg_near_epoch(const tseg *segment, const tseg_key *key);
+tseg_result tseg_near_invalidate(tseg *segment, const tseg_key *key);
+/* One shard: empties what an earlier epoch left (raise it first), and its logs if the lock is free in time. */
+uint32_t tseg_raise_epoch(tseg *segment);
+void tseg_clear_shard(tseg *segment, uint32_t shard, uint32_t epoch);
+uint64_t tseg_clear_prefix(tseg *segment, uint32_t shard, const void *prefix, uint32_t count);
+
+/*
+ * A walk over all entries: cursor is 0 at first; at most one bucket's entries
+ * come back per call (their keys into `bytes`, grown by realloc). false at the end.
+ */
+typedef struct {
+    uint8_t *bytes;
+    size_t capacity;
+    uint32_t count;
+    struct {
+        size_t key_offset;
+        uint32_t key_bytes;
+        uint32_t value_bytes;
+        uint32_t allocated_bytes;
+        double expires_at;
+        uint8_t log;
+        uint8_t hits;
+    } entries[TSEG_BUCKET_SLOTS];
+} tseg_batch;
+bool tseg_walk(tseg *segment, uint64_t *cursor, const void *prefix, uint32_t prefix_bytes, tseg_batch *batch);
+
+typedef struct {
+    uint64_t entries, live_bytes, payload_bytes, log_bytes, used_bytes, processes;
+    uint64_t process[TSEG_PROCESS_COUNTERS];
+    uint64_t shard[TSEG_SHARD_COUNTERS];
+} tseg_stats;
+void tseg_collect_stats(tseg *segment, tseg_stats *stats);
+
+#endif

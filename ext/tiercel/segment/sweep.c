@@ -1,0 +1,291 @@
+/* What needs no lock besides reading: deleting, and walking the index. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "internal.h"
+
+tseg_result tseg_delete(tseg *segment, const tseg_key *key)
+{
+    const tseg_view *view = &segment->views[key->shard];
+    bool was_there = false;
+
+    tseg_bump(&segment->self->counters[TSEG_COUNT_DELETES]);
+    for (int which = 0; which < 2; which++) {
+        tseg_word *slots = view->index + key->bucket[which];
+        if (which && key->bucket[1] == key->bucket[0]) break;
+        for (unsigned i = 0; i < TSEG_BUCKET_SLOTS; i++) {
+            uint64_t word = tseg_load_acquire(slots + i);
+            while (((word ^ key->fingerprint) & TSEG_FINGERPRINT_MASK) == 0) {
+                tseg_entry entry;
+                tseg_verdict verdict = tseg_compare(segment, view, word, key, &entry);
+                if (verdict == TSEG_OTHER_KEY) break;
+                TSEG_STOP_HERE(TSEG_STOP_BEFORE_SWAP);
+                /* Not verifiable counts as the key: a cache may lose an entry, never a delete. */
+                if (!tseg_swap(slots + i, &word, 0)) continue;
+                if (verdict == TSEG_NOT_VERIFIABLE || (entry.sequence & 1) || tseg_live(segment, &entry))
+                    was_there = true;
+                break;
+            }
+        }
+    }
+    return was_there ? TSEG_OK : TSEG_ABSENT;
+}
+
+static tseg_word *stripe_of(const tseg *segment, const tseg_key *key)
+{
+    return segment->stripes + (key->hash >> 13) % segment->geometry.stripes;
+}
+
+uint64_t tseg_near_epoch(const tseg *segment, const tseg_key *key)
+{
+    return atomic_load_explicit(stripe_of(segment, key), memory_order_seq_cst);
+}
+
+tseg_result tseg_near_invalidate(tseg *segment, const tseg_key *key)
+{
+    atomic_fetch_add_explicit(stripe_of(segment, key), 1, memory_order_seq_cst);
+    tseg_fence(memory_order_seq_cst);
+    return tseg_delete(segment, key);
+}
+
+/* A slot's entry without knowing its key. */
+typedef struct {
+    tseg_word *at;
+    uint64_t units, key_bytes, value_bytes;
+    double expires_at;
+    uint32_t epoch;
+} slot_entry;
+
+static bool still_there(const tseg_view *view, uint64_t word)
+{
+    tseg_fence(memory_order_acquire);
+    return tseg_position(word) >= tseg_load(&view->control->tail[tseg_log_of(word)]);
+}
+
+/* To be confirmed by still_there after whatever else is read. */
+static bool look_at(const tseg *segment, const tseg_view *view, uint64_t word, slot_entry *entry)
+{
+    uint64_t word0, lengths, key_words;
+
+    entry->at = tseg_at(segment, view, tseg_log_of(word), tseg_position(word));
+    word0 = tseg_load(entry->at);
+    lengths = tseg_load_acquire(entry->at + 1);
+    entry->units = word0 & 0xffffffff;
+    entry->key_bytes = word0 >> 32;
+    entry->value_bytes = lengths >> 32;
+    entry->expires_at = tseg_double(tseg_load(entry->at + 2));
+    entry->epoch = (uint32_t)tseg_load(entry->at + 4);
+    return tseg_bounds(segment, tseg_log_of(word), tseg_position(word), word0, &key_words);
+}
+
+static bool begins_with(const slot_entry *entry, const uint8_t *prefix, uint32_t count)
+{
+    const tseg_word *stored = entry->at + TSEG_ENTRY_WORDS;
+    uint8_t bytes[8];
+
+    if (entry->key_bytes < count) return false;
+    for (; count; stored++, prefix += 8) {
+        uint32_t part = count < 8 ? count : 8;
+        uint64_t word = tseg_load(stored);
+        memcpy(bytes, &word, 8);
+        if (memcmp(bytes, prefix, part) != 0) return false;
+        count -= part;
+    }
+    return true;
+}
+
+static bool lock_is_free(const tseg_view *view)
+{
+    return (tseg_load_acquire(&view->control->lock) & TSEG_LOCK_SLOT_MASK) == 0;
+}
+
+/*
+ * The word once its key can be read, 0 where the slot became empty. A slot that
+ * nobody is moving, or that does not change until the deadline, is emptied.
+ */
+static uint64_t readable_word(const tseg *segment, const tseg_view *view, tseg_word *slot, slot_entry *entry,
+                              uint64_t *deadline_ns)
+{
+    uint64_t word = tseg_load_acquire(slot);
+
+    while (word) {
+        bool free_before = lock_is_free(view);
+        if (look_at(segment, view, word, entry) && still_there(view, word)) return word;
+        uint64_t again = tseg_load_acquire(slot);
+        if (!tseg_same_entry(again, word)) {
+            word = again;
+            continue;
+        }
+        if (!*deadline_ns) *deadline_ns = tseg_monotonic_ns() + TSEG_LOCK_WAIT_NS;
+        if (free_before || tseg_monotonic_ns() > *deadline_ns) {
+            if (tseg_swap(slot, &word, 0)) return 0;
+        } else {
+            struct timespec pause = {0, 20000};
+            nanosleep(&pause, NULL);
+        }
+    }
+    return 0;
+}
+
+uint32_t tseg_raise_epoch(tseg *segment)
+{
+    return atomic_fetch_add_explicit(&segment->header->epoch, 1, memory_order_seq_cst) + 1;
+}
+
+/* Without the lock: true if no entry is left. */
+static bool empty_old_slots(tseg *segment, const tseg_view *view, uint32_t epoch)
+{
+    bool empty = true;
+
+    for (uint32_t i = 0; i < segment->index_slots; i++) {
+        uint64_t word = tseg_load_acquire(view->index + i);
+        while (word) {
+            slot_entry entry;
+            if (look_at(segment, view, word, &entry) && still_there(view, word) &&
+                (int32_t)(entry.epoch - epoch) >= 0) {
+                empty = false;
+                break;
+            }
+            TSEG_STOP_HERE(TSEG_STOP_BEFORE_SWAP);
+            if (tseg_swap(view->index + i, &word, 0)) break;
+        }
+    }
+    return empty;
+}
+
+static bool index_is_empty(const tseg *segment, const tseg_view *view)
+{
+    for (uint32_t i = 0; i < segment->index_slots; i++)
+        if (tseg_load(view->index + i)) return false;
+    return true;
+}
+
+void tseg_clear_shard(tseg *segment, uint32_t shard, uint32_t epoch)
+{
+    const tseg_view *view = &segment->views[shard];
+    tseg_section section;
+
+    if (!empty_old_slots(segment, view, epoch)) return;
+    /* The room in the logs comes back at once where nobody is writing, else as the tails pass. */
+    for (int attempt = 0; attempt < 100; attempt++, tseg_relax()) {
+        if (!tseg_try_enter(&section, segment, shard)) continue;
+        if (index_is_empty(segment, view)) {
+            tseg_reset_log(&section, TSEG_SMALL);
+            tseg_reset_log(&section, TSEG_MAIN);
+        }
+        tseg_leave(&section);
+        return;
+    }
+}
+
+uint64_t tseg_clear_prefix(tseg *segment, uint32_t shard, const void *prefix, uint32_t count)
+{
+    const tseg_view *view = &segment->views[shard];
+    uint64_t deadline_ns = 0, cleared = 0;
+
+    for (uint32_t i = 0; i < segment->index_slots; i++) {
+        tseg_word *slot = view->index + i;
+        slot_entry entry;
+        uint64_t word;
+        while ((word = readable_word(segment, view, slot, &entry, &deadline_ns)) != 0) {
+            bool matches = begins_with(&entry, prefix, count);
+            if (!still_there(view, word)) continue;
+            if (!matches) break;
+            TSEG_STOP_HERE(TSEG_STOP_BEFORE_SWAP);
+            if (!tseg_swap(slot, &word, 0)) continue;
+            cleared++;
+            break;
+        }
+    }
+    return cleared;
+}
+
+static bool grow(tseg_batch *batch, size_t bytes)
+{
+    uint8_t *grown;
+
+    if (bytes <= batch->capacity) return true;
+    grown = realloc(batch->bytes, bytes * 2);
+    if (!grown) return false;
+    batch->bytes = grown;
+    batch->capacity = bytes * 2;
+    return true;
+}
+
+static bool take_into_batch(tseg *segment, const tseg_view *view, uint64_t word, const slot_entry *entry,
+                            double now, tseg_batch *batch, size_t *used)
+{
+    size_t offset = *used;
+
+    if (entry->epoch != tseg_epoch(segment) || !(entry->expires_at > now)) return true;
+    if (!grow(batch, offset + entry->key_bytes)) return true;
+    tseg_copy_out(batch->bytes + offset, entry->at + TSEG_ENTRY_WORDS, entry->key_bytes);
+    if (!still_there(view, word)) return false;
+    batch->entries[batch->count].key_offset = offset;
+    batch->entries[batch->count].key_bytes = (uint32_t)entry->key_bytes;
+    batch->entries[batch->count].value_bytes = (uint32_t)entry->value_bytes;
+    batch->entries[batch->count].allocated_bytes = (uint32_t)(entry->units * TSEG_UNIT);
+    batch->entries[batch->count].expires_at = entry->expires_at;
+    batch->entries[batch->count].log = (uint8_t)tseg_log_of(word);
+    batch->entries[batch->count].hits = (uint8_t)tseg_hits(word);
+    batch->count++;
+    *used = offset + entry->key_bytes;
+    return true;
+}
+
+bool tseg_walk(tseg *segment, uint64_t *cursor, const void *prefix, uint32_t prefix_bytes, tseg_batch *batch)
+{
+    uint32_t shard = (uint32_t)(*cursor >> 32), first = (uint32_t)*cursor;
+    uint64_t deadline_ns = 0;
+    size_t used = 0;
+    double now;
+
+    batch->count = 0;
+    if (shard >= segment->geometry.shards) return false;
+    now = tseg_host_functions.now();
+    for (uint32_t i = first; i < first + TSEG_BUCKET_SLOTS; i++) {
+        const tseg_view *view = &segment->views[shard];
+        slot_entry entry;
+        uint64_t word;
+        while ((word = readable_word(segment, view, view->index + i, &entry, &deadline_ns)) != 0) {
+            bool matches = begins_with(&entry, prefix, prefix_bytes);
+            if (!still_there(view, word)) continue;
+            if (!matches || take_into_batch(segment, view, word, &entry, now, batch, &used)) break;
+        }
+    }
+    first += TSEG_BUCKET_SLOTS;
+    *cursor = first < segment->index_slots ? (uint64_t)shard << 32 | first : (uint64_t)(shard + 1) << 32;
+    return true;
+}
+
+static void collect_shard(tseg *segment, const tseg_view *view, double now, tseg_stats *stats)
+{
+    for (int i = 0; i < TSEG_SHARD_COUNTERS; i++) stats->shard[i] += tseg_load(&view->control->counters[i]);
+    for (int log = 0; log < TSEG_LOGS; log++) {
+        uint64_t used = tseg_load(&view->control->head[log]) - tseg_load(&view->control->tail[log]);
+        stats->log_bytes += segment->geometry.log_units[log] * TSEG_UNIT;
+        if (used <= segment->geometry.log_units[log]) stats->used_bytes += used * TSEG_UNIT;
+    }
+    for (uint32_t i = 0; i < segment->index_slots; i++) {
+        uint64_t word = tseg_load_acquire(view->index + i);
+        slot_entry entry;
+        if (!word || !look_at(segment, view, word, &entry) || !still_there(view, word)) continue;
+        if (entry.epoch != tseg_epoch(segment) || !(entry.expires_at > now)) continue;
+        stats->entries++;
+        stats->live_bytes += entry.units * TSEG_UNIT;
+        stats->payload_bytes += entry.key_bytes + entry.value_bytes;
+    }
+}
+
+void tseg_collect_stats(tseg *segment, tseg_stats *stats)
+{
+    double now = tseg_host_functions.now();
+
+    memset(stats, 0, sizeof *stats);
+    for (uint32_t slot = 0; slot < segment->geometry.process_slots; slot++)
+        for (int i = 0; i < TSEG_PROCESS_COUNTERS; i++)
+            stats->process[i] += tseg_load(&segment->processes[slot].counters[i]);
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
+        collect_shard(segment, &segment->views[shard], now, stats);
+    stats->processes = (uint64_t)tseg_registered(segment, NULL, 0);
+}

@@ -1,0 +1,242 @@
+/* Every operation of the core, alone and against a model under random calls. */
+#include <math.h>
+
+#include "check.h"
+
+static double time_now = 1000.0;
+static double moved_clock(void) { return time_now; }
+
+static bool set_text(tseg *segment, const char *key_text, const char *text, double expires_at)
+{
+    tseg_key key = key_of(segment, key_text);
+    tseg_value value = value_of(text, strlen(text));
+    return tseg_set(segment, &key, &value, expires_at) == TSEG_OK;
+}
+
+static bool reads_as(tseg *segment, const char *key_text, const char *expected)
+{
+    char buffer[256];
+    tseg_key key = key_of(segment, key_text);
+    long count = read_value(segment, &key, buffer, sizeof buffer, NULL);
+    if (!expected) return count < 0;
+    return count == (long)strlen(expected) && memcmp(buffer, expected, (size_t)count) == 0;
+}
+
+static void test_basics(tseg *segment)
+{
+    tseg_key key = key_of(segment, "a");
+    tseg_value other = value_of("other", 5);
+
+    CHECK(reads_as(segment, "a", NULL));
+    CHECK(set_text(segment, "a", "one", INFINITY));
+    CHECK(reads_as(segment, "a", "one"));
+    CHECK(set_text(segment, "a", "seventeen and more", INFINITY));
+    CHECK(reads_as(segment, "a", "seventeen and more"));
+    CHECK(set_text(segment, "a", "", INFINITY));
+    CHECK(reads_as(segment, "a", ""));
+    CHECK(tseg_add(segment, &key, &other, INFINITY) == TSEG_PRESENT);
+    CHECK(tseg_delete(segment, &key) == TSEG_OK);
+    CHECK(tseg_delete(segment, &key) == TSEG_ABSENT);
+    CHECK(reads_as(segment, "a", NULL));
+    CHECK(tseg_add(segment, &key, &other, INFINITY) == TSEG_OK);
+    CHECK(reads_as(segment, "a", "other"));
+}
+
+static void test_tokens(tseg *segment)
+{
+    char buffer[64];
+    tseg_key key = key_of(segment, "token");
+    tseg_value first = value_of("first", 5), second = value_of("second", 6);
+    tseg_token token, later;
+
+    CHECK(tseg_set(segment, &key, &first, INFINITY) == TSEG_OK);
+    CHECK(read_value(segment, &key, buffer, sizeof buffer, &token) == 5);
+    CHECK(tseg_unchanged(segment, &key, &token));
+    CHECK(tseg_compare_and_set(segment, &key, &second, INFINITY, &token) == TSEG_OK);
+    CHECK(!tseg_unchanged(segment, &key, &token));
+    CHECK(tseg_compare_and_set(segment, &key, &first, INFINITY, &token) == TSEG_CHANGED);
+    CHECK(read_value(segment, &key, buffer, sizeof buffer, &later) == 6);
+    CHECK(tseg_delete(segment, &key) == TSEG_OK);
+    CHECK(tseg_compare_and_set(segment, &key, &first, INFINITY, &later) == TSEG_ABSENT);
+    CHECK(tseg_set(segment, &key, &second, INFINITY) == TSEG_OK);
+    CHECK(tseg_compare_and_set(segment, &key, &first, INFINITY, &later) == TSEG_CHANGED);
+}
+
+static void test_counters(tseg *segment)
+{
+    tseg_key key = key_of(segment, "counter");
+    int64_t count;
+
+    CHECK(tseg_increment(segment, &key, 5, 2000.0, &count) == TSEG_OK && count == 5);
+    CHECK(tseg_increment(segment, &key, -7, INFINITY, &count) == TSEG_OK && count == -2);
+    CHECK(reads_as(segment, "counter", "-2"));
+    time_now = 2001.0;
+    CHECK(tseg_increment(segment, &key, 1, INFINITY, &count) == TSEG_OK && count == 1);
+    CHECK(tseg_increment(segment, &key, INT64_MAX, INFINITY, &count) == TSEG_NOT_A_COUNTER);
+    CHECK(tseg_increment(segment, &key, INT64_MAX - 1, INFINITY, &count) == TSEG_OK && count == INT64_MAX);
+    CHECK(reads_as(segment, "counter", "9223372036854775807"));
+    CHECK(set_text(segment, "counter", "-9223372036854775808", INFINITY));
+    CHECK(tseg_increment(segment, &key, 0, INFINITY, &count) == TSEG_OK && count == INT64_MIN);
+    CHECK(tseg_increment(segment, &key, -1, INFINITY, &count) == TSEG_NOT_A_COUNTER);
+    const char *refused[] = {"", "-", "x", "1x", " 1", "+1", "99999999999999999999", "9223372036854775808"};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        CHECK(set_text(segment, "counter", refused[i], INFINITY));
+        CHECK(tseg_increment(segment, &key, 1, INFINITY, &count) == TSEG_NOT_A_COUNTER);
+        CHECK(reads_as(segment, "counter", refused[i]));
+    }
+}
+
+static void test_expiry(tseg *segment)
+{
+    tseg_key key = key_of(segment, "over");
+
+    time_now = 3000.0;
+    CHECK(set_text(segment, "over", "x", 3010.0));
+    CHECK(reads_as(segment, "over", "x"));
+    CHECK(tseg_touch(segment, &key, 3020.0) == TSEG_OK);
+    time_now = 3015.0;
+    CHECK(reads_as(segment, "over", "x"));
+    time_now = 3020.0;
+    CHECK(reads_as(segment, "over", NULL));
+    CHECK(tseg_touch(segment, &key, INFINITY) == TSEG_ABSENT);
+    CHECK(tseg_delete(segment, &key) == TSEG_ABSENT);
+    CHECK(set_text(segment, "over", "y", NAN));
+    CHECK(reads_as(segment, "over", NULL));
+}
+
+static void test_sizes(tseg *segment)
+{
+    static uint8_t large[8 << 20], back[8 << 20];
+    uint64_t most = segment->geometry.log_units[TSEG_MAIN] / 4 * TSEG_UNIT - TSEG_ENTRY_BYTES - 8;
+    tseg_key key = key_of(segment, "large");
+    tseg_value value = value_of(large, most);
+
+    for (size_t i = 0; i < sizeof large; i++) large[i] = (uint8_t)(i * 31 + i / 255);
+    CHECK(tseg_set(segment, &key, &value, INFINITY) == TSEG_OK);
+    CHECK(read_value(segment, &key, back, sizeof back, NULL) == (long)most);
+    CHECK(memcmp(large, back, most) == 0);
+    value.body_bytes = most + TSEG_UNIT;
+    CHECK(tseg_set(segment, &key, &value, INFINITY) == TSEG_TOO_LARGE);
+    CHECK(read_value(segment, &key, back, sizeof back, NULL) < 0);
+    for (size_t bytes = 0; bytes < 200; bytes++) {
+        value.body_bytes = bytes;
+        CHECK(tseg_set(segment, &key, &value, INFINITY) == TSEG_OK);
+        CHECK(read_value(segment, &key, back, sizeof back, NULL) == (long)bytes);
+        CHECK(memcmp(large, back, bytes) == 0);
+    }
+}
+
+static void test_clear_and_walk(tseg *segment)
+{
+    char text[32];
+    uint64_t cursor = 0;
+    unsigned seen = 0;
+    tseg_batch batch = {0};
+    uint32_t epoch = tseg_raise_epoch(segment);
+
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++) tseg_clear_shard(segment, shard, epoch);
+    CHECK(reads_as(segment, "large", NULL));
+    for (int i = 0; i < 100; i++) {
+        snprintf(text, sizeof text, "%s:%d", i % 2 ? "odd" : "even", i);
+        CHECK(set_text(segment, text, text, INFINITY));
+    }
+    while (tseg_walk(segment, &cursor, "odd:", 4, &batch)) seen += batch.count;
+    CHECK(seen == 50);
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++) tseg_clear_prefix(segment, shard, "odd:", 4);
+    for (int i = 0; i < 100; i++) {
+        snprintf(text, sizeof text, "%s:%d", i % 2 ? "odd" : "even", i);
+        CHECK(reads_as(segment, text, i % 2 ? NULL : text));
+    }
+    free(batch.bytes);
+}
+
+static void test_near_fill(tseg *segment)
+{
+    tseg_key key = key_of(segment, "near");
+    tseg_value value = value_of("filled", 6);
+    uint64_t before = tseg_near_epoch(segment, &key);
+
+    CHECK(tseg_near_fill(segment, &key, &value, INFINITY, before) == TSEG_OK);
+    CHECK(reads_as(segment, "near", "filled"));
+    CHECK(tseg_near_invalidate(segment, &key) == TSEG_OK);
+    CHECK(reads_as(segment, "near", NULL));
+    CHECK(tseg_near_fill(segment, &key, &value, INFINITY, before) == TSEG_CHANGED);
+    CHECK(reads_as(segment, "near", NULL));
+}
+
+/* Random calls on a small segment that evicts all the time: whatever is there is what was written last. */
+static void test_against_model(tseg *segment, unsigned long calls, uint64_t seed)
+{
+    enum { KEYS = 3000, LARGEST = 3000 };
+    static struct { uint32_t version; uint32_t bytes; bool deleted; } model[KEYS];
+    static uint8_t buffer[LARGEST + 8], back[LARGEST + 8];
+    unsigned long hits = 0;
+
+    for (unsigned long i = 0; i < calls; i++) {
+        uint64_t random = next_random(&seed);
+        uint32_t number = (uint32_t)((random & 0xffff) * (random >> 16 & 0xffff) % KEYS), call = random >> 40 & 7;
+        char text[40];
+        snprintf(text, sizeof text, "key:%0*u", (int)(number % 20), number);
+        tseg_key key = key_of(segment, text);
+        if (call == 0) {
+            tseg_delete(segment, &key);
+            model[number].deleted = true;
+            CHECK(read_value(segment, &key, back, sizeof back, NULL) < 0);
+        } else if (call <= 2) {
+            uint32_t bytes = (uint32_t)(random >> 44 & 1 ? model[number].bytes : random >> 45 & 0x7ff) + 8;
+            if (bytes > LARGEST) bytes = LARGEST;
+            model[number].version++;
+            model[number].bytes = bytes;
+            model[number].deleted = false;
+            memset(buffer, (int)(number + model[number].version), bytes);
+            memcpy(buffer, &number, 4);
+            memcpy(buffer + 4, &model[number].version, 4);
+            tseg_value value = value_of(buffer, bytes);
+            CHECK(tseg_set(segment, &key, &value, INFINITY) == TSEG_OK);
+        } else {
+            long count = read_value(segment, &key, back, sizeof back, NULL);
+            if (count < 0) continue;
+            hits++;
+            CHECK(!model[number].deleted && count == (long)model[number].bytes);
+            CHECK(memcmp(back, &number, 4) == 0 && memcmp(back + 4, &model[number].version, 4) == 0);
+            for (long at = 8; at < count; at++) CHECK(back[at] == (uint8_t)(number + model[number].version));
+        }
+    }
+    CHECK(hits > calls / 20);
+}
+
+int main(int count, char **arguments)
+{
+    unsigned long calls = count > 1 ? strtoul(arguments[1], NULL, 10) : 200000;
+    double (*wall_clock)(void) = tseg_host_functions.now;
+    tseg *segments[2];
+    char path[] = "/tmp/tiercel-native-XXXXXX";
+
+    close(mkstemp(path));
+    segments[0] = attach_or_die(NULL, 4 << 20, 1);
+    segments[1] = attach_or_die(path, 3 << 20, 4);
+    for (int i = 0; i < 2; i++) {
+        time_now = 1000.0;
+        tseg_host_functions.now = moved_clock;
+        tseg_host_functions.now_for_eviction = moved_clock;
+        test_basics(segments[i]);
+        test_tokens(segments[i]);
+        test_counters(segments[i]);
+        test_expiry(segments[i]);
+        test_sizes(segments[i]);
+        test_clear_and_walk(segments[i]);
+        test_near_fill(segments[i]);
+        tseg_host_functions.now = tseg_host_functions.now_for_eviction = wall_clock;
+        test_against_model(segments[i], calls, 42 + (uint64_t)i);
+        tseg_stats stats;
+        tseg_collect_stats(segments[i], &stats);
+        CHECK(stats.entries > 100 && stats.used_bytes <= stats.log_bytes && stats.live_bytes <= stats.used_bytes);
+        CHECK(stats.shard[TSEG_COUNT_RESETS] == 0 && stats.shard[TSEG_COUNT_TAKEOVERS] == 0);
+        CHECK(stats.shard[TSEG_COUNT_PROMOTED] && stats.shard[TSEG_COUNT_REAPPENDED] && stats.shard[TSEG_COUNT_IN_PLACE]);
+        tseg_release(segments[i]);
+    }
+    tseg_error error;
+    CHECK(tseg_remove(path, true, &error));
+    printf("operations: %lu checks\n", checks_made);
+    return 0;
+}
