@@ -5,7 +5,7 @@ require "tiercel/contracts/backend_contract"
 require "tiercel/backends/sqlite"
 require "tmpdir"
 
-class SQLiteTest < Tiercel::TestCase
+class SQLiteBackendTest < Tiercel::TestCase
   include Tiercel::Contracts::BackendContract
 
   def before_setup

@@ -5,6 +5,7 @@ require "sqlite3"
 
 require_relative "../backend"
 require_relative "../counter"
+require_relative "disk_tokens"
 require_relative "sqlite/settings"
 require_relative "sqlite/schema"
 require_relative "sqlite/access"
@@ -30,7 +31,6 @@ module Tiercel
       # Below every id: those are 63 bits wide with their sign, so that they are immediate Integers in Ruby.
       SMALLEST_ID = -(2**62) - 1
       IDS = 2**63
-      TOKENS = 2**61
 
       # @return [Array<Symbol>] names of the options that {.build} knows
       def self.option_names = %i[size max_entries timeout synchronous mmap_size page_size]
@@ -55,7 +55,7 @@ module Tiercel
         @housekeeping = Housekeeping.new(@settings, @hits)
         @ids = {}
         @hit_count = @miss_count = 0
-        @token = nil
+        @tokens = DiskTokens.new
       end
 
       def get(key)
@@ -284,12 +284,7 @@ module Tiercel
         end
       end
 
-      # Never the same twice: a random start for each process, and one more for each write.
-      def next_token
-        @token = rand(TOKENS) unless @token && @token_pid == Process.pid
-        @token_pid = Process.pid
-        @token += 1
-      end
+      def next_token = @tokens.next
 
       def blob(string) = string.encoding == Encoding::BINARY ? string : string.b
 

@@ -1,0 +1,21 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Backends
+    # Tokens for `compare_and_set`: a random start for each process, and one
+    # more for each write, so that none comes twice. 62 bits: an immediate
+    # Integer in Ruby, 8 bytes on disk.
+    class DiskTokens
+      STARTS = 2**61
+
+      # @return [Integer]
+      def next
+        unless @pid == Process.pid
+          @pid = Process.pid
+          @last = Random.urandom(8).unpack1("Q") % STARTS
+        end
+        @last += 1
+      end
+    end
+  end
+end

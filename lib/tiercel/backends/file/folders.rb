@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require "fileutils"
+
+require_relative "layout"
+require_relative "record"
+require_relative "stripe"
+
+module Tiercel
+  module Backends
+    class File < Backend
+      # The entries on disk and the ledger that follows them. Every method that
+      # changes something is called with the folder's lock held (see {#hold}).
+      class Folders
+        # Files take whole blocks; also in memory file systems.
+        BLOCK_BYTES = 4_096
+        # For entries without an end: the access time is the hint about the end that costs no read.
+        ENDLESS_AT = Time.utc(2200)
+        WRITE = ::File::WRONLY | ::File::CREAT | ::File::TRUNC | ::File::BINARY
+
+        # @return [Layout]
+        attr_reader :layout
+
+        # @param directory [String]
+        # @param settings [Settings]
+        def initialize(directory, settings)
+          @layout = Layout.new(directory)
+          @stripes = Array.new(Layout::STRIPES) { |number| Stripe.new(@layout.lock(number), settings.timeout_seconds) }
+        end
+
+        # @param folder [Integer]
+        # @yieldparam stripe [Stripe]
+        def hold(folder, &) = @stripes[folder % Layout::STRIPES].hold(&)
+
+        # Writes a file beside its place and moves it there.
+        #
+        # @return [Integer] bytes on disk that came, negative if some went
+        def put(stripe, path, key, bytes, expires_at, token, now)
+          before = ::File.size?(path)
+          head = Record.head(key, bytes, expires_at, token)
+          place(path, head, bytes, expires_at, now)
+          added = blocks(head.bytesize + bytes.bytesize) - (before ? blocks(before) : 0)
+          stripe.add(@layout.folder_of(path), added, before ? 0 : 1)
+          added
+        end
+
+        # @return [Boolean] whether there was a file
+        def remove(stripe, path, size = ::File.size?(path))
+          ::File.unlink(path)
+          stripe.add(@layout.folder_of(path), -blocks(size || 0), -1)
+          true
+        rescue Errno::ENOENT
+          false
+        end
+
+        # Notes a use: the time of modification is that of the last use. It needs no lock.
+        #
+        # @param used_at [Float]
+        # @param expires_at [Float, nil]
+        def note_use(path, used_at, expires_at)
+          ::File.utime(expires_at || ENDLESS_AT, used_at, path)
+        rescue Errno::ENOENT
+          nil
+        end
+
+        # @param folder [Integer]
+        # @return [Array<String>] names of what is there
+        def names(folder)
+          Dir.children(@layout.folder(folder))
+        rescue Errno::ENOENT
+          []
+        end
+
+        # @return [Array(Integer, Integer)] bytes on disk and entries of the whole cache, as the ledgers say
+        def totals
+          @stripes.map(&:totals).transpose.map(&:sum)
+        end
+
+        # @param size [Integer] of a file
+        # @return [Integer] what it takes on disk
+        def blocks(size) = (size + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES
+
+        # @return [void]
+        def close = @stripes.each(&:close)
+
+        private
+
+        def place(path, head, bytes, expires_at, now)
+          temporary = @layout.temporary(path)
+          write(temporary, head, bytes)
+          ::File.utime(expires_at || ENDLESS_AT, now, temporary)
+          ::File.rename(temporary, path)
+        rescue SystemCallError
+          FileUtils.rm_f(temporary)
+          raise
+        end
+
+        def write(temporary, head, bytes)
+          ::File.open(temporary, WRITE, 0o600) do |file|
+            file.sync = true
+            file.write(head, bytes)
+          end
+        rescue Errno::ENOENT
+          FileUtils.mkdir_p(::File.dirname(temporary), mode: 0o700)
+          retry
+        end
+      end
+    end
+  end
+end

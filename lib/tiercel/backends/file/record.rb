@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Backends
+    class File < Backend
+      # A file of the cache: a header, the key, the bytes. Little-endian:
+      #
+      #   0   4  magic "TCF1"
+      #   4   4  length of the key
+      #   8   8  end as epoch seconds (IEEE 754), 0.0 for none
+      #   16  8  token
+      #   24  8  length of the bytes
+      #   32     the key, then the bytes
+      #
+      # A file of another length than its header says is no record: it was cut
+      # off (a crash of the machine, a full disk behind a network), and reads as
+      # absent.
+      Record = Struct.new(:key, :bytes, :expires_at, :token) do
+        # @param now [Float]
+        def ended?(now) = expires_at && expires_at <= now
+      end
+
+      class Record
+        MAGIC = "TCF1"
+        HEADER_BYTES = 32
+        FORMAT = "a4VEQ<Q<"
+        # Read at once: with it most entries are one system call.
+        FIRST_READ_BYTES = 32 * 1024
+        READ = ::File::RDONLY | ::File::BINARY
+
+        class << self
+          # @param path [String]
+          # @param whole [Boolean] false: only what stands before the bytes
+          # @return [Record, nil] nil if there is no file, or none of ours
+          # @raise [SystemCallError]
+          def read(path, whole: true)
+            ::File.open(path, READ) { |file| parse(file, whole) }
+          rescue Errno::ENOENT, EOFError
+            nil
+          end
+
+          # @return [String] header and key
+          def head(key, bytes, expires_at, token)
+            [MAGIC, key.bytesize, expires_at || 0.0, token, bytes.bytesize].pack(FORMAT) << key.b
+          end
+
+          private
+
+          def parse(file, whole)
+            start = file.sysread(FIRST_READ_BYTES)
+            magic, key_bytes, expires_at, token, length = start.unpack(FORMAT)
+            return unless magic == MAGIC && length && start.bytesize <= HEADER_BYTES + key_bytes + length
+            body_at = HEADER_BYTES + key_bytes
+            key = part(file, start, HEADER_BYTES, key_bytes) or return
+            bytes = part(file, start, body_at, length) or return if whole
+            new(key, bytes, (expires_at unless expires_at.zero?), token)
+          end
+
+          def part(file, start, offset, length)
+            return start.byteslice(offset, length) if offset + length <= start.bytesize
+            return if start.bytesize < FIRST_READ_BYTES
+            part = file.pread(length, offset)
+            part if part.bytesize == length
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+require_relative "../../sizes"
+require_relative "../disk_options"
+
+module Tiercel
+  module Backends
+    class File < Backend
+      # The options of the backend, checked, and what follows from them.
+      class Settings
+        DEFAULT_SIZE = "1GB"
+        DEFAULT_TIMEOUT_SECONDS = 0.25
+        # The folders of the fan-out alone can take 1 MB.
+        SMALLEST_SIZE_BYTES = 4 * 1024**2
+        # A larger value is refused: one write may pass `size` by no more than 5 %.
+        LARGEST_VALUE_SHARE = 20
+
+        # @return [Integer] bytes on disk, in whole blocks, with folders
+        attr_reader :size_bytes
+        # @return [Integer, nil]
+        attr_reader :max_entries
+        # @return [Float] how long a call waits for a lock
+        attr_reader :timeout_seconds
+
+        # @param size [Integer, String] bytes on disk
+        # @param max_entries [Integer, nil]
+        # @param timeout [Numeric] seconds
+        # @raise [ConfigurationError] naming the option, what it got and what was expected
+        def initialize(size: DEFAULT_SIZE, max_entries: nil, timeout: DEFAULT_TIMEOUT_SECONDS)
+          @size_bytes = Sizes.bytes(size.to_s.match?(/\A\d+\z/) ? size.to_i : size)
+          if @size_bytes < SMALLEST_SIZE_BYTES
+            raise ConfigurationError, "size: expected at least #{Sizes.human(SMALLEST_SIZE_BYTES)} for a cache of files, " \
+                                      "got #{@size_bytes} bytes"
+          end
+          @max_entries = DiskOptions.count(max_entries, :max_entries)
+          @timeout_seconds = DiskOptions.seconds(timeout, :timeout)
+        end
+
+        # @return [Integer] the largest value that is kept, in bytes
+        def largest_value_bytes = size_bytes / LARGEST_VALUE_SHARE
+      end
+    end
+  end
+end
