@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require_relative "../contestant"
+require_relative "../distance"
+
+module Tiercel
+  module Lab
+    module Contestants
+      # Tiercel: `tiercel` is its default, `tiercel:URL` one backend, `tiercel:URL URL` tiers, nearest first.
+      # A URL without a place (`shared:`, `sqlite:`, `file:`, `memcached:`, `redis:`) gets one of the lab's own.
+      class TiercelStore < Contestant
+        SERVERS = { "memcached" => :memcached, "redis" => :redis, "redis+cluster" => :redis_cluster }.freeze
+        FOLDERS = { "shared" => "tmpfs", "file" => "tmpfs", "sqlite" => "disk" }.freeze
+        SIZED = %w[memory shared sqlite file].freeze
+
+        def medium
+          return Distance.medium(urls.last.sub(/\A[^:]*:/, "")) if far?
+          return :process if urls.all? { |url| own?(url) && FOLDERS[scheme(url)] != "disk" }
+          schemes.any? { |scheme| %w[sqlite file].include?(scheme) } ? :disk : :process
+        end
+
+        def gems = %w[tiercel]
+
+        def servers = urls.select { |url| own?(url) }.filter_map { |url| SERVERS[scheme(url)] }
+
+        def foreign? = urls.any? { |url| !own?(url) }
+
+        def build(context)
+          ::Tiercel.new(*located(context), error_handler: ->(exception:, **) { raise exception }, **options)
+        end
+
+        # A near backend that is ours alone is given back whole; a segment's file lies in the run's own folder.
+        def tear_down(subject, names)
+          super
+          subject.backend.close
+        end
+
+        def stored_bytes(subject, name, _value)
+          key = subject.send(:normalize_key, name, nil)
+          subject.backend.get(key)&.bytesize
+        end
+
+        def configuration
+          shown = urls.map { |url| own?(url) ? public_form(url) : url }
+          configuration_line(":tiercel_store", *shown.map(&:inspect))
+        end
+
+        private
+
+        def urls = place.split
+
+        def schemes = urls.map { |url| scheme(url) }
+
+        def scheme(url) = url[/\A[^:]+/]
+
+        def far? = schemes.any? { |scheme| SERVERS.key?(scheme) || %w[rediss unix].include?(scheme) }
+
+        def own?(url) = url.sub(/\?.*/, "").end_with?(":")
+
+        # Where the lab's default (no URL) is a segment that needs a name, it gets one in the run's own folder.
+        def located(context) = (urls.empty? ? default_urls : urls).map { |url| locate(url, context) }
+
+        def default_urls
+          ::Tiercel::Backends::REGISTRY.fetch(:shared)
+          ["shared:"]
+        rescue StandardError, LoadError
+          ["memory:"]
+        end
+
+        def locate(url, context)
+          return url unless own?(url)
+          scheme = scheme(url)
+          query = url[/\?.*/].to_s
+          query = "#{query.empty? ? "?" : "#{query}&"}size=#{context.capacity_bytes}" if sized?(scheme, query)
+          "#{own_place(scheme, context)}#{query}"
+        end
+
+        def sized?(scheme, query) = SIZED.include?(scheme) && !query.match?(/[?&]size=/) && !options.key?(:size)
+
+        def own_place(scheme, context)
+          return context.server(SERVERS[scheme]).fetch("url") if SERVERS.key?(scheme)
+          return "#{scheme}:" unless FOLDERS.key?(scheme)
+          folder = context.directory(FOLDERS[scheme])
+          scheme == "file" ? "file:#{folder}" : "#{scheme}:#{File.join(folder, "cache.#{scheme}")}"
+        end
+
+        def public_form(url)
+          case scheme(url)
+          when "sqlite" then "sqlite:storage/cache.sqlite3"
+          when "file" then "file:tmp/cache"
+          when "memcached" then "memcached://HOST:11211"
+          when "redis" then "redis://HOST:6379/0"
+          when "redis+cluster" then "redis+cluster://HOST:6379"
+          else url
+          end
+        end
+      end
+    end
+  end
+end

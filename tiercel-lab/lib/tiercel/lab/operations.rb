@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require_relative "catalogue"
+require_relative "operation"
+require_relative "operations/read"
+require_relative "operations/fetch"
+require_relative "operations/miss"
+require_relative "operations/write"
+require_relative "operations/read_multi"
+require_relative "operations/write_multi"
+require_relative "operations/fetch_multi"
+require_relative "operations/exist"
+require_relative "operations/delete"
+require_relative "operations/increment"
+require_relative "operations/subscribed"
+require_relative "operations/backend"
+require_relative "operations/loop"
+
+module Tiercel
+  module Lab
+    # The operations that the lab knows, by name.
+    module Operations
+      extend Catalogue
+
+      DEFAULT = %w[read fetch miss write read_multi].freeze
+      QUICK = %w[read fetch miss write].freeze
+
+      [Read, Fetch, Miss, Write, ReadMulti, WriteMulti, FetchMulti, Exist, Delete, Increment, FetchExpiresIn,
+       FetchRecord, WriteFull, BackendGet, BackendSet, BackendSetFull].each { |operation| add operation.new }
+      %w[read fetch write].each { |name| add Subscribed.new(fetch(name)) }
+      add Loop.new
+
+      def self.noun = "operation"
+    end
+  end
+end

@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Lab
+    # How a measurement is made: every constant of the method, with its reason.
+    # Figures in the comments were measured on a shared machine of two cores.
+    #
+    # @!attribute [r] name
+    #   @return [String] "full" or "quick"
+    # @!attribute [r] processes
+    #   @return [Integer] fresh processes per value; even, so that slot orders balance
+    # @!attribute [r] blocks
+    #   @return [Integer] blocks per process and cell
+    # @!attribute [r] slice_ns
+    #   @return [Integer] what a slice is calibrated to take
+    # @!attribute [r] equality
+    #   @return [Boolean] whether "same" may be said
+    # @!attribute [r] threshold
+    #   @return [Float, nil] least difference that is called faster or slower; nil: by {MEDIUM_THRESHOLDS}
+    Protocol = Data.define(:name, :processes, :blocks, :slice_ns, :equality, :threshold) do
+      # @return [Boolean]
+      def quick? = name == "quick"
+
+      # @param media [Array<Symbol>] of the two arms compared
+      # @return [Float] least difference of interest, before the noise floor is looked at
+      def threshold_for(media)
+        threshold || media.map { |medium| Protocol::MEDIUM_THRESHOLDS.fetch(medium) }.max
+      end
+
+      # @return [Hash{String => Object}] for the results
+      def to_h = super.transform_keys(&:to_s)
+
+      # @param hash [Hash] keys as in {FULL}
+      # @return [Protocol] a variant, for tests and for commands that need fewer blocks
+      def vary(**hash) = with(**hash)
+    end
+
+    class Protocol
+      # Between fresh processes the same code differs by 1.8 % (addresses, hash seed, JIT), and inside one process
+      # the order of the arms alone makes 6 %: so several processes, an even number, every second one with the
+      # arms built in the reverse order of the one before. With 6 the expanded interval's factor is 1.4; with 4, 1.9.
+      FULL = new(name: "full", processes: 6, blocks: 10, slice_ns: 15_000_000, equality: true, threshold: nil)
+
+      # A quick run is for looking: it says faster or slower only beyond 10 % or twice its floor, and gates nothing.
+      QUICK = new(name: "quick", processes: 4, blocks: 5, slice_ns: 10_000_000, equality: false, threshold: 0.10)
+
+      # Differences below these are of no interest, and below the repeatability of each medium.
+      MEDIUM_THRESHOLDS = { process: 0.02, loopback: 0.05, disk: 0.10, remote: 0.10 }.freeze
+
+      # A verdict needs a difference of this many times what the same code differed by from itself in this run.
+      FLOORS = 2.0
+
+      # Calls before anything is measured: YJIT compiles a method at its 30th call. Fixed, never "until stable":
+      # runs would then differ in their warm-up.
+      WARM_UP_CALLS = 64
+      # Slow operations (many ms a call) are warm in fewer; the bound is on the time, in whole calls, at least 4.
+      WARM_UP_SECONDS = 0.4
+      WARM_UP_LEAST = 4
+
+      # Fewer calls than this on a socket are at the mercy of one wake-up of the server...
+      NETWORK_CALLS = 50
+      # ...but a slice must not grow beyond this to reach them.
+      SLICE_MOST_NS = 60_000_000
+
+      # Operations that need names or entries prepared for each call use at most so many calls in a slice.
+      PREPARED_CALLS = 1_000
+      # And at most so many bytes of values.
+      PREPARED_BYTES = 16 * 1024 * 1024
+
+      # Calls whose objects are counted; the count of none is subtracted.
+      ALLOCATION_CALLS = 50
+
+      # A worker that does not answer within this is ended, and its cells say so.
+      ANSWER_SECONDS = 120
+
+      # Above this share of its time on the CPU a client on a socket measures itself more than its server.
+      SATURATED_SHARE = 0.8
+      # Shares of a cell's time that others took from us, above which the cell is flagged.
+      STEAL_SHARE = 0.02
+      PRESSURE_SHARE = 0.10
+
+      # For the plan's times: starting a worker, and what a block costs beside its slices.
+      WORKER_SECONDS = 0.8
+      BLOCK_SECONDS = 0.01
+      # Seconds to build, fill, warm up, verify and count objects, an arm.
+      PREPARE_SECONDS = 0.12
+      # Large values: few calls a slice, so slices overshoot, and warm-up takes its bound.
+      LARGE_FACTOR = 2.0
+    end
+  end
+end

@@ -1,0 +1,184 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "../protocol"
+
+module Tiercel
+  module Lab
+    module Runner
+      # One contestant with one operation in a worker: its subject, its names, and its compiled loop.
+      class Arm
+        # @return [Integer] number within the comparison
+        attr_reader :id
+        # @return [Contestant]
+        attr_reader :contestant
+        # @return [Operation]
+        attr_reader :operation
+        # @return [Array<Object>] shared by all arms
+        attr_reader :values
+        # @return [Array<String>] what the timed loop uses: equal to what was written under, never the same objects
+        attr_reader :names
+
+        # @param id [Integer]
+        # @param contestant [Contestant]
+        # @param operation [Operation]
+        # @param value [Value]
+        # @param values [Array<Object>]
+        # @param prefix [String] of every name, the same length for every arm
+        # @param context [Context]
+        def initialize(id:, contestant:, operation:, value:, values:, prefix:, context:)
+          @id = id
+          @contestant = contestant
+          @operation = operation
+          @value = value
+          @values = values
+          @context = context
+          @names = Array.new(operation.names_for(value)) { |index| format("%s:%06d", prefix, index) }
+        end
+
+        # @return [Object] what the contestant built
+        def store = @store ||= build
+
+        # @return [Integer] names that a loop goes through
+        def count = names.size
+
+        # @return [Object] the operation's own
+        def inputs = @inputs ||= operation.inputs(self)
+
+        # Builds, fills, and compiles the loop.
+        #
+        # @return [void]
+        # @raise [CannotRun]
+        def prepare
+          store
+          inputs
+          operation.setup(self)
+          @loop = compile
+        end
+
+        # Writes every value under its name (another String than {#names} holds).
+        #
+        # @return [void]
+        # @raise [WrongValue] if the store says that it did not keep one
+        def fill(**options)
+          each_pair do |name, value|
+            next if store.write(name.dup, value, **options) || !contestant.keeps?
+            raise WrongValue, "write of #{@value.name} was refused"
+          end
+        end
+
+        # @param limit [Integer]
+        # @yieldparam name [String]
+        # @yieldparam value [Object]
+        def each_pair(limit = count)
+          return to_enum(:each_pair, limit) unless block_given?
+          names.first(limit).each_with_index { |name, index| yield name, values[index % values.size] }
+        end
+
+        # @param value [Object] what was written
+        # @param found [Object, nil] what came back
+        # @return [void]
+        # @raise [Missed, WrongValue]
+        def expect(value, found)
+          raise Missed, "nothing came back for what had been written" if found.nil?
+          raise WrongValue, "something else came back than was written (a #{found.class})" unless @value.same?(value, found)
+        end
+
+        # @return [void]
+        # @raise [Missed, WrongValue]
+        def verify
+          return unless contestant.keeps?
+          operation.verify(self)
+          missed = @loop.misses
+          raise Missed, "#{missed} of the timed calls found nothing" if missed.positive?
+        end
+
+        # The timed part.
+        #
+        # @param calls [Integer]
+        # @return [void]
+        def run(calls) = @loop.run(calls)
+
+        # Objects that one call allocates, without those of the loop.
+        #
+        # @return [Float]
+        def allocations
+          calls = operation.prepared? ? Protocol::ALLOCATION_CALLS : [Protocol::ALLOCATION_CALLS, count].max
+          calls = 1 if @value.large?
+          # The first count is thrown away: what is allocated once, lazily, is not a call's.
+          _, once, twice = [calls, calls, 2 * calls].map { |number| objects_of(number) }
+          ((twice - once) / calls.to_f).round(2)
+        end
+
+        # @return [Integer, nil] bytes kept for one value, the median over {#values}
+        def stored_bytes
+          return nil unless contestant.kind == :store
+          sizes = each_pair(values.size).filter_map { |name, value| contestant.stored_bytes(store, name, value) }
+          sizes.sort[sizes.size / 2]
+        end
+
+        # @return [void]
+        def tear_down
+          return unless @store
+          contestant.tear_down(@store, inputs_and_names)
+        end
+
+        private
+
+        def build
+          contestant.gems.each { |name| require_gem(name) }
+          contestant.build(@context)
+        end
+
+        def require_gem(name)
+          require name
+        rescue LoadError => e
+          raise CannotRun, "gem #{name} is not in the bundle: add gem #{name.inspect} to the Gemfile (#{e.message})"
+        end
+
+        def objects_of(calls)
+          operation.before_slice(self, calls) if operation.prepared?
+          before = GC.stat(:total_allocated_objects)
+          run(calls)
+          GC.stat(:total_allocated_objects) - before
+        end
+
+        def inputs_and_names
+          names | (inputs.is_a?(Array) ? inputs.select { |name| name.is_a?(String) } : [])
+        end
+
+        # A class of its own for each arm: its call sites then see one store class only, as an application's do.
+        def compile
+          source = <<~RUBY
+            def run(calls, store = @store, names = @names, values = @values, inputs = @inputs, count = @count, i = 0)
+              #{operation.preamble}
+              while calls > 0
+                #{operation.body}
+                i += 1
+                i = 0 if i == count
+                calls -= 1
+              end
+            end
+          RUBY
+          Class.new(TimedLoop) { class_eval(source, "(#{name})", 1) }
+               .new(store:, names:, values:, inputs:, count:)
+        end
+
+        # What a compiled loop holds.
+        class TimedLoop
+          # @return [Integer] blocks of fetches that ran although the value should have been there
+          attr_reader :misses
+
+          def initialize(store:, names:, values:, inputs:, count:)
+            @store = store
+            @names = names
+            @values = values
+            @inputs = inputs
+            @count = count
+            @misses = 0
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require_relative "../protocol"
+require_relative "stopwatch"
+
+module Tiercel
+  module Lab
+    module Runner
+      # Warms an arm up and finds how many calls make a slice. Done in the
+      # first process; later ones are given the same numbers.
+      class Calibration
+        # A probe shorter than this says little.
+        PROBE_NS = 2_000_000
+
+        # @param arm [Arm]
+        # @param slice_ns [Integer]
+        # @param value [Value]
+        def initialize(arm, slice_ns:, value:)
+          @arm = arm
+          @slice_ns = slice_ns
+          @value = value
+        end
+
+        # @param calls [Integer, nil] as an earlier process found them; nil: find them
+        # @return [Integer] calls made
+        def warm_up(calls)
+          deadline = now + Protocol::WARM_UP_SECONDS
+          made = 0
+          until made >= (calls || Protocol::WARM_UP_CALLS)
+            break if calls.nil? && made >= Protocol::WARM_UP_LEAST && now > deadline
+            slice(1)
+            made += 1
+          end
+          made
+        end
+
+        # @return [Integer] calls for a slice
+        def calls
+          number = 1
+          while (ns = slice(number)) < PROBE_NS && number < limit
+            number = [number * 2, limit].min
+          end
+          fit(ns.to_f / number).clamp(1, limit)
+        end
+
+        private
+
+        # Prepares and runs; @return ns
+        def slice(number)
+          @arm.operation.before_slice(@arm, number) if @arm.operation.prepared?
+          Stopwatch.time { @arm.run(number) }.first
+        end
+
+        def fit(ns_per_call)
+          number = (@slice_ns / ns_per_call).ceil
+          return number unless %i[loopback remote].include?(@arm.contestant.medium)
+          [number, [Protocol::NETWORK_CALLS, (Protocol::SLICE_MOST_NS / ns_per_call).floor].min].max
+        end
+
+        def limit
+          return 10**9 unless @arm.operation.prepared?
+          (Protocol::PREPARED_BYTES / @value.approximate_bytes).clamp(1, Protocol::PREPARED_CALLS)
+        end
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end

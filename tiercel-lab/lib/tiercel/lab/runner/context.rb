@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require_relative "../errors"
+
+module Tiercel
+  module Lab
+    module Runner
+      # What a contestant may use while it is built: servers, folders, a limit.
+      class Context
+        # Room enough for every value of the lab's own, in stores that must be given a size.
+        ROOMY_BYTES = 512 * 1024 * 1024
+
+        # @return [Integer] what stores with a size shall be limited to
+        attr_reader :capacity_bytes
+
+        # @param servers [Hash{String => Hash}] by name: "url", "address" and the like
+        # @param folders [Hash{String => String}] the run's own folders by medium ("tmpfs", "disk")
+        # @param label [String] distinguishes this arm's folder from others
+        # @param capacity_bytes [Integer, nil]
+        def initialize(servers:, folders:, label:, capacity_bytes: nil)
+          @servers = servers
+          @folders = folders
+          @label = label
+          @capacity_bytes = capacity_bytes || ROOMY_BYTES
+        end
+
+        # @param name [Symbol]
+        # @return [Hash{String => Object}] of the running server
+        # @raise [CannotRun] with what to type, if it could not be started
+        def server(name)
+          facts = @servers.fetch(name.to_s)
+          raise CannotRun, facts["error"] if facts["error"]
+          facts
+        end
+
+        # @param place [String] "tmpfs", "disk", or a folder, in which one is made
+        # @return [String] an empty folder of this arm's own
+        # @raise [CannotRun] if there cannot be one
+        def directory(place = "disk")
+          parent = @folders[place.empty? ? "disk" : place] || (place if place.start_with?("/", ".", "~"))
+          raise CannotRun, "there is no #{place} here; file_store:DIR takes any folder" unless parent
+          path = File.join(File.expand_path(parent), "tiercel-lab-#{@label}")
+          FileUtils.rm_rf(path)
+          FileUtils.mkdir_p(path)
+          path
+        rescue SystemCallError => e
+          raise CannotRun, "folder #{path}: #{e.message}"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require_relative "bundle"
+require_relative "worker_process"
+
+module Tiercel
+  module Lab
+    module Runner
+      # The workers of one round: one for each bundle among the arms.
+      class Crew
+        # @param bundles [Array<String, nil>]
+        # @param pinning [Pinning]
+        # @param requires [Array<String>]
+        # @param progress [#say]
+        def initialize(bundles:, pinning:, requires:, progress:)
+          @failures = {}
+          @workers = bundles.to_h { |name| [name, start(name, pinning, requires, progress)] }.compact
+        end
+
+        # Asks each worker that has some of the arms.
+        #
+        # @param arms [Array<ArmSpec>] in the order wanted
+        # @yieldparam worker [WorkerProcess]
+        # @yieldparam arms [Array<ArmSpec>] its share, in that order
+        # @return [Array<Object>] the block's values
+        def each(arms)
+          arms.group_by { |arm| arm.contestant.bundle }.filter_map do |bundle, share|
+            worker = @workers[bundle] and yield(worker, share)
+          end
+        end
+
+        # A worker that was lost takes no further part in this round.
+        #
+        # @param worker [WorkerProcess]
+        # @param error [WorkerLost]
+        # @return [void]
+        def lose(worker, error)
+          bundle = @workers.key(worker)
+          @workers.delete(bundle)
+          @failures[bundle] = error.message
+        end
+
+        # @param arm [ArmSpec]
+        # @return [String, nil] why the arm's worker is not there
+        def failure(arm) = @failures[arm.contestant.bundle]
+
+        # @return [void]
+        def stop = @workers.each_value(&:stop)
+
+        private
+
+        def start(name, pinning, requires, progress)
+          bundle = Bundle.new(name)
+          bundle.install(progress:)
+          WorkerProcess.new(bundle:, pinning:, requires:).start
+        rescue CannotRun => e
+          @failures[name] = e.message
+          nil
+        end
+      end
+    end
+  end
+end

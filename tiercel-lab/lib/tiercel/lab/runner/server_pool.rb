@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+
+module Tiercel
+  module Lab
+    module Runner
+      # The servers of one run: started when a contestant needs them, each on
+      # a free loopback port, stopped at the end.
+      class ServerPool
+        # Room for every value of the lab's own at once; what is compared is not eviction.
+        MEMORY_MB = 1024
+        LARGEST_ITEM = "8m"
+
+        # @param pinning [Pinning]
+        def initialize(pinning:)
+          @pinning = pinning
+          @servers = {}
+          @facts = {}
+        end
+
+        # @param names [Array<Symbol>]
+        # @return [Hash{String => Hash}] of each: "url", "address", "version", or "error" with what to type
+        def facts(names)
+          names.to_h { |name| [name.to_s, @facts[name] ||= start(name)] }
+        end
+
+        # @return [Array<Hash{String => Object}>] of those running, for the results
+        def describe = @facts.map { |name, facts| { "name" => name.to_s }.merge(facts) }
+
+        # @return [void]
+        def stop
+          @servers.each_value(&:stop)
+          @servers.clear
+          @facts.clear
+        end
+
+        private
+
+        def start(name)
+          require_relative "../servers"
+          server = build(name)
+          server.start
+          @servers[name] = server
+          { "url" => server.url, "address" => (server.address if server.respond_to?(:address)),
+            "version" => (server.version if server.respond_to?(:version)) }.compact
+        rescue Servers::Error => e
+          { "error" => e.message.lines.first.strip }
+        end
+
+        def build(name)
+          case name
+          when :memcached then Servers::Memcached.new(memory_mb: MEMORY_MB, max_item: LARGEST_ITEM, cpu: @pinning.server_cpu)
+          when :redis then Servers::Redis.new(cpu: @pinning.server_cpu)
+          when :redis_cluster then Servers::RedisCluster.new
+          else raise UsageError, "server #{name.inspect}: expected memcached, redis or redis_cluster"
+          end
+        end
+      end
+    end
+  end
+end

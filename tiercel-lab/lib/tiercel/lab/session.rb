@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+require "time"
+require_relative "measurement"
+require_relative "results"
+require_relative "runner/machine"
+require_relative "terminal/progress"
+
+module Tiercel
+  module Lab
+    # A command's run: measures with progress on stderr, keeps everything in
+    # the results as it comes, and survives Ctrl-C with what was measured.
+    class Session
+      # @return [Results::Recorder]
+      attr_reader :recorder
+
+      # @param settings [Settings]
+      # @param command [String]
+      # @param arguments [Array<String>]
+      # @param err [IO]
+      def initialize(settings, command:, arguments:, err:)
+        @settings = settings
+        @err = err
+        @command = command
+        @arguments = arguments
+      end
+
+      # @param comparisons [Array<Comparison>]
+      # @param protocol [Protocol]
+      # @return [Measurement] with its cells summarized, also after an interruption
+      def measure(comparisons, protocol: @settings.protocol)
+        start(protocol)
+        progress = Terminal::Progress.new(@err, expected_seconds: Session.expected_seconds(comparisons, protocol))
+        measurement = Measurement.new(comparisons, protocol:, seed: @settings.seed, requires: @settings.requires, progress:)
+        begin
+          measurement.run { |_value, cells| recorder.cells(cells) }
+        rescue Interrupt
+          @interrupted = true
+          progress.say("interrupted; what was measured is kept")
+        end
+        progress.clear
+        @facts = facts(measurement)
+        measurement
+      end
+
+      # Opens the results of a run; {#measure} does so by itself.
+      #
+      # @param protocol [Protocol]
+      # @return [void]
+      def start(protocol = @settings.protocol)
+        return if @recorder
+        @environment = Runner::Machine.describe.merge("pinning" => Runner::Pinning.new.to_s, "gems" => gems)
+        run = { "command" => @command, "arguments" => @arguments, "seed" => @settings.seed,
+                "protocol" => protocol.to_h, "started_at" => Time.now.utc.iso8601 }
+        path = Results::Recorder.path(@command, directory: @settings.results)
+        @recorder = Results::Recorder.new(path, run:, environment: @environment)
+      end
+
+      # Ends the results, and writes `--json`.
+      #
+      # @param more [Hash{String => Object}] other facts of the run
+      # @return [void]
+      def finish(more = {})
+        start
+        recorder.finish((@facts || {}).merge(more), complete: !interrupted?)
+        recorder.export(@settings.json) if @settings.json
+      end
+
+      # @return [Boolean]
+      def interrupted? = @interrupted ? true : false
+
+      # @return [String] the machine in one line
+      def machine = "#{Runner::Machine.sentence(@environment)}; #{@environment["pinning"]}"
+
+      # @param comparisons [Array<Comparison>]
+      # @param protocol [Protocol]
+      # @return [Float]
+      def self.expected_seconds(comparisons, protocol)
+        workers = comparisons.group_by(&:value).each_value.sum do |of_value|
+          of_value.flat_map { |comparison| comparison.bundles.keys }.uniq.size
+        end
+        comparisons.sum { |comparison| comparison.expected_seconds(protocol) } +
+          (workers * protocol.processes * Protocol::WORKER_SECONDS)
+      end
+
+      private
+
+      def gems = Gem.loaded_specs.transform_values { |spec| spec.version.to_s }.sort.to_h
+
+      def facts(measurement)
+        { "workload" => measurement.digests, "servers" => measurement.servers,
+          "disturbances" => measurement.disturbances }
+      end
+    end
+  end
+end

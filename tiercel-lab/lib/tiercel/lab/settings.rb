@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require_relative "contestants"
+require_relative "protocol"
+require_relative "values"
+
+module Tiercel
+  module Lab
+    # What every command takes: how long to measure, the seed, where results go, what is the user's own.
+    class Settings
+      DEFAULT_SEED = 1
+
+      # @return [Boolean]
+      attr_reader :quick
+      # @return [Boolean] print what would be measured, measure nothing
+      attr_reader :plan
+      # @return [Integer]
+      attr_reader :seed
+      # @return [String, nil] file for the run as one JSON document
+      attr_reader :json
+      # @return [String, nil] folder with the user's own values
+      attr_reader :data
+      # @return [Array<String>] Ruby files with contestants of the user's
+      attr_reader :requires
+      # @return [Array<Contestant>] of --url
+      attr_reader :urls
+      # @return [String] folder of the results
+      attr_reader :results
+
+      def initialize
+        @seed = DEFAULT_SEED
+        @requires = []
+        @urls = []
+        @quick = @plan = false
+        @results = Results::Recorder.default_directory
+      end
+
+      # @return [Protocol]
+      def protocol = quick ? Protocol::QUICK : Protocol::FULL
+
+      # @param parser [OptionParser]
+      # @return [void]
+      def options(parser)
+        parser.on("--quick", "a short look: says faster or slower only beyond 10 %") { @quick = true }
+        parser.on("--plan", "print what would be measured and how long it takes, measure nothing") { @plan = true }
+        parser.on("--seed N", Integer, "of values, orders and resamples (#{DEFAULT_SEED})") { |seed| @seed = seed }
+        parser.on("--data DIR", "your own files as values") { |directory| @data = directory }
+        parser.on("--url NAME=URL", "a server or store of yours: memcached://, redis://, or TYPE:PLACE;",
+                  "own key prefix, never flushed") { |text| add_url(text) }
+        parser.on("--require FILE", "Ruby file that registers contestants") { |file| add_require(file) }
+        parser.on("--json FILE", "also write the run as one JSON document") { |file| @json = file }
+        parser.on("--results DIR", "where runs are kept (#{@results})") { |directory| @results = directory }
+      end
+
+      private
+
+      def add_url(text)
+        raise UsageError, "--url #{text}: expected NAME=URL" unless text.match?(/\A[\w.-]+=\S/)
+        @urls << Contestants.parse(text)
+      end
+
+      def add_require(file)
+        path = File.expand_path(file)
+        raise UsageError, "--require #{file}: there is no such file" unless File.file?(path)
+        require path
+        @requires << path
+      end
+    end
+  end
+end

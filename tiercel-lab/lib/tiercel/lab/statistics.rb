@@ -1,0 +1,19 @@
+# frozen_string_literal: true
+
+require_relative "statistics/descriptive"
+require_relative "statistics/student"
+require_relative "statistics/interval"
+require_relative "statistics/order_statistics"
+require_relative "statistics/bootstrap"
+require_relative "statistics/holm"
+require_relative "statistics/verdict"
+require_relative "statistics/histogram"
+
+module Tiercel
+  module Lab
+    # What the lab computes from its samples: pure functions of Arrays of
+    # numbers, without a dependency, the same on every machine for a seed.
+    module Statistics
+    end
+  end
+end

@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Lab
+    module Statistics
+      # Makes the median absolute deviation of normal data equal its standard deviation: 1 / Φ⁻¹(3/4).
+      MAD_TO_SIGMA = 1.4826
+
+      module_function
+
+      # @param values [Array<Numeric>] at least one
+      # @return [Numeric] the middle one, or the mean of the two middle ones
+      # @raise [ArgumentError] if there are none
+      def median(values) = sorted_median(values.sort)
+
+      # @param sorted [Array<Numeric>] in ascending order
+      # @return [Numeric]
+      def sorted_median(sorted)
+        size = sorted.size
+        raise ArgumentError, "median of no values" if size.zero?
+        middle = size / 2
+        size.odd? ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2.0
+      end
+
+      # Median absolute deviation from the median, not scaled (see {MAD_TO_SIGMA}).
+      #
+      # @param values [Array<Numeric>]
+      # @return [Numeric]
+      def mad(values)
+        center = median(values)
+        median(values.map { |value| (value - center).abs })
+      end
+
+      # Linear interpolation between the two nearest ranks (type 7 of Hyndman and Fan, 1996: what R, NumPy and
+      # spreadsheets use).
+      #
+      # @param values [Array<Numeric>]
+      # @param share [Float] 0.0 to 1.0
+      # @return [Float]
+      def quantile(values, share) = sorted_quantile(values.sort, share)
+
+      # @param sorted [Array<Numeric>] in ascending order
+      # @param share [Float] 0.0 to 1.0
+      # @return [Float]
+      def sorted_quantile(sorted, share)
+        raise ArgumentError, "quantile of no values" if sorted.empty?
+        raise ArgumentError, "quantile #{share.inspect}: expected 0.0 to 1.0" unless share.between?(0, 1)
+        position = (sorted.size - 1) * share
+        below = position.floor
+        above = [below + 1, sorted.size - 1].min
+        sorted[below] + ((sorted[above] - sorted[below]) * (position - below)).to_f
+      end
+
+      # @param values [Array<Numeric>] all > 0
+      # @return [Float]
+      def geometric_mean(values)
+        raise ArgumentError, "geometric mean of no values" if values.empty?
+        Math.exp(values.sum { |value| Math.log(value) } / values.size)
+      end
+    end
+  end
+end

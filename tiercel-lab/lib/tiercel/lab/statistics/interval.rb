@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Lab
+    module Statistics
+      # An estimate and the bounds that it was found to lie between.
+      #
+      # @!attribute [r] estimate
+      #   @return [Float]
+      # @!attribute [r] low
+      #   @return [Float]
+      # @!attribute [r] high
+      #   @return [Float]
+      Interval = Data.define(:estimate, :low, :high) do
+        # @yieldparam value [Float]
+        # @return [Interval] each of the three put through a rising function
+        def map = Interval.new(yield(estimate), yield(low), yield(high))
+
+        # @return [Interval] of ratios, from one of their logarithms
+        def exp = map { |value| Math.exp(value) }
+
+        # @return [Interval] of 1/x, for positive bounds
+        def inverse = Interval.new(1.0 / estimate, 1.0 / high, 1.0 / low)
+
+        # @return [Float] the farther bound's distance from zero
+        def reach = [low.abs, high.abs].max
+
+        # @param value [Numeric]
+        # @return [Boolean]
+        def cover?(value) = value.between?(low, high)
+
+        # @return [Array(Float, Float)]
+        def bounds = [low, high]
+      end
+    end
+  end
+end

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require_relative "headline"
+require_relative "value_table"
+require_relative "../statistics"
+
+module Tiercel
+  module Lab
+    module Terminal
+      # What `compare` prints: a sentence, the machine, a table for each value, and what to type next.
+      class CompareReport
+        LEGEND = "us: median of the blocks without garbage collection, whose mean cost a call stands beside it; " \
+                 "ratio: time by the baseline's, blocks paired; [95 % intervals]."
+
+        # @param cells [Array<Cell>]
+        # @param session [Session]
+        # @param command [Command]
+        def initialize(cells, session:, command:)
+          @cells = cells
+          @session = session
+          @command = command
+        end
+
+        # @param style [Style]
+        # @return [String]
+        def to_s(style = Style.new(nil))
+          [Headline.new(@cells).to_s, "", @session.machine, LEGEND, *warnings, "", *tables(style), *advice].join("\n")
+        end
+
+        private
+
+        def tables(style)
+          @cells.group_by { |cell| cell.comparison.value }
+                .map { |value, cells| "#{ValueTable.new(value, cells).to_s(style)}\n" }
+        end
+
+        # What disturbed the run, in words.
+        def warnings
+          rounds = @session.recorder.document.fetch("disturbances", [])
+          steal = rounds.filter_map { |round| round["steal"] }.max.to_f
+          pressure = rounds.filter_map { |round| round["pressure"] }.max.to_f
+          [("Warning: the hypervisor took up to #{Figures.percent(steal)} of the CPUs." if steal > Protocol::STEAL_SHARE),
+           ("Warning: other programs were in the way (CPU pressure up to #{Figures.percent(pressure)}); " \
+            "intervals are wider for it." if pressure > Protocol::PRESSURE_SHARE),
+           ("Interrupted: some cells are missing or have fewer processes." if @session.interrupted?)].compact
+        end
+
+        def advice
+          best = self.best
+          lines = best&.arm&.contestant&.configuration ? ["The fastest of these overall:", "  #{best.arm.contestant.configuration}"] : []
+          example = best || @cells.first
+          lines + ["One cell alone:", "  #{@command.command_line("--store", quoted(example.arm.contestant.text), "--op",
+                                                                   example.arm.operation.name, "--value",
+                                                                   example.comparison.value.name)}",
+                   "Every block of this run: #{@session.recorder.path}"]
+        end
+
+        def quoted(text) = text.match?(/[\s#?*\[]/) ? "'#{text}'" : text
+
+        # By the geometric mean of its times, among those measured wherever anything was.
+        def best
+          rows = @cells.select { |cell| cell.arm.row? && cell.measured? && cell.summary }
+          by_name = rows.group_by { |cell| cell.arm.name }
+          most = by_name.values.map(&:size).max
+          by_name.values.select { |cells| cells.size == most }
+                 .min_by { |cells| Statistics.geometric_mean(cells.map { |cell| cell.summary.ns.estimate }) }&.first
+        end
+      end
+    end
+  end
+end

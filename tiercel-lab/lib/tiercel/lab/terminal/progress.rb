@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require_relative "figures"
+
+module Tiercel
+  module Lab
+    module Terminal
+      # What is being measured and how long it will take, on stderr: one line
+      # that is overwritten at a terminal, plain lines now and then elsewhere.
+      class Progress
+        # Seconds between lines where they cannot be overwritten.
+        PLAIN_SECONDS = 15
+        # At a terminal.
+        LIVE_SECONDS = 0.2
+
+        # @param io [IO]
+        # @param expected_seconds [Float] of the whole run, by the plan
+        def initialize(io, expected_seconds:)
+          @io = io
+          @live = io.respond_to?(:tty?) && io.tty? && ENV["TERM"] != "dumb"
+          @expected = expected_seconds
+          @done = 0.0
+          @started = now
+          @shown = @live ? 0.0 : @started
+        end
+
+        # @param seconds [Float] how much of the plan is done, by the plan's reckoning
+        # @param what [String] that was done
+        # @return [void]
+        def advance(seconds, what)
+          @done += seconds
+          return if now - @shown < (@live ? LIVE_SECONDS : PLAIN_SECONDS)
+          @shown = now
+          show("#{(100 * @done / @expected).clamp(0, 100).round} %, #{Figures.duration(left)} left: #{what}")
+        end
+
+        # @param text [String] something out of the ordinary
+        # @return [void]
+        def say(text)
+          clear
+          @io.puts text
+        end
+
+        # Takes the line away.
+        #
+        # @return [void]
+        def clear = (@io.print("\r\e[K") if @live)
+
+        # @return [Float] seconds
+        def left
+          pace = @done.positive? ? (now - @started) / @done : 1.0
+          [(@expected - @done) * pace, 0.0].max
+        end
+
+        private
+
+        def show(text)
+          @live ? @io.print("\r\e[K#{text}") : @io.puts(text)
+        end
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end

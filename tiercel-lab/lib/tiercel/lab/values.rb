@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+require_relative "catalogue"
+require_relative "value"
+require_relative "values/text"
+require_relative "values/html"
+require_relative "values/rows"
+require_relative "values/books"
+require_relative "values/files"
+
+module Tiercel
+  module Lab
+    # The values that the lab knows, by name.
+    #
+    #   Values.fetch("html-2kb").generate(1)
+    module Values
+      extend Catalogue
+
+      # What the articles' heaviest object weighs.
+      LARGE_BYTES = 822 * 1024
+
+      DEFAULT = %w[string-100b html-2kb html-822kb rows-50 books].freeze
+      QUICK = %w[html-2kb rows-50 html-822kb].freeze
+
+      add Text.new(name: "string-100b", title: "String of 100 B", bytes: 100)
+      add Text.new(name: "string-1kb", title: "String of 1 KB", bytes: 1024)
+      add HTML.new(name: "html-2kb", title: "2 KB of HTML", bytes: 2048)
+      add HTML.new(name: "html-822kb", title: "822 KB of HTML", bytes: LARGE_BYTES, count: 8)
+      add Rows.new(name: "rows-50", title: "50 rows (Array of Hashes)", rows: 50, count: 100)
+      add Books.new(name: "books", title: "20 books (Active Record, with authors and reviews)", books: 20, count: 20)
+
+      # @param spec [Hash] of {Value#to_spec}
+      # @return [Value]
+      def self.from_spec(spec) = spec["directory"] ? Files.new(directory: spec["directory"]) : fetch(spec["name"])
+
+      def self.noun = "value"
+    end
+  end
+end

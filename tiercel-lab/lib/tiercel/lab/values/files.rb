@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+require_relative "../value"
+
+module Tiercel
+  module Lab
+    module Values
+      # The user's own files: each file's bytes are one value (UTF-8 where they are valid UTF-8, else binary).
+      class Files < Value
+        # More files than this are not read: the first ones in the order of their names are.
+        MOST_FILES = 1_000
+        MOST_BYTES = 64 * 1024 * 1024
+
+        # @param directory [String]
+        # @param name [String]
+        # @raise [UsageError] if there is no file in it
+        def initialize(directory:, name: "data")
+          @directory = File.expand_path(directory)
+          raise UsageError, "--data #{directory}: there is no such folder" unless File.directory?(@directory)
+          @paths = within_bytes(Dir.glob("**/*", base: @directory).sort.map { |path| File.join(@directory, path) }
+                                   .select { |path| File.file?(path) && File.readable?(path) }.first(MOST_FILES))
+          raise UsageError, "--data #{directory}: there is no readable file in it" if @paths.empty?
+          super(name:, title: "#{@paths.size} files of #{directory}", count: @paths.size)
+        end
+
+        def approximate_bytes = @paths.sum { |path| File.size(path) } / @paths.size
+
+        def generate(_seed) = @paths.map { |path| read(path) }
+
+        def to_spec = super.merge("directory" => @directory)
+
+        private
+
+        def within_bytes(paths)
+          total = 0
+          paths.take_while { |path| (total += File.size(path)) <= MOST_BYTES }
+        end
+
+        def read(path)
+          bytes = File.binread(path)
+          text = bytes.dup.force_encoding(Encoding::UTF_8)
+          text.valid_encoding? ? text : bytes
+        end
+      end
+    end
+  end
+end
