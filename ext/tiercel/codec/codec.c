@@ -3,6 +3,7 @@
  * dump_frame then answers nil, load_frame answers FALLBACK. */
 #include "codec.h"
 #include "frame.h"
+#include "lz4_block.h"
 #ifdef HAVE_ZLIB_H
 #include <zlib.h>
 #endif
@@ -192,6 +193,19 @@ static VALUE load_plain(VALUE self, VALUE bytes)
     return value;
 }
 
+/* lz4_block_size(bytes, position): Integer, or nil if the block is not whole. */
+static VALUE block_size(VALUE self, VALUE bytes, VALUE position)
+{
+    size_t at = NUM2SIZET(position);
+    uint64_t inflated;
+    bool whole;
+    Check_Type(bytes, T_STRING);
+    if (at > (size_t)RSTRING_LEN(bytes)) return Qnil;
+    whole = lz4_block_size((const uint8_t *)RSTRING_PTR(bytes) + at, (size_t)RSTRING_LEN(bytes) - at, &inflated);
+    RB_GC_GUARD(bytes);
+    return whole ? ULL2NUM(inflated) : Qnil;
+}
+
 static VALUE constant(VALUE under, const char *name)
 {
     VALUE object = rb_const_get(under, rb_intern(name));
@@ -217,5 +231,6 @@ RUBY_FUNC_EXPORTED void Init_codec_ext(void)
     rb_define_singleton_method(module, "load_frame", load_frame, 2);
     rb_define_singleton_method(module, "dump", dump_plain, 1);
     rb_define_singleton_method(module, "load", load_plain, 1);
+    rb_define_singleton_method(module, "lz4_block_size", block_size, 2);
     rb_define_const(module, "CHECKSUM", can_checksum() ? Qtrue : Qfalse);
 }

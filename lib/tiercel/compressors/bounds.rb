@@ -16,14 +16,15 @@ module Tiercel
 
       private
 
-      # @return [Integer] the size that a block begins with: base-128 digits, low ones first
+      # @return [Array(Integer, Integer)] the size that a block begins with (base-128 digits, low ones first), and
+      #   the position behind it
       # @raise [MalformedFrame] if there is none
       def leading_size(bytes, kind)
         size = 0
         MAX_SIZE_DIGITS.times do |index|
           byte = bytes.getbyte(index) or break
           size |= (byte & 0x7F) << (7 * index)
-          return size if byte < 0x80
+          return size, index + 1 if byte < 0x80
         end
         raise MalformedFrame, "#{kind} payload does not say its size"
       end

@@ -2,7 +2,9 @@
 
 require "lz4_flex"
 require_relative "../frame/layout"
+require_relative "../codec"
 require_relative "bounds"
+require_relative "lz4_block"
 
 module Tiercel
   module Compressors
@@ -11,6 +13,9 @@ module Tiercel
     class LZ4
       include Bounds
 
+      WALKER = Codec.native || LZ4Block
+      private_constant :WALKER
+
       # @return [Integer] in the frame's header
       def id = Frame::Layout::COMPRESSOR_LZ4
 
@@ -18,7 +23,9 @@ module Tiercel
       # @return [String]
       def deflate(bytes) = ::Lz4Flex::VarInt.compress(bytes)
 
-      # The library allocates what the block claims, once, and never writes beyond it.
+      # The library writes nothing beyond the size that the block claims, but
+      # leaves what it did not write as it found the memory, if the block ends
+      # early or refers to what is not there. So the block is walked first.
       #
       # @param bytes [String]
       # @param inflated_bytes [Integer, nil] what the frame claims
@@ -26,10 +33,12 @@ module Tiercel
       # @return [String] binary
       # @raise [MalformedFrame] if they are damaged, or inflate to more than `limit` or other than `inflated_bytes`
       def inflate(bytes, inflated_bytes: nil, limit: DEFAULT_LIMIT)
-        claimed = leading_size(bytes, "an lz4")
-        check_claim(claimed, inflated_bytes || limit)
+        claimed, position = leading_size(bytes, "an lz4")
         check_claim(claimed, limit)
-        check_size(::Lz4Flex::VarInt.decompress(bytes), inflated_bytes || claimed)
+        unless claimed == (inflated_bytes || claimed) && WALKER.lz4_block_size(bytes, position) == claimed
+          raise MalformedFrame, "an lz4 payload is not the #{inflated_bytes || claimed} bytes it claims to be"
+        end
+        ::Lz4Flex::VarInt.decompress(bytes)
       rescue ::Lz4Flex::Error, NoMemoryError => error
         damaged("lz4", error)
       end

@@ -25,7 +25,7 @@ module Tiercel
       # @return [String] binary
       # @raise [MalformedFrame] if they are damaged, or inflate to more than `limit` or other than `inflated_bytes`
       def inflate(bytes, inflated_bytes: nil, limit: DEFAULT_LIMIT)
-        claimed = leading_size(bytes, "a snappy")
+        claimed, = leading_size(bytes, "a snappy")
         check_claim(claimed, inflated_bytes || limit)
         check_claim(claimed, limit)
         check_size(::Snappy.inflate(bytes), inflated_bytes || claimed)

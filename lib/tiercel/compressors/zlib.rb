@@ -47,10 +47,12 @@ module Tiercel
           inflated << piece
           raise MalformedFrame, "a zlib payload inflates to more than #{limit} bytes" if inflated.bytesize > limit
         end
-        inflated << stream.finish
-        raise MalformedFrame, "a zlib payload has foreign bytes behind it" unless stream.total_in == bytes.bytesize
+        unless stream.finished? && stream.total_in == bytes.bytesize
+          raise MalformedFrame, "a zlib payload is cut off, or has foreign bytes behind it"
+        end
         inflated
       ensure
+        stream&.reset # closing an unfinished stream warns
         stream&.close
       end
     end

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+class FramePartsTest < Tiercel::TestCase
+  Parts = Tiercel::Frame::Parts
+  Malformed = Tiercel::MalformedFrame
+
+  EVERYTHING = {
+    version: "products/1-20260101",
+    tags: { "product:1" => 0xFEDC_BA98_7654_3210, "prices" => 7, "größe" => 0 },
+    lease: ["0123456789abcdef".b, 1.7e9],
+    encoding: Encoding::Shift_JIS,
+    inflated_bytes: 4_000_000_000,
+    stale: [1.7e9, 1.8e9],
+    created_at: [1.6e9, 0.25],
+  }.freeze
+
+  def test_every_part_comes_back
+    parts = Parts.decode(Parts.encode(**EVERYTHING))
+
+    EVERYTHING.each { |name, value| assert_equal value, parts.public_send(name), name }
+  end
+
+  def test_each_part_alone
+    EVERYTHING.each do |name, value|
+      parts = Parts.decode(Parts.encode(name => value))
+
+      assert_equal value, parts.public_send(name)
+      (EVERYTHING.keys - [name]).each { |other| assert_nil parts.public_send(other), "#{other} beside #{name}" }
+    end
+  end
+
+  def test_no_parts_are_no_bytes
+    assert_equal "", Parts.encode
+    assert_nil Parts.decode("").version
+  end
+
+  def test_versions_keep_their_encoding
+    ["v", "", "é", "v".encode("US-ASCII"), "\xFF\x00".b, "é".encode("ISO-8859-1")].each do |version|
+      decoded = Parts.decode(Parts.encode(version:)).version
+
+      assert_equal version, decoded
+      assert_equal version.encoding, decoded.encoding
+    end
+  end
+
+  def test_a_version_that_is_not_a_string_is_its_text
+    assert_equal "true", Parts.decode(Parts.encode(version: true)).version
+  end
+
+  def test_parts_that_are_too_long_are_refused
+    error = assert_raises(Tiercel::SerializationError) { Parts.encode(version: "v" * 70_000) }
+
+    assert_match(/65535 bytes/, error.message)
+  end
+
+  def test_a_lease_token_of_another_size_is_refused
+    assert_raises(ArgumentError) { Parts.encode(lease: ["short", 1.0]) }
+  end
+
+  def test_an_unknown_part_is_skipped
+    bytes = [0x7F, 3, "abc"].pack("CS<a*") + Parts.encode(version: "v")
+
+    assert_equal "v", Parts.decode(bytes).version
+  end
+
+  def test_an_unknown_critical_part_is_refused
+    error = assert_raises(Malformed) { Parts.decode([0x80, 0].pack("CS<")) }
+
+    assert_match(/0x80/, error.message)
+  end
+
+  def test_a_part_that_occurs_twice_is_refused
+    assert_raises(Malformed) { Parts.decode(Parts.encode(version: "v") * 2) }
+  end
+
+  def test_cut_off_parts_are_refused
+    bytes = Parts.encode(**EVERYTHING)
+    ends = part_ends(bytes)
+    (1...bytes.bytesize).each do |size|
+      next if ends.include?(size)
+      assert_raises(Malformed, "the first #{size} bytes") { Parts.decode(bytes.byteslice(0, size)) }
+    end
+  end
+
+  def test_parts_of_a_wrong_size_are_refused
+    [0x03, 0x05, 0x06, 0x07].each do |id|
+      assert_raises(Malformed, "part #{id}") { Parts.decode([id, 5, "12345"].pack("CS<a*")) }
+    end
+    assert_raises(Malformed) { Parts.decode([0x01, 0].pack("CS<")) }
+    assert_raises(Malformed) { Parts.decode([0x01, 1, "\x09"].pack("CS<a*")) }
+    assert_raises(Malformed) { Parts.decode([0x01, 3, "\x04\x09x"].pack("CS<a*")) }
+    assert_raises(Malformed) { Parts.decode([0x02, 3, "\x09\x00x"].pack("CS<a*")) }
+  end
+
+  def test_an_encoding_that_ruby_does_not_know_is_refused
+    assert_raises(Malformed) { Parts.decode([0x04, 4, "nope"].pack("CS<a*")) }
+    assert_raises(Malformed) { Parts.decode([0x04, 4, "\xFF\xFE\x00\x00"].pack("CS<a*")) }
+  end
+
+  private
+
+  def part_ends(bytes)
+    position = 0
+    ends = []
+    ends << (position += 3 + bytes.unpack1("S<", offset: position + 1)) while position < bytes.bytesize
+    ends
+  end
+end

@@ -1,0 +1,146 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+class FrameTest < Tiercel::TestCase
+  include Tiercel::Frame::Layout
+
+  Frame = Tiercel::Frame
+  Parts = Tiercel::Frame::Parts
+  Malformed = Tiercel::MalformedFrame
+
+  def test_the_header_is_laid_out_as_docs_frame_md_says
+    parts = Parts.encode(version: "v")
+    bytes = Frame.build(TYPE_STRING_UTF_8, "payload", compressor: COMPRESSOR_NONE, expires_at: 1.5, parts:, checksum: true)
+
+    assert_equal Encoding::BINARY, bytes.encoding
+    assert_equal [0xF5, 1, 0x01, 0x00, 0x01], bytes.bytes.first(5)
+    assert_equal parts.bytesize, bytes.unpack1("@6S<")
+    assert_in_delta 1.5, bytes.unpack1("@8E"), 0
+    assert_equal 7, bytes.unpack1("@16L<")
+    assert_equal Zlib.crc32("#{parts}payload"), bytes.unpack1("@20L<")
+    assert_equal 0xA5, bytes.bytes.first(24).reduce(:^)
+    assert_equal "#{parts}payload", bytes.byteslice(24..)
+  end
+
+  def test_what_is_built_is_parsed
+    bytes = Frame.build(TYPE_JSON, "[1]", compressor: COMPRESSOR_ZLIB, expires_at: 12.25, parts: Parts.encode(version: "v1"))
+    frame = Frame.parse(bytes)
+
+    assert_equal [TYPE_JSON, COMPRESSOR_ZLIB, 12.25, "[1]", "v1"],
+                 [frame.type, frame.compressor, frame.expires_at, frame.payload, frame.parts.version]
+    refute_predicate frame, :placeholder?
+  end
+
+  def test_no_end_is_infinity_in_the_header_and_nil_outside
+    bytes = Frame.build(TYPE_PLAIN, "\xC0".b)
+
+    assert_equal Float::INFINITY, bytes.unpack1("@8E")
+    assert_nil Frame.parse(bytes).expires_at
+  end
+
+  def test_without_a_checksum_its_field_is_zero
+    assert_equal 0, Frame.build(TYPE_PLAIN, "\xC0".b).unpack1("@20L<")
+  end
+
+  def test_a_payload_in_any_encoding_is_its_bytes
+    ["é", "é".encode("UTF-16LE"), "\xFF".b, ""].each do |payload|
+      frame = Frame.parse(Frame.build(TYPE_STRING_BINARY, payload, checksum: true))
+
+      assert_equal payload.b, frame.payload
+      assert_equal Encoding::BINARY, frame.payload.encoding
+    end
+  end
+
+  def test_bytes_in_another_encoding_are_parsed
+    bytes = Frame.build(TYPE_STRING_UTF_8, "é", checksum: true).force_encoding(Encoding::UTF_8)
+
+    assert_equal "é".b, Frame.parse(bytes).payload
+  end
+
+  def test_every_truncation_is_found
+    bytes = sample(checksum: false)
+    bytes.bytesize.times { |size| assert_malformed bytes.byteslice(0, size), "the first #{size} bytes" }
+  end
+
+  def test_bytes_behind_the_end_are_found
+    assert_malformed "#{sample(checksum: false)}x".b, "a byte more"
+  end
+
+  def test_every_flipped_bit_is_found_with_a_checksum
+    each_flip(sample(checksum: true)) { |flipped, bit| assert_malformed flipped, "bit #{bit}" }
+  end
+
+  def test_every_flipped_bit_of_the_header_is_found_without_a_checksum
+    each_flip(sample(checksum: false), upto: HEADER_BYTES) { |flipped, bit| assert_malformed flipped, "bit #{bit}" }
+  end
+
+  def test_numbers_of_later_versions_are_refused
+    { 1 => 2, 2 => 0x30, 3 => 0x0A, 4 => 0x02 }.each do |position, number|
+      bytes = sample(checksum: false)
+      bytes.setbyte(position, number)
+
+      assert_malformed recheck(bytes), "#{number} at #{position}"
+    end
+  end
+
+  def test_an_end_that_is_not_a_number_is_refused
+    bytes = sample(checksum: false)
+    bytes[8, 8] = [Float::NAN].pack("E")
+
+    assert_malformed recheck(bytes), "NaN"
+  end
+
+  def test_foreign_bytes_are_refused
+    ["", "x", "\xF5".b, "\x00" * 24, "\xF5" * 24, "hello world, this is no frame at all"].each do |bytes|
+      assert_malformed bytes.b, bytes.inspect
+    end
+  end
+
+  def test_the_message_says_why_and_how_the_bytes_begin
+    error = assert_raises(Malformed) { Frame.parse("not a frame, by its first byte") }
+
+    assert_match(/not a frame, in 30 bytes that begin with 6e6f742061206672/, error.message)
+  end
+
+  def test_no_frame_begins_as_a_rails_payload_or_a_counter_does
+    refute_includes [0x00, 0x01, 0x04, 0x78, 0xCC, 0x2D, *0x30..0x39], MAGIC
+  end
+
+  def test_rails_stores_read_our_frames_as_misses
+    serializers = %i[marshal_7_0 marshal_7_1 message_pack].map { |name| ActiveSupport::Cache::SerializerWithFallback[name] }
+    frames = TYPES.map { |type| Frame.build(type, "payload", checksum: true) }
+
+    serializers.product(frames) do |serializer, frame|
+      assert_nil ActiveSupport::Cache::Coder.new(serializer, Zlib).load(frame)
+    end
+  end
+
+  def test_numbers_are_used_once
+    [TYPES, COMPRESSORS].each { |numbers| assert_equal numbers.uniq, numbers }
+  end
+
+  private
+
+  def sample(checksum:)
+    Frame.build(TYPE_PLAIN, "\x93\x01\x02\x03".b, expires_at: 1.7e9, checksum:,
+                                                  parts: Parts.encode(version: "1", created_at: [1.6e9, 0.5]))
+  end
+
+  def assert_malformed(bytes, message) = assert_raises(Malformed, message) { Frame.parse(bytes) }
+
+  def each_flip(bytes, upto: bytes.bytesize)
+    (upto * 8).times do |bit|
+      flipped = bytes.dup
+      flipped.setbyte(bit / 8, flipped.getbyte(bit / 8) ^ (1 << (bit % 8)))
+      yield flipped, bit
+    end
+  end
+
+  # Makes the header check right again.
+  def recheck(bytes)
+    bytes.setbyte(5, 0)
+    bytes.setbyte(5, bytes.bytes.first(24).reduce(:^) ^ 0xA5)
+    bytes
+  end
+end
