@@ -99,6 +99,7 @@ module Tiercel
         end
 
         def test_threads_lose_no_increment
+          backend.set("warm", "up")
           threads = Array.new(4) { Thread.new { 50.times { backend.increment("counter") } } }
           threads.each(&:join)
           assert_equal "200".b, backend.get("counter")

@@ -1,0 +1,204 @@
+# frozen_string_literal: true
+
+require "digest"
+require "redis-client"
+
+require_relative "../backend"
+require_relative "../counter"
+require_relative "redis/address"
+require_relative "redis/failures"
+require_relative "redis/lifetime"
+require_relative "redis/scripts"
+require_relative "redis/single"
+require_relative "remote/options"
+
+module Tiercel
+  module Backends
+    # Redis 7 or Valkey 7.2 and later: one server, a master named by Sentinels,
+    # or a cluster.
+    #
+    #   redis://:password@cache:6379/0       rediss://cache:6380/0       unix:/run/redis.sock
+    #   redis://mymaster/0?sentinels=10.0.0.1:26379,10.0.0.2:26379
+    #   redis+cluster://10.0.0.1:6379,10.0.0.2:6379
+    #
+    # Bytes go to the server as they are, TTLs in milliseconds; see {Lifetime}
+    # for those without one.
+    class Redis < Backend
+      SCAN_COUNT = "1000"
+      GLOB_CHARACTERS = /[*?\[\]\\]/n
+
+      # @return [Array<Symbol>]
+      def self.option_names = Remote::Options::NAMES + Address::OPTIONS
+
+      # @param url [BackendURL]
+      # @param options [Hash]
+      # @option options [Numeric] :timeout seconds that one call may take (0.25)
+      # @option options [Numeric] :connect_timeout seconds of it for connecting, at most
+      # @option options [Hash, Integer, false] :pool size and timeout (5, 5 s); false for no limit
+      # @option options [String] :username
+      # @option options [String, #call] :password
+      # @option options [Integer] :db number of the database
+      # @option options [Symbol] :driver :hiredis (where its gem is there) or :ruby
+      # @option options [Hash] :ssl_params as redis-client takes them
+      # @option options [Array, String] :sentinels { host:, port: } each, or "HOST:PORT,HOST:PORT"
+      # @option options [String] :name of the master, where it is not the URL's host
+      # @option options [Symbol] :role :master or :replica
+      # @option options [String] :sentinel_username
+      # @option options [String] :sentinel_password
+      # @return [Redis]
+      # @raise [ConfigurationError]
+      # @raise [MissingDependency]
+      def self.build(url, options = {}) = new(url, **options)
+
+      # @param url [BackendURL]
+      # @param options [Hash] see {.build}
+      def initialize(url, **options)
+        super()
+        timeout = Remote::Options.timeout(options)
+        pool = Remote::Options.pool(options)
+        address = Address.new(url, options, timeout)
+        @name = url.to_s.freeze
+        @commands = commands(address, timeout, pool)
+      end
+
+      def get(key)
+        binary(call(["GET", key], key))
+      end
+
+      def get_multi(keys)
+        return {} if keys.empty?
+        found = {}
+        replies = guarded { @commands.get_multi(keys) }
+        keys.each_with_index do |key, index|
+          reply = replies[index]
+          found[key] = reply.force_encoding(Encoding::BINARY) if reply.is_a?(String)
+        end
+        failed(replies)&.then { |failure| raise failure.with_partial(found) }
+        found
+      end
+
+      # The end is asked for first: where the entry changes between the two, they do not belong together,
+      # and {#compare_and_set} finds that out.
+      def get_with_token(key)
+        ends_at, bytes = guarded(key) { @commands.pipelined([["PEXPIRETIME", key], ["GET", key]]) }
+        raise Failures.translate(bytes, @name, key) if bytes.is_a?(Exception)
+        ends_at = nil if ends_at.is_a?(Exception)
+        [binary(bytes), [ends_at, bytes]] if bytes
+      end
+
+      def set(key, bytes, ttl = nil)
+        call(["SET", key, bytes, "PX", Lifetime.ms(ttl)], key)
+        true
+      end
+
+      def set_multi(pairs, ttl = nil)
+        return true if pairs.empty?
+        replies = guarded { @commands.pipelined(pairs.map { |key, bytes| ["SET", key, bytes, "PX", Lifetime.ms(ttl)] }) }
+        failed(replies)&.then { |failure| raise failure.with_partial(false) }
+        true
+      end
+
+      def add(key, bytes, ttl = nil)
+        !call(["SET", key, bytes, "NX", "PX", Lifetime.ms(ttl)], key, resend: false).nil?
+      end
+
+      def compare_and_set(key, bytes, token, ttl = nil)
+        ends_at, present = token
+        digest = Digest::SHA1.hexdigest(present)
+        guarded(key) do
+          Script::COMPARE_AND_SET.call(@commands, key, ends_at.to_s, digest, bytes, Lifetime.ms(ttl)) == 1
+        end
+      end
+
+      def delete(key) = call(["UNLINK", key], key) == 1
+
+      def delete_multi(keys) = keys.empty? ? 0 : guarded { @commands.delete_multi(keys) }
+
+      def increment(key, amount = 1, ttl = nil)
+        Counter.in_range(amount, key)
+        guarded(key) do
+          Script::INCREMENT.call(@commands, key, amount.to_s, Lifetime.ms(ttl), Lifetime::ENDLESS_ARGUMENT,
+                                 Lifetime.ms(nil)).to_i
+        rescue RedisClient::CommandError => error
+          raise unless Failures.not_a_number?(error)
+          raise NotACounter, "#{key.inspect}: #{error.message}; nothing was changed"
+        end
+      end
+
+      def touch(key, ttl) = call(["PEXPIRE", key, Lifetime.ms(ttl)], key) == 1
+
+      # Steps of a thousand keys, so that no other client waits for it.
+      def scan(prefix = nil)
+        return enum_for(:scan, prefix) unless block_given?
+        pattern = "#{prefix&.b&.gsub(GLOB_CHARACTERS) { |char| "\\#{char}" }}*"
+        each_page(pattern) { |keys| keys.each { |key| yield key } }
+      end
+
+      def stats
+        infos = guarded { @commands.infos }
+        texts = infos.map { |text, _| text.scan(/^(\w+):(.*?)\r?$/).to_h }
+        { entries: infos.sum(&:last), bytes: sum(texts, "used_memory"), hits: sum(texts, "keyspace_hits"),
+          misses: sum(texts, "keyspace_misses"), evictions: sum(texts, "evicted_keys"),
+          connections: sum(texts, "connected_clients"), version: texts.first["redis_version"] }
+      end
+
+      def close = @commands.close
+
+      def to_s = @name
+
+      def remote? = true
+
+      private
+
+      def commands(address, timeout, pool)
+        return Single.new(address.config, timeout: timeout, pool: pool, name: @name) unless address.cluster?
+        config = address.config
+        require_relative "redis/cluster"
+        Cluster.new(config, timeout: timeout, pool: pool)
+      end
+
+      def call(command, key, resend: true)
+        @commands.call(command, resend: resend)
+      rescue *Failures::ERRORS => error
+        raise Failures.translate(error, @name, key)
+      end
+
+      def guarded(key = nil)
+        yield
+      rescue *Failures::ERRORS => error
+        raise Failures.translate(error, @name, key)
+      end
+
+      # Keys of another type than String are misses where many are read.
+      def failed(replies)
+        error = replies.find { |reply| reply.is_a?(Exception) && !reply.is_a?(RedisClient::WrongTypeError) }
+        error && Failures.translate(error, @name, nil)
+      end
+
+      # What the caller's block raises is not the server's.
+      def each_page(pattern, &block)
+        raised = nil
+        guarded do
+          @commands.scan(pattern, SCAN_COUNT) do |keys|
+            block.call(keys)
+          rescue StandardError => error
+            raised = error
+            raise
+          end
+        rescue StandardError => error
+          raise unless error.equal?(raised)
+        end
+        raise raised if raised
+      end
+
+      def clear_all
+        guarded { @commands.flush }
+        nil
+      end
+
+      def sum(texts, name) = texts.sum { |text| text[name].to_i }
+
+      def binary(reply) = reply&.force_encoding(Encoding::BINARY)
+    end
+  end
+end

@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+require "redis-client"
+
+require_relative "../../backend"
+require_relative "../../errors"
+require_relative "../remote/options"
+require_relative "deadline"
+
+module Tiercel
+  module Backends
+    class Redis < Backend
+      # A URL and options, as redis-client and redis-cluster-client take them.
+      class Address
+        CLUSTER = /\A(rediss?)\+cluster\z/
+        OPTIONS = %i[username password db driver ssl_params sentinels name role sentinel_username sentinel_password].freeze
+
+        # @param url [BackendURL]
+        # @param options [Hash] of {Redis.build}
+        # @param timeout [Float] seconds for one call
+        def initialize(url, options, timeout)
+          @url = url
+          @options = options
+          @timeout = timeout
+        end
+
+        # @return [Boolean]
+        def cluster? = CLUSTER.match?(@url.scheme)
+
+        # @return [RedisClient::Config::Common, RedisClient::ClusterConfig]
+        # @raise [ConfigurationError]
+        def config
+          return cluster_config if cluster?
+          @options[:sentinels] ? sentinel_config : RedisClient.config(**place, **common)
+        rescue ArgumentError, URI::Error => error
+          raise if error.is_a?(ConfigurationError)
+          raise ConfigurationError, "#{@url}: #{error.message}"
+        end
+
+        private
+
+        # RESP2 needs no greeting, so a new connection costs no trip; nothing here needs RESP3.
+        def common
+          { protocol: 2, timeout: @timeout, reconnect_attempts: 0, driver: Deadline.driver(@options[:driver]),
+            connect_timeout: Remote::Options.seconds(@options[:connect_timeout], :connect_timeout, @timeout),
+            **@options.slice(:username, :password, :ssl_params) }
+        end
+
+        def place
+          path = @url.scheme == "unix" && @url.place
+          location = path ? { path: path.delete_prefix("//") } : { url: "#{@url.scheme}:#{@url.rest}" }
+          raise ConfigurationError, "#{@url}: expected unix:/PATH" if path && path.empty?
+          @options[:db] ? location.merge(db: Integer(@options[:db])) : location
+        end
+
+        def sentinel_config
+          name = @options[:name] || @url.place[%r{\A(?:[^@/]*@)?([^:/?]+)}, 1]
+          raise ConfigurationError, "sentinels: expected the master's name as the URL's host or as name:" unless name
+          RedisClient.sentinel(
+            name: name, role: (@options[:role] || :master).to_sym, sentinels: sentinels, **sentinel_url, **common,
+            **@options.slice(:sentinel_username, :sentinel_password), **db
+          )
+        end
+
+        def sentinel_url = @url.scheme == "unix" ? {} : { url: "#{@url.scheme}:#{@url.rest}" }
+
+        def db = @options[:db] ? { db: Integer(@options[:db]) } : {}
+
+        def sentinels
+          given = @options[:sentinels]
+          given = given.split(",") if given.is_a?(String)
+          Array(given).map do |sentinel|
+            next sentinel.transform_keys(&:to_sym) if sentinel.is_a?(Hash)
+            host, port = sentinel.split(":", 2)
+            { host: host, port: Integer(port || 26_379) }
+          end
+        end
+
+        def cluster_config
+          begin
+            require "redis-cluster-client"
+          rescue LoadError => error
+            raise MissingDependency, "#{@url.scheme}: needs the gem redis-cluster-client (#{error.message}). " \
+                                     "Add to the Gemfile: gem \"redis-cluster-client\""
+          end
+          RedisClient.cluster(nodes: cluster_nodes, concurrency: { model: :none }, **common)
+        end
+
+        def cluster_nodes
+          scheme = @url.scheme[CLUSTER, 1]
+          user, places = @url.place.match(%r{\A(?:(.*)@)?([^/]*)}).captures
+          places = places.split(",").map(&:strip).reject(&:empty?)
+          raise ConfigurationError, "#{@url}: expected #{@url.scheme}://HOST:PORT[,HOST:PORT]" if places.empty?
+          places.map { |place| "#{scheme}://#{"#{user}@" if user}#{place}" }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,111 @@
+# frozen_string_literal: true
+
+require "redis-cluster-client"
+
+require_relative "../../backend"
+require_relative "../../clock"
+require_relative "deadline"
+
+module Tiercel
+  module Backends
+    class Redis < Backend
+      # How commands reach a Redis Cluster: each to the node of its key's slot,
+      # operations on many keys as one pipeline for each node, so that no
+      # command names keys of two slots.
+      class Cluster
+        # connection_pool wants a number.
+        UNLIMITED = 1_000
+        # Before its first command a process asks the nodes for the cluster's layout and for the commands
+        # they know: a dozen trips, for which one call's budget can be too small.
+        SETUP_SECONDS = 1.0
+
+        # @param config [RedisClient::ClusterConfig]
+        # @param timeout [Float] seconds for one call
+        # @param pool [Hash] see {Remote::Options.pool}; of each node
+        def initialize(config, timeout:, pool:)
+          @config = config
+          @timeout = timeout
+          @pool = { size: pool[:size] || UNLIMITED, timeout: [pool[:timeout], timeout].min }
+          @lock = Mutex.new
+        end
+
+        # @param command [Array<String>]
+        # @param resend [Boolean] whether it may be sent twice
+        # @return [Object] the reply
+        # @raise [RedisClient::Error]
+        def call(command, resend: true)
+          within_budget { |client| resend ? client.call_v(command) : client.call_once_v(command) }
+        end
+
+        # @param commands [Array<Array<String>>]
+        # @return [Array<Object>] the replies, errors among them
+        def pipelined(commands)
+          within_budget do |client|
+            client.pipelined(exception: false) { |pipeline| commands.each { |command| pipeline.call_v(command) } }
+          end
+        end
+
+        # @param keys [Array<String>]
+        # @return [Array<String, nil, RedisClient::CommandError>]
+        def get_multi(keys) = pipelined(keys.map { |key| ["GET", key] })
+
+        # @param keys [Array<String>]
+        # @return [Integer]
+        def delete_multi(keys)
+          replies = pipelined(keys.map { |key| ["UNLINK", key] })
+          error = replies.find { |reply| reply.is_a?(RedisClient::Error) }
+          raise error if error
+          replies.sum
+        end
+
+        # @param pattern [String] a glob
+        # @param count [String] keys to look at in one step
+        # @yieldparam keys [Array<String>]
+        # @return [void]
+        def scan(pattern, count)
+          within_budget do |client|
+            client.scan("MATCH", pattern, "COUNT", count) do |key|
+              yield [key]
+              Deadline.set(Clock.monotonic + @timeout)
+            end
+          end
+        end
+
+        # @return [void]
+        def flush = call(%w[FLUSHDB ASYNC])
+
+        # @return [Array<Array(String, Integer)>] what one node says of itself, and the number of keys of all
+        def infos = [[call(["INFO"]), call(["DBSIZE"])]]
+
+        # @return [void]
+        def close
+          @lock.synchronize do
+            @client&.close if @pid == Process.pid
+            @client = nil
+          end
+        end
+
+        private
+
+        def within_budget
+          client = self.client
+          Deadline.set(Clock.monotonic + (@ready ? @timeout : [@timeout, SETUP_SECONDS].max))
+          result = yield client
+          @ready = true
+          result
+        end
+
+        # Of this process: a forked child makes its own, and leaves its parent's alone.
+        def client
+          return @client if @client && @pid == Process.pid
+          @lock.synchronize do
+            @client = nil unless @pid == Process.pid
+            @ready = false unless @client
+            @pid = Process.pid
+            @client ||= @config.new_pool(**@pool)
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require "redis-client"
+
+require_relative "../../backend"
+require_relative "../../clock"
+
+module Tiercel
+  module Backends
+    class Redis < Backend
+      # The deadline of the call that this thread (or fiber) is making, and
+      # drivers that keep to it.
+      #
+      # redis-client's timeouts are for each wait, and redis-cluster-client asks
+      # again and reads the cluster's state anew when a node does not answer. A
+      # driver that gives each connect, read and write only what is left of the
+      # call's budget bounds all of that.
+      module Deadline
+        VARIABLE = :tiercel_redis_deadline
+
+        # @param at [Float] of {Clock.monotonic}
+        # @return [void]
+        def self.set(at)
+          Thread.current[VARIABLE] = at
+        end
+
+        # @return [Float, nil] seconds left; nil outside of a call
+        # @raise [RedisClient::ReadTimeoutError] if there are none
+        def self.seconds_left
+          at = Thread.current[VARIABLE] or return
+          seconds = at - Clock.monotonic
+          return seconds if seconds.positive?
+          raise RedisClient::ReadTimeoutError, "no reply within the time budget"
+        end
+
+        # For one of redis-client's connection classes.
+        module Driver
+          def initialize(config, connect_timeout:, read_timeout:, write_timeout:)
+            left = Deadline.seconds_left
+            super(config, connect_timeout: [connect_timeout, left].compact.min,
+                          read_timeout: left || read_timeout, write_timeout: left || write_timeout)
+          end
+
+          def write(command)
+            self.write_timeout = Deadline.seconds_left || config.write_timeout
+            super
+          end
+
+          def write_multi(commands)
+            self.write_timeout = Deadline.seconds_left || config.write_timeout
+            super
+          end
+
+          def read(timeout = nil)
+            self.read_timeout = Deadline.seconds_left || config.read_timeout
+            super
+          end
+        end
+
+        # @param name [Symbol, String, nil] :hiredis, :ruby; nil for hiredis where its gem is there
+        # @return [Class]
+        # @raise [ConfigurationError]
+        # @raise [MissingDependency]
+        def self.driver(name)
+          case name&.to_sym
+          when nil then hiredis || ruby
+          when :ruby then ruby
+          when :hiredis
+            hiredis || raise(MissingDependency, "driver: :hiredis needs the gem hiredis-client. " \
+                                                "Add to the Gemfile: gem \"hiredis-client\"")
+          else raise ConfigurationError, "driver: expected :hiredis or :ruby, got #{name.inspect}"
+          end
+        end
+
+        # Loaded without the gem's own entry file, which would make it the driver of every other
+        # RedisClient of the application.
+        def self.hiredis
+          @hiredis ||= begin
+            require "redis_client/hiredis_connection"
+            bounded(RedisClient::HiredisConnection)
+          end
+        rescue LoadError
+          nil
+        end
+        private_class_method :hiredis
+
+        def self.ruby
+          @ruby ||= begin
+            require "redis_client/ruby_connection"
+            bounded(RedisClient::RubyConnection)
+          end
+        end
+        private_class_method :ruby
+
+        def self.bounded(connection_class) = Class.new(connection_class) { prepend Driver }
+        private_class_method :bounded
+      end
+    end
+  end
+end

@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+require "openssl"
+require "redis-client"
+require "socket"
+
+require_relative "../../backend"
+require_relative "../../errors"
+
+module Tiercel
+  module Backends
+    class Redis < Backend
+      # From what redis-client and redis-cluster-client raise to a
+      # {BackendError}.
+      module Failures
+        # All that can come out of a call of theirs and is not a mistake of ours. ConnectionPool's error
+        # has no constant before its gem is loaded; redis-client loads it.
+        ERRORS = [RedisClient::Error, SystemCallError, IOError, SocketError, OpenSSL::SSL::SSLError,
+                  ConnectionPool::TimeoutError].freeze
+
+        # Codes of replies that concern the whole server, so that asking again costs time.
+        NOT_SERVING = %w[LOADING BUSY CLUSTERDOWN MASTERDOWN TRYAGAIN ASK MOVED NOAUTH WRONGPASS UNBLOCKED].freeze
+        MAX_CLIENTS = "max number of clients"
+        NOT_A_NUMBER = /not an integer or out of range|would overflow/
+
+        module_function
+
+        # @param error [Exception] one of {ERRORS}
+        # @param backend [#to_s]
+        # @param key [String, nil]
+        # @return [BackendError]
+        def translate(error, backend, key)
+          error = first_of(error)
+          type_of(error).new("#{error.class}: #{error.message}", backend: backend, key: key)
+        end
+
+        # @param error [Exception]
+        # @return [Boolean] whether the server closes the connection after this reply
+        def closing?(error) = error.message.include?(MAX_CLIENTS)
+
+        # @param error [Exception]
+        # @return [Boolean] whether INCRBY found something that is not a number
+        def not_a_number?(error) = error.is_a?(RedisClient::CommandError) && NOT_A_NUMBER.match?(error.message)
+
+        # Whether a connection that worked before was cut, as a restarted server's are.
+        #
+        # @param error [Exception]
+        # @return [Boolean]
+        def cut?(error)
+          case error
+          when RedisClient::TimeoutError, RedisClient::CannotConnectError, RedisClient::ReadOnlyError,
+               RedisClient::MasterDownError then false
+          else error.is_a?(RedisClient::ConnectionError)
+          end
+        end
+
+        # An operation on several nodes collects their errors.
+        def first_of(error)
+          return error unless error.respond_to?(:errors) && error.errors.is_a?(Hash)
+          error.errors.values.first || error
+        end
+
+        def type_of(error)
+          case error
+          when RedisClient::CheckoutTimeoutError, ConnectionPool::TimeoutError then PoolExhausted
+          when RedisClient::TimeoutError, Errno::ETIMEDOUT then TimedOut
+          when RedisClient::ReadOnlyError then Refused
+          when RedisClient::CommandError then serving?(error) ? Refused : Unavailable
+          else Unavailable
+          end
+        end
+
+        def serving?(error)
+          !NOT_SERVING.include?(error.code || error.message[/\A\S+/]) && !closing?(error)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require "digest"
+
+require_relative "../../backend"
+
+module Tiercel
+  module Backends
+    class Redis < Backend
+      # Lua that runs in the server, each over one key, so in a Redis Cluster too.
+      class Script
+        # @param source [String] with KEYS[1]
+        def initialize(source)
+          @source = source.freeze
+          @sha = Digest::SHA1.hexdigest(source).freeze
+        end
+
+        # @param commands [Single, Cluster]
+        # @param key [String]
+        # @param arguments [Array<String>]
+        # @return [Object] the script's reply
+        def call(commands, key, *arguments)
+          commands.call(["EVALSHA", @sha, "1", key, *arguments], resend: false)
+        rescue RedisClient::NoScriptError
+          commands.call(["EVAL", @source, "1", key, *arguments], resend: false)
+        end
+
+        # A set if the entry is the one that the token came with: the end in ms (empty: any) and the
+        # SHA-1 of the bytes. KEYS: key. ARGV: end, SHA-1, bytes, ttl in ms.
+        COMPARE_AND_SET = new(<<~LUA)
+          local bytes = redis.call('GET', KEYS[1])
+          if not bytes then return 0 end
+          if ARGV[1] ~= '' and string.format('%.0f', redis.call('PEXPIRETIME', KEYS[1])) ~= ARGV[1] then return 0 end
+          if redis.sha1hex(bytes) ~= ARGV[2] then return 0 end
+          redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[4])
+          return 1
+        LUA
+
+        # A counter that keeps the end it has. The count comes back as a String: a number of Lua has 53
+        # bits. Where the end is a mark (see Lifetime) it is renewed, as it is when bytes are set.
+        # KEYS: key. ARGV: amount, ttl in ms, the least ttl that is a mark, a new mark.
+        INCREMENT = new(<<~LUA)
+          if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return ARGV[1] end
+          redis.call('INCRBY', KEYS[1], ARGV[1])
+          if redis.call('PTTL', KEYS[1]) >= tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[1], ARGV[4]) end
+          return redis.call('GET', KEYS[1])
+        LUA
+      end
+    end
+  end
+end

@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+require_relative "../../backend"
+require_relative "../../clock"
+require_relative "../remote/pool"
+require_relative "connection"
+
+module Tiercel
+  module Backends
+    class Redis < Backend
+      # How commands reach one server (or the master that Sentinels name).
+      class Single
+        NO_TIMEOUTS = nil
+
+        # @param config [RedisClient::Config::Common]
+        # @param timeout [Float] seconds for one call
+        # @param pool [Hash] see {Remote::Options.pool}
+        # @param name [String] for errors
+        def initialize(config, timeout:, pool:, name:)
+          @timeout = timeout
+          @pool = Remote::Pool.new(**pool, name: name) { Connection.new(config) }
+        end
+
+        # @param command [Array<String>]
+        # @param resend [Boolean] whether it may be sent twice
+        # @return [Object] the reply
+        # @raise [RedisClient::Error]
+        def call(command, resend: true)
+          deadline = Clock.monotonic + @timeout
+          @pool.with(deadline) do |connection|
+            connection.use(deadline, resend: resend) { |driver| driver.call(command, nil) }
+          end
+        end
+
+        # Sends commands in one trip.
+        #
+        # @param commands [Array<Array<String>>]
+        # @return [Array<Object>] the replies, errors among them
+        def pipelined(commands)
+          deadline = Clock.monotonic + @timeout
+          @pool.with(deadline) do |connection|
+            connection.use(deadline, resend: true) do |driver|
+              driver.call_pipelined(commands, NO_TIMEOUTS, exception: false)
+            end
+          end
+        end
+
+        # @param keys [Array<String>]
+        # @return [Array<String, nil>]
+        def get_multi(keys) = call(["MGET", *keys])
+
+        # @param keys [Array<String>]
+        # @return [Integer]
+        def delete_multi(keys) = call(["UNLINK", *keys])
+
+        # @param pattern [String] a glob
+        # @param count [String] keys to look at in one step
+        # @yieldparam keys [Array<String>]
+        # @return [void]
+        def scan(pattern, count)
+          cursor = "0"
+          loop do
+            cursor, keys = call(["SCAN", cursor, "MATCH", pattern, "COUNT", count])
+            yield keys unless keys.empty?
+            break if cursor == "0"
+          end
+        end
+
+        # @return [void]
+        def flush = call(%w[FLUSHDB ASYNC])
+
+        # @return [Array<Array(String, Integer)>] for each server INFO and the number of its keys
+        def infos = [[call(["INFO"]), call(["DBSIZE"])]]
+
+        # @return [void]
+        def close = @pool.close
+      end
+    end
+  end
+end
