@@ -2,6 +2,9 @@
 
 require "active_support"
 require "active_support/cache"
+# What active_support/cache uses without requiring it (its log lines), and what options may be.
+require "active_support/core_ext/object/blank"
+require "active_support/duration"
 require "tiercel"
 require "tiercel/store"
 
@@ -67,6 +70,14 @@ module ActiveSupport
         @local_cache_mounted = @backend.local_cache?
         extend Strategy::LocalCache if @local_cache_mounted
         start_fast_path(configuration.fast_path?)
+      end
+
+      # A copy is a store on the same backend; what was mounted on the original
+      # alone has to be mounted on it too.
+      def initialize_copy(original)
+        super
+        extend Strategy::LocalCache if @local_cache_mounted
+        ::Tiercel::Store::FastPath::Conditions.watch(self)
       end
 
       # @return [String] without the values, and without passwords

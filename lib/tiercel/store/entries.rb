@@ -18,6 +18,14 @@ module Tiercel
       # What a TTL of zero or less becomes for the backend (seconds); the frame says that it has ended.
       SHORTEST_TTL = 0.001
 
+      # Deletes several names. Rails 7.2 and 8.0 would normalize them in the
+      # caller's own Array.
+      #
+      # @param names [Array<Object>] as for `read`
+      # @param options [Hash, nil] `namespace`
+      # @return [Integer] how many were there
+      def delete_multi(names, options = nil) = super(names.dup, options)
+
       private
 
       # --- read ---
@@ -31,19 +39,17 @@ module Tiercel
       end
 
       def read_multi_entries(names, **options)
-        names_by_key = names.to_h { |name| [normalize_key(name, options), name] }
-        found = @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi(names_by_key.keys) }
-        results = {}
-        found.each do |key, bytes|
+        keys = names.map { |name| normalize_key(name, options) }
+        found = @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi(keys.uniq) }
+        names.zip(keys).each_with_object({}) do |(name, key), results|
+          bytes = found[key] or next
           entry = deserialize_entry(bytes, key: key, **options) or next
-          name = names_by_key.fetch(key)
           if entry.expired?
             delete_entry(key, **options)
           elsif !entry.mismatched?(normalize_version(name, options))
             results[name] = entry.value
           end
         end
-        results
       end
 
       def deserialize_entry(payload, raw: false, key: nil, **)

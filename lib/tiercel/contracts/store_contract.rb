@@ -1,0 +1,160 @@
+# frozen_string_literal: true
+
+require "logger"
+require "stringio"
+require "active_support"
+require "active_support/cache/tiercel_store"
+require "active_support/error_reporter"
+require "active_support/notifications"
+require_relative "moved_clock"
+
+%w[
+  counters coders compression delete_matched expiry fetching instrumentation local_caching logging maintenance
+  multi_operations names namespaces option_errors race_condition raw_values reading_and_writing serializers silence
+  store_object undecodable unless_exist versions
+].each { |subject| require_relative "store_contract/#{subject}" }
+
+module Tiercel
+  module Contracts
+    # What a cache store over any backend has to pass: the contract of Rails'
+    # cache API on the three Rails lines, and what Tiercel adds to it. Include it
+    # in a Minitest class:
+    #
+    #   class MyStoreTest < Minitest::Test
+    #     include Tiercel::Contracts::StoreContract
+    #
+    #     # a store with these options; within one test all of them may share their data or not
+    #     def build_store(**options) = Tiercel.new("mine:", **options)
+    #
+    #     # a store on the same data as `store`, as another process would have it; nil where there is no such thing
+    #     def build_peer(store, **options) = nil
+    #   end
+    #
+    # The cache is expected to be empty when a test begins. Stores are closed
+    # after each test. `Time.now` is moved, never waited for; what only a remote
+    # server's own clock can end is skipped there.
+    module StoreContract
+      include ReadingAndWriting
+      include Fetching
+      include Names
+      include Namespaces
+      include MultiOperations
+      include Expiry
+      include RaceCondition
+      include Versions
+      include Coders
+      include Compression
+      include Serializers
+      include Counters
+      include RawValues
+      include UnlessExist
+      include DeleteMatched
+      include Instrumentation
+      include Logging
+      include LocalCaching
+      include Maintenance
+      include Undecodable
+      include OptionErrors
+      include Silence
+      include StoreObject
+
+      # A name with a key and a version of its own, as a record of Active Record is one.
+      Record = Struct.new(:cache_key, :cache_version)
+
+      # One notification.
+      Event = Struct.new(:name, :payload) do
+        def [](key) = payload[key]
+      end
+
+      # @return [ActiveSupport::Cache::TiercelStore] the one under test
+      def store = @store ||= new_store
+
+      # @return [ActiveSupport::Cache::TiercelStore, nil] see {StoreContract}
+      def build_peer(_store, **) = nil
+
+      # @return [Array<Object>] values that come back equal, of the same class and encoding; a store whose
+      #   serializer loses something narrows it
+      def storable_values
+        [nil, true, false, 0, -1, 2**70, 1.5, "", "text", "\u00fcml\u00e4ut", "bytes\xFF\x00".b, :symbol,
+         [1, [2, nil]], { "a" => 1, :b => [1.0] }, Time.at(1_700_000_000, 5), 1..3, "x" * 200_000]
+      end
+
+      def after_teardown
+        @built&.each(&:close)
+        @built = @store = nil
+        super
+      end
+
+      private
+
+      # A store that is closed after the test.
+      def new_store(**options)
+        build_store(**options).tap { |store| (@built ||= []) << store }
+      end
+
+      def peer_of(store, **options)
+        peer = build_peer(store, **options) or skip "#{store.backend} has no peer"
+        (@built ||= []) << peer
+        peer
+      end
+
+      def later(seconds, &) = MovedClock.by(seconds, &)
+
+      # Where a server ends the TTLs, `Time.now` moves only what is written in the frame.
+      def needs_own_clock
+        skip "#{store.backend} ends raw values by its own clock" if store.backend.remote?
+      end
+
+      def needs_scan
+        skip "#{store.backend} cannot list its keys" unless store.backend.scannable?
+      end
+
+      # @return [Array<Event>] the cache's notifications inside the block
+      def events(pattern = /\Acache_.*\.active_support\z/, &block)
+        seen = []
+        record = ->(name, _start, _finish, _id, payload) { seen << Event.new(name[/\Acache_(.*)\.active/, 1], payload.dup) }
+        ActiveSupport::Notifications.subscribed(record, pattern, &block)
+        seen
+      end
+
+      # @return [String] what the store logs inside the block
+      def log_of(logged_store = store, level: ::Logger::DEBUG)
+        output = StringIO.new
+        previous = ActiveSupport::Cache::Store.logger
+        logged_store.logger = ::Logger.new(output, level: level)
+        yield
+        output.string
+      ensure
+        logged_store.logger = previous
+      end
+
+      # @return [Array<Exception>] what was reported to ActiveSupport.error_reporter inside the block
+      def reports
+        collector = ReportedErrors.new
+        ActiveSupport.error_reporter.subscribe(collector)
+        yield
+        collector.errors
+      ensure
+        ActiveSupport.error_reporter.unsubscribe(collector)
+      end
+
+      # @return [String] the key that the store sends to its backend for a name
+      def key_of(name, **options) = store.send(:normalize_key, name, store.options.merge(options))
+
+      # @return [Object] how this Rails line gives names in the events of several names
+      def in_events(*names, **options)
+        normalized = events { ActiveSupport::Cache::MemoryStore.new(namespace: "n").read_multi("a") }.first[:key] == ["n:a"]
+        normalized ? names.map { |name| key_of(name, **options) } : names
+      end
+
+      # Subscriber of ActiveSupport.error_reporter.
+      class ReportedErrors
+        attr_reader :errors
+
+        def initialize = @errors = []
+        def report(error, **) = @errors << error
+      end
+      private_constant :ReportedErrors
+    end
+  end
+end

@@ -1,0 +1,111 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Contracts
+    module StoreContract
+      # `coder:` an object that turns entries into Strings and back.
+      module Coders
+        # Remembers the entries that it was given.
+        class RecordingCoder
+          attr_reader :dumped, :compressed, :loaded
+
+          def initialize
+            @dumped = []
+            @compressed = []
+            @loaded = []
+          end
+
+          def dump(entry)
+            @dumped << entry
+            Marshal.dump(entry)
+          end
+
+          def load(bytes) = Marshal.load(bytes).tap { |entry| @loaded << entry }
+        end
+
+        # And can compress.
+        class CompressingCoder < RecordingCoder
+          def dump_compressed(entry, threshold)
+            @compressed << [entry, threshold]
+            Marshal.dump(entry)
+          end
+        end
+
+        def test_a_coder_gets_entries
+          coder = RecordingCoder.new
+          coded = new_store(coder: coder)
+          coded.write("name", "value")
+          assert_equal "value", coded.read("name")
+          assert_equal [["value"], ["value"]], [coder.dumped, coder.loaded].map { |entries| entries.map(&:value) }
+          assert(coder.dumped.all?(ActiveSupport::Cache::Entry))
+        end
+
+        def test_a_coder_in_multi_operations
+          coder = RecordingCoder.new
+          coded = new_store(coder: coder)
+          coded.write_multi({ "a" => 1, "b" => 2 })
+          assert_equal({ "a" => 1, "b" => 2 }, coded.read_multi("a", "b", "absent"))
+          assert_equal [1, 2], coder.dumped.map(&:value)
+          assert_equal [1, 2], coder.loaded.map(&:value)
+        end
+
+        def test_a_coder_is_not_asked_for_a_miss
+          coder = RecordingCoder.new
+          new_store(coder: coder).read("absent")
+          assert_empty coder.loaded
+        end
+
+        def test_a_coder_that_compresses_gets_the_threshold
+          coder = CompressingCoder.new
+          coded = new_store(coder: coder, compress: true)
+          coded.write("name", "value", compress_threshold: 7)
+          coded.write("plain", "value", compress: false)
+          assert_equal [7], coder.compressed.map(&:last)
+          assert_equal 1, coder.dumped.size
+          assert_equal "value", coded.read("name")
+        end
+
+        def test_ends_and_versions_behind_a_coder
+          coded = new_store(coder: RecordingCoder.new)
+          coded.write("name", "value", expires_in: 60, version: 1)
+          assert_equal [nil, "value"], [coded.read("name", version: 2), coded.read("name", version: 1)]
+          later(61) { assert_nil coded.read("name") }
+        end
+
+        def test_race_condition_ttl_behind_a_coder
+          coded = new_store(coder: RecordingCoder.new)
+          coded.write("name", "old", expires_in: 60)
+          later(61) do
+            coded.fetch("name", race_condition_ttl: 10) { assert_equal "old", coded.read("name"); "new" }
+            assert_equal "new", coded.read("name")
+          end
+        end
+
+        def test_counters_behind_a_coder
+          coder = RecordingCoder.new
+          coded = new_store(coder: coder)
+          assert_equal 1, coded.increment("name")
+          assert_equal 1, coded.read_counter("name")
+          coded.write("plain", 5)
+          assert_equal 6, coded.increment("plain")
+        end
+
+        def test_a_nil_coder_makes_no_difference_to_callers
+          plain = new_store(coder: nil)
+          plain.write("name", { "a" => "b" }, expires_in: 60, version: 1)
+          assert_equal({ "a" => "b" }, plain.read("name", version: 1))
+          assert_nil plain.read("name", version: 2)
+          assert_equal({ "name" => { "a" => "b" } }, plain.read_multi("name"))
+          assert_equal({ "a" => "b" }, plain.fetch("name") { "absent" })
+          later(61) { assert_nil plain.read("name") }
+          assert_equal 3, plain.increment("count", 3)
+        end
+
+        def test_a_nil_coder_does_not_serialize
+          entry = ActiveSupport::Cache::Entry.new("value")
+          assert_same entry, new_store(coder: nil).send(:serialize_entry, entry)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Contracts
+    module StoreContract
+      # delete_matched: a Regexp, or a glob as Redis has it.
+      module DeleteMatched
+        NAMES = %w[foo fu foo/bar fu/baz].freeze
+
+        def test_by_a_regexp
+          needs_scan
+          fill(store)
+          assert_equal 2, store.delete_matched(/oo/)
+          assert_equal %w[fu fu/baz], store.read_multi(*NAMES).keys
+        end
+
+        def test_by_a_glob
+          needs_scan
+          fill(store)
+          assert_equal 1, store.delete_matched("f?o")
+          assert_equal %w[fu foo/bar fu/baz], store.read_multi(*NAMES).keys
+          assert_equal 2, store.delete_matched("fu*")
+          assert_equal %w[foo/bar], store.read_multi(*NAMES).keys
+          assert_equal 0, store.delete_matched("nothing*")
+        end
+
+        def test_only_within_the_namespace
+          needs_scan
+          one = new_store(namespace: "one")
+          fill(one)
+          NAMES.each { |name| one.write(name, name, namespace: "two") }
+          assert_equal 2, one.delete_matched(/^foo/)
+          assert_equal 2, one.delete_matched("fu*")
+          assert_empty one.read_multi(*NAMES)
+          assert_equal 4, one.read_multi(*NAMES, namespace: "two").size
+          assert_equal 4, one.delete_matched(/f/, namespace: "two")
+        end
+
+        def test_a_namespace_with_the_characters_of_a_glob
+          needs_scan
+          odd = new_store(namespace: "a*[b]?")
+          fill(odd)
+          odd.write("foo", 1, namespace: "axx[b]y")
+          assert_equal 2, odd.delete_matched("foo*")
+          assert_equal 1, odd.read("foo", namespace: "axx[b]y")
+        end
+
+        def test_many_keys
+          needs_scan
+          store.write_multi((0...2_500).to_h { |number| ["many#{number}", 1] })
+          store.write("other", 1)
+          assert_equal 2_500, store.delete_matched("many*")
+          assert_equal 1, store.read("other")
+        end
+
+        def test_keys_that_are_no_text
+          needs_scan
+          store.write("bytes\xFF".b, 1)
+          store.write("other", 1)
+          assert_equal 1, store.delete_matched(/bytes/)
+          assert_equal 1, store.read("other")
+        end
+
+        def test_another_matcher_is_an_error
+          error = assert_raises(ArgumentError) { store.delete_matched(:symbol) }
+          assert_match(/Regexp.*glob.*:symbol/, error.message)
+        end
+
+        def test_the_event_of_delete_matched
+          needs_scan
+          seen = events { store.delete_matched("nothing*") }
+          assert_equal [["delete_matched", "nothing*"]], seen.map { |event| [event.name, event[:key]] }
+        end
+
+        private
+
+        def fill(filled) = NAMES.each { |name| filled.write(name, name) }
+      end
+    end
+  end
+end

@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Contracts
+    module StoreContract
+      # The end of an entry: `expires_in` (seconds), `expires_at` (Time).
+      module Expiry
+        def test_an_entry_ends
+          store.write("name", "value", expires_in: 60)
+          later(59) { assert_equal "value", store.read("name") }
+          later(61) do
+            assert_nil store.read("name")
+            assert_equal false, store.exist?("name")
+            assert_equal({}, store.read_multi("name"))
+          end
+        end
+
+        def test_a_fetch_after_the_end_makes_the_value_anew
+          store.write("name", "old", expires_in: 60)
+          later(61) do
+            assert_equal("new", store.fetch("name") { "new" })
+            assert_equal "new", store.read("name")
+          end
+        end
+
+        def test_fetch_and_its_options
+          store.fetch("name", expires_in: 60) { "value" }
+          later(59) { assert_equal("value", store.fetch("name", expires_in: 60) { "again" }) }
+          later(61) { assert_equal("again", store.fetch("name", expires_in: 60) { "again" }) }
+        end
+
+        def test_each_entry_has_its_own_end
+          store.write("short", 1, expires_in: 10)
+          store.write("long", 2, expires_in: 20)
+          later(11) { assert_equal({ "long" => 2 }, store.read_multi("short", "long")) }
+        end
+
+        def test_a_new_write_has_a_new_end
+          store.write("name", 1, expires_in: 10)
+          store.write("name", 2, expires_in: 30)
+          later(20) { assert_equal 2, store.read("name") }
+          store.write("name", 3, expires_in: nil)
+          later(3_000) { assert_equal 3, store.read("name") }
+        end
+
+        def test_the_end_of_the_store_and_of_the_call
+          ending = new_store(expires_in: 60)
+          ending.write("default", 1)
+          ending.write("longer", 2, expires_in: 120)
+          ending.write("endless", 3, expires_in: nil)
+          ending.fetch("fetched") { 4 }
+          ending.write_multi({ "multi" => 5 })
+          names = %w[default longer endless fetched multi]
+          later(59) { assert_equal [1, 2, 3, 4, 5], ending.read_multi(*names).values }
+          later(61) { assert_equal({ "longer" => 2, "endless" => 3 }, ending.read_multi(*names)) }
+          later(121) { assert_equal({ "endless" => 3 }, ending.read_multi(*names)) }
+        end
+
+        def test_expires_at
+          store.write("name", 1, expires_at: Time.now + 60)
+          later(58) { assert_equal 1, store.read("name") }
+          later(61) { assert_nil store.read("name") }
+        end
+
+        def test_names_of_the_option_that_rails_knows_too
+          store.write("expire_in", 1, expire_in: 10)
+          store.write("expired_in", 1, expired_in: 10)
+          later(9) { assert_equal 2, store.read_multi("expire_in", "expired_in").size }
+          later(11) { assert_equal({}, store.read_multi("expire_in", "expired_in")) }
+        end
+
+        def test_fractions_and_durations
+          store.write("fraction", 1, expires_in: 0.5)
+          store.write("duration", 1, expires_in: ActiveSupport::Duration.minutes(1))
+          later(0.4) { assert_equal 1, store.read("fraction") }
+          later(0.6) { assert_equal({ "duration" => 1 }, store.read_multi("fraction", "duration")) }
+          later(61) { assert_nil store.read("duration") }
+        end
+
+        def test_an_end_that_is_now
+          assert_equal true, store.write("name", 1, expires_in: 0)
+          assert_nil store.read("name")
+          assert_equal("made", store.fetch("name", expires_in: 0) { "made" })
+          assert_equal("again", store.fetch("name", expires_in: 0) { "again" })
+        end
+
+        def test_an_end_long_from_now
+          store.write("name", 1, expires_in: 10 * 365 * 86_400)
+          later(9 * 365 * 86_400) { assert_equal 1, store.read("name") }
+        end
+
+        def test_both_ends_are_an_error
+          error = assert_raises(ArgumentError) { store.write("name", 1, expires_in: 60, expires_at: Time.now + 60) }
+          assert_match(/expires_in.*expires_at/, error.message)
+          assert_nil store.read("name")
+        end
+
+        def test_a_time_as_expires_in_is_an_error
+          error = assert_raises(ArgumentError) { store.write("name", 1, expires_in: Time.now + 60) }
+          assert_match(/expires_at/, error.message)
+          assert_nil store.read("name")
+        end
+
+        def test_a_negative_end_is_reported_and_logged
+          errors = log = nil
+          errors = reports { log = log_of { store.write("name", 1, expires_in: -60) } }
+          assert_equal [ArgumentError], errors.map(&:class)
+          assert_match(/cannot be negative: -60/, errors.first.message)
+          assert_match(/ArgumentError: .*cannot be negative/, log)
+          assert_equal 1, store.read("name")
+        end
+
+        def test_a_negative_end_raises_where_the_application_wants_it
+          raising_for_invalid_ends do
+            assert_raises(ArgumentError) { store.write("name", 1, expires_in: -60) }
+            assert_raises(ArgumentError) { store.fetch("name", expires_in: -60) { 1 } }
+          end
+          assert_nil store.read("name")
+        end
+
+        private
+
+        def raising_for_invalid_ends
+          before = ActiveSupport::Cache::Store.raise_on_invalid_cache_expiration_time
+          ActiveSupport::Cache::Store.raise_on_invalid_cache_expiration_time = true
+          yield
+        ensure
+          ActiveSupport::Cache::Store.raise_on_invalid_cache_expiration_time = before
+        end
+      end
+    end
+  end
+end

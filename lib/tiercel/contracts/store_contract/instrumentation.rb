@@ -1,0 +1,138 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Contracts
+    module StoreContract
+      # One notification for each call, with what subscribers of Rails' stores find in it.
+      module Instrumentation
+        def test_events_of_read
+          store.write("there", 1)
+          seen = events { store.read("there"); store.read("absent") }
+          assert_equal %w[read read], seen.map(&:name)
+          assert_equal [key_of("there"), key_of("absent")], seen.map { |event| event[:key] }
+          assert_equal [true, false], seen.map { |event| event[:hit] }
+          assert_equal [store.class.name], seen.map { |event| event[:store] }.uniq
+          assert_nil seen.first[:super_operation]
+        end
+
+        def test_the_options_of_the_call_are_in_the_event
+          store.write("there", 1, expires_in: 60)
+          read = events { store.read("there", namespace: store.namespace, version: 3) }.first
+          assert_equal 3, read[:version]
+          written = events { store.write("there", 1, expires_in: 60, extra: "seen") }.first
+          assert_equal [60, "seen"], [written[:expires_in], written[:extra]]
+        end
+
+        def test_events_of_write_delete_and_exist
+          seen = events { store.write("a", 1); store.exist?("a"); store.delete("a"); store.delete("a") }
+          assert_equal %w[write exist? delete delete], seen.map(&:name)
+          assert_equal [key_of("a")] * 4, seen.map { |event| event[:key] }
+          assert_equal [store.class.name] * 4, seen.map { |event| event[:store] }
+        end
+
+        def test_events_of_a_fetch_that_misses
+          seen = events { store.fetch("a") { 1 } }
+          assert_equal %w[read generate write], seen.map(&:name)
+          assert_equal [key_of("a")] * 3, seen.map { |event| event[:key] }
+          assert_equal [:fetch, false], [seen[0][:super_operation], seen[0][:hit]]
+        end
+
+        def test_events_of_a_fetch_that_hits
+          store.write("a", 1)
+          seen = events { store.fetch("a") { 2 } }
+          assert_equal %w[read fetch_hit], seen.map(&:name)
+          assert_equal [:fetch, true], [seen[0][:super_operation], seen[0][:hit]]
+        end
+
+        def test_a_forced_fetch_does_not_read
+          assert_equal(%w[generate write], events { store.fetch("a", force: true) { 1 } }.map(&:name))
+        end
+
+        def test_a_fetch_without_a_block_is_a_read
+          seen = events { store.fetch("a") }
+          assert_equal [["read", nil]], seen.map { |event| [event.name, event[:super_operation]] }
+        end
+
+        def test_a_skipped_nil_is_not_written
+          assert_equal(%w[read generate], events { store.fetch("a", skip_nil: true) { nil } }.map(&:name))
+        end
+
+        def test_events_of_read_multi
+          store.write("b", 1)
+          seen = events { store.read_multi("a", "b") }
+          assert_equal %w[read_multi], seen.map(&:name)
+          assert_equal in_events("a", "b"), seen[0][:key]
+          assert_equal in_events("b"), seen[0][:hits]
+          assert_equal store.class.name, seen[0][:store]
+        end
+
+        def test_events_of_fetch_multi
+          store.write("b", 1)
+          seen = events { store.fetch_multi("a", "b") { 2 } }
+          assert_equal %w[read_multi write_multi], seen.map(&:name)
+          assert_equal :fetch_multi, seen[0][:super_operation]
+          assert_equal [in_events("a", "b"), in_events("b")], [seen[0][:key], seen[0][:hits]]
+          assert_equal in_events("a"), seen[1][:key].keys
+        end
+
+        def test_events_of_a_fetch_multi_that_hits
+          store.write("b", 1)
+          assert_equal(%w[read_multi], events { store.fetch_multi("b") { 2 } }.map(&:name).first(1))
+        end
+
+        def test_events_of_write_multi_and_delete_multi
+          seen = events { store.write_multi({ "a" => 1, "b" => 2 }); store.delete_multi(%w[a b]) }
+          assert_equal %w[write_multi delete_multi], seen.map(&:name)
+          assert_equal in_events("a", "b").zip([1, 2]).to_h, seen[0][:key]
+          assert_equal [key_of("a"), key_of("b")], seen[1][:key]
+        end
+
+        def test_events_of_counters
+          seen = events { store.increment("a", 2); store.decrement("a", 3) }
+          assert_equal %w[increment decrement], seen.map(&:name)
+          assert_equal [[key_of("a"), 2], [key_of("a"), 3]], seen.map { |event| [event[:key], event[:amount]] }
+          assert_equal [store.class.name], seen.map { |event| event[:store] }.uniq
+        end
+
+        def test_calls_without_names_give_no_event
+          assert_empty(events { store.read_multi; store.fetch_multi { 1 }; store.write_multi({}); store.delete_multi([]) })
+        end
+
+        def test_an_event_of_a_call_that_raises_says_so
+          seen = events { assert_raises(IOError) { store.fetch("a") { raise IOError, "gone" } } }
+          assert_equal %w[read generate], seen.map(&:name)
+          assert_equal ["IOError", "gone"], seen[1][:exception]
+        end
+
+        def test_subscribers_of_every_kind_are_told
+          %w[cache_read.active_support].push(/cache_read/, nil).each do |pattern|
+            seen = []
+            subscriber = ActiveSupport::Notifications.subscribe(pattern) { |name, *| seen << name }
+            store.read("a")
+            ActiveSupport::Notifications.unsubscribe(subscriber)
+            store.read("a")
+            assert_equal ["cache_read.active_support"], seen, pattern.inspect
+          end
+        end
+
+        def test_subscribers_that_take_the_event
+          seen = []
+          subscriber = ActiveSupport::Notifications.subscribe("cache_read.active_support") { |event| seen << event }
+          store.read("a")
+          assert_instance_of ActiveSupport::Notifications::Event, seen.fetch(0)
+          assert_equal key_of("a"), seen[0].payload[:key]
+          assert_operator seen[0].duration, :>=, 0
+        ensure
+          ActiveSupport::Notifications.unsubscribe(subscriber)
+        end
+
+        def test_what_a_subscriber_raises_comes_out
+          failing = ActiveSupport::Notifications.subscribe("cache_read.active_support") { |*| raise IOError }
+          assert_raises(StandardError) { store.read("a") }
+        ensure
+          ActiveSupport::Notifications.unsubscribe(failing)
+        end
+      end
+    end
+  end
+end

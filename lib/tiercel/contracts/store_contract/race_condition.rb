@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Contracts
+    module StoreContract
+      # `race_condition_ttl`: while one caller makes the value anew, others get
+      # the ended one for so many seconds more.
+      module RaceCondition
+        def test_others_get_the_ended_value_while_one_makes_it_anew
+          store.write("name", "old", expires_in: 60)
+          later(61) do
+            result = store.fetch("name", race_condition_ttl: 10) do
+              assert_equal "old", store.read("name")
+              assert_equal("old", store.fetch("name", race_condition_ttl: 10) { flunk "one caller makes it" })
+              "new"
+            end
+            assert_equal "new", result
+            assert_equal "new", store.read("name")
+          end
+        end
+
+        def test_not_after_its_time
+          store.write("name", "old", expires_in: 60)
+          later(71) do
+            result = store.fetch("name", race_condition_ttl: 10) { assert_nil store.read("name"); "new" }
+            assert_equal "new", result
+          end
+        end
+
+        def test_not_without_it
+          store.write("name", "old", expires_in: 60)
+          later(61) { store.fetch("name") { assert_nil store.read("name"); "new" } }
+          assert_equal "new", store.read("name")
+        end
+
+        def test_a_block_that_raises_leaves_the_ended_value_for_a_while
+          store.write("name", "old", expires_in: 60)
+          later(61) do
+            assert_raises(IOError) { store.fetch("name", race_condition_ttl: 10) { raise IOError } }
+            assert_equal "old", store.read("name")
+          end
+          later(91) { assert_nil store.read("name") }
+        end
+
+        def test_of_the_store
+          guarded = new_store(race_condition_ttl: 10)
+          guarded.write("name", "old", expires_in: 60)
+          later(61) do
+            assert_equal("new", guarded.fetch("name") { assert_equal "old", guarded.read("name"); "new" })
+          end
+        end
+
+        def test_the_value_made_anew_has_its_whole_time
+          store.write("name", "old", expires_in: 60)
+          later(61) { store.fetch("name", expires_in: 60, race_condition_ttl: 10) { "new" } }
+          later(61 + 59) { assert_equal "new", store.read("name") }
+        end
+
+        def test_fetch_multi_gives_no_ended_value
+          store.write("ended", "old", expires_in: 60)
+          store.write("there", "there", expires_in: 100)
+          later(71) do
+            values = store.fetch_multi("ended", "there", race_condition_ttl: 10) { "new" }
+            assert_equal({ "ended" => "new", "there" => "there" }, values)
+          end
+        end
+      end
+    end
+  end
+end

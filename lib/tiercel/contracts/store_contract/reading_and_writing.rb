@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Contracts
+    module StoreContract
+      # Values go in and come out again.
+      module ReadingAndWriting
+        def test_a_value_comes_back_as_it_was
+          storable_values.each_with_index do |value, index|
+            assert_equal true, store.write("value#{index}", value), "write of #{value.class}"
+            back = store.read("value#{index}")
+            value.nil? ? assert_nil(back) : assert_equal(value, back)
+            assert_equal value.class, back.class
+            assert_equal value.encoding, back.encoding if value.is_a?(String)
+          end
+        end
+
+        def test_an_absent_name_reads_as_nil
+          assert_nil store.read("absent")
+          assert_equal false, store.exist?("absent")
+          assert_nil store.fetch("absent")
+        end
+
+        def test_the_last_write_counts
+          store.write("name", "first")
+          assert_equal true, store.write("name", "second")
+          assert_equal "second", store.read("name")
+        end
+
+        def test_nil_and_false_are_values
+          store.write("nil", nil)
+          store.write("false", false)
+          assert_equal true, store.exist?("nil")
+          assert_equal true, store.exist?("false")
+          assert_equal({ "nil" => nil, "false" => false }, store.read_multi("nil", "false"))
+          assert_nil(store.fetch("nil") { flunk "a cached nil is a hit" })
+          assert_equal(false, store.fetch("false") { flunk "a cached false is a hit" })
+        end
+
+        def test_what_is_done_to_a_value_afterwards_does_not_reach_the_cache
+          written = { "list" => ["a"] }
+          text = +"text"
+          store.write("hash", written)
+          store.write("string", text)
+          written["list"] << "b"
+          text << " and more"
+          assert_equal({ "list" => ["a"] }, store.read("hash"))
+          assert_equal "text", store.read("string")
+        end
+
+        def test_each_read_gives_an_object_of_its_own
+          store.write("hash", { "list" => ["a"] })
+          store.write("string", "text")
+          store.read("hash")["list"] << "b"
+          store.read("string") << " and more"
+          store.read_multi("hash", "string").each_value(&:clear)
+          assert_equal({ "list" => ["a"] }, store.read("hash"))
+          assert_equal "text", store.read("string")
+        end
+
+        def test_neither_the_written_nor_the_read_value_is_frozen
+          text = +"text"
+          store.write("name", text)
+          refute_predicate text, :frozen?
+          refute_predicate store.read("name"), :frozen?
+          refute_predicate store.fetch("name") { "not run" }, :frozen?
+          refute_predicate store.read_multi("name").fetch("name"), :frozen?
+        end
+
+        def test_a_frozen_value_can_be_written
+          assert_equal true, store.write("name", "frozen".freeze)
+          assert_equal "frozen", store.read("name")
+        end
+
+        def test_exist_tells_what_is_there
+          store.write("name", "value")
+          assert_equal true, store.exist?("name")
+          assert_equal false, store.exist?("other")
+        end
+
+        def test_delete_tells_whether_something_was_there
+          store.write("name", "value")
+          assert_equal true, store.delete("name")
+          assert_equal false, store.exist?("name")
+          assert_nil store.read("name")
+          assert_equal false, store.delete("name")
+        end
+
+        def test_a_value_that_cannot_be_dumped_raises_and_writes_nothing
+          skip "this store's serializer takes every value" if store.options[:raw]
+          assert_raises(StandardError) { store.write("name", -> {}) }
+          assert_equal false, store.exist?("name")
+        end
+
+        def test_large_values
+          value = (0...50_000).map { |number| (number * 7_919 % 256).chr }.join.b * 20
+          assert_equal true, store.write("large", value)
+          assert_equal value, store.read("large")
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Contracts
+    module StoreContract
+      # The store as an object of Ruby and Rails.
+      module StoreObject
+        def test_it_is_a_store_of_rails
+          assert_kind_of ActiveSupport::Cache::Store, store
+          assert_same store, ActiveSupport::Cache.lookup_store(store)
+          assert_equal ActiveSupport::Cache::TiercelStore, ActiveSupport::Cache.lookup_store(:tiercel_store, "null:").class
+        end
+
+        def test_inspect_is_short
+          store.write("name", "a secret value")
+          assert_includes store.inspect, store.class.name
+          assert_includes store.inspect, store.backend.to_s
+          refute_includes store.inspect, "a secret value"
+        end
+
+        def test_a_copy_shares_the_data
+          store.write("a", 1)
+          copy = store.dup
+          assert_equal 1, copy.read("a")
+          copy.write("b", 2)
+          assert_equal 2, store.read("b")
+          assert_equal 3, copy.increment("c", 3)
+          assert_equal 3, store.read_counter("c")
+        end
+
+        def test_options_are_readable
+          optioned = new_store(expires_in: 60, namespace: "n", race_condition_ttl: 5)
+          assert_equal [60, "n", 5], optioned.options.values_at(:expires_in, :namespace, :race_condition_ttl)
+        end
+
+        def test_attributes_can_be_set_for_a_block
+          skip "Object#with is not loaded" unless store.respond_to?(:with)
+          store.with(logger: nil) { assert_nil store.logger }
+          spaced = new_store(namespace: "outer")
+          spaced.with(namespace: "inner") { spaced.write("a", 1) }
+          assert_nil spaced.read("a")
+          assert_equal 1, spaced.read("a", namespace: "inner")
+        end
+
+        def test_options_of_the_store_can_be_changed_later
+          changing = new_store
+          changing.options[:expires_in] = 60
+          changing.write("a", 1)
+          changing.fetch("b") { 2 }
+          later(61) { assert_equal({}, changing.read_multi("a", "b")) }
+        end
+
+        def test_arguments_of_the_constructor_are_not_changed
+          options = { namespace: "n", expires_in: 60, compress: true }.freeze
+          assert_equal "n", new_store(**options).namespace
+        end
+
+        def test_threads_use_it_together
+          store.clear
+          results = Array.new(4) do |thread|
+            Thread.new do
+              100.times { |number| store.write("#{thread}/#{number}", number) }
+              store.read_multi(*(0...100).map { |number| "#{thread}/#{number}" }).values
+            end
+          end.map(&:value)
+          assert_equal [(0...100).to_a] * 4, results
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Contracts
+    module StoreContract
+      # What cannot be decoded is a miss, with one report, never an exception.
+      module Undecodable
+        GARBAGE = ["\x7Fgarbage", "", "\x00", "\x04\x08", "\x00\x11", "hello", "\xFF" * 100].map(&:b).freeze
+
+        # Is gone after the value was written.
+        def self.with_vanishing_class
+          const_set(:Vanishing, Struct.new(:field))
+          yield const_get(:Vanishing).new(1)
+        ensure
+          remove_const(:Vanishing) if const_defined?(:Vanishing, false)
+        end
+
+        def test_foreign_bytes_are_a_miss
+          GARBAGE.each do |bytes|
+            plant(bytes)
+            errors = reports { assert_nil store.read("name"), bytes.inspect }
+            assert_equal 1, errors.size, "reports for #{bytes.inspect}: #{errors.map(&:class)}"
+          end
+        end
+
+        def test_fetch_replaces_foreign_bytes
+          plant("\x7Fgarbage")
+          reports { assert_equal("made", store.fetch("name") { "made" }) }
+          assert_equal "made", store.read("name")
+        end
+
+        def test_multi_operations_leave_them_out
+          plant("\x7Fgarbage")
+          store.write("good", 1)
+          errors = reports { assert_equal({ "good" => 1 }, store.read_multi("name", "good")) }
+          assert_equal 1, errors.size
+          reports { assert_equal({ "good" => 1, "name" => 2 }, store.fetch_multi("good", "name") { 2 }) }
+          assert_equal 2, store.read("name")
+        end
+
+        def test_exist_is_false_and_delete_removes
+          plant("\x7Fgarbage")
+          reports { assert_equal false, store.exist?("name") }
+          assert_equal true, store.delete("name")
+          assert_empty(reports { assert_nil store.read("name") })
+        end
+
+        def test_the_event_says_miss
+          plant("\x7Fgarbage")
+          seen = nil
+          reports { seen = events { store.read("name"); store.fetch("name") { 1 } } }
+          assert_equal [false, false], seen.select { |event| event.name == "read" }.map { |event| event[:hit] }
+        end
+
+        def test_a_frame_that_was_cut_off
+          store.write("name", { "a" => "b" * 100 })
+          whole = store.backend.get(key_of("name"))
+          [1, whole.bytesize / 2, whole.bytesize - 1].each do |length|
+            plant(whole.byteslice(0, length))
+            errors = reports { assert_nil store.read("name") }
+            assert_equal 1, errors.size, "cut to #{length} bytes"
+          end
+        end
+
+        def test_a_class_that_is_gone
+          skip "this serializer keeps no classes" unless storable_values.include?(1..3)
+          Undecodable.with_vanishing_class { |value| store.write("name", value, expires_in: 60) }
+          errors = reports { assert_nil store.read("name") }
+          assert_equal 1, errors.size
+          reports do
+            assert_equal false, store.exist?("name")
+            assert_equal({}, store.read_multi("name"))
+            assert_equal("made", store.fetch("name") { "made" })
+          end
+          assert_equal "made", store.read("name")
+        end
+
+        private
+
+        def plant(bytes) = store.backend.set(key_of("name"), bytes)
+      end
+    end
+  end
+end

@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Contracts
+    module StoreContract
+      # An entry of another version is a miss.
+      module Versions
+        def test_a_version_has_to_match
+          store.write("name", "value", version: 1)
+          assert_equal "value", store.read("name", version: 1)
+          assert_nil store.read("name", version: 2)
+          assert_equal [true, false], [store.exist?("name", version: 1), store.exist?("name", version: 2)]
+          assert_equal({ "name" => "value" }, store.read_multi("name", version: 1))
+          assert_equal({}, store.read_multi("name", version: 2))
+        end
+
+        def test_versions_are_compared_as_text
+          store.write("name", "value", version: 1)
+          assert_equal "value", store.read("name", version: "1")
+          store.write("name", "value", version: :v1)
+          assert_equal "value", store.read("name", version: "v1")
+        end
+
+        def test_who_names_no_version_takes_any
+          store.write("name", "value", version: 1)
+          assert_equal "value", store.read("name")
+          store.write("plain", "value")
+          assert_equal "value", store.read("plain", version: 1)
+        end
+
+        def test_fetch_replaces_another_version
+          store.fetch("name", version: 1) { "one" }
+          assert_equal("one", store.fetch("name", version: 1) { "again" })
+          assert_equal("two", store.fetch("name", version: 2) { "two" })
+          assert_nil store.read("name", version: 1)
+          assert_equal "two", store.read("name", version: 2)
+        end
+
+        def test_the_version_of_a_record
+          one = Record.new("records/1", 1)
+          two = Record.new("records/1", 2)
+          store.write(one, "value")
+          assert_equal "value", store.read(one)
+          assert_nil store.read(two)
+          assert_equal [true, false], [store.exist?(one), store.exist?(two)]
+          assert_equal({ one => "value" }, store.read_multi(one, two))
+          assert_equal "value", store.fetch(one) { "again" }
+          assert_equal "anew", store.fetch(two) { "anew" }
+          assert_nil store.read(one)
+        end
+
+        def test_the_versions_within_an_array
+          store.write(["views", Record.new("records/1", 1)], "value")
+          assert_equal "value", store.read(["views", Record.new("records/1", 1)])
+          assert_equal "value", store.fetch(["views", Record.new("records/1", 1)]) { "again" }
+          assert_nil store.read(["views", Record.new("records/1", 2)])
+          assert_equal "anew", store.fetch(["views", Record.new("records/1", 2)]) { "anew" }
+          assert_equal false, store.exist?(["views", [Record.new("records/1", 3)]])
+        end
+
+        def test_a_record_without_a_version
+          store.write(Record.new("records/1", nil), "value")
+          assert_equal "value", store.read(Record.new("records/1", nil))
+          assert_equal "value", store.read(Record.new("records/1", 5))
+        end
+
+        def test_an_option_goes_before_the_records_own_version
+          record = Record.new("records/1", 1)
+          store.write(record, "value", version: 9)
+          assert_nil store.read(record)
+          assert_equal "value", store.read(record, version: 9)
+        end
+
+        def test_fetch_multi_with_versions
+          one = Record.new("records/1", 1)
+          two = Record.new("records/2", 1)
+          newer = Record.new("records/2", 2)
+          store.fetch_multi(one, two) { |record| record.cache_key }
+          values = store.fetch_multi(one, newer) { |record| "#{record.cache_key} again" }
+          assert_equal({ one => "records/1", newer => "records/2 again" }, values)
+          assert_equal "records/2 again", store.read(newer)
+          assert_nil store.read(two)
+        end
+
+        def test_write_multi_with_versions
+          record = Record.new("records/1", 1)
+          store.write_multi({ record => 1, "plain" => 2 })
+          assert_equal({ record => 1, "plain" => 2 }, store.read_multi(record, "plain"))
+          assert_nil store.read(Record.new("records/1", 2))
+        end
+
+        def test_records_of_active_record_may_have_versions
+          assert_predicate store.class, :supports_cache_versioning?
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+require "active_support/core_ext/object/with"
+require "tmpdir"
+
+# The contract of the store, over every backend that is there, on the fast path and off it.
+module StoreContractTests
+  # Stores over the places of one test.
+  module Place
+    # @return [String] a directory that lives as long as the test
+    def dir = @dir ||= Dir.mktmpdir("tiercel-store-")
+
+    def build_store(**options)
+      own = self.class::OPTIONS
+      own = own.except(:serializer) if options.key?(:coder) || options.key?(:marshal)
+      ActiveSupport::Cache::TiercelStore.new(url, **own, **options)
+    end
+
+    def build_peer(_store, **options) = (build_store(**options) if shared?)
+
+    def shared? = true
+
+    def after_teardown
+      super
+      FileUtils.remove_entry(@dir) if @dir
+      @dir = nil
+    end
+  end
+
+  # One Hash of this process for each store.
+  module InMemory
+    include Place
+    def url = "memory:"
+    def shared? = false
+  end
+
+  module InSharedMemory
+    include Place
+    def url = "shared:#{dir}/segment?size=16MB"
+  end
+
+  module InSQLite
+    include Place
+    def url = "sqlite:#{dir}/cache.sqlite3"
+  end
+
+  module InFiles
+    include Place
+    def url = "file:#{dir}/cache"
+  end
+
+  PLACES = { memory: InMemory, shared: InSharedMemory, sqlite: InSQLite, file: InFiles }.freeze
+
+  # Options of the store under which callers should see no difference, tried over `memory:`.
+  VARIANTS = {
+    "Namespaced" => { namespace: "space" },
+    "NamespacedByProc" => { namespace: -> { "called" } },
+    "Ending" => { expires_in: 86_400 * 365 * 20 },
+    "Marshal" => { serializer: :marshal },
+    "Checked" => { checksum: true },
+    "Eager" => { compress: true, compress_threshold: 1 },
+    "Uncompressed" => { compress: false },
+    "SmallKeys" => { max_key_size: 120 },
+  }.freeze
+
+  # @return [Boolean] whether the backend is there in this bundle and on this platform
+  def self.available?(scheme)
+    Tiercel::Backends::REGISTRY.available?(scheme)
+  rescue LoadError
+    false
+  end
+
+  def self.define(name, place, options)
+    test_class = Class.new(Tiercel::TestCase) do
+      include Tiercel::Contracts::StoreContract
+      include place
+    end
+    test_class.const_set(:OPTIONS, options.freeze)
+    const_set("#{name}Test", test_class)
+  end
+
+  PLACES.each do |scheme, place|
+    next unless available?(scheme)
+    define("#{scheme.capitalize}Fast", place, {})
+    define("#{scheme.capitalize}Plain", place, { fast_path: false })
+  end
+
+  VARIANTS.each do |name, options|
+    define("#{name}Fast", InMemory, options)
+    define("#{name}Plain", InMemory, { **options, fast_path: false })
+  end
+end
