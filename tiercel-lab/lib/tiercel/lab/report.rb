@@ -1,15 +1,51 @@
 # frozen_string_literal: true
 
+require "erb/escape"
+
 module Tiercel
   module Lab
-    # What the lab shows: data in, text out. Nothing here measures, reads files
-    # or talks to a network.
+    # What the lab shows: data in, text out. Nothing here measures or talks to
+    # a network.
+    #
+    #   document = Report::Document.new(title: "Reads")
+    #   document.section("Hits") { |section| section.add(table).add(chart) }
+    #   File.write("report.html", Report::Html.render(document))
+    #
+    # A {Report::Table} is plain data that every renderer takes, the terminal's
+    # too; a {Report::Chart} has a table as its text twin.
     module Report
       # @param text [String]
       # @return [String] for an anchor: lower case, digits and dashes
       def self.slug(text) = text.downcase.gsub(/[^a-z0-9]+/, "-").gsub(/\A-|-\z/, "")
+
+      # @param text [#to_s] of any bytes
+      # @return [String] safe in HTML and SVG, in attributes too
+      def self.escape(text) = ERB::Escape.html_escape(text.to_s.scrub)
+
+      # The charts.
+      module Charts
+      end
     end
   end
 end
 
+require_relative "report/format"
+require_relative "report/cell"
 require_relative "report/table"
+require_relative "report/svg"
+require_relative "report/scale"
+require_relative "report/chart"
+require_relative "report/charts/bar_chart"
+require_relative "report/charts/forest_plot"
+require_relative "report/charts/heatmap"
+require_relative "report/charts/label_places"
+require_relative "report/charts/pareto_chart"
+require_relative "report/charts/line_chart"
+require_relative "report/charts/percentile_spectrum"
+require_relative "report/charts/stacked_bar"
+require_relative "report/charts/flame_graph"
+require_relative "report/charts/differential_flame_graph"
+require_relative "report/document"
+require_relative "report/markdown"
+require_relative "report/csv"
+require_relative "report/html"

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Lab
+    module Report
+      # A drawing with its text twin: every chart can be drawn at any width
+      # ({#svg}) and says the same as a {Table} ({#table}).
+      #
+      # @abstract Subclasses implement {#draw}, {#table} and {#summary}.
+      class Chart
+        # Widths in px that a page carries: one for desks and paper, one for phones.
+        WIDE = 860
+        NARROW = 360
+        # Below this width labels stand above their rows.
+        STACKED_BELOW = 560
+
+        # @return [String]
+        attr_reader :title
+        # @return [String]
+        attr_reader :anchor
+        # @return [String, nil] a sentence under the chart
+        attr_reader :note
+        # @return [String, nil] what makes it again
+        attr_reader :command
+
+        # @param title [String]
+        # @param description [String, nil] what it shows, in a sentence; nil for one made of the figures
+        # @param anchor [String, nil] made of the title where it is nil
+        # @param note [String, nil]
+        # @param command [String, nil]
+        def initialize(title, description: nil, anchor: nil, note: nil, command: nil)
+          @title = title
+          @description = description
+          @anchor = anchor || Report.slug(title)
+          @note = note
+          @command = command
+        end
+
+        # @return [String] what the chart shows, for those who do not see it
+        def description = @description || summary
+
+        # @param width [Numeric] px
+        # @param id [String] unique in the page
+        # @param css [String, nil] class names
+        # @return [String] an <svg> element
+        def svg(width = WIDE, id: anchor, css: nil)
+          draw(width).to_s(id:, title:, description:, css:)
+        end
+
+        # @return [Array<Array(String, String)>] labels and class names of what the legend explains
+        def legend = []
+
+        # @return [Boolean] whether the drawing fits any width by itself
+        def fluid? = false
+
+        # @return [Table] the same figures as text
+        def table = raise(NotImplementedError)
+
+        private
+
+        # @return [Svg]
+        def draw(width) = raise(NotImplementedError)
+
+        # @return [String]
+        def summary = raise(NotImplementedError)
+
+        def stacked?(width) = width < STACKED_BELOW
+
+        # Room for labels at the left: as much as they need, at most 38 % of the width.
+        def label_room(width, labels)
+          return 8 if stacked?(width)
+          [labels.map { |label| Svg.text_width(label, 13) }.max.to_f + 14, width * 0.38].min.ceil
+        end
+
+        # A label left of its row, or above it where there is no room.
+        def row_label(svg, width, room, y, label, above: 12)
+          css = "label"
+          if stacked?(width)
+            svg.text(0, y - above, Svg.fit(label, width, 13), class: css)
+          else
+            svg.text(room - 12, y + 4, Svg.fit(label, room - 12, 13), anchor: :end, class: css)
+          end
+        end
+
+        # Ticks with lines over the plot, below it the figures and what they are.
+        def horizontal_axis(svg, scale, top:, bottom:, label:, count: 6, ticks: nil, format: Format.method(:tick))
+          left, right = scale.domain.map { |bound| scale.call(bound) }
+          (ticks || scale.ticks(count)).each do |tick|
+            x = scale.call(tick)
+            svg.line(x, top, x, bottom, class: "grid")
+            svg.text(x, bottom + 16, format.call(tick), anchor: :middle, class: "tick")
+          end
+          svg.line(left, bottom, right, bottom, class: "axis")
+          svg.text((left + right) / 2, bottom + 34, label, anchor: :middle, class: "axis-label") if label
+        end
+
+        def vertical_axis(svg, scale, left:, right:, label:, count: 6)
+          scale.ticks(count).each do |tick|
+            y = scale.call(tick)
+            svg.line(left, y, right, y, class: "grid")
+            svg.text(left - 8, y + 4, Format.tick(tick), anchor: :end, class: "tick")
+          end
+          svg.text(0, 12, label, class: "axis-label") if label
+        end
+
+        def tick_count(width) = stacked?(width) ? 4 : 7
+      end
+    end
+  end
+end

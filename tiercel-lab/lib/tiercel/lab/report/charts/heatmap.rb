@@ -1,0 +1,127 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Lab
+    module Report
+      module Charts
+        # One figure for each pair of row and column (serializer x compressor).
+        # Shade is by ratio; the figure stands in every cell.
+        class Heatmap < Chart
+          # From this shade on the figures have the ground's colour.
+          ON_DARK = 0.68
+
+          # @param rows [Array<String>]
+          # @param columns [Array<String>]
+          # @param unit [String]
+          # @param row_name [String] what the rows are ("serializer")
+          # @param column_name [String]
+          # @param options [Hash] see {Chart#initialize}
+          def initialize(title, rows:, columns:, unit:, row_name: "", column_name: "", **options)
+            super(title, **options)
+            @rows = rows
+            @columns = columns
+            @unit = unit
+            @row_name = row_name
+            @column_name = column_name
+            @figures = {}
+          end
+
+          # @param row [String]
+          # @param column [String]
+          # @param figure [Numeric, #estimate, nil] nil where there is none
+          # @param muted [Boolean]
+          # @return [self]
+          # @raise [ArgumentError] if there is no such row or column
+          def set(row, column, figure, muted: false)
+            raise ArgumentError, "row #{row.inspect}: expected one of #{@rows.join(", ")}" unless @rows.include?(row)
+            raise ArgumentError, "column #{column.inspect}: expected one of #{@columns.join(", ")}" unless @columns.include?(column)
+            @figures[[row, column]] = Cell.from(figure).then do |cell|
+              muted ? Cell.number(cell.estimate, muted:) : cell
+            end
+            self
+          end
+
+          def table
+            table = Table.new(title, header: ["#{@row_name} \\ #{@column_name}, #{@unit}", *@columns], anchor: "#{anchor}-table", command:)
+            @rows.each { |row| table.row(row, *@columns.map { |column| @figures[[row, column]] }) }
+            table
+          end
+
+          def legend = [["least", "heat heat-low"], ["most", "heat heat-high"], ["best", "heat-best"]]
+
+          private
+
+          def present = @figures.values.select(&:estimate)
+
+          def best = @figures.select { |_, cell| cell.estimate }.min_by { |_, cell| cell.estimate }
+
+          def summary
+            return "No figures." if present.empty?
+            (row, column), cell = best
+            most = present.max_by(&:estimate)
+            "#{@rows.size} x #{@columns.size} figures from #{Format.with_unit(cell.estimate, @unit)} (#{row}, #{column}) " \
+              "to #{Format.with_unit(most.estimate, @unit)}."
+          end
+
+          # Where there is no room for columns side by side their names stand upright.
+          def draw(width)
+            room = [[@rows.map { |row| Svg.text_width(row, 12.5) }.max + 14, width * 0.3].min, 40].max
+            cell_width = (width - room) / @columns.size.to_f
+            upright = @columns.any? { |column| Svg.text_width(column, 12) > cell_width - 4 }
+            top = upright ? @columns.map { |column| Svg.text_width(column, 12) }.max + 16 : 28
+            svg = Svg.new(width, top + (@rows.size * 34) + 4)
+            column_names(svg, room, cell_width, top, upright)
+            @rows.each_with_index do |row, index|
+              y = top + (index * 34)
+              svg.text(room - 12, y + 21, Svg.fit(row, room - 12, 12.5), anchor: :end, class: "label")
+              @columns.each_with_index { |column, place| draw_cell(svg, room + (place * cell_width), y, cell_width, row, column) }
+            end
+            svg
+          end
+
+          def column_names(svg, room, cell_width, top, upright)
+            @columns.each_with_index do |column, place|
+              x = room + ((place + 0.5) * cell_width)
+              if upright
+                svg.text(x + 4, top - 8, column, class: "label", transform: "rotate(-90 #{(x + 4).round(1)} #{(top - 8).round(1)})")
+              else
+                svg.text(x, top - 10, column, anchor: :middle, class: "label")
+              end
+            end
+          end
+
+          def draw_cell(svg, x, y, width, row, column)
+            cell = @figures[[row, column]]
+            figure = cell&.estimate
+            tip = "#{row}, #{column}: #{figure ? "#{cell} #{@unit}" : (cell&.to_s || "no figure")}"
+            svg.group(tip:) do
+              svg.rect(x + 1, y + 1, width - 2, 32, class: "heat-ground")
+              next svg.text(x + (width / 2), y + 21, "\u2013", anchor: :middle, class: "missing") unless figure
+              shade = cell.muted? ? 0 : shade(figure)
+              svg.rect(x + 1, y + 1, width - 2, 32, class: "heat", "fill-opacity": shade.round(2))
+              best_frame(svg, x, y, width) if best.first == [row, column]
+              css = ["cell", ("on-dark" if shade > ON_DARK), ("missing" if cell.muted?)].compact.join(" ")
+              svg.text(x + (width / 2), y + 21, Format.number(figure, digits: cell_digits(width, figure)), anchor: :middle, class: css)
+            end
+          end
+
+          # Three significant digits, fewer where the cell is narrow.
+          def cell_digits(width, figure)
+            return if width >= 44
+            figure >= 10 ? 0 : 1
+          end
+
+          def best_frame(svg, x, y, width) = svg.rect(x + 2, y + 2, width - 4, 30, class: "heat-best")
+
+          # By ratio: half way between 1 and 100 is 10.
+          def shade(figure)
+            least, most = present.map(&:estimate).minmax
+            return 0.5 if least == most
+            return 0.06 + (0.84 * (figure - least) / (most - least)) unless least.positive?
+            0.06 + (0.84 * Math.log(figure / least.to_f) / Math.log(most / least.to_f))
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Lab
+    module Report
+      module Charts
+        # Finds room for labels beside points, first come, first served.
+        class LabelPlaces
+          HEIGHT = 14
+          GAP = 8
+
+          # @param left [Numeric] px of the area that labels stay in
+          def initialize(left, top, right, bottom)
+            @left = left
+            @top = top
+            @right = right
+            @bottom = bottom
+            @points = []
+            @labels = []
+          end
+
+          # Nothing is to stand on a point, unless there is no other place.
+          #
+          # @return [void]
+          def point(x, y) = @points << [x - 5, y - 5, x + 5, y + 5]
+
+          # @param x [Numeric] of the point
+          # @param y [Numeric]
+          # @param width [Numeric] of the label
+          # @param important [Boolean] rather stands on a point than nowhere
+          # @return [Array(Float, Float), nil] left and top of the label, nil where there is no room
+          def find(x, y, width, important: false)
+            places = [[x + GAP, y - 7], [x - GAP - width, y - 7], [x - (width / 2), y - GAP - HEIGHT], [x - (width / 2), y + GAP],
+                      [x + 5, y - GAP - HEIGHT], [x + 5, y + GAP], [x - 5 - width, y - GAP - HEIGHT], [x - 5 - width, y + GAP]]
+            place = places.find { |left, top| free?(left, top, width, @points + @labels) }
+            place ||= places.find { |left, top| free?(left, top, width, @labels) } if important
+            @labels << [place[0], place[1], place[0] + width, place[1] + HEIGHT] if place
+            place
+          end
+
+          private
+
+          def free?(left, top, width, taken)
+            return false if left < @left || left + width > @right || top < @top || top + HEIGHT > @bottom
+            taken.none? { |x1, y1, x2, y2| left < x2 && left + width > x1 && top < y2 && top + HEIGHT > y1 }
+          end
+        end
+      end
+    end
+  end
+end

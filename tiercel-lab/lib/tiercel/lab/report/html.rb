@@ -1,0 +1,140 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "html/table_view"
+require_relative "html/chart_view"
+
+module Tiercel
+  module Lab
+    module Report
+      # A document as one HTML file that needs no network: style, script and
+      # drawings are inside, and a policy in the page forbids everything else.
+      class Html
+        STYLE = File.read(File.join(__dir__, "html/page.css"), encoding: "UTF-8")
+        SCRIPT = File.read(File.join(__dir__, "html/page.js"), encoding: "UTF-8")
+        POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+
+        # @param document [Document]
+        # @return [String] UTF-8
+        def self.render(document) = new(document).render
+
+        # A piece of text in a page: escaped, `backticks` as code.
+        # @private
+        def self.inline(text) = Report.escape(text).gsub(/`([^`]+)`/, '<code>\1</code>')
+
+        # @private
+        def self.copy_button(text, label)
+          %(<button type="button" class="copy" data-copy="#{Report.escape(text)}">#{label}</button>)
+        end
+
+        # A command or configuration with its button.
+        # @private
+        def self.code_block(text, prompt: false)
+          %(<div class="code"><pre><code>#{'<span class="prompt">$ </span>' if prompt}#{Report.escape(text)}</code></pre>) +
+            "#{copy_button(text, "copy")}</div>"
+        end
+
+        # @param document [Document]
+        def initialize(document)
+          @document = document
+          @anchors = {}
+          @used = Hash.new(0)
+        end
+
+        # @return [String]
+        def render
+          <<~HTML
+            <!DOCTYPE html>
+            <html lang="en">
+            <head>
+            <meta charset="utf-8">
+            <meta name="viewport" content="width=device-width, initial-scale=1">
+            <meta name="color-scheme" content="light dark">
+            <meta http-equiv="Content-Security-Policy" content="#{POLICY}">
+            <title>#{Report.escape(@document.title)}</title>
+            <link rel="icon" href="data:,">
+            <style>
+            #{STYLE}</style>
+            </head>
+            <body>
+            #{contents}
+            <main>
+            #{head}
+            #{@document.verdicts.map { |verdict| banner(verdict) }.join("\n")}
+            #{environment}
+            #{@document.sections.map { |section| section(section) }.join("\n")}
+            </main>
+            #{data}<script>
+            #{SCRIPT}</script>
+            </body>
+            </html>
+          HTML
+        end
+
+        private
+
+        # The anchor of an element; the second of the same name gets a number.
+        def anchor(element)
+          @anchors[element.object_id] ||= begin
+            name = element.anchor.empty? ? "part" : element.anchor
+            number = (@used[name] += 1)
+            number == 1 ? name : "#{name}-#{number}"
+          end
+        end
+
+        def contents
+          return "" if @document.sections.size < 2
+          items = @document.sections.map do |section|
+            %(<li><a href="##{anchor(section)}">#{Report.escape(section.title)}</a></li>)
+          end
+          %(<nav aria-label="Contents"><ol>#{items.join}</ol></nav>)
+        end
+
+        def head
+          parts = ["<header>", "<h1>#{Html.inline(@document.title)}</h1>"]
+          parts << %(<p class="subtitle">#{Html.inline(@document.subtitle)}</p>) if @document.subtitle
+          parts << "</header>"
+          parts.join
+        end
+
+        def banner(verdict)
+          parts = [%(<div class="banner tone-#{verdict.tone.to_s.tr("_", "-")}"><p class="sentence">#{Html.inline(verdict.sentence)}</p>)]
+          parts << %(<p class="floor">Noise floor of this run: <strong>#{Html.inline(verdict.floor)}</strong></p>) if verdict.floor
+          if verdict.warnings.any?
+            items = verdict.warnings.map { |warning| "<li>#{Html.inline(warning)}</li>" }
+            parts << %(<ul class="warnings" aria-label="Warnings">#{items.join}</ul>)
+          end
+          "#{parts.join}</div>"
+        end
+
+        def environment
+          rows = @document.environment.map { |name, value| "<div><dt>#{Report.escape(name)}</dt><dd>#{Html.inline(value)}</dd></div>" }
+          list = rows.any? ? %(<dl class="environment">#{rows.join}</dl>) : ""
+          @document.command ? list + Html.code_block(@document.command, prompt: true) : list
+        end
+
+        def section(section)
+          id = anchor(section)
+          heading = %(<h2 id="#{id}"><a href="##{id}">#{Html.inline(section.title)}</a></h2>)
+          "<section>#{heading}\n#{section.elements.map { |element| element(element) }.join("\n")}</section>"
+        end
+
+        def element(element)
+          case element
+          when Table then TableView.new(element, anchor(element)).render
+          when Chart then ChartView.new(element, anchor(element)).render
+          when Document::Code
+            "#{"<h4>#{Html.inline(element.title)}</h4>" if element.title}#{Html.code_block(element.text)}"
+          else "<p>#{Html.inline(element.text)}</p>"
+          end
+        end
+
+        # "</" would end the script element inside of a String.
+        def data
+          return "" if @document.data.nil?
+          %(<script type="application/json" id="data">#{JSON.generate(@document.data).gsub("</", "<\\/").gsub("<!--", "\\u003c!--")}</script>\n)
+        end
+      end
+    end
+  end
+end

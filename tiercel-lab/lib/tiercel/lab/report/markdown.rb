@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Lab
+    module Report
+      # A document or a table as GitHub-flavoured Markdown, for pull requests.
+      module Markdown
+        module_function
+
+        # @param report [Document, Table]
+        # @return [String] ends with a line feed
+        def render(report)
+          case report
+          when Document then document(report)
+          when Table then table(report, heading: false)
+          else raise ArgumentError, "expected a Document or a Table, got #{report.class}"
+          end
+        end
+
+        def document(document)
+          parts = ["# #{document.title}", document.subtitle]
+          parts.concat(document.verdicts.map { |verdict| verdict_text(verdict) })
+          parts << document.environment.map { |name, value| "- #{name}: #{escape(value)}" }.join("\n")
+          parts << fence(document.command) if document.command
+          document.sections.each do |section|
+            parts << "## #{section.title}"
+            parts.concat(section.elements.map { |element| element_text(element) })
+          end
+          "#{parts.compact.reject(&:empty?).map(&:strip).join("\n\n")}\n"
+        end
+
+        def verdict_text(verdict)
+          lines = ["**#{verdict.sentence}**"]
+          lines << "Noise floor: #{verdict.floor}." if verdict.floor
+          lines.concat(verdict.warnings.map { |warning| "- Warning: #{warning}" })
+          lines.join("\n")
+        end
+
+        def element_text(element)
+          case element
+          when Table then table(element)
+          when Chart then "#{table(element.table)}\n#{element.note}".strip
+          when Document::Code then [element.title, fence(element.text)].compact.join("\n\n")
+          else element.text
+          end
+        end
+
+        def table(table, heading: true)
+          lines = []
+          lines.push("### #{table.title}", "") if heading
+          lines.push(table.note, "") if table.note
+          lines << row_text(table.header.map { |text| escape(text) })
+          lines << row_text(table.header.each_index.map { |column| table.numeric?(column) ? "---:" : "---" })
+          lines.concat(table.rows.map { |row| row_text(row.map { |cell| cell_text(table, cell) }) })
+          table.footnotes.each_with_index { |note, index| lines.push("", "[#{index + 1}] #{note}") }
+          lines.push("", fence(table.command)) if table.command
+          "#{lines.join("\n")}\n"
+        end
+
+        def row_text(cells) = "| #{cells.join(" | ")} |"
+
+        def cell_text(table, cell)
+          number = table.footnote(cell)
+          text = escape(cell.to_s)
+          text = "n/a: #{text}#{" (`#{cell.note}`)" if cell.note}" if cell.kind == :missing
+          number ? "#{text} [#{number}]" : text
+        end
+
+        def fence(text) = "```\n#{text}\n```"
+
+        def escape(text) = text.to_s.gsub("\\", "\\\\\\\\").gsub("|", "\\|").gsub("<", "&lt;").gsub(/\s*\n\s*/, " ")
+
+        private_class_method :document, :verdict_text, :element_text, :table, :row_text, :cell_text, :fence, :escape
+      end
+    end
+  end
+end

@@ -1,0 +1,139 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Lab
+    module Report
+      # A drawing: shapes in the order they are added, written as SVG.
+      #
+      # Colours come from the page's style sheet by class name, so that one
+      # drawing serves light, dark and paper.
+      class Svg
+        # Mean width of a character as a share of the font size, in the wider ones of common fonts.
+        CHARACTER_WIDTH = 0.6
+
+        # @param text [String]
+        # @param size [Numeric] font size in px
+        # @return [Float] about how wide it is, in px
+        def self.text_width(text, size = 12) = text.to_s.length * size * CHARACTER_WIDTH
+
+        # @param text [String]
+        # @param room [Numeric] px
+        # @return [String] cut with an ellipsis where it does not fit
+        def self.fit(text, room, size = 12)
+          return text if text_width(text, size) <= room
+          keep = (room / (size * CHARACTER_WIDTH)).floor - 1
+          keep < 1 ? "" : "#{text[0, keep].rstrip}\u2026"
+        end
+
+        # @return [String] the shapes, without the <svg> element around them
+        attr_reader :body
+        # @return [Numeric] px
+        attr_reader :width
+        # @return [Numeric] px
+        attr_reader :height
+
+        # @param width [Numeric] px
+        # @param height [Numeric] px
+        def initialize(width, height)
+          @width = width
+          @height = height
+          @body = +""
+        end
+
+        # @return [self]
+        def line(x1, y1, x2, y2, **attributes) = tag("line", { x1:, y1:, x2:, y2:, **attributes })
+
+        # @return [self]
+        def rect(x, y, width, height, **attributes)
+          tag("rect", { x:, y:, width: [width, 0].max, height: [height, 0].max, **attributes })
+        end
+
+        # @return [self]
+        def circle(cx, cy, r, **attributes) = tag("circle", { cx:, cy:, r:, **attributes })
+
+        # @param points [Array<Array(Numeric, Numeric)>]
+        # @return [self]
+        def polyline(points, **attributes)
+          tag("polyline", { points: points.map { |x, y| "#{short(x)},#{short(y)}" }.join(" "), **attributes })
+        end
+
+        # @param points [Array<Array(Numeric, Numeric)>]
+        # @return [self]
+        def polygon(points, **attributes)
+          tag("polygon", { points: points.map { |x, y| "#{short(x)},#{short(y)}" }.join(" "), **attributes })
+        end
+
+        # @param anchor [Symbol] :start, :middle or :end
+        # @return [self]
+        def text(x, y, string, anchor: :start, **attributes)
+          attributes[:"text-anchor"] = anchor unless anchor == :start
+          tag("text", { x:, y:, **attributes }, Report.escape(string))
+        end
+
+        # A mark for one point of a series; shapes differ, so that colour is never the only sign.
+        #
+        # @param shape [Integer] number of the series
+        # @return [self]
+        def marker(x, y, shape, **attributes)
+          r = 3.6
+          case shape % 4
+          when 0 then circle(x, y, r, **attributes)
+          when 1 then rect(x - r, y - r, 2 * r, 2 * r, **attributes)
+          when 2 then polygon([[x, y - r - 1], [x + r + 0.6, y + r], [x - r - 0.6, y + r]], **attributes)
+          else polygon([[x, y - r - 1.2], [x + r + 1.2, y], [x, y + r + 1.2], [x - r - 1.2, y]], **attributes)
+          end
+        end
+
+        # Bounds with a cap at each end, and nothing in the middle.
+        #
+        # @return [self]
+        def whisker(x1, x2, y, **attributes)
+          line(x1, y, x2, y, **attributes)
+          line(x1, y - 4, x1, y + 4, **attributes)
+          line(x2, y - 4, x2, y + 4, **attributes)
+        end
+
+        # @yield draws what belongs to the group
+        # @return [self]
+        def group(**attributes)
+          @body << "<g#{attribute_text(attributes)}>"
+          yield
+          @body << "</g>"
+          self
+        end
+
+        # @param id [String] unique in the page
+        # @param title [String] what the drawing is
+        # @param description [String] what it shows, for those who do not see it
+        # @param css [String] class names
+        # @return [String]
+        def to_s(id:, title:, description:, css: nil)
+          %(<svg class="#{["chart", css].compact.join(" ")}" viewBox="0 0 #{short(width)} #{short(height)}" role="img" ) +
+            %(aria-labelledby="#{id}-t #{id}-d"><title id="#{id}-t">#{Report.escape(title)}</title>) +
+            %(<desc id="#{id}-d">#{Report.escape(description)}</desc>#{@body}</svg>)
+        end
+
+        private
+
+        def tag(name, attributes, content = nil)
+          @body << "<#{name}#{attribute_text(attributes)}"
+          @body << (content ? ">#{content}</#{name}>" : "/>")
+          self
+        end
+
+        def attribute_text(attributes)
+          attributes.filter_map do |name, value|
+            next if value.nil?
+            written = value.is_a?(Numeric) ? short(value) : Report.escape(value)
+            %( #{name == :tip ? "data-tip" : name}="#{written}")
+          end.join
+        end
+
+        def short(number)
+          rounded = number.to_f.round(1)
+          rounded == rounded.to_i ? rounded.to_i.to_s : rounded.to_s
+        end
+      end
+    end
+  end
+end
