@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "open3"
 require "tiercel/lab/servers"
 
 # Each server is really started: bin/setup installs the programs.
@@ -92,6 +93,67 @@ class ServersTest < Tiercel::TestCase
       ring.nodes.first.kill
       assert_equal [false, true, true], ring.nodes.map(&:running?)
     end
+  end
+
+  def test_redis_and_memcached_with_tls
+    Servers::Redis.run(tls: true) do |server|
+      assert_equal "rediss://127.0.0.1:#{server.port}/0", server.url
+      assert_equal "PONG", server.command("PING")
+      assert_path_exists server.certificate.file
+      assert_raises(OpenSSL::SSL::SSLError) { distrustful(server) }
+    end
+    Servers::Memcached.run(tls: true) do |server|
+      assert_equal "END\r\n", server.exchange("get a\r\n", &:gets)
+    end
+  end
+
+  # A client that was not told of the certificate.
+  def distrustful(server)
+    context = OpenSSL::SSL::SSLContext.new
+    context.set_params
+    OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", server.port), context).connect
+  end
+
+  def test_a_replica_follows_its_master_and_takes_no_writes
+    Servers::Redis.run do |master|
+      assert_equal "OK", master.command("SET", "a", "1")
+      Servers::Redis.run(replica_of: master) do |replica|
+        assert_equal "1", replica.command("GET", "a")
+        assert_match(/\A-READONLY/, replica.command("SET", "a", "2"))
+      end
+    end
+  end
+
+  def test_a_sentinel_makes_the_replica_master
+    Servers::RedisSentinel.run do |group|
+      assert_equal "127.0.0.1:#{group.sentinel.port}", group.address
+      assert_match(/^master0:name=tiercel,.*:#{group.master.port},slaves=1/, group.sentinel.command("INFO", "sentinel"))
+      group.fail_over
+      refute_predicate group.master, :running?
+      assert_equal "OK", group.replica.command("SET", "a", "1")
+    end
+  end
+
+  def query(server, sql)
+    output, status = Open3.capture2e("psql", "--no-psqlrc", "-qAt", "-c", sql, server.url)
+    assert status.success?, output
+    output.chomp
+  end
+
+  def test_postgresql_keeps_what_it_holds_until_it_is_stopped
+    Servers::PostgreSQL.run(settings: { work_mem: "5MB" }) do |server|
+      assert_equal "postgresql://postgres@127.0.0.1:#{server.port}/postgres", server.url
+      assert_equal "5MB", query(server, "SHOW work_mem")
+      query(server, "CREATE TABLE a (b int); INSERT INTO a VALUES (7)")
+      assert_equal "7", query(server.restart, "SELECT b FROM a")
+      assert_equal "7", query(server.kill.start, "SELECT b FROM a")
+    end
+  end
+
+  def test_postgresql_on_a_unix_socket
+    Servers::PostgreSQL.run(socket: true) { |server| assert_equal "2", query(server, "SELECT 1 + 1") }
+    assert_raises(ArgumentError) { Servers::PostgreSQL.new(socket: "/tmp/own.sock") }
+    assert_raises(ArgumentError) { Servers::PostgreSQL.new(tls: true) }
   end
 
   def test_stop_ends_the_process_and_removes_its_folder

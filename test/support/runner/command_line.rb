@@ -106,7 +106,7 @@ module TestRunner
     end
 
     def rails_checkout
-      raise Error, "rails_behaviours needs --rails PATH: a checkout or a bare repository of Rails, with its tags" unless @rails
+      raise Error, "rails_behaviours needs --rails PATH: a repository of Rails, bare or not, with its tags" unless @rails
       @rails_checkout ||= RailsCheckout.new(@rails)
     end
 

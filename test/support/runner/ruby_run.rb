@@ -34,7 +34,8 @@ module TestRunner
         list.puts(@files.map { |file| File.join(@root, file) })
         list.flush
         Tempfile.create("tiercel-record") do |record|
-          status = ChildProcess.run(command, environment: environment(list.path, record.path), seconds: @seconds, chdir: @root)
+          status = ChildProcess.run(command, environment: environment(list.path, record.path),
+                                             seconds: @seconds, chdir: @root)
           Record.read(record.path, outcome, status)
         end
       end

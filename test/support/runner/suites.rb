@@ -24,7 +24,8 @@ module TestRunner
     def named(names)
       return reject(&:on_demand?) if names.empty?
       names.flat_map do |name|
-        found = @suites.key?(name) ? [@suites[name]] : select { |suite| suite.on_demand? && suite.name.start_with?(name) }
+        found = [*@suites[name]]
+        found = select { |suite| suite.on_demand? && suite.name.start_with?(name) } if found.empty?
         raise Error, "#{name.inspect} is neither a suite (#{@suites.keys.join(", ")}) nor a path" if found.empty?
         found
       end

@@ -5,7 +5,9 @@ require_relative "servers/server"
 require_relative "servers/memcached"
 require_relative "servers/memcached_ring"
 require_relative "servers/redis"
+require_relative "servers/postgresql"
 require_relative "servers/redis_cluster"
+require_relative "servers/redis_sentinel"
 
 module Tiercel
   module Lab

@@ -33,10 +33,15 @@ module Tiercel
         private
 
         def arguments
-          place = socket ? ["-s", socket] : ["-l", HOST, "-p", port.to_s, "-U", "0"]
+          place = socket ? ["-s", socket] : ["-l", HOST, "-p", port.to_s, "-U", "0", *tls_arguments]
           # memcached refuses to run as root unless it is told so.
           user = Process.euid.zero? ? ["-u", "root"] : []
           ["-m", @memory_mb.to_s, "-I", @max_item, "-t", @threads.to_s, "-c", @connections.to_s, *place, *user]
+        end
+
+        def tls_arguments
+          return [] unless certificate
+          ["-Z", "-o", "ssl_chain_cert=#{certificate.file},ssl_key=#{certificate.key_file}"]
         end
 
         # Nothing of it is on disk, and on TERM it takes a whole second to end.

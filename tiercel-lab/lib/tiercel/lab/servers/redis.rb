@@ -14,18 +14,21 @@ module Tiercel
         # @param maxmemory [String, nil] in Redis' notation ("64mb"); nil: no limit
         # @param policy [String] what is evicted at the limit (maxmemory-policy)
         # @param password [String, nil] the default user's
+        # @param replica_of [Redis, nil] a running master that it follows, read-only
         # @param options see {Server#initialize}
-        def initialize(maxmemory: nil, policy: "noeviction", password: nil, **options)
+        def initialize(maxmemory: nil, policy: "noeviction", password: nil, replica_of: nil, **options)
           super(**options)
           @maxmemory = maxmemory
           @policy = policy
           @password = password
+          @master = replica_of
         end
 
-        # @return [String] "redis://HOST:PORT/0" or "unix:/path/to.sock", with the password where there is one
+        # @return [String] "redis://HOST:PORT/0" ("rediss:" with TLS) or "unix:/path/to.sock"; the former with the
+        #   password where there is one
         def url
           return "unix:#{socket}" if socket
-          "redis://#{":#{@password}@" if @password}#{HOST}:#{port}/0"
+          "#{certificate ? "rediss" : "redis"}://#{":#{@password}@" if @password}#{HOST}:#{port}/0"
         end
 
         # Sends one command, for what is to be said or known outside of any client.
@@ -44,14 +47,29 @@ module Tiercel
         private
 
         def arguments
-          place = socket ? ["--port", "0", "--unixsocket", socket] : ["--port", port.to_s, "--bind", HOST]
           limit = @maxmemory ? ["--maxmemory", @maxmemory] : []
           password = @password ? ["--requirepass", @password] : []
-          [*place, "--daemonize", "no", "--save", "", "--appendonly", "no", "--dir", folder,
+          [*place, *replication, "--daemonize", "no", "--save", "", "--appendonly", "no", "--dir", folder,
+           "--repl-diskless-sync-delay", "0",
            *limit, "--maxmemory-policy", @policy, *password]
         end
 
-        def ask_version = command("INFO", "server")&.slice(/^redis_version:(\S+)/, 1)
+        def place
+          return ["--port", "0", "--unixsocket", socket] if socket
+          return ["--port", port.to_s, "--bind", HOST] unless certificate
+          ["--port", "0", "--tls-port", port.to_s, "--bind", HOST, "--tls-cert-file", certificate.file,
+           "--tls-key-file", certificate.key_file, "--tls-ca-cert-file", certificate.file, "--tls-auth-clients", "no"]
+        end
+
+        def replication
+          @master ? ["--replicaof", HOST, @master.port.to_s, "--replica-read-only", "yes"] : []
+        end
+
+        # A replica is ready when it has what its master has.
+        def ask_version
+          return if @master && !command("INFO", "replication").to_s.include?("master_link_status:up")
+          command("INFO", "server")&.slice(/^redis_version:(\S+)/, 1)
+        end
 
         def read_answer(io)
           line = io.gets&.chomp

@@ -4,6 +4,8 @@ require "fileutils"
 require "socket"
 require "tmpdir"
 
+require_relative "certificate"
+require_relative "conversation"
 require_relative "errors"
 require_relative "guard"
 require_relative "running"
@@ -17,6 +19,8 @@ module Tiercel
       # @abstract Subclasses say which program it is, how it is called and how
       #   it is asked whether it is well: {.program}, {.package}, #command, #ask_version, #url.
       class Server
+        include Conversation
+
         HOST = "127.0.0.1"
         # How often a start is tried again when somebody else took the port meanwhile.
         ATTEMPTS = 5
@@ -35,7 +39,8 @@ module Tiercel
           # @return [String, nil] path of the executable
           def executable
             folders = ENV.fetch("PATH", "").split(File::PATH_SEPARATOR) + %w[/usr/sbin /usr/local/bin /usr/local/sbin]
-            folders.map { |folder| File.join(folder, program) }.find { |path| File.executable?(path) && File.file?(path) }
+            paths = folders.map { |folder| File.join(folder, program) }
+            paths.find { |path| File.executable?(path) && File.file?(path) }
           end
 
           # @return [Boolean] whether this machine has the program
@@ -62,15 +67,19 @@ module Tiercel
         attr_reader :socket
         # @return [String] as the server itself says it
         attr_reader :version
+        # @return [Certificate, nil] what clients are to trust, nil without TLS or before the first start
+        attr_reader :certificate
 
         # @param socket [Boolean, String] true: a Unix socket in a new folder; a String: its path
         # @param port [Integer, nil] TCP port; nil takes a free one
+        # @param tls [Boolean] whether it speaks TLS only, with the {#certificate}
         # @param cpu [Integer, nil] the only CPU that it may run on (Linux)
         # @param args [Array<String>] more arguments for the program, after our own
-        def initialize(socket: false, port: nil, cpu: nil, args: [])
+        def initialize(socket: false, port: nil, tls: false, cpu: nil, args: [])
           @socket = socket == true ? nil : (socket || nil)
           @over_socket = socket ? true : false
           @fixed_port = port
+          @tls = tls
           @cpu = cpu
           @args = args
         end
@@ -149,30 +158,6 @@ module Tiercel
         # @return [String] what the server printed
         def log = @folder && File.exist?(log_path) ? File.read(log_path) : ""
 
-        # Opens a connection that the caller closes.
-        #
-        # @return [Socket]
-        def connect
-          @over_socket ? UNIXSocket.new(socket) : Socket.tcp(HOST, port, connect_timeout: 1)
-        end
-
-        # Sends bytes over a connection of its own and lets the block read the answer.
-        #
-        # @param bytes [String] with their line ends
-        # @param within [Numeric] seconds for each read
-        # @yieldparam io [Socket]
-        # @return [Object, nil] the block's value, nil if nobody answered in time
-        def exchange(bytes, within: 1)
-          io = connect
-          io.timeout = within
-          io.write(bytes)
-          yield io
-        rescue SystemCallError, IOError
-          nil
-        ensure
-          io&.close
-        end
-
         # @return [String] program and place
         def to_s = "#{self.class.program} at #{@over_socket ? socket : "#{HOST}:#{port}"}"
 
@@ -200,6 +185,7 @@ module Tiercel
           @owner = Process.pid
           @folder ||= Dir.mktmpdir("tiercel-lab-")
           choose_socket if @over_socket
+          @certificate = Certificate.new(@folder) if @tls
         end
 
         def choose_socket

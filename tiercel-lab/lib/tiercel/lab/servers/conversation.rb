@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+require "openssl"
+require "socket"
+
+module Tiercel
+  module Lab
+    module Servers
+      # How a server is talked to without a client library: to see whether it
+      # is well, and for what tests want to say to it themselves.
+      module Conversation
+        # Opens a connection that the caller closes.
+        #
+        # @param within [Numeric] seconds for the connection and each read
+        # @return [IO, OpenSSL::SSL::SSLSocket]
+        def connect(within: 1)
+          io = socket ? UNIXSocket.new(socket) : Socket.tcp(Server::HOST, port, connect_timeout: within)
+          io.timeout = within
+          certificate ? encrypt(io) : io
+        end
+
+        # Sends bytes over a connection of its own and lets the block read the answer.
+        #
+        # @param bytes [String] with their line ends
+        # @param within [Numeric] seconds for each read
+        # @yieldparam io [IO]
+        # @return [Object, nil] the block's value, nil if nobody answered in time
+        def exchange(bytes, within: 1)
+          io = connect(within: within)
+          io.write(bytes)
+          yield io
+        rescue SystemCallError, IOError, OpenSSL::SSL::SSLError
+          nil
+        ensure
+          io&.close
+        end
+
+        private
+
+        def encrypt(io)
+          context = OpenSSL::SSL::SSLContext.new
+          context.set_params(ca_file: certificate.file)
+          ssl = OpenSSL::SSL::SSLSocket.new(io, context)
+          ssl.sync_close = true
+          ssl.hostname = "localhost"
+          ssl.connect
+        rescue OpenSSL::SSL::SSLError, SystemCallError, IOError
+          io.close
+          raise
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+require_relative "redis"
+
+module Tiercel
+  module Lab
+    module Servers
+      # A Redis master with a replica, and a Sentinel that makes the replica
+      # master when the master is gone.
+      class RedisSentinel
+        # The name under which clients ask for the master.
+        NAME = "tiercel"
+        READY_SECONDS = 30
+
+        # The watching process: a Redis in Sentinel's mode, with a configuration file that it rewrites itself.
+        class Sentinel < Redis
+          # @param master [Redis] running
+          # @param down_after_ms [Integer] silence after which the master counts as gone
+          def initialize(master:, down_after_ms:, **options)
+            super(**options)
+            @watched = master
+            @down_after_ms = down_after_ms
+          end
+
+          private
+
+          def arguments
+            path = File.join(folder, "sentinel.conf")
+            File.write(path, <<~CONFIGURATION)
+              port #{port}
+              bind #{HOST}
+              dir #{folder}
+              sentinel monitor #{NAME} #{HOST} #{@watched.port} 1
+              sentinel down-after-milliseconds #{NAME} #{@down_after_ms}
+              sentinel failover-timeout #{NAME} 5000
+            CONFIGURATION
+            [path, "--sentinel"]
+          end
+        end
+
+        # @return [Redis] the first master, and the first replica
+        attr_reader :master, :replica
+        # @return [Sentinel]
+        attr_reader :sentinel
+
+        # @return [Object] the block's value; the servers are stopped after it
+        def self.run(**options)
+          group = new(**options).start
+          yield group
+        ensure
+          group&.stop
+        end
+
+        # @param down_after_ms [Integer] silence after which the master counts as gone
+        def initialize(down_after_ms: 500)
+          @master = Redis.new
+          @replica = Redis.new(replica_of: @master)
+          @sentinel = Sentinel.new(master: @master, down_after_ms: down_after_ms)
+        end
+
+        # Starts the three and waits until the Sentinel knows of the replica.
+        #
+        # @return [self]
+        # @raise [Error] if one does not start; all are stopped then
+        def start
+          servers.each(&:start)
+          wait_until("the Sentinel to know the replica") { masters_info.include?("slaves=1") }
+          self
+        rescue Error
+          stop
+          raise
+        end
+
+        # @return [self]
+        def stop
+          servers.reverse_each(&:stop)
+          self
+        end
+
+        # Kills the master and waits until the replica has taken its place.
+        #
+        # @return [self]
+        def fail_over
+          master.kill
+          wait_until("the replica to become master") do
+            replica.command("INFO", "replication").to_s.include?("role:master")
+          end
+          self
+        end
+
+        # @return [String] "HOST:PORT" of the Sentinel
+        def address = "#{Server::HOST}:#{sentinel.port}"
+
+        # @return [String] the name under which clients ask for the master
+        def name = NAME
+
+        # @return [String] as the servers say it
+        def version = master.version
+
+        private
+
+        def servers = [master, replica, sentinel]
+
+        def masters_info = sentinel.command("INFO", "sentinel").to_s
+
+        def wait_until(what)
+          deadline = now + READY_SECONDS
+          until yield
+            raise Error, "waited #{READY_SECONDS} s for #{what}\n#{masters_info}" if now > deadline
+            sleep 0.02
+          end
+        end
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end
