@@ -32,29 +32,27 @@ module Tiercel
     # @raise [ConfigurationError] if it is neither
     # @raise [MissingDependency] if its library is not installed
     def self.build(option)
-      case option
-      when Symbol, String then REGISTRY.fetch(option)
-      else
-        name = known_module(option)
-        return REGISTRY.fetch(name) if name
-        unless option.respond_to?(:dump) && option.respond_to?(:load)
-          raise ConfigurationError, "serializer: expected one of #{REGISTRY.names.join(", ")}, or an object with " \
-                                    "dump(value) and load(bytes), got #{option.inspect}"
-        end
-        return option if option.respond_to?(:type) && NAMES.key?(option.type)
-        require_relative("serializers/custom")
-        Custom.new(option)
+      name = option.is_a?(Symbol) || option.is_a?(String) ? option : known_module(option)
+      return REGISTRY.fetch(name) if name
+      unless option.respond_to?(:dump) && option.respond_to?(:load)
+        raise ConfigurationError, "serializer: expected one of #{REGISTRY.names.join(", ")}, or an object with " \
+                                  "dump(value) and load(bytes), got #{option.inspect}"
       end
+      return option if option.respond_to?(:type) && NAMES.key?(option.type)
+      require_relative("serializers/custom")
+      Custom.new(option)
     end
 
     # Modules that users pass where they mean a built-in serializer.
+    MODULES = {
+      "Marshal" => :marshal,
+      "ActiveSupport::MessagePack" => :message_pack,
+      "ActiveSupport::MessagePack::CacheSerializer" => :message_pack,
+    }.freeze
+    private_constant :MODULES
+
     def self.known_module(option)
-      case option
-      when ::Marshal then :marshal
-      when Module
-        { "ActiveSupport::MessagePack" => :message_pack,
-          "ActiveSupport::MessagePack::CacheSerializer" => :message_pack }[option.name]
-      end
+      MODULES[option.name] if option.instance_of?(Module)
     end
     private_class_method :known_module
   end

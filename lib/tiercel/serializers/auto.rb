@@ -11,8 +11,6 @@ module Tiercel
     # The default: plain data through msgpack, everything else through
     # Marshal. Loses nothing that Marshal keeps.
     class Auto
-      MARSHAL_SIGNATURE = "\x04\x08".b.freeze
-
       # @param plain [#dump, #load] the msgpack half: {Plain}, or the C extension
       # @param marshal [Boolean] whether Marshal may be used
       def initialize(plain: Codec.native || Plain, marshal: true)
@@ -53,7 +51,7 @@ module Tiercel
       # @raise [MalformedFrame] if they are cut off or altered
       # @raise [SerializationError] if they are Marshal's and it is forbidden
       def load(bytes)
-        return @plain.load(bytes) unless bytes.start_with?(MARSHAL_SIGNATURE)
+        return @plain.load(bytes) unless bytes.start_with?(Marshal::SIGNATURE)
         raise SerializationError, "a marshal payload, and marshal: false forbids loading it" unless @marshal
         @marshal.load(bytes)
       end

@@ -8,6 +8,10 @@ module Tiercel
     # Ruby's Marshal: any object that can be marshalled, for servers whose
     # content is trusted (loading foreign bytes can run code).
     class Marshal
+      # Format 4.8, which every Ruby since 1.8 writes. Another minor number
+      # would be read, with a warning.
+      SIGNATURE = "\x04\x08".b.freeze
+
       # @return [Integer] in the frame's header
       def type = Frame::Layout::TYPE_MARSHAL
 
@@ -21,6 +25,7 @@ module Tiercel
       # @raise [MalformedFrame] if they are cut off or altered
       # @raise [ArgumentError] if a class is gone
       def load(bytes)
+        raise MalformedFrame, "not a marshal payload of format 4.8" unless bytes.start_with?(SIGNATURE)
         ::Marshal.load(bytes)
       rescue NoMemoryError, SystemStackError => error
         raise MalformedFrame, "a marshal payload of #{bytes.bytesize} bytes could not be loaded: #{error.message}"

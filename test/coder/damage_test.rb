@@ -1,0 +1,136 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+# Whatever a backend answers with, reading it ends in a value or in one of
+# three errors, which the store turns into a miss and a report.
+module CoderDamageBehavior
+  EXPECTED = [Tiercel::MalformedFrame, Tiercel::SerializationError, ActiveSupport::Cache::DeserializationError].freeze
+  SAMPLES = [
+    "text", "größe".encode("UTF-16LE"), nil, -5, [1, 2.5, "a", :b, { "k" => [nil, true], c: "\xFF".b }],
+    { "ascii".encode("US-ASCII") => ["x" * 300, 2**63, -(2**40)] }, Time.at(0, in: "UTC"), [1..2, "m"],
+  ].freeze
+
+  def test_truncated_frames
+    each_frame do |frame|
+      frame.bytesize.times { |size| assert_malformed(frame.byteslice(0, size)) }
+    end
+  end
+
+  def test_flipped_bits_with_a_checksum_are_all_found
+    each_frame(checksum: true) do |frame|
+      each_flip(frame) { |flipped| assert_malformed(flipped) }
+    end
+  end
+
+  def test_flipped_bits_without_a_checksum
+    each_frame(checksum: false) do |frame|
+      each_flip(frame) { |flipped| assert_includes [:value, *EXPECTED], outcome(flipped) }
+    end
+  end
+
+  def test_random_payloads_under_a_sound_header
+    random = Random.new(7)
+    Tiercel::Frame::Layout::TYPES.each do |type|
+      200.times do
+        frame = Tiercel::Frame.build(type, random.bytes(random.rand(40)))
+        assert_includes [:value, *EXPECTED], outcome(frame), frame.inspect
+      end
+    end
+  end
+
+  def test_payloads_of_mutated_msgpack
+    random = Random.new(11)
+    payloads = SAMPLES.filter_map { |value| Tiercel::Serializers::Plain.dump(value) }.reject { |bytes| bytes.size < 4 }
+    2_000.times do
+      payload = payloads.sample(random:).dup
+      random.rand(1..4).times { payload.setbyte(random.rand(payload.bytesize), random.rand(256)) }
+      assert_includes [:value, *EXPECTED], outcome(Tiercel::Frame.build(0x11, payload)), payload.inspect
+    end
+  end
+
+  def test_sizes_that_the_payload_cannot_hold
+    ["\xDD\xFF\xFF\xFF\xFF", "\xDF\xFF\xFF\xFF\xFF", "\xDB\xFF\xFF\xFF\xFFa", "\xC6\xFF\xFF\xFF\xFFa", "\xC9\xFF\xFF\xFF\xFF\x00a",
+     "\xDC\xFF\xFF\x01", "\x9F\x01", "\x8F\x01"].each do |payload|
+      assert_malformed Tiercel::Frame.build(0x11, payload.b)
+    end
+  end
+
+  def test_payloads_nested_without_end
+    [1_000, 200_000].each do |depth|
+      assert_includes [:value, *EXPECTED], outcome(Tiercel::Frame.build(0x11, ("\x91" * depth).b + "\xC0".b))
+      assert_includes [:value, *EXPECTED], outcome(Tiercel::Frame.build(0x10, "\x04\b".b + ("[\x06" * depth).b + "0".b))
+    end
+  end
+
+  def test_bytes_behind_a_payload
+    assert_malformed Tiercel::Frame.build(0x11, "\x01\x01".b)
+  end
+
+  def test_symbols_that_are_not_utf_8
+    assert_malformed Tiercel::Frame.build(0x11, "\xD4\x00\xFF".b)
+  end
+
+  def test_extension_types_that_plain_data_does_not_have
+    assert_malformed Tiercel::Frame.build(0x11, "\xD4\x02a".b)
+    assert_malformed Tiercel::Frame.build(0x11, "\xD6\xFF\x00\x00\x00\x01".b)
+  end
+
+  private
+
+  def coder = @coder ||= Tiercel::Coder.new(native: native)
+
+  def each_frame(checksum: true)
+    SAMPLES.each do |value|
+      maker = Tiercel::Coder.new(checksum:, native: native)
+      yield maker.dump_value(value, nil, nil, false, 0)
+      yield maker.dump_value(value, 4e9, "version", true, 1)
+    end
+  end
+
+  def each_flip(frame)
+    (frame.bytesize * 8).times do |bit|
+      flipped = frame.dup
+      flipped.setbyte(bit / 8, flipped.getbyte(bit / 8) ^ (1 << (bit % 8)))
+      yield flipped
+    end
+  end
+
+  # By both ways of reading, which have to agree.
+  def outcome(bytes)
+    lean = attempt { coder.load_value(bytes, 0.0) }
+    entry = attempt { coder.load(bytes)&.value }
+    [lean, entry].max_by { |result| result == :value ? 0 : 1 }
+  end
+
+  def attempt
+    yield
+    :value
+  rescue *EXPECTED => error
+    error.class
+  end
+
+  def assert_malformed(bytes)
+    assert_raises(Tiercel::MalformedFrame, ActiveSupport::Cache::DeserializationError, bytes.inspect) do
+      coder.load(bytes)&.value
+    end
+    return unless Tiercel::Frame.frame?(bytes)
+    assert_raises(Tiercel::MalformedFrame, bytes.inspect) { coder.load_value(bytes, 0.0) }
+  end
+end
+
+class CoderDamageTest < Tiercel::TestCase
+  include CoderDamageBehavior
+
+  def setup
+    skip "the extension is not built" unless native
+  end
+
+  def native = Tiercel::Codec.native
+end
+
+class PureRubyCoderDamageTest < Tiercel::TestCase
+  include CoderDamageBehavior
+
+  def native = nil
+end

@@ -1,0 +1,302 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+# Runs on the C form and on the Ruby form.
+module CoderBehavior
+  Coder = Tiercel::Coder
+  Frame = Tiercel::Frame
+  Parts = Tiercel::Frame::Parts
+  Entry = ActiveSupport::Cache::Entry
+  NOW = 1_700_000_000.0
+
+  def coder(**options) = Coder.new(native: native, **options)
+
+  def test_an_entry_comes_back
+    entry = coder.load(coder.dump(Entry.new({ a: 1 }, expires_at: NOW, version: "v1")))
+
+    assert_equal({ a: 1 }, entry.value)
+    assert_in_delta NOW, entry.expires_at, 0
+    assert_equal "v1", entry.version
+  end
+
+  def test_an_entry_without_end_and_version
+    entry = coder.load(coder.dump(Entry.new(nil)))
+
+    assert_nil entry.value
+    assert_nil entry.expires_at
+    assert_nil entry.version
+    refute_predicate entry, :expired?
+  end
+
+  def test_a_frame_is_the_same_from_an_entry_and_from_a_value
+    assert_equal coder.dump(Entry.new("x", expires_at: NOW)), coder.dump_value("x", NOW, nil, false, 0)
+    assert_equal coder.dump_compressed(Entry.new("x" * 3_000, version: "1"), 1_000),
+                 coder.dump_value("x" * 3_000, nil, "1", true, 1_000)
+  end
+
+  def test_a_value_comes_back_without_an_entry
+    [nil, false, 0, "text", "\xFF".b, :symbol, [1, { "a" => 2.5 }], Time.at(0), 2**70].each do |value|
+      loaded = coder.load_value(coder.dump_value(value, NOW + 1, nil), NOW)
+
+      value.nil? ? assert_nil(loaded) : assert_equal(value, loaded)
+    end
+  end
+
+  def test_an_end_that_is_reached_is_told
+    frame = coder.dump_value("x", NOW, nil)
+
+    assert_same Coder::EXPIRED, coder.load_value(frame, NOW)
+    assert_same Coder::EXPIRED, coder.load_value(frame, NOW + 1)
+    assert_equal "x", coder.load_value(frame, NOW - 0.001)
+  end
+
+  def test_the_clock_is_read_where_no_time_is_given
+    frame = coder.dump_value("x", Time.now.to_f + 60, nil)
+
+    assert_equal "x", coder.load_value(frame)
+    travel(61) { assert_same Coder::EXPIRED, coder.load_value(frame) }
+  end
+
+  def test_an_end_before_the_epoch_is_reached
+    assert_same Coder::EXPIRED, coder.load_value(coder.dump_value("x", -1.0, nil), NOW)
+    assert_predicate coder.load(coder.dump_value("x", -1.0, nil)), :expired?
+  end
+
+  def test_a_version
+    frame = coder.dump_value("x", nil, "v1")
+
+    assert_equal "x", coder.load_value(frame, NOW)
+    assert_equal "x", coder.load_value(frame, NOW, "v1")
+    assert_same Coder::SLOW, coder.load_value(frame, NOW, "v2")
+    assert_equal "x", coder.load_value(coder.dump_value("x", nil, nil), NOW, "v2")
+    assert coder.load(frame).mismatched?("v2")
+    refute coder.load(frame).mismatched?("v1")
+  end
+
+  def test_tags_are_left_to_the_store
+    frame = Frame.build(0x01, "x", parts: Parts.encode(tags: { "a" => 1 }), checksum: true)
+
+    assert_same Coder::SLOW, coder.load_value(frame, NOW)
+    assert_equal({ "a" => 1 }, coder.load(frame).frame.parts.tags)
+  end
+
+  def test_parts_that_say_nothing_about_the_value_do_not_matter
+    frame = Frame.build(0x01, "x", parts: Parts.encode(stale: [NOW, NOW], created_at: [NOW, 1.0]))
+
+    assert_equal "x", coder.load_value(frame, NOW)
+  end
+
+  def test_a_placeholder_is_a_miss
+    frame = Frame.build(0x20, "", expires_at: NOW, parts: Parts.encode(lease: ["0" * 16, NOW]))
+    bare = Frame.build(0x20, "", expires_at: NOW)
+
+    [frame, bare].each do |bytes|
+      assert_nil coder.load(bytes)
+      assert_same Coder::MISS, coder.load_value(bytes, NOW + 1)
+    end
+  end
+
+  def test_counters_are_integers
+    { "0" => 0, "42" => 42, "-7" => -7, "9223372036854775807" => 2**63 - 1, "-9223372036854775808" => -(2**63) }
+      .each do |bytes, count|
+        assert_equal count, coder.load(bytes.b).value
+        assert_same Coder::SLOW, coder.load_value(bytes.b, NOW)
+      end
+  end
+
+  def test_what_only_looks_like_a_counter_is_malformed
+    ["", "-", "4 2", "42\n", "+1", "9223372036854775808", "1" * 21, "٣"].each do |bytes|
+      assert_raises(Tiercel::MalformedFrame, bytes.inspect) { coder.load(bytes.b) }
+    end
+  end
+
+  def test_foreign_bytes_are_malformed
+    error = assert_raises(Tiercel::MalformedFrame) { coder.load("hello") }
+
+    assert_match(/neither a frame nor a Rails payload: 5 bytes that begin with 68656c6c6f/, error.message)
+    assert_same Coder::SLOW, coder.load_value("hello", NOW)
+  end
+
+  def test_strings_are_stored_as_they_are
+    ["größe", "\xFF\x00".b, "ascii".encode("US-ASCII")].each do |string|
+      frame = coder(serializer: :json).dump_value(string, nil, nil, false, 0)
+
+      assert_equal string.b, frame.byteslice(24..)
+    end
+  end
+
+  def test_strings_keep_their_encoding_and_may_be_changed
+    strings = ["größe", "\xFF".b, "a".encode("US-ASCII"), "größe".encode("UTF-16LE"), "a".encode("ISO-8859-1"), "\xFF"]
+    strings.product([1, 40_000]) do |string, times|
+      loaded = coder.load_value(coder.dump_value((string * times).freeze, nil, nil, false, 0).freeze, NOW)
+
+      assert_equal string * times, loaded
+      assert_equal string.encoding, loaded.encoding
+      refute_predicate loaded, :frozen?
+    end
+  end
+
+  def test_changing_what_was_read_leaves_the_frame_as_it_was
+    frame = coder.dump_value("x" * 40_000, nil, nil, false, 0)
+    coder.load_value(frame, NOW) << "y"
+
+    assert_equal "x" * 40_000, coder.load_value(frame, NOW)
+  end
+
+  def test_string_subclasses_and_instance_variables_survive
+    marked = +"text"
+    marked.instance_variable_set(:@mark, 1)
+    loaded = coder.load_value(coder.dump_value(marked, nil, nil), NOW)
+
+    assert_equal 1, loaded.instance_variable_get(:@mark)
+    assert_instance_of ActiveSupport::SafeBuffer, coder.load_value(coder.dump_value("x".html_safe, nil, nil), NOW)
+  end
+
+  def test_values_are_compressed_from_the_threshold_on_if_it_saves_enough
+    frames = [[true, 100], [true, 101], [false, 1]].map do |compress, threshold|
+      coder.dump_value("0" * 100, nil, nil, compress, threshold).bytesize
+    end
+
+    assert_operator frames[0], :<, frames[1]
+    assert_equal frames[1], frames[2]
+  end
+
+  def test_objects_are_compressed_by_the_size_of_their_payload
+    value = { data: "0" * 100 }
+
+    assert_operator coder.dump_value(value, nil, nil, true, 1).bytesize, :<, coder.dump_value(value, nil, nil, false, 1).bytesize
+  end
+
+  def test_what_does_not_become_smaller_stays_as_it_is
+    [nil, "", 1, Random.new(1).bytes(5_000), [*0..127].pack("C*")].each do |value|
+      assert_equal coder.dump_value(value, nil, nil, false, 1), coder.dump_value(value, nil, nil, true, 1)
+    end
+  end
+
+  def test_without_a_compressor_nothing_is_compressed
+    assert_operator coder(compressor: nil).dump_value("0" * 5_000, nil, nil, true, 1).bytesize, :>, 5_000
+  end
+
+  def test_another_coder_reads_it_whatever_its_own_serializer_and_compressor_are
+    frame = coder(serializer: :marshal, compressor: :zlib).dump_value({ a: "0" * 5_000 }, nil, nil)
+
+    assert_equal({ a: "0" * 5_000 }, coder(serializer: :json, compressor: nil).load_value(frame, NOW))
+  end
+
+  def test_the_checksum_is_optional_and_always_verified
+    with, without = [true, false].map { |checksum| coder(checksum:).dump_value([1, 2], nil, nil) }
+
+    assert_equal [1, 0], [with.getbyte(4), without.getbyte(4)]
+    assert_equal [[1, 2]] * 2, [with, without].map { |frame| coder(checksum: false).load_value(frame, NOW) }
+    with.setbyte(with.bytesize - 1, 3)
+    assert_raises(Tiercel::MalformedFrame) { coder(checksum: false).load_value(with, NOW) }
+  end
+
+  def test_a_class_that_is_gone_is_a_mismatch
+    frame = coder.dump_value(define_passing_class.new, nil, nil)
+    Object.send(:remove_const, :PassingClass)
+
+    assert_raises(ActiveSupport::Cache::DeserializationError) { coder.load_value(frame, NOW) }
+    entry = coder.load(frame)
+    assert entry.mismatched?(nil)
+    2.times { assert_raises(ActiveSupport::Cache::DeserializationError) { entry.value } }
+  end
+
+  def test_a_damaged_payload_is_a_mismatch_too
+    entry = coder.load(Frame.build(0x11, "\xC1".b))
+
+    assert entry.mismatched?(nil)
+    assert_raises(ActiveSupport::Cache::DeserializationError) { entry.value }
+  end
+
+  def test_an_entry_of_another_version_is_not_decoded
+    entry = coder.load(Frame.build(0x11, "\xC1".b, parts: Parts.encode(version: "1")))
+
+    assert entry.mismatched?("2")
+  end
+
+  def test_a_cycle_goes_through_marshal
+    array = [1]
+    array << array
+    loaded = coder.load_value(coder.dump_value(array, nil, nil), NOW)
+
+    assert_same loaded, loaded.last
+  end
+
+  def test_what_cannot_be_marshalled_raises_what_marshal_raises
+    assert_raises(TypeError) { coder.dump_value([-> {}], nil, nil) }
+  end
+
+  def test_marshal_can_be_forbidden_when_dumping
+    strict = coder(marshal: false)
+    error = assert_raises(Tiercel::SerializationError) { strict.dump_value(Time.at(0), nil, nil) }
+
+    assert_match(/Time: not plain data .* marshal: false/, error.message)
+    assert_equal [1, "a", :b], strict.load_value(strict.dump_value([1, "a", :b], nil, nil), NOW)
+  end
+
+  def test_marshal_can_be_forbidden_when_loading
+    strict = coder(marshal: false)
+    frame = coder.dump_value(Time.at(0), nil, nil)
+
+    assert_raises(Tiercel::SerializationError) { strict.load_value(frame, NOW) }
+    assert strict.load(frame).mismatched?(nil)
+    assert_raises(Tiercel::SerializationError) { strict.load("\x00#{Marshal.dump([1])}".b) }
+  end
+
+  def test_without_marshal_only_the_stores_own_serializer_loads
+    frame = coder(serializer: :json).dump_value([1], nil, nil)
+
+    assert_raises(Tiercel::SerializationError) { coder(marshal: false).load_value(frame, NOW) }
+    assert_equal [1], coder(marshal: false, serializer: :json).load_value(frame, NOW)
+  end
+
+  def test_marshal_as_the_serializer_contradicts_its_ban
+    [:marshal, Marshal].each do |serializer|
+      assert_raises(Tiercel::ConfigurationError) { coder(serializer:, marshal: false) }
+    end
+  end
+
+  def test_a_rails_store_takes_it_as_its_coder
+    store = ActiveSupport::Cache::MemoryStore.new(coder: coder)
+    store.write("a", { b: "0" * 5_000 }, expires_in: 60)
+
+    assert_equal({ b: "0" * 5_000 }, store.read("a"))
+    travel(61) { assert_nil store.read("a") }
+  end
+
+  private
+
+  def define_passing_class
+    Object.const_set(:PassingClass, Class.new)
+  end
+end
+
+class CoderTest < Tiercel::TestCase
+  include CoderBehavior
+
+  def setup
+    skip "the extension is not built" unless native
+  end
+
+  def native = Tiercel::Codec.native
+end
+
+class PureRubyCoderTest < Tiercel::TestCase
+  include CoderBehavior
+
+  def native = nil
+
+  def test_both_forms_make_the_same_frames
+    skip "the extension is not built" unless Tiercel::Codec.native
+    values = [nil, true, 1, -1, 1.5, "text", "\xFF".b, "a".encode("US-ASCII"), :a, [], {}, [[1, { "a" => :b }]], "x" * 30_000]
+    values.product([nil, 1.7e9], [true, false]) do |value, expires_at, checksum|
+      frames = [nil, Tiercel::Codec.native].map do |native|
+        Tiercel::Coder.new(native:, checksum:).dump_value(value, expires_at, nil)
+      end
+
+      assert_equal(*frames)
+    end
+  end
+end

@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tiercel/compressors/lz4_block"
+
+class LZ4BlockTest < Tiercel::TestCase
+  WALKERS = [Tiercel::Compressors::LZ4Block, Tiercel::Codec.native].compact.freeze
+
+  # Blocks written by hand after the format's description.
+  WHOLE = {
+    "\x00" => 0, "\x10a" => 1, "\xF0\x00#{"a" * 15}" => 15, "\xF0\xFF\x01#{"a" * 271}" => 271,
+    "\x10a\x01\x00\x00" => 5, "\x1Fa\x01\x00\x00\x10b" => 21, "\x1Fa\x01\x00\xFF\x05\x00" => 280,
+  }.transform_keys(&:b).freeze
+
+  BROKEN = [
+    "", "\x10", "\xF0", "\xF0\xFF", "\x10a\x01", "\x10a\x01\x00", "\x1Fa\x01\x00", "\x1Fa\x01\x00\xFF",
+    "\x10a\x00\x00\x00", # a match at distance 0
+    "\x10a\x02\x00\x00", # a match before the beginning
+    "\x11a", # a match that is announced and missing
+  ].map(&:b).freeze
+
+  def test_whole_blocks
+    WALKERS.product(WHOLE.to_a) { |walker, (block, size)| assert_equal size, walker.lz4_block_size(block, 0), block.inspect }
+  end
+
+  def test_blocks_that_begin_later
+    WALKERS.each { |walker| assert_equal 1, walker.lz4_block_size("xx\x10a".b, 2) }
+  end
+
+  def test_blocks_that_are_not_whole
+    WALKERS.product(BROKEN) { |walker, block| assert_nil walker.lz4_block_size(block, 0), block.inspect }
+  end
+
+  def test_both_forms_agree_on_random_bytes
+    skip "the extension is not built" if WALKERS.size == 1
+    random = Random.new(1)
+    agreed = 2_000.times.count do
+      block = random.bytes(random.rand(12))
+      WALKERS.map { |walker| walker.lz4_block_size(block, 0) }.uniq.size == 1
+    end
+
+    assert_equal 2_000, agreed
+  end
+end

@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+class CompressorsTest < Tiercel::TestCase
+  Compressors = Tiercel::Compressors
+
+  def test_the_names
+    assert_equal %i[brotli lz4 none snappy zlib zstd], Compressors::REGISTRY.names
+  end
+
+  def test_every_number_has_a_name_and_every_name_its_number
+    available = Compressors::NAMES.select { |_, name| Compressors::REGISTRY.available?(name) }
+
+    refute_empty available
+    available.each { |id, name| assert_equal id, Compressors::REGISTRY.fetch(name).id }
+  end
+
+  def test_the_default_is_lz4_where_it_is_installed_else_zlib
+    assert_equal Compressors::REGISTRY.available?(:lz4) ? :lz4 : :zlib, Compressors.default
+  end
+
+  def test_none
+    [nil, :none, "none"].each { |option| assert_nil Compressors.build(option) }
+  end
+
+  def test_names_modules_and_objects
+    zlib = Compressors::REGISTRY.fetch(:zlib)
+
+    [:zlib, "zlib", Zlib, zlib].each { |option| assert_same zlib, Compressors.build(option) }
+  end
+
+  def test_an_unknown_name
+    error = assert_raises(Tiercel::ConfigurationError) { Compressors.build(:lzma) }
+
+    assert_match(/unknown compressor :lzma: expected one of brotli/, error.message)
+  end
+
+  def test_an_unknown_option
+    error = assert_raises(Tiercel::ConfigurationError) { Compressors.build([:zlib, { speed: 3 }]) }
+
+    assert_match(/compressor :zlib, options .*speed/, error.message)
+  end
+
+  def test_a_missing_gem_is_named_with_its_gemfile_line
+    missing = %i[lz4 zstd snappy brotli].reject { |name| Compressors::REGISTRY.available?(name) }
+    skip "every compressor is installed in this bundle" if missing.empty?
+    missing.each do |name|
+      error = assert_raises(Tiercel::MissingDependency) { Compressors.build(name) }
+
+      assert_match(/Add to the Gemfile: gem "/, error.message)
+    end
+  end
+
+  def test_a_frame_whose_compressor_is_not_installed_is_malformed
+    missing = Compressors::NAMES.find { |_, name| !Compressors::REGISTRY.available?(name) }
+    skip "every compressor is installed in this bundle" unless missing
+    parts = Tiercel::Frame::Parts.encode(inflated_bytes: 10)
+    frame = Tiercel::Frame.build(0x01, "x", compressor: missing.first, parts:)
+    error = assert_raises(Tiercel::MalformedFrame) { Tiercel::Coder.new.load_value(frame, 0.0) }
+
+    assert_match(/Gemfile/, error.message)
+  end
+end
