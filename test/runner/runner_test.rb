@@ -75,7 +75,7 @@ class RunnerTest < Tiercel::TestCase
     assert_equal "1 passed, 2 failed, 1 skipped", result.summary
     assert_includes result.output, "one: MixedTest#test_fails"
     assert_includes result.output, "one: MixedTest#test_errs"
-    assert_includes result.output, "MixedTest#test_skips: no reason"
+    assert_includes result.output, "skipped: no reason (MixedTest#test_skips)"
     assert_match(/Expected: 1\n.*Actual: 2/, result.output)
   end
 

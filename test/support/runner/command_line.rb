@@ -88,7 +88,7 @@ module TestRunner
       started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       outcome = suite.commands? ? run_commands(suite) : run_files(suite, files)
       outcome.seconds = Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
-      outcome.skips.each { |skip| @out.puts "  skipped: #{skip}" }
+      outcome.skip_lines.each { |line| @out.puts "  #{line}" }
       @out.puts "  #{outcome}"
       @out.flush
       outcome

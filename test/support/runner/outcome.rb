@@ -9,7 +9,7 @@ module TestRunner
     attr_reader :passed
     # @return [Array<String>] names of the tests that failed, and what else went wrong
     attr_reader :failures
-    # @return [Array<String>] "TEST: reason"
+    # @return [Array<Array(String, String)>] test and reason
     attr_reader :skips
     # @return [Float] seconds
     attr_accessor :seconds
@@ -26,7 +26,15 @@ module TestRunner
 
     def fail(what) = @failures << what
 
-    def skip(what) = @skips << what
+    def skip(test, reason) = @skips << [test, reason]
+
+    # @return [Array<String>] a line for each reason to skip, the commonest first
+    def skip_lines
+      tests_by_reason = skips.group_by(&:last).transform_values { |pairs| pairs.map(&:first) }
+      tests_by_reason.sort_by { |_, tests| -tests.size }.map do |reason, tests|
+        "skipped: #{reason} (#{tests.first}#{" and #{tests.size - 1} more" if tests.size > 1})"
+      end
+    end
 
     # @return [Integer] tests that were run or skipped
     def count = passed + failures.size + skips.size

@@ -52,7 +52,7 @@ module TestRunner
       case entry["result"]
       when "passed" then outcome.pass
       when "failed" then outcome.fail(entry["test"])
-      when "skipped" then outcome.skip("#{entry["test"]}: #{entry["reason"]}")
+      when "skipped" then outcome.skip(entry["test"], entry["reason"])
       end
     end
     private_class_method :count
