@@ -10,7 +10,7 @@ static bool set_text(tseg *segment, const char *key_text, const char *text, doub
 {
     tseg_key key = key_of(segment, key_text);
     tseg_value value = value_of(text, strlen(text));
-    return tseg_set(segment, &key, &value, expires_at) == TSEG_OK;
+    return tseg_set(segment, &key, &value, expires_at, time_now) == TSEG_OK;
 }
 
 static bool reads_as(tseg *segment, const char *key_text, const char *expected)
@@ -34,11 +34,11 @@ static void test_basics(tseg *segment)
     CHECK(reads_as(segment, "a", "seventeen and more"));
     CHECK(set_text(segment, "a", "", INFINITY));
     CHECK(reads_as(segment, "a", ""));
-    CHECK(tseg_add(segment, &key, &other, INFINITY) == TSEG_PRESENT);
+    CHECK(tseg_add(segment, &key, &other, INFINITY, time_now) == TSEG_PRESENT);
     CHECK(tseg_delete(segment, &key) == TSEG_OK);
     CHECK(tseg_delete(segment, &key) == TSEG_ABSENT);
     CHECK(reads_as(segment, "a", NULL));
-    CHECK(tseg_add(segment, &key, &other, INFINITY) == TSEG_OK);
+    CHECK(tseg_add(segment, &key, &other, INFINITY, time_now) == TSEG_OK);
     CHECK(reads_as(segment, "a", "other"));
 }
 
@@ -49,17 +49,17 @@ static void test_tokens(tseg *segment)
     tseg_value first = value_of("first", 5), second = value_of("second", 6);
     tseg_token token, later;
 
-    CHECK(tseg_set(segment, &key, &first, INFINITY) == TSEG_OK);
+    CHECK(tseg_set(segment, &key, &first, INFINITY, time_now) == TSEG_OK);
     CHECK(read_value(segment, &key, buffer, sizeof buffer, &token) == 5);
     CHECK(tseg_unchanged(segment, &key, &token));
-    CHECK(tseg_compare_and_set(segment, &key, &second, INFINITY, &token) == TSEG_OK);
+    CHECK(tseg_compare_and_set(segment, &key, &second, INFINITY, time_now, &token) == TSEG_OK);
     CHECK(!tseg_unchanged(segment, &key, &token));
-    CHECK(tseg_compare_and_set(segment, &key, &first, INFINITY, &token) == TSEG_CHANGED);
+    CHECK(tseg_compare_and_set(segment, &key, &first, INFINITY, time_now, &token) == TSEG_CHANGED);
     CHECK(read_value(segment, &key, buffer, sizeof buffer, &later) == 6);
     CHECK(tseg_delete(segment, &key) == TSEG_OK);
-    CHECK(tseg_compare_and_set(segment, &key, &first, INFINITY, &later) == TSEG_ABSENT);
-    CHECK(tseg_set(segment, &key, &second, INFINITY) == TSEG_OK);
-    CHECK(tseg_compare_and_set(segment, &key, &first, INFINITY, &later) == TSEG_CHANGED);
+    CHECK(tseg_compare_and_set(segment, &key, &first, INFINITY, time_now, &later) == TSEG_ABSENT);
+    CHECK(tseg_set(segment, &key, &second, INFINITY, time_now) == TSEG_OK);
+    CHECK(tseg_compare_and_set(segment, &key, &first, INFINITY, time_now, &later) == TSEG_CHANGED);
 }
 
 static void test_counters(tseg *segment)
@@ -67,21 +67,21 @@ static void test_counters(tseg *segment)
     tseg_key key = key_of(segment, "counter");
     int64_t count;
 
-    CHECK(tseg_increment(segment, &key, 5, 2000.0, &count) == TSEG_OK && count == 5);
-    CHECK(tseg_increment(segment, &key, -7, INFINITY, &count) == TSEG_OK && count == -2);
+    CHECK(tseg_increment(segment, &key, 5, 2000.0, time_now, &count) == TSEG_OK && count == 5);
+    CHECK(tseg_increment(segment, &key, -7, INFINITY, time_now, &count) == TSEG_OK && count == -2);
     CHECK(reads_as(segment, "counter", "-2"));
     time_now = 2001.0;
-    CHECK(tseg_increment(segment, &key, 1, INFINITY, &count) == TSEG_OK && count == 1);
-    CHECK(tseg_increment(segment, &key, INT64_MAX, INFINITY, &count) == TSEG_NOT_A_COUNTER);
-    CHECK(tseg_increment(segment, &key, INT64_MAX - 1, INFINITY, &count) == TSEG_OK && count == INT64_MAX);
+    CHECK(tseg_increment(segment, &key, 1, INFINITY, time_now, &count) == TSEG_OK && count == 1);
+    CHECK(tseg_increment(segment, &key, INT64_MAX, INFINITY, time_now, &count) == TSEG_NOT_A_COUNTER);
+    CHECK(tseg_increment(segment, &key, INT64_MAX - 1, INFINITY, time_now, &count) == TSEG_OK && count == INT64_MAX);
     CHECK(reads_as(segment, "counter", "9223372036854775807"));
     CHECK(set_text(segment, "counter", "-9223372036854775808", INFINITY));
-    CHECK(tseg_increment(segment, &key, 0, INFINITY, &count) == TSEG_OK && count == INT64_MIN);
-    CHECK(tseg_increment(segment, &key, -1, INFINITY, &count) == TSEG_NOT_A_COUNTER);
+    CHECK(tseg_increment(segment, &key, 0, INFINITY, time_now, &count) == TSEG_OK && count == INT64_MIN);
+    CHECK(tseg_increment(segment, &key, -1, INFINITY, time_now, &count) == TSEG_NOT_A_COUNTER);
     const char *refused[] = {"", "-", "x", "1x", " 1", "+1", "99999999999999999999", "9223372036854775808"};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         CHECK(set_text(segment, "counter", refused[i], INFINITY));
-        CHECK(tseg_increment(segment, &key, 1, INFINITY, &count) == TSEG_NOT_A_COUNTER);
+        CHECK(tseg_increment(segment, &key, 1, INFINITY, time_now, &count) == TSEG_NOT_A_COUNTER);
         CHECK(reads_as(segment, "counter", refused[i]));
     }
 }
@@ -93,12 +93,12 @@ static void test_expiry(tseg *segment)
     time_now = 3000.0;
     CHECK(set_text(segment, "over", "x", 3010.0));
     CHECK(reads_as(segment, "over", "x"));
-    CHECK(tseg_touch(segment, &key, 3020.0) == TSEG_OK);
+    CHECK(tseg_touch(segment, &key, 3020.0, time_now) == TSEG_OK);
     time_now = 3015.0;
     CHECK(reads_as(segment, "over", "x"));
     time_now = 3020.0;
     CHECK(reads_as(segment, "over", NULL));
-    CHECK(tseg_touch(segment, &key, INFINITY) == TSEG_ABSENT);
+    CHECK(tseg_touch(segment, &key, INFINITY, time_now) == TSEG_ABSENT);
     CHECK(tseg_delete(segment, &key) == TSEG_ABSENT);
     CHECK(set_text(segment, "over", "y", NAN));
     CHECK(reads_as(segment, "over", NULL));
@@ -112,15 +112,15 @@ static void test_sizes(tseg *segment)
     tseg_value value = value_of(large, most);
 
     for (size_t i = 0; i < sizeof large; i++) large[i] = (uint8_t)(i * 31 + i / 255);
-    CHECK(tseg_set(segment, &key, &value, INFINITY) == TSEG_OK);
+    CHECK(tseg_set(segment, &key, &value, INFINITY, time_now) == TSEG_OK);
     CHECK(read_value(segment, &key, back, sizeof back, NULL) == (long)most);
     CHECK(memcmp(large, back, most) == 0);
     value.body_bytes = most + TSEG_UNIT;
-    CHECK(tseg_set(segment, &key, &value, INFINITY) == TSEG_TOO_LARGE);
+    CHECK(tseg_set(segment, &key, &value, INFINITY, time_now) == TSEG_TOO_LARGE);
     CHECK(read_value(segment, &key, back, sizeof back, NULL) < 0);
     for (size_t bytes = 0; bytes < 200; bytes++) {
         value.body_bytes = bytes;
-        CHECK(tseg_set(segment, &key, &value, INFINITY) == TSEG_OK);
+        CHECK(tseg_set(segment, &key, &value, INFINITY, time_now) == TSEG_OK);
         CHECK(read_value(segment, &key, back, sizeof back, NULL) == (long)bytes);
         CHECK(memcmp(large, back, bytes) == 0);
     }
@@ -156,11 +156,11 @@ static void test_near_fill(tseg *segment)
     tseg_value value = value_of("filled", 6);
     uint64_t before = tseg_near_epoch(segment, &key);
 
-    CHECK(tseg_near_fill(segment, &key, &value, INFINITY, before) == TSEG_OK);
+    CHECK(tseg_near_fill(segment, &key, &value, INFINITY, time_now, before) == TSEG_OK);
     CHECK(reads_as(segment, "near", "filled"));
     CHECK(tseg_near_invalidate(segment, &key) == TSEG_OK);
     CHECK(reads_as(segment, "near", NULL));
-    CHECK(tseg_near_fill(segment, &key, &value, INFINITY, before) == TSEG_CHANGED);
+    CHECK(tseg_near_fill(segment, &key, &value, INFINITY, time_now, before) == TSEG_CHANGED);
     CHECK(reads_as(segment, "near", NULL));
 }
 
@@ -192,7 +192,7 @@ static void test_against_model(tseg *segment, unsigned long calls, uint64_t seed
             memcpy(buffer, &number, 4);
             memcpy(buffer + 4, &model[number].version, 4);
             tseg_value value = value_of(buffer, bytes);
-            CHECK(tseg_set(segment, &key, &value, INFINITY) == TSEG_OK);
+            CHECK(tseg_set(segment, &key, &value, INFINITY, time_now) == TSEG_OK);
         } else {
             long count = read_value(segment, &key, back, sizeof back, NULL);
             if (count < 0) continue;
@@ -208,7 +208,6 @@ static void test_against_model(tseg *segment, unsigned long calls, uint64_t seed
 int main(int count, char **arguments)
 {
     unsigned long calls = count > 1 ? strtoul(arguments[1], NULL, 10) : 200000;
-    double (*wall_clock)(void) = tseg_host_functions.now;
     tseg *segments[2];
     char path[] = "/tmp/tiercel-native-XXXXXX";
 
@@ -218,7 +217,6 @@ int main(int count, char **arguments)
     for (int i = 0; i < 2; i++) {
         time_now = 1000.0;
         tseg_host_functions.now = moved_clock;
-        tseg_host_functions.now_for_eviction = moved_clock;
         test_basics(segments[i]);
         test_tokens(segments[i]);
         test_counters(segments[i]);
@@ -226,7 +224,6 @@ int main(int count, char **arguments)
         test_sizes(segments[i]);
         test_clear_and_walk(segments[i]);
         test_near_fill(segments[i]);
-        tseg_host_functions.now = tseg_host_functions.now_for_eviction = wall_clock;
         test_against_model(segments[i], calls, 42 + (uint64_t)i);
         tseg_stats stats;
         tseg_collect_stats(segments[i], &stats);

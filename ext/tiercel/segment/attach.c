@@ -74,6 +74,7 @@ void tseg_after_fork(void)
 {
     if (!tseg_forked()) return;
     mark_process();
+    tseg_suspended_calls = 0; /* their threads are not in the child */
     tseg_sidecars_after_fork();
     for (tseg *segment = all_segments; segment; segment = segment->next) register_process(segment);
 }
@@ -267,12 +268,18 @@ void tseg_release(tseg *segment)
 {
     tseg **link = &all_segments;
 
-    if (--segment->references || segment->pins) return;
-    while (*link != segment) link = &(*link)->next;
-    *link = segment->next;
-    munmap(segment->map, segment->map_bytes);
-    tseg_sidecar_release(segment->sidecar);
-    free_segment(segment);
+    segment->references--;
+    if (tseg_suspended_calls) return; /* one of them may be inside: a later release unmaps it */
+    while ((segment = *link) != NULL) {
+        if (segment->references) {
+            link = &segment->next;
+            continue;
+        }
+        *link = segment->next;
+        munmap(segment->map, segment->map_bytes);
+        tseg_sidecar_release(segment->sidecar);
+        free_segment(segment);
+    }
 }
 
 bool tseg_owner_is_dead(const tseg *segment, uint64_t lock_word)

@@ -2,4 +2,14 @@
 
 require "mkmf"
 
+abort "tiercel: the segment needs C11 atomics" unless have_header("stdatomic.h")
+
+append_cflags(%w[-std=gnu11 -O3 -Wall -Wextra -Wno-unused-parameter -Wno-declaration-after-statement
+                 -fvisibility=hidden])
+if ENV["TIERCEL_SANITIZE"]
+  append_cflags(%w[-g -O1 -fno-omit-frame-pointer])
+  $CFLAGS << " -fsanitize=address,undefined"
+  $LDFLAGS << " -fsanitize=address,undefined"
+end
+
 create_makefile "tiercel/segment_ext"

@@ -82,9 +82,7 @@ static tseg_result wait_for(tseg *segment, uint32_t shard, uint64_t *lock_word, 
         }
         if (dead || is_free(word)) continue;
         tseg_watch watched = {segment, lock, word, deadline};
-        segment->pins++;
         tseg_host_functions.wait(watch, &watched);
-        segment->pins--;
     }
 }
 
@@ -102,6 +100,7 @@ tseg_result tseg_lock(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *
         return TSEG_BUSY;
     }
     if (spin(segment, lock, lock_word)) return TSEG_OK;
+    if (!tseg_host_functions.may_wait()) return TSEG_WOULD_WAIT;
     tseg_bump(&segment->self->counters[TSEG_COUNT_LOCK_WAITS]);
     return wait_for(segment, shard, lock_word, taken_over);
 }

@@ -27,6 +27,7 @@ typedef enum {
     TSEG_CHANGED,       /* compare_and_set: not what the token came with */
     TSEG_TOO_LARGE,     /* above a quarter of the main log */
     TSEG_BUSY,          /* the lock was not free in time */
+    TSEG_WOULD_WAIT,    /* the lock is not free, and the host did not allow waiting */
     TSEG_READ_ONLY,     /* no process slot was free: this process cannot write */
     TSEG_NOT_A_COUNTER,
     TSEG_RETIRED        /* the file is not the current one: attach again */
@@ -63,7 +64,6 @@ typedef struct tseg {
     ino_t inode;
     char *path;
     unsigned references;     /* handles of this process */
-    unsigned pins;           /* calls that are suspended inside the attachment */
     struct tseg *next;       /* all attachments of this process */
 } tseg;
 
@@ -112,15 +112,18 @@ typedef struct {
 #define TSEG_READ_TRIES 4
 
 /*
- * The wall clock, and how to wait. The binding replaces both; they are called
- * while no lock is held, and may leave by longjmp.
+ * The wall clock, and how to wait. The binding replaces them; they are called
+ * while no lock is held, and now and wait may leave by longjmp.
  */
 typedef struct {
-    double (*now)(void);                        /* epoch seconds */
-    double (*now_for_eviction)(void);           /* the same without leaving C, or -infinity */
+    double (*now)(void);     /* epoch seconds, for reads of entries that have an end */
+    bool (*may_wait)(void);  /* false: TSEG_WOULD_WAIT instead of waiting */
     void (*wait)(void (*function)(void *), void *argument); /* runs a function that waits */
 } tseg_host;
 extern tseg_host tseg_host_functions;
+
+/* Calls that are suspended in now or wait: nothing is unmapped meanwhile. */
+extern unsigned tseg_suspended_calls;
 
 /* attach.c: geometry, files, registration */
 typedef struct {
@@ -181,14 +184,18 @@ tseg_token tseg_token_of(const tseg *segment, const tseg_entry *entry);
 /* Whether the entry is live and still the one of this token; counts as a hit if so. */
 bool tseg_unchanged(tseg *segment, const tseg_key *key, const tseg_token *token);
 
-/* write.c */
-tseg_result tseg_set(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at);
-tseg_result tseg_add(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at);
+/*
+ * write.c: each under one shard's lock. now, epoch seconds, decides what is over;
+ * where nothing but what is met at a tail depends on it, -infinity will do.
+ */
+tseg_result tseg_set(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at, double now);
+tseg_result tseg_add(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at, double now);
 tseg_result tseg_compare_and_set(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at,
-                                 const tseg_token *token);
-tseg_result tseg_increment(tseg *segment, const tseg_key *key, int64_t amount, double expires_at, int64_t *count);
-tseg_result tseg_touch(tseg *segment, const tseg_key *key, double expires_at);
-tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at,
+                                 double now, const tseg_token *token);
+tseg_result tseg_increment(tseg *segment, const tseg_key *key, int64_t amount, double expires_at, double now,
+                           int64_t *count);
+tseg_result tseg_touch(tseg *segment, const tseg_key *key, double expires_at, double now);
+tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at, double now,
                            uint64_t stripe_epoch);
 
 /* sweep.c: deletes and what walks the index, all without a lock */

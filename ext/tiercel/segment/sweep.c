@@ -7,7 +7,8 @@
 tseg_result tseg_delete(tseg *segment, const tseg_key *key)
 {
     const tseg_view *view = &segment->views[key->shard];
-    bool was_there = false;
+    bool was_there = false, found = false;
+    tseg_entry entry, removed;
 
     tseg_bump(&segment->self->counters[TSEG_COUNT_DELETES]);
     for (int which = 0; which < 2; which++) {
@@ -16,19 +17,22 @@ tseg_result tseg_delete(tseg *segment, const tseg_key *key)
         for (unsigned i = 0; i < TSEG_BUCKET_SLOTS; i++) {
             uint64_t word = tseg_load_acquire(slots + i);
             while (((word ^ key->fingerprint) & TSEG_FINGERPRINT_MASK) == 0) {
-                tseg_entry entry;
                 tseg_verdict verdict = tseg_compare(segment, view, word, key, &entry);
                 if (verdict == TSEG_OTHER_KEY) break;
                 TSEG_STOP_HERE(TSEG_STOP_BEFORE_SWAP);
                 /* Not verifiable counts as the key: a cache may lose an entry, never a delete. */
                 if (!tseg_swap(slots + i, &word, 0)) continue;
-                if (verdict == TSEG_NOT_VERIFIABLE || (entry.sequence & 1) || tseg_live(segment, &entry))
+                if (verdict == TSEG_NOT_VERIFIABLE || (entry.sequence & 1)) {
                     was_there = true;
+                } else {
+                    removed = entry;
+                    found = true;
+                }
                 break;
             }
         }
     }
-    return was_there ? TSEG_OK : TSEG_ABSENT;
+    return was_there || (found && tseg_live(segment, &removed)) ? TSEG_OK : TSEG_ABSENT;
 }
 
 static tseg_word *stripe_of(const tseg *segment, const tseg_key *key)

@@ -209,7 +209,7 @@ static bool is_live(const tseg *segment, const tseg_entry *entry, double now)
     return entry->epoch == tseg_epoch(segment) && entry->expires_at > now;
 }
 
-tseg_result tseg_set(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at)
+tseg_result tseg_set(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at, double now)
 {
     tseg_change change = {key, value, expires_at, 0, true, true, false};
     uint32_t epoch = tseg_epoch(segment);
@@ -221,7 +221,7 @@ tseg_result tseg_set(tseg *segment, const tseg_key *key, const tseg_value *value
         tseg_delete(segment, key);
         return refuse(segment);
     }
-    result = tseg_enter(&section, segment, key->shard, epoch, tseg_host_functions.now_for_eviction());
+    result = tseg_enter(&section, segment, key->shard, epoch, now);
     if (result != TSEG_OK) return result;
     result = change_entry(&section, &change, tseg_find(segment, key, &old) == TSEG_OK ? &old : NULL);
     tseg_leave(&section);
@@ -229,11 +229,10 @@ tseg_result tseg_set(tseg *segment, const tseg_key *key, const tseg_value *value
     return result == TSEG_ABSENT ? TSEG_OK : result; /* its slot was altered from outside: stored, and lost */
 }
 
-tseg_result tseg_add(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at)
+tseg_result tseg_add(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at, double now)
 {
     tseg_change change = {key, value, expires_at, 0, true, false, false};
     uint32_t epoch = tseg_epoch(segment);
-    double now = tseg_host_functions.now();
     tseg_section section;
     tseg_entry old;
     tseg_result result;
@@ -250,11 +249,10 @@ tseg_result tseg_add(tseg *segment, const tseg_key *key, const tseg_value *value
 }
 
 tseg_result tseg_compare_and_set(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at,
-                                 const tseg_token *token)
+                                 double now, const tseg_token *token)
 {
     tseg_change change = {key, value, expires_at, 0, false, false, false};
     uint32_t epoch = tseg_epoch(segment);
-    double now = tseg_host_functions.now();
     tseg_section section;
     tseg_entry old;
     tseg_result result;
@@ -324,13 +322,13 @@ static tseg_result increment_found(tseg_section *section, tseg_change *change, c
     return change_entry(section, change, old);
 }
 
-tseg_result tseg_increment(tseg *segment, const tseg_key *key, int64_t amount, double expires_at, int64_t *count)
+tseg_result tseg_increment(tseg *segment, const tseg_key *key, int64_t amount, double expires_at, double now,
+                           int64_t *count)
 {
     uint8_t digits[TSEG_COUNTER_BYTES];
     tseg_value value = {NULL, 0, digits, 0};
     tseg_change change = {key, &value, expires_at, TSEG_COUNTER_BYTES, true, true, false};
     uint32_t epoch = tseg_epoch(segment);
-    double now = tseg_host_functions.now();
     tseg_section section;
     tseg_entry old;
     tseg_result result;
@@ -355,10 +353,9 @@ tseg_result tseg_increment(tseg *segment, const tseg_key *key, int64_t amount, d
     return result;
 }
 
-tseg_result tseg_touch(tseg *segment, const tseg_key *key, double expires_at)
+tseg_result tseg_touch(tseg *segment, const tseg_key *key, double expires_at, double now)
 {
     uint32_t epoch = tseg_epoch(segment);
-    double now = tseg_host_functions.now();
     tseg_section section;
     tseg_entry old;
     tseg_result result = tseg_enter(&section, segment, key->shard, epoch, now);
@@ -381,7 +378,7 @@ tseg_result tseg_touch(tseg *segment, const tseg_key *key, double expires_at)
     return result;
 }
 
-tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at,
+tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at, double now,
                            uint64_t stripe_epoch)
 {
     tseg_change change = {key, value, expires_at, 0, true, false, true};
@@ -391,7 +388,7 @@ tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value 
     tseg_result result;
 
     if (too_large(segment, &change)) return refuse(segment);
-    result = tseg_enter(&section, segment, key->shard, epoch, tseg_host_functions.now_for_eviction());
+    result = tseg_enter(&section, segment, key->shard, epoch, now);
     if (result != TSEG_OK) return result;
     result = append(&section, &change, tseg_find(segment, key, &old) == TSEG_OK ? &old : NULL, stripe_epoch);
     tseg_leave(&section);

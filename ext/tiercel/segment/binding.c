@@ -1,0 +1,226 @@
+/* Tiercel::Segment: opening, closing, moving, and what a segment says about itself. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <time.h>
+
+#include "binding.h"
+
+VALUE tiercel_segment_class;
+static VALUE segment_module;
+static ID id_raise_result, id_raise_error;
+
+static void free_handle(void *pointer)
+{
+    segment_handle *handle = pointer;
+    if (handle->attached) tseg_release(handle->attached);
+    free(handle->path);
+    xfree(handle);
+}
+
+/* Ruby objects are not referred to, so there is nothing to mark or to compact. */
+static const rb_data_type_t handle_type = {
+    "Tiercel::Segment", {NULL, free_handle, NULL, NULL, {NULL}}, NULL, NULL, RUBY_TYPED_FREE_IMMEDIATELY};
+
+static VALUE allocate_handle(VALUE class)
+{
+    segment_handle *handle;
+    return TypedData_Make_Struct(class, segment_handle, &handle_type, handle);
+}
+
+static inline segment_handle *handle_of(VALUE self) { return rb_check_typeddata(self, &handle_type); }
+
+static void fail_with_error(VALUE self, const tseg_error *error)
+{
+    rb_funcall(tiercel_segment_class, id_raise_error, 2, INT2NUM(error->code), rb_utf8_str_new_cstr(error->message));
+}
+
+void segment_fail(VALUE self, tseg_result result, VALUE key)
+{
+    const char *reason = result == TSEG_BUSY ? "busy" : result == TSEG_READ_ONLY ? "read_only" : "retired";
+    rb_funcall(tiercel_segment_class, id_raise_result, 3, ID2SYM(rb_intern(reason)), self, key);
+}
+
+static int64_t seconds_now(void)
+{
+    struct timespec time;
+#ifdef CLOCK_MONOTONIC_COARSE
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+#else
+    clock_gettime(CLOCK_MONOTONIC, &time);
+#endif
+    return (int64_t)time.tv_sec;
+}
+
+static tseg *attach(VALUE self, segment_handle *handle)
+{
+    tseg_error error = {0, ""};
+    tseg *attached = handle->path ? tseg_attach(handle->path, &handle->options, &error)
+                                  : tseg_attach_private(&handle->options, &error);
+    if (!attached) fail_with_error(self, &error);
+    handle->attached = attached;
+    handle->checked_at = seconds_now();
+    return attached;
+}
+
+static void detach(segment_handle *handle)
+{
+    tseg *attached = handle->attached;
+    handle->attached = NULL;
+    if (attached) tseg_release(attached);
+}
+
+tseg *segment_current(VALUE self)
+{
+    segment_handle *handle = handle_of(self);
+    tseg *attached = handle->attached;
+
+    if (RB_UNLIKELY(tseg_forked())) tseg_after_fork();
+    if (RB_UNLIKELY(!attached)) {
+        if (!handle->options.bytes) rb_raise(rb_eArgError, "a segment that was never opened: use Tiercel::Segment.open");
+        return attach(self, handle);
+    }
+    if (!handle->path) return attached;
+    int64_t now = seconds_now();
+    bool moved = tseg_is_retired(attached);
+    if (RB_UNLIKELY(now != handle->checked_at)) {
+        handle->checked_at = now;
+        moved = moved || !tseg_path_is_current(attached);
+    }
+    if (RB_LIKELY(!moved)) return attached;
+    detach(handle);
+    return attach(self, handle);
+}
+
+static void read_hash_key(segment_handle *handle, VALUE hash_key)
+{
+    if (NIL_P(hash_key)) return;
+    StringValue(hash_key);
+    if (RSTRING_LEN(hash_key) != 16) rb_raise(rb_eArgError, "hash_key: expected 16 bytes, got %ld", RSTRING_LEN(hash_key));
+    memcpy(handle->hash_key, RSTRING_PTR(hash_key), 16);
+    handle->options.hash_key = handle->hash_key;
+}
+
+static void read_options(segment_handle *handle, VALUE path, VALUE bytes, VALUE least, VALUE shards, VALUE average,
+                         VALUE mode, VALUE hash_key)
+{
+    handle->options.bytes = NUM2ULL(bytes);
+    handle->options.smallest_bytes = NUM2ULL(least);
+    handle->options.shards = NUM2UINT(shards);
+    handle->options.average_entry_bytes = NUM2UINT(average);
+    handle->options.mode = (mode_t)NUM2UINT(mode);
+    read_hash_key(handle, hash_key);
+    if (NIL_P(path)) return;
+    handle->path = strdup(StringValueCStr(path));
+    if (!handle->path) rb_memerror();
+}
+
+/* @private Segment.attach(path or nil, bytes, least bytes, shards, average entry bytes, mode, hash key or nil) */
+static VALUE segment_attach(VALUE class, VALUE path, VALUE bytes, VALUE least, VALUE shards, VALUE average, VALUE mode,
+                            VALUE hash_key)
+{
+    VALUE self = allocate_handle(class);
+    segment_handle *handle = handle_of(self);
+
+    read_options(handle, path, bytes, least, shards, average, mode, hash_key);
+    attach(self, handle);
+    return self;
+}
+
+/* @private Segment.replace_file(path, bytes, shards, average entry bytes, mode) */
+static VALUE segment_replace(VALUE class, VALUE path, VALUE bytes, VALUE shards, VALUE average, VALUE mode)
+{
+    tseg_options options = {NUM2ULL(bytes), 0, NUM2UINT(shards), NUM2UINT(average), (mode_t)NUM2UINT(mode), NULL};
+    tseg_error error = {0, ""};
+
+    if (!tseg_replace(StringValueCStr(path), &options, &error)) fail_with_error(class, &error);
+    return Qnil;
+}
+
+/* @private Segment.remove_file(path, only_unused) */
+static VALUE segment_remove(VALUE class, VALUE path, VALUE only_unused)
+{
+    tseg_error error = {0, ""};
+
+    if (tseg_remove(StringValueCStr(path), RTEST(only_unused), &error)) return Qtrue;
+    if (error.code == EBUSY) return Qfalse;
+    fail_with_error(class, &error);
+    return Qfalse;
+}
+
+/* @private Segment.free_bytes(directory) -> what an unprivileged process can still take there */
+static VALUE segment_free_bytes(VALUE class, VALUE directory)
+{
+    struct statvfs system;
+
+    if (statvfs(StringValueCStr(directory), &system) != 0) rb_sys_fail_str(directory);
+    return ULL2NUM((unsigned long long)system.f_bavail * system.f_frsize);
+}
+
+static VALUE segment_close(VALUE self)
+{
+    detach(handle_of(self));
+    return Qnil;
+}
+
+static VALUE segment_path(VALUE self)
+{
+    segment_handle *handle = handle_of(self);
+    return handle->path ? rb_utf8_str_new_cstr(handle->path) : Qnil;
+}
+
+static VALUE segment_size_bytes(VALUE self) { return ULL2NUM(segment_current(self)->geometry.file_bytes); }
+static VALUE segment_shards(VALUE self) { return UINT2NUM(segment_current(self)->geometry.shards); }
+static VALUE segment_average(VALUE self) { return UINT2NUM(segment_current(self)->geometry.average_entry_bytes); }
+static VALUE segment_file_id(VALUE self) { return ULL2NUM(segment_current(self)->file_id); }
+static VALUE segment_is_writable(VALUE self) { return segment_current(self)->owner ? Qtrue : Qfalse; }
+
+static VALUE segment_largest_value(VALUE self)
+{
+    return ULL2NUM(segment_current(self)->geometry.log_units[TSEG_MAIN] / 4 * TSEG_UNIT - TSEG_ENTRY_BYTES);
+}
+
+static VALUE segment_pids(VALUE self)
+{
+    uint32_t pids[TSEG_PROCESS_SLOTS];
+    int count = tseg_registered(segment_current(self), pids, TSEG_PROCESS_SLOTS);
+    VALUE result = rb_ary_new_capa(count);
+
+    for (int i = 0; i < count && i < (int)TSEG_PROCESS_SLOTS; i++) rb_ary_push(result, UINT2NUM(pids[i]));
+    return result;
+}
+
+static void define_lifecycle(VALUE class)
+{
+    rb_define_alloc_func(class, allocate_handle);
+    rb_define_private_method(rb_singleton_class(class), "attach", segment_attach, 7);
+    rb_define_private_method(rb_singleton_class(class), "replace_file", segment_replace, 5);
+    rb_define_private_method(rb_singleton_class(class), "remove_file", segment_remove, 2);
+    rb_define_singleton_method(class, "free_bytes", segment_free_bytes, 1);
+    rb_define_method(class, "close", segment_close, 0);
+    rb_define_method(class, "path", segment_path, 0);
+    rb_define_method(class, "size_bytes", segment_size_bytes, 0);
+    rb_define_method(class, "shards", segment_shards, 0);
+    rb_define_method(class, "average_entry_bytes", segment_average, 0);
+    rb_define_method(class, "file_id", segment_file_id, 0);
+    rb_define_method(class, "writable?", segment_is_writable, 0);
+    rb_define_method(class, "largest_value_bytes", segment_largest_value, 0);
+    rb_define_method(class, "pids", segment_pids, 0);
+    rb_undef_method(class, "initialize_copy");
+}
+
+/* Not declared safe for Ractors: Ruby refuses every method of it outside the main one. */
+RUBY_FUNC_EXPORTED void Init_segment_ext(void)
+{
+    segment_module = rb_define_module("Tiercel");
+    tiercel_segment_class = rb_define_class_under(segment_module, "Segment", rb_cObject);
+    id_raise_result = rb_intern("raise_result");
+    id_raise_error = rb_intern("raise_error");
+    rb_undef_method(rb_singleton_class(tiercel_segment_class), "new");
+    define_lifecycle(tiercel_segment_class);
+    segment_init_host();
+    segment_init_read();
+    segment_init_write();
+    segment_init_sweep();
+}

@@ -1,0 +1,137 @@
+/* Reads: nothing is allocated but the String that comes back. */
+#include "binding.h"
+#include "frame_layout.h"
+#include "internal.h"
+
+/* Encoding indexes that are fixed in CRuby. */
+enum { ENCODING_BINARY = 0, ENCODING_UTF_8 = 1, ENCODING_US_ASCII = 2 };
+static const int encoding_of_type[] = {ENCODING_BINARY, ENCODING_UTF_8, ENCODING_BINARY, ENCODING_US_ASCII};
+
+static VALUE copy_whole(const tseg_entry *entry)
+{
+    VALUE string = rb_str_new(NULL, entry->value_bytes);
+    tseg_copy_value(entry, RSTRING_PTR(string), 0, entry->value_bytes);
+    return string;
+}
+
+/* The payload of a frame that is a plain String and not over, else the whole frame, frozen. */
+static VALUE copy_decoded(const tseg_entry *entry)
+{
+    uint64_t header[FRAME_HEADER_BYTES / 8];
+    double expires_at;
+    int type = 0;
+    VALUE string;
+
+    if (entry->value_bytes >= FRAME_HEADER_BYTES) {
+        tseg_copy_value(entry, header, 0, FRAME_HEADER_BYTES);
+        type = frame_plain_string(header, entry->value_bytes, &expires_at);
+    }
+    if (!type || !(expires_at == INFINITY || expires_at > segment_now())) return rb_obj_freeze(copy_whole(entry));
+    string = rb_str_new(NULL, entry->value_bytes - FRAME_HEADER_BYTES);
+    tseg_copy_value(entry, RSTRING_PTR(string), FRAME_HEADER_BYTES, entry->value_bytes - FRAME_HEADER_BYTES);
+    if (encoding_of_type[type]) ENCODING_SET_INLINED(string, encoding_of_type[type]);
+    return string;
+}
+
+/* Qnil for a miss. */
+static inline VALUE read_key(tseg *segment, VALUE key_string, VALUE (*copy)(const tseg_entry *), tseg_token *token)
+{
+    for (int attempt = 0; attempt < TSEG_READ_TRIES; attempt++) {
+        tseg_entry entry;
+        tseg_key key;
+        VALUE string;
+        /* Anew each time: asking a stubbed Time.now may have let other threads run. */
+        segment_key(segment, &key, key_string);
+        if (tseg_find(segment, &key, &entry) != TSEG_OK) break;
+        if (entry.sequence & 1) {
+            for (int i = 0; i < 8 << (2 * attempt); i++) tseg_relax();
+            tseg_bump(&segment->self->counters[TSEG_COUNT_READ_RETRIES]);
+            continue;
+        }
+        if (!tseg_live(segment, &entry)) break;
+        string = copy(&entry);
+        if (RB_UNLIKELY(!tseg_intact(&entry))) continue;
+        tseg_hit(segment, &entry);
+        if (token) *token = tseg_token_of(segment, &entry);
+        RB_GC_GUARD(key_string);
+        return string;
+    }
+    tseg_miss(segment);
+    return Qnil;
+}
+
+/* Segment#get(key) -> String or nil */
+static VALUE segment_get(VALUE self, VALUE key) { return read_key(segment_current(self), key, copy_whole, NULL); }
+
+/* Segment#read(key) -> the decoded String, a frozen frame, or nil */
+static VALUE segment_read(VALUE self, VALUE key) { return read_key(segment_current(self), key, copy_decoded, NULL); }
+
+VALUE segment_token_string(const tseg_token *token)
+{
+    char bytes[SEGMENT_TOKEN_BYTES];
+
+    memcpy(bytes, &token->file_id, 8);
+    memcpy(bytes + 8, &token->origin, 8);
+    memcpy(bytes + 16, &token->sequence, 4);
+    return rb_obj_freeze(rb_str_new(bytes, SEGMENT_TOKEN_BYTES));
+}
+
+bool segment_parse_token(VALUE string, tseg_token *token)
+{
+    const char *bytes;
+
+    if (!RB_TYPE_P(string, T_STRING) || RSTRING_LEN(string) != SEGMENT_TOKEN_BYTES) return false;
+    bytes = RSTRING_PTR(string);
+    memcpy(&token->file_id, bytes, 8);
+    memcpy(&token->origin, bytes + 8, 8);
+    memcpy(&token->sequence, bytes + 16, 4);
+    return true;
+}
+
+/* Segment#get_with_token(key) -> [String, token] or nil */
+static VALUE segment_get_with_token(VALUE self, VALUE key)
+{
+    tseg_token token;
+    VALUE string = read_key(segment_current(self), key, copy_whole, &token);
+    return NIL_P(string) ? Qnil : rb_assoc_new(string, segment_token_string(&token));
+}
+
+/* Segment#unchanged?(key, token) -> true or false */
+static VALUE segment_unchanged(VALUE self, VALUE key_string, VALUE token_string)
+{
+    tseg *segment = segment_current(self);
+    tseg_token token;
+    tseg_key key;
+
+    if (!segment_parse_token(token_string, &token)) return Qfalse;
+    segment_key(segment, &key, key_string);
+    return tseg_unchanged(segment, &key, &token) ? Qtrue : Qfalse;
+}
+
+static VALUE read_many(VALUE self, VALUE keys, VALUE (*copy)(const tseg_entry *))
+{
+    VALUE found;
+
+    Check_Type(keys, T_ARRAY);
+    found = rb_hash_new_capa(RARRAY_LEN(keys));
+    for (long i = 0; i < RARRAY_LEN(keys); i++) {
+        VALUE key = RARRAY_AREF(keys, i), string = read_key(segment_current(self), key, copy, NULL);
+        if (!NIL_P(string)) rb_hash_aset(found, key, string);
+    }
+    return found;
+}
+
+/* Segment#get_multi(keys) -> Hash */
+static VALUE segment_get_multi(VALUE self, VALUE keys) { return read_many(self, keys, copy_whole); }
+/* Segment#read_multi(keys) -> Hash of what #read gives */
+static VALUE segment_read_multi(VALUE self, VALUE keys) { return read_many(self, keys, copy_decoded); }
+
+void segment_init_read(void)
+{
+    rb_define_method(tiercel_segment_class, "get", segment_get, 1);
+    rb_define_method(tiercel_segment_class, "read", segment_read, 1);
+    rb_define_method(tiercel_segment_class, "get_with_token", segment_get_with_token, 1);
+    rb_define_method(tiercel_segment_class, "unchanged?", segment_unchanged, 2);
+    rb_define_method(tiercel_segment_class, "get_multi", segment_get_multi, 1);
+    rb_define_method(tiercel_segment_class, "read_multi", segment_read_multi, 1);
+}

@@ -1,0 +1,215 @@
+/* Deletes, walks and figures: what takes no lock. */
+#include <stdlib.h>
+
+#include "binding.h"
+
+/* A segment that was retired in the middle of a delete was left by others already: delete in the new one too. */
+static bool delete_key(VALUE self, VALUE key_string, tseg_result (*delete)(tseg *, const tseg_key *))
+{
+    bool was_there = false;
+    tseg *segment;
+
+    do {
+        tseg_key key;
+        segment = segment_current(self);
+        segment_key(segment, &key, key_string);
+        was_there = delete(segment, &key) == TSEG_OK || was_there;
+    } while (RB_UNLIKELY(tseg_is_retired(segment)));
+    RB_GC_GUARD(key_string);
+    return was_there;
+}
+
+/* Segment#delete(key) -> whether there was something */
+static VALUE segment_delete(VALUE self, VALUE key) { return delete_key(self, key, tseg_delete) ? Qtrue : Qfalse; }
+
+/* Segment#delete_multi(keys) -> how many were there */
+static VALUE segment_delete_multi(VALUE self, VALUE keys)
+{
+    long count = 0;
+
+    Check_Type(keys, T_ARRAY);
+    for (long i = 0; i < RARRAY_LEN(keys); i++) count += delete_key(self, RARRAY_AREF(keys, i), tseg_delete);
+    return LONG2NUM(count);
+}
+
+/* Segment#near_invalidate(key): no fill whose epoch was taken before comes after it */
+static VALUE segment_near_invalidate(VALUE self, VALUE key)
+{
+    return delete_key(self, key, tseg_near_invalidate) ? Qtrue : Qfalse;
+}
+
+/* Segment#near_epoch(key) -> Integer for near_fill, taken before the value is fetched */
+static VALUE segment_near_epoch(VALUE self, VALUE key_string)
+{
+    tseg *segment = segment_current(self);
+    tseg_key key;
+
+    segment_key(segment, &key, key_string);
+    return ULL2NUM(tseg_near_epoch(segment, &key));
+}
+
+static VALUE check_interrupts(VALUE self)
+{
+    rb_thread_check_ints();
+    return self;
+}
+
+/* Segment#clear */
+static VALUE segment_clear(VALUE self)
+{
+    tseg *segment = segment_current(self);
+    uint64_t file_id = segment->file_id;
+    uint32_t epoch = tseg_raise_epoch(segment);
+
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++) {
+        tseg_clear_shard(segment, shard, epoch);
+        check_interrupts(self);
+        segment = segment_current(self);
+        if (segment->file_id != file_id) return segment_clear(self); /* moved meanwhile */
+    }
+    return Qnil;
+}
+
+/* Segment#clear_prefix(prefix) -> how many were removed */
+static VALUE segment_clear_prefix(VALUE self, VALUE prefix)
+{
+    tseg *segment = segment_current(self);
+    uint64_t file_id = segment->file_id, cleared = 0;
+
+    prefix = rb_str_new_frozen(rb_String(prefix));
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++) {
+        cleared += tseg_clear_prefix(segment, shard, RSTRING_PTR(prefix), (uint32_t)RSTRING_LEN(prefix));
+        check_interrupts(self);
+        segment = segment_current(self);
+        if (segment->file_id != file_id) return segment_clear_prefix(self, prefix);
+    }
+    RB_GC_GUARD(prefix);
+    return ULL2NUM(cleared);
+}
+
+static VALUE describe(const tseg_batch *batch, unsigned i)
+{
+    VALUE key = rb_enc_str_new((const char *)batch->bytes + batch->entries[i].key_offset, batch->entries[i].key_bytes,
+                               rb_utf8_encoding());
+    VALUE entry = rb_ary_new_capa(5);
+
+    rb_ary_push(entry, key);
+    rb_ary_push(entry, UINT2NUM(batch->entries[i].value_bytes));
+    rb_ary_push(entry, UINT2NUM(batch->entries[i].allocated_bytes));
+    rb_ary_push(entry, batch->entries[i].log == TSEG_MAIN ? ID2SYM(rb_intern("main")) : ID2SYM(rb_intern("small")));
+    rb_ary_push(entry, UINT2NUM(batch->entries[i].hits));
+    return entry;
+}
+
+typedef struct {
+    VALUE self, prefix, found;
+    uint64_t cursor;
+    long limit;
+    bool described, more;
+    tseg_batch batch;
+} walk_call;
+
+static VALUE walk(VALUE argument)
+{
+    walk_call *call = (walk_call *)argument;
+
+    while (RARRAY_LEN(call->found) < call->limit) {
+        tseg *segment = segment_current(call->self);
+        call->more = tseg_walk(segment, &call->cursor, RSTRING_PTR(call->prefix), (uint32_t)RSTRING_LEN(call->prefix),
+                               &call->batch);
+        if (!call->more) break;
+        for (unsigned i = 0; i < call->batch.count; i++) {
+            VALUE entry = call->described
+                              ? describe(&call->batch, i)
+                              : rb_enc_str_new((const char *)call->batch.bytes + call->batch.entries[i].key_offset,
+                                               call->batch.entries[i].key_bytes, rb_utf8_encoding());
+            rb_ary_push(call->found, entry);
+        }
+    }
+    return Qnil;
+}
+
+static VALUE free_batch(VALUE argument)
+{
+    free(((walk_call *)argument)->batch.bytes);
+    return Qnil;
+}
+
+/*
+ * @private Segment#walk(cursor, prefix, limit, described) -> [next cursor or nil, keys], or where described
+ * [next cursor or nil, [[key, value bytes, allocated bytes, :small or :main, hits], ...]]
+ */
+static VALUE segment_walk(VALUE self, VALUE cursor, VALUE prefix, VALUE limit, VALUE described)
+{
+    walk_call call = {.self = self, .prefix = rb_str_new_frozen(rb_String(prefix)), .found = rb_ary_new(),
+                      .cursor = NUM2ULL(cursor), .limit = NUM2LONG(limit), .described = RTEST(described)};
+
+    rb_ensure(walk, (VALUE)&call, free_batch, (VALUE)&call);
+    RB_GC_GUARD(call.prefix);
+    return rb_assoc_new(call.more ? ULL2NUM(call.cursor) : Qnil, call.found);
+}
+
+static void put(VALUE hash, const char *name, uint64_t number)
+{
+    rb_hash_aset(hash, ID2SYM(rb_intern(name)), ULL2NUM(number));
+}
+
+static void put_evictions(VALUE hash, const tseg_stats *stats)
+{
+    const uint64_t *shard = stats->shard;
+
+    put(hash, "evictions", shard[TSEG_COUNT_EVICTED_SMALL] + shard[TSEG_COUNT_EVICTED_MAIN] +
+        shard[TSEG_COUNT_EVICTED_EXPIRED] + shard[TSEG_COUNT_EVICTED_BOUND] + shard[TSEG_COUNT_EVICTED_INDEX]);
+    put(hash, "small_evictions", shard[TSEG_COUNT_EVICTED_SMALL]);
+    put(hash, "main_evictions", shard[TSEG_COUNT_EVICTED_MAIN]);
+    put(hash, "expired_evictions", shard[TSEG_COUNT_EVICTED_EXPIRED]);
+    put(hash, "bound_evictions", shard[TSEG_COUNT_EVICTED_BOUND]);
+    put(hash, "index_evictions", shard[TSEG_COUNT_EVICTED_INDEX]);
+    put(hash, "promotions", shard[TSEG_COUNT_PROMOTED]);
+    put(hash, "reappends", shard[TSEG_COUNT_REAPPENDED]);
+    put(hash, "in_place_writes", shard[TSEG_COUNT_IN_PLACE]);
+    put(hash, "appended_writes", shard[TSEG_COUNT_APPENDED]);
+    put(hash, "ghost_hits", shard[TSEG_COUNT_GHOST_HITS]);
+    put(hash, "lock_takeovers", shard[TSEG_COUNT_TAKEOVERS]);
+    put(hash, "resets", shard[TSEG_COUNT_RESETS]);
+}
+
+/* Segment#stats -> Hash */
+static VALUE segment_stats(VALUE self)
+{
+    tseg *segment = segment_current(self);
+    VALUE hash = rb_hash_new();
+    tseg_stats stats;
+
+    tseg_collect_stats(segment, &stats);
+    put(hash, "entries", stats.entries);
+    put(hash, "bytes", stats.live_bytes);
+    put(hash, "payload_bytes", stats.payload_bytes);
+    put(hash, "dead_bytes", stats.used_bytes > stats.live_bytes ? stats.used_bytes - stats.live_bytes : 0);
+    put(hash, "log_bytes", stats.log_bytes);
+    put(hash, "size_bytes", segment->geometry.file_bytes);
+    put(hash, "shards", segment->geometry.shards);
+    put(hash, "processes", stats.processes);
+    put(hash, "hits", stats.process[TSEG_COUNT_HITS]);
+    put(hash, "misses", stats.process[TSEG_COUNT_MISSES]);
+    put(hash, "writes", stats.process[TSEG_COUNT_WRITES]);
+    put(hash, "deletes", stats.process[TSEG_COUNT_DELETES]);
+    put(hash, "refused_writes", stats.process[TSEG_COUNT_REFUSED]);
+    put(hash, "lock_waits", stats.process[TSEG_COUNT_LOCK_WAITS]);
+    put(hash, "lock_timeouts", stats.process[TSEG_COUNT_LOCK_TIMEOUTS]);
+    put(hash, "read_retries", stats.process[TSEG_COUNT_READ_RETRIES]);
+    put_evictions(hash, &stats);
+    return hash;
+}
+
+void segment_init_sweep(void)
+{
+    rb_define_method(tiercel_segment_class, "delete", segment_delete, 1);
+    rb_define_method(tiercel_segment_class, "delete_multi", segment_delete_multi, 1);
+    rb_define_method(tiercel_segment_class, "near_invalidate", segment_near_invalidate, 1);
+    rb_define_method(tiercel_segment_class, "near_epoch", segment_near_epoch, 1);
+    rb_define_method(tiercel_segment_class, "clear", segment_clear, 0);
+    rb_define_method(tiercel_segment_class, "clear_prefix", segment_clear_prefix, 1);
+    rb_define_private_method(tiercel_segment_class, "walk", segment_walk, 4);
+    rb_define_method(tiercel_segment_class, "stats", segment_stats, 0);
+}

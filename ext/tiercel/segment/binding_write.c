@@ -1,0 +1,243 @@
+/* Writes. A call that has to wait for a lock is made again with Strings that nobody can change meanwhile. */
+#include "binding.h"
+#include "frame_layout.h"
+
+typedef enum { WRITE_SET, WRITE_ADD, WRITE_COMPARE_AND_SET, WRITE_NEAR_FILL } write_kind;
+
+typedef struct {
+    write_kind kind;
+    VALUE key, bytes;
+    int frame_type;            /* 0: the bytes as they are, else a frame header goes before them */
+    double frame_expires_at, expires_at, now;
+    tseg_token token;
+    uint64_t stripe_epoch;
+} write_call;
+
+static tseg_result write_once(tseg *segment, const write_call *call)
+{
+    uint64_t header[FRAME_HEADER_BYTES / 8];
+    tseg_value value = {header, 0, (const uint8_t *)RSTRING_PTR(call->bytes), (uint64_t)RSTRING_LEN(call->bytes)};
+    tseg_key key;
+
+    if (call->frame_type) {
+        value.head_words = FRAME_HEADER_BYTES / 8;
+        frame_write_plain_header(header, call->frame_type, call->frame_expires_at, (uint32_t)value.body_bytes);
+    }
+    segment_key(segment, &key, call->key);
+    switch (call->kind) {
+    case WRITE_SET: return tseg_set(segment, &key, &value, call->expires_at, call->now);
+    case WRITE_ADD: return tseg_add(segment, &key, &value, call->expires_at, call->now);
+    case WRITE_COMPARE_AND_SET:
+        return tseg_compare_and_set(segment, &key, &value, call->expires_at, call->now, &call->token);
+    default: return tseg_near_fill(segment, &key, &value, call->expires_at, call->now, call->stripe_epoch);
+    }
+}
+
+static tseg_result write_waiting(VALUE self, const write_call *call)
+{
+    write_call held = *call;
+    tseg_result result;
+
+    held.key = rb_str_new_frozen(call->key);
+    held.bytes = rb_str_new_frozen(call->bytes);
+    segment_strings_are_held = true;
+    result = write_once(segment_current(self), &held);
+    RB_GC_GUARD(held.key);
+    RB_GC_GUARD(held.bytes);
+    return result;
+}
+
+static tseg_result write_string(VALUE self, write_call *call)
+{
+    tseg_result result;
+
+    Check_Type(call->key, T_STRING);
+    Check_Type(call->bytes, T_STRING);
+    segment_strings_are_held = false;
+    result = write_once(segment_current(self), call);
+    if (RB_UNLIKELY(result == TSEG_WOULD_WAIT)) result = write_waiting(self, call);
+    if (RB_UNLIKELY(result == TSEG_RETIRED)) result = write_waiting(self, call); /* on what the path leads to now */
+    if (RB_UNLIKELY(!segment_is_answer(result))) segment_fail(self, result, call->key);
+    RB_GC_GUARD(call->key);
+    RB_GC_GUARD(call->bytes);
+    return result;
+}
+
+static VALUE optional(int count, const VALUE *arguments, int index) { return count > index ? arguments[index] : Qnil; }
+
+/* The time is asked for before anything else: it may run Ruby code. */
+static void set_times(write_call *call, VALUE ttl, bool exact)
+{
+    call->now = exact || !NIL_P(ttl) ? segment_now() : segment_now_for_eviction();
+    call->expires_at = NIL_P(ttl) ? INFINITY : call->now + NUM2DBL(ttl);
+}
+
+/* Segment#set(key, bytes, ttl = nil) -> true, or false if it is too large */
+static VALUE segment_set(int count, VALUE *arguments, VALUE self)
+{
+    write_call call = {.kind = WRITE_SET};
+
+    rb_check_arity(count, 2, 3);
+    call.key = arguments[0];
+    call.bytes = arguments[1];
+    set_times(&call, optional(count, arguments, 2), false);
+    return write_string(self, &call) == TSEG_OK ? Qtrue : Qfalse;
+}
+
+/* Segment#add(key, bytes, ttl = nil) -> whether it was written */
+static VALUE segment_add(int count, VALUE *arguments, VALUE self)
+{
+    write_call call = {.kind = WRITE_ADD};
+
+    rb_check_arity(count, 2, 3);
+    call.key = arguments[0];
+    call.bytes = arguments[1];
+    set_times(&call, optional(count, arguments, 2), true);
+    return write_string(self, &call) == TSEG_OK ? Qtrue : Qfalse;
+}
+
+/* Segment#compare_and_set(key, bytes, token, ttl = nil) -> whether it was written */
+static VALUE segment_compare_and_set(int count, VALUE *arguments, VALUE self)
+{
+    write_call call = {.kind = WRITE_COMPARE_AND_SET};
+
+    rb_check_arity(count, 3, 4);
+    call.key = arguments[0];
+    call.bytes = arguments[1];
+    if (!segment_parse_token(arguments[2], &call.token)) return Qfalse;
+    set_times(&call, optional(count, arguments, 3), true);
+    return write_string(self, &call) == TSEG_OK ? Qtrue : Qfalse;
+}
+
+/* Segment#near_fill(key, bytes, ttl, epoch) -> whether it was written: not if the key was invalidated since the epoch */
+static VALUE segment_near_fill(VALUE self, VALUE key, VALUE bytes, VALUE ttl, VALUE epoch)
+{
+    write_call call = {.kind = WRITE_NEAR_FILL, .key = key, .bytes = bytes, .stripe_epoch = NUM2ULL(epoch)};
+
+    set_times(&call, ttl, false);
+    return write_string(self, &call) == TSEG_OK ? Qtrue : Qfalse;
+}
+
+static int frame_type_of(VALUE string)
+{
+    int encoding = ENCODING_GET(string);
+
+    if (encoding == rb_utf8_encindex()) return FRAME_TYPE_UTF8;
+    if (encoding == rb_ascii8bit_encindex()) return FRAME_TYPE_BINARY;
+    return encoding == rb_usascii_encindex() ? FRAME_TYPE_US_ASCII : 0;
+}
+
+/*
+ * Segment#write_string(key, string, expires_at, ttl) -> true, false if it is too
+ * large, nil if the encoding has no frame type of its own
+ */
+static VALUE segment_write_string(VALUE self, VALUE key, VALUE string, VALUE expires_at, VALUE ttl)
+{
+    write_call call = {.kind = WRITE_SET, .key = key, .bytes = string};
+
+    Check_Type(string, T_STRING);
+    call.frame_type = frame_type_of(string);
+    if (!call.frame_type || RSTRING_LEN(string) > (long)UINT32_MAX) return Qnil;
+    call.frame_expires_at = NIL_P(expires_at) ? INFINITY : NUM2DBL(expires_at);
+    set_times(&call, ttl, false);
+    return write_string(self, &call) == TSEG_OK ? Qtrue : Qfalse;
+}
+
+typedef struct {
+    VALUE self;
+    write_call call;
+    bool all;
+} write_many;
+
+static int write_pair(VALUE key, VALUE bytes, VALUE argument)
+{
+    write_many *many = (write_many *)argument;
+
+    many->call.key = key;
+    many->call.bytes = bytes;
+    if (write_string(many->self, &many->call) != TSEG_OK) many->all = false;
+    return ST_CONTINUE;
+}
+
+/* Segment#set_multi(pairs, ttl = nil) -> whether all of them are stored */
+static VALUE segment_set_multi(int count, VALUE *arguments, VALUE self)
+{
+    write_many many = {self, {.kind = WRITE_SET}, true};
+
+    rb_check_arity(count, 1, 2);
+    Check_Type(arguments[0], T_HASH);
+    set_times(&many.call, optional(count, arguments, 1), false);
+    rb_hash_foreach(arguments[0], write_pair, (VALUE)&many);
+    return many.all ? Qtrue : Qfalse;
+}
+
+static tseg_result increment_once(tseg *segment, VALUE key_string, int64_t amount, const write_call *times, int64_t *sum)
+{
+    tseg_key key;
+    segment_key(segment, &key, key_string);
+    return tseg_increment(segment, &key, amount, times->expires_at, times->now, sum);
+}
+
+/* Segment#increment(key, amount, ttl = nil) -> the new count, nil if other bytes are there or the range would be left */
+static VALUE segment_increment(int count, VALUE *arguments, VALUE self)
+{
+    write_call times = {.kind = WRITE_SET};
+    VALUE key;
+    int64_t amount, sum = 0;
+    tseg_result result;
+
+    rb_check_arity(count, 2, 3);
+    key = arguments[0];
+    amount = NUM2LL(arguments[1]);
+    set_times(&times, optional(count, arguments, 2), true);
+    Check_Type(key, T_STRING);
+    segment_strings_are_held = false;
+    result = increment_once(segment_current(self), key, amount, &times, &sum);
+    for (int again = 0; again < 2 && (result == TSEG_WOULD_WAIT || result == TSEG_RETIRED); again++) {
+        key = rb_str_new_frozen(key);
+        segment_strings_are_held = true;
+        result = increment_once(segment_current(self), key, amount, &times, &sum);
+    }
+    if (!segment_is_answer(result)) segment_fail(self, result, key);
+    RB_GC_GUARD(key);
+    return result == TSEG_OK ? LL2NUM(sum) : Qnil;
+}
+
+static tseg_result touch_once(tseg *segment, VALUE key_string, const write_call *times)
+{
+    tseg_key key;
+    segment_key(segment, &key, key_string);
+    return tseg_touch(segment, &key, times->expires_at, times->now);
+}
+
+/* Segment#touch(key, ttl) -> whether the entry was there */
+static VALUE segment_touch(VALUE self, VALUE key, VALUE ttl)
+{
+    write_call times = {.kind = WRITE_SET};
+    tseg_result result;
+
+    set_times(&times, ttl, true);
+    Check_Type(key, T_STRING);
+    segment_strings_are_held = false;
+    result = touch_once(segment_current(self), key, &times);
+    if (result == TSEG_WOULD_WAIT) {
+        key = rb_str_new_frozen(key);
+        segment_strings_are_held = true;
+        result = touch_once(segment_current(self), key, &times);
+    }
+    if (!segment_is_answer(result)) segment_fail(self, result, key);
+    RB_GC_GUARD(key);
+    return result == TSEG_OK ? Qtrue : Qfalse;
+}
+
+void segment_init_write(void)
+{
+    rb_define_method(tiercel_segment_class, "set", segment_set, -1);
+    rb_define_method(tiercel_segment_class, "add", segment_add, -1);
+    rb_define_method(tiercel_segment_class, "compare_and_set", segment_compare_and_set, -1);
+    rb_define_method(tiercel_segment_class, "near_fill", segment_near_fill, 4);
+    rb_define_method(tiercel_segment_class, "write_string", segment_write_string, 4);
+    rb_define_method(tiercel_segment_class, "set_multi", segment_set_multi, -1);
+    rb_define_private_method(tiercel_segment_class, "add_to_counter", segment_increment, -1);
+    rb_define_method(tiercel_segment_class, "touch", segment_touch, 2);
+}

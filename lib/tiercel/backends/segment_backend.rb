@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require_relative "../backend"
+require_relative "../segment"
+require_relative "../sizes"
+
+module Tiercel
+  module Backends
+    # What `shared:` and `memory:` have in common: a {Segment} behind the
+    # contract of {Backend}.
+    class SegmentBackend < Backend
+      # @return [Segment] for calls beyond the contract
+      attr_reader :segment
+
+      # @param segment [Segment]
+      def initialize(segment)
+        @segment = segment
+        super()
+      end
+
+      def get(key) = @segment.get(key)
+      def get_multi(keys) = @segment.get_multi(keys)
+      def get_with_token(key) = @segment.get_with_token(key)
+      def set(key, bytes, ttl = nil) = @segment.set(key, bytes, ttl)
+      def set_multi(pairs, ttl = nil) = @segment.set_multi(pairs, ttl)
+      def add(key, bytes, ttl = nil) = @segment.add(key, bytes, ttl)
+      def compare_and_set(key, bytes, token, ttl = nil) = @segment.compare_and_set(key, bytes, token, ttl)
+      def delete(key) = @segment.delete(key)
+      def delete_multi(keys) = @segment.delete_multi(keys)
+      def increment(key, amount = 1, ttl = nil) = @segment.increment(key, amount, ttl)
+      def touch(key, ttl) = @segment.touch(key, ttl)
+      def stats = @segment.stats
+      def close = @segment.close
+      def near? = true
+
+      def scan(prefix = nil, &)
+        return enum_for(:scan, prefix) unless block_given?
+        @segment.scan(prefix, &)
+      end
+
+      def clear(prefix = nil)
+        prefix ? @segment.clear_prefix(prefix) : @segment.clear
+        nil
+      end
+
+      # Reads options that both backends have.
+      module Options
+        private
+
+        def whole_number(options, name, default)
+          value = options[name]
+          return default if value.nil?
+          number = Integer(value, exception: false) if value.is_a?(Integer) || value.is_a?(String)
+          return number if number&.positive?
+          raise ConfigurationError, "#{name}: expected an Integer > 0, got #{value.inspect}"
+        end
+
+        def shards(options)
+          count = whole_number(options, :shards, 0)
+          return count if count.zero? || (count <= 64 && count.nobits?(count - 1))
+          raise ConfigurationError, "shards: expected a power of two up to 64, got #{options[:shards].inspect}"
+        end
+
+        def average_entry_bytes(options)
+          bytes = whole_number(options, :average_entry_bytes, 0)
+          return bytes if bytes.zero? || bytes.between?(64, 1 << 30)
+          raise ConfigurationError, "average_entry_bytes: expected 64 or more, got #{options[:average_entry_bytes].inspect}"
+        end
+
+        def size_bytes(options)
+          bytes = Sizes.bytes(options.fetch(:size))
+          return bytes if bytes >= Segment::MINIMUM_BYTES
+          raise ConfigurationError, "size: expected 1 MB or more, got #{options[:size].inspect}"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+begin
+  require_relative "segment_backend"
+rescue LoadError => error
+  raise Tiercel::MissingDependency,
+        "shared: needs Tiercel's C extension, which is not built here (#{error.message}). Reinstall the gem with a C " \
+        "compiler at hand, or use \"memory:\" (one process), \"sqlite:PATH\" or \"file:DIR\" (all processes of a machine)"
+end
+require_relative "../segment/place"
+
+module Tiercel
+  module Backends
+    # `shared:NAME`, `shared:/path`, in a Rails application also `shared:`: one
+    # cache in memory for all processes of this machine or container.
+    #
+    #   Tiercel.new("shared:my_app", size: "256MB")
+    #
+    # What it promises and where its file lives is in docs/shared.md.
+    class Shared < SegmentBackend
+      # @return [Array<Symbol>] names of the options that {.build} knows
+      def self.option_names = %i[size shards average_entry_bytes mode]
+
+      class << self
+        include SegmentBackend::Options
+
+        # @param url [BackendURL] "shared:NAME", "shared:/path", "shared:"
+        # @param options [Hash] `size:` of a new segment, bytes or a String ("256MB"; at least 1 MB), by default
+        #   what {Segment::Place#default_bytes} says; `shards:` a power of two up to 64; `average_entry_bytes:`
+        #   what the index is made for (512); `mode:` permissions of a new file (0600)
+        # @return [Shared]
+        # @raise [ConfigurationError] if the segment cannot be made or attached to
+        def build(url, options)
+          place = Segment::Place.new(url.rest)
+          asked = options[:size] && size_bytes(options)
+          segment = Segment.open(place.path, bytes: asked || place.default_bytes,
+                                             least_bytes: asked ? 0 : Segment::Place::LEAST_DEFAULT_BYTES,
+                                             shards: shards(options), mode: mode(options),
+                                             average_entry_bytes: average_entry_bytes(options))
+          remove_unused(place)
+          report_other_size(segment, asked) if asked
+          new(segment)
+        end
+
+        private
+
+        def mode(options)
+          value = options.fetch(:mode, Segment::DEFAULT_MODE)
+          value = Integer(value, 8, exception: false) if value.is_a?(String)
+          return value if value.is_a?(Integer) && value.between?(0o600, 0o777)
+          raise ConfigurationError, "mode: expected permissions from 0600 to 0777, got #{options[:mode].inspect}"
+        end
+
+        # Segments of other layout versions are left to the releases that use them.
+        def remove_unused(place)
+          place.other_layouts.each do |path|
+            Segment.remove(path, only_unused: true)
+          rescue Unavailable
+            next # of a version that this one cannot judge, or another user's
+          end
+        end
+
+        def report_other_size(segment, asked)
+          return if (segment.size_bytes - asked).abs <= asked / 100
+          message = "Tiercel: #{segment.path} has #{Sizes.human(segment.size_bytes)}, not the #{Sizes.human(asked)} of " \
+                    "`size`; a segment keeps its size until `rake tiercel:segments:resize`"
+          defined?(Rails.logger) && Rails.logger ? Rails.logger.info(message) : nil
+        end
+      end
+
+      def to_s = "shared:#{@segment.path}"
+    end
+  end
+end

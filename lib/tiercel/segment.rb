@@ -1,0 +1,137 @@
+# frozen_string_literal: true
+
+require_relative "errors"
+require_relative "counter"
+require "tiercel/segment_ext"
+
+module Tiercel
+  # One cache in memory that all processes of a machine share (or, without a
+  # path, private memory of one process), through the C extension.
+  #
+  #   segment = Tiercel::Segment.open("/dev/shm/example", bytes: 64 << 20)
+  #   segment.set("key", "value", 60)
+  #   segment.get("key")  # => "value"
+  #
+  # The methods that {Backend} has too are described there: get, get_multi,
+  # get_with_token, set, set_multi, add, compare_and_set, delete, delete_multi,
+  # touch, stats and close. Besides them, for the store's fast path:
+  #
+  # - `read(key)`: nil if absent. A frame that is a String as it is and not over comes
+  #   back decoded: fresh, mutable, in its encoding. Any other comes back whole and *frozen*.
+  # - `read_multi(keys)`: Hash of what `read` gives, without the absent ones
+  # - `write_string(key, string, expires_at, ttl)`: stores the frame of a String, true if stored,
+  #   false if too large, nil if its encoding has no frame type (UTF-8, binary and US-ASCII have)
+  # - `unchanged?(key, token)`: whether the entry is there and still the one of the token; counts as a hit
+  # - `near_epoch(key)`, `near_fill(key, bytes, ttl, epoch)`, `near_invalidate(key)`: for a segment as
+  #   the near tier of another store; a fill whose epoch was taken before an invalidation is not made
+  #
+  # A segment is for the main Ractor: Ruby raises Ractor::UnsafeError elsewhere.
+  # What is promised between processes is in docs/memory-model.md.
+  class Segment
+    # Part of the names of files, so that two layouts live side by side.
+    LAYOUT_VERSION = 1
+    MINIMUM_BYTES = 1 << 20
+    DEFAULT_MODE = 0o600
+
+    class << self
+      # @param path [String, nil] of the file; nil: private memory of this process
+      # @param bytes [Integer] of a new file; one that exists keeps its own
+      # @param least_bytes [Integer] where `bytes` are not free, down to these; 0: `bytes` or an error
+      # @param shards [Integer] a power of two up to 64; 0: as many as have 8 MB each (in private memory: one)
+      # @param average_entry_bytes [Integer] what the index is made for; 0: 512
+      # @param mode [Integer] permissions of a new file
+      # @param hash_key [String, nil] 16 bytes instead of random ones, so that tests see the same evictions
+      # @return [Segment]
+      # @raise [ConfigurationError] if it cannot be
+      def open(path = nil, bytes:, least_bytes: 0, shards: 0, average_entry_bytes: 0, mode: DEFAULT_MODE, hash_key: nil)
+        attach(path, bytes, least_bytes, shards, average_entry_bytes, mode, hash_key)
+      rescue Unavailable => error
+        raise ConfigurationError, error.message
+      end
+
+      # Removes a segment. Processes that use it move to a new one.
+      #
+      # @param path [String]
+      # @param only_unused [Boolean] only if no process is registered on it
+      # @return [Boolean] false if it is in use
+      # @raise [Unavailable] if the path is not a segment of this user
+      def remove(path, only_unused: false) = remove_file(path, only_unused)
+
+      # Puts a new, empty segment in the place of another. Processes that use
+      # the old one move to it.
+      #
+      # @return [void]
+      # @raise [Unavailable] if it cannot be
+      def replace(path, bytes:, shards: 0, average_entry_bytes: 0, mode: DEFAULT_MODE)
+        replace_file(path, bytes, shards, average_entry_bytes, mode)
+      end
+
+      private
+
+      # Called from C.
+      def raise_error(_errno, message) = raise(Unavailable, message)
+
+      # Called from C, for results that are no answers.
+      def raise_result(result, segment, key)
+        place = "shared:#{segment.path}"
+        case result
+        when :busy
+          raise TimedOut.new("the lock of this key's shard was not free within 250 ms; nothing was written",
+                             backend: place, key: key)
+        when :read_only
+          raise Refused.new("512 processes use this segment already: this one can read and delete only",
+                            backend: place, key: key)
+        else
+          raise Unavailable.new("the segment is being replaced", backend: place, key: key)
+        end
+      end
+    end
+
+    # As {Backend#increment}.
+    def increment(key, amount = 1, ttl = nil)
+      Counter.in_range(amount, key)
+      add_to_counter(key, amount, ttl) or raise_not_a_counter(key, amount)
+    end
+
+    # As {Backend#scan}.
+    def scan(prefix = nil, &block)
+      return enum_for(:scan, prefix) unless block
+      each_batch(prefix, false) { |keys| keys.each(&block) }
+    end
+
+    # Goes through the entries with what they take.
+    #
+    # @param prefix [String, nil]
+    # @yieldparam key [String]
+    # @yieldparam value_bytes [Integer]
+    # @yieldparam allocated_bytes [Integer] with header, key and rounding
+    # @yieldparam log [Symbol] :small or :main
+    # @yieldparam hits [Integer] 0 to 3, since it was written or last moved
+    # @return [void]
+    def each_entry(prefix = nil)
+      each_batch(prefix, true) { |entries| entries.each { |entry| yield(*entry) } }
+    end
+
+    # @return [String]
+    def inspect = "#<#{self.class.name} #{path || "private"}>"
+
+    private
+
+    BATCH = 256
+    private_constant :BATCH
+
+    def each_batch(prefix, described)
+      cursor = 0
+      while cursor
+        cursor, found = walk(cursor, prefix || "", BATCH, described)
+        yield found
+      end
+    end
+
+    def raise_not_a_counter(key, amount)
+      bytes = get(key)
+      Counter.add(bytes, amount, key) if bytes
+      raise NotACounter, "#{key.inspect} held bytes that are not a decimal 64-bit number; nothing was changed"
+    end
+  end
+end

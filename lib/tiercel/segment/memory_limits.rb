@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+module Tiercel
+  class Segment
+    # How much memory this process may take: the limit of its cgroup.
+    module MemoryLimits
+      CGROUP_ROOT = "/sys/fs/cgroup"
+
+      # @param root [String] where cgroups are mounted
+      # @param membership [String] the file that says which this process is in
+      # @return [Integer, nil] bytes, nil without a limit
+      def self.cgroup_bytes(root: CGROUP_ROOT, membership: "/proc/self/cgroup")
+        limits = files(root, membership).filter_map { |file| read_limit(file) }
+        limits.min
+      end
+
+      # Version 2 has one hierarchy whose limits add up from the root; version 1 one for memory.
+      def self.files(root, membership)
+        lines = ::File.readlines(membership, chomp: true)
+        lines.flat_map do |line|
+          _, controllers, path = line.split(":", 3)
+          if controllers == ""
+            ancestors(path).map { |part| ::File.join(root, part, "memory.max") }
+          elsif controllers.to_s.split(",").include?("memory")
+            ["", path].map { |part| ::File.join(root, "memory", part, "memory.limit_in_bytes") }
+          else
+            []
+          end
+        end
+      rescue SystemCallError
+        []
+      end
+      private_class_method :files
+
+      def self.ancestors(path)
+        parts = path.to_s.delete_prefix("/").split("/")
+        (0..parts.size).map { |count| parts.first(count).join("/") }
+      end
+      private_class_method :ancestors
+
+      # Without a limit version 2 says "max", version 1 a number near 2**63.
+      def self.read_limit(file)
+        text = ::File.read(file).strip
+        bytes = Integer(text, 10, exception: false)
+        bytes if bytes && bytes.positive? && bytes < 1 << 60
+      rescue SystemCallError
+        nil
+      end
+      private_class_method :read_limit
+    end
+  end
+end
