@@ -12,11 +12,16 @@ module Tiercel
 
         # @return [String, nil] the key, nil for a name that Rails has to normalize
         def fast_key(name)
-          expanded = name.instance_of?(String) ? name : expand(name)
+          expanded = plain_string?(name) ? name : expand(name)
           return if expanded.nil? || expanded.empty?
           namespace = @options[:namespace]
           expanded = in_namespace(namespace, expanded) or return if namespace
           expanded if !@max_key_size || expanded.bytesize <= @max_key_size
+        end
+
+        # Even a String may have been given a key or a version of its own.
+        def plain_string?(name)
+          name.instance_of?(String) && !name.respond_to?(:cache_key) && !name.respond_to?(:cache_version)
         end
 
         def in_namespace(namespace, expanded)
@@ -35,7 +40,7 @@ module Tiercel
         def expand_array(names)
           expanded = +""
           names.each_with_index do |name, index|
-            part = name.instance_of?(String) ? name : expand(name)
+            part = plain_string?(name) ? name : expand(name)
             return unless part
             expanded << "/" unless index.zero?
             expanded << part
@@ -47,17 +52,13 @@ module Tiercel
         #
         # @return [String, nil]
         def fast_version(name)
-          return if name.instance_of?(String) || name.instance_of?(Symbol)
+          return if plain_string?(name) || name.instance_of?(Symbol)
           name.instance_of?(Array) ? array_version(name) : normalize_version(name)
         end
 
         def array_version(names)
-          versions = nil
-          names.each do |name|
-            version = fast_version(name) or next
-            versions ? versions << "/" << version : versions = version.dup
-          end
-          versions || ""
+          versions = names.filter_map { |name| fast_version(name) }
+          versions.size == 1 ? versions.first : versions.join("/")
         end
       end
     end
