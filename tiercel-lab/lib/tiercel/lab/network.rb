@@ -1,0 +1,19 @@
+# frozen_string_literal: true
+
+require_relative "network/conditions"
+require_relative "network/proxy"
+require_relative "network/round_trip"
+
+module Tiercel
+  module Lab
+    # Distance and faults between a client and a server, made on this machine.
+    #
+    #   Network::Proxy.run(server, delay: 0.001) do |proxy|
+    #     store = Tiercel.new(proxy.url)
+    #     proxy.change(hold: true)     # the server hangs
+    #     proxy.change(hold: false)
+    #   end
+    module Network
+    end
+  end
+end

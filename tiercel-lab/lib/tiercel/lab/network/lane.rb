@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Lab
+    module Network
+      # One direction of one connection: bytes with the time at which they are due.
+      class Lane
+        # What is read at a time, and, where there is a cap, what is sent at a time.
+        CHUNK_BYTES = 65_536
+        CAPPED_CHUNK_BYTES = 4_096
+        # Above it the sender is not read from, so that it feels the congestion.
+        FULL_BYTES = 4 * 1024 * 1024
+
+        # @return [IO]
+        attr_reader :source, :sink
+        # @return [Integer] bytes sent to the sink so far
+        attr_reader :sent_bytes
+
+        # @param source [IO]
+        # @param sink [IO]
+        def initialize(source, sink)
+          @source = source
+          @sink = sink
+          @waiting = []
+          @waiting_bytes = 0
+          @free_at = 0.0
+          @sent_bytes = 0
+          @ended = false
+        end
+
+        # @return [Boolean] whether the source should be watched
+        def reading? = !@ended && @waiting_bytes < FULL_BYTES
+
+        # @return [Boolean] whether all has passed and the source has ended
+        def over? = @ended && @waiting.empty?
+
+        # @return [Boolean] whether bytes are due
+        def due?(now) = !@waiting.empty? && @waiting.first.first <= now
+
+        # @return [Float, nil] when the next bytes are due
+        def due_at = @waiting.first&.first
+
+        # Reads what the source has, and says when it is due.
+        #
+        # @param now [Float] seconds, of a clock that only moves forward
+        # @param delay [Float] seconds
+        # @param bytes_per_second [Numeric, nil]
+        # @return [void]
+        def take(now, delay, bytes_per_second)
+          bytes = @source.read_nonblock(CHUNK_BYTES, exception: false)
+          return @ended = true if bytes.nil?
+          return if bytes.is_a?(Symbol)
+          size = bytes_per_second ? CAPPED_CHUNK_BYTES : bytes.bytesize
+          0.step(bytes.bytesize - 1, size) { |at| enqueue(bytes.byteslice(at, size), now + delay, bytes_per_second) }
+        rescue SystemCallError, IOError
+          @ended = true
+        end
+
+        # Sends what is due.
+        #
+        # @param now [Float]
+        # @param limit [Integer, nil] most bytes
+        # @yieldparam bytes [String] what is about to be sent
+        # @yieldreturn [String] what is sent instead, of the same length
+        # @return [void]
+        # @raise [SystemCallError, IOError] if the sink is gone
+        def give(now, limit = nil)
+          while due?(now) && limit != 0
+            due_at, bytes = @waiting.first
+            bytes = bytes.byteslice(0, limit) if limit
+            sent = @sink.write_nonblock(block_given? ? yield(bytes) : bytes, exception: false)
+            return if sent.is_a?(Symbol)
+            limit -= sent if limit
+            sent(due_at, sent)
+          end
+        end
+
+        private
+
+        def enqueue(bytes, due_at, bytes_per_second)
+          if bytes_per_second
+            due_at = [due_at, @free_at].max + (bytes.bytesize.to_f / bytes_per_second)
+            @free_at = due_at
+          end
+          @waiting << [due_at, bytes]
+          @waiting_bytes += bytes.bytesize
+        end
+
+        def sent(due_at, count)
+          @sent_bytes += count
+          @waiting_bytes -= count
+          bytes = @waiting.shift.last
+          @waiting.unshift([due_at, bytes.byteslice(count..)]) if count < bytes.bytesize
+        end
+      end
+    end
+  end
+end

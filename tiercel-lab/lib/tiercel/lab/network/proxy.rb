@@ -1,0 +1,137 @@
+# frozen_string_literal: true
+
+require "json"
+require "rbconfig"
+require "socket"
+
+require_relative "conditions"
+
+module Tiercel
+  module Lab
+    module Network
+      # A relay in front of a server, in a process of its own, that adds
+      # distance and faults. Its place is given before the server has to be
+      # there; a server that restarts at its place is found again.
+      class Proxy
+        HOST = "127.0.0.1"
+        RELAY = File.expand_path("relay_process.rb", __dir__)
+        ANSWER_SECONDS = 10
+        URL = %r{\A(\w+)://([^@/]*@)?[^/]+(/.*)?\z}
+
+        # @return [Integer] the port to connect to
+        attr_reader :port
+        # @return [Conditions]
+        attr_reader :conditions
+        # @return [Integer, nil] pid of the relay
+        attr_reader :pid
+
+        # Starts one and stops it after the block.
+        #
+        # @param server [#host, #port, #socket, #url] one of {Servers}, or an Array of host and port
+        # @param conditions [Hash] see {Conditions}
+        # @yieldparam proxy [Proxy]
+        # @return [Object] the block's value
+        def self.run(server, cpu: nil, **conditions)
+          proxy = new(server, cpu: cpu, **conditions).start
+          yield proxy
+        ensure
+          proxy&.stop
+        end
+
+        # @param server [#host, #port, #socket, #url, Array(String, Integer)]
+        # @param cpu [Integer, nil] the only CPU that the relay may run on (Linux)
+        # @param conditions [Hash] see {Conditions}
+        def initialize(server, cpu: nil, **conditions)
+          @server = server
+          @cpu = cpu
+          @conditions = Conditions.new(**conditions)
+        end
+
+        # @return [self]
+        def start
+          listener = TCPServer.new(HOST, 0)
+          @port = listener.addr[1]
+          @control, theirs = UNIXSocket.pair
+          @control.timeout = ANSWER_SECONDS
+          spawn_relay(listener, theirs)
+          [listener, theirs].each(&:close)
+          change
+          self
+        end
+
+        # Ends the relay and all its connections.
+        #
+        # @return [self]
+        def stop
+          return self unless @pid && @owner == Process.pid
+          order(stop: true)
+          @control.close
+          Process.wait(@pid)
+          @pid = nil
+          self
+        end
+
+        # Changes some conditions, for connections there are and those to come.
+        #
+        # @param changes [Hash] see {Conditions}
+        # @return [Conditions] in force when this returns
+        def change(**changes)
+          @conditions = @conditions.with(**changes)
+          order(conditions: @conditions.to_h)
+          @conditions
+        end
+
+        # Back to a wire that only passes bytes on.
+        #
+        # @return [Conditions]
+        def heal
+          @conditions = Conditions.new
+          change
+        end
+
+        # Closes every connection now.
+        #
+        # @return [void]
+        def cut
+          order(cut: true)
+          nil
+        end
+
+        # @return [Integer] open connections
+        def connections = order({})[:connections]
+
+        # @return [Integer] connections since the start
+        def accepted = order({})[:accepted]
+
+        # @return [String] "HOST:PORT"
+        def address = "#{HOST}:#{port}"
+
+        # @return [String] the server's own, with the proxy's place in it
+        def url
+          scheme, user, rest = @server.url.match(URL)&.captures
+          return "#{scheme}://#{user}#{address}#{rest}" if scheme
+          @server.url.start_with?("unix:") ? "redis://#{address}/0" : "#{@server.url[/\A\w+/]}://#{address}"
+        end
+
+        private
+
+        def spawn_relay(listener, control)
+          @owner = Process.pid
+          pinned = @cpu ? ["taskset", "--cpu-list", @cpu.to_s] : []
+          @pid = Process.spawn(*pinned, RbConfig.ruby, "--disable-gems", RELAY, listener.fileno.to_s, control.fileno.to_s,
+                               "tcp", *target, listener.fileno => listener.fileno, control.fileno => control.fileno)
+        end
+
+        def target
+          return @server.map(&:to_s) if @server.is_a?(Array)
+          @server.socket ? [@server.socket] : [@server.host, @server.port.to_s]
+        end
+
+        def order(message)
+          @control.puts(JSON.generate(message))
+          JSON.parse(@control.gets, symbolize_names: true)
+        end
+      end
+    end
+  end
+end

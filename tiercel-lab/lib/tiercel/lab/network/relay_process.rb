@@ -1,0 +1,12 @@
+# frozen_string_literal: true
+
+# What a {Tiercel::Lab::Network::Proxy} starts: file descriptors of the listener
+# and of the control socket, whether the listener is a Unix one, and the target.
+require_relative "relay"
+
+trap("INT", "IGNORE") # a Ctrl-C at the terminal is for the parent, whose end ends this
+listener_fd, control_fd, kind, *target = ARGV
+listener = (kind == "unix" ? UNIXServer : TCPServer).for_fd(Integer(listener_fd))
+control = UNIXSocket.for_fd(Integer(control_fd))
+target = target.size == 1 ? [:unix, target.first] : [:tcp, target.first, Integer(target.last)]
+Tiercel::Lab::Network::Relay.new(listener, target, control).run

@@ -1,0 +1,184 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tiercel/lab/network"
+require "tiercel/lab/servers"
+
+class ProxyTest < Tiercel::TestCase
+  Network = Tiercel::Lab::Network
+
+  # Answers each line with itself and a line of digits.
+  def with_echo
+    server = TCPServer.new("127.0.0.1", 0)
+    thread = Thread.new { loop { serve(server.accept) } }
+    thread.report_on_exception = false
+    yield ["127.0.0.1", server.addr[1]]
+  ensure
+    thread&.kill
+    server&.close
+  end
+
+  def serve(socket)
+    Thread.new do
+      while (line = socket.gets)
+        socket.write("#{line.chomp}:0123456789\n")
+      end
+    rescue SystemCallError, IOError
+      nil
+    ensure
+      socket.close
+    end
+  end
+
+  def with_proxy(**conditions)
+    with_echo do |place|
+      Network::Proxy.run(place, **conditions) do |proxy|
+        socket = TCPSocket.new("127.0.0.1", proxy.port)
+        socket.timeout = 5
+        yield proxy, socket
+      ensure
+        socket&.close
+      end
+    end
+  end
+
+  def seconds
+    start = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    yield
+    Process.clock_gettime(Process::CLOCK_MONOTONIC) - start
+  end
+
+  def ask(socket, text)
+    socket.puts(text)
+    socket.gets
+  end
+
+  def test_it_passes_bytes_on
+    with_proxy do |proxy, socket|
+      assert_equal "hello:0123456789\n", ask(socket, "hello")
+      assert_equal 1, proxy.connections
+      assert_equal 1, proxy.accepted
+      big = "x" * 3_000_000
+      writer = Thread.new { socket.puts(big) }
+      assert_equal "#{big}:0123456789\n", socket.gets
+      writer.join
+    end
+  end
+
+  def test_a_delay_is_a_round_trip
+    with_proxy(delay: 0.1) do |proxy, socket|
+      ask(socket, "warm")
+      assert_operator seconds { ask(socket, "a") }, :>=, 0.1
+      measured = Network::RoundTrip.measure("127.0.0.1", proxy.port, request: "x\n", samples: 3)
+      assert_operator measured, :>=, 0.1
+      assert_operator measured, :<, 0.5
+      proxy.change(delay: 0.0)
+      assert_operator seconds { ask(socket, "a") }, :<, 0.1
+    end
+  end
+
+  def test_a_cap_slows_bytes_down
+    with_proxy(bytes_per_second: 100_000) do |_, socket|
+      assert_operator seconds { ask(socket, "x" * 20_000) }, :>=, 0.2
+    end
+  end
+
+  def test_hold_keeps_replies_back
+    with_proxy do |proxy, socket|
+      proxy.change(hold: true)
+      socket.puts("kept")
+      assert_nil socket.wait_readable(0.1)
+      proxy.change(hold: false)
+      assert_equal "kept:0123456789\n", socket.gets
+    end
+  end
+
+  def test_garble_leaves_no_byte_as_it_was
+    with_proxy(garble: true) do |_, socket|
+      socket.puts("a")
+      reply = socket.readpartial(100)
+      refute_includes reply, "\n"
+      assert(reply.b.each_byte.zip("a:0123456789\n".each_byte).all? { |one, other| one != other })
+    end
+  end
+
+  def test_cut_after_ends_inside_a_reply
+    with_proxy do |proxy, socket|
+      proxy.change(cut_after: 5)
+      socket.puts("abc")
+      assert_equal "abc:0", socket.read
+    end
+  end
+
+  def test_cut_ends_every_connection
+    with_proxy do |proxy, socket|
+      ask(socket, "a")
+      proxy.cut
+      assert_nil socket.gets
+      assert_equal 0, proxy.connections
+    end
+  end
+
+  def test_refuse_closes_new_connections
+    with_proxy do |proxy, socket|
+      ask(socket, "a")
+      proxy.change(refuse: true)
+      late = TCPSocket.new("127.0.0.1", proxy.port)
+      assert_nil late.gets
+      assert_equal "b:0123456789\n", ask(socket, "b")
+      proxy.heal
+      assert_equal "c:0123456789\n", TCPSocket.open("127.0.0.1", proxy.port) { |again| ask(again, "c") }
+    ensure
+      late&.close
+    end
+  end
+
+  def test_a_server_that_is_not_there_closes_the_connection
+    place = TCPServer.open("127.0.0.1", 0) { |server| ["127.0.0.1", server.addr[1]] }
+    Network::Proxy.run(place) do |proxy|
+      assert_nil TCPSocket.open("127.0.0.1", proxy.port, &:gets)
+    end
+  end
+
+  def test_urls
+    Tiercel::Lab::Servers::Memcached.run do |server|
+      Network::Proxy.run(server) { |proxy| assert_equal "memcached://127.0.0.1:#{proxy.port}", proxy.url }
+    end
+    Tiercel::Lab::Servers::Redis.run(socket: true) do |server|
+      Network::Proxy.run(server) do |proxy|
+        assert_equal "redis://127.0.0.1:#{proxy.port}/0", proxy.url
+        assert_equal "+PONG\r\n", TCPSocket.open("127.0.0.1", proxy.port) { |socket| ask(socket, "PING\r") }
+      end
+    end
+    Tiercel::Lab::Servers::Redis.run(password: "secret") do |server|
+      Network::Proxy.run(server) { |proxy| assert_equal "redis://:secret@127.0.0.1:#{proxy.port}/0", proxy.url }
+    end
+  end
+
+  def test_it_ends_with_its_parent
+    place = ["127.0.0.1", 1]
+    reader, writer = IO.pipe
+    parent = fork do
+      writer.puts(Network::Proxy.new(place).start.pid)
+      exit!(0)
+    end
+    Process.wait(parent)
+    pid = Integer(reader.gets)
+    wait_until("the relay's end") { gone?(pid) }
+  ensure
+    [reader, writer].each(&:close)
+  end
+
+  def gone?(pid)
+    Process.kill(0, pid)
+    File.read("/proc/#{pid}/stat").split[2] == "Z" # its parent is gone, so nobody may have reaped it
+  rescue Errno::ESRCH, Errno::ENOENT
+    true
+  end
+
+  def test_conditions_that_cannot_be
+    assert_raises(ArgumentError) { Network::Conditions.new(delay: -1) }
+    error = assert_raises(ArgumentError) { Network::Conditions.new(bytes_per_second: 0) }
+    assert_match(/bytes_per_second.*got 0/, error.message)
+  end
+end
