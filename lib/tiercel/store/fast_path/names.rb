@@ -13,7 +13,7 @@ module Tiercel
         # @return [String, nil] the key, nil for a name that Rails has to normalize
         def fast_key(name)
           expanded = plain_string?(name) ? name : expand(name)
-          return if expanded.nil? || expanded.empty?
+          return if expanded.nil? || expanded.empty? || !text?(expanded)
           namespace = @options[:namespace]
           expanded = in_namespace(namespace, expanded) or return if namespace
           expanded if !@max_key_size || expanded.bytesize <= @max_key_size
@@ -26,9 +26,11 @@ module Tiercel
 
         def in_namespace(namespace, expanded)
           namespace = namespace.call if namespace.respond_to?(:call)
-          return expanded unless namespace
-          "#{namespace}:#{expanded}" if expanded.encoding == Encoding::UTF_8 || expanded.ascii_only?
+          namespace ? "#{namespace}:#{expanded}" : expanded
         end
+
+        # Rails takes the bytes of other encodings for UTF-8.
+        def text?(expanded) = expanded.ascii_only? || expanded.encoding == Encoding::UTF_8
 
         def expand(name)
           if name.instance_of?(Symbol) then name.name
