@@ -7,7 +7,7 @@ say() { printf '%s\n' "$*" >&2; }
 step() {
   local text=$1 status=0 started=$SECONDS from waited=0
   shift
-  printf '\n==> %s\n' "$text" >>"$log"
+  printf '\n==> %s  %s\n' "$(date '+%Y-%m-%d %H:%M:%S')" "$text" >>"$log"
   from=$(wc -l <"$log")
   printf '  %s ' "$text" >&2
   set -m # in a process group of its own, so that Ctrl-C can end all of it
@@ -46,7 +46,7 @@ digest() {
 lock() {
   exec 9>"$1"
   if command -v flock >/dev/null; then
-    flock --nonblock 9 || { say "  Waiting for another bin/setup"; flock 9; }
+    flock --wait 2 9 || { say "  Waiting for another bin/setup"; flock 9; }
   else
     perl -MFcntl=:flock -e 'open(my $lock, ">&=", 9) or die; flock($lock, LOCK_EX) or die'
   fi
