@@ -18,7 +18,7 @@ module Tiercel
       # @raise [SerializationError] if it cannot be converted (Strings that are not UTF-8, cycles)
       def dump(value)
         ActiveSupport::JSON.encode(value)
-      rescue ::JSON::GeneratorError, EncodingError, SystemStackError => error
+      rescue ::JSON::JSONError, EncodingError, SystemStackError => error
         raise SerializationError, "#{value.class} cannot be converted to JSON: #{error.message}"
       end
 

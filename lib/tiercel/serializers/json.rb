@@ -8,7 +8,7 @@ module Tiercel
   module Serializers
     # Ruby's JSON, for data that other languages read. Only what comes back
     # equal is dumped: nil, booleans, Integers, finite Floats, Strings that are
-    # UTF-8, and Arrays and Hashes of these with Strings as keys. Everything
+    # UTF-8 or US-ASCII, and Arrays and Hashes of these with Strings as keys. Everything
     # else is refused rather than changed.
     class JSON
       MAX_NESTING = 100
@@ -53,13 +53,14 @@ module Tiercel
         case value
         when nil, true, false, Integer then nil
         when Float then refuse("the Float #{value}") unless value.finite?
-        when String then refuse("a String in #{value.encoding}") unless utf_8?(value)
+        when String then refuse("a String in #{value.encoding}") unless text?(value)
         else refuse(value.class)
         end
       end
 
-      def utf_8?(value)
-        value.instance_of?(String) && value.encoding == Encoding::UTF_8 && value.valid_encoding?
+      def text?(value)
+        value.instance_of?(String) && value.valid_encoding? &&
+          (value.encoding == Encoding::UTF_8 || value.encoding == Encoding::US_ASCII)
       end
 
       def refuse(what)

@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "active_support/all"
+require "bigdecimal"
+
+class MessagePackSerializerTest < Tiercel::TestCase
+  include Tiercel::Contracts::SerializerContract
+
+  class Names < Array; end
+  Point = Struct.new(:x, :y)
+
+  def build_serializer = :message_pack
+
+  def survivors
+    super + [:symbol, { a: 1, 2 => 3 }, 2**70, Date.new(2026, 1, 2), Time.at(0, 123_456_789, :nsec), BigDecimal("1.50"), 1..2, 3r,
+             2i, Set[1], { a: 1 }.with_indifferent_access, 5.minutes, "\xFF".b, "safe".html_safe]
+  end
+
+  def test_what_rails_refuses_raises_rails_error
+    [Object.new, Names.new, Point.new(1, 2), StandardError.new("x"), String].each do |value|
+      assert_raises(ActiveSupport::MessagePack::UnserializableObjectError) { serializer.dump(value) }
+    end
+  end
+
+  # The losses that docs/serializers.md lists. Should Rails mend one, this says so.
+
+  def test_a_time_forgets_that_it_is_utc_and_its_zones_name
+    assert_predicate Time.at(0).utc, :utc?
+    refute_predicate there_and_back(Time.at(0).utc), :utc?
+    assert_nil there_and_back(Time.at(0).utc).zone
+  end
+
+  def test_a_time_is_cut_off_at_nanoseconds
+    assert_equal 333_333_333/1_000_000_000r, there_and_back(Time.at(1/3r)).subsec
+  end
+
+  def test_a_hash_forgets_its_default_and_identity
+    assert_nil there_and_back(Hash.new(5))[:absent]
+    refute_predicate there_and_back({}.compare_by_identity), :compare_by_identity?
+  end
+
+  def test_strings_become_utf_8_or_binary
+    assert_equal Encoding::UTF_8, there_and_back("a".encode("US-ASCII")).encoding
+    refute_equal "é".encode("UTF-16LE"), there_and_back("é".encode("UTF-16LE"))
+  end
+
+  def test_shared_references_become_copies
+    shared = [1]
+    first, second = there_and_back([shared, shared])
+
+    refute_same first, second
+  end
+
+  def test_a_regexp_is_not_equal_to_what_it_was
+    refute_equal(/a/i, there_and_back(/a/i))
+    assert_match there_and_back(/a/i), "A"
+  end
+
+  def test_instance_variables_are_forgotten
+    marked = [1]
+    marked.instance_variable_set(:@mark, 1)
+
+    assert_empty there_and_back(marked).instance_variables
+  end
+
+  def test_auto_has_none_of_these_losses
+    auto = Tiercel::Serializers.build(:auto)
+    shared = [1]
+    [Time.at(0).utc, Time.at(1/3r), Hash.new(5), "é".encode("UTF-16LE"), [shared, shared], /a/i].each do |value|
+      assert_equal Marshal.dump(value), Marshal.dump(auto.load(auto.dump(value)))
+    end
+  end
+
+  def test_a_class_that_is_gone_is_an_error_not_a_cached_nil
+    passing = Object.const_set(:PassingRecord, Class.new do
+      def self.from_msgpack_ext(string) = new
+      def to_msgpack_ext = ""
+    end)
+    bytes = serializer.dump(passing.new)
+    Object.send(:remove_const, :PassingRecord)
+
+    assert_raises(ActiveSupport::MessagePack::MissingClassError) { serializer.load(bytes) }
+  end
+
+  def test_bytes_that_are_cut_off_are_malformed
+    bytes = serializer.dump([1, "text", 2.5])
+    (2...bytes.bytesize).each { |size| assert_raises(Tiercel::MalformedFrame) { serializer.load(bytes.byteslice(0, size)) } }
+  end
+
+  private
+
+  def there_and_back(value) = serializer.load(serializer.dump(value))
+end

@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+class SerializersTest < Tiercel::TestCase
+  Serializers = Tiercel::Serializers
+
+  def test_the_names
+    assert_equal %i[as_json auto json marshal message_pack], Serializers::REGISTRY.names
+  end
+
+  def test_every_number_has_a_name_and_every_name_its_number
+    Serializers::NAMES.each { |type, name| assert_equal type, Serializers::REGISTRY.fetch(name).type }
+  end
+
+  def test_names_modules_and_objects
+    marshal = Serializers::REGISTRY.fetch(:marshal)
+
+    [:marshal, "marshal", Marshal, marshal].each { |option| assert_same marshal, Serializers.build(option) }
+  end
+
+  def test_rails_own_message_pack
+    require "active_support/message_pack"
+    message_pack = Serializers::REGISTRY.fetch(:message_pack)
+
+    [ActiveSupport::MessagePack, ActiveSupport::MessagePack::CacheSerializer].each do |option|
+      assert_same message_pack, Serializers.build(option)
+    end
+  end
+
+  def test_an_unknown_name
+    error = assert_raises(Tiercel::ConfigurationError) { Serializers.build(:yaml) }
+
+    assert_match(/unknown serializer :yaml: expected one of as_json, auto/, error.message)
+  end
+
+  def test_an_object_that_is_none
+    error = assert_raises(Tiercel::ConfigurationError) { Serializers.build(Object.new) }
+
+    assert_match(/serializer: expected one of .* or an object with dump\(value\) and load\(bytes\)/, error.message)
+  end
+end
