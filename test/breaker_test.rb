@@ -1,0 +1,114 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tiercel/breaker"
+
+class BreakerTest < Tiercel::TestCase
+  def setup
+    @now = 100.0
+    @breaker = Tiercel::Breaker.new(failures: 3, cool_down: 1.0, max_cool_down: 3.0, clock: -> { @now })
+  end
+
+  def open
+    3.times { @breaker.failed }
+    assert_predicate @breaker, :open?
+  end
+
+  def test_it_opens_after_failures_in_a_row
+    2.times { assert_equal true, @breaker.failed }
+    refute_predicate @breaker, :open?
+    assert_equal true, @breaker.allow?
+    assert_equal true, @breaker.failed
+    assert_predicate @breaker, :open?
+    assert_equal false, @breaker.allow?
+  end
+
+  def test_a_success_between_starts_the_count_anew
+    2.times { @breaker.failed }
+    @breaker.succeeded
+    2.times { @breaker.failed }
+    refute_predicate @breaker, :open?
+  end
+
+  def test_one_probe_after_the_cool_down
+    open
+    @now += 0.99
+    assert_equal false, @breaker.allow?
+    @now += 0.02
+    assert_equal true, @breaker.allow?
+    assert_equal false, @breaker.allow?
+  end
+
+  def test_a_probe_that_succeeds_closes
+    open
+    @now += 1.01
+    @breaker.allow?
+    @breaker.succeeded
+    refute_predicate @breaker, :open?
+    2.times { @breaker.failed }
+    assert_equal true, @breaker.allow?
+  end
+
+  def test_failed_probes_lengthen_the_cool_down_up_to_a_bound
+    open
+    [2.0, 3.0, 3.0].each do |cool_down|
+      @now += 100
+      assert_equal true, @breaker.allow?
+      assert_equal true, @breaker.failed
+      @now += cool_down - 0.01
+      assert_equal false, @breaker.allow?
+      @now += 0.02
+    end
+    @breaker.succeeded
+    open
+    @now += 1.01
+    assert_equal true, @breaker.allow?
+  end
+
+  def test_a_probe_that_never_ends_holds_nobody_up
+    open
+    @now += 1.01
+    assert_equal true, @breaker.allow?
+    @now += 1.01
+    assert_equal true, @breaker.allow?
+  end
+
+  def test_calls_that_were_under_way_when_it_opened_are_not_worth_a_report
+    open
+    assert_equal false, @breaker.failed
+    @now += 0.5
+    assert_equal false, @breaker.failed
+    @now += 0.51
+    assert_equal true, @breaker.allow?, "late failures do not move the probe"
+  end
+
+  def test_of_many_threads_one_probes
+    open
+    @now += 1.01
+    allowed = Array.new(8) { Thread.new { @breaker.allow? } }.map(&:value)
+    assert_equal 1, allowed.count(true)
+  end
+
+  def test_a_fork_can_go_on
+    open
+    @now += 1.01
+    assert_equal true, @breaker.allow?
+    answers = fork_and_wait(1) do
+      @now += 1.01
+      [@breaker.allow?, @breaker.tap(&:succeeded).open?]
+    end
+    assert_equal [[true, false]], answers
+  end
+
+  def test_options
+    assert_kind_of Tiercel::Breaker, Tiercel::Breaker.build(true)
+    assert_kind_of Tiercel::Breaker, Tiercel::Breaker.build({ "failures" => 1 })
+    error = assert_raises(Tiercel::ConfigurationError) { Tiercel::Breaker.build({ threshold: 1 }) }
+    assert_match(/threshold.*failures/, error.message)
+    assert_raises(Tiercel::ConfigurationError) { Tiercel::Breaker.build("yes") }
+    assert_raises(Tiercel::ConfigurationError) { Tiercel::Breaker.new(failures: 0) }
+    assert_raises(Tiercel::ConfigurationError) { Tiercel::Breaker.new(cool_down: 0) }
+    assert_raises(Tiercel::ConfigurationError) { Tiercel::Breaker.new(cool_down: 2, max_cool_down: 1) }
+    assert_kind_of Tiercel::Breaker, Tiercel::Breaker.new(cool_down: 60)
+  end
+end

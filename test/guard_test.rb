@@ -1,0 +1,144 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "logger"
+require "stringio"
+require "tiercel/backend"
+require "tiercel/guard"
+
+class GuardTest < Tiercel::TestCase
+  class FakeBackend < Tiercel::Backend
+    def initialize(near: false) = @near = near
+    def near? = @near
+    def to_s = "fake://place"
+  end
+
+  def guard(**options) = Tiercel::Guard.new(FakeBackend.new, **options)
+
+  def unavailable(key = "k") = Tiercel::Unavailable.new("is down", backend: "fake://place", key: key)
+
+  def test_it_gives_what_the_block_gives
+    assert_equal 5, guard.call(:read_entry, "k") { 5 }
+  end
+
+  def test_a_failure_is_a_miss_and_one_report
+    result = nil
+    reports = capture_reports { result = guard.call(:read_entry, "k", returning: :miss) { raise unavailable } }
+    assert_equal :miss, result
+    assert_equal 1, reports.size
+    report = reports.first
+    assert_equal "tiercel.active_support", report.source
+    assert_equal true, report.handled
+    assert_equal :warning, report.severity
+    assert_equal({ backend: "fake://place", key: "k", method: :read_entry }, report.context.slice(:backend, :key, :method))
+    assert_match(/fake:/, report.error.message)
+    assert_match(/"k"/, report.error.message)
+  end
+
+  def test_the_key_of_the_call_is_reported_where_the_error_has_none
+    reports = capture_reports { guard.call(:read_entry, "k") { raise unavailable(nil) } }
+    assert_equal "k", reports.first.context[:key]
+  end
+
+  def test_nothing_else_is_handled
+    reports = capture_reports do
+      assert_raises(ZeroDivisionError) { guard.call(:read_entry) { 1 / 0 } }
+      assert_raises(Tiercel::NotACounter) { guard.call(:increment) { raise Tiercel::NotACounter } }
+      assert_equal :out, catch(:done) { guard.call(:read_entry) { throw :done, :out } }
+    end
+    assert_empty reports
+  end
+
+  def test_it_logs_where_nobody_handles
+    output = StringIO.new
+    guard(logger: -> { Logger.new(output) }).call(:read_entry, "k", returning: nil) { raise unavailable }
+    assert_match(/WARN.*read_entry on fake:.*nil.*is down/, output.string)
+  end
+
+  def test_an_error_handler_gets_what_rails_gives
+    calls = []
+    output = StringIO.new
+    handled = guard(error_handler: ->(**call) { calls << call }, logger: -> { Logger.new(output) })
+    assert_equal false, handled.call(:delete_entry, "k", returning: false) { raise unavailable }
+    assert_equal [%i[method returning exception]], calls.map(&:keys)
+    assert_equal [:delete_entry, false], calls.first.values_at(:method, :returning)
+    assert_kind_of Tiercel::Unavailable, calls.first[:exception]
+    assert_empty output.string
+  end
+
+  def test_an_error_handler_that_raises_surfaces_through_every_call
+    raising = guard(error_handler: ->(exception:, **) { raise exception }, breaker: { failures: 2 })
+    errors = Array.new(4) { assert_raises(Tiercel::Unavailable) { raising.call(:read_entry) { raise unavailable } } }
+    assert_equal [Tiercel::Unavailable] * 2 + [Tiercel::BreakerOpen] * 2, errors.map(&:class)
+  end
+
+  def test_an_open_breaker_skips_the_call_without_a_report
+    guarded = guard(breaker: { failures: 2 })
+    asked = 0
+    reports = capture_reports do
+      5.times do
+        assert_equal({}, guarded.call(:read_multi_entries, returning: {}) do
+          asked += 1
+          raise unavailable
+        end)
+      end
+    end
+    assert_predicate guarded, :open?
+    assert_equal 2, asked
+    assert_equal 2, reports.size
+  end
+
+  def test_a_refusal_says_that_the_backend_answers
+    guarded = guard(breaker: { failures: 2 })
+    refused = 0
+    reports = capture_reports do
+      3.times { guarded.call(:write_entry) { raise Tiercel::Refused, "read-only" } }
+      guarded.call(:read_entry) { raise unavailable }
+      guarded.call(:write_entry) { refused += 1 and raise Tiercel::Refused, "read-only" }
+      guarded.call(:read_entry) { raise unavailable }
+    end
+    refute_predicate guarded, :open?
+    assert_equal 6, reports.size
+    assert_equal 1, refused
+  end
+
+  def test_a_partial_answer_is_kept_and_reported
+    guarded = guard(breaker: { failures: 1 })
+    result = nil
+    reports = capture_reports do
+      result = guarded.call(:read_multi_entries, returning: {}) { raise unavailable(nil).with_partial({ "a" => "1" }) }
+    end
+    assert_equal({ "a" => "1" }, result)
+    assert_equal 1, reports.size
+    refute_predicate guarded, :open?
+  end
+
+  def test_the_breaker_of_one_server_among_many_is_not_reported_again
+    reports = capture_reports do
+      assert_nil guard.call(:read_entry) { raise Tiercel::BreakerOpen, "one of three" }
+    end
+    assert_empty reports
+  end
+
+  def test_it_closes_again
+    guarded = guard(breaker: { failures: 1, cool_down: 0.001 })
+    guarded.call(:read_entry) { raise unavailable }
+    assert_predicate guarded, :open?
+    wait_until("the probe") { guarded.call(:read_entry) { :answer } == :answer }
+    refute_predicate guarded, :open?
+  end
+
+  def test_near_backends_and_false_have_no_breaker
+    assert_nil Tiercel::Guard.new(FakeBackend.new(near: true)).breaker
+    without = guard(breaker: false)
+    assert_nil without.breaker
+    10.times { without.call(:read_entry) { raise unavailable } }
+    refute_predicate without, :open?
+    assert_equal 1, without.call(:read_entry) { 1 }
+  end
+
+  def test_options
+    error = assert_raises(Tiercel::ConfigurationError) { guard(error_handler: "log") }
+    assert_match(/error_handler.*"log"/, error.message)
+  end
+end
