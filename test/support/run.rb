@@ -4,4 +4,9 @@
 
 require_relative "runner/command_line"
 
-exit TestRunner::CommandLine.new(ARGV).run
+begin
+  exit TestRunner::CommandLine.new(ARGV).run
+rescue Interrupt
+  warn "bin/test: interrupted"
+  exit 130
+end
