@@ -129,7 +129,7 @@ static int frame_type_of(VALUE string)
 
 /*
  * Segment#write_string(key, string, expires_at, ttl) -> true, false if it is too
- * large, nil if the encoding has no frame type of its own
+ * large, nil if the encoding has no frame type of its own or the String has instance variables
  */
 static VALUE segment_write_string(VALUE self, VALUE key, VALUE string, VALUE expires_at, VALUE ttl)
 {
@@ -137,7 +137,7 @@ static VALUE segment_write_string(VALUE self, VALUE key, VALUE string, VALUE exp
 
     Check_Type(string, T_STRING);
     call.frame_type = frame_type_of(string);
-    if (!call.frame_type || RSTRING_LEN(string) > (long)UINT32_MAX) return Qnil;
+    if (!call.frame_type || RSTRING_LEN(string) > (long)UINT32_MAX || rb_ivar_count(string) > 0) return Qnil;
     call.frame_expires_at = NIL_P(expires_at) ? INFINITY : NUM2DBL(expires_at);
     set_times(&call, ttl, false);
     return write_string(self, &call) == TSEG_OK ? Qtrue : Qfalse;

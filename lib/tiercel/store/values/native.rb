@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require_relative "coded"
+
+module Tiercel
+  module Store
+    module Values
+      # Through a {Segment}, which knows the frame of a plain String: that one
+      # is read and written without a Ruby String for the frame.
+      #
+      # @private
+      class Native < Coded
+        def initialize(backend, guard, coder)
+          super
+          @segment = backend.segment
+        end
+
+        # What the segment could not decode by itself is a frame, and frozen.
+        def read(key, version)
+          value = @segment.read(key)
+          return value unless value.frozen?
+          value.nil? ? Coder::MISS : decode(value, version)
+        rescue BackendError
+          Coder::SLOW
+        end
+
+        def read_multi(keys)
+          found = @segment.read_multi(keys)
+          found.each { |key, value| found[key] = decode(value, nil) if value.frozen? }
+        rescue BackendError
+          keys.to_h { |key| [key, Coder::SLOW] }
+        end
+
+        def write(key, value, version, expires_in, ttl, threshold)
+          if version.nil? && value.instance_of?(String) && (threshold.nil? || value.bytesize < threshold)
+            stored = @segment.write_string(key, value, expires_in && Clock.now + expires_in, ttl)
+            return stored unless stored.nil?
+          end
+          super
+        rescue BackendError => error
+          @guard.call(:write_entry, key) { raise error }
+        end
+      end
+    end
+  end
+end
