@@ -151,7 +151,7 @@ module Tiercel
       private
 
       def commands(address, timeout, pool)
-        return Single.new(address.config, timeout: timeout, pool: pool, name: @name) unless address.cluster?
+        return Single.new(address.config, timeout: timeout, pool: pool) unless address.cluster?
         config = address.config
         require_relative "redis/cluster"
         Cluster.new(config, timeout: timeout, pool: pool)

@@ -38,7 +38,7 @@ module Tiercel
           @timeout = timeout
           @socket = socket
           @breaker = breaker
-          @pool = Remote::Pool.new(**pool, name: @name) { connection }
+          @pool = Remote::Pool.new(**pool) { connection }
         end
 
         # Runs the block with a connection.
@@ -70,6 +70,8 @@ module Tiercel
         rescue *NETWORK_ERRORS => error
           @breaker&.failed
           raise failure(error, key)
+        rescue Remote::Pool::Exhausted => error
+          raise PoolExhausted.new(error.message, backend: @name, key: key)
         rescue Protocol::ServerError => error
           raise Refused.new(error.message, backend: @name, key: key)
         end

@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
+require "connection_pool"
 require "openssl"
 require "redis-client"
 require "socket"
 
 require_relative "../../backend"
 require_relative "../../errors"
+require_relative "../remote/pool"
 
 module Tiercel
   module Backends
@@ -13,10 +15,10 @@ module Tiercel
       # From what redis-client and redis-cluster-client raise to a
       # {BackendError}.
       module Failures
-        # All that can come out of a call of theirs and is not a mistake of ours. ConnectionPool's error
-        # has no constant before its gem is loaded; redis-client loads it.
+        # All that can come out of a call of theirs and is not a mistake of ours. (connection_pool is what
+        # redis-cluster-client keeps its nodes' connections in; redis-client depends on it.)
         ERRORS = [RedisClient::Error, SystemCallError, IOError, SocketError, OpenSSL::SSL::SSLError,
-                  ConnectionPool::TimeoutError].freeze
+                  ConnectionPool::TimeoutError, Remote::Pool::Exhausted].freeze
 
         # Codes of replies that concern the whole server, so that asking again costs time.
         NOT_SERVING = %w[LOADING BUSY CLUSTERDOWN MASTERDOWN TRYAGAIN ASK MOVED NOAUTH WRONGPASS UNBLOCKED].freeze
@@ -62,7 +64,7 @@ module Tiercel
 
         def type_of(error)
           case error
-          when RedisClient::CheckoutTimeoutError, ConnectionPool::TimeoutError then PoolExhausted
+          when Remote::Pool::Exhausted, RedisClient::CheckoutTimeoutError, ConnectionPool::TimeoutError then PoolExhausted
           when RedisClient::TimeoutError, Errno::ETIMEDOUT then TimedOut
           when RedisClient::ReadOnlyError then Refused
           when RedisClient::CommandError then serving?(error) ? Refused : Unavailable

@@ -15,10 +15,9 @@ module Tiercel
         # @param config [RedisClient::Config::Common]
         # @param timeout [Float] seconds for one call
         # @param pool [Hash] see {Remote::Options.pool}
-        # @param name [String] for errors
-        def initialize(config, timeout:, pool:, name:)
+        def initialize(config, timeout:, pool:)
           @timeout = timeout
-          @pool = Remote::Pool.new(**pool, name: name) { Connection.new(config) }
+          @pool = Remote::Pool.new(**pool) { Connection.new(config) }
         end
 
         # @param command [Array<String>]

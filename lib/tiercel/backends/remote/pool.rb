@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../clock"
-require_relative "../../errors"
 
 module Tiercel
   module Backends
@@ -22,6 +21,9 @@ module Tiercel
       # A forked child begins with no connections; those of its parent are
       # dropped without a word to the server.
       class Pool
+        # No connection came free in time. A backend makes a {PoolExhausted} of it.
+        class Exhausted < StandardError; end
+
         # Connections kept where their number has no limit.
         UNLIMITED_IDLE = 5
 
@@ -30,12 +32,10 @@ module Tiercel
 
         # @param size [Integer, nil] most connections, nil for no limit
         # @param timeout [Numeric] seconds to wait for a free one, never beyond a call's deadline
-        # @param name [#to_s] of the backend, for errors
         # @yieldreturn [#clean?, #close] a new connection; must not block
-        def initialize(size:, timeout:, name:, &create)
+        def initialize(size:, timeout:, &create)
           @size = size
           @timeout = timeout
-          @name = name
           @create = create
           start
         end
@@ -45,7 +45,7 @@ module Tiercel
         # @param deadline [Float] of {Clock.monotonic}
         # @yieldparam connection [Object]
         # @return [Object] the block's value
-        # @raise [PoolExhausted] if none came free in time
+        # @raise [Exhausted] if none came free in time
         def with(deadline)
           start unless Process.pid == @pid
           connection = nil
@@ -108,13 +108,15 @@ module Tiercel
           connection
         end
 
+        # One that had to be closed goes to the other end: the next caller gets one that works, if any does.
         def give_back(connection)
-          connection.close unless connection.clean?
+          clean = connection.clean?
+          connection.close unless clean
         ensure
           if @size.nil? && @idle.size >= UNLIMITED_IDLE
             discard(connection)
           else
-            @idle.push(connection)
+            clean ? @idle.push(connection) : @idle.unshift(connection)
             @lock.synchronize { @given_back.signal } if @waiting.positive?
           end
         end
@@ -125,8 +127,8 @@ module Tiercel
         end
 
         def exhausted
-          raise PoolExhausted.new("none of #{@size} connections came free in time (pool: { size:, timeout: } sets " \
-                                  "how many there are)", backend: @name)
+          raise Exhausted, "none of #{@size} connections came free in time; pool: { size:, timeout: } sets how " \
+                           "many there are"
         end
       end
     end

@@ -26,7 +26,11 @@ module Tiercel
         FLUSHED_HITS = 64
         # Fill from which hits are noted, and from which room is made.
         NOTING_FILL = 0.75
-        EVICTING_FILL = 0.97
+        EVICTING_FILL = 0.96
+        # How much more than came goes when the file is at its bound.
+        URGENCY = 3
+        # Pages that are free after room was made for one write.
+        SPARE_PAGES = 16
         # Free pages that are kept for reuse, as a share of the file, and how many are given back in a round.
         SPARE_SHARE = 0.25
         VACUUMED_PAGES = 128
@@ -66,13 +70,21 @@ module Tiercel
           end
         end
 
-        # Makes room at once, whoever has to go.
+        # Makes room at once, where a write found no free page: whole runs go, because only pages without
+        # any row become free. Rare, since rounds keep {EVICTING_FILL}.
         #
         # @param connection [Connection]
         # @param bytes [Integer] that are to be free
-        # @param now [Float]
-        def make_room(connection, bytes, now)
-          connection.transaction { sweep(connection, now, bytes + connection.page_size_bytes * 16, 0) }
+        def make_room(connection, bytes)
+          wanted_pages = bytes / connection.page_size_bytes + SPARE_PAGES
+          connection.transaction do
+            LOOKS.times do
+              rows = sample(connection)
+              remove(connection, rows)
+              @evictions += rows.size
+              break if connection.number(:free_pages) >= wanted_pages
+            end
+          end
         end
 
         # Removes what has ended, a run at a time.
@@ -104,9 +116,7 @@ module Tiercel
           fill = connection.used_pages.fdiv(connection.page_limit)
           @hits.wanted = fill >= NOTING_FILL || !@settings.max_entries.nil?
           return 0 if fill < EVICTING_FILL
-          over = [fill - 1, 0].max * connection.page_limit * connection.page_size_bytes
-          urgency = (fill - EVICTING_FILL) / (1 - EVICTING_FILL)
-          (added * (0.5 + urgency) + over).ceil
+          (added * (0.5 + URGENCY * (fill - EVICTING_FILL) / (1 - EVICTING_FILL))).ceil
         end
 
         def wanted_entries(connection)

@@ -21,8 +21,8 @@ module Tiercel
 
         # The write-ahead log is part of the bound. A long one makes checkpoints rare (each waits for the
         # disk twice), but every read has to look through its index.
-        WAL_SHARE = 32
-        WAL_BYTES = (128 * 1024..8 * 1024**2)
+        WAL_SHARE = 16
+        WAL_BYTES = (128 * 1024..16 * 1024**2)
         # The file of the log's index.
         SHM_BYTES = 32 * 1024
 

@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "active_support/cache"
+require "timeout"
+require_relative "server_rows"
+
+class MemcachedFaultsTest < Tiercel::TestCase
+  include ServerRows
+
+  def start_server(**options) = Servers::Memcached.new(**options).start
+
+  # -M: an error where memory is full, instead of eviction.
+  def test_out_of_memory
+    with_server(memory_mb: 2, args: ["-M"]) do |server|
+      store = build(server.url)
+      store.write("key", "value")
+      wrote = nil
+      reports = capture_reports { 5_000.times { |index| (wrote = store.write("fill#{index}", Random.bytes(2_000))) || break } }
+      assert_nil wrote
+      assert_kind_of Tiercel::Refused, reports.last.error
+      assert_equal 1, reports.size
+      assert_equal "value", store.read("key")
+      assert_equal "computed", capture_reports_of { store.fetch("absent", force: true) { "computed" } }
+      assert_equal true, store.delete("key")
+    end
+  end
+
+  def capture_reports_of
+    value = nil
+    capture_reports { value = yield }
+    value
+  end
+
+  def test_a_value_above_the_servers_limit
+    with_server(max_item: "512k") do |server|
+      store = build(server.url, timeout: 1, compress: false)
+      store.write("key", "old")
+      reports = capture_reports { refute store.write("key", Random.bytes(600_000)) }
+      assert_operator reports.size, :<=, 1
+      assert_nil store.read("key")
+      assert_equal true, store.write("key", "small")
+      refute store.write_multi({ "small" => "1", "large" => Random.bytes(600_000) })
+      assert_equal "1", store.read("small")
+      assert_nil store.read("large")
+      assert_no_reply_for_another(store)
+    end
+  end
+
+  def test_max_clients
+    with_server(connections: 40) do |server|
+      store = build(server.url)
+      others = Array.new(80) { server.connect }
+      assert_misses(store)
+      others.each(&:close)
+      wait_until("room for a connection") { store.write("key", "value") }
+      assert_no_reply_for_another(store)
+    ensure
+      others&.each(&:close)
+    end
+  end
+
+  def test_what_is_not_a_counter
+    with_server do |server|
+      store = build(server.url)
+      store.write("key", "text", raw: true)
+      assert_nil store.increment("key")
+      assert_equal "text", store.read("key", raw: true)
+    end
+  end
+end
+
+# One of three servers fails: its keys are misses, the others' are not.
+class MemcachedRingFaultsTest < Tiercel::TestCase
+  include RemoteFailures
+
+  def with_ring(**options)
+    servers = Array.new(3) { Servers::Memcached.new.start }
+    url = "memcached://#{servers.map(&:address).join(",")}"
+    yield build(url, **options), servers
+  ensure
+    servers&.each(&:stop)
+  end
+
+  NAMES = Array.new(60) { |index| "name#{index}" }.freeze
+
+  def fill(store)
+    assert store.write_multi(NAMES.to_h { |name| [name, "value of #{name}"] })
+    assert_equal 60, store.read_multi(*NAMES).size
+  end
+
+  %i[kill pause].each do |fault|
+    define_method(:"test_one_server_#{fault}") do
+      with_ring do |store, servers|
+        fill(store)
+        servers.first.public_send(fault)
+        found = nil
+        reports = capture_reports { found = within_budget { store.read_multi(*NAMES) } }
+        assert_reported(reports, nil)
+        assert_operator found.size, :>, 10
+        assert_operator found.size, :<, 60
+        assert(found.all? { |name, value| value == "value of #{name}" })
+        capture_reports { found.each_key { |name| assert_equal "value of #{name}", store.read(name) } }
+        lost = NAMES - found.keys
+        reports = capture_reports { lost.first(10).each { |name| assert_nil store.read(name) } }
+        assert_operator reports.size, :<, 10, "its own breaker opens"
+        assert(reports.all? { |report| report.context[:backend] })
+        servers.first.resume if fault == :pause
+      end
+    end
+  end
+
+  def test_the_server_comes_back
+    with_ring do |store, servers|
+      fill(store)
+      servers.first.kill
+      capture_reports { NAMES.each { |name| store.read(name) } }
+      servers.first.start
+      wait_until("the server's return", within: 10) { store.write_multi(NAMES.to_h { |name| [name, "new"] }) }
+      assert_equal 60, store.read_multi(*NAMES).size
+    end
+  end
+end

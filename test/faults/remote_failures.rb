@@ -1,0 +1,153 @@
+# frozen_string_literal: true
+
+require "tiercel/lab/network"
+require "tiercel/lab/servers"
+
+# What every store over a server keeps to when the server fails (docs/failures.md).
+module RemoteFailures
+  Servers = Tiercel::Lab::Servers
+  Proxy = Tiercel::Lab::Network::Proxy
+
+  # Short, so that rows in which every call uses it up stay short too.
+  BUDGET_SECONDS = 0.1
+
+  # What a call gives where the server cannot be asked.
+  MISSES = {
+    read: [->(store) { store.read("key") }, nil],
+    exist: [->(store) { store.exist?("key") }, false],
+    write: [->(store) { store.write("key", "new") }, nil],
+    delete: [->(store) { store.delete("key") }, false],
+    read_multi: [->(store) { store.read_multi("key", "other") }, {}],
+    delete_multi: [->(store) { store.delete_multi(%w[key other]) }, 0],
+    increment: [->(store) { store.increment("counter") }, nil],
+    decrement: [->(store) { store.decrement("counter") }, nil],
+  }.freeze
+
+  def build(url, **options)
+    ActiveSupport::Cache.lookup_store(:tiercel_store, url, timeout: BUDGET_SECONDS, breaker: false, **options)
+  end
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+  # @return [Object] the block's value, if it came within the budget (five times of it: a loaded machine)
+  def within_budget(calls = 1, budget: BUDGET_SECONDS)
+    start = now
+    value = yield
+    assert_operator now - start, :<, 5 * budget * calls
+    value
+  end
+
+  # One report for each call that failed, naming backend and key.
+  def assert_reported(reports, key, type = Tiercel::Unavailable)
+    assert_equal 1, reports.size, reports.map { |report| report.error.message }.join("\n")
+    report = reports.first
+    assert_kind_of type, report.error
+    assert_match %r{(memcached|redis\S*|unix):/}, report.context[:backend]
+    assert_match %r{(memcached|redis\S*|unix):/}, report.error.message
+    assert_equal key, report.context[:key] if key
+    assert_includes report.error.message, key if key
+  end
+
+  # The whole row: what each call gives, its one report, its time, and that blocks run.
+  def assert_misses(store, type = Tiercel::Unavailable)
+    MISSES.each do |name, (call, expected)|
+      value = :nothing
+      reports = capture_reports { value = within_budget { call.call(store) } }
+      expected.nil? ? assert_nil(value, name) : assert_equal(expected, value, name)
+      assert_reported(reports, { increment: "counter", decrement: "counter", read_multi: nil, delete_multi: nil }.fetch(name, "key"), type)
+    end
+    assert_blocks_run(store)
+  end
+
+  def assert_blocks_run(store)
+    runs = 0
+    capture_reports do
+      assert_equal "computed", within_budget(4) { store.fetch("key") { (runs += 1) && "computed" } }
+      assert_equal({ "a" => "A", "b" => "B" }, within_budget(4) { store.fetch_multi("a", "b") { |name| (runs += 1) && name.upcase } })
+      assert_raises(ZeroDivisionError) { store.fetch("key") { (runs += 1) && 1 / 0 } }
+    end
+    assert_equal 4, runs
+  end
+
+  # After the fault: every caller gets its own value, from many threads.
+  def assert_no_reply_for_another(store)
+    mixed = Array.new(6) do |thread|
+      Thread.new do
+        (0...40).filter_map do |index|
+          key = "own/#{thread}/#{index}"
+          value = "#{key}=#{"x" * (index * 40)}"
+          store.write(key, value)
+          read = store.read(key)
+          [key, read] unless read.nil? || read == value
+        end
+      end
+    end.flat_map(&:value)
+    assert_empty mixed
+    assert_equal true, store.write("after", "works")
+    assert_equal "works", store.read("after")
+  end
+
+  # Three failures open it; then nothing is asked and nothing reported; one probe after the end closes it.
+  def assert_breaker(url, broken, healed, **options)
+    store = build(url, breaker: { failures: 3, cool_down: 0.2, max_cool_down: 0.2 }, **options)
+    store.read("warm")
+    broken.call
+    reports = capture_reports { 3.times { assert_nil store.read("key") } }
+    assert_equal 3, reports.size
+    quiet = capture_reports { assert_quick(store) }
+    assert_empty quiet
+    healed.call
+    wait_until("the breaker's end", within: 10) { store.write("key", "back") }
+    assert_equal "back", store.read("key")
+  end
+
+  # 50 us is a figure for the lab; here it is that nobody was asked. A probe in between may be slow.
+  def assert_quick(store)
+    fastest = Array.new(20) do
+      start = now
+      assert_nil store.read("key")
+      now - start
+    end.min
+    assert_operator fastest, :<, 5 * 0.000_05
+  end
+
+  # A reply that comes too late must not answer the next question.
+  def assert_late_replies_are_lost(proxy, store)
+    10.times { |index| store.write("late#{index}", "value#{index}") }
+    capture_reports do
+      10.times do |index|
+        proxy.change(hold: true)
+        assert_nil store.read("late#{index}")
+        proxy.change(hold: false)
+        following = (index + 1) % 10
+        assert_includes [nil, "value#{following}"], store.read("late#{following}")
+      end
+    end
+    assert_equal "value3", store.read("late3")
+  end
+
+  # Threads that are killed, and calls that time out, in the middle of a call.
+  def assert_interrupts_are_harmless(proxy, store)
+    proxy.change(delay: 0.02)
+    20.times { |index| store.write("cut#{index}", "value#{index}") }
+    interrupted = 0
+    capture_reports do
+      20.times do |index|
+        if index.even?
+          thread = Thread.new { store.read("cut#{index}") }
+          sleep 0.005 * rand
+          thread.kill.join
+        else
+          Timeout.timeout(0.008) { store.read("cut#{index}") }
+        end
+        interrupted += 1 if index.even?
+      rescue Timeout::Error
+        interrupted += 1
+      end
+      assert_operator interrupted, :>, 10
+    end
+    20.times { |index| assert_equal "value#{index}", store.read("cut#{index}") }
+    proxy.change(delay: 0.0)
+    assert_no_reply_for_another(store)
+  end
+end

@@ -1,0 +1,218 @@
+# frozen_string_literal: true
+
+require_relative "remote_failures"
+
+# The rows of the table that memcached and Redis share. The class says what a
+# server is: `start_server(**options)`.
+module ServerRows
+  include RemoteFailures
+
+  def with_server(**options)
+    server = start_server(**options)
+    yield server
+  ensure
+    server&.stop
+  end
+
+  def with_proxy(**)
+    with_server { |server| Proxy.run(server, **) { |proxy| yield proxy, server } }
+  end
+
+  def test_absent_at_start
+    place = start_server.tap(&:stop)
+    store = build(place.url)
+    assert_misses(store)
+    place.start
+    assert_no_reply_for_another(store)
+  ensure
+    place&.stop
+  end
+
+  def test_killed_in_use
+    with_server do |server|
+      store = build(server.url)
+      store.write("key", "value")
+      server.kill
+      assert_misses(store)
+    end
+  end
+
+  def test_killed_breaker
+    with_server { |server| assert_breaker(server.url, -> { server.kill }, -> { server.start }) }
+  end
+
+  def test_restarted
+    with_server do |server|
+      store = build(server.url)
+      threads = Array.new(3) { Thread.new { 20.times { store.write("key", "value") } } }
+      threads.each(&:join)
+      server.restart
+      reports = capture_reports do
+        assert_nil store.read("key")
+        assert_equal true, store.write("key", "value")
+        assert_equal 1, store.increment("counter")
+        assert_equal true, store.write("new", "value", unless_exist: true)
+      end
+      assert_empty reports
+      assert_no_reply_for_another(store)
+    end
+  end
+
+  def test_hung
+    with_server do |server|
+      store = build(server.url)
+      store.write("key", "value")
+      server.pause
+      assert_misses(store, Tiercel::Unavailable)
+      server.resume
+      assert_equal true, store.write("key", "value")
+      assert_no_reply_for_another(store)
+    end
+  end
+
+  def test_hung_ends_within_the_default_budget
+    with_server do |server|
+      store = build(server.url, timeout: nil)
+      store.write("key", "value")
+      server.pause
+      capture_reports { assert_nil within_budget(budget: 0.25) { store.read("key") } }
+      fresh = build(server.url, timeout: nil)
+      capture_reports { assert_nil within_budget(budget: 0.25) { fresh.read("key") } }
+      server.resume
+    end
+  end
+
+  def test_hung_breaker
+    with_server { |server| assert_breaker(server.url, -> { server.pause }, -> { server.resume }) }
+  end
+
+  def test_slow_beyond_the_budget
+    with_proxy do |proxy, _|
+      store = build(proxy.url)
+      store.write("key", "value")
+      proxy.change(delay: 1.0)
+      assert_misses(store)
+      proxy.heal
+      assert_no_reply_for_another(store)
+    end
+  end
+
+  def test_a_trickle_ends_within_the_budget
+    with_proxy do |proxy, _|
+      store = build(proxy.url)
+      names = Array.new(50) { |index| "trickle#{index}" }
+      store.write_multi(names.to_h { |name| [name, Random.bytes(4_000)] })
+      assert_equal 50, store.read_multi(*names).size
+      proxy.change(bytes_per_second: 20_000)
+      reports = capture_reports { assert_empty within_budget { store.read_multi(*names) } }
+      assert_reported(reports, nil, Tiercel::TimedOut)
+      proxy.heal
+      assert_no_reply_for_another(store)
+    end
+  end
+
+  def test_replying_garbage
+    with_proxy do |proxy, _|
+      store = build(proxy.url)
+      store.write("key", "value")
+      proxy.change(garble: true)
+      assert_misses(store)
+      proxy.heal
+      assert_no_reply_for_another(store)
+    end
+  end
+
+  def test_garbage_breaker
+    with_proxy { |proxy, _| assert_breaker(proxy.url, -> { proxy.change(garble: true) }, -> { proxy.heal }) }
+  end
+
+  def test_cut_inside_a_reply
+    with_proxy do |proxy, _|
+      store = build(proxy.url)
+      value = Random.bytes(10_000)
+      store.write("key", value)
+      [0, 1, 7, 100, 5_000].each do |bytes|
+        proxy.heal
+        assert store.read("key") == value
+        proxy.change(cut_after: bytes)
+        reports = capture_reports { assert_nil within_budget { store.read("key") } }
+        assert_reported(reports, "key")
+      end
+      proxy.change(cut_after: 1)
+      assert_misses(store)
+      proxy.heal
+      assert_no_reply_for_another(store)
+    end
+  end
+
+  def test_late_replies_reach_nobody
+    with_proxy { |proxy, _| assert_late_replies_are_lost(proxy, build(proxy.url, pool: { size: 1 })) }
+  end
+
+  def test_thread_kill_and_timeout_in_mid_call
+    with_proxy { |proxy, _| assert_interrupts_are_harmless(proxy, build(proxy.url, pool: { size: 2 }, timeout: 1)) }
+  end
+
+  def test_a_killed_caller_gives_its_place_in_the_pool_back
+    with_proxy do |proxy, _|
+      store = build(proxy.url, pool: { size: 1 }, timeout: 1)
+      store.write("key", "value")
+      proxy.change(hold: true)
+      10.times do
+        thread = Thread.new { store.read("key") }
+        sleep 0.005
+        thread.kill.join
+      end
+      proxy.change(hold: false)
+      assert_equal "value", store.read("key")
+    end
+  end
+
+  def test_pool_exhausted
+    with_proxy do |proxy, _|
+      store = build(proxy.url, pool: { size: 1, timeout: 0.02 }, timeout: 2)
+      store.write("key", "value")
+      proxy.change(hold: true)
+      holder = Thread.new { store.read("key") }
+      wait_until("the one connection's use") { holder.status == "sleep" }
+      assert_misses(store, Tiercel::PoolExhausted)
+      proxy.change(hold: false)
+      assert_equal "value", holder.value
+      assert_no_reply_for_another(store)
+    end
+  end
+
+  def test_a_fork_in_mid_call
+    with_proxy do |proxy, _|
+      store = build(proxy.url, pool: { size: 2 }, timeout: 5)
+      20.times { |index| store.write("fork#{index}", "value#{index}") }
+      proxy.change(delay: 0.05)
+      reader = Thread.new { store.read("fork1") }
+      sleep 0.01
+      answers = fork_and_wait(2) { |child| (0...5).map { |index| store.read("fork#{(child * 5) + index}") } }
+      assert_equal "value1", reader.value
+      assert_equal [(0...5).map { |index| "value#{index}" }, (5...10).map { |index| "value#{index}" }], answers
+      assert_equal "value7", store.read("fork7")
+    end
+  end
+
+  def test_an_error_handler_is_told_once
+    place = start_server.tap(&:stop)
+    calls = []
+    store = build(place.url, error_handler: ->(method:, returning:, exception:) { calls << [method, returning, exception] })
+    store.read("key")
+    store.delete("key")
+    assert_equal [[:read_entry, nil], [:delete_entry, false]], calls.map { |call| call.first(2) }
+    assert(calls.all? { |call| call.last.is_a?(Tiercel::Unavailable) && call.last.cause })
+  end
+
+  def test_an_error_handler_may_raise
+    place = start_server.tap(&:stop)
+    store = build(place.url, error_handler: ->(exception:, **) { raise exception })
+    capture_reports do
+      assert_raises(Tiercel::Unavailable) { store.read("key") }
+      assert_raises(Tiercel::Unavailable) { store.write("key", 1) }
+      assert_raises(Tiercel::Unavailable) { store.increment("key") }
+    end
+  end
+end
