@@ -166,6 +166,12 @@ class ServersTest < Tiercel::TestCase
     assert_nil server.pid
     refute_path_exists folder
     assert_same server, server.stop
+
+    url = server.url
+    assert_equal "PONG", server.start.command("PING")
+    assert_equal url, server.url
+    server.stop
+    refute_path_exists folder
   end
 
   def test_kill_and_restart_keep_the_place_and_lose_the_contents
@@ -259,7 +265,8 @@ class ServersTest < Tiercel::TestCase
 
   # However the starter goes, its servers go too.
   def test_servers_do_not_outlive_their_starter
-    { "exit" => "exit 3", "an error" => "raise 'wrong'", "SIGINT" => "Process.kill(:INT, $$); sleep 10",
+    { "a crash of the server" => "s.kill", "both killed" => "s.kill; Process.kill(:KILL, $$)",
+      "exit" => "exit 3", "an error" => "raise 'wrong'", "SIGINT" => "Process.kill(:INT, $$); sleep 10",
       "SIGTERM" => "Process.kill(:TERM, $$); sleep 10", "SIGKILL" => "Process.kill(:KILL, $$)" }.each do |way, code|
       pid, folder = start_in_another_process(code)
       wait_until("the server's end after #{way}", within: 10) { gone?(pid) }

@@ -3,36 +3,38 @@
 module Tiercel
   module Lab
     module Servers
-      # Ends a server whose starter was killed and could not do it itself.
+      # Ends a server, and removes its folder, when its starter was killed and
+      # could not do it itself.
       #
       # A small shell waits at the end of a pipe that only our process (and
       # its forks) holds open. When the last of them is gone, however it went,
-      # the read ends and the shell ends the server and removes its folder.
+      # the read ends, and the shell ends whatever the folder's pid file names.
       #
       # @private
       class Guard
-        SCRIPT = 'read -r _; kill -KILL "$1" 2>/dev/null; rm -rf "$2"'
+        SCRIPT = 'read -r _; [ ! -f "$1/guarded.pid" ] || kill -KILL "$(cat "$1/guarded.pid")"; rm -rf "$1"'
         private_constant :SCRIPT
 
-        # @param pid [Integer] the server to end
         # @param folder [String] the server's own
-        def initialize(pid, folder)
+        def initialize(folder)
+          @file = File.join(folder, "guarded.pid")
           reader, @writer = IO.pipe
-          @owner = Process.pid
-          @pid = Process.spawn("/bin/sh", "-c", SCRIPT, "tiercel-lab-guard", pid.to_s, folder,
+          @pid = Process.spawn("/bin/sh", "-c", SCRIPT, "tiercel-lab-guard", folder,
                                in: reader, out: File::NULL, err: File::NULL, pgroup: true)
           reader.close
         end
 
-        # Sends the guard home: the server was ended, or will be, by its starter.
+        # @param pid [Integer, nil] the process to end; nil: none is running
+        # @return [void]
+        def watch(pid) = pid ? File.write(@file, pid.to_s) : File.delete(@file)
+
+        # Sends the guard home: the starter has done its work.
         #
         # @return [void]
         def release
-          return unless @pid && @owner == Process.pid
           Process.kill(:KILL, @pid)
           Process.wait(@pid)
           @writer.close
-          @pid = nil
         end
       end
     end

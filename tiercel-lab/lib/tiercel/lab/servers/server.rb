@@ -102,8 +102,7 @@ module Tiercel
         def stop
           return self unless @owner == Process.pid
           end_process(*stop_signals) if pid
-          FileUtils.rm_rf(@folder) if @folder
-          @folder = nil
+          remove_folder if folder
           self
         end
 
@@ -182,10 +181,25 @@ module Tiercel
             raise NotInstalled, "#{self.class.program} is not installed: apt-get install #{self.class.package} " \
                                 "(bin/setup as root does it)"
           end
-          @owner = Process.pid
-          @folder ||= Dir.mktmpdir("tiercel-lab-")
+          create_folder unless folder
           choose_socket if @over_socket
           @certificate = Certificate.new(@folder) if @tls
+        end
+
+        # A server that was stopped and is started again has the same folder, and so the same socket.
+        def create_folder
+          @owner = Process.pid
+          @kept_folder ? Dir.mkdir(@kept_folder, 0o700) : @kept_folder = Dir.mktmpdir("tiercel-lab-")
+          @folder = @kept_folder
+          @guard = Guard.new(folder)
+          Running.add(self)
+        end
+
+        def remove_folder
+          @guard.release
+          FileUtils.rm_rf(folder)
+          @folder = nil
+          Running.remove(self)
         end
 
         def choose_socket
@@ -217,8 +231,7 @@ module Tiercel
           # Of its own process group: a Ctrl-C at the terminal reaches us, and we end it.
           @pid = Process.spawn(*pinned, self.class.executable, *arguments, *@args,
                                in: File::NULL, out: log_path, err: %i[child out], chdir: @folder, pgroup: true)
-          @guard = Guard.new(@pid, @folder)
-          Running.add(self)
+          @guard.watch(pid)
         end
 
         def pinned = @cpu ? ["taskset", "--cpu-list", @cpu.to_s] : []
@@ -241,7 +254,6 @@ module Tiercel
         end
 
         def end_process(*signals)
-          @guard&.release
           signals.each do |name|
             Process.kill(name, pid)
             Process.kill(:CONT, pid) # a paused process acts on nothing but KILL
@@ -265,11 +277,9 @@ module Tiercel
         def gone? = !Process.waitpid(pid, Process::WNOHANG).nil?
 
         def forget
-          @guard&.release
-          @guard = nil
+          @guard.watch(nil)
           @pid = nil
           FileUtils.rm_f(socket) if socket
-          Running.remove(self)
         end
 
         def log_path = File.join(@folder, "server.log")
