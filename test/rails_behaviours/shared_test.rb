@@ -1,0 +1,21 @@
+# frozen_string_literal: true
+
+require "tmpdir"
+require_relative "support"
+
+# `shared:`, one segment for all stores of a test, as for all processes of a machine.
+class SharedBehavioursTest < RailsBehaviours::TestCase
+  include(*RailsBehaviours::MEMORY)
+
+  def teardown
+    super
+    FileUtils.rm_rf(@directory) if @directory
+  end
+
+  private
+
+  def url = "shared:#{@directory ||= Dir.mktmpdir("tiercel-behaviours-")}/segment?size=8MB"
+
+  # A near backend: small values are cheaper to keep than to compress.
+  def compression_always_disabled_by_default? = true
+end
