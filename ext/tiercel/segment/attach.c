@@ -1,6 +1,6 @@
 /* The attachments of this process: one for each file, shared by all handles. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1
 #endif
 #include <errno.h>
 #include <limits.h>

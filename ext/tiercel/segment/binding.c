@@ -53,7 +53,7 @@ static int64_t seconds_now(void)
     return (int64_t)time.tv_sec;
 }
 
-static tseg *attach(VALUE self, segment_handle *handle)
+static tseg *attach_handle(VALUE self, segment_handle *handle)
 {
     tseg_error error = {0, ""};
     tseg *attached = handle->path ? tseg_attach(handle->path, &handle->options, &error)
@@ -79,7 +79,7 @@ tseg *segment_current(VALUE self)
     if (RB_UNLIKELY(tseg_forked())) tseg_after_fork();
     if (RB_UNLIKELY(!attached)) {
         if (!handle->options.bytes) rb_raise(rb_eArgError, "a segment that was never opened: use Tiercel::Segment.open");
-        return attach(self, handle);
+        return attach_handle(self, handle);
     }
     if (!handle->path) return attached;
     int64_t now = seconds_now();
@@ -90,7 +90,7 @@ tseg *segment_current(VALUE self)
     }
     if (RB_LIKELY(!moved)) return attached;
     detach(handle);
-    return attach(self, handle);
+    return attach_handle(self, handle);
 }
 
 static void read_hash_key(segment_handle *handle, VALUE hash_key)
@@ -124,7 +124,7 @@ static VALUE segment_attach(VALUE class, VALUE path, VALUE bytes, VALUE least, V
     segment_handle *handle = handle_of(self);
 
     read_options(handle, path, bytes, least, shards, average, mode, hash_key);
-    attach(self, handle);
+    attach_handle(self, handle);
     return self;
 }
 

@@ -12,4 +12,5 @@ if ENV["TIERCEL_SANITIZE"]
   $LDFLAGS << " -fsanitize=address,undefined"
 end
 
+$srcs = ["segment_ext.c"]
 create_makefile "tiercel/segment_ext"

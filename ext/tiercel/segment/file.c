@@ -1,6 +1,6 @@
 /* Making, opening and checking the file of a segment. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1
 #endif
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* What differs between Linux and macOS, glibc and musl. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1
 #endif
 #include <ctype.h>
 #include <errno.h>

@@ -50,19 +50,27 @@ bool tseg_bounds(const tseg *segment, int log, uint64_t position, uint64_t word0
            TSEG_ENTRY_WORDS + *key_words <= units * (TSEG_UNIT / 8);
 }
 
+/* Word by word on purpose: gathered in an array they go through the stack, and the wide load stalls. */
+static inline void put_word(uint8_t *to, uint64_t word) { memcpy(to, &word, 8); }
+static inline uint64_t get_word(const uint8_t *from)
+{
+    uint64_t word;
+    memcpy(&word, from, 8);
+    return word;
+}
+
 void tseg_copy_out(void *destination, const tseg_word *source, uint64_t bytes)
 {
     uint8_t *to = destination;
     uint64_t last;
 
     for (; bytes >= 32; bytes -= 32, to += 32, source += 4) {
-        uint64_t four[4] = {tseg_load(source), tseg_load(source + 1), tseg_load(source + 2), tseg_load(source + 3)};
-        memcpy(to, four, 32);
+        put_word(to, tseg_load(source));
+        put_word(to + 8, tseg_load(source + 1));
+        put_word(to + 16, tseg_load(source + 2));
+        put_word(to + 24, tseg_load(source + 3));
     }
-    for (; bytes >= 8; bytes -= 8, to += 8, source++) {
-        last = tseg_load(source);
-        memcpy(to, &last, 8);
-    }
+    for (; bytes >= 8; bytes -= 8, to += 8, source++) put_word(to, tseg_load(source));
     if (bytes) {
         last = tseg_load(source);
         memcpy(to, &last, bytes);
@@ -71,23 +79,18 @@ void tseg_copy_out(void *destination, const tseg_word *source, uint64_t bytes)
 
 void tseg_copy_in(tseg_word *destination, const uint8_t *source, uint64_t bytes)
 {
-    uint64_t four[4];
+    uint64_t last = 0;
 
     for (; bytes >= 32; bytes -= 32, source += 32, destination += 4) {
-        memcpy(four, source, 32);
-        tseg_store(destination, four[0]);
-        tseg_store(destination + 1, four[1]);
-        tseg_store(destination + 2, four[2]);
-        tseg_store(destination + 3, four[3]);
+        tseg_store(destination, get_word(source));
+        tseg_store(destination + 1, get_word(source + 8));
+        tseg_store(destination + 2, get_word(source + 16));
+        tseg_store(destination + 3, get_word(source + 24));
     }
-    for (; bytes >= 8; bytes -= 8, source += 8, destination++) {
-        memcpy(four, source, 8);
-        tseg_store(destination, four[0]);
-    }
+    for (; bytes >= 8; bytes -= 8, source += 8, destination++) tseg_store(destination, get_word(source));
     if (bytes) {
-        four[0] = 0;
-        memcpy(four, source, bytes);
-        tseg_store(destination, four[0]);
+        memcpy(&last, source, bytes);
+        tseg_store(destination, last);
     }
 }
 

@@ -8,7 +8,7 @@ tseg_result tseg_delete(tseg *segment, const tseg_key *key)
 {
     const tseg_view *view = &segment->views[key->shard];
     bool was_there = false, found = false;
-    tseg_entry entry, removed;
+    tseg_entry entry, removed = {0};
 
     tseg_bump(&segment->self->counters[TSEG_COUNT_DELETES]);
     for (int which = 0; which < 2; which++) {

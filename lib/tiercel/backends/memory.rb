@@ -1,9 +1,34 @@
 # frozen_string_literal: true
 
+require_relative "../sizes"
 require_relative "memory_lru"
+begin
+  require_relative "memory_segment"
+rescue LoadError
+  nil # the LRU it is
+end
 
 module Tiercel
   module Backends
-    Memory = MemoryLRU
+    # `memory:`, a cache of this process: the segment's engine on private memory
+    # ({MemorySegment}), or a plain Ruby LRU ({MemoryLRU}) where the C extension
+    # is not built or less than 1 MB is asked for.
+    module Memory
+      # Smaller ones are the LRU's.
+      LEAST_NATIVE_BYTES = 1 << 20
+
+      # @return [Array<Symbol>] names of the options that {.build} knows
+      def self.option_names = %i[size average_entry_bytes]
+
+      # @param url [BackendURL]
+      # @param options [Hash] `size:` bytes or a String (32 MB), `average_entry_bytes:` what the index is made for (512)
+      # @return [MemorySegment, MemoryLRU]
+      # @raise [ConfigurationError] if an option cannot be
+      def self.build(url, options)
+        small = options[:size] && Sizes.bytes(options[:size]) < LEAST_NATIVE_BYTES
+        return MemorySegment.build(url, options) if defined?(MemorySegment) && !small
+        MemoryLRU.build(url, options.slice(*MemoryLRU.option_names))
+      end
+    end
   end
 end

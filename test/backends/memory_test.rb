@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tiercel/backends/memory"
+
+class MemoryTest < Tiercel::TestCase
+  include Tiercel::Contracts::BackendContract
+
+  def build_backend(**options) = Tiercel::Backends::Memory.build(Tiercel::BackendURL.parse("memory:"), options)
+
+  def test_it_is_the_segment_engine_where_the_extension_is_built
+    assert_instance_of Tiercel::Backends::MemorySegment, backend
+    assert_equal "memory:", backend.to_s
+  end
+
+  def test_a_size_that_is_too_small_for_the_engine_gives_the_lru
+    assert_instance_of Tiercel::Backends::MemoryLRU, build_backend(size: 20_000)
+  end
+
+  def test_it_keeps_to_its_size
+    small = build_backend(size: "1MB")
+    5_000.times { |index| small.set("key#{index}", "x" * (index % 900)) }
+    stats = small.stats
+    assert_operator stats[:bytes], :<=, 1 << 20
+    assert_operator stats[:evictions], :>, 2_000
+    assert_operator stats[:entries], :>, 500
+  end
+
+  def test_a_child_has_a_copy_of_its_own
+    backend.set("key", "parent")
+    reader, writer = IO.pipe
+    pid = fork do
+      seen = backend.get("key")
+      backend.set("key", "child")
+      writer.write(seen, " ", backend.get("key"))
+      exit!(0)
+    end
+    Process.wait(pid)
+    writer.close
+    assert_equal "parent child", reader.read
+    assert_equal "parent", backend.get("key")
+  end
+
+  def test_options_that_cannot_be
+    assert_raises(Tiercel::ConfigurationError) { build_backend(size: "none") }
+    assert_raises(Tiercel::ConfigurationError) { build_backend(average_entry_bytes: 10) }
+  end
+end
