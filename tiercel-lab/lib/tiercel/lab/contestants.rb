@@ -1,16 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "contestant"
-require_relative "contestants/memory_store"
-require_relative "contestants/null_store"
-require_relative "contestants/file_store"
-require_relative "contestants/mem_cache_store"
-require_relative "contestants/redis_cache_store"
-require_relative "contestants/tiercel_store"
+require_relative "store_options"
 
 module Tiercel
   module Lab
-    # The contestants that the lab knows, by type. A file given to `--require` adds its own:
+    # The contestants that the lab knows, by type; each registers itself in a file of
+    # `contestants/`, or in one that is given to `--require`:
     #
     #   class MyStore < Tiercel::Lab::Contestant
     #     def build(context) = My::Store.new(path: context.directory)
@@ -57,12 +53,7 @@ module Tiercel
         end
       end
 
-      register "memory_store", MemoryStore
-      register "null_store", NullStore
-      register "file_store", FileStore
-      register "mem_cache_store", MemCacheStore
-      register "redis_cache_store", RedisCacheStore
-      register "tiercel", TiercelStore
+      Dir[File.join(__dir__, "contestants", "*.rb")].sort.each { |file| require file }
     end
   end
 end

@@ -4,7 +4,8 @@ module Tiercel
   module Lab
     # How far away an address is, as far as its text says.
     module Distance
-      LOCAL = %r{\A(?:/|unix:|(?:\w+:)?//(?:[^@/]*@)?)?(?:localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|/)}
+      # A socket's path, or a host that is this one, behind whatever scheme and user.
+      LOCAL = %r{\A(?:\w+:)?(?:/(?!/)|(?://)?(?:[^@/]*@)?(?:localhost|127(?:\.\d+){3}|\[?::1\]?)(?:[:/,?]|\z))}
 
       module_function
 

@@ -26,7 +26,7 @@ module Tiercel
       QUICK = %w[read fetch miss write].freeze
 
       [Read, Fetch, Miss, Write, ReadMulti, WriteMulti, FetchMulti, Exist, Delete, Increment, FetchExpiresIn,
-       FetchRecord, WriteFull, BackendGet, BackendSet, BackendSetFull].each { |operation| add operation.new }
+       FetchRecord, ReadBesideWriter, WriteFull, BackendGet, BackendSet, BackendSetFull].each { |operation| add operation.new }
       %w[read fetch write].each { |name| add Subscribed.new(fetch(name)) }
       add Loop.new
 

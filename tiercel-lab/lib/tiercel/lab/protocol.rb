@@ -39,7 +39,7 @@ module Tiercel
       # Between fresh processes the same code differs by 1.8 % (addresses, hash seed, JIT), and inside one process
       # the order of the arms alone makes 6 %: so several processes, an even number, every second one with the
       # arms built in the reverse order of the one before. With 6 the expanded interval's factor is 1.4; with 4, 1.9.
-      FULL = new(name: "full", processes: 6, blocks: 10, slice_ns: 15_000_000, equality: true, threshold: nil)
+      FULL = new(name: "full", processes: 6, blocks: 8, slice_ns: 12_000_000, equality: true, threshold: nil)
 
       # A quick run is for looking: it says faster or slower only beyond 10 % or twice its floor, and gates nothing.
       QUICK = new(name: "quick", processes: 4, blocks: 5, slice_ns: 10_000_000, equality: false, threshold: 0.10)
@@ -61,6 +61,10 @@ module Tiercel
       NETWORK_CALLS = 50
       # ...but a slice must not grow beyond this to reach them.
       SLICE_MOST_NS = 60_000_000
+
+      # Calls made before each slice, untimed, as a share of its own: the arm before has filled the CPU's caches with
+      # its own. (Without, a FileStore arm made its neighbours 20 % slower in slices of 0.5 ms.)
+      LEAD_IN = 1 / 16r
 
       # Operations that need names or entries prepared for each call use at most so many calls in a slice.
       PREPARED_CALLS = 1_000

@@ -22,8 +22,12 @@ module Tiercel
       DEFAULT = %w[string-100b html-2kb html-822kb rows-50 books].freeze
       QUICK = %w[html-2kb rows-50 html-822kb].freeze
 
+      add Text.new(name: "string-10b", title: "String of 10 B", bytes: 10)
       add Text.new(name: "string-100b", title: "String of 100 B", bytes: 100)
       add Text.new(name: "string-1kb", title: "String of 1 KB", bytes: 1024)
+      # What the fifth article writes.
+      add Text.new(name: "string-1000b", title: "String of 1,000 B", bytes: 1_000)
+      add Text.new(name: "string-10000b", title: "String of 10,000 B", bytes: 10_000)
       add HTML.new(name: "html-2kb", title: "2 KB of HTML", bytes: 2048)
       add HTML.new(name: "html-822kb", title: "822 KB of HTML", bytes: LARGE_BYTES, count: 8)
       add Rows.new(name: "rows-50", title: "50 rows (Array of Hashes)", rows: 50, count: 100)

@@ -17,6 +17,8 @@ module Tiercel
           configuration_line(":file_store", folder.inspect)
         end
       end
+
+      register "file_store", FileStore
     end
   end
 end

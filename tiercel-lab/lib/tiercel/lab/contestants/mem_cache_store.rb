@@ -27,6 +27,8 @@ module Tiercel
 
         def configuration = configuration_line(":mem_cache_store", (foreign? ? place : "HOST:11211").inspect)
       end
+
+      register "mem_cache_store", MemCacheStore
     end
   end
 end

@@ -12,6 +12,8 @@ module Tiercel
 
         def configuration = configuration_line(":memory_store")
       end
+
+      register "memory_store", MemoryStore
     end
   end
 end

@@ -13,6 +13,8 @@ module Tiercel
 
         def stored_bytes(*) = 0
       end
+
+      register "null_store", NullStore
     end
   end
 end

@@ -26,6 +26,8 @@ module Tiercel
 
         def configuration = configuration_line(":redis_cache_store", "url: #{(foreign? ? place : "redis://HOST:6379/0").inspect}")
       end
+
+      register "redis_cache_store", RedisCacheStore
     end
   end
 end

@@ -95,6 +95,8 @@ module Tiercel
           end
         end
       end
+
+      register "tiercel", TiercelStore
     end
   end
 end

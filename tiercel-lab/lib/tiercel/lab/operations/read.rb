@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "io/wait"
 require_relative "../operation"
 
 module Tiercel
@@ -12,6 +13,50 @@ module Tiercel
         def body = "store.read(names[i])"
 
         def verify(arm) = arm.each_pair { |name, value| arm.expect(value, arm.store.read(name)) }
+      end
+
+      # The same while another process keeps writing other names into the same store (on another CPU, where there is one).
+      class ReadBesideWriter < Read
+        called "read_beside_writer", "a hit while another process writes"
+
+        # Between two writes of the other process.
+        PAUSE_SECONDS = 0.0002
+
+        def setup(arm)
+          super
+          parent, child = IO.pipe
+          pid = fork { write_until_closed(arm, parent, child) }
+          parent.close
+          @writers = [*@writers, [pid, child]]
+          move_away(pid)
+        end
+
+        def leave
+          (@writers || []).each do |pid, pipe|
+            pipe.close
+            Process.wait(pid)
+          end
+          @writers = []
+        end
+
+        private
+
+        def write_until_closed(arm, parent, child)
+          child.close
+          index = 0
+          until parent.wait_readable(PAUSE_SECONDS)
+            arm.store.write("#{arm.names.first}-other-#{index % arm.count}", arm.values[index % arm.values.size])
+            index += 1
+          end
+        ensure
+          exit!(0)
+        end
+
+        def move_away(pid)
+          cpu = ENV.fetch("TIERCEL_LAB_OTHER_CPU", "")
+          return if cpu.empty?
+          system("taskset", "--pid", "--cpu-list", cpu, pid.to_s, out: File::NULL, err: File::NULL)
+        end
       end
     end
   end

@@ -121,7 +121,7 @@ module Tiercel
 
         def slice(id, calls)
           arm = @arms.fetch(id)
-          arm.operation.before_slice(arm, calls) if arm.operation.prepared?
+          arm.operation.prepared? ? arm.operation.before_slice(arm, calls) : arm.run((calls * Protocol::LEAD_IN).floor)
           [id, calls, *Stopwatch.time { arm.run(calls) }]
         end
 

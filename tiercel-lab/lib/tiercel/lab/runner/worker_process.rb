@@ -36,7 +36,7 @@ module Tiercel
           @from_child, child_output = IO.pipe
           @log = Tempfile.new("tiercel-lab-worker")
           # Of its own process group: a Ctrl-C at the terminal reaches the parent, which then ends it.
-          @pid = Process.spawn(@bundle.environment, *command, in: File::NULL, out: @log, err: @log, pgroup: true,
+          @pid = Process.spawn(environment, *command, in: File::NULL, out: @log, err: @log, pgroup: true,
                                                               3 => child_input, 4 => child_output)
           [child_input, child_output].each(&:close)
           self
@@ -73,6 +73,8 @@ module Tiercel
         def command
           [*@pinning.worker_prefix, RbConfig.ruby, *("--yjit" if yjit?), "-I", LIBRARY, MAIN, "3", "4", *@requires]
         end
+
+        def environment = @bundle.environment.merge("TIERCEL_LAB_OTHER_CPU" => @pinning.server_cpu.to_s)
 
         def yjit? = defined?(RubyVM::YJIT)
 

@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require_relative "support/lab_case"
+
+class ContestantsTest < LabCase
+  def parse(text) = Lab::Contestants.parse(text)
+
+  def test_type_place_and_options
+    contestant = parse("tiercel:redis://cache:6379/0#compress=false,serializer=:message_pack,size=64MB,threshold=1024")
+    assert_equal "redis://cache:6379/0", contestant.place
+    assert_equal({ compress: false, serializer: :message_pack, size: "64MB", threshold: 1024 }, contestant.options)
+  end
+
+  def test_a_name_and_a_url_of_the_users
+    redis = parse("production=redis://10.0.0.7:6379/0")
+    assert_equal ["production", "redis://10.0.0.7:6379/0", :remote, []], [redis.name, redis.place, redis.medium, redis.servers]
+    memcached = parse("near=memcached://127.0.0.1:11211,127.0.0.1:11212")
+    assert_equal ["127.0.0.1:11211,127.0.0.1:11212", :loopback], [memcached.place, memcached.medium]
+    assert memcached.foreign?
+  end
+
+  def test_media
+    media = { "memory_store" => :process, "file_store:tmpfs" => :process, "file_store:disk" => :disk, "mem_cache_store" => :loopback,
+              "tiercel" => :process, "tiercel:shared:" => :process, "tiercel:sqlite:" => :disk, "tiercel:redis:" => :loopback,
+              "tiercel:memory: memcached://cache.example:11211" => :remote, "tiercel:file:" => :process,
+              "tiercel:file:/mnt/nfs" => :disk, "tiercel:shared: redis:" => :loopback }
+    media.each { |text, medium| assert_equal medium, parse(text).medium, text }
+  end
+
+  def test_what_waits_is_timed_by_the_wall_clock
+    assert_equal :cpu, parse("memory_store").clock
+    assert_equal :wall, parse("mem_cache_store").clock
+    assert_equal :wall, parse("file_store:disk").clock
+  end
+
+  def test_servers_of_the_lab_only_where_no_place_is_given
+    assert_equal %i[memcached], parse("tiercel:memcached:#compress=false").servers
+    assert_equal %i[redis], parse("tiercel:shared: redis:").servers
+    assert_empty parse("tiercel:redis://10.0.0.7:6379").servers
+  end
+
+  def test_what_is_wrong_is_named
+    assert_match(/"nonsense" is not known.*memory_store/, assert_raises(Lab::UsageError) { parse("nonsense") }.message)
+    assert_match(/compress/, assert_raises(Lab::UsageError) { parse("memory_store#compress") }.message)
+    assert_match(/expected TYPE/, assert_raises(Lab::UsageError) { parse("--what?") }.message)
+  end
+
+  def test_configuration_to_paste
+    assert_equal "config.cache_store = :tiercel_store", parse("tiercel").configuration
+    assert_equal 'config.cache_store = :tiercel_store, "shared:", "redis://HOST:6379/0", frozen: true',
+                 parse("tiercel:shared: redis:#frozen=true").configuration
+    assert_equal 'config.cache_store = :mem_cache_store, "HOST:11211", compress: false',
+                 parse("mem_cache_store#compress=false").configuration
+  end
+end

@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+require_relative "support/lab_case"
+require "tiercel/lab/runner/arm"
+require "tiercel/lab/runner/context"
+
+# Every operation on a store that is right, and on stores that are not.
+class OperationsTest < LabCase
+  def arm(text, operation, value: "string-1kb")
+    contestant = Lab::Contestants.parse(text)
+    operation = Lab::Operations.fetch(operation)
+    value = Lab::Values.fetch(value)
+    context = Lab::Runner::Context.new(servers: {}, folders: {}, label: "test", capacity_bytes: operation.capacity_bytes)
+    arm = Lab::Runner::Arm.new(id: 1, contestant:, operation:, value:, values: value.generate(1).each(&:freeze),
+                               prefix: "test", context:)
+    operation.enter
+    yield arm
+  ensure
+    operation&.leave
+  end
+
+  def test_every_operation_works_on_a_store_that_keeps_the_contract
+    Lab::Operations.names.each do |name|
+      arm("tiercel:memory:", name) do |arm|
+        arm.prepare
+        arm.operation.before_slice(arm, 50) if arm.operation.prepared?
+        arm.run(50)
+        assert_nil arm.verify, name
+      end
+    end
+  end
+
+  def test_wrong_values_are_found
+    %w[read fetch write].each do |name|
+      arm("planted_wrong", name) do |arm|
+        arm.prepare
+        assert_raises(Lab::WrongValue, name) { arm.verify } unless name == "fetch"
+        assert_nil arm.verify if name == "fetch" # MemoryStore#fetch does not come by #read
+      end
+    end
+  end
+
+  def test_misses_are_found
+    %w[read fetch read_multi exist].each do |name|
+      arm("planted_forgetful", name) do |arm|
+        arm.prepare
+        assert_raises(Lab::Missed, name) { arm.verify }
+      end
+    end
+  end
+
+  def test_a_fetch_whose_block_ran_inside_the_timed_part_is_a_miss
+    arm("memory_store", "fetch") do |arm|
+      arm.prepare
+      arm.run(5)
+      arm.store.clear
+      arm.run(arm.count)
+      assert_match(/100 of the timed calls/, assert_raises(Lab::Missed) { arm.fill; arm.verify }.message)
+    end
+  end
+
+  def test_the_names_of_the_loop_are_not_the_objects_that_were_written
+    written = []
+    arm("memory_store", "read") do |arm|
+      arm.store.define_singleton_method(:write) { |name, *| written << name }
+      arm.fill
+      assert_equal arm.names, written
+      assert(arm.names.zip(written).none? { |one, other| one.equal?(other) })
+    end
+  end
+
+  def test_objects_of_a_call_are_counted_exactly
+    counts = Array.new(3) { arm("memory_store", "read") { |arm| arm.prepare; arm.run(100); arm.allocations } }
+    assert_equal 1, counts.uniq.size
+    assert_in_delta counts.first.round, counts.first # whole objects
+    assert_in_delta 0.0, arm("memory_store", "loop") { |arm| arm.prepare; arm.allocations }
+  end
+
+  def test_a_full_store_evicts
+    arm("memory_store", "write_full") do |arm|
+      arm.prepare
+      assert_nil arm.verify
+      assert_operator arm.count * 1024, :>, 2 * arm.operation.capacity_bytes
+    end
+    assert_match(/hundredth/, Lab::Operations.fetch("write_full").unsuitable(Lab::Values.fetch("html-822kb")))
+  end
+
+  def test_a_subscriber_is_there_only_while_it_is_measured
+    heard = lambda do
+      ActiveSupport::Notifications.notifier.listening?("cache_read.active_support")
+    end
+    refute heard.call
+    arm("memory_store", "read_subscribed") { assert heard.call }
+    refute heard.call
+  end
+
+  def test_below_the_store_there_must_be_a_backend
+    error = assert_raises(Lab::CannotRun) { arm("memory_store", "backend_get", &:prepare) }
+    assert_match(/MemoryStore has no backend/, error.message)
+  end
+end

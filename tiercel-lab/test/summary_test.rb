@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require_relative "support/lab_case"
+
+# What is made of blocks whose figures are known.
+class SummaryTest < LabCase
+  def summarize(protocol: Lab::Protocol::FULL, **figures)
+    comparison = compare("memory_store", "null_store")
+    cells = comparison.arms.map { |arm| cell_of(comparison, arm, Array.new(6) { |process| Array.new(8) { |block| figures.fetch(arm.role).call(process, block) } }) }
+    Lab::Summary.fill(cells, protocol:, seed: 1)
+    cells.to_h { |cell| [cell.arm.role, cell.summary] }
+  end
+
+  def wobble(process, block) = ((process * 7) + (block * 3)) % 5
+
+  def test_a_clear_ratio
+    found = summarize(baseline: ->(*at) { 1_000 + wobble(*at) }, contestant: ->(*at) { 500 + wobble(*at) },
+                      null: ->(*at) { 1_001 + wobble(*at) })
+    assert_in_delta 0.5, found[:contestant].ratio.estimate, 0.01
+    assert_equal :faster, found[:contestant].verdict
+    assert_in_delta 502, found[:contestant].ns.estimate, 3
+    assert_operator found[:contestant].p_value, :<, 0.001
+    assert_nil found[:baseline].ratio
+  end
+
+  def test_the_threshold_is_twice_the_floor_of_the_same_code
+    found = summarize(baseline: ->(*) { 1_000 }, contestant: ->(*) { 1_150 }, null: ->(*) { 1_100 })
+    assert_in_delta 0.10, found[:contestant].floor, 0.001
+    assert_in_delta 0.20, found[:contestant].threshold, 0.002
+    assert_equal :same, found[:contestant].verdict
+  end
+
+  def test_drift_that_both_share_is_no_difference
+    found = summarize(baseline: ->(process, block) { 1_000 + (200 * block) + (500 * process) },
+                      contestant: ->(process, block) { 1_010 + (202 * block) + (505 * process) },
+                      null: ->(process, block) { 1_000 + (200 * block) + (500 * process) })
+    assert_in_delta 1.01, found[:contestant].ratio.estimate, 0.001
+    assert_equal :same, found[:contestant].verdict
+  end
+
+  def test_a_quick_run_neither_says_same_nor_less_than_a_tenth
+    found = summarize(protocol: Lab::Protocol::QUICK, baseline: ->(*) { 1_000 }, contestant: ->(*) { 1_080 },
+                      null: ->(*) { 1_000 })
+    assert_equal :cannot_tell, found[:contestant].verdict
+  end
+end

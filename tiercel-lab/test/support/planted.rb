@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+# Contestants with a fault, and with a known amount of work, for the lab's own tests: loaded by the tests, and by
+# their workers through --require.
+require "active_support"
+require "active_support/cache"
+require "tiercel/lab/contestants"
+
+module Planted
+  # Answers with another key's value now and then.
+  class WrongStore < ActiveSupport::Cache::MemoryStore
+    def read(name, ...)
+      name.end_with?("7") ? "something else" : super
+    end
+  end
+
+  # Forgets every tenth thing that it is told.
+  class ForgetfulStore < ActiveSupport::Cache::MemoryStore
+    def write(name, ...)
+      name.end_with?("3") ? true : super
+    end
+  end
+
+  # Is right at first, and wrong once it was read often.
+  class TiringStore < ActiveSupport::Cache::MemoryStore
+    READS = 150
+
+    def read(...)
+      @reads = @reads.to_i + 1
+      @reads > READS ? "tired" : super
+    end
+  end
+
+  # A Hash, and a loop of so many steps for each read.
+  class WorkingStore
+    def initialize(steps)
+      @steps = steps
+      @data = {}
+    end
+
+    def write(name, value, **) = @data[name] = value
+    def clear = @data.clear
+
+    def read(name)
+      left = @steps
+      left -= 1 while left.positive?
+      @data[name]
+    end
+  end
+
+  class Contestant < Tiercel::Lab::Contestant
+    def stored_bytes(*) = nil
+  end
+
+  class Wrong < Contestant
+    def build(_context) = WrongStore.new
+  end
+
+  class Forgetful < Contestant
+    def build(_context) = ForgetfulStore.new
+  end
+
+  class Tiring < Contestant
+    def build(_context) = TiringStore.new
+  end
+
+  class Working < Contestant
+    def build(_context) = WorkingStore.new(Integer(place))
+  end
+
+  class Dying < Contestant
+    def build(_context) = Process.kill(:KILL, Process.pid)
+  end
+
+  class Absent < Contestant
+    def gems = %w[a_gem_that_nobody_has]
+    def build(_context) = raise("never reached")
+  end
+
+  # In a worker of its own, with a bundle that is not there.
+  class Elsewhere < Contestant
+    def bundle = "nowhere"
+    def build(_context) = raise("never reached")
+  end
+
+  { "wrong" => Wrong, "forgetful" => Forgetful, "tiring" => Tiring, "working" => Working, "dying" => Dying,
+    "absent" => Absent, "elsewhere" => Elsewhere }.each do |type, contestant|
+    Tiercel::Lab::Contestants.register("planted_#{type}", contestant)
+  end
+end

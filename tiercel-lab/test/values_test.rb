@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require_relative "support/lab_case"
+require "zlib"
+
+class ValuesTest < LabCase
+  Values = Lab::Values
+
+  def test_the_same_seed_is_the_same_workload_and_another_seed_another
+    (Values.names - %w[html-822kb]).each do |name|
+      value = Values.fetch(name)
+      first, again, other = [3, 3, 4].map { |seed| value.digest(value.generate(seed)) }
+      assert_equal first, again, name
+      refute_equal first, other, name
+    end
+  end
+
+  def test_all_objects_of_a_value_differ
+    Values.all.each do |value|
+      objects = value.generate(1)
+      assert_equal value.count, objects.size, value.name
+      assert(objects.each_cons(2).none? { |one, next_one| value.same?(one, next_one) }, value.name)
+      assert value.same?(objects.first, Marshal.load(Marshal.dump(objects.first))), value.name
+    end
+  end
+
+  def test_strings_have_their_size_to_the_byte
+    { "string-100b" => 100, "string-1kb" => 1024, "html-2kb" => 2048, "html-822kb" => 841_728 }.each do |name, bytes|
+      objects = Values.fetch(name).generate(9)
+      assert_equal [bytes], objects.map(&:bytesize).uniq, name
+      assert objects.all?(&:valid_encoding?), name
+    end
+  end
+
+  def test_html_compresses_as_pages_do
+    page = Values.fetch("html-822kb").generate(1).first
+    assert_includes 4.0..8.0, page.bytesize.fdiv(Zlib.deflate(page).bytesize)
+  end
+
+  def test_books_are_compared_by_content_not_by_id
+    value = Values.fetch("books")
+    books = value.generate(1).first
+    changed = Marshal.load(Marshal.dump(books))
+    assert books.first.association(:author).loaded?
+    assert_equal 3, books.first.reviews.size
+    changed.first.reviews.first.stars += 1
+    assert_equal books, changed # as Active Record sees it
+    refute value.same?(books, changed)
+  end
+
+  def test_a_folder_of_the_users_own
+    Dir.mktmpdir do |folder|
+      File.write(File.join(folder, "a.html"), "grün")
+      File.binwrite(File.join(folder, "b.bin"), "\xFF\x00")
+      value = Values::Files.new(directory: folder)
+      assert_equal ["grün", "\xFF\x00".b], value.generate(1)
+      assert_equal value.generate(1), Values.from_spec(value.to_spec).generate(2)
+    end
+  end
+
+  def test_a_folder_without_files_is_refused
+    Dir.mktmpdir { |folder| assert_raises(Lab::UsageError) { Values::Files.new(directory: folder) } }
+    error = assert_raises(Lab::UsageError) { Values::Files.new(directory: "/nowhere/at/all") }
+    assert_match(/no such folder/, error.message)
+  end
+
+  def test_an_unknown_value_names_the_known_ones
+    error = assert_raises(Lab::UsageError) { Values.fetch("huge") }
+    assert_match(/"huge".*html-2kb/, error.message)
+  end
+end
