@@ -5,6 +5,7 @@ gem "ferrum", ">= 0.15"
 gem "minitest", "~> 5.25"
 gem "rake", ">= 13"
 gem "rake-compiler", ">= 1.2"
+gem "rexml", ">= 3.2"
 gem "vernier", ">= 1.8"
 
 gem "brotli", ">= 0.5"
