@@ -93,7 +93,7 @@ module Tiercel
 
     def single_url(urls)
       case urls.compact.size
-      when 0 then BackendURL.parse("memory:")
+      when 0 then BackendURL.parse("shared:")
       when 1 then BackendURL.parse(urls.compact.first)
       else
         raise ConfigurationError, "expected one URL, got #{urls.size} (#{urls.join(", ")}): " \
