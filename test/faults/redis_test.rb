@@ -1,0 +1,145 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "active_support/cache"
+require "redis-client"
+require "timeout"
+require_relative "server_rows"
+
+class RedisFaultsTest < Tiercel::TestCase
+  include ServerRows
+
+  def start_server(**options) = Servers::Redis.new(**options).start
+
+  def quietly
+    value = nil
+    capture_reports { value = yield }
+    value
+  end
+
+  # Writes are refused, the rest works, the breaker stays closed.
+  def assert_writes_refused(store)
+    capture_reports do
+      6.times { assert_nil store.write("key", "new") }
+      assert_nil store.increment("counter")
+    end
+    reports = capture_reports { assert_nil store.write("key", "new") }
+    assert_reported(reports, "key", Tiercel::Refused)
+    assert_equal "value", store.read("key")
+    assert_equal({ "key" => "value" }, store.read_multi("key", "absent"))
+    assert_equal "computed", quietly { store.fetch("absent") { "computed" } }
+  end
+
+  def test_out_of_memory
+    with_server do |server|
+      store = build(server.url, breaker: true)
+      store.write("key", "value")
+      server.command("CONFIG", "SET", "maxmemory", "1")
+      assert_writes_refused(store)
+      refute quietly { store.write_multi({ "a" => 1, "b" => 2 }) }
+      server.command("CONFIG", "SET", "maxmemory", "0")
+      assert_equal true, store.write("key", "new")
+    end
+  end
+
+  def test_read_only_replica
+    with_server do |server|
+      store = build(server.url, breaker: true)
+      store.write("key", "value")
+      server.command("REPLICAOF", "127.0.0.1", "1")
+      assert_writes_refused(store)
+      assert_equal false, quietly { store.delete("key") }
+      server.command("REPLICAOF", "NO", "ONE")
+      assert_equal true, store.write("key", "new")
+    end
+  end
+
+  def test_max_clients
+    with_server(args: ["--maxclients", "12"]) do |server|
+      store = build(server.url)
+      others = Array.new(12) { server.connect }
+      assert_misses(store)
+      others.each(&:close)
+      wait_until("room for a connection") { quietly { store.write("key", "value") } }
+      assert_no_reply_for_another(store)
+    ensure
+      others&.each(&:close)
+    end
+  end
+
+  def test_key_of_another_type
+    with_server do |server|
+      store = build(server.url, breaker: true)
+      server.command("LPUSH", "key", "a", "b")
+      store.write("other", "value")
+      [-> { store.read("key") }, -> { store.increment("key") }].each do |call|
+        reports = capture_reports { assert_nil call.call }
+        assert_reported(reports, "key", Tiercel::Refused)
+        assert_match(/WRONGTYPE/, reports.first.error.message)
+      end
+      reports = capture_reports { assert_equal({ "other" => "value" }, store.read_multi("key", "other")) }
+      assert_empty reports
+      assert_equal "computed", quietly { store.fetch("key") { "computed" } }
+      assert_equal "computed", store.read("key"), "a write replaces it"
+      server.command("LPUSH", "list", "a")
+      assert_equal true, store.delete("list")
+    end
+  end
+
+  def test_what_is_not_a_counter
+    with_server do |server|
+      store = build(server.url)
+      store.write("key", "text", raw: true)
+      assert_nil store.increment("key")
+      assert_equal "text", store.read("key", raw: true)
+    end
+  end
+
+  def test_a_password_that_is_wrong
+    with_server(password: "secret") do |server|
+      assert_equal true, build(server.url).write("key", "value")
+      assert_misses(build(server.url.sub("secret", "wrong")))
+      assert_misses(build(server.url.sub(":secret@", "")))
+      reports = capture_reports { build(server.url.sub("secret", "wrong")).read("key") }
+      refute_match(/wrong@|:wrong/, reports.first.error.message)
+    end
+  end
+
+  def test_loading
+    loading = RedisClient::CommandError.parse("LOADING Redis is loading the dataset in memory")
+    assert_kind_of Tiercel::Unavailable, Tiercel::Backends::Redis::Failures.translate(loading, "redis://x", "key")
+    busy = RedisClient::CommandError.parse("CLUSTERDOWN The cluster is down")
+    assert_kind_of Tiercel::Unavailable, Tiercel::Backends::Redis::Failures.translate(busy, "redis://x", "key")
+    refused = RedisClient::CommandError.parse("NOPERM this user has no permissions")
+    assert_kind_of Tiercel::Refused, Tiercel::Backends::Redis::Failures.translate(refused, "redis://x", "key")
+  end
+end
+
+# The same rows with redis-client's driver in Ruby.
+class RedisRubyDriverFaultsTest < Tiercel::TestCase
+  include RemoteFailures
+
+  def build(url, **options) = super(url, driver: :ruby, **options)
+
+  def test_hung_cut_garbage_and_slow
+    Servers::Redis.run do |server|
+      Proxy.run(server) do |proxy|
+        store = build(proxy.url)
+        store.write("key", "value")
+        [{ hold: true }, { cut_after: 1 }, { garble: true }, { delay: 1.0 }].each do |fault|
+          proxy.change(**fault)
+          assert_misses(store)
+          proxy.heal
+          assert_no_reply_for_another(store)
+        end
+      end
+    end
+  end
+
+  def test_thread_kill_and_timeout_in_mid_call
+    Servers::Redis.run do |server|
+      Proxy.run(server) { |proxy| assert_interrupts_are_harmless(proxy, build(proxy.url, pool: { size: 2 }, timeout: 1)) }
+    end
+  end
+end
