@@ -4,6 +4,7 @@ require "active_support"
 require "active_support/cache"
 require_relative "compressors/zlib"
 require_relative "errors"
+require_relative "serializers"
 
 module Tiercel
   # Reads what Rails' own stores wrote, so that an application can switch to
@@ -15,7 +16,8 @@ module Tiercel
   #   00 04 08 ...    7.0: Marshal of [value, expires_at, version]
   #   01 78 ...       7.0: the same in a zlib stream
   #   04 08 ...       6.1: Marshal of an Entry
-  #   CC 80 ...       7.1: ActiveSupport::MessagePack of an Entry
+  #
+  # ActiveSupport::MessagePack (CC 80 ...) is found inside of 7.1's alone: it cannot dump an Entry.
   class LegacyPayload
     CODER_SIGNATURE = "\x00\x11".b.freeze
     MARSHAL_70_SIGNATURE = "\x00\x04\x08".b.freeze
@@ -23,8 +25,7 @@ module Tiercel
     MARSHAL_SIGNATURE = "\x04\x08".b.freeze
     MESSAGE_PACK_SIGNATURE = "\xCC\x80".b.freeze
     ZLIB_SIGNATURE = "\x78".b.freeze
-    SIGNATURES = [CODER_SIGNATURE, MARSHAL_70_SIGNATURE, ZLIB_70_SIGNATURE, MARSHAL_SIGNATURE,
-                  MESSAGE_PACK_SIGNATURE].freeze
+    SIGNATURES = [CODER_SIGNATURE, MARSHAL_70_SIGNATURE, ZLIB_70_SIGNATURE, MARSHAL_SIGNATURE].freeze
 
     CODER_TEMPLATE = "@2CEl<"
     CODER_HEADER_BYTES = 15
@@ -36,7 +37,7 @@ module Tiercel
     # @return [Boolean] whether they begin as a payload of Rails does
     def self.recognize?(bytes)
       first = bytes.getbyte(0)
-      (first == 0x00 || first == 0x01 || first == 0x04 || first == 0xCC) && bytes.b.start_with?(*SIGNATURES)
+      (first == 0x00 || first == 0x01 || first == 0x04) && bytes.b.start_with?(*SIGNATURES)
     end
 
     # @param serializer [Object] the store's own, for payloads that are neither Marshal's nor MessagePack's
@@ -92,17 +93,18 @@ module Tiercel
     end
 
     def load_object(bytes)
-      name = if bytes.start_with?(MARSHAL_SIGNATURE) then :marshal
-      elsif bytes.start_with?(MESSAGE_PACK_SIGNATURE) then :message_pack
-      end
-      if name == :marshal && !@marshal
-        raise SerializationError, "a Marshal payload of Rails, and marshal: false forbids loading it"
-      end
-      (name ? Serializers::REGISTRY.fetch(name) : @serializer).load(bytes)
+      serializer_of(bytes).load(bytes)
     rescue Error, ActiveSupport::Cache::DeserializationError
       raise
     rescue StandardError => error
       raise ActiveSupport::Cache::DeserializationError, "#{error.class}: #{error.message}"
+    end
+
+    def serializer_of(bytes)
+      return Serializers::REGISTRY.fetch(:message_pack) if bytes.start_with?(MESSAGE_PACK_SIGNATURE)
+      return @serializer unless bytes.start_with?(MARSHAL_SIGNATURE)
+      raise SerializationError, "a Marshal payload of Rails, and marshal: false forbids loading it" unless @marshal
+      Serializers::REGISTRY.fetch(:marshal)
     end
 
     def inflate(bytes)

@@ -51,6 +51,16 @@ class CustomCompressorTest < Tiercel::TestCase
     assert_raises(Tiercel::SerializationError) { compressor.inflate("x") }
   end
 
+  def test_what_it_raises_when_inflating_makes_the_frame_malformed
+    coder = Tiercel::Coder.new(compressor: DeflateInflate.new, checksum: false)
+    frame = coder.dump_value("0" * 2048, nil, nil)
+    frame.setbyte(frame.bytesize - 1, frame.getbyte(frame.bytesize - 1) ^ 1)
+    error = assert_raises(Tiercel::MalformedFrame) { coder.load_value(frame, 0.0) }
+
+    assert_match(/could not be inflated by .*Zlib::/, error.message)
+    assert coder.load(frame).mismatched?(nil)
+  end
+
   def test_its_frames_are_malformed_where_it_is_not_configured
     frame = Tiercel::Coder.new(compressor: DeflateInflate.new).dump_value("0" * 2048, nil, nil)
     error = assert_raises(Tiercel::MalformedFrame) { Tiercel::Coder.new.load_value(frame, 0.0) }

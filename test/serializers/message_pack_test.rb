@@ -14,7 +14,21 @@ class MessagePackSerializerTest < Tiercel::TestCase
 
   def survivors
     super + [:symbol, { a: 1, 2 => 3 }, 2**70, Date.new(2026, 1, 2), Time.at(0, 123_456_789, :nsec), BigDecimal("1.50"), 1..2, 3r,
-             2i, Set[1], { a: 1 }.with_indifferent_access, 5.minutes, "\xFF".b, "safe".html_safe]
+             2i, Set[1], { a: 1 }.with_indifferent_access, 5.minutes, "\xFF".b]
+  end
+
+  def test_a_safe_buffer_is_kept_or_refused
+    safe = "safe".html_safe
+    return assert_raises(Tiercel::SerializationError) { serializer.dump(safe) } if ActiveSupport.version < Gem::Version.new("8.1")
+
+    assert_predicate there_and_back(safe), :html_safe?
+  end
+
+  def test_a_cycle_is_refused
+    cycle = []
+    cycle << cycle
+
+    assert_raises(Tiercel::SerializationError) { serializer.dump(cycle) }
   end
 
   def test_what_rails_refuses_raises_rails_error

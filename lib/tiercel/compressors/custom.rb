@@ -37,14 +37,20 @@ module Tiercel
       # @param bytes [String] binary
       # @param limit [Integer] bytes
       # @return [String]
-      # @raise [MalformedFrame] if there are more than `limit`
+      # @raise [MalformedFrame] if there are more than `limit`, or if the user's object raises
       def inflate(bytes, inflated_bytes: nil, limit: Float::INFINITY)
-        inflated = string(@inflate.call(bytes))
+        inflated = string(call_inflate(bytes))
         return inflated if inflated.bytesize <= limit
         raise MalformedFrame, "a payload inflates to #{inflated.bytesize} bytes, more than inflate_limit (#{limit})"
       end
 
       private
+
+      def call_inflate(bytes)
+        @inflate.call(bytes)
+      rescue StandardError => error
+        raise MalformedFrame, "a payload could not be inflated by #{@compressor.inspect}: #{error.class}: #{error.message}"
+      end
 
       def string(result)
         return result if result.is_a?(String)

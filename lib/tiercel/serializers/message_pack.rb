@@ -2,6 +2,7 @@
 
 require "active_support"
 require "active_support/message_pack"
+require_relative "../errors"
 require_relative "../frame/layout"
 
 module Tiercel
@@ -15,7 +16,13 @@ module Tiercel
       # @return [String]
       # @raise [ActiveSupport::MessagePack::UnserializableObjectError] if it holds an object that neither Rails
       #   nor the application has registered
-      def dump(value) = ActiveSupport::MessagePack::CacheSerializer.dump(value)
+      # @raise [SerializationError] if writing it has no end
+      def dump(value)
+        ActiveSupport::MessagePack::CacheSerializer.dump(value)
+      rescue SystemStackError
+        raise SerializationError, "#{value.class}: writing it has no end (a cycle, or before Rails 8.1 a SafeBuffer). " \
+                                  "Choose serializer auto, or cache something plainer."
+      end
 
       # Not CacheSerializer.load, which answers nil where a class is gone: that
       # would be read as a cached nil.

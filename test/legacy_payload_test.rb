@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "active_support/message_pack"
+
+# Payloads as Rails' own code writes them.
+class LegacyPayloadTest < Tiercel::TestCase
+  Entry = ActiveSupport::Cache::Entry
+  NOW = 1_700_000_000.25
+  VALUES = [nil, 1, "text", "größe", "\xFF".b, "a".encode("US-ASCII"), :a, { a: [1, "b"] }, "0" * 5_000, Time.at(0)].freeze
+
+  def test_rails_7_0_payloads
+    each_entry do |entry|
+      assert_read entry, rails(:marshal_7_0).dump(entry)
+      assert_read entry, rails(:marshal_7_0).dump_compressed(entry, 100)
+    end
+  end
+
+  def test_rails_7_1_payloads_with_marshal
+    each_entry do |entry|
+      coder = ActiveSupport::Cache::Coder.new(rails(:marshal_7_1), Zlib)
+
+      assert_read entry, coder.dump(entry)
+      assert_read entry, coder.dump_compressed(entry, 100)
+    end
+  end
+
+  def test_rails_7_1_payloads_with_message_pack
+    each_entry(VALUES.grep_v(Time)) do |entry|
+      coder = ActiveSupport::Cache::Coder.new(rails(:message_pack), Zlib)
+
+      assert_read entry, coder.dump(entry)
+      assert_read entry, coder.dump_compressed(entry, 100)
+    end
+  end
+
+  def test_rails_7_1_payloads_with_a_serializer_and_compressor_of_the_applications_own
+    own = Class.new do
+      def self.dump(value) = "own#{value}"
+      def self.load(bytes) = bytes.delete_prefix("own")
+      def self.deflate(bytes) = "z#{Zlib.deflate(bytes)}"
+      def self.inflate(bytes) = Zlib.inflate(bytes.byteslice(1..))
+    end
+    payload = ActiveSupport::Cache::Coder.new(own, own).dump_compressed(Entry.new(["0" * 200]), 100)
+
+    assert_equal ["0" * 200].to_s, coder(serializer: own, compressor: own).load(payload).value
+  end
+
+  def test_rails_6_1_payloads
+    entry = Entry.new({ a: 1 }, expires_at: NOW, version: "v")
+
+    assert_read entry, Marshal.dump(entry)
+    assert_read Entry.new("0" * 5_000), Marshal.dump(Entry.new("0" * 5_000).compressed(100))
+  end
+
+  def test_versions_in_other_encodings
+    version = "größe".encode("ISO-8859-1")
+    payload = ActiveSupport::Cache::Coder.new(rails(:marshal_7_1), Zlib).dump(Entry.new(1, version:))
+
+    assert_equal version, coder.load(payload).version
+  end
+
+  def test_marshal_can_be_forbidden
+    strict = coder(marshal: false)
+    [rails(:marshal_7_0).dump(Entry.new(1)), ActiveSupport::Cache::Coder.new(rails(:marshal_7_1), Zlib).dump(Entry.new(1))]
+      .each { |payload| assert_raises(Tiercel::SerializationError) { strict.load(payload) } }
+    assert_equal "text", strict.load(ActiveSupport::Cache::Coder.new(rails(:marshal_7_1), Zlib).dump(Entry.new("text"))).value
+  end
+
+  def test_they_can_be_refused
+    assert_raises(Tiercel::MalformedFrame) { coder(legacy: false).load(rails(:marshal_7_0).dump(Entry.new(1))) }
+  end
+
+  def test_damaged_payloads_raise_nothing_else
+    expected = [Tiercel::MalformedFrame, Tiercel::SerializationError, ActiveSupport::Cache::DeserializationError]
+    reader = coder
+    samples.each do |payload|
+      payload.bytesize.times do |position|
+        [payload.byteslice(0, position), flip(payload, position)].each do |damaged|
+          outcome = begin
+            reader.load(damaged)&.value
+            nil
+          rescue *expected => error
+            error
+          end
+          assert(outcome.nil? || expected.include?(outcome.class))
+        end
+      end
+    end
+  end
+
+  def test_objects_that_are_no_entries_are_malformed
+    [Marshal.dump("text"), "\x00#{Marshal.dump("text")}".b, "\x00#{Marshal.dump([1, "soon"])}".b,
+     ActiveSupport::MessagePack::CacheSerializer.dump([1])].each do |payload|
+      assert_raises(Tiercel::MalformedFrame) { coder.load(payload) }
+    end
+  end
+
+  def test_a_class_that_is_gone
+    payload = rails(:marshal_7_0).dump(Entry.new(Object.const_set(:PassingRecord, Class.new).new))
+    Object.send(:remove_const, :PassingRecord)
+
+    assert_raises(ActiveSupport::Cache::DeserializationError) { coder.load(payload) }
+  end
+
+  private
+
+  def coder(**options) = Tiercel::Coder.new(**options)
+
+  def rails(name) = ActiveSupport::Cache::SerializerWithFallback[name]
+
+  def each_entry(values = VALUES)
+    values.product([nil, NOW], [nil, "v1"]) { |value, expires_at, version| yield Entry.new(value, expires_at:, version:) }
+  end
+
+  def assert_read(entry, payload)
+    loaded = coder.load(payload)
+
+    assert_equal Marshal.dump(entry.value), Marshal.dump(loaded.value)
+    assert_equal [entry.expires_at, entry.version], [loaded.expires_at, loaded.version]
+  end
+
+  def samples
+    entry = Entry.new({ a: [1, "text"] }, expires_at: NOW, version: "v")
+    seventy_one = ActiveSupport::Cache::Coder.new(rails(:marshal_7_1), Zlib)
+    [rails(:marshal_7_0).dump(entry), rails(:marshal_7_0).dump_compressed(Entry.new("0" * 500), 1), seventy_one.dump(entry),
+     seventy_one.dump_compressed(Entry.new("0" * 500), 1), Marshal.dump(entry)]
+  end
+
+  def flip(payload, position)
+    payload.dup.tap { |bytes| bytes.setbyte(position, bytes.getbyte(position) ^ (1 << (position % 8))) }
+  end
+end
