@@ -3,7 +3,9 @@
 # PROGRAM:PACKAGE, one a line. A program that is there, from wherever, is not installed again.
 programs='
 cc:build-essential
+c++:build-essential
 make:build-essential
+cmake:cmake
 git:git
 memcached:memcached
 redis-server:redis-server
