@@ -8,6 +8,7 @@ require_relative "coder"
 require_relative "compressors"
 require_relative "errors"
 require_relative "guard"
+require_relative "memo"
 require_relative "serializers"
 require_relative "sizes"
 
@@ -16,7 +17,7 @@ module Tiercel
   # what is built from them.
   class Configuration
     # Options of the store itself. Everything else belongs to Rails or to the backend.
-    STORE_OPTIONS = %i[serializer compressor marshal checksum inflate_limit error_handler breaker fast_path].freeze
+    STORE_OPTIONS = %i[serializer compressor marshal checksum inflate_limit error_handler breaker frozen fast_path].freeze
 
     # What Rails takes as a default for the calls of a store.
     RAILS_OPTIONS = (ActiveSupport::Cache::UNIVERSAL_OPTIONS +
@@ -84,6 +85,23 @@ module Tiercel
     def compress_threshold(near:)
       @options[:compress_threshold] ||
         (near && !@options.key?(:compress) ? NEAR_COMPRESS_THRESHOLD_BYTES : ActiveSupport::Cache::DEFAULT_COMPRESS_LIMIT)
+    end
+
+    # @return [Boolean] whether values of plain types come back deep-frozen
+    def frozen? = @options[:frozen] ? true : false
+
+    # @param backend [Backend]
+    # @return [Memo, nil] for `frozen:` over a segment, which alone can tell that nothing changed
+    # @raise [ConfigurationError] for bounds that cannot be
+    def build_memo(backend)
+      return unless frozen? && backend.respond_to?(:segment)
+      bounds = @options[:frozen].is_a?(Hash) ? @options[:frozen].transform_keys(&:to_sym) : {}
+      unless (bounds.keys - %i[entries bytes]).empty? && (bounds[:entries].nil? || bounds[:entries].is_a?(Integer))
+        raise ConfigurationError, "frozen: expected true, false or { entries: Integer, bytes: size }, " \
+                                  "got #{@options[:frozen].inspect}"
+      end
+      bounds[:bytes] = Sizes.bytes(bounds[:bytes], option: "frozen: bytes") if bounds[:bytes]
+      Memo.new(**bounds)
     end
 
     # @return [Boolean]

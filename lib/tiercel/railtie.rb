@@ -10,6 +10,10 @@ module Tiercel
       Store::FastPath::Conditions.recheck if defined?(Store::FastPath)
     end
 
+    config.after_initialize do
+      ActiveSupport::Reloader.before_class_unload { Memo.clear_all } if defined?(Memo)
+    end
+
     rake_tasks { load File.expand_path("../tasks/tiercel.rake", __dir__) }
   end
 end

@@ -54,6 +54,9 @@ module ActiveSupport
       # @option options [Integer, String] :inflate_limit the largest value that is decompressed, in bytes
       # @option options [#call] :error_handler called as call(method:, returning:, exception:)
       # @option options [Boolean, Hash] :breaker false, or options of the {Tiercel::Breaker}
+      # @option options [Boolean, Hash] :frozen true: values of plain types come back deep-frozen; over `shared:` and
+      #   `memory:` a process then decodes them once, and keeps up to `entries` of them (1,000) from `bytes` of frames
+      #   (32 MB), which a Hash sets
       # @option options [Boolean] :fast_path false: every call goes through Rails' own methods
       # @raise [Tiercel::ConfigurationError] for URLs and options that cannot work
       # @raise [Tiercel::MissingDependency] where a gem is not installed
@@ -69,7 +72,8 @@ module ActiveSupport
         @options[:compress_threshold] = configuration.compress_threshold(near: near)
         @local_cache_mounted = @backend.local_cache?
         extend Strategy::LocalCache if @local_cache_mounted
-        start_fast_path(configuration.fast_path?)
+        @frozen = configuration.frozen?
+        start_fast_path(configuration.fast_path?, configuration.build_memo(@backend))
       end
 
       # A copy is a store on the same backend; what was mounted on the original

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../deep_freeze"
 require_relative "serialized_frame"
 
 module Tiercel
@@ -57,7 +58,9 @@ module Tiercel
         return if payload.nil?
         return ActiveSupport::Cache::Entry.new(raw_value(payload)) if raw
         entry = load_entry(payload)
-        entry&.value unless entry&.expired?
+        return entry if entry.nil? || entry.expired?
+        value = entry.value
+        DeepFreeze.call(value) if @frozen
         entry
       rescue MalformedFrame, SerializationError, ActiveSupport::Cache::DeserializationError => error
         report_undecodable(error, key)

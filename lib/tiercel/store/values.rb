@@ -20,11 +20,12 @@ module Tiercel
       # @param backend [Backend]
       # @param guard [Guard]
       # @param coder [Coder]
-      # @return [Coded, Native]
-      def self.for(backend, guard, coder)
+      # @param memo [Memo, nil] where values are to be deep-frozen and kept
+      # @return [Coded, Native, Frozen]
+      def self.for(backend, guard, coder, memo)
         return Coded.new(backend, guard, coder) unless backend.respond_to?(:segment)
-        require_relative "values/native"
-        Native.new(backend, guard, coder)
+        require_relative "values/frozen"
+        memo ? Frozen.new(backend, guard, coder, memo) : Native.new(backend, guard, coder)
       end
     end
   end

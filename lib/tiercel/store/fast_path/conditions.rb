@@ -66,9 +66,9 @@ module Tiercel
 
         private
 
-        def start_fast_path(wanted)
-          @fast_path_wanted = wanted && @coder.equal?(@frame_coder)
-          @values = Values.for(@backend, @guard, @frame_coder)
+        def start_fast_path(wanted, memo)
+          @fast_path_wanted = wanted && @coder.equal?(@frame_coder) && (!@frozen || memo)
+          @values = Values.for(@backend, @guard, @frame_coder, memo)
           check_fast_path
           Conditions.watch(self)
         end
