@@ -105,6 +105,16 @@ class SimulatorReplayTest < Tiercel::TestCase
     assert_equal sizes.sum, backend.stats[:bytes]
   end
 
+  def test_a_replay_that_takes_too_long_says_so
+    slow = Everything.new
+    slow.spoil = ->(bytes) { sleep(0.001).then { bytes } }
+    error = assert_raises(Tiercel::Lab::CannotRun) do
+      Simulator::Replay.run(Array.new(2_000) { Request.read("a", 1) }, slow, within: 0.05)
+    end
+    assert_match(/over 0.05 s for \d+ of 2000 requests/, error.message)
+    refute Simulator::VirtualClock.method_defined?(:now)
+  end
+
   def test_the_virtual_clock_stands_and_cannot_be_nested
     Simulator::VirtualClock.run(1_000.0) do
       assert_equal Time.at(1_000.0), Time.now

@@ -16,7 +16,7 @@ module Tiercel
     module Report
       # @param text [String]
       # @return [String] for an anchor: lower case, digits and dashes
-      def self.slug(text) = text.downcase.gsub(/[^a-z0-9]+/, "-").gsub(/\A-|-\z/, "")
+      def self.slug(text) = text.scrub("-").downcase.gsub(/[^a-z0-9]+/, "-").gsub(/\A-|-\z/, "")
 
       # @param text [#to_s] of any bytes
       # @return [String] safe in HTML and SVG, in attributes too

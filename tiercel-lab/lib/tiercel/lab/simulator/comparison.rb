@@ -3,6 +3,7 @@
 require "tmpdir"
 require "tiercel/backend_url"
 require "tiercel/backends"
+require_relative "../errors"
 require_relative "../report"
 
 module Tiercel
@@ -26,13 +27,23 @@ module Tiercel
         # @param share [Float] capacity as a share of what all values of the workload take together
         # @param seeds [Array<String>]
         # @param requests [Integer, nil] length of the traces; nil for the workloads' own
+        # @param within [Numeric] seconds that a store may take for one trace
         # @raise [ArgumentError] if a workload or policy has no such name
-        def initialize(workloads: Workloads.names, policies: POLICIES.names, urls: [], share: 0.1, seeds: %w[1 2 3], requests: nil)
+        def initialize(workloads: Workloads.names, policies: POLICIES.names, urls: [], share: 0.1, seeds: %w[1 2 3],
+                       requests: nil, within: 120)
           @workloads = workloads.map { |workload| workload.is_a?(Workload) ? workload : Workloads.fetch(workload) }
           @workloads = @workloads.map { |workload| workload.with(requests:) } if requests
           @share = share
+          raise ArgumentError, "share: expected a number above 0 and up to 1, got #{share}" unless share.positive? && share <= 1
           @seeds = seeds.map(&:to_s)
-          @contenders = policies.map { |name| PolicyContender.new(name) } + urls.map { |url| BackendContender.new(url) }
+          @contenders = policies.map { |name| PolicyContender.new(name) } + urls.map { |url| BackendContender.new(url, within) }
+        end
+
+        # @return [Array<String>] what {#run} does, a line each
+        def plan
+          @workloads.product(@contenders).map do |workload, contender|
+            "#{contender.title} on #{workload.name}: #{@seeds.size} x #{workload[:requests]} requests over #{workload[:keys]} keys"
+          end
         end
 
         # @yieldparam label [String] what is about to run, for a progress line
@@ -64,13 +75,14 @@ module Tiercel
         private
 
         def note
-          format("Percent of reads, mean and range of %d seeds; capacity %g%% of what all values take together. " \
-                 "Policies are charged the value's bytes alone, stores whatever they need for an entry.",
-                 @seeds.size, @share * 100)
+          seeds = @seeds.one? ? "seed #{@seeds.first}" : "mean and range of #{@seeds.size} seeds"
+          format("Percent of reads, %s; capacity %g %% of what all values take together. Policies are charged the " \
+                 "value's bytes alone, stores whatever they need for an entry.", seeds, @share * 100)
         end
 
         def cell(figure)
-          figure.is_a?(Report::Cell) ? figure : Report::Cell.interval(figure, digits: 1)
+          return figure if figure.is_a?(Report::Cell)
+          @seeds.one? ? Report::Cell.number(figure.estimate, digits: 1) : Report::Cell.interval(figure, digits: 1)
         end
 
         def figure(contender, traces)
@@ -82,10 +94,6 @@ module Tiercel
         rescue CannotRun => error
           Report::Cell.missing(error.message)
         end
-
-        # Why a contender has no figure.
-        # @private
-        class CannotRun < StandardError; end
 
         # @private
         class PolicyContender
@@ -107,8 +115,9 @@ module Tiercel
 
           attr_reader :title
 
-          def initialize(url)
+          def initialize(url, within)
             @url = BackendURL.parse(url)
+            @within = within
             @title = @url.to_s
           end
 
@@ -116,7 +125,7 @@ module Tiercel
             if trace.ttls? && REMOTE.include?(@url.scheme)
               raise CannotRun, "TTLs run on the server's clock, which cannot be moved"
             end
-            Dir.mktmpdir("tiercel-hit-ratio-") { |dir| with_backend(dir, capacity) { |backend| Replay.run(trace, backend) } }
+            Dir.mktmpdir("tiercel-hit-ratio-") { |dir| with_backend(dir, capacity) { |backend| Replay.run(trace, backend, within: @within) } }
           rescue MissingDependency, ConfigurationError, BackendError => error
             raise CannotRun, error.message
           end
@@ -144,7 +153,7 @@ module Tiercel
             File.join(dir, "cache")
           end
         end
-        private_constant :CannotRun, :PolicyContender, :BackendContender
+        private_constant :PolicyContender, :BackendContender
       end
     end
   end

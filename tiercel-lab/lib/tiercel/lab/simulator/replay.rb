@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../errors"
+
 module Tiercel
   module Lab
     module Simulator
@@ -23,19 +25,26 @@ module Tiercel
           def misses = reads - hits
         end
 
+        # Requests between two looks at the clock.
+        STRIDE = 256
+
         # @param trace [Trace, Array<Request>]
         # @param target [Policy, Tiercel::Backend] an empty one
         # @param warm_up [Integer] requests at the beginning that are made and not counted
+        # @param within [Numeric, nil] seconds that it may take
         # @return [Result]
-        def self.run(trace, target, warm_up: 0) = new(trace, target, warm_up:).run
+        # @raise [CannotRun] if it takes longer
+        def self.run(trace, target, warm_up: 0, within: nil) = new(trace, target, warm_up:, within:).run
 
         # @param trace [Trace, Array<Request>]
         # @param target [Policy, Tiercel::Backend]
         # @param warm_up [Integer]
-        def initialize(trace, target, warm_up: 0)
+        # @param within [Numeric, nil]
+        def initialize(trace, target, warm_up: 0, within: nil)
           @trace = trace.is_a?(Trace) ? trace : Trace.new(trace)
           @target = target.is_a?(Backend) ? BackendTarget.new(target) : target
           @warm_up = warm_up
+          @within = within
         end
 
         # @return [Result]
@@ -52,11 +61,18 @@ module Tiercel
         def replay
           @result = Result.new(0, 0, 0, 0, 0, 0, nil)
           seconds = @trace.seconds_per_request
+          deadline = @within && (Clock.monotonic + @within)
           @trace.requests.each_with_index do |request, index|
             @result = Result.new(0, 0, 0, 0, 0, 0, nil) if index == @warm_up
+            check(deadline, index) if deadline && (index % STRIDE).zero?
             @target.advance(index, index * seconds)
             perform(request)
           end
+        end
+
+        def check(deadline, index)
+          return if Clock.monotonic <= deadline
+          raise CannotRun, "over #{@within} s for #{index} of #{@trace.size} requests: ask for fewer"
         end
 
         def perform(request)

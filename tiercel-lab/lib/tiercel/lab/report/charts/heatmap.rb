@@ -98,7 +98,7 @@ module Tiercel
               svg.rect(x + 1, y + 1, width - 2, 32, class: "heat-ground")
               next svg.text(x + (width / 2), y + 21, "\u2013", anchor: :middle, class: "missing") unless figure
               shade = cell.muted? ? 0 : shade(figure)
-              svg.rect(x + 1, y + 1, width - 2, 32, class: "heat", "fill-opacity": shade.round(2))
+              svg.rect(x + 1, y + 1, width - 2, 32, class: "heat", "fill-opacity": shade.round(2).to_s)
               best_frame(svg, x, y, width) if best.first == [row, column]
               css = ["cell", ("on-dark" if shade > ON_DARK), ("missing" if cell.muted?)].compact.join(" ")
               svg.text(x + (width / 2), y + 21, Format.number(figure, digits: cell_digits(width, figure)), anchor: :middle, class: css)

@@ -19,7 +19,7 @@ module Tiercel
           # @raise [ArgumentError] for a line without a number
           def self.parse(folded)
             return new(folded) if folded.is_a?(Hash)
-            new(folded.each_line(chomp: true).reject(&:empty?).each_with_object(Hash.new(0)) do |line, sums|
+            new(folded.scrub.each_line(chomp: true).reject(&:empty?).each_with_object(Hash.new(0)) do |line, sums|
               stack, samples = line.match(/\A(.*\S)\s+(\d+(?:\.\d+)?)\z/)&.captures
               raise ArgumentError, "folded stack #{line.inspect}: expected FRAME;FRAME NUMBER" unless samples
               sums[stack] += samples.include?(".") ? samples.to_f : samples.to_i
@@ -29,7 +29,7 @@ module Tiercel
           # @param folded [Hash{String => Numeric}]
           def initialize(folded)
             @root = Frame.new("all", 0, 0, {})
-            folded.each { |stack, samples| add(stack.split(";"), samples) }
+            folded.each { |stack, samples| add(stack.scrub.split(";"), samples) }
           end
 
           # @return [Numeric] samples in all
@@ -47,9 +47,6 @@ module Tiercel
             return enum_for(:each_frame) unless block
             visit(root, 0, &block)
           end
-
-          # @return [Integer] frames above each other at the deepest place
-          def depth = each_frame.map(&:last).max + 1
 
           private
 

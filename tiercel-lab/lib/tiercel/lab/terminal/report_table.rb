@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require_relative "../report"
+require_relative "table"
+
+module Tiercel
+  module Lab
+    module Terminal
+      # A {Report::Table} at the terminal: title, columns, footnotes, and the command that makes it again.
+      class ReportTable
+        # @param table [Report::Table]
+        def initialize(table)
+          @table = table
+        end
+
+        # @param style [Style]
+        # @return [String] with a newline at the end of each line
+        def to_s(style = Style.new(nil))
+          lines = [style.paint(@table.title, :bold), @table.note, "", columns.to_s(style).chomp]
+          lines.concat(notes.each_with_index.map { |note, index| "[#{index + 1}] #{note}" })
+          lines.push("", "Again: #{@table.command}") if @table.command
+          lines.compact.map { |line| "#{line}\n" }.join
+        end
+
+        private
+
+        def columns
+          columns = Table.new(@table.header.each_with_index.map { |title, index| [title, @table.numeric?(index) ? :right : :left] })
+          @table.rows.each do |row|
+            name, *others = row
+            if alone?(others)
+              columns.note(name.to_s, reason(others.first))
+            else
+              columns.row(row.map { |cell| text(cell) }, colour: row.drop(1).any? && row.drop(1).all?(&:muted?) ? :grey : nil)
+            end
+          end
+          columns
+        end
+
+        # One reason in place of all figures of a row.
+        def alone?(cells)
+          first, *rest = cells
+          first&.kind == :missing && rest.all? { |cell| cell.to_s.empty? || (cell.kind == :missing && cell.to_s == first.to_s) }
+        end
+
+        def reason(cell) = [cell.value, cell.note].compact.join("; ")
+
+        # Footnotes, and why single figures are missing.
+        def notes
+          @notes ||= @table.rows.reject { |row| alone?(row.drop(1)) }.flatten.filter_map do |cell|
+            cell.kind == :missing ? reason(cell) : cell.note
+          end.uniq
+        end
+
+        def text(cell)
+          return "n/a [#{notes.index(reason(cell)) + 1}]" if cell.kind == :missing
+          cell.note ? "#{cell} [#{notes.index(cell.note) + 1}]" : cell.to_s
+        end
+      end
+    end
+  end
+end

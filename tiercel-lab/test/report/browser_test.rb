@@ -1,0 +1,154 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tmpdir"
+require_relative "sample"
+
+# The report in a real browser: nothing on the console, nothing fetched, every
+# chart to be seen, in light and dark, on a phone and on a desk.
+class ReportBrowserTest < Tiercel::TestCase
+  PROGRAMS = %w[chromium chromium-browser google-chrome chrome].freeze
+  OPTIONS = %w[no-sandbox disable-gpu disable-quic no-first-run disable-background-networking disable-component-update
+               disable-sync disable-dev-shm-usage].to_h { |name| [name, nil] }.freeze
+  SCHEMES = { "light" => "rgb(255, 255, 255)", "dark" => "rgb(20, 23, 27)" }.freeze
+
+  # Does an element reach over the right edge, outside of what scrolls by itself?
+  OVERFLOWING = <<~JS
+    [...document.querySelectorAll("body *")].filter((element) =>
+      element.getBoundingClientRect().right > document.documentElement.clientWidth + 1 &&
+      !element.closest(".scroll, svg, details:not([open])")).map((element) => element.outerHTML.slice(0, 80))
+  JS
+  VISIBLE_CHARTS = <<~JS
+    [...document.querySelectorAll("figure")].map((figure) =>
+      [...figure.querySelectorAll("svg.chart")].filter((svg) => svg.getBoundingClientRect().height > 40).length)
+  JS
+
+  class << self
+    attr_accessor :browser
+
+    def program
+      ENV.fetch("PATH").split(File::PATH_SEPARATOR).product(PROGRAMS).map { |folder, name| File.join(folder, name) }
+         .find { |path| File.executable?(path) }
+    end
+
+    def start(profile)
+      require "ferrum"
+      Ferrum::Browser.new(browser_path: program, headless: true, process_timeout: 60, timeout: 60,
+                          browser_options: OPTIONS.merge("user-data-dir" => profile))
+    end
+  end
+
+  def setup
+    skip "no chromium on the PATH: bin/setup installs it (Debian: apt-get install chromium)" unless self.class.program
+  end
+
+  def with_page(scheme: "light", width: 1400, file: nil)
+    with_tmpdir do |directory|
+      file = File.join(directory, "report.html")
+      File.write(file, Tiercel::Lab::Report::Html.render(SampleReport.document))
+      browser = self.class.start(File.join(directory, "profile"))
+      yield open_page(browser, file, scheme, width), browser, file
+    ensure
+      browser&.quit
+    end
+  end
+
+  def open_page(browser, file, scheme, width)
+    page = browser.create_page
+    messages = watch(page)
+    page.command("Emulation.setEmulatedMedia", features: [{ name: "prefers-color-scheme", value: scheme }])
+    page.set_viewport(width:, height: 900)
+    page.go_to("file://#{file}")
+    page.define_singleton_method(:messages) { messages }
+    page
+  end
+
+  # Everything that the console, the page's scripts or its security policy complain about.
+  def watch(page)
+    messages = []
+    page.command("Log.enable")
+    page.command("Runtime.enable")
+    page.on("Runtime.consoleAPICalled") { |params| messages << params }
+    page.on("Runtime.exceptionThrown") { |params| messages << params }
+    page.on("Log.entryAdded") { |params| messages << params }
+    messages
+  end
+
+  def test_light_and_dark_on_a_phone_and_on_a_desk
+    with_page do |_page, browser, file|
+      SCHEMES.each do |scheme, ground|
+        [400, 1_400].each do |width|
+          page = open_page(browser, file, scheme, width)
+          where = "#{scheme}, #{width} px"
+          assert_empty page.messages, where
+          assert_equal width, page.evaluate("document.documentElement.scrollWidth"), where
+          assert_empty page.evaluate(OVERFLOWING), where
+          assert_equal [1] * 10, page.evaluate(VISIBLE_CHARTS), "#{where}: one drawing of each chart is to be seen"
+          assert_equal ground, page.evaluate("getComputedStyle(document.body).backgroundColor"), where
+          assert_equal ["file://#{file}"], page.network.traffic.map(&:url).reject { |url| url.start_with?("data:") }, where
+          page.close
+        end
+      end
+    end
+  end
+
+  def test_texts_of_charts_stay_inside_their_drawing
+    with_page do |_page, browser, file|
+      [400, 1_400].each do |width|
+        page = open_page(browser, file, "light", width)
+        outside = page.evaluate(<<~JS)
+          [...document.querySelectorAll("svg.chart:not(.flame)")].filter((svg) => svg.getBoundingClientRect().height > 0).flatMap((svg) => {
+            const box = svg.getBoundingClientRect();
+            return [...svg.querySelectorAll("text")].filter((text) => {
+              const { left, right } = text.getBoundingClientRect();
+              return left < box.left - 2 || right > box.right + 2;
+            }).map((text) => text.textContent);
+          })
+        JS
+        assert_empty outside, "#{width} px"
+      end
+    end
+  end
+
+  def test_copying_tooltips_and_details
+    with_page do |page|
+      button = page.at_css("#reads-of-1-kb button.copy")
+      page.evaluate("window.copied = [], navigator.clipboard.writeText = async (text) => { copied.push(text) }, true")
+      button.scroll_into_view
+      button.click
+      wait_until("the button says so") { button.text == "copied" }
+      assert_equal [Tiercel::Lab::Report::Markdown.render(SampleReport.reads_table)], page.evaluate("copied")
+      hover(page, "[data-tip]")
+      assert_equal "noise floor: 1.000 [0.976\u20131.025]", page.evaluate("document.querySelector('.tip').textContent")
+      refute page.evaluate("document.querySelector('.tip').hidden")
+      page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true })")
+      assert_equal 1_400, page.evaluate("document.documentElement.scrollWidth"), "all details open"
+      assert_empty page.messages
+    end
+  end
+
+  def hover(page, selector)
+    page.evaluate(<<~JS)
+      document.querySelector(#{selector.inspect}).dispatchEvent(new MouseEvent("mousemove", { bubbles: true, clientX: 50, clientY: 50 }))
+    JS
+  end
+
+  def test_the_page_refuses_what_comes_from_outside
+    with_page do |page|
+      page.evaluate("document.body.append(Object.assign(new Image(), { src: 'http://127.0.0.1:9/x.png' }))")
+      wait_until("the policy speaks") { page.messages.any? { |message| message.to_s.include?("Content Security Policy") } }
+      assert_equal 0, page.evaluate("document.images[0].naturalWidth")
+    end
+  end
+
+  def test_paper
+    with_page do |page|
+      page.command("Emulation.setEmulatedMedia", media: "print")
+      assert_equal "none", page.evaluate("getComputedStyle(document.querySelector('nav')).display")
+      assert_equal "none", page.evaluate("getComputedStyle(document.querySelector('button.copy')).display")
+      bytes = page.command("Page.printToPDF", printBackground: true)["data"].unpack1("m")
+      assert bytes.start_with?("%PDF-")
+      assert_operator bytes.scan(%r{/Type\s*/Page\b}).size, :>, 2
+    end
+  end
+end

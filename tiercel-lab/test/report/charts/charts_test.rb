@@ -1,0 +1,183 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "rexml/document"
+require_relative "../sample"
+
+# What holds for every chart, and what each of them draws.
+class ReportChartsTest < Tiercel::TestCase
+  Report = Tiercel::Lab::Report
+  Charts = Report::Charts
+  Interval = Tiercel::Lab::Statistics::Interval
+
+  def all = SampleReport.document.sections.flat_map(&:elements).grep(Report::Chart)
+
+  def parse(svg) = REXML::Document.new(svg)
+
+  def texts(svg) = REXML::XPath.match(parse(svg), "//text").map(&:text)
+
+  def with_class(svg, name) = REXML::XPath.match(parse(svg), "//*").select { |node| node.attributes["class"].to_s.split.include?(name) }
+
+  def tips(svg) = svg.scan(/data-tip="([^"]*)"/).flatten
+
+  def test_the_sample_has_one_of_each
+    classes = Charts.constants.map { |name| Charts.const_get(name) }.select { |found| found.is_a?(Class) && found < Report::Chart }
+    assert_equal classes.map(&:name).sort, all.map { |chart| chart.class.name }.uniq.sort
+  end
+
+  def test_every_chart_is_well_formed_and_says_what_it_is_at_every_width
+    all.each do |chart|
+      [Report::Chart::NARROW, 500, Report::Chart::WIDE].each do |width|
+        root = parse(chart.svg(width, id: "id")).root
+        assert_equal "svg", root.name
+        assert_equal chart.title, root.elements["title"].text
+        assert_equal "id-t id-d", root.attributes["aria-labelledby"]
+        assert_operator root.elements["desc"].text.length, :>, 20, chart.title
+        refute_match(/NaN|Infinity/, chart.svg(width), chart.title)
+      end
+    end
+  end
+
+  def test_nothing_is_drawn_outside
+    all.reject(&:fluid?).each do |chart|
+      [Report::Chart::NARROW, Report::Chart::WIDE].each do |width|
+        root = parse(chart.svg(width)).root
+        height = root.attributes["viewBox"].split.last.to_f
+        REXML::XPath.match(root, ".//*[@x]|.//*[@cx]").each do |node|
+          x = (node.attributes["x"] || node.attributes["cx"]).to_f + node.attributes["width"].to_f
+          y = (node.attributes["y"] || node.attributes["cy"]).to_f + node.attributes["height"].to_f
+          assert_includes(-0.1..width + 0.1, x, "#{chart.title} #{node}")
+          assert_includes(-0.1..height + 0.1, y, "#{chart.title} #{node}")
+        end
+      end
+    end
+  end
+
+  def test_every_chart_has_a_text_twin_with_all_its_rows
+    all.each do |chart|
+      table = chart.table
+      assert_operator table.rows.size, :>=, 2, chart.title
+      assert_equal "#{chart.anchor}-table", table.anchor
+    end
+  end
+
+  def test_names_are_escaped
+    nasty = %(<script>"&'\xFF)
+    charts = [Charts::BarChart.new(nasty, unit: nasty).row(nasty, Interval.new(2.0, 1.0, 3.0)), Charts::FlameGraph.new(nasty, { nasty => 3 }),
+              Charts::ParetoChart.new(nasty, x: nasty, y: nasty).point(nasty, 1, 2)]
+    charts.each do |chart|
+      svg = chart.svg(800, id: "x")
+      refute_includes svg, "<script"
+      assert_equal "svg", parse(svg).root.name
+    end
+  end
+
+  def test_bars_are_proportional_and_whiskers_are_the_bounds
+    chart = Charts::BarChart.new("T", unit: "us").row("a", Interval.new(10.0, 8.0, 12.0)).row("b", Interval.new(20.0, 20.0, 20.0))
+    bars = with_class(chart.svg, "bar").map { |bar| bar.attributes["width"].to_f }
+    assert_in_delta 2.0, bars[1] / bars[0], 0.01
+    whisker = with_class(chart.svg, "whisker").first
+    bar = with_class(chart.svg, "bar").first
+    per_us = bars[0] / 10
+    assert_in_delta bar.attributes["x"].to_f + (8 * per_us), whisker.attributes["x1"].to_f, 0.2
+    assert_in_delta bar.attributes["x"].to_f + (12 * per_us), whisker.attributes["x2"].to_f, 0.2
+    assert_includes tips(chart.svg), "a: 10.0 us [8.0\u201312.0]"
+  end
+
+  def test_a_bar_that_is_missing_says_why
+    chart = Charts::BarChart.new("T", unit: "us").missing("c", "no gem")
+    assert_includes texts(chart.svg), "no gem"
+    assert_equal :missing, chart.table.rows.first.last.kind
+    assert_equal "No figures.", chart.description
+  end
+
+  def test_forest_plot_draws_its_band_and_colours_by_verdict
+    svg = SampleReport.forest.svg
+    assert_equal 1, with_class(svg, "floor").size
+    assert_equal 3, with_class(svg, "verdict-faster").size
+    assert_equal 1, with_class(svg, "verdict-cannot_tell").size
+    one = with_class(svg, "one").first.attributes["x1"].to_f
+    band = with_class(svg, "floor").first
+    assert_includes band.attributes["x"].to_f..(band.attributes["x"].to_f + band.attributes["width"].to_f), one
+    assert_raises(ArgumentError) { SampleReport.forest.row("x", Interval.new(1.0, 1.0, 1.0), :better) }
+  end
+
+  def test_heatmap_shades_by_ratio_and_marks_the_best
+    map = Charts::Heatmap.new("T", rows: %w[a b], columns: %w[c d], unit: "us").set("a", "c", 1.0).set("a", "d", 10.0).set("b", "c", 100.0)
+    shades = with_class(map.svg, "heat").map { |cell| cell.attributes["fill-opacity"].to_f }
+    assert_equal [0.06, 0.48, 0.9], shades
+    assert_equal 1, with_class(map.svg, "heat-best").size
+    assert_includes texts(map.svg), "\u2013"
+    assert_match(/1.00 us \(a, c\)/, map.description)
+    assert_match(/row "z".*a, b/, assert_raises(ArgumentError) { map.set("z", "c", 1) }.message)
+  end
+
+  def test_the_front_is_what_nothing_beats
+    chart = Charts::ParetoChart.new("T", x: "bytes", y: "us")
+    chart.point("small", 1, 9).point("fast", 9, 1).point("middle", 4, 4).point("beaten", 5, 5).point("same as middle", 4, 4).point("tied x", 1, 10)
+    assert_equal %w[small middle fast], chart.front.map(&:label)
+  end
+
+  def test_every_point_of_the_front_is_labelled_even_on_a_phone
+    chart = SampleReport.pareto
+    [Report::Chart::NARROW, Report::Chart::WIDE].each do |width|
+      assert_empty chart.front.map(&:label) - texts(chart.svg(width)), width
+    end
+  end
+
+  def test_labels_do_not_cover_each_other
+    places = Charts::LabelPlaces.new(0, 0, 200, 200)
+    found = Array.new(12) { places.find(100, 100, 40) }.compact
+    assert_operator found.size, :>=, 4
+    found.combination(2) do |(x1, y1), (x2, y2)|
+      refute((x1 - x2).abs < 40 && (y1 - y2).abs < Charts::LabelPlaces::HEIGHT, "#{[x1, y1]} #{[x2, y2]}")
+    end
+    assert_nil Charts::LabelPlaces.new(0, 0, 20, 20).find(10, 10, 40, important: true), "nowhere to stand"
+  end
+
+  def test_crossings_are_interpolated_on_the_axes_of_the_chart
+    linear = Charts::LineChart.new("T", x: "x", y: "y").series("a", [[0, 0], [10, 10]]).series("b", [[0, 4], [10, 4]])
+    assert_equal [4.0], linear.crossings("a", "b")
+    log = Charts::LineChart.new("T", x: "x", y: "y", x_scale: :log, y_scale: :log)
+    log.series("a", [[1, 1], [100, 100]]).series("b", [[1, 10], [100, 10]])
+    assert_in_delta 10.0, log.crossings("a", "b").first
+    assert_empty linear.crossings("b", "b").reject { |x| [0, 10].include?(x) }
+    assert_match(/series "c".*a, b/, assert_raises(ArgumentError) { linear.crossings("a", "c") }.message)
+  end
+
+  def test_line_chart_draws_every_point_bands_and_marks
+    chart = SampleReport.latency
+    assert_equal 24, with_class(chart.svg, "dot").size
+    assert_equal 1, with_class(chart.svg, "band").size
+    assert_equal 1, with_class(chart.svg, "crossover").size
+    assert_equal %w[0.08 0.25 0.5 1 5 20], texts(chart.svg) & %w[0.08 0.25 0.5 1 5 20], "where was measured are the ticks"
+    assert_equal 6, chart.table.rows.size
+  end
+
+  def test_names_at_the_ends_of_lines_stand_apart
+    chart = Charts::LineChart.new("T", x: "x", y: "y")
+    6.times { |index| chart.series("s#{index}", [[0, 1], [1, 5 + (index * 0.01)]]) }
+    places = REXML::XPath.match(parse(chart.svg), "//text").select { |node| node.attributes["class"].to_s.start_with?("name") }
+                         .map { |node| node.attributes["y"].to_f }.sort
+    assert_equal 6, places.size
+    assert(places.each_cons(2).all? { |above, below| below - above >= 14.9 })
+  end
+
+  def test_percentiles_each_nine_takes_the_same_room
+    chart = Charts::PercentileSpectrum.new("T", unit: "us").series("a", [[0, 1], [90, 2], [99, 3], [99.9, 4]])
+    xs = with_class(chart.svg, "dot").map { |dot| dot.attributes["cx"].to_f }
+    distances = xs.each_cons(2).map { |left, right| right - left }
+    distances.each { |distance| assert_in_delta distances.first, distance, 0.3 }
+    assert_equal %w[p0 p90 p99 p99.9], chart.table.rows.map { |row| row.first.to_s }
+    assert_match(/100/, assert_raises(ArgumentError) { chart.series("b", [[100, 1]]) }.message)
+  end
+
+  def test_stacked_bars_add_up
+    chart = Charts::StackedBar.new("T", unit: "us", parts: %w[a b c]).row("x", { "a" => 10, "c" => 30 }).row("y", { "b" => 20 })
+    parts = with_class(chart.svg, "part")
+    assert_equal [3, 40, 20], [parts.size, *chart.table.rows.map { |row| row.last.value }]
+    assert_match(/x 40 us, most of it c \(75 %\)/, chart.description)
+    assert_match(/"d".*a, b, c/, assert_raises(ArgumentError) { chart.row("z", { "d" => 1 }) }.message)
+    assert_match(/"a" of z.*-1/, assert_raises(ArgumentError) { chart.row("z", { "a" => -1 }) }.message)
+  end
+end
