@@ -15,7 +15,7 @@ chromium:chromium
 '
 
 # To build Ruby. YJIT is built by a rustc (1.58 or later); one that is there is taken.
-ruby_build_packages='build-essential dpkg-dev xz-utils libssl-dev libyaml-dev libffi-dev zlib1g-dev libgmp-dev'
+ruby_build_packages='ca-certificates build-essential dpkg-dev xz-utils libssl-dev libyaml-dev libffi-dev zlib1g-dev libgmp-dev'
 
 on_debian() { [ -f /etc/debian_version ] && command -v apt-get >/dev/null; }
 
@@ -31,6 +31,7 @@ missing_packages() {
   for line in $programs; do
     has_program "${line%%:*}" || printf '%s\n' "${line#*:}"
   done | sort -u
+  [ -e /etc/ssl/certs/ca-certificates.crt ] || printf 'ca-certificates\n'
   # The sanitizers' and the fuzzer's libraries are in a package of their own, named after clang's version.
   if command -v clang >/dev/null && [ ! -f "$(clang -print-file-name=libclang_rt.asan-"$(uname -m)".a)" ] &&
      [ ! -f "$(clang -print-resource-dir)/lib/linux/libclang_rt.asan-$(uname -m).a" ]; then

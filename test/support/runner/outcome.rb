@@ -28,11 +28,13 @@ module TestRunner
 
     def skip(test, reason) = @skips << [test, reason]
 
-    # @return [Array<String>] a line for each reason to skip, the commonest first
+    # @return [Array<String>] a line for each reason to skip, the commonest first; reasons that differ in a path
+    #   only count as one
     def skip_lines
-      tests_by_reason = skips.group_by(&:last).transform_values { |pairs| pairs.map(&:first) }
-      tests_by_reason.sort_by { |_, tests| -tests.size }.map do |reason, tests|
-        "skipped: #{reason} (#{tests.first}#{" and #{tests.size - 1} more" if tests.size > 1})"
+      alike = skips.group_by { |_, reason| reason.gsub(%r{/\S+}, "/") }.values
+      alike.sort_by { |group| -group.size }.map do |group|
+        test, reason = group.first
+        "skipped: #{reason} (#{test}#{" and #{group.size - 1} more" if group.size > 1})"
       end
     end
 
