@@ -6,15 +6,218 @@ require "tiercel/backends/memcached"
 require "tiercel/contracts/backend_contract"
 require "tiercel/lab/servers"
 
-# One memcached for all the tests of this file; each test clears it.
-module MemcachedServer
-  def self.server = @server ||= Tiercel::Lab::Servers::Memcached.new.start
+# Servers for all the tests of this file; each test clears them.
+module MemcachedServers
+  def self.one = @one ||= Tiercel::Lab::Servers::Memcached.new.start
   def self.ring = @ring ||= Array.new(3) { Tiercel::Lab::Servers::Memcached.new.start }
+  def self.socket = @socket ||= Tiercel::Lab::Servers::Memcached.new(socket: true).start
+  def self.ring_url = "memcached://#{ring.map(&:address).join(",")}"
+
+  def self.build(url, **options) = Tiercel::Backends::Memcached.build(Tiercel::BackendURL.parse(url), options)
 end
 
 class MemcachedTest < Tiercel::TestCase
   include Tiercel::Contracts::BackendContract
 
-  def build_peer = Tiercel::Backends::Memcached.build(Tiercel::BackendURL.parse(MemcachedServer.server.url), {})
+  def build_peer = MemcachedServers.build(MemcachedServers.one.url)
   def build_backend = build_peer.tap(&:clear)
+end
+
+class MemcachedRingTest < Tiercel::TestCase
+  include Tiercel::Contracts::BackendContract
+
+  def build_peer = MemcachedServers.build(MemcachedServers.ring_url)
+  def build_backend = build_peer.tap(&:clear)
+
+  def test_keys_are_spread_over_the_servers
+    backend.set_multi((0...300).to_h { |index| ["key#{index}", "x"] })
+    shares = MemcachedServers.ring.map { |server| MemcachedServers.build(server.url).stats[:entries] }
+    assert(shares.all? { |entries| entries > 50 }, shares.inspect)
+    assert_operator backend.stats[:entries], :>=, 300
+  end
+
+  # Where Dalli puts a key, there we look for it, weights included.
+  def test_the_ring_is_dallis
+    weighted = MemcachedServers.ring.zip(["", ":3", ":2"]).map { |server, weight| "#{server.address}#{weight}" }
+    ours = MemcachedServers.build("memcached://#{weighted.join(",")}").tap(&:clear)
+    dalli = Dalli::Client.new(weighted, raw: true, failover: false)
+    200.times do |index|
+      dalli.set("dalli#{index}", index.to_s)
+      ours.set("ours#{index}", index.to_s)
+    end
+    200.times do |index|
+      assert_equal index.to_s, ours.get("dalli#{index}")
+      assert_equal index.to_s, dalli.get("ours#{index}")
+    end
+  ensure
+    dalli&.close
+    ours&.close
+  end
+
+  def test_it_names_all_of_them
+    assert_equal MemcachedServers.ring_url, backend.to_s
+  end
+end
+
+class MemcachedDetailsTest < Tiercel::TestCase
+  def backend = @backend ||= MemcachedServers.build(MemcachedServers.one.url, timeout: 2).tap(&:clear)
+
+  def teardown = @backend&.close
+
+  def test_a_unix_socket
+    over_socket = MemcachedServers.build(MemcachedServers.socket.url)
+    assert_equal true, over_socket.set("key", "value")
+    assert_equal({ "key" => "value" }, over_socket.get_multi(["key"]))
+    assert_equal ["key"], over_socket.scan.to_a
+    assert_equal MemcachedServers.socket.url, over_socket.to_s
+  end
+
+  def test_a_value_above_the_limit_is_false_and_the_old_one_is_gone
+    backend.set("key", "old")
+    assert_equal false, backend.set("key", "x" * 2_000_000)
+    assert_nil backend.get("key")
+    backend.set("key", "old")
+    assert_equal false, backend.set_multi({ "key" => "x" * 2_000_000, "small" => "1" })
+    assert_equal({ "small" => "1" }, backend.get_multi(%w[key small]))
+    assert_equal false, backend.add("key", "x" * 2_000_000)
+    assert_equal true, backend.set("key", "works")
+  end
+
+  # More than sockets hold: the server's replies have to be read while the request is still written.
+  def test_large_batches_do_not_wait_for_each_other
+    pairs = (0...400).to_h { |index| ["batch#{index}", Random.bytes(20_000)] }
+    assert_equal true, backend.set_multi(pairs)
+    assert_equal pairs.size, backend.get_multi(pairs.keys).count { |key, bytes| pairs[key] == bytes }
+    missing = Array.new(20_000) { |index| "missing/#{index}/#{"k" * 100}" }
+    assert_empty backend.get_multi(missing)
+    assert_equal 400, backend.delete_multi(pairs.keys + missing)
+  end
+
+  def test_the_same_key_twice
+    backend.set("key", "value")
+    assert_equal({ "key" => "value" }, backend.get_multi(%w[key key]))
+    assert_equal 1, backend.delete_multi(%w[key key])
+  end
+
+  def test_ttls_are_seconds_rounded_up
+    ttl = ->(seconds) { backend.send(:wire_ttl, seconds) }
+    assert_equal 0, ttl.call(nil)
+    assert_equal 1, ttl.call(0.001)
+    assert_equal 2, ttl.call(1.5)
+    assert_equal 30 * 86_400, ttl.call(30 * 86_400)
+    travel(86_400) do
+      assert_in_delta Process.clock_gettime(Process::CLOCK_REALTIME) + (31 * 86_400), ttl.call(31 * 86_400), 2
+    end
+    assert_equal 0, ttl.call(100 * 366 * 86_400)
+  end
+
+  def test_a_counter_keeps_its_end_when_it_falls
+    backend.increment("counter", 5, 60)
+    backend.increment("counter", -1, 600)
+    left = MemcachedServers.one.exchange("mg counter t v\r\n") { |io| [io.gets, io.gets] }
+    assert_match(/ t(59|60)\b/, left.first)
+    assert_equal "4\r\n", left.last
+  end
+
+  def test_a_number_above_the_signed_range_is_not_a_counter
+    backend.set("key", (2**64 - 1).to_s)
+    assert_raises(Tiercel::NotACounter) { backend.increment("key") }
+    assert_equal (2**64 - 1).to_s, backend.get("key")
+    backend.set("key", (2**63 - 10).to_s)
+    assert_raises(Tiercel::NotACounter) { backend.increment("key", 2**31) }
+    assert_equal (2**63 - 10).to_s, backend.get("key")
+    assert_raises(Tiercel::NotACounter) { backend.increment("key", 2**64) }
+  end
+
+  def test_a_key_too_long_for_the_server_works_but_is_not_listed
+    long = "ns:#{" " * 240}"
+    backend.set(long, "value")
+    backend.set("ns:other", "value")
+    assert_equal "value", backend.get(long)
+    assert_equal ["ns:other"], backend.scan("ns:").to_a
+    backend.clear("ns:")
+    assert_nil backend.get(long)
+  end
+
+  def test_stats
+    backend.set("key", "value")
+    backend.get("key")
+    stats = backend.stats
+    assert_operator stats[:hits], :>=, 1
+    assert_operator stats[:bytes], :>, 0
+    assert_match(/\A1\.\d/, stats[:version])
+  end
+
+  def test_urls
+    names = {
+      "memcached://10.0.0.1" => "memcached://10.0.0.1:11211",
+      "memcached://a:1,b:2:3" => "memcached://a:1,b:2",
+      "memcached:" => "memcached://127.0.0.1:11211",
+      "memcached:/run/m.sock" => "memcached:/run/m.sock",
+    }
+    names.each { |url, name| assert_equal name, MemcachedServers.build(url).to_s }
+  end
+
+  def test_what_cannot_be_built
+    ["memcached://user:secret@host", "memcached://host:port", "memcached://host:1:0"].each do |url|
+      error = assert_raises(Tiercel::ConfigurationError, url) { MemcachedServers.build(url) }
+      refute_includes error.message, "secret"
+    end
+    assert_raises(Tiercel::ConfigurationError) { MemcachedServers.build("memcached://a", timeout: "no") }
+    assert_raises(Tiercel::ConfigurationError) { MemcachedServers.build("memcached://a", ssl: "maybe") }
+  end
+
+  # memcached is not built with TLS everywhere, so the server here is OpenSSL's, and speaks to a memcached.
+  def test_tls
+    certificate, key = self_signed
+    with_tls_in_front(certificate, key) do |port|
+      store = OpenSSL::X509::Store.new.tap { |trusted| trusted.add_cert(certificate) }
+      trusting = MemcachedServers.build("memcached://localhost:#{port}", ssl_params: { cert_store: store }, timeout: 2)
+      pairs = (0...50).to_h { |index| ["tls#{index}", Random.bytes(5_000)] }
+      assert_equal true, trusting.set_multi(pairs)
+      assert trusting.get_multi(pairs.keys) == pairs
+      assert_equal 1, trusting.increment("tls")
+      wary = MemcachedServers.build("memcached://localhost:#{port}", ssl: true, timeout: 2)
+      error = assert_raises(Tiercel::Unavailable) { wary.get("tls1") }
+      assert_match(/certificate/, error.message)
+    end
+  end
+
+  private
+
+  def self_signed
+    key = OpenSSL::PKey::RSA.new(2048)
+    certificate = OpenSSL::X509::Certificate.new
+    certificate.version = 2
+    certificate.serial = 1
+    certificate.subject = certificate.issuer = OpenSSL::X509::Name.parse("/CN=localhost")
+    certificate.public_key = key.public_key
+    certificate.not_before = Time.now - 60
+    certificate.not_after = Time.now + 3600
+    names = OpenSSL::X509::ExtensionFactory.new(certificate, certificate)
+    certificate.add_extension(names.create_extension("subjectAltName", "DNS:localhost"))
+    [certificate.sign(key, OpenSSL::Digest.new("SHA256")), key]
+  end
+
+  def with_tls_in_front(certificate, key)
+    context = OpenSSL::SSL::SSLContext.new.tap { |ssl| ssl.cert = certificate }.tap { |ssl| ssl.key = key }
+    plain = TCPServer.new("127.0.0.1", 0)
+    server = OpenSSL::SSL::SSLServer.new(plain, context)
+    acceptor = Thread.new { loop { relay_tls(server.accept) rescue nil } }
+    yield plain.addr[1]
+  ensure
+    acceptor&.kill
+    plain&.close
+  end
+
+  def relay_tls(client)
+    upstream = MemcachedServers.one.connect
+    [[client, upstream], [upstream, client]].each do |from, to|
+      Thread.new do
+        loop { to.write(from.readpartial(16_384)) }
+      rescue IOError, SystemCallError, OpenSSL::SSL::SSLError
+        [from, to].each(&:close)
+      end
+    end
+  end
 end

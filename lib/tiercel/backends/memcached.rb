@@ -130,17 +130,16 @@ module Tiercel
       # Keys that were too long for memcached are not among them, since only their digest is there.
       def scan(prefix = nil)
         return enum_for(:scan, prefix) unless block_given?
-        each_wire_key do |wire_key|
+        each_wire_key(prefix) do |wire_key|
           key = WireKey.decode(wire_key)
-          yield key if key && (prefix.nil? || key.b.start_with?(prefix.b))
+          yield key if key
         end
       end
 
       # With a prefix: lists the keys and deletes those that begin with it, keys that became digests too.
       def clear(prefix = nil)
         return clear_all unless prefix
-        enum_for(:each_wire_key).lazy.select { |wire_key| WireKey.prefix?(wire_key, prefix) }
-                                .each_slice(1_000) { |wire_keys| multi.delete(wire_keys, encoded: true) }
+        enum_for(:each_wire_key, prefix).each_slice(1_000) { |wire_keys| multi.delete(wire_keys, encoded: true) }
       end
 
       def stats
@@ -173,7 +172,7 @@ module Tiercel
         nil
       end
 
-      def each_wire_key(&) = @ring.nodes.each { |node| KeyDump.new(node).each(&) }
+      def each_wire_key(prefix, &) = @ring.nodes.each { |node| KeyDump.new(node).each(prefix, &) }
 
       # The server's clock, not {Clock}: tests that move Ruby's time do not move it.
       def wire_ttl(ttl)

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "tempfile"
+
 require_relative "../../backend"
 require_relative "connection"
 require_relative "wire_key"
@@ -7,11 +9,16 @@ require_relative "wire_key"
 module Tiercel
   module Backends
     class Memcached < Backend
-      # The keys of one server, as its LRU crawler tells them ("lru_crawler
-      # metadump all", memcached 1.4.31 and later). It blocks no other client,
-      # and takes a connection of its own, since its answer has no known end.
+      # The keys of one server: "lru_crawler metadump hash" walks its hash table
+      # (memcached 1.6; "all" walks the LRU lists, and skips items that are in
+      # use). It takes a connection of its own.
+      #
+      # The server holds the lock of a part of its table while it waits for a
+      # slow reader, and the reader's next request could need that lock. So the
+      # keys are read as fast as they come, into a temporary file, and given to
+      # the caller after.
       class KeyDump
-        REQUEST = "lru_crawler metadump all\r\n"
+        REQUESTS = ["lru_crawler metadump hash\r\n", "lru_crawler metadump all\r\n"].freeze
         # What one crawl of another client takes on a small cache.
         BUSY_SECONDS = 0.02
 
@@ -20,36 +27,43 @@ module Tiercel
           @node = node
         end
 
+        # @param prefix [String, nil] only keys that begin with it
         # @yieldparam wire_key [String]
         # @return [void]
         # @raise [BackendError] {Refused} where the server has no crawler, or others keep it busy
-        def each
-          connection = @node.connection
-          line = ask { first_line(connection) }
-          until line.start_with?("END")
-            raise Refused.new("metadump: #{line}", backend: @node.name) unless line.start_with?("key=")
-            yield WireKey.unescape(line[/\Akey=(\S+)/, 1])
-            line = ask { connection.read_line(@node.deadline, "\n") }
+        def each(prefix = nil, &)
+          Tempfile.create("tiercel-keys") do |file|
+            file.binmode
+            read { |wire_key| file.puts(wire_key) if prefix.nil? || WireKey.prefix?(wire_key, prefix) }
+            file.rewind
+            file.each_line(chomp: true, &)
           end
-        ensure
-          connection&.close
         end
 
         private
 
-        # What the caller's block raises is not the server's.
-        def ask
-          yield
+        def read
+          connection = @node.connection
+          line = first_line(connection)
+          until line.start_with?("END")
+            raise Refused.new("metadump: #{line}", backend: @node.name) unless line.start_with?("key=")
+            yield WireKey.unescape(line.byteslice(4, line.byteindex(" ") - 4))
+            line = connection.read_line(@node.deadline, "\n")
+          end
         rescue *Node::NETWORK_ERRORS => error
           raise @node.failure(error)
+        ensure
+          connection&.close
         end
 
         def first_line(connection)
           deadline = @node.deadline
           connection.open(deadline)
+          request, *others = REQUESTS
           loop do
-            connection.write(REQUEST, deadline)
+            connection.write(request, deadline)
             line = connection.read_line(deadline, "\n")
+            next request = others.shift if line.start_with?("BADCLASS", "ERROR") && others.any?
             return line unless line.start_with?("BUSY")
             raise Refused.new(line, backend: @node.name) if Clock.monotonic > deadline
             sleep(BUSY_SECONDS)

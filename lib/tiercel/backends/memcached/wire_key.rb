@@ -31,7 +31,7 @@ module Tiercel
           # @param key [String]
           # @return [String]
           def encode(key)
-            return key if key.bytesize <= LIMIT_BYTES && key.ascii_only? && !UNSAFE_ASCII.match?(key)
+            return key if key.bytesize.between?(1, LIMIT_BYTES) && key.ascii_only? && !UNSAFE_ASCII.match?(key)
             raise ArgumentError, "key: expected a String that is not empty" if key.empty?
             key = key.b
             encoded = escape(key, UNSAFE)

@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tiercel/backends/remote/options"
+
+class RemoteOptionsTest < Tiercel::TestCase
+  Options = Tiercel::Backends::Remote::Options
+
+  def test_timeout
+    assert_equal 0.25, Options.timeout({})
+    assert_equal 1.5, Options.timeout({ timeout: "1.5" })
+    [0, -1, "soon", [], ""].each do |value|
+      error = assert_raises(Tiercel::ConfigurationError) { Options.timeout({ timeout: value }) }
+      assert_includes error.message, "got #{value.inspect}"
+    end
+  end
+
+  def test_pool
+    assert_equal({ size: 5, timeout: 5.0 }, Options.pool({}))
+    assert_equal({ size: 5, timeout: 5.0 }, Options.pool({ pool: true }))
+    assert_equal({ size: 12, timeout: 1.5 }, Options.pool({ pool: { size: "12", timeout: "1.5" } }))
+    assert_equal({ size: 12, timeout: 5.0 }, Options.pool({ pool: "12" }))
+    assert_equal({ size: 3, timeout: 2.0 }, Options.pool({ pool_size: "3", pool_timeout: "2" }))
+    assert_equal({ size: nil, timeout: 5.0 }, Options.pool({ pool: false }))
+    assert_equal({ size: nil, timeout: 5.0 }, Options.pool({ pool: "false" }))
+    [{ size: 0 }, { size: [] }, "many", -1, { timeout: [] }, { width: 1 }].each do |value|
+      assert_raises(Tiercel::ConfigurationError, value.inspect) { Options.pool({ pool: value }) }
+    end
+  end
+end

@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tiercel/backends/remote/pool"
+
+class PoolTest < Tiercel::TestCase
+  Pool = Tiercel::Backends::Remote::Pool
+
+  class FakeConnection
+    attr_accessor :busy
+    attr_reader :closed
+
+    def clean? = !busy
+
+    def close
+      @busy = false
+      @closed = true
+    end
+  end
+
+  def pool(size: 2, timeout: 5.0) = @pool ||= Pool.new(size: size, timeout: timeout) { FakeConnection.new }
+
+  def soon(seconds = 5) = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+
+  def test_the_last_used_comes_first
+    first = pool.with(soon) { |connection| connection }
+    assert_same first, pool.with(soon) { |connection| connection }
+    assert_equal 1, pool.count
+  end
+
+  def test_two_at_a_time_are_two
+    one, two = pool.with(soon) { |a| pool.with(soon) { |b| [a, b] } }
+    refute_same one, two
+    assert_equal 2, pool.count
+  end
+
+  def test_what_comes_back_busy_is_closed
+    one = pool.with(soon) { |connection| connection.tap { connection.busy = true } }
+    assert_equal true, one.closed
+    assert_raises(RuntimeError) { pool.with(soon) { |connection| (connection.busy = true) && raise("cut") } }
+    assert_equal 1, pool.count
+  end
+
+  def test_one_that_works_comes_before_one_that_was_closed
+    working = nil
+    pool.with(soon) do |broken|
+      pool.with(soon) { |connection| working = connection }
+      broken.busy = true
+    end
+    assert_same working, pool.with(soon) { |connection| connection }
+  end
+
+  def test_none_in_time
+    pool(size: 1, timeout: 0.01).with(soon) do
+      error = assert_raises(Pool::Exhausted) { pool.with(soon) { flunk } }
+      assert_match(/none of 1/, error.message)
+    end
+    assert_kind_of FakeConnection, pool.with(soon) { |connection| connection }
+  end
+
+  def test_a_waiter_gets_what_comes_back
+    entered = Thread::Queue.new
+    leave = Thread::Queue.new
+    holder = Thread.new { pool(size: 1).with(soon) { |connection| entered << connection and leave.pop } }
+    held = entered.pop
+    waiter = Thread.new { pool.with(soon) { |connection| connection } }
+    wait_until("the wait") { waiter.status == "sleep" }
+    leave << true
+    holder.join
+    assert_same held, waiter.value
+  end
+
+  def test_the_deadline_ends_a_wait_before_the_timeout
+    pool(size: 1, timeout: 60).with(soon) do
+      start = soon(0)
+      assert_raises(Pool::Exhausted) { pool.with(soon(0.02)) { flunk } }
+      assert_operator soon(0) - start, :<, 1
+    end
+  end
+
+  def test_without_a_limit_a_few_stay
+    unlimited = Pool.new(size: nil, timeout: 1) { FakeConnection.new }
+    nest = lambda do |depth|
+      unlimited.with(soon) { |connection| depth.zero? ? [connection] : [connection] + nest.call(depth - 1) }
+    end
+    connections = nest.call(9)
+    assert_equal 10, connections.uniq.size
+    assert_equal Pool::UNLIMITED_IDLE, unlimited.count
+    assert_equal 5, connections.count(&:closed)
+  end
+
+  def test_close_and_again
+    first = pool.with(soon) { |connection| connection }
+    pool.close
+    assert_equal true, first.closed
+    assert_equal 0, pool.count
+    refute_same first, pool.with(soon) { |connection| connection }
+  end
+
+  def test_many_threads_never_share_one
+    shared = 0
+    threads = Array.new(8) do
+      Thread.new do
+        200.times do
+          pool(size: 3).with(soon) do |connection|
+            shared += 1 if connection.busy
+            connection.busy = true
+            Thread.pass
+            connection.busy = false
+          end
+        end
+      end
+    end
+    threads.each(&:join)
+    assert_equal 0, shared
+    assert_operator pool.count, :<=, 3
+  end
+
+  def test_killed_threads_lose_no_place
+    20.times do
+      thread = Thread.new { pool(size: 2).with(soon) { sleep } }
+      sleep 0.001 * rand
+      thread.kill.join
+    end
+    assert_operator pool.count, :<=, 2
+    assert_equal 2, pool.with(soon) { pool.with(soon) { pool.count } }
+  end
+
+  def test_a_child_begins_with_none
+    first = pool.with(soon) { |connection| connection.object_id }
+    answers = fork_and_wait(1) { [pool.with(soon) { |connection| connection.object_id == first }, pool.count] }
+    assert_equal [[false, 1]], answers
+    assert_equal first, pool.with(soon) { |connection| connection.object_id }
+  end
+end
