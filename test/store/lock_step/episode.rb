@@ -1,0 +1,175 @@
+# frozen_string_literal: true
+
+require "logger"
+require "stringio"
+require_relative "random_call"
+require_relative "stopped_clock"
+require_relative "subscribers"
+
+module LockStep
+  # A fast and a plain store with the same options, given the same calls under
+  # the same circumstances, and compared after each.
+  class Episode
+    # One run of one call.
+    Outcome = Struct.new(:result, :error, :events, :log, :reports)
+    MEMBERS = Outcome.members.freeze
+
+    # @return [Integer] calls made so far
+    attr_reader :calls
+
+    # @param seed [Integer]
+    # @yieldparam options [Hash] of a store
+    # @yieldreturn [ActiveSupport::Cache::TiercelStore] over a cache of its own
+    def initialize(seed)
+      @random = Random.new(seed)
+      @subscribers = Subscribers.new
+      @time = Time.at(1_800_000_000)
+      @history = []
+      @calls = 0
+      options_seed = @random.rand(2**32)
+      @fast, @plain = [true, false].map do |fast_path|
+        yield(**Materials.new(Random.new(options_seed)).store_options, fast_path: fast_path)
+      end
+      @history << "options #{@fast.options.inspect}"
+    end
+
+    # @param steps [Integer]
+    # @return [String, nil] where the two differ; nil if they never did
+    def run(steps)
+      steps.times do
+        difference = StoppedClock.at(@time) { @random.rand(5).zero? ? change_circumstances : step }
+        return [difference, *@history.last(12).reverse].join("\n  ") if difference
+      end
+      nil
+    ensure
+      @subscribers.remove_all
+      [@fast, @plain].each(&:close)
+    end
+
+    private
+
+    def step
+      @calls += 1
+      seed = @random.rand(2**32)
+      outcomes = [@fast, @plain].map { |store| outcome(RandomCall.new(seed, @subscribers), store) }
+      @history << RandomCall.new(seed, @subscribers).to_s
+      difference_of(*outcomes) || difference_of_contents
+    end
+
+    def outcome(call, store)
+      outcome = Outcome.new
+      @subscribers.seen = []
+      log = logging
+      outcome.reports = reporting { run_call(call, store, outcome) }
+      outcome.events = @subscribers.seen
+      outcome.log = log&.string
+      outcome
+    end
+
+    def run_call(call, store, outcome)
+      outcome.result = Comparable.value(call.make(store))
+    rescue StandardError, NotImplementedError, SystemStackError => error
+      outcome.error = Comparable.value(error)
+    end
+
+    def logging
+      ActiveSupport::Cache::Store.logger = nil
+      return unless @log_level
+      log = StringIO.new
+      ActiveSupport::Cache::Store.logger = Logger.new(log, level: @log_level, formatter: ->(*, text) { "#{text.gsub(/0x\h+/, "0x").gsub(/_step[^>]*/, "")}\n" })
+      log
+    end
+
+    def reporting
+      errors = []
+      listener = Object.new
+      listener.define_singleton_method(:report) { |error, **| errors << Comparable.value(error) }
+      ActiveSupport.error_reporter.subscribe(listener)
+      yield
+      errors
+    ensure
+      ActiveSupport.error_reporter.unsubscribe(listener)
+    end
+
+    def difference_of(fast, plain)
+      member = MEMBERS.find { |name| fast[name] != plain[name] } or return
+      "#{member} differs\n  fast:  #{fast[member].inspect[0, 1_500]}\n  plain: #{plain[member].inspect[0, 1_500]}"
+    end
+
+    def difference_of_contents
+      fast, plain = [@fast, @plain].map { |store| contents(store) }
+      return if fast == plain
+      keys = (fast.keys | plain.keys).select { |key| fast[key] != plain[key] }
+      "contents differ at #{keys.inspect[0, 300]}: #{keys.map { |key| [fast[key], plain[key]] }.inspect[0, 800]}"
+    end
+
+    def contents(store)
+      keys = store.backend.scan.map(&:b).sort
+      keys.to_h { |key| [key, store.backend.get(key)] }
+    end
+
+    def change_circumstances
+      what, change = circumstance
+      @history << "-- #{what}"
+      change.call
+      nil
+    end
+
+    def circumstance
+      case @random.rand(10)
+      when 0, 1 then subscribe
+      when 2, 3 then ["a subscriber goes", -> { @subscribers.remove_one(@random.rand(100)) }]
+      when 4 then ["all subscribers go", -> { @subscribers.remove_all }]
+      when 5 then level
+      when 6 then silence
+      when 7, 8 then travel
+      when 9 then @random.rand(3).zero? ? damage : plant
+      end
+    end
+
+    def subscribe
+      kind = Subscribers::KINDS.sample(random: @random)
+      pattern = Subscribers::PATTERNS.sample(random: @random)
+      ["#{kind} subscriber of #{pattern.inspect}", -> { @subscribers.add(kind, pattern) }]
+    end
+
+    def level
+      level = [nil, nil, Logger::INFO, Logger::DEBUG].sample(random: @random)
+      ["log level #{level.inspect}", -> { @log_level = level }]
+    end
+
+    def silence
+      quiet = @random.rand(2).zero?
+      ["silence #{quiet}", -> { [@fast, @plain].each { |store| store.instance_variable_set(:@silence, quiet) } }]
+    end
+
+    def travel
+      seconds = [0.4, 1, 9, 12, 61, 400, 100_000].sample(random: @random)
+      ["#{seconds} s later", -> { @time += seconds }]
+    end
+
+    # Cuts off or alters what a call has written.
+    def damage
+      number = @random.rand(1_000)
+      ["damage #{number}", lambda do
+        [@fast, @plain].each do |store|
+          keys = store.backend.scan.sort
+          next if keys.empty?
+          key = keys[number % keys.size]
+          store.backend.set(key, damaged(store.backend.get(key), number))
+        end
+      end]
+    end
+
+    def damaged(bytes, number)
+      return bytes.byteslice(0, number % (bytes.bytesize + 1)) if number.even? || bytes.empty?
+      bytes.dup.tap { |copy| copy.setbyte(number % copy.bytesize, copy.getbyte(number % copy.bytesize) ^ (1 << (number % 8))) }
+    end
+
+    def plant
+      bytes = Materials.new(@random).foreign
+      key = %w[a b a/b r/1 n:a].sample(random: @random)
+      ["#{bytes.inspect} under #{key}", -> { [@fast, @plain].each { |store| store.backend.set(key, bytes) } }]
+    end
+  end
+end

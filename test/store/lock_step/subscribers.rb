@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+module LockStep
+  # Subscribers of notifications, of every kind that ActiveSupport has. Each
+  # writes what it is told into the record of the run that is going on.
+  class Subscribers
+    PATTERNS = [
+      "cache_read.active_support", "cache_write.active_support", "cache_fetch_hit.active_support",
+      "cache_generate.active_support", "cache_delete.active_support", "cache_exist?.active_support",
+      "cache_increment.active_support", "cache_read_multi.active_support", "cache_write_multi.active_support",
+      /\Acache_/, /read/, /\Anothing/, nil
+    ].freeze
+    KINDS = %i[block event monotonic evented silenced].freeze
+
+    # Told of the beginning and of the end.
+    class Evented
+      def initialize(record) = @record = record
+      def start(name, _id, payload) = @record.call(:start, name, payload)
+      def finish(name, _id, payload) = @record.call(:finish, name, payload)
+    end
+
+    # Does not want to hear of some.
+    class Silenced < Evented
+      def silenced?(name) = name.start_with?("cache_read")
+    end
+
+    # @return [Array] of the run that is going on
+    attr_accessor :seen
+
+    def initialize
+      @handles = []
+      @seen = []
+      @last_id = 0
+    end
+
+    # @param kind [Symbol] one of KINDS
+    # @param pattern [String, Regexp, nil]
+    # @param id [Object] its name in the record
+    # @return [Object] for {#remove}
+    def add(kind, pattern, id: @last_id += 1)
+      handle = subscribe(kind, pattern, recorder(id))
+      @handles << handle
+      handle
+    end
+
+    # @param handle [Object]
+    def remove(handle)
+      ActiveSupport::Notifications.unsubscribe(handle)
+      @handles.delete(handle)
+    end
+
+    # @param index [Integer] any
+    def remove_one(index)
+      remove(@handles[index % @handles.size]) unless @handles.empty?
+    end
+
+    def remove_all = @handles.dup.each { |handle| remove(handle) }
+
+    private
+
+    def recorder(id)
+      ->(kind, name, payload) { @seen << [id, kind, name, Comparable.payload(payload)] }
+    end
+
+    def subscribe(kind, pattern, record)
+      notifications = ActiveSupport::Notifications
+      case kind
+      when :block then notifications.subscribe(pattern) { |name, _start, _end, _id, payload| record.call(kind, name, payload) }
+      when :monotonic
+        notifications.monotonic_subscribe(pattern) { |name, _start, _end, _id, payload| record.call(kind, name, payload) }
+      when :event then notifications.subscribe(pattern) { |event| record.call(kind, event.name, event.payload) }
+      when :evented then notifications.subscribe(pattern, Evented.new(record))
+      when :silenced then notifications.subscribe(pattern, Silenced.new(record))
+      end
+    end
+  end
+
+  # What two runs are compared by: everything but the identity of objects.
+  module Comparable
+    module_function
+
+    # @return [Array] in the order of the payload
+    def payload(payload) = payload.map { |key, value| [key, value(value)] }
+
+    # @return [Object] equal for equal values of the same classes, encodings and frozenness
+    def value(value)
+      case value
+      when Proc then :proc
+      when Exception then [value.class, value.message.gsub(/0x\h+/, "0x")]
+      when Hash then [value.class, value.frozen?, value.map { |key, member| [value(key), value(member)] }]
+      when Array then [value.class, value.frozen?, value.map { |member| member.equal?(value) ? :itself : value(member) }]
+      when String then [value.class, value.b, value.encoding, value.frozen?, value.instance_variables]
+      when Float then [Float, [value].pack("G")]
+      when Struct then [value.class, value.to_a.map { |member| value(member) }]
+      when nil, true, false, Integer, Symbol, Range, Time then value
+      else value.class
+      end
+    end
+  end
+end

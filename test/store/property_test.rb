@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+require "active_support/core_ext/object/with"
+require_relative "lock_step/episode"
+
+# Nobody can tell the fast path from Rails' own methods but by a clock: random
+# calls on two stores, one of each, compared call by call in what they return
+# and raise, in events, log lines, reports, and in the bytes that they leave.
+#
+# TIERCEL_SEED=n picks other calls, TIERCEL_CALLS=n how many.
+class StorePropertyTest < Tiercel::TestCase
+  SEED = Integer(ENV.fetch("TIERCEL_SEED", 20_260_801))
+  CALLS_PER_EPISODE = 100
+
+  def setup
+    @logger = ActiveSupport::Cache::Store.logger
+  end
+
+  def teardown
+    ActiveSupport::Cache::Store.logger = @logger
+  end
+
+  def test_over_memory
+    compare(calls(8_000)) { |**options| Tiercel.new("memory:", **options) }
+  end
+
+  def test_over_shared_memory
+    needs :shared
+    on_disk(calls(4_000)) { |path, options| Tiercel.new("shared:#{path}", size: "16MB", **options) }
+  end
+
+  def test_over_sqlite
+    needs :sqlite
+    on_disk(calls(600)) { |path, options| Tiercel.new("sqlite:#{path}", **options) }
+  end
+
+  def test_over_files
+    needs :file
+    on_disk(calls(600)) { |path, options| Tiercel.new("file:#{path}", **options) }
+  end
+
+  private
+
+  def needs(scheme)
+    skip "#{scheme}: is not there" unless Tiercel::Backends::REGISTRY.available?(scheme)
+  rescue LoadError => error
+    skip "#{scheme}: is not there (#{error.message})"
+  end
+
+  def calls(default) = Integer(ENV.fetch("TIERCEL_CALLS", long? ? default * 20 : default))
+
+  def on_disk(calls)
+    with_tmpdir do |dir|
+      number = 0
+      compare(calls) { |**options| yield("#{dir}/#{number += 1}", options) }
+    end
+  end
+
+  def compare(calls, &)
+    episode_seeds = Random.new(SEED)
+    done = 0
+    while done < calls
+      episode_seed = episode_seeds.rand(2**32)
+      episode = LockStep::Episode.new(episode_seed, &)
+      difference = episode.run(CALLS_PER_EPISODE)
+      done += episode.calls
+      flunk "TIERCEL_SEED=#{SEED}, episode #{episode_seed}, latest first:\n#{difference}" if difference
+    end
+    assert_operator done, :>=, calls
+  end
+end
