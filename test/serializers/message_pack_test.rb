@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "active_support/all"
+require "active_support/message_pack"
 require "bigdecimal"
 
 class MessagePackSerializerTest < Tiercel::TestCase

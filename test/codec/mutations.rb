@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+# Feeds the C form object graphs and mutated payloads until the time is up:
+#
+#   ruby -Ilib test/codec/mutations.rb SECONDS SEED
+#
+# Prints how many graphs there were; a difference to Marshal, or any error but
+# MalformedFrame, ends it.
+require "bigdecimal"
+require "tiercel"
+require_relative "../serializers/object_graphs"
+
+# One run.
+class Mutations
+  STRING_AND_PLAIN_TYPES = [0x01, 0x02, 0x03, 0x11, 0x20].freeze
+  GRAPHS_PER_COMPACTION = 2_000
+
+  def initialize(native, seed)
+    @native = native
+    @random = Random.new(seed)
+  end
+
+  def run(seconds)
+    ends_at = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+    graphs = 0
+    until Process.clock_gettime(Process::CLOCK_MONOTONIC) > ends_at
+      check(ObjectGraphs.new(@random.rand(10**9), odd: graphs.even? ? 0.0 : 0.02).make)
+      GC.compact if (graphs += 1) % GRAPHS_PER_COMPACTION == 0
+    end
+    graphs
+  end
+
+  private
+
+  def check(graph)
+    @native.dump_frame(graph, [nil, @random.rand * 1e9].sample(random: @random), true, @random.rand(2) == 0, [nil, 20].sample)
+    payload = @native.dump(graph) or return
+    unless Marshal.dump(@native.load(payload)) == Marshal.dump(Marshal.load(Marshal.dump(graph)))
+      abort "differs from Marshal: #{graph.inspect}"
+    end
+    5.times { feed(mutate(payload.dup)) }
+  end
+
+  def feed(bytes)
+    attempt { @native.load(bytes) }
+    frame = Tiercel::Frame.build(STRING_AND_PLAIN_TYPES.sample(random: @random), bytes)
+    frame = frame.byteslice(0, @random.rand(frame.bytesize + 1)) if @random.rand(4) == 0
+    attempt { @native.load_frame(frame, 0.0) }
+    @native.lz4_block_size(bytes, @random.rand(4))
+  end
+
+  def attempt
+    yield
+  rescue Tiercel::MalformedFrame
+    nil
+  end
+
+  def mutate(bytes)
+    @random.rand(1..3).times do
+      case @random.rand(3)
+      when 0 then bytes.setbyte(@random.rand(bytes.bytesize), @random.rand(256)) unless bytes.empty?
+      when 1 then bytes = bytes.byteslice(0, @random.rand(bytes.bytesize + 1))
+      else bytes.insert(@random.rand(bytes.bytesize + 1), @random.bytes(@random.rand(4)))
+      end
+    end
+    bytes
+  end
+end
+
+if $PROGRAM_NAME == __FILE__
+  abort "the extension is not built" unless Tiercel::Codec.native
+  puts Mutations.new(Tiercel::Codec.native, Integer(ARGV.fetch(1, 1))).run(Float(ARGV.fetch(0, 10)))
+end

@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "fileutils"
+require "open3"
+require "rbconfig"
+
+# The C form under AddressSanitizer and UndefinedBehaviorSanitizer, while
+# mutated payloads are fed to it. Long tier: the extension is built for it.
+class CodecSanitizerTest < Tiercel::TestCase
+  EXTCONF = File.expand_path("../../ext/tiercel/codec/extconf.rb", __dir__)
+  MUTATIONS = File.expand_path("mutations.rb", __dir__)
+  LIB = File.expand_path("../../lib", __dir__)
+  SECONDS = 60
+
+  def test_mutated_payloads
+    skip "long tier" unless long?
+    library = sanitizer_library or skip "this machine's compiler has no AddressSanitizer"
+    with_tmpdir do |dir|
+      build(dir)
+      environment = { "LD_PRELOAD" => library, "ASAN_OPTIONS" => "detect_leaks=0:detect_stack_use_after_return=0" }
+      output, status = Open3.capture2e(environment, RbConfig.ruby, "-I#{dir}", "-I#{LIB}", MUTATIONS, SECONDS.to_s, "1")
+
+      assert_predicate status, :success?, output
+      assert_operator output[/^\d+$/].to_i, :>, 1_000, output
+    end
+  end
+
+  private
+
+  def sanitizer_library
+    path, status = Open3.capture2e("gcc", "-print-file-name=libasan.so")
+    path.chomp if status.success? && path.start_with?("/")
+  rescue Errno::ENOENT
+    nil
+  end
+
+  def build(dir)
+    [[RbConfig.ruby, EXTCONF], ["make"]].each do |command|
+      output, status = Open3.capture2e({ "TIERCEL_SANITIZE" => "1" }, *command, chdir: dir)
+      assert_predicate status, :success?, output
+    end
+    FileUtils.mkdir_p("#{dir}/tiercel")
+    FileUtils.mv("#{dir}/codec_ext.so", "#{dir}/tiercel/")
+  end
+end
