@@ -60,9 +60,11 @@ class MemcachedRingTest < Tiercel::TestCase
 end
 
 class MemcachedDetailsTest < Tiercel::TestCase
-  def backend = @backend ||= MemcachedServers.build(MemcachedServers.one.url, timeout: 2).tap(&:clear)
+  attr_reader :backend
 
-  def teardown = @backend&.close
+  def setup = @backend = MemcachedServers.build(MemcachedServers.one.url, timeout: 2).tap(&:clear)
+
+  def teardown = @backend.close
 
   def test_a_unix_socket
     over_socket = MemcachedServers.build(MemcachedServers.socket.url)

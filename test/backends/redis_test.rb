@@ -6,25 +6,190 @@ require "tiercel/backends/redis"
 require "tiercel/contracts/backend_contract"
 require "tiercel/lab/servers"
 
-# One server of each kind for all the tests of this file; each test clears it.
+# Servers for all the tests of this file; each test clears them.
 module RedisServers
   Servers = Tiercel::Lab::Servers
 
   def self.single = @single ||= Servers::Redis.new.start
   def self.socket = @socket ||= Servers::Redis.new(socket: true).start
   def self.cluster = @cluster ||= Servers::RedisCluster.new.start
+
+  # Eight processes at once, each with a new client: more than the usual budget on a loaded machine.
+  def self.build(url, **options) = Tiercel::Backends::Redis.build(Tiercel::BackendURL.parse(url), { timeout: 2, **options })
 end
 
 class RedisTest < Tiercel::TestCase
   include Tiercel::Contracts::BackendContract
 
-  def build_peer = Tiercel::Backends::Redis.build(Tiercel::BackendURL.parse(RedisServers.single.url), {})
+  def build_peer = RedisServers.build(RedisServers.single.url)
+  def build_backend = build_peer.tap(&:clear)
+end
+
+class RedisRubyDriverTest < Tiercel::TestCase
+  include Tiercel::Contracts::BackendContract
+
+  def build_peer = RedisServers.build(RedisServers.socket.url, driver: "ruby")
   def build_backend = build_peer.tap(&:clear)
 end
 
 class RedisClusterTest < Tiercel::TestCase
   include Tiercel::Contracts::BackendContract
 
-  def build_peer = Tiercel::Backends::Redis.build(Tiercel::BackendURL.parse(RedisServers.cluster.url), {})
+  def build_peer = RedisServers.build(RedisServers.cluster.url)
   def build_backend = build_peer.tap(&:clear)
+
+  def test_batches_over_many_slots
+    pairs = (0...500).to_h { |index| ["key#{index}", "value #{index}"] }
+    assert_equal true, backend.set_multi(pairs, 60)
+    assert_equal pairs, backend.get_multi(pairs.keys)
+    assert_equal 500, backend.stats[:entries]
+    assert_equal pairs.keys.sort, backend.scan.to_a.uniq.sort
+    assert_equal 500, backend.delete_multi(pairs.keys)
+    shares = RedisServers.cluster.nodes.map { |node| node.command("DBSIZE").to_i }
+    assert_equal [0, 0, 0], shares
+  end
+
+  def test_clear_reaches_every_master
+    backend.set_multi((0...100).to_h { |index| ["key#{index}", "x"] })
+    backend.clear
+    assert_equal([0, 0, 0], RedisServers.cluster.nodes.map { |node| node.command("DBSIZE").to_i })
+  end
+end
+
+class RedisDetailsTest < Tiercel::TestCase
+  Redis = Tiercel::Backends::Redis
+
+  def server = RedisServers.single
+  attr_reader :backend
+
+  def setup = @backend = RedisServers.build(server.url).tap(&:clear)
+
+  def teardown = @backend.close
+
+  def test_ttls_are_milliseconds
+    backend.set("key", "value", 1.5)
+    assert_includes 1_000..1_500, server.command("PTTL", "key").to_i
+    backend.set_multi({ "other" => "value" }, 0.0004)
+    wait_until("its end") { backend.get("other").nil? }
+  end
+
+  def test_no_end_is_an_end_that_nobody_will_see
+    backend.set("key", "value")
+    backend.add("added", "value")
+    backend.increment("counter")
+    %w[key added counter].each do |key|
+      assert_operator server.command("PTTL", key).to_i, :>, 1_000 * 86_400 * 366 * 10_000
+    end
+  end
+
+  def test_the_same_bytes_written_twice_have_two_tokens
+    tokens = Array.new(50) { backend.set("key", "value") && backend.get_with_token("key").last }
+    assert_equal 50, tokens.uniq.size
+  end
+
+  def test_a_counter_that_came_back_has_another_token
+    backend.increment("counter", 5)
+    _, token = backend.get_with_token("counter")
+    backend.increment("counter", 1)
+    backend.increment("counter", -1)
+    assert_equal false, backend.compare_and_set("counter", "9", token)
+  end
+
+  def test_scripts_come_back_after_the_server_forgot_them
+    2.times do
+      assert_equal 1, backend.increment("counter")
+      _, token = backend.get_with_token("counter")
+      assert_equal true, backend.compare_and_set("counter", "7", token)
+      backend.delete("counter")
+      server.command("SCRIPT", "FLUSH")
+    end
+  end
+
+  # Before Redis 7 there is no PEXPIRETIME; the token is the bytes alone then.
+  def test_a_server_that_cannot_tell_the_end
+    backend.set("key", "one")
+    bytes, = backend.get_with_token("key")
+    assert_equal true, backend.compare_and_set("key", "two", [nil, bytes])
+    assert_equal false, backend.compare_and_set("key", "three", [nil, bytes])
+  end
+
+  def test_entries_that_others_wrote
+    server.command("SET", "plain", "text")
+    assert_equal "text", backend.get("plain")
+    _, token = backend.get_with_token("plain")
+    assert_equal true, backend.compare_and_set("plain", "new", token, 60)
+    server.command("SET", "number", "41")
+    assert_equal 42, backend.increment("number")
+    assert_equal "-1", server.command("TTL", "number"), "it keeps the end it has: none"
+  end
+
+  def test_counts_beyond_what_lua_can_hold
+    backend.set("counter", (2**62).to_s)
+    assert_equal 2**62 + 1, backend.increment("counter")
+    assert_equal(-(2**63), backend.increment("low", -(2**63)))
+    assert_raises(Tiercel::NotACounter) { backend.increment("low", -1) }
+  end
+
+  def test_the_driver
+    drivers = { nil => "HiredisConnection", "hiredis" => "HiredisConnection", :ruby => "RubyConnection" }
+    drivers.each { |name, kind| assert_includes Redis::Deadline.driver(name).ancestors.map(&:to_s).join(" "), kind }
+    assert_raises(Tiercel::ConfigurationError) { Redis::Deadline.driver(:c) }
+  end
+
+  def test_the_applications_own_driver_stays_as_it_is
+    script = 'require "redis-client"; before = RedisClient.default_driver; require "tiercel/backends/redis"; ' \
+             'Tiercel::Backends::Redis::Deadline.driver(nil); print before == RedisClient.default_driver'
+    assert_equal "true", IO.popen([RbConfig.ruby, "-Ilib", "-rbundler/setup", "-e", script], &:read)
+  end
+
+  def test_sentinel
+    RedisServers::Servers::RedisSentinel.run do |sentinel|
+      ["redis://#{sentinel.name}/0?sentinels=#{sentinel.address}", "redis://#{sentinel.name}/0"].each do |url|
+        options = url.include?("?") ? Tiercel::BackendURL.parse(url).options : { sentinels: [{ host: "127.0.0.1", port: sentinel.sentinel.port }] }
+        backend = RedisServers.build(url, **options)
+        assert_equal true, backend.set("key", "value")
+        assert_equal "value", sentinel.master.command("GET", "key")
+        backend.close
+      end
+    end
+  end
+
+  def test_sentinel_names_another_master
+    RedisServers::Servers::RedisSentinel.run do |sentinel|
+      backend = RedisServers.build("redis://#{sentinel.name}/0", sentinels: sentinel.address)
+      assert_equal true, backend.set("key", "value")
+      sentinel.fail_over
+      wait_until("writes to the new master", within: 30) do
+        backend.set("key", "after")
+      rescue Tiercel::BackendError
+        false
+      end
+      assert_equal "after", backend.get("key")
+    end
+  end
+
+  def test_urls
+    config = ->(url, **options) { Redis::Address.new(Tiercel::BackendURL.parse(url), options, 0.25).config }
+    tcp = config.call("redis://user:secret@cache:6380/2")
+    assert_equal ["cache", 6380, 2, "user", "secret"], [tcp.host, tcp.port, tcp.db, tcp.username, tcp.password]
+    assert_equal true, config.call("rediss://cache").ssl?
+    assert_equal ["/run/redis.sock", 3], config.call("unix:/run/redis.sock", db: "3").then { |unix| [unix.path, unix.db] }
+    assert_equal 7, config.call("redis://cache/1", db: 7).db
+    cluster = config.call("rediss+cluster://:secret@a:1,b:2")
+    assert_kind_of RedisClient::ClusterConfig, cluster
+    assert_equal %w[a:1 b:2], cluster.startup_nodes.keys
+  end
+
+  def test_no_password_is_ever_shown
+    ["redis://user:secret@cache/0", "redis+cluster://user:secret@a:1,b:2"].each do |url|
+      refute_includes RedisServers.build(url).inspect, "secret"
+    end
+  end
+
+  def test_what_cannot_be_built
+    ["unix:", "redis+cluster://", "redis://cache:port", "redis://cache/db"].each do |url|
+      assert_raises(Tiercel::ConfigurationError, url) { RedisServers.build(url) }
+    end
+    assert_raises(Tiercel::ConfigurationError) { RedisServers.build("redis://cache", connect_timeout: 0) }
+  end
 end
