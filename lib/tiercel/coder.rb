@@ -59,6 +59,12 @@ module Tiercel
       @legacy = LegacyPayload.new(compressor: @compressor, serializer: @serializer, inflate_limit:, marshal:) if legacy
     end
 
+    # @return [Boolean] whether frames carry a checksum
+    def checksum? = @checksum
+
+    # @return [Boolean] whether frames carry a checksum of what they hold
+    def checksum? = @checksum
+
     # @param entry [ActiveSupport::Cache::Entry]
     # @return [String] its frame, uncompressed
     # @raise [SerializationError] if the value cannot be dumped (or whatever the serializer raises for it)

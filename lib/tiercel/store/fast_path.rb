@@ -3,6 +3,7 @@
 require_relative "fast_path/conditions"
 require_relative "fast_path/names"
 require_relative "fast_path/multi"
+require_relative "fast_path/observation"
 require_relative "values"
 
 module Tiercel
@@ -22,6 +23,7 @@ module Tiercel
       include Conditions
       include Names
       include Multi
+      include Observation
 
       # A value that was found, as Rails' `get_entry_value` wants it.
       Found = Struct.new(:value)
@@ -32,7 +34,7 @@ module Tiercel
         return super unless options.nil? && fast?
         key = fast_key(name) or return super
         version = fast_version(name)
-        value = observed?("cache_read.active_support") ? observed_read(name, version) : @values.read(key, version)
+        value = observed?("cache_read.active_support") ? observed_read(name, key, version) : @values.read(key, version)
         value = read_as_entry(key, version, @options) if value.equal?(Values::SLOW)
         value unless value.equal?(Values::MISS)
       end
@@ -43,7 +45,7 @@ module Tiercel
         key = fast_key(name) or return super
         version = fast_version(name)
         value = @values.read(key, version) unless observed = observed?("cache_read.active_support")
-        value = fetch_as_entry(name, version, options) if observed || value.equal?(Values::SLOW)
+        value = observed_fetch(name, key, version, merged_options(options)) if observed || value.equal?(Values::SLOW)
         return compute(name, options, &block) if value.equal?(Values::MISS)
         return value unless observed?("cache_fetch_hit.active_support")
         get_entry_value(Found.new(value), name, merged_options(options))
@@ -85,12 +87,20 @@ module Tiercel
 
       private
 
-      # Rails' instrumentation with our read in it.
-      def observed_read(name, version)
-        key = normalize_key(name, @options)
-        instrument(:read, key, @options) do |payload|
+      def observed_read(name, key, version)
+        observe_read(name, key, @options) do |payload|
           value = @values.read(key, version)
           value = read_as_entry(key, version, @options, payload) if value.equal?(Values::SLOW)
+          payload[:hit] = !value.equal?(Values::MISS)
+          value
+        end
+      end
+
+      def observed_fetch(name, key, version, options)
+        observe_read(name, key, options) do |payload|
+          value = @values.read(key, version)
+          value = fetch_as_entry(key, version, options, payload) if value.equal?(Values::SLOW)
+          payload[:super_operation] = :fetch
           payload[:hit] = !value.equal?(Values::MISS)
           value
         end
@@ -107,20 +117,10 @@ module Tiercel
         entry.mismatched?(version) ? Values::MISS : entry.value
       end
 
-      # What Rails' `fetch` does before the block.
-      def fetch_as_entry(name, version, options)
-        options = merged_options(options)
-        key = normalize_key(name, options)
-        instrument(:read, key, options) do |payload|
-          value = @values.read(key, version)
-          if value.equal?(Values::SLOW)
-            entry = handle_expired_entry(read_entry(key, **options, event: payload), key, options)
-            value = entry.nil? || entry.mismatched?(version) ? Values::MISS : entry.value
-          end
-          payload[:super_operation] = :fetch
-          payload[:hit] = !value.equal?(Values::MISS)
-          value
-        end
+      # What Rails' `fetch` does with it.
+      def fetch_as_entry(key, version, options, event)
+        entry = handle_expired_entry(read_entry(key, **options, event: event), key, options)
+        entry.nil? || entry.mismatched?(version) ? Values::MISS : entry.value
       end
 
       def compute(name, options, &)

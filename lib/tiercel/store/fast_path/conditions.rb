@@ -97,8 +97,6 @@ module Tiercel
           @fast && (logger.nil? || silence? || !logger.debug?) && !(@local_cache_mounted && local_cache)
         end
 
-        def observed?(event) = ActiveSupport::Notifications.notifier.listening?(event)
-
         def only_expires_in?(options)
           return false unless options.size == 1
           case expires_in = options[:expires_in]
