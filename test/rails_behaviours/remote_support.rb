@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require_relative "support"
+require "tiercel/lab/network"
+require "tiercel/lab/servers"
+
+module RailsBehaviours
+  # A store on a server that the lab starts: one for the class, emptied before each test. Distance and absence,
+  # which Rails' tests emulate in the client, are made between client and server here.
+  class RemoteTestCase < TestCase
+    # As slow as Rails' own emulation.
+    LATENCY_SECONDS = 0.2
+
+    class << self
+      # @return [Tiercel::Lab::Servers::Server] running
+      def server
+        @server ||= server_class.new.start
+      end
+
+      # @param type [Class, nil] sets it
+      # @return [Class] of the server
+      def server_class(type = nil)
+        type ? @server_class = type : @server_class || superclass.server_class
+      end
+    end
+
+    def setup
+      super
+      @cache.clear
+    end
+
+    def teardown
+      super
+      [@cache, @peek].each { |store| store.close if store.respond_to?(:close) }
+    end
+
+    private
+
+    def url = self.class.server.url
+
+    def store = [:tiercel_store, @proxy&.url || url]
+
+    def store_options = { timeout: 2 }
+
+    def emulating_latency
+      Tiercel::Lab::Network::Proxy.run(self.class.server, delay: LATENCY_SECONDS) do |proxy|
+        @proxy = proxy
+        yield
+      ensure
+        @proxy = nil
+      end
+    end
+
+    def emulating_unavailability
+      yield ActiveSupport::Cache.lookup_store(:tiercel_store, nobodys_url, **unavailable_options)
+    end
+
+    def nobodys_url
+      port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+      url.sub(/:\d+/, ":#{port}")
+    end
+
+    def unavailable_options = {}
+  end
+end
