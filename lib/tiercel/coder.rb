@@ -62,9 +62,6 @@ module Tiercel
     # @return [Boolean] whether frames carry a checksum
     def checksum? = @checksum
 
-    # @return [Boolean] whether frames carry a checksum of what they hold
-    def checksum? = @checksum
-
     # @param entry [ActiveSupport::Cache::Entry]
     # @return [String] its frame, uncompressed
     # @raise [SerializationError] if the value cannot be dumped (or whatever the serializer raises for it)
