@@ -13,7 +13,6 @@ module Tiercel
         def initialize(backend, guard, coder)
           super
           @segment = backend.segment
-          @header_only = !coder.checksum?
         end
 
         # What the segment could not decode by itself is a frame, and frozen.
@@ -33,7 +32,7 @@ module Tiercel
         end
 
         def write(key, value, version, expires_in, ttl, threshold)
-          if @header_only && version.nil? && value.instance_of?(String) && (threshold.nil? || value.bytesize < threshold)
+          if version.nil? && value.instance_of?(String) && (threshold.nil? || value.bytesize < threshold)
             stored = @segment.write_string(key, value, expires_in && Clock.now + expires_in, ttl)
             return stored unless stored.nil?
           end
