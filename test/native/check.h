@@ -11,7 +11,7 @@
 
 #include "segment.h"
 
-static unsigned long checks_made;
+static _Atomic unsigned long checks_made;
 
 #define CHECK(condition)                                                                       \
     do {                                                                                       \

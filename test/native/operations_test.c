@@ -234,6 +234,6 @@ int main(int count, char **arguments)
     }
     tseg_error error;
     CHECK(tseg_remove(path, true, &error));
-    printf("operations: %lu checks\n", checks_made);
+    printf("operations: %lu checks\n", (unsigned long)checks_made);
     return 0;
 }

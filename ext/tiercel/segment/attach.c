@@ -55,7 +55,7 @@ static void register_process(tseg *segment)
     struct timespec now;
     uint32_t slot, generation;
 
-    memset(segment->stuck, 0, sizeof segment->stuck);
+    for (uint32_t shard = 0; shard < TSEG_MAX_SHARDS; shard++) tseg_store(&segment->stuck[shard], 0);
     segment->owner = 0;
     segment->self = segment->discarded_counts;
     if (segment->sidecar && !tseg_sidecar_take_slot(segment->sidecar, segment->geometry.process_slots)) return;

@@ -76,7 +76,7 @@ static tseg_result wait_for(tseg *segment, uint32_t shard, uint64_t *lock_word, 
             return TSEG_OK;
         }
         if (tseg_monotonic_ns() >= deadline) {
-            segment->stuck[shard] = word;
+            tseg_store(&segment->stuck[shard], word);
             tseg_bump(&segment->self->counters[TSEG_COUNT_LOCK_TIMEOUTS]);
             return TSEG_BUSY;
         }
@@ -94,7 +94,7 @@ tseg_result tseg_lock(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *
     *taken_over = false;
     if (TSEG_UNLIKELY(!segment->owner)) return TSEG_READ_ONLY;
     if (TSEG_LIKELY(is_free(word) && take(segment, lock, word, lock_word))) return TSEG_OK;
-    if (word && word == segment->stuck[shard] && !tseg_owner_is_dead(segment, word)) {
+    if (word && word == tseg_load(&segment->stuck[shard]) && !tseg_owner_is_dead(segment, word)) {
         /* Its owner let one of our calls wait in vain and has not moved since. */
         tseg_bump(&segment->self->counters[TSEG_COUNT_LOCK_TIMEOUTS]);
         return TSEG_BUSY;

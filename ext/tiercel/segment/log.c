@@ -137,15 +137,15 @@ static void copy_entry(const tseg_section *section, const tail_entry *entry, int
     tseg_word *to = tseg_at(section->segment, section->view, log, position), *from = entry->at;
 
     for (uint64_t words = entry->units * (TSEG_UNIT / 8); words; words--) tseg_store(to++, tseg_load(from++));
-    TSEG_STOP_HERE(TSEG_STOP_AFTER_COPY);
+    TSEG_STOP_HERE(TSEG_STOP_MOVE_AFTER_COPY);
 }
 
 /* Lets the slot lead to the copy, unless a delete emptied it: then the copy is abandoned. */
 static void lead_to_copy(tail_entry *entry, int log, uint64_t position, bool forget_hits)
 {
-    uint64_t moved = entry->word;
+    uint64_t moved;
 
-    TSEG_STOP_HERE(TSEG_STOP_BEFORE_SWAP);
+    TSEG_STOP_HERE(TSEG_STOP_MOVE_BEFORE_SWAP);
     do {
         unsigned hits = tseg_hits(entry->word);
         moved = tseg_slot_word(position, log, entry->key->fingerprint, forget_hits || !hits ? 0 : hits - 1);
@@ -199,12 +199,15 @@ static bool reappend(tseg_section *section, tail_entry *entry)
     uint64_t skipped = skipped_units(section, TSEG_MAIN, entry->units), position;
     bool copy_first = free_units(section, TSEG_MAIN) >= entry->units + skipped;
 
-    /* With a filler to write there must be room for both, or the filler might be written over the entry. */
-    if (!may_move(section, entry) || (!copy_first && skipped)) return false;
+    /*
+     * Otherwise its own bytes are given up first and the copy may overlap them from below. A filler never does:
+     * were the ring's end above this entry, the entry would fit below it as well.
+     */
+    if (!may_move(section, entry) || free_units(section, TSEG_MAIN) < skipped) return false;
     charge_move(section, entry, TSEG_COUNT_REAPPENDED);
     if (!copy_first) {
         pass_entry(section, TSEG_MAIN, entry->units);
-        TSEG_STOP_HERE(TSEG_STOP_AFTER_TAIL);
+        TSEG_STOP_HERE(TSEG_STOP_MOVE_AFTER_TAIL);
     }
     position = begin_append(section, TSEG_MAIN, entry->units);
     copy_entry(section, entry, TSEG_MAIN, position);

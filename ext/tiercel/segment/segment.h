@@ -53,7 +53,7 @@ typedef struct tseg {
     tseg_process *discarded_counts;
     tseg_word *stripes;
     uint64_t owner;          /* slot and generation as in a lock word; 0: cannot write */
-    uint64_t stuck[TSEG_MAX_SHARDS]; /* lock words that timed out */
+    tseg_word stuck[TSEG_MAX_SHARDS]; /* lock words that timed out */
     tseg_view views[TSEG_MAX_SHARDS];
     uint32_t index_slots;    /* of one shard */
     uint32_t shard_shift;

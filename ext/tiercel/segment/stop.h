@@ -6,11 +6,14 @@
 #define TIERCEL_SEGMENT_STOP_H
 
 typedef enum {
-    TSEG_STOP_AFTER_FIND,
-    TSEG_STOP_AFTER_TAIL,
-    TSEG_STOP_AFTER_COPY,
-    TSEG_STOP_SEQUENCE_ODD,
-    TSEG_STOP_BEFORE_SWAP,
+    TSEG_STOP_AFTER_FIND,       /* a slot was read and its key compared */
+    TSEG_STOP_AFTER_TAIL,       /* a write made room: tails are stored, nothing is written yet */
+    TSEG_STOP_AFTER_COPY,       /* a write has its bytes in the log; a read has copied them out */
+    TSEG_STOP_SEQUENCE_ODD,     /* in place: begun, not ended */
+    TSEG_STOP_BEFORE_SWAP,      /* a write or delete is about to change the slot */
+    TSEG_STOP_MOVE_AFTER_TAIL,  /* a re-append has given its bytes up */
+    TSEG_STOP_MOVE_AFTER_COPY,  /* a promotion or re-append has its copy */
+    TSEG_STOP_MOVE_BEFORE_SWAP, /* and is about to let the slot lead to it */
     TSEG_STOP_BEFORE_UNLOCK,
     TSEG_STOP_POINTS
 } tseg_stop_point;

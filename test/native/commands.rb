@@ -1,0 +1,22 @@
+# frozen_string_literal: true
+
+# The segment's C core without Ruby. What each program checks is said at its top.
+native = lambda do |name, build, arguments = "", **options|
+  program = "$PWD/tmp/native/#{build}"
+  command name, "make -s -C test/native OUT=$PWD/tmp/native #{program} && #{program} #{arguments}".strip, **options
+end
+
+%w[gcc clang asan].each { |kind| native.call("segment: operations (#{kind})", "#{kind}/operations_test") }
+native.call "segment: threads (ThreadSanitizer)", "tsan/threads_test", "20000"
+native.call "segment: threads (gcc)", "gcc/threads_test"
+native.call "segment: processes, 60 of them killed", "gcc/processes_test", "60000 60"
+native.call "segment: processes, 20 of them killed (AddressSanitizer)", "asan/processes_test", "10000 20"
+native.call "segment: stop points", "stop/stop_test"
+native.call "segment: stop points (AddressSanitizer)", "stop-asan/stop_test"
+native.call "segment: 20,000 flipped bytes (AddressSanitizer)", "guarded/hostile_test", "20000"
+native.call "segment: fuzzed for 10 s", "fuzz/segment_fuzzer", "-max_total_time=10 -max_len=600 -verbosity=0"
+
+native.call "segment: processes, ten million reads, 1,000 of them killed", "gcc/processes_test", "3000000 1000", long: true
+native.call "segment: threads, long (ThreadSanitizer)", "tsan/threads_test", "500000", long: true
+native.call "segment: a million flipped bytes (AddressSanitizer)", "guarded/hostile_test", "1000000", long: true
+native.call "segment: fuzzed for ten minutes", "fuzz/segment_fuzzer", "-max_total_time=600 -max_len=600 -verbosity=0", long: true

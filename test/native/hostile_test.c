@@ -1,0 +1,100 @@
+/*
+ * Bytes flipped anywhere in a segment while it is attached, and flipped or cut
+ * off before it is attached.
+ *
+ *   hostile_test FLIPS
+ */
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "guard.h"
+#include "hostile.h"
+
+static char path[] = "/dev/shm/tiercel-hostile-XXXXXX";
+static double fixed_clock(void) { return 1000.0; }
+
+/* A tenth each into the header and the control blocks and indexes, where a byte means most. */
+static uint64_t place_to_flip(const tseg *segment, uint64_t random)
+{
+    uint64_t all = segment->map_bytes, shard = segment->geometry.shard_bytes, from = segment->geometry.shards_offset;
+    switch (random % 10) {
+    case 0: return random / 10 % TSEG_HEADER_BYTES;
+    case 1: return from + (random >> 20) % segment->geometry.shards * shard + (random >> 32) % sizeof(tseg_shard);
+    case 2: return from + (random >> 20) % segment->geometry.shards * shard + (random >> 32) % segment->geometry.log_offset[0];
+    default: return (random >> 8) % all;
+    }
+}
+
+static void flip_while_attached(unsigned long flips)
+{
+    uint64_t random_state = 4242;
+    tseg *segment = attach_or_die(path, 1 << 20, 2);
+
+    for (unsigned long flip = 0; flip < flips; flip++) {
+        uint64_t random = next_random(&random_state);
+        volatile uint8_t *byte = (volatile uint8_t *)segment->map + place_to_flip(segment, random);
+        *byte = random & 64 ? *byte ^ (uint8_t)(1u << (random >> 56 & 7)) : (uint8_t)(random >> 48);
+        for (int i = 0; i < 12; i++) call_anything(segment, next_random(&random_state));
+        if (flip % 2000 == 1999) { /* a new file, or after a while everything is refused */
+            tseg_release(segment);
+            unlink(path);
+            segment = attach_or_die(path, 1 << 20, 2);
+        }
+    }
+    checks_made += flips;
+    tseg_release(segment);
+}
+
+static void damage_file(uint64_t random)
+{
+    int file = open(path, O_RDWR);
+    struct stat status;
+    uint8_t byte = (uint8_t)random;
+
+    CHECK(file >= 0 && fstat(file, &status) == 0);
+    if (random >> 40 & 1) {
+        off_t at = (off_t)((random >> 8) % (random >> 41 & 1 ? 512 : (uint64_t)status.st_size + 1));
+        CHECK(pwrite(file, &byte, 1, at) == 1);
+    } else {
+        CHECK(ftruncate(file, (off_t)((random >> 8) % (uint64_t)(status.st_size + 4096))) == 0);
+    }
+    close(file);
+}
+
+/* Either it is attached and works, or the error says what is wrong. */
+static void damage_before_attach(unsigned rounds)
+{
+    uint64_t random_state = 31;
+
+    for (unsigned round = 0; round < rounds; round++) {
+        tseg_options options = {.bytes = 1 << 20, .shards = 2, .average_entry_bytes = 256, .mode = 0600};
+        tseg_error error = {0, ""};
+        tseg *segment = attach_or_die(path, 1 << 20, 2);
+        for (int i = 0; i < 50; i++) call_anything(segment, next_random(&random_state));
+        tseg_release(segment);
+        damage_file(next_random(&random_state));
+        segment = tseg_attach(path, &options, &error);
+        CHECK(segment || strlen(error.message) > strlen(path));
+        if (segment) {
+            for (int i = 0; i < 200; i++) call_anything(segment, next_random(&random_state));
+            tseg_release(segment);
+        }
+        unlink(path);
+    }
+}
+
+int main(int count, char **arguments)
+{
+    unsigned long flips = count > 1 ? strtoul(arguments[1], NULL, 10) : 20000;
+    char lock_path[64];
+
+    close(mkstemp(path));
+    tseg_host_functions.now = fixed_clock;
+    flip_while_attached(flips);
+    unlink(path);
+    damage_before_attach(300);
+    snprintf(lock_path, sizeof lock_path, "%s.lock", path);
+    unlink(lock_path);
+    printf("hostile bytes: %lu checks\n", (unsigned long)checks_made);
+    return 0;
+}

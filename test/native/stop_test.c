@@ -1,0 +1,398 @@
+/*
+ * Calls stopped at named points while another one runs: every writer at every
+ * point it comes by, against every other call and against being killed there.
+ * The stopped call runs in a child, which says by a pipe that it has stopped.
+ */
+#include <math.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "check.h"
+#include "stop.h"
+
+#define KEY "the key"
+#define OLD "old value, of some length"
+#define COUNT_OLD "41"
+
+static tseg *segment;
+static char path[] = "/dev/shm/tiercel-stop-XXXXXX";
+static int to_parent[2], to_child[2];
+static tseg_stop_point stop_at;
+static uint8_t large[150000], buffer[160000];
+static tseg_token token;
+static unsigned stopped_cases;
+static const char *current = "";
+static int current_point;
+static size_t current_other;
+
+static void say_where(int signal_number)
+{
+    fprintf(stderr, "in %s, stop point %d, other call %zu\n", current, current_point, current_other);
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
+static void stop(tseg_stop_point point)
+{
+    char byte = 1;
+    if (point != stop_at) return;
+    tseg_stop_hook = NULL;
+    if (write(to_parent[1], &byte, 1) != 1 || read(to_child[0], &byte, 1) != 1) _exit(3);
+}
+
+static tseg_result set_key(const char *text, const void *bytes, size_t count)
+{
+    tseg_key key = key_of(segment, text);
+    tseg_value value = value_of(bytes, count);
+    return tseg_set(segment, &key, &value, INFINITY, -INFINITY);
+}
+
+static long read_text(const char *text)
+{
+    tseg_key key = key_of(segment, text);
+    long count = read_value(segment, &key, buffer, sizeof buffer - 1, &token);
+    if (count >= 0) buffer[count] = 0;
+    return count;
+}
+
+static bool reads(const char *expected)
+{
+    return read_text(KEY) == (long)strlen(expected) && memcmp(buffer, expected, strlen(expected)) == 0;
+}
+
+/* The calls that are stopped. Each is made after its own preparation. */
+typedef struct {
+    const char *name;
+    void (*prepare)(void);
+    void (*run)(void);
+    const char *before, *after; /* what the key reads as; NULL: absent */
+    bool brings_back;           /* a delete in between may come first: then the new value stays */
+    bool anything;              /* what is read is checked by length and first byte only (large values) */
+} stopped_call;
+
+static void old_value(void) { CHECK(set_key(KEY, OLD, strlen(OLD)) == TSEG_OK); }
+static void no_value(void) {}
+static void old_value_and_token(void)
+{
+    old_value();
+    CHECK(reads(OLD));
+}
+static void old_count(void) { CHECK(set_key(KEY, COUNT_OLD, 2) == TSEG_OK); }
+
+static void set_in_place(void) { set_key(KEY, "new value", 9); }
+static void set_appending(void) { set_key(KEY, "new and so much longer that it does not fit where the old one was", 65); }
+static void add(void)
+{
+    tseg_key key = key_of(segment, KEY);
+    tseg_value value = value_of("added", 5);
+    tseg_add(segment, &key, &value, INFINITY, 0);
+}
+static void compare_in_place(void)
+{
+    tseg_key key = key_of(segment, KEY);
+    tseg_value value = value_of("exchanged", 9);
+    tseg_compare_and_set(segment, &key, &value, INFINITY, 0, &token);
+}
+static void compare_appending(void)
+{
+    tseg_key key = key_of(segment, KEY);
+    tseg_value value = value_of("exchanged for so much more that it does not fit where the old one was", 69);
+    tseg_compare_and_set(segment, &key, &value, INFINITY, 0, &token);
+}
+static void increment(void)
+{
+    tseg_key key = key_of(segment, KEY);
+    int64_t count;
+    tseg_increment(segment, &key, 1, INFINITY, 0, &count);
+}
+static void touch(void)
+{
+    tseg_key key = key_of(segment, KEY);
+    tseg_touch(segment, &key, 9e9, 0);
+}
+static void near_fill(void)
+{
+    tseg_key key = key_of(segment, KEY);
+    tseg_value value = value_of("filled", 6);
+    tseg_near_fill(segment, &key, &value, INFINITY, 0, tseg_near_epoch(segment, &key));
+}
+static void delete(void)
+{
+    tseg_key key = key_of(segment, KEY);
+    tseg_delete(segment, &key);
+}
+static void read_once(void) { read_text(KEY); }
+
+/* Other keys that make the logs go round: with the key hit, it is promoted, later re-appended. */
+static void fill_small(void)
+{
+    char text[32];
+    for (int i = 0; i < 400; i++) {
+        snprintf(text, sizeof text, "small %d", i);
+        set_key(text, large, 400);
+    }
+}
+static void fill_main(void)
+{
+    char text[32];
+    for (int i = 0; i < 60; i++) {
+        snprintf(text, sizeof text, "large %d", i);
+        set_key(text, large, 25000);
+    }
+}
+static void full_main_and_hit_key(void)
+{
+    fill_main();
+    old_value();
+    CHECK(reads(OLD));
+}
+static void hit_key_in_main(void)
+{
+    full_main_and_hit_key();
+    fill_small(); /* promotes it */
+    for (int i = 0; i < 3; i++) CHECK(reads(OLD));
+}
+/* Too large for the small log, and for the room that appends leave: its bytes are given up before they are copied. */
+static void hit_large_key_in_main(void)
+{
+    fill_main();
+    memcpy(large, OLD, strlen(OLD));
+    CHECK(set_key(KEY, large, 150000) == TSEG_OK);
+    for (int i = 0; i < 3; i++) CHECK(read_text(KEY) == 150000);
+}
+
+static const stopped_call calls[] = {
+    {"set in place", old_value, set_in_place, OLD, "new value", false, false},
+    {"set appending", old_value, set_appending, OLD,
+     "new and so much longer that it does not fit where the old one was", true, false},
+    {"set of a new key", no_value, set_in_place, NULL, "new value", true, false},
+    {"add", no_value, add, NULL, "added", true, false},
+    {"compare_and_set in place", old_value_and_token, compare_in_place, OLD, "exchanged", false, false},
+    {"compare_and_set appending", old_value_and_token, compare_appending, OLD,
+     "exchanged for so much more that it does not fit where the old one was", false, false},
+    {"increment in place", old_count, increment, COUNT_OLD, "42", true, false},
+    {"increment of a new key", no_value, increment, NULL, "1", true, false},
+    {"touch", old_value, touch, OLD, OLD, false, false},
+    {"near fill", no_value, near_fill, NULL, "filled", true, false},
+    {"delete", old_value, delete, OLD, NULL, true, false},
+    {"read", old_value, read_once, OLD, OLD, false, false},
+    {"promotion", full_main_and_hit_key, fill_small, OLD, OLD, false, false},
+    {"re-append", hit_key_in_main, fill_main, OLD, OLD, false, false},
+    {"re-append of a large entry", hit_large_key_in_main, fill_main, OLD, OLD, false, true},
+};
+
+static bool is(const stopped_call *call, const char *expected)
+{
+    long count = read_text(KEY);
+    if (!expected) return count < 0;
+    if (call->anything && count == 150000) return memcmp(buffer, expected, strlen(expected)) == 0;
+    return count == (long)strlen(expected) && memcmp(buffer, expected, (size_t)count) == 0;
+}
+
+static void clear_all(void)
+{
+    uint32_t epoch = tseg_raise_epoch(segment);
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++) tseg_clear_shard(segment, shard, epoch);
+}
+
+static pid_t run_until(const stopped_call *call, tseg_stop_point point, bool *stopped)
+{
+    char byte;
+    pid_t pid;
+
+    CHECK(pipe(to_parent) == 0 && pipe(to_child) == 0);
+    pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        close(to_parent[0]);
+        close(to_child[1]);
+        tseg_after_fork();
+        stop_at = point;
+        tseg_stop_hook = stop;
+        call->run();
+        _exit(0);
+    }
+    close(to_parent[1]);
+    close(to_child[0]);
+    *stopped = read(to_parent[0], &byte, 1) == 1; /* or the end: it never came by */
+    return pid;
+}
+
+static void resume(pid_t pid)
+{
+    char byte = 1;
+    int status;
+    CHECK(write(to_child[1], &byte, 1) == 1);
+    CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+static void finish(pid_t pid)
+{
+    int status;
+    CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+static void close_pipes(void)
+{
+    close(to_parent[0]);
+    close(to_child[1]);
+}
+
+/* What runs while the call is stopped, and what must be true after it and after the call's end. */
+static void other_read(const stopped_call *call, pid_t pid)
+{
+    CHECK(is(call, call->before) || is(call, call->after) || read_text(KEY) < 0);
+    CHECK(set_key("another key", "x", 1) == TSEG_OK || true);
+    resume(pid);
+    CHECK(is(call, call->after));
+}
+
+static void other_delete(const stopped_call *call, pid_t pid)
+{
+    delete();
+    CHECK(read_text(KEY) < 0);
+    resume(pid);
+    CHECK(read_text(KEY) < 0 || (call->brings_back && is(call, call->after)) ||
+          (strcmp(call->name, "increment in place") == 0 && reads("1")));
+}
+
+static void other_clear(const stopped_call *call, pid_t pid)
+{
+    clear_all();
+    CHECK(read_text(KEY) < 0);
+    resume(pid);
+    CHECK(read_text(KEY) < 0);
+    (void)call;
+}
+
+static void other_clear_prefix(const stopped_call *call, pid_t pid)
+{
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++) tseg_clear_prefix(segment, shard, "the", 3);
+    CHECK(read_text(KEY) < 0);
+    resume(pid);
+    CHECK(read_text(KEY) < 0 || (call->brings_back && is(call, call->after)) ||
+          (strcmp(call->name, "increment in place") == 0 && reads("1")));
+}
+
+/* Writers find the lock taken, unless the stopped call takes none. */
+static void other_set(const stopped_call *call, pid_t pid)
+{
+    tseg_result result = set_key(KEY, "other", 5);
+    CHECK(result == TSEG_OK || result == TSEG_BUSY);
+    if (result == TSEG_OK) CHECK(reads("other"));
+    resume(pid);
+    if (result == TSEG_BUSY) CHECK(is(call, call->after));
+    else CHECK(reads("other") || (call->run == delete && read_text(KEY) < 0));
+}
+
+static void other_compare_and_set(const stopped_call *call, pid_t pid)
+{
+    tseg_key key = key_of(segment, KEY);
+    tseg_value value = value_of("other", 5);
+    tseg_result result;
+    if (read_text(KEY) >= 0) {
+        result = tseg_compare_and_set(segment, &key, &value, INFINITY, 0, &token);
+        CHECK(result == TSEG_BUSY || (result == TSEG_OK && reads("other")));
+        resume(pid);
+        if (result == TSEG_OK) CHECK(reads("other") || (call->run == delete && read_text(KEY) < 0));
+    } else {
+        resume(pid);
+    }
+    if (read_text(KEY) >= 0) { /* an old token never wins */
+        token.sequence -= 2;
+        CHECK(tseg_compare_and_set(segment, &key, &value, INFINITY, 0, &token) == TSEG_CHANGED);
+    }
+}
+
+static void other_increment(const stopped_call *call, pid_t pid)
+{
+    tseg_key key = key_of(segment, KEY);
+    int64_t count = 0;
+    tseg_result result = tseg_increment(segment, &key, 1, INFINITY, 0, &count);
+    CHECK(result == TSEG_BUSY || result == TSEG_OK || result == TSEG_NOT_A_COUNTER);
+    resume(pid);
+    if (result == TSEG_BUSY) CHECK(is(call, call->after));
+}
+
+static void other_near_invalidate(const stopped_call *call, pid_t pid)
+{
+    tseg_key key = key_of(segment, KEY);
+    tseg_near_invalidate(segment, &key);
+    CHECK(read_text(KEY) < 0);
+    resume(pid);
+    if (call->run == near_fill) CHECK(read_text(KEY) < 0);
+}
+
+/* Killed there: the next writer takes the shard over; nothing is garbage, and everything works. */
+static void killed(const stopped_call *call, pid_t pid)
+{
+    int status;
+    CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
+    CHECK(is(call, call->before) || is(call, call->after) || read_text(KEY) < 0);
+    CHECK(set_key("another key", "x", 1) == TSEG_OK);
+    CHECK(is(call, call->before) || is(call, call->after) || read_text(KEY) < 0);
+    CHECK(set_key(KEY, "afterwards", 10) == TSEG_OK && reads("afterwards"));
+    delete();
+    CHECK(read_text(KEY) < 0);
+    fill_small();
+    fill_main();
+}
+
+static void delete_then_killed(const stopped_call *call, pid_t pid)
+{
+    int status;
+    delete();
+    CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, &status, 0) == pid);
+    CHECK(set_key("another key", "x", 1) == TSEG_OK);
+    CHECK(read_text(KEY) < 0);
+    fill_small();
+    fill_main();
+    CHECK(read_text(KEY) < 0);
+    (void)call;
+}
+
+static void (*const others[])(const stopped_call *, pid_t) = {
+    other_read, other_delete, other_set, other_compare_and_set, other_increment, other_clear, other_clear_prefix,
+    other_near_invalidate, killed, delete_then_killed,
+};
+
+int main(void)
+{
+    unsigned met[TSEG_STOP_POINTS] = {0};
+
+    signal(SIGABRT, say_where);
+    close(mkstemp(path));
+    segment = attach_or_die(path, 1 << 20, 1);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        for (int point = 0; point < TSEG_STOP_POINTS; point++) {
+            for (size_t other = 0; other < sizeof others / sizeof *others; other++) {
+                bool stopped;
+                clear_all();
+                calls[i].prepare();
+                pid_t pid = run_until(&calls[i], (tseg_stop_point)point, &stopped);
+                if (stopped) {
+                    stopped_cases++;
+                    met[point]++;
+                    current = calls[i].name;
+                    current_point = point;
+                    current_other = other;
+                    others[other](&calls[i], pid);
+                } else {
+                    finish(pid);
+                }
+                close_pipes();
+                if (!stopped) break;
+            }
+        }
+    }
+    for (int point = 0; point < TSEG_STOP_POINTS; point++) CHECK(met[point] > 0);
+    tseg_stats stats;
+    tseg_collect_stats(segment, &stats);
+    CHECK(stats.shard[TSEG_COUNT_RESETS] == 0 && stats.shard[TSEG_COUNT_TAKEOVERS] > 20);
+    printf("stop points: %u cases, %lu checks, %lu takeovers\n", stopped_cases, (unsigned long)checks_made,
+           (unsigned long)stats.shard[TSEG_COUNT_TAKEOVERS]);
+    tseg_release(segment);
+    tseg_error error;
+    CHECK(tseg_remove(path, true, &error));
+    return 0;
+}

@@ -1,0 +1,96 @@
+/*
+ * Threads of one process on one segment. Each owns some keys and knows what was
+ * written last; all read all keys and check that what they get is whole, belongs
+ * to the key and is not older than a delete that was seen to be over.
+ */
+#include <math.h>
+#include <pthread.h>
+
+#include "check.h"
+
+enum { THREADS = 4, KEYS = 64, LARGEST = 900 };
+
+typedef struct { uint32_t key, version, bytes, sum; } stamp;
+
+static tseg *segment;
+static unsigned long calls;
+static _Atomic uint32_t floors[THREADS * KEYS]; /* no version below may be read any more */
+
+static uint32_t sum_of(const uint8_t *bytes, size_t count)
+{
+    uint32_t sum = 2166136261u;
+    for (size_t i = 0; i < count; i++) sum = (sum ^ bytes[i]) * 16777619u;
+    return sum;
+}
+
+static tseg_key key_number(uint32_t number, char text[32])
+{
+    snprintf(text, 32, "thread key %u", number);
+    return key_of(segment, text);
+}
+
+static uint32_t make_value(uint8_t *buffer, uint32_t number, uint32_t version, uint64_t random)
+{
+    stamp head = {number, version, (uint32_t)(sizeof head + random % LARGEST), 0};
+    memset(buffer + sizeof head, (int)(random >> 32 & 0xff), head.bytes - sizeof head);
+    head.sum = sum_of(buffer + sizeof head, head.bytes - sizeof head);
+    memcpy(buffer, &head, sizeof head);
+    return head.bytes;
+}
+
+static void check_value(const uint8_t *buffer, long count, uint32_t number, uint32_t floor)
+{
+    stamp head;
+    CHECK(count >= (long)sizeof head);
+    memcpy(&head, buffer, sizeof head);
+    CHECK(head.key == number && head.bytes == (uint32_t)count && head.version >= floor);
+    CHECK(head.sum == sum_of(buffer + sizeof head, (size_t)count - sizeof head));
+}
+
+static void *work(void *argument)
+{
+    uint32_t self = (uint32_t)(uintptr_t)argument, versions[KEYS] = {0};
+    uint64_t random_state = 77 + self;
+    uint8_t buffer[LARGEST + sizeof(stamp)];
+    char text[32];
+
+    for (unsigned long i = 0; i < calls; i++) {
+        uint64_t random = next_random(&random_state);
+        uint32_t own = (uint32_t)(random >> 8 & (KEYS - 1)), number = self * KEYS + own;
+        if ((random & 7) < 5) number = (uint32_t)(random >> 20) % (THREADS * KEYS);
+        tseg_key key = key_number(number, text);
+        if ((random & 7) < 5) {
+            uint32_t floor = atomic_load(&floors[number]);
+            long count = read_value(segment, &key, buffer, sizeof buffer, NULL);
+            if (count >= 0) check_value(buffer, count, number, floor);
+        } else if ((random & 7) == 5) {
+            tseg_delete(segment, &key);
+            atomic_store(&floors[number], versions[own] + 1);
+            CHECK(read_value(segment, &key, buffer, sizeof buffer, NULL) < 0);
+        } else {
+            uint32_t bytes = make_value(buffer, number, ++versions[own], random >> 16);
+            tseg_value value = value_of(buffer, bytes);
+            tseg_result result = tseg_set(segment, &key, &value, INFINITY, -INFINITY);
+            CHECK(result == TSEG_OK || result == TSEG_BUSY);
+            if (result == TSEG_OK) atomic_store(&floors[number], versions[own]);
+        }
+    }
+    return NULL;
+}
+
+int main(int count, char **arguments)
+{
+    pthread_t threads[THREADS];
+
+    calls = count > 1 ? strtoul(arguments[1], NULL, 10) : 100000;
+    segment = attach_or_die(NULL, 1 << 20, 1);
+    for (uintptr_t i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, work, (void *)i) == 0);
+    for (int i = 0; i < THREADS; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+    tseg_stats stats;
+    tseg_collect_stats(segment, &stats);
+    CHECK(stats.shard[TSEG_COUNT_RESETS] == 0 && stats.shard[TSEG_COUNT_IN_PLACE] > 0);
+    printf("threads: %d x %lu calls, %lu hits, %lu retries\n", THREADS, calls,
+           (unsigned long)stats.process[TSEG_COUNT_HITS], (unsigned long)stats.process[TSEG_COUNT_READ_RETRIES]);
+    tseg_release(segment);
+    return 0;
+}
