@@ -13,6 +13,7 @@ module Tiercel
         def initialize(backend, guard, coder)
           super
           @segment = backend.segment
+          @frames_strings = !coder.checksum? # the segment writes none
         end
 
         # What the segment could not decode by itself is a frame, and frozen.
@@ -32,7 +33,7 @@ module Tiercel
         end
 
         def write(key, value, version, expires_in, ttl, threshold)
-          if version.nil? && value.instance_of?(String) && (threshold.nil? || value.bytesize < threshold)
+          if @frames_strings && version.nil? && value.instance_of?(String) && (threshold.nil? || value.bytesize < threshold)
             stored = @segment.write_string(key, value, expires_in && Clock.now + expires_in, ttl)
             return stored unless stored.nil?
           end
