@@ -17,7 +17,8 @@ class HitRatioCommandTest < Tiercel::TestCase
   end
 
   def test_a_table_that_says_how_it_was_made
-    code, out, = lab("memory:", "--workload", "zipf-1.0", "--policy", "lru,s3_fifo", "--requests", "4000", "--seeds", "a")
+    code, out, = lab("memory:", "--workload", "zipf-1.0", "--policy", "lru,s3_fifo", "--requests", "4000", "--seeds",
+      "a")
     assert_equal 0, code
     assert_match(/^policy or store +zipf-1.0$/, out)
     %w[LRU S3-FIFO memory:].each { |name| assert_match(/^#{name} +\d+\.\d$/, out) }
@@ -26,7 +27,9 @@ class HitRatioCommandTest < Tiercel::TestCase
   end
 
   def test_the_same_call_gives_the_same_figures
-    first, second = Array.new(2) { lab("--workload", "scans", "--requests", "3000", "--policy", "s3_fifo")[1][/^S3-FIFO.*/] }
+    first, second = Array.new(2) do
+      lab("--workload", "scans", "--requests", "3000", "--policy", "s3_fifo")[1][/^S3-FIFO.*/]
+    end
     assert_equal first, second
     refute_nil first
   end
@@ -34,7 +37,8 @@ class HitRatioCommandTest < Tiercel::TestCase
   def test_a_plan_runs_nothing
     code, out, = lab("--plan", "--quick", "--policy", "fifo", "--workload", "sizes", "file:")
     assert_equal 0, code
-    assert_equal ["FIFO on sizes: 1 x 200000 requests over 20000 keys", "file: on sizes: 1 x 200000 requests over 20000 keys"], out.lines(chomp: true)
+    assert_equal ["FIFO on sizes: 1 x 200000 requests over 20000 keys", "file: on sizes: 1 x 200000 requests over 20000 keys"],
+      out.lines(chomp: true)
   end
 
   def test_what_cannot_be_followed

@@ -28,13 +28,13 @@ class ReportBrowserTest < Tiercel::TestCase
 
     def program
       ENV.fetch("PATH").split(File::PATH_SEPARATOR).product(PROGRAMS).map { |folder, name| File.join(folder, name) }
-         .find { |path| File.executable?(path) }
+        .find { |path| File.executable?(path) }
     end
 
     def start(profile)
       require "ferrum"
       Ferrum::Browser.new(browser_path: program, headless: true, process_timeout: 60, timeout: 60,
-                          browser_options: OPTIONS.merge("user-data-dir" => profile))
+        browser_options: OPTIONS.merge("user-data-dir" => profile))
     end
   end
 
@@ -85,7 +85,9 @@ class ReportBrowserTest < Tiercel::TestCase
           assert_empty page.evaluate(OVERFLOWING), where
           assert_equal [1] * 10, page.evaluate(VISIBLE_CHARTS), "#{where}: one drawing of each chart is to be seen"
           assert_equal ground, page.evaluate("getComputedStyle(document.body).backgroundColor"), where
-          assert_equal ["file://#{file}"], page.network.traffic.map(&:url).reject { |url| url.start_with?("data:") }, where
+          assert_equal ["file://#{file}"], page.network.traffic.map(&:url).reject { |url|
+            url.start_with?("data:")
+          }, where
           page.close
         end
       end
@@ -136,7 +138,11 @@ class ReportBrowserTest < Tiercel::TestCase
   def test_the_page_refuses_what_comes_from_outside
     with_page do |page|
       page.evaluate("document.body.append(Object.assign(new Image(), { src: 'http://127.0.0.1:9/x.png' }))")
-      wait_until("the policy speaks") { page.messages.any? { |message| message.to_s.include?("Content Security Policy") } }
+      wait_until("the policy speaks") do
+        page.messages.any? do |message|
+          message.to_s.include?("Content Security Policy")
+        end
+      end
       assert_equal 0, page.evaluate("document.images[0].naturalWidth")
     end
   end

@@ -8,7 +8,7 @@ class ReportFormatTest < Tiercel::TestCase
 
   def test_three_significant_digits_with_thousands_set_apart
     assert_equal %w[0.00123 0.0287 0.580 3.92 113 1,234 12,346 0],
-                 [0.001234, 0.0287, 0.58, 3.92, 113.4, 1234.4, 12_345.6, 0.0].map { |value| Format.number(value) }
+      [0.001234, 0.0287, 0.58, 3.92, 113.4, 1234.4, 12_345.6, 0.0].map { |value| Format.number(value) }
     assert_equal "1,234,567", Format.number(1_234_567)
     assert_equal "7", Format.number(7)
   end
@@ -30,7 +30,9 @@ class ReportFormatTest < Tiercel::TestCase
 
   def test_ticks_durations_and_bytes
     assert_equal %w[0 0.25 1 1.5k 20k 2M 3G], [0, 0.25, 1, 1500, 20_000, 2e6, 3e9].map { |value| Format.tick(value) }
-    assert_equal ["450 ns", "12.0 us", "3.50 ms", "2.00 s"], [450e-9, 12e-6, 3.5e-3, 2].map { |value| Format.duration(value) }
+    assert_equal ["450 ns", "12.0 us", "3.50 ms", "2.00 s"], [450e-9, 12e-6, 3.5e-3, 2].map { |value|
+      Format.duration(value)
+    }
     assert_equal ["0 B", "950 B", "1.50 KB", "2.00 MB"], [0, 950, 1536, 2 << 20].map { |value| Format.bytes(value) }
   end
 end

@@ -54,7 +54,8 @@ class ReportHtmlTest < Tiercel::TestCase
   end
 
   def test_what_cannot_run_keeps_its_row_with_the_reason
-    assert_includes html, %(<th scope="row">Litecache</th><td class="missing" colspan="5">needs sqlite3 1.x <code>bin/setup litecache</code></td>)
+    assert_includes html,
+      %(<th scope="row">Litecache</th><td class="missing" colspan="5">needs sqlite3 1.x <code>bin/setup litecache</code></td>)
   end
 
   def test_data_survives_and_cannot_end_its_element
@@ -80,7 +81,9 @@ class ReportHtmlTest < Tiercel::TestCase
   end
 
   def test_unknown_tones_are_refused
-    assert_match(/:great.*:faster/, assert_raises(ArgumentError) { Report::Document.new(title: "T").verdict("x", tone: :great) }.message)
+    assert_match(/:great.*faster/, assert_raises(ArgumentError) do
+      Report::Document.new(title: "T").verdict("x", tone: :great)
+    end.message)
   end
 
   def test_a_document_without_anything

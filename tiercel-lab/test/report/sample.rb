@@ -24,7 +24,7 @@ module SampleReport
       data: { schema: "tiercel-lab/1", text: "</script><b>no</b>" }
     )
     document.verdict("A hit costs 0.58 us [0.54\u20130.62]: 6.8x MemoryStore, 195x memcached here.", tone: :faster,
-                     floor: "1.2 %", warnings: ["Steal was 4.1 % during 3 of 40 blocks.", "YJIT compiled inside 1 block of `memory:`."])
+      floor: "1.2 %", warnings: ["Steal was 4.1 % during 3 of 40 blocks.", "YJIT compiled inside 1 block of `memory:`."])
     reads(document)
     combinations(document)
     distance(document)
@@ -39,37 +39,43 @@ module SampleReport
     document.section("Reads") do |section|
       section.text("One process, keys equal but not identical, values verified outside of the timed part. `fast_path` is on.")
       section.add(forest).add(bars).add(reads_table)
-      section.code(%(config.cache_store = :tiercel_store, "shared:", { size: "1GB" }), title: "To paste into config/environments/production.rb")
+      section.code(%(config.cache_store = :tiercel_store, "shared:", { size: "1GB" }),
+        title: "To paste into config/environments/production.rb")
     end
   end
 
   def forest
     plot = Charts::ForestPlot.new("Time of a read against MemoryStore", baseline: "MemoryStore", floor: Interval.new(1.0, 0.976, 1.025),
-                                                                        command: "bin/lab compare MemoryStore shared: memory:")
-    plot.row("shared: frozen", Interval.new(0.105, 0.098, 0.113), :faster).row("shared:", Interval.new(0.148, 0.139, 0.157), :faster)
-    plot.row("memory:", Interval.new(0.168, 0.160, 0.179), :faster).row("MemoryStore, second arm", Interval.new(1.003, 0.991, 1.012), :same)
+      command: "bin/lab compare MemoryStore shared: memory:")
+    plot.row("shared: frozen", Interval.new(0.105, 0.098, 0.113), :faster).row("shared:",
+      Interval.new(0.148, 0.139, 0.157), :faster)
+    plot.row("memory:", Interval.new(0.168, 0.160, 0.179), :faster).row("MemoryStore, second arm",
+      Interval.new(1.003, 0.991, 1.012), :same)
     plot.row("MemoryStore, Ruby 3.4", Interval.new(0.97, 0.86, 1.11), :cannot_tell)
     plot.row("MemoryStore with subscriber", Interval.new(1.31, 1.26, 1.38), :slower)
   end
 
   def bars
     chart = Charts::BarChart.new("Cost of a hit", unit: "us", scale: :log, quantity: "time for one hit, log scale",
-                                                  note: "Whiskers: 95 % bootstrap intervals over 8 processes x 10 blocks.")
-    STORES.each { |name, (estimate, spread)| chart.row(name, around(estimate, spread), muted: name.start_with?("Solid")) }
+      note: "Whiskers: 95 % bootstrap intervals over 8 processes x 10 blocks.")
+    STORES.each do |name, (estimate, spread)|
+      chart.row(name, around(estimate, spread), muted: name.start_with?("Solid"))
+    end
     chart.missing("Litecache", "needs sqlite3 1.x: bundle install --gemfile gemfiles/litecache.gemfile")
   end
 
   def reads_table
     table = Report::Table.new("Reads of 1 KB", header: ["store", "hit, us", "miss, us", "objects", "GC, us", "verdict"],
-                                               command: "bin/lab compare shared: memory: MemoryStore --operation read --value string-1k",
-                                               note: "Median of log ratios, 8 processes x 10 blocks. Grey: this run cannot tell.")
+      command: "bin/lab compare shared: memory: MemoryStore --operation read --value string-1k",
+      note: "Median of log ratios, 8 processes x 10 blocks. Grey: this run cannot tell.")
     STORES.each do |name, (estimate, spread)|
       local = estimate < 3
-      verdict = Report::Cell.verdict(local ? :faster : (name == "MemoryStore" ? :same : :slower), around(estimate / 3.92, spread / 3.92))
+      verdict = Report::Cell.verdict(local ? :faster : (name == "MemoryStore" ? :same : :slower),
+        around(estimate / 3.92, spread / 3.92))
       verdict = Report::Cell.verdict(:cannot_tell) if name.start_with?("Solid")
       note = "Request-local cache off." if estimate > 80
       table.row(name, Report::Cell.interval(around(estimate, spread), muted: name.start_with?("Solid")), Report::Cell.number(estimate * 0.8),
-                Report::Cell.number((estimate / 3).round + 1), Report::Cell.number(estimate * 0.07, note:), verdict)
+        Report::Cell.number((estimate / 3).round + 1), Report::Cell.number(estimate * 0.07, note:), verdict)
       table.raw(name, Array.new(40) { |index| estimate + (spread * Math.sin(index * 1.7)) }, unit: "us")
     end
     table.row("Litecache", Report::Cell.missing("needs sqlite3 1.x", remedy: "bin/setup litecache"), nil, nil, nil, nil)
@@ -88,7 +94,7 @@ module SampleReport
 
   def heatmap
     map = Charts::Heatmap.new("Write and read of 50 rows", rows: SERIALIZERS.keys, columns: COMPRESSORS.keys, unit: "us",
-                                                           row_name: "serializer", column_name: "compressor")
+      row_name: "serializer", column_name: "compressor")
     SERIALIZERS.each do |serializer, (dump, size)|
       COMPRESSORS.each { |compressor, (press, _)| map.set(serializer, compressor, dump + (press * size)) }
     end
@@ -98,7 +104,9 @@ module SampleReport
   def pareto
     chart = Charts::ParetoChart.new("Bytes against time", x: "bytes", y: "us to dump and compress")
     SERIALIZERS.first(4).each do |serializer, (dump, size)|
-      COMPRESSORS.each { |compressor, (press, ratio)| chart.point("#{serializer}, #{compressor}", 21_400 * size * ratio, dump + (press * size)) }
+      COMPRESSORS.each do |compressor, (press, ratio)|
+        chart.point("#{serializer}, #{compressor}", 21_400 * size * ratio, dump + (press * size))
+      end
     end
     chart
   end
@@ -107,7 +115,8 @@ module SampleReport
     parts = %w[serialize compress client wire server]
     chart = Charts::StackedBar.new("What a fetch over 0.25 ms is made of", unit: "us", parts:)
     chart.row("memcached, Marshal, zlib", parts.zip([108, 105, 61, 268, 12]).to_h)
-    chart.row("memcached, auto, LZ4", parts.zip([9, 14, 48, 255, 11]).to_h).row("redis, auto, none", parts.zip([9, 0, 44, 301, 14]).to_h)
+    chart.row("memcached, auto, LZ4", parts.zip([9, 14, 48, 255, 11]).to_h).row("redis, auto, none",
+      parts.zip([9, 0, 44, 301, 14]).to_h)
     chart.row("shared:, auto, none", parts.zip([9, 0, 0.6, 0, 0]).to_h).missing("Litecache", "not installed here")
   end
 
@@ -119,8 +128,11 @@ module SampleReport
 
   def latency
     trips = [0.08, 0.25, 0.5, 1, 5, 20]
-    chart = Charts::LineChart.new("Latency by round trip", x: "measured round trip, ms", y: "us for a fetch", x_scale: :log, y_scale: :log)
-    chart.series("memcached, LZ4", trips.map { |trip| [trip, (trip * 1_000) + 75, (trip * 1_000) + 61, (trip * 1_000) + 96] })
+    chart = Charts::LineChart.new("Latency by round trip", x: "measured round trip, ms", y: "us for a fetch",
+      x_scale: :log, y_scale: :log)
+    chart.series("memcached, LZ4", trips.map do |trip|
+      [trip, (trip * 1_000) + 75, (trip * 1_000) + 61, (trip * 1_000) + 96]
+    end)
     chart.series("memcached, none", trips.map { |trip| [trip, (trip * 1_300) + 40] })
     chart.series("shared: in front", trips.map { |trip| [trip, 0.7 + (trip * 52)] })
     chart.series("file on NFS (computed)", trips.map { |trip| [trip, (trip * 2_100) + 30] }, muted: true)
@@ -129,7 +141,8 @@ module SampleReport
   end
 
   def workers
-    chart = Charts::LineChart.new("Hit ratio by workers at equal total bytes", x: "workers", y: "hit ratio, %", x_scale: :log)
+    chart = Charts::LineChart.new("Hit ratio by workers at equal total bytes", x: "workers", y: "hit ratio, %",
+      x_scale: :log)
     chart.series("shared:", [[1, 81.2], [2, 81.1], [4, 81.2], [8, 81.0]])
     chart.series("MemoryStore for each", [[1, 77.9], [2, 70.4], [4, 61.8], [8, 52.3]])
   end
@@ -152,7 +165,8 @@ module SampleReport
     main;GC;(marking) 65
     main;GC;(sweeping) 30
   FOLDED
-  BEFORE = FOLDED.sub("load 310", "load 0").gsub("MessagePack.load 0", "Marshal.load 820").sub("instrument 90", "instrument 240")
+  BEFORE = FOLDED.sub("load 310", "load 0").gsub("MessagePack.load 0", "Marshal.load 820").sub("instrument 90",
+    "instrument 240")
 
   def profile(document)
     document.section("Profile") do |section|
@@ -165,9 +179,10 @@ module SampleReport
   def tables(document)
     document.section("Capabilities") do |section|
       section.table("What each store can do", header: ["store", "serializes", "compression", "cross process", "remote", "limit"],
-                                              command: "bin/lab capabilities") do |table|
+        command: "bin/lab capabilities") do |table|
         table.row("shared:", true, true, true, false, "memory")
-        table.row("MemoryStore", Report::Cell.mark(:partly, note: "Copies by Marshal, unless `coder: nil`."), true, false, false, "memory")
+        table.row("MemoryStore", Report::Cell.mark(:partly, note: "Copies by Marshal, unless `coder: nil`."), true,
+          false, false, "memory")
         table.row("FileStore", true, true, true, Report::Cell.mark(:partly, note: "Over NFS, without locks."), "disk")
         table.row("MemCacheStore | dalli", true, true, true, true, "memory")
       end

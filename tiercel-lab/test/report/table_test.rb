@@ -10,7 +10,9 @@ class ReportTableTest < Tiercel::TestCase
   Interval = Tiercel::Lab::Statistics::Interval
 
   def test_cells_from_plain_objects
-    kinds = ["text", 1.5, Interval.new(1.0, 0.5, 2.0), :faster, true, false, nil, :other].map { |value| Cell.from(value).kind }
+    kinds = ["text", 1.5, Interval.new(1.0, 0.5, 2.0), :faster, true, false, nil, :other].map do |value|
+      Cell.from(value).kind
+    end
     assert_equal %i[text number interval verdict mark mark text text], kinds
     cell = Cell.number(3)
     assert_same cell, Cell.from(cell)
@@ -58,7 +60,8 @@ class ReportTableTest < Tiercel::TestCase
   end
 
   def test_a_column_of_figures_is_numeric_even_where_some_are_missing
-    table = Report::Table.new("T", header: %w[a b c], rows: [["x", 1, 1], ["y", Cell.missing("none"), "two"], ["z", nil, 3]])
+    table = Report::Table.new("T", header: %w[a b c],
+      rows: [["x", 1, 1], ["y", Cell.missing("none"), "two"], ["z", nil, 3]])
     assert_equal [false, true, false], 3.times.map { |column| table.numeric?(column) }
   end
 

@@ -73,7 +73,7 @@ class SimulatorReplayTest < Tiercel::TestCase
 
   def test_a_backend_that_keeps_all_hits_as_often_as_a_policy_with_room_for_all
     trace = Simulator::Workload.new(keys: 200, requests: 5_000, value_bytes: 1..3_000, overwrites: 0.1, deletes: 0.1,
-                                    ttl: 60.0..600.0).trace("1")
+      ttl: 60.0..600.0).trace("1")
     expected = Simulator::Replay.run(trace, lru(1 << 30))
     actual = Simulator::Replay.run(trace, Everything.new)
     assert_equal expected.to_a, actual.to_a
@@ -99,7 +99,9 @@ class SimulatorReplayTest < Tiercel::TestCase
   def test_values_larger_than_the_pool
     bytes = Simulator::BackendTarget::POOL_BYTES
     sizes = [0, 1, 8, 9, bytes - 1, bytes, bytes + 8, (3 * bytes) + 5]
-    requests = sizes.each_with_index.flat_map { |size, index| [Request.write(index.to_s, size), Request.read(index.to_s, size)] }
+    requests = sizes.each_with_index.flat_map do |size, index|
+      [Request.write(index.to_s, size), Request.read(index.to_s, size)]
+    end
     backend = Everything.new
     assert_equal [sizes.size, 0], Simulator::Replay.run(requests, backend).then { |result| [result.hits, result.wrong] }
     assert_equal sizes.sum, backend.stats[:bytes]

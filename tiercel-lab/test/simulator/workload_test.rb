@@ -19,7 +19,7 @@ class SimulatorWorkloadTest < Tiercel::TestCase
   # Kept, so that a change of the generator cannot change published figures unseen.
   def test_a_golden_trace
     trace = Simulator::Workload.new(keys: 20, requests: 8, overwrites: 0.3, deletes: 0.1, value_bytes: 100..10_000,
-                                    ttl: 1.0..100.0).trace("golden")
+      ttl: 1.0..100.0).trace("golden")
     golden = trace.map { |request| [request.key[-2..], request.bytes, request.op, request.ttl&.round(2)] }
     assert_equal GOLDEN, golden
   end
@@ -36,7 +36,9 @@ class SimulatorWorkloadTest < Tiercel::TestCase
   end
 
   def test_sizes_are_log_uniform_and_one_for_each_key
-    sizes = workload(value_bytes: 100..65_536).trace("1").group_by(&:key).transform_values { |all| all.map(&:bytes).uniq }
+    sizes = workload(value_bytes: 100..65_536).trace("1").group_by(&:key).transform_values do |all|
+      all.map(&:bytes).uniq
+    end
     assert(sizes.values.all?(&:one?))
     all = sizes.values.flatten
     assert_operator all.min, :>=, 100

@@ -9,7 +9,8 @@ class TerminalReportTableTest < Tiercel::TestCase
 
   def test_columns_notes_reasons_and_the_command
     table = Report::Table.new("Reads", header: %w[store us miss], command: "lab compare", note: "Quick.")
-    table.row("shared", 1.5, Cell.number(2.5, note: "Once.")).row("sqlite", 12.0, Cell.missing("too slow", remedy: "ask for less"))
+    table.row("shared", 1.5, Cell.number(2.5, note: "Once.")).row("sqlite", 12.0,
+      Cell.missing("too slow", remedy: "ask for less"))
     table.row("litecache", Cell.missing("no gem", remedy: "bin/setup x"), nil)
     assert_equal <<~TEXT, Tiercel::Lab::Terminal::ReportTable.new(table).to_s
       Reads

@@ -16,7 +16,9 @@ class ReportChartsTest < Tiercel::TestCase
 
   def texts(svg) = REXML::XPath.match(parse(svg), "//text").map(&:text)
 
-  def with_class(svg, name) = REXML::XPath.match(parse(svg), "//*").select { |node| node.attributes["class"].to_s.split.include?(name) }
+  def with_class(svg, name)
+    REXML::XPath.match(parse(svg), "//*").select { |node| node.attributes["class"].to_s.split.include?(name) }
+  end
 
   def tips(svg) = svg.scan(/data-tip="([^"]*)"/).flatten
 
@@ -73,7 +75,8 @@ class ReportChartsTest < Tiercel::TestCase
   end
 
   def test_bars_are_proportional_and_whiskers_are_the_bounds
-    chart = Charts::BarChart.new("T", unit: "us").row("a", Interval.new(10.0, 8.0, 12.0)).row("b", Interval.new(20.0, 20.0, 20.0))
+    chart = Charts::BarChart.new("T", unit: "us").row("a", Interval.new(10.0, 8.0, 12.0)).row("b",
+      Interval.new(20.0, 20.0, 20.0))
     bars = with_class(chart.svg, "bar").map { |bar| bar.attributes["width"].to_f }
     assert_in_delta 2.0, bars[1] / bars[0], 0.01
     whisker = with_class(chart.svg, "whisker").first
@@ -103,7 +106,9 @@ class ReportChartsTest < Tiercel::TestCase
   end
 
   def test_heatmap_shades_by_ratio_and_marks_the_best
-    map = Charts::Heatmap.new("T", rows: %w[a b], columns: %w[c d], unit: "us").set("a", "c", 1.0).set("a", "d", 10.0).set("b", "c", 100.0)
+    map = Charts::Heatmap.new("T", rows: %w[a b], columns: %w[c d], unit: "us").set("a", "c", 1.0).set("a", "d", 10.0).set(
+      "b", "c", 100.0
+)
     shades = with_class(map.svg, "heat").map { |cell| cell.attributes["fill-opacity"].to_f }
     assert_equal [0.06, 0.48, 0.9], shades
     assert_equal 1, with_class(map.svg, "heat-best").size
@@ -114,7 +119,9 @@ class ReportChartsTest < Tiercel::TestCase
 
   def test_the_front_is_what_nothing_beats
     chart = Charts::ParetoChart.new("T", x: "bytes", y: "us")
-    chart.point("small", 1, 9).point("fast", 9, 1).point("middle", 4, 4).point("beaten", 5, 5).point("same as middle", 4, 4).point("tied x", 1, 10)
+    chart.point("small", 1, 9).point("fast", 9, 1).point("middle", 4, 4).point("beaten", 5, 5).point("same as middle", 4, 4).point(
+      "tied x", 1, 10
+)
     assert_equal %w[small middle fast], chart.front.map(&:label)
   end
 
@@ -150,7 +157,8 @@ class ReportChartsTest < Tiercel::TestCase
     assert_equal 24, with_class(chart.svg, "dot").size
     assert_equal 1, with_class(chart.svg, "band").size
     assert_equal 1, with_class(chart.svg, "crossover").size
-    assert_equal %w[0.08 0.25 0.5 1 5 20], texts(chart.svg) & %w[0.08 0.25 0.5 1 5 20], "where was measured are the ticks"
+    assert_equal %w[0.08 0.25 0.5 1 5 20], texts(chart.svg) & %w[0.08 0.25 0.5 1 5 20],
+      "where was measured are the ticks"
     assert_equal 6, chart.table.rows.size
   end
 
@@ -158,7 +166,7 @@ class ReportChartsTest < Tiercel::TestCase
     chart = Charts::LineChart.new("T", x: "x", y: "y")
     6.times { |index| chart.series("s#{index}", [[0, 1], [1, 5 + (index * 0.01)]]) }
     places = REXML::XPath.match(parse(chart.svg), "//text").select { |node| node.attributes["class"].to_s.start_with?("name") }
-                         .map { |node| node.attributes["y"].to_f }.sort
+      .map { |node| node.attributes["y"].to_f }.sort
     assert_equal 6, places.size
     assert(places.each_cons(2).all? { |above, below| below - above >= 14.9 })
   end
@@ -173,7 +181,8 @@ class ReportChartsTest < Tiercel::TestCase
   end
 
   def test_stacked_bars_add_up
-    chart = Charts::StackedBar.new("T", unit: "us", parts: %w[a b c]).row("x", { "a" => 10, "c" => 30 }).row("y", { "b" => 20 })
+    chart = Charts::StackedBar.new("T", unit: "us", parts: %w[a b c]).row("x", { "a" => 10, "c" => 30 }).row("y",
+      { "b" => 20 })
     parts = with_class(chart.svg, "part")
     assert_equal [3, 40, 20], [parts.size, *chart.table.rows.map { |row| row.last.value }]
     assert_match(/x 40 us, most of it c \(75 %\)/, chart.description)

@@ -10,19 +10,21 @@ module Tiercel
       # Eviction policies and stores on named workloads.
       class HitRatio < Command
         called "hit-ratio", "Replays workloads through eviction policies, and through stores given by their URL."
-        example "hit-ratio", "hit-ratio shared: memory: --quick", "hit-ratio sqlite: --workload zipf-1.0,scans --share 0.05",
+        example "hit-ratio", "hit-ratio shared: memory: --quick",
+                "hit-ratio sqlite: --workload zipf-1.0,scans --share 0.05",
                 "hit-ratio --policy lru,s3_fifo --seeds 1,2,3,4,5"
 
         # Length of the traces and seeds of --quick.
         QUICK = { requests: 200_000, seeds: %w[1], within: 20 }.freeze
 
         def options(parser)
-          parser.on("--workload A,B", Array, "of #{Simulator::Workloads.names.join(", ")}") { |names| @workloads = names }
-          parser.on("--policy A,B", Array, "of #{Simulator::POLICIES.names.join(", ")}, or none") { |names| @policies = names - ["none"] }
-          parser.on("--share SHARE", Float, "capacity as a share of what all values take together (0.1)") { |share| @share = share }
+          workloads, policies = Simulator::Workloads.names.join(", "), Simulator::POLICIES.names.join(", ")
+          parser.on("--workload A,B", Array, "of #{workloads}") { |names| @workloads = names }
+          parser.on("--policy A,B", Array, "of #{policies}, or none") { |names| @policies = names - ["none"] }
+          parser.on("--share SHARE", Float, "capacity by the size of all values (0.1)") { |share| @share = share }
           parser.on("--seeds A,B", Array, "names of seeds (1,2,3)") { |seeds| @seeds = seeds }
           parser.on("--requests N", Integer, "length of the traces") { |count| @requests = count }
-          parser.on("--within SECONDS", Float, "that a store may take for one trace (120)") { |seconds| @within = seconds }
+          parser.on("--within SECONDS", Float, "for one store and trace (120)") { |seconds| @within = seconds }
         end
 
         def accept(rest) = @stores = rest
@@ -45,10 +47,9 @@ module Tiercel
         end
 
         def choices
-          defaults = settings.quick ? QUICK : {}
-          { workloads: @workloads, policies: @policies, urls: @stores, share: @share, seeds: @seeds, requests: @requests,
-            within: @within }
-            .compact.then { |given| defaults.merge(given) }
+          given = { workloads: @workloads, policies: @policies, urls: @stores, share: @share, seeds: @seeds,
+                    requests: @requests, within: @within }
+          (settings.quick ? QUICK : {}).merge(given.compact)
         end
 
         def print_plan

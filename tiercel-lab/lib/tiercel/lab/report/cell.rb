@@ -68,7 +68,7 @@ module Tiercel
           # @param interval [#low, nil] the ratio's interval
           # @return [Cell]
           def verdict(word, interval = nil, note: nil)
-            raise ArgumentError, "verdict #{word.inspect}: expected one of #{VERDICTS.keys.join(", ")}" unless VERDICTS.key?(word)
+            check("verdict", word, VERDICTS)
             new(:verdict, word, estimate: interval&.estimate, low: interval&.low, high: interval&.high,
                                 muted: word == :cannot_tell, note:)
           end
@@ -77,7 +77,7 @@ module Tiercel
           # @param note [String, nil] the footnote that says which part
           # @return [Cell]
           def mark(mark, note: nil)
-            raise ArgumentError, "mark #{mark.inspect}: expected one of #{MARKS.keys.join(", ")}" unless MARKS.key?(mark)
+            check("mark", mark, MARKS)
             new(:mark, mark, note:)
           end
 
@@ -85,6 +85,12 @@ module Tiercel
           # @param remedy [String, nil] what to type
           # @return [Cell]
           def missing(reason, remedy: nil) = new(:missing, reason, note: remedy, muted: true)
+
+          # @private
+          def check(noun, word, known)
+            return if known.key?(word)
+            raise ArgumentError, "#{noun} #{word.inspect}: expected one of #{known.keys.join(", ")}"
+          end
         end
 
         # @private

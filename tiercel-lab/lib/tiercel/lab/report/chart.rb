@@ -103,6 +103,17 @@ module Tiercel
           svg.text(0, 12, label, class: "axis-label") if label
         end
 
+        # Why a row has nothing to draw, in its place.
+        def absence(svg, width, room, y, reason)
+          svg.text(room + 4, y + 4, Svg.fit(reason, width - room - 8), class: "missing")
+        end
+
+        # px of the lower bound, the estimate and the upper bound.
+        def places(scale, interval) = [interval.low, interval.estimate, interval.high].map { |value| scale.call(value) }
+
+        # The chart's text twin, empty.
+        def twin(header, **options) = Table.new(title, header:, anchor: "#{anchor}-table", command:, **options)
+
         def tick_count(width) = stacked?(width) ? 4 : 7
       end
     end

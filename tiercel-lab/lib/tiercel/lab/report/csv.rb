@@ -24,8 +24,11 @@ module Tiercel
 
         def wide(table)
           bounded = table.header.each_index.map { |column| table.rows.any? { |row| row[column].low } }
-          header = table.header.zip(bounded).flat_map { |name, bounds| bounds ? [name, "#{name} low", "#{name} high"] : [name] }
-          [header, *table.rows.map { |row| row.zip(bounded).flat_map { |cell, bounds| cell.data.first(bounds ? 3 : 1) } }]
+          header = table.header.zip(bounded).flat_map do |name, bounds|
+            bounds ? [name, "#{name} low", "#{name} high"] : [name]
+          end
+          rows = table.rows.map { |row| row.zip(bounded).flat_map { |cell, bounds| cell.data.first(bounds ? 3 : 1) } }
+          [header, *rows]
         end
 
         def cells(table)

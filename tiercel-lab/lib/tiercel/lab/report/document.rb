@@ -95,7 +95,7 @@ module Tiercel
         # @return [self]
         def verdict(sentence, tone: :plain, floor: nil, warnings: [])
           unless tone == :plain || Cell::VERDICTS.key?(tone)
-            raise ArgumentError, "tone #{tone.inspect}: expected :plain, #{Cell::VERDICTS.keys.map(&:inspect).join(", ")}"
+            raise ArgumentError, "tone #{tone.inspect}: expected one of plain, #{Cell::VERDICTS.keys.join(", ")}"
           end
           @verdicts << Verdict.new(sentence, tone, floor, warnings)
           self

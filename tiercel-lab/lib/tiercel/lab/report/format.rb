@@ -5,8 +5,9 @@ module Tiercel
     module Report
       # Numbers as people read them.
       module Format
-        THIN_SPACE = "\u202F"
         MINUS = "\u2212"
+        THOUSANDS = [[1e9, "G"], [1e6, "M"], [1e3, "k"]].freeze
+        TIMES = [[1.0, "s"], [1e-3, "ms"], [1e-6, "us"]].freeze
 
         module_function
 
@@ -17,7 +18,8 @@ module Tiercel
         def number(value, digits: nil, plain: false)
           return "" if value.nil?
           return value.to_s unless value.respond_to?(:finite?) && value.finite?
-          text = value.is_a?(Integer) && digits.nil? ? value.to_s : format("%.#{digits || decimals(value)}f", value)
+          digits ||= value.is_a?(Integer) ? 0 : decimals(value)
+          text = format("%.#{digits}f", value)
           return text if plain
           whole, fraction = text.delete_prefix("-").split(".")
           whole = whole.reverse.scan(/\d{1,3}/).join(",").reverse if whole.length > 3
@@ -46,16 +48,15 @@ module Tiercel
         # @return [String] an axis label: 0.25, 1, 20, 1k, 2M
         def tick(value)
           magnitude = value.abs
-          factor, suffix = [[1e9, "G"], [1e6, "M"], [1e3, "k"]].find { |limit, _| magnitude >= limit * 0.9999 } || [1.0, ""]
-          scaled = value / factor
-          text = scaled.round(6) == scaled.round ? scaled.round.to_s : format("%.6f", scaled).sub(/0+\z/, "").sub(/\.\z/, "")
+          factor, suffix = THOUSANDS.find { |limit, _| magnitude >= limit * 0.9999 } || [1.0, ""]
+          text = format("%.6f", value / factor).sub(/\.?0+\z/, "")
           "#{text}#{suffix}"
         end
 
         # @param seconds [Numeric]
         # @return [String] "450 ns", "12.0 us", "3.50 ms", "2.00 s"
         def duration(seconds)
-          factor, unit = [[1.0, "s"], [1e-3, "ms"], [1e-6, "us"]].find { |limit, _| seconds.abs >= limit } || [1e-9, "ns"]
+          factor, unit = TIMES.find { |limit, _| seconds.abs >= limit } || [1e-9, "ns"]
           with_unit(seconds / factor, unit)
         end
 

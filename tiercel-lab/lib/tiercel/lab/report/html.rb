@@ -30,8 +30,8 @@ module Tiercel
         # A command or configuration with its button.
         # @private
         def self.code_block(text, prompt: false)
-          %(<div class="code"><pre><code>#{'<span class="prompt">$ </span>' if prompt}#{Report.escape(text)}</code></pre>) +
-            "#{copy_button(text, "copy")}</div>"
+          sign = '<span class="prompt">$ </span>' if prompt
+          %(<div class="code"><pre><code>#{sign}#{Report.escape(text)}</code></pre>#{copy_button(text, "copy")}</div>)
         end
 
         # @param document [Document]
@@ -98,17 +98,23 @@ module Tiercel
         end
 
         def banner(verdict)
-          parts = [%(<div class="banner tone-#{verdict.tone.to_s.tr("_", "-")}"><p class="sentence">#{Html.inline(verdict.sentence)}</p>)]
-          parts << %(<p class="floor">Noise floor of this run: <strong>#{Html.inline(verdict.floor)}</strong></p>) if verdict.floor
-          if verdict.warnings.any?
-            items = verdict.warnings.map { |warning| "<li>#{Html.inline(warning)}</li>" }
-            parts << %(<ul class="warnings" aria-label="Warnings">#{items.join}</ul>)
-          end
-          "#{parts.join}</div>"
+          %(<div class="banner tone-#{verdict.tone.to_s.tr("_", "-")}">) +
+            %(<p class="sentence">#{Html.inline(verdict.sentence)}</p>#{floor(verdict.floor)}#{warnings(verdict)}</div>)
+        end
+
+        def floor(text)
+          text ? %(<p class="floor">Noise floor of this run: <strong>#{Html.inline(text)}</strong></p>) : ""
+        end
+
+        def warnings(verdict)
+          items = verdict.warnings.map { |warning| "<li>#{Html.inline(warning)}</li>" }
+          items.any? ? %(<ul class="warnings" aria-label="Warnings">#{items.join}</ul>) : ""
         end
 
         def environment
-          rows = @document.environment.map { |name, value| "<div><dt>#{Report.escape(name)}</dt><dd>#{Html.inline(value)}</dd></div>" }
+          rows = @document.environment.map do |name, value|
+            "<div><dt>#{Report.escape(name)}</dt><dd>#{Html.inline(value)}</dd></div>"
+          end
           list = rows.any? ? %(<dl class="environment">#{rows.join}</dl>) : ""
           @document.command ? list + Html.code_block(@document.command, prompt: true) : list
         end
@@ -132,7 +138,8 @@ module Tiercel
         # "</" would end the script element inside of a String.
         def data
           return "" if @document.data.nil?
-          %(<script type="application/json" id="data">#{JSON.generate(@document.data).gsub("</", "<\\/").gsub("<!--", "\\u003c!--")}</script>\n)
+          json = JSON.generate(@document.data).gsub("</", "<\\/").gsub("<!--", "\\u003c!--")
+          %(<script type="application/json" id="data">#{json}</script>\n)
         end
       end
     end

@@ -108,7 +108,8 @@ module Tiercel
         # @param css [String] class names
         # @return [String]
         def to_s(id:, title:, description:, css: nil)
-          %(<svg class="#{["chart", css].compact.join(" ")}" viewBox="0 0 #{short(width)} #{short(height)}" role="img" ) +
+          classes = ["chart", css].compact.join(" ")
+          %(<svg class="#{classes}" viewBox="0 0 #{short(width)} #{short(height)}" role="img" ) +
             %(aria-labelledby="#{id}-t #{id}-d"><title id="#{id}-t">#{Report.escape(title)}</title>) +
             %(<desc id="#{id}-d">#{Report.escape(description)}</desc>#{@body}</svg>)
         end

@@ -54,7 +54,8 @@ module Tiercel
         # @raise [ArgumentError] if there are more or fewer than columns
         def row(*cells)
           unless cells.size == header.size
-            raise ArgumentError, "table #{title.inspect}: expected #{header.size} cells (#{header.join(", ")}), got #{cells.size}"
+            raise ArgumentError, "table #{title.inspect}: expected #{header.size} cells (#{header.join(", ")}), " \
+                                 "got #{cells.size}"
           end
           @rows << cells.map { |cell| Cell.from(cell) }
           self

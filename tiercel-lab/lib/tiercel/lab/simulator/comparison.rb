@@ -29,20 +29,22 @@ module Tiercel
         # @param requests [Integer, nil] length of the traces; nil for the workloads' own
         # @param within [Numeric] seconds that a store may take for one trace
         # @raise [ArgumentError] if a workload or policy has no such name
-        def initialize(workloads: Workloads.names, policies: POLICIES.names, urls: [], share: 0.1, seeds: %w[1 2 3],
-                       requests: nil, within: 120)
+        def initialize(workloads: Workloads.names, policies: POLICIES.names, urls: [], share: 0.1,
+                       seeds: %w[1 2 3], requests: nil, within: 120)
           @workloads = workloads.map { |workload| workload.is_a?(Workload) ? workload : Workloads.fetch(workload) }
           @workloads = @workloads.map { |workload| workload.with(requests:) } if requests
           @share = share
-          raise ArgumentError, "share: expected a number above 0 and up to 1, got #{share}" unless share.positive? && share <= 1
+          raise ArgumentError, "share: expected above 0 and up to 1, got #{share}" unless share.positive? && share <= 1
           @seeds = seeds.map(&:to_s)
-          @contenders = policies.map { |name| PolicyContender.new(name) } + urls.map { |url| BackendContender.new(url, within) }
+          @contenders = policies.map { |name| PolicyContender.new(name) }
+          @contenders += urls.map { |url| BackendContender.new(url, within) }
         end
 
         # @return [Array<String>] what {#run} does, a line each
         def plan
           @workloads.product(@contenders).map do |workload, contender|
-            "#{contender.title} on #{workload.name}: #{@seeds.size} x #{workload[:requests]} requests over #{workload[:keys]} keys"
+            "#{contender.title} on #{workload.name}: #{@seeds.size} x #{workload[:requests]} requests " \
+              "over #{workload[:keys]} keys"
           end
         end
 
@@ -125,7 +127,9 @@ module Tiercel
             if trace.ttls? && REMOTE.include?(@url.scheme)
               raise CannotRun, "TTLs run on the server's clock, which cannot be moved"
             end
-            Dir.mktmpdir("tiercel-hit-ratio-") { |dir| with_backend(dir, capacity) { |backend| Replay.run(trace, backend, within: @within) } }
+            Dir.mktmpdir("tiercel-hit-ratio-") do |dir|
+              with_backend(dir, capacity) { |backend| Replay.run(trace, backend, within: @within) }
+            end
           rescue MissingDependency, ConfigurationError, BackendError => error
             raise CannotRun, error.message
           end

@@ -34,8 +34,9 @@ module Tiercel
         # @raise [ArgumentError] if an option is not known
         def initialize(**options)
           unknown = options.keys - DEFAULTS.keys
-          unless unknown.empty?
-            raise ArgumentError, "workload: unknown #{unknown.map(&:inspect).join(", ")}, expected #{DEFAULTS.keys.join(", ")}"
+          if unknown.any?
+            raise ArgumentError, "workload: unknown #{unknown.map(&:inspect).join(", ")}, " \
+                                 "expected #{DEFAULTS.keys.join(", ")}"
           end
           @options = DEFAULTS.merge(options)
           @name = @options[:name]
@@ -53,7 +54,8 @@ module Tiercel
         # @return [Trace]
         def trace(seed)
           requests = Generator.new(@options, seed).requests
-          Trace.new(requests, name: "#{name} seed #{seed}", seconds_per_request: self[:duration] / [self[:requests], 1].max)
+          seconds = self[:duration] / [self[:requests], 1].max
+          Trace.new(requests, name: "#{name} seed #{seed}", seconds_per_request: seconds)
         end
 
         # One trace in the making. Every aspect has its own stream of random

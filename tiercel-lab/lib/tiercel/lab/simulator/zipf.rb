@@ -16,7 +16,7 @@ module Tiercel
         # @param s [Numeric] at least 0
         # @raise [ArgumentError] if either is not
         def initialize(items, s)
-          raise ArgumentError, "items: expected an Integer >= 1, got #{items.inspect}" unless items.is_a?(Integer) && items >= 1
+          raise ArgumentError, "items: expected >= 1, got #{items.inspect}" unless items.is_a?(Integer) && items >= 1
           raise ArgumentError, "s: expected a number >= 0, got #{s.inspect}" unless s.is_a?(Numeric) && s >= 0
           @items = items
           @s = Float(s)

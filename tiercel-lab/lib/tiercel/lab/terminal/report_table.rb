@@ -25,13 +25,15 @@ module Tiercel
         private
 
         def columns
-          columns = Table.new(@table.header.each_with_index.map { |title, index| [title, @table.numeric?(index) ? :right : :left] })
+          sides = @table.header.each_index.map { |index| @table.numeric?(index) ? :right : :left }
+          columns = Table.new(@table.header.zip(sides))
           @table.rows.each do |row|
             name, *others = row
             if alone?(others)
               columns.note(name.to_s, reason(others.first))
             else
-              columns.row(row.map { |cell| text(cell) }, colour: row.drop(1).any? && row.drop(1).all?(&:muted?) ? :grey : nil)
+              grey = others.any? && others.all?(&:muted?)
+              columns.row(row.map { |cell| text(cell) }, colour: grey ? :grey : nil)
             end
           end
           columns
@@ -40,7 +42,8 @@ module Tiercel
         # One reason in place of all figures of a row.
         def alone?(cells)
           first, *rest = cells
-          first&.kind == :missing && rest.all? { |cell| cell.to_s.empty? || (cell.kind == :missing && cell.to_s == first.to_s) }
+          return false unless first&.kind == :missing
+          rest.all? { |cell| cell.to_s.empty? || (cell.kind == :missing && cell.to_s == first.to_s) }
         end
 
         def reason(cell) = [cell.value, cell.note].compact.join("; ")

@@ -43,9 +43,10 @@ module Tiercel
           end
 
           def table
-            table = Table.new(title, header: ["", @unit], anchor: "#{anchor}-table", command:)
+            table = twin(["", @unit])
             @rows.each do |row|
-              table.row(row.label, row.interval ? Cell.interval(row.interval, muted: row.muted) : Cell.missing(row.reason))
+              cell = row.interval ? Cell.interval(row.interval, muted: row.muted) : Cell.missing(row.reason)
+              table.row(row.label, cell)
             end
             table
           end
@@ -68,33 +69,37 @@ module Tiercel
             bottom = 6 + (@rows.size * pitch)
             svg = Svg.new(width, bottom + 42)
             scale = scale_for([room, width - value_room])
-            horizontal_axis(svg, scale, top: 4, bottom:, label: axis_label, count: tick_count(width)) if present.any?
+            horizontal_axis(svg, scale, top: 4, bottom:, label: axis_label, count: tick_count(width)) if scale
             @rows.each_with_index do |row, index|
-              y = 6 + (index * pitch) + (pitch / 2.0) + (stacked?(width) ? 8 : 0)
+              y = 6 + ((index + 0.5) * pitch) + (stacked?(width) ? 8 : 0)
               row_label(svg, width, room, y, row.label)
-              row.interval ? bar(svg, scale, y, row) : svg.text(room + 4, y + 4, Svg.fit(row.reason, width - room - 8), class: "missing")
+              row.interval ? bar(svg, scale, y, row) : absence(svg, width, room, y, row.reason)
             end
             svg
           end
 
+          def log? = @scale == :log
+
           def axis_label = [@quantity, @unit].compact.join(", ")
 
-          def value_room = 12 + (present.map { |row| Svg.text_width(Format.number(row.interval.estimate), 12) }.max || 0)
+          def value_room
+            12 + (present.map { |row| Svg.text_width(Format.number(row.interval.estimate), 12) }.max || 0)
+          end
 
           def scale_for(range)
             return if present.empty?
             low = present.map { |row| row.interval.low }.min
             high = present.map { |row| row.interval.high }.max
-            @scale == :log ? Scale.build(:log, low * 0.8, high * 1.15, range) : Scale.build(:linear, [low, 0].min, high, range)
+            log? ? Scale.build(:log, low * 0.8, high * 1.15, range) : Scale.build(:linear, [low, 0].min, high, range)
           end
 
           def bar(svg, scale, y, row)
             tip = "#{row.label}: #{Cell.interval(row.interval, unit: @unit)}"
-            low, x, high = [row.interval.low, row.interval.estimate, row.interval.high].map { |value| scale.call(value) }
+            low, x, high = places(scale, row.interval)
             svg.group(class: row.muted ? "mark muted" : "mark s0", tip:) do
-              zero = scale.call(@scale == :log ? scale.domain.first : 0)
-              @scale == :log ? svg.line(zero, y, x, y, class: "stem") : svg.rect(zero, y - 8, x - zero, 16, class: "bar")
-              svg.circle(x, y, 4.5, class: "dot") if @scale == :log
+              zero = scale.call(log? ? scale.domain.first : 0)
+              log? ? svg.line(zero, y, x, y, class: "stem") : svg.rect(zero, y - 8, x - zero, 16, class: "bar")
+              svg.circle(x, y, 4.5, class: "dot") if log?
               svg.whisker(low, high, y, class: "whisker")
             end
             svg.text([high, x].max + 8, y + 4, Format.number(row.interval.estimate), class: "value")

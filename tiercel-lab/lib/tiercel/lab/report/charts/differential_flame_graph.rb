@@ -28,8 +28,7 @@ module Tiercel
           def legend = [["more of the time than in #{@names[0]}", "more"], ["less", "less"], ["unchanged", "unchanged"]]
 
           def table(count: 20)
-            table = Table.new(title, header: ["function", "#{@names[0]}, self %", "#{@names[1]}, self %", "change, points"],
-                                     anchor: "#{anchor}-table", command:)
+            table = twin(["function", "#{@names[0]}, self %", "#{@names[1]}, self %", "change, points"])
             changes.max_by(count) { |_, before, after| (after - before).abs }.each do |name, before, after|
               table.row(name, *[before, after, after - before].map { |share| Cell.number(share, digits: 1) })
             end

@@ -29,8 +29,8 @@ module Tiercel
           # @param count [Integer] rows
           # @return [Table] the functions that take most of the time themselves
           def table(count: 20)
-            table = Table.new(title, header: ["function", "self, #{@unit}", "self, %"], anchor: "#{anchor}-table", command:,
-                                     note: "Time in the function itself, without what it calls.")
+            table = twin(["function", "self, #{@unit}", "self, %"],
+                         note: "Time in the function itself, without what it calls.")
             top_own(count).each { |name, own| table.row(name, own, Cell.number(percent(own), digits: 1)) }
             table
           end
@@ -82,13 +82,16 @@ module Tiercel
             width = percent(frame.weight)
             name = Report.escape(frame.name)
             text = width > 1.5 ? %(<text x="5" y="13">#{name}</text>) : ""
-            %(<svg x="#{left.round(3)}%" y="#{y}" width="#{width.round(3)}%" height="#{ROW}" data-tip="#{Report.escape(tip(frame))}">) +
-              %(<rect width="100%" height="#{ROW - 1}" rx="1" #{paint(frame)}/>#{text}</svg>)
+            %(<svg x="#{left.round(3)}%" y="#{y}" width="#{width.round(3)}%" height="#{ROW}" ) +
+              %(data-tip="#{Report.escape(tip(frame))}">) +
+              %(<rect width="100%" height="#{ROW - 1}" rx="1" #{paint(frame)}/>) +
+              "#{text}</svg>"
           end
 
           def tip(frame)
-            own = frame.own.positive? ? ", itself #{Format.number(percent(frame.own), digits: 1)} %" : ""
-            "#{frame.name}: #{Format.number(frame.weight)} #{@unit}, #{Format.number(percent(frame.weight), digits: 1)} %#{own}"
+            share, own = [frame.weight, frame.own].map { |samples| Format.number(percent(samples), digits: 1) }
+            text = "#{frame.name}: #{Format.number(frame.weight)} #{@unit}, #{share} %"
+            frame.own.positive? ? "#{text}, itself #{own} %" : text
           end
 
           # The same function has the same shade everywhere, in every report.

@@ -38,11 +38,12 @@ module Tiercel
 
           def legend
             words = @rows.map(&:verdict).uniq
-            Cell::VERDICTS.slice(*words).map { |word, text| [text, "verdict-#{word}"] } + [["noise floor of this run", "floor"]]
+            verdicts = Cell::VERDICTS.slice(*words).map { |word, text| [text, "verdict-#{word}"] }
+            verdicts << ["noise floor of this run", "floor"]
           end
 
           def table
-            table = Table.new(title, header: ["", "ratio to #{@baseline}", "verdict"], anchor: "#{anchor}-table", command:)
+            table = twin(["", "ratio to #{@baseline}", "verdict"])
             @rows.each do |row|
               muted = row.verdict == :cannot_tell
               table.row(row.label, Cell.interval(row.interval, digits:, unit: "x", muted:), row.verdict)
@@ -70,7 +71,9 @@ module Tiercel
             horizontal_axis(svg, scale, top: 20, bottom:, label: "#{@quantity} / #{@quantity} of #{@baseline}",
                                         count: tick_count(width), format: ->(tick) { "#{Format.tick(tick)}x" })
             directions(svg, scale, bottom, width)
-            @rows.each_with_index { |row, index| draw_row(svg, scale, width, room, 24 + ((index + 0.5) * pitch), row) }
+            @rows.each_with_index do |row, index|
+              draw_row(svg, scale, width, room, 24 + ((index + 0.5) * pitch), row)
+            end
             svg
           end
 
@@ -83,8 +86,8 @@ module Tiercel
 
           def floor_band(svg, scale, bottom)
             left = scale.call(@floor.low)
-            svg.rect(left, 20, scale.call(@floor.high) - left, bottom - 20, class: "floor",
-                                                                          tip: "noise floor: #{Cell.interval(@floor, digits: 3)}")
+            tip = "noise floor: #{Cell.interval(@floor, digits: 3)}"
+            svg.rect(left, 20, scale.call(@floor.high) - left, bottom - 20, class: "floor", tip:)
           end
 
           def directions(svg, scale, bottom, width)
@@ -97,9 +100,10 @@ module Tiercel
           def draw_row(svg, scale, width, room, y, row)
             y += 8 if stacked?(width)
             row_label(svg, stacked?(width) ? width - VALUE_ROOM : width, room, y, row.label)
-            low, x, high = [row.interval.low, row.interval.estimate, row.interval.high].map { |value| scale.call(value) }
+            low, x, high = places(scale, row.interval)
             text = Cell.interval(row.interval, digits:).to_s
-            svg.group(class: "mark verdict-#{row.verdict}", tip: "#{row.label}: #{text}, #{Cell::VERDICTS.fetch(row.verdict)}") do
+            tip = "#{row.label}: #{text}, #{Cell::VERDICTS.fetch(row.verdict)}"
+            svg.group(class: "mark verdict-#{row.verdict}", tip:) do
               svg.whisker(low, high, y, class: "whisker")
               svg.rect(x - 4, y - 4, 8, 8, class: "dot")
             end

@@ -33,8 +33,8 @@ module Tiercel
           # @return [self]
           # @raise [ArgumentError] if there is no such row or column
           def set(row, column, figure, muted: false)
-            raise ArgumentError, "row #{row.inspect}: expected one of #{@rows.join(", ")}" unless @rows.include?(row)
-            raise ArgumentError, "column #{column.inspect}: expected one of #{@columns.join(", ")}" unless @columns.include?(column)
+            check("row", row, @rows)
+            check("column", column, @columns)
             @figures[[row, column]] = Cell.from(figure).then do |cell|
               muted ? Cell.number(cell.estimate, muted:) : cell
             end
@@ -42,7 +42,7 @@ module Tiercel
           end
 
           def table
-            table = Table.new(title, header: ["#{@row_name} \\ #{@column_name}, #{@unit}", *@columns], anchor: "#{anchor}-table", command:)
+            table = twin(["#{@row_name} \\ #{@column_name}, #{@unit}", *@columns])
             @rows.each { |row| table.row(row, *@columns.map { |column| @figures[[row, column]] }) }
             table
           end
@@ -50,6 +50,11 @@ module Tiercel
           def legend = [["least", "heat heat-low"], ["most", "heat heat-high"], ["best", "heat-best"]]
 
           private
+
+          def check(noun, name, known)
+            return if known.include?(name)
+            raise ArgumentError, "#{noun} #{name.inspect}: expected one of #{known.join(", ")}"
+          end
 
           def present = @figures.values.select(&:estimate)
 
@@ -59,22 +64,25 @@ module Tiercel
             return "No figures." if present.empty?
             (row, column), cell = best
             most = present.max_by(&:estimate)
-            "#{@rows.size} x #{@columns.size} figures from #{Format.with_unit(cell.estimate, @unit)} (#{row}, #{column}) " \
-              "to #{Format.with_unit(most.estimate, @unit)}."
+            least, greatest = [cell, most].map { |figure| Format.with_unit(figure.estimate, @unit) }
+            "#{@rows.size} x #{@columns.size} figures from #{least} (#{row}, #{column}) to #{greatest}."
           end
 
           # Where there is no room for columns side by side their names stand upright.
           def draw(width)
             room = [[@rows.map { |row| Svg.text_width(row, 12.5) }.max + 14, width * 0.3].min, 40].max
             cell_width = (width - room) / @columns.size.to_f
-            upright = @columns.any? { |column| Svg.text_width(column, 12) > cell_width - 4 }
-            top = upright ? @columns.map { |column| Svg.text_width(column, 12) }.max + 16 : 28
+            longest = @columns.map { |column| Svg.text_width(column, 12) }.max
+            upright = longest > cell_width - 4
+            top = upright ? longest + 16 : 28
             svg = Svg.new(width, top + (@rows.size * 34) + 4)
             column_names(svg, room, cell_width, top, upright)
             @rows.each_with_index do |row, index|
               y = top + (index * 34)
               svg.text(room - 12, y + 21, Svg.fit(row, room - 12, 12.5), anchor: :end, class: "label")
-              @columns.each_with_index { |column, place| draw_cell(svg, room + (place * cell_width), y, cell_width, row, column) }
+              @columns.each_with_index do |column, place|
+                draw_cell(svg, room + (place * cell_width), y, cell_width, row, column)
+              end
             end
             svg
           end
@@ -83,7 +91,8 @@ module Tiercel
             @columns.each_with_index do |column, place|
               x = room + ((place + 0.5) * cell_width)
               if upright
-                svg.text(x + 4, top - 8, column, class: "label", transform: "rotate(-90 #{(x + 4).round(1)} #{(top - 8).round(1)})")
+                x, y = (x + 4).round(1), (top - 8).round(1)
+                svg.text(x, y, column, class: "label", transform: "rotate(-90 #{x} #{y})")
               else
                 svg.text(x, top - 10, column, anchor: :middle, class: "label")
               end
@@ -97,12 +106,17 @@ module Tiercel
             svg.group(tip:) do
               svg.rect(x + 1, y + 1, width - 2, 32, class: "heat-ground")
               next svg.text(x + (width / 2), y + 21, "\u2013", anchor: :middle, class: "missing") unless figure
-              shade = cell.muted? ? 0 : shade(figure)
-              svg.rect(x + 1, y + 1, width - 2, 32, class: "heat", "fill-opacity": shade.round(2).to_s)
+              draw_figure(svg, x, y, width, cell)
               best_frame(svg, x, y, width) if best.first == [row, column]
-              css = ["cell", ("on-dark" if shade > ON_DARK), ("missing" if cell.muted?)].compact.join(" ")
-              svg.text(x + (width / 2), y + 21, Format.number(figure, digits: cell_digits(width, figure)), anchor: :middle, class: css)
             end
+          end
+
+          def draw_figure(svg, x, y, width, cell)
+            shade = cell.muted? ? 0 : shade(cell.estimate)
+            svg.rect(x + 1, y + 1, width - 2, 32, class: "heat", "fill-opacity": shade.round(2).to_s)
+            css = ["cell", ("on-dark" if shade > ON_DARK), ("missing" if cell.muted?)].compact.join(" ")
+            text = Format.number(cell.estimate, digits: cell_digits(width, cell.estimate))
+            svg.text(x + (width / 2), y + 21, text, anchor: :middle, class: css)
           end
 
           # Three significant digits, fewer where the cell is narrow.

@@ -30,8 +30,10 @@ module Tiercel
           # @param important [Boolean] rather stands on a point than nowhere
           # @return [Array(Float, Float), nil] left and top of the label, nil where there is no room
           def find(x, y, width, important: false)
-            places = [[x + GAP, y - 7], [x - GAP - width, y - 7], [x - (width / 2), y - GAP - HEIGHT], [x - (width / 2), y + GAP],
-                      [x + 5, y - GAP - HEIGHT], [x + 5, y + GAP], [x - 5 - width, y - GAP - HEIGHT], [x - 5 - width, y + GAP]]
+            above, below, beside = y - GAP - HEIGHT, y + GAP, y - (HEIGHT / 2)
+            left, middle, right = x - width - 5, x - (width / 2), x + 5
+            places = [[x + GAP, beside], [x - GAP - width, beside], [middle, above], [middle, below],
+                      [right, above], [right, below], [left, above], [left, below]]
             place = places.find { |left, top| free?(left, top, width, @points + @labels) }
             place ||= places.find { |left, top| free?(left, top, width, @labels) } if important
             @labels << [place[0], place[1], place[0] + width, place[1] + HEIGHT] if place

@@ -62,7 +62,7 @@ module Tiercel
           def legend = @series.each_with_index.map { |series, index| [series.name, css(series, index)] }
 
           def table
-            table = Table.new(title, header: [@x, *@series.map { |series| "#{series.name}, #{@y}" }], anchor: "#{anchor}-table", command:)
+            table = twin([@x, *@series.map { |series| "#{series.name}, #{@y}" }])
             xs.each do |x|
               table.row(x_cell(x), *@series.map { |series| point_cell(series, x) })
             end
@@ -105,17 +105,17 @@ module Tiercel
           def css(series, index) = series.muted ? "series muted" : "series s#{index % 7}"
 
           def summary
-            ranges = @series.map { |series| "#{series.name} from #{end_text(series.points.first)} to #{end_text(series.points.last)}" }
+            ranges = @series.map do |series|
+              first, last = series.points.values_at(0, -1).map { |point| Format.number(point[1]) }
+              "#{series.name} from #{first} to #{last}"
+            end
             "#{@y} over #{@x}: #{ranges.join("; ")}."
           end
-
-          def end_text(point) = Format.number(point[1])
 
           def draw(width)
             height = stacked?(width) ? 300 : 380
             svg = Svg.new(width, height)
-            names_room = stacked?(width) ? 18 : [@series.map { |series| Svg.text_width(series.name, 12.5) }.max + 22, width * 0.3].min
-            left, bottom, right = 50, height - 44, width - names_room
+            left, bottom, right = 50, height - 44, width - names_room(width)
             x = scale(:x, [left, right])
             y = scale(:y, [bottom, 26])
             draw_axes(svg, x, y, left, right, bottom, width)
@@ -123,6 +123,11 @@ module Tiercel
             @series.each_with_index { |series, index| draw_series(svg, x, y, series, index) }
             end_labels(svg, y, right, width) unless stacked?(width)
             svg
+          end
+
+          def names_room(width)
+            return 18 if stacked?(width)
+            [@series.map { |series| Svg.text_width(series.name, 12.5) }.max + 22, width * 0.3].min
           end
 
           def draw_axes(svg, x, y, left, right, bottom, width)
@@ -137,8 +142,8 @@ module Tiercel
           end
 
           def scale(axis, range)
-            values = @series.flat_map { |series| series.points.flat_map { |point| axis == :x ? [point[0]] : point.drop(1).compact } }
-            low, high = values.minmax
+            points = @series.flat_map(&:points)
+            low, high = (axis == :x ? points.map(&:first) : points.flat_map { |point| point.drop(1).compact }).minmax
             return linear_scale(axis, low, high, range) if @scales[axis] == :linear
             margin = axis == :x ? 1.0 : [(high.to_f / low)**0.05, 1.03].max
             Scale.build(:log, low / margin, high * margin, range)
@@ -178,9 +183,11 @@ module Tiercel
 
           # Names at the ends of the lines, moved apart where they would overlap.
           def end_labels(svg, y, right, width)
-            ends = @series.each_with_index.map { |series, index| [y.call(series.points.last[1]), series, index] }.sort_by(&:first)
-            spread(ends.map(&:first), 15, 26, svg.height - 44).zip(ends) do |place, (_, series, index)|
-              svg.text(right + 12, place + 4, Svg.fit(series.name, width - right - 12, 12.5), class: "name #{css(series, index)}")
+            ends = @series.each_with_index.sort_by { |series, _| y.call(series.points.last[1]) }
+            places = ends.map { |series, _| y.call(series.points.last[1]) }
+            spread(places, 15, 26, svg.height - 44).zip(ends) do |place, (series, index)|
+              name = Svg.fit(series.name, width - right - 12, 12.5)
+              svg.text(right + 12, place + 4, name, class: "name #{css(series, index)}")
             end
           end
 

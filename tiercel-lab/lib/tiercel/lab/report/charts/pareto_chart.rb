@@ -46,7 +46,7 @@ module Tiercel
           def legend = [["on the front: nothing is better in both", "mark s0"], ["beaten in both", "mark muted"]]
 
           def table
-            table = Table.new(title, header: ["", @x, @y, "front"], anchor: "#{anchor}-table", command:)
+            table = twin(["", @x, @y, "front"])
             on_front = front
             @points.sort_by { |point| [point.x, point.y] }.each do |point|
               table.row(point.label, point.x, point.y, Cell.mark(on_front.include?(point) ? :yes : :no))

@@ -51,7 +51,8 @@ module Tiercel
               next unless at.between?(x.domain[0] * 0.999, x.domain[1] * 1.001)
               place = x.call(at)
               svg.line(place, 26, place, bottom, class: "grid")
-              svg.text(place, bottom + 16, stacked?(width) ? percentile.to_s : "#{percentile} %", anchor: :middle, class: "tick")
+              text = stacked?(width) ? percentile.to_s : "#{percentile} %"
+              svg.text(place, bottom + 16, text, anchor: :middle, class: "tick")
             end
             svg.line(left, bottom, right, bottom, class: "axis")
             svg.text((left + right) / 2, bottom + 34, @x, anchor: :middle, class: "axis-label")

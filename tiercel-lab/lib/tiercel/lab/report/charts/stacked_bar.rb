@@ -44,8 +44,7 @@ module Tiercel
           def legend = @parts.each_with_index.map { |part, index| [part, "mark s#{index % 7}"] }
 
           def table
-            table = Table.new(title, header: ["", *@parts.map { |part| "#{part}, #{@unit}" }, "total, #{@unit}"],
-                                     anchor: "#{anchor}-table", command:)
+            table = twin(["", *@parts.map { |part| "#{part}, #{@unit}" }, "total, #{@unit}"])
             @rows.each do |row|
               cells = row.reason ? [Cell.missing(row.reason), *Array.new(@parts.size)] : [*row.parts.values, row.total]
               table.row(row.label, *cells)
@@ -78,7 +77,7 @@ module Tiercel
             @rows.each_with_index do |row, index|
               y = 6 + ((index + 0.5) * pitch) + (stacked?(width) ? 8 : 0)
               row_label(svg, width, room, y, row.label, above: 18)
-              row.reason ? svg.text(room + 4, y + 4, Svg.fit(row.reason, width - room - 8), class: "missing") : bar(svg, scale, y, row)
+              row.reason ? absence(svg, width, room, y, row.reason) : bar(svg, scale, y, row)
             end
             svg
           end
@@ -88,9 +87,10 @@ module Tiercel
           def bar(svg, scale, y, row)
             from = 0
             row.parts.each_with_index do |(part, value), index|
+              next unless value.positive?
               left, right = scale.call(from), scale.call(from + value)
               tip = "#{row.label}, #{part}: #{Format.with_unit(value, @unit)} (#{share(value, row)} %)"
-              svg.rect(left, y - 11, [right - left - 1, 0.5].max, 22, class: "part mark s#{index % 7}", tip:) if value.positive?
+              svg.rect(left, y - 11, [right - left - 1, 0.5].max, 22, class: "part mark s#{index % 7}", tip:)
               from += value
             end
             svg.text(scale.call(from) + 8, y + 4, Format.number(row.total), class: "value")

@@ -37,7 +37,9 @@ module Tiercel
 
           # @return [Hash{String => Numeric}] samples of each function itself, wherever it was called
           def own_by_name
-            each_frame.with_object(Hash.new(0)) { |(frame, _), sums| sums[frame.name] += frame.own if frame.own.positive? }
+            each_frame.with_object(Hash.new(0)) do |(frame, _), sums|
+              sums[frame.name] += frame.own if frame.own.positive?
+            end
           end
 
           # @yieldparam frame [Frame]

@@ -16,22 +16,24 @@ module Tiercel
 
           # @return [String]
           def render
-            %(<figure id="#{@anchor}"><figcaption><h3><a href="##{@anchor}">#{Html.inline(@chart.title)}</a></h3></figcaption>) +
-              "#{legend}#{drawings}#{note}#{twin}#{command}</figure>"
+            %(<figure id="#{@anchor}"><figcaption><h3><a href="##{@anchor}">#{Html.inline(@chart.title)}</a></h3>) +
+              "</figcaption>#{legend}#{drawings}#{note}#{twin}#{command}</figure>"
           end
 
           private
 
           def drawings
             return @chart.svg(nil, id: @anchor) if @chart.fluid?
-            @chart.svg(Chart::WIDE, id: "#{@anchor}-wide", css: "wide") + @chart.svg(Chart::NARROW, id: "#{@anchor}-narrow", css: "narrow")
+            { "wide" => Chart::WIDE, "narrow" => Chart::NARROW }.map do |css, width|
+              @chart.svg(width, id: "#{@anchor}-#{css}", css:)
+            end.join
           end
 
           def legend
             entries = @chart.legend.each_with_index.map do |(label, css), index|
               swatch = Svg.new(16, 12)
               sample(swatch, css, index)
-              %(<li><svg width="16" height="12" aria-hidden="true" class="chart-key">#{swatch.body}</svg>#{Report.escape(label)}</li>)
+              %(<li><svg width="16" height="12" aria-hidden="true">#{swatch.body}</svg>#{Report.escape(label)}</li>)
             end
             entries.empty? ? "" : %(<ul class="legend">#{entries.join}</ul>)
           end

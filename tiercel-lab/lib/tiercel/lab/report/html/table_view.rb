@@ -36,19 +36,19 @@ module Tiercel
           def command = @table.command ? Html.code_block(@table.command, prompt: true) : ""
 
           def body
-            %(<div class="scroll" role="region" tabindex="0" aria-label="#{Report.escape(@table.title)}"><table><thead><tr>) +
-              @columns.map(&:head).join +
-              %(</tr></thead><tbody>#{@table.rows.map { |row| row(row) }.join}</tbody></table></div>#{footnotes}#{copy if @bare})
+            rows = @table.rows.map { |row| row(row) }
+            %(<div class="scroll" role="region" tabindex="0" aria-label="#{Report.escape(@table.title)}">) +
+              "<table><thead><tr>#{@columns.map(&:head).join}</tr></thead><tbody>#{rows.join}</tbody></table></div>" +
+              footnotes + (@bare ? copy : "")
           end
 
           def row(row)
+            last = row.rindex { |cell| !cell.to_s.empty? } || 0
+            # A reason takes the place of the figures after it that are not there.
+            row = row.first(last + 1) if row[last].kind == :missing
             cells = row.each_with_index.map do |cell, index|
-              rest = row.drop(index + 1)
-              # A reason may take the place of figures that are not there.
-              if cell.kind == :missing && rest.all? { |other| other.to_s.empty? }
-                break row.first(index).each_with_index.map { |other, place| @columns[place].cell(other) } << missing(cell, rest.size + 1)
-              end
-              cell.kind == :missing ? missing(cell, 1) : @columns[index].cell(cell)
+              next @columns[index].cell(cell) unless cell.kind == :missing
+              missing(cell, index == row.size - 1 ? @columns.size - index : 1)
             end
             "<tr>#{cells.join}</tr>"
           end
@@ -126,11 +126,12 @@ module Tiercel
             end
 
             def fraction_span(fraction, mark)
-              @fraction.zero? ? mark : %(<span class="fraction" style="min-width:#{@fraction}ch">#{Report.escape(fraction)}#{mark}</span>)
+              return mark if @fraction.zero?
+              %(<span class="fraction" style="min-width:#{@fraction}ch">#{Report.escape(fraction)}#{mark}</span>)
             end
 
             def verdict(cell)
-              ratio = cell.low ? %( <span class="bounds">#{Format.number(cell.estimate)}x #{cell.bounds_text}</span>) : ""
+              ratio = %( <span class="bounds">#{Format.number(cell.estimate)}x #{cell.bounds_text}</span>) if cell.low
               %(<span class="verdict verdict-#{cell.value}">#{Report.escape(cell.main_text)}</span>#{ratio})
             end
 
@@ -140,15 +141,18 @@ module Tiercel
               return if cells.size < 2
               low, high = cells.map(&:low).min, cells.map(&:high).max
               return if low == high
-              kind = low.positive? && high / low.to_f > 20 ? :log : :linear
-              @scale = kind == :log ? Scale::Log.new(low, high, [3, WIDTH - 3]) : Scale::Linear.new(low, high, [3, WIDTH - 3], nice: false)
+              range = [3, WIDTH - 3]
+              wide = low.positive? && high / low.to_f > 20
+              @scale = wide ? Scale::Log.new(low, high, range) : Scale::Linear.new(low, high, range, nice: false)
             end
 
             def whisker(cell)
               return "" unless @scale && cell.low
               low, middle, high = [cell.low, cell.value, cell.high].map { |value| @scale.call(value).round(1) }
-              %(<svg class="mini" width="#{WIDTH}" height="12" aria-hidden="true"><line class="rail" x1="0" y1="6" x2="#{WIDTH}" y2="6"/>) +
-                %(<line class="whisker" x1="#{low}" y1="6" x2="#{high}" y2="6"/><circle class="dot" cx="#{middle}" cy="6" r="2.6"/></svg>)
+              %(<svg class="mini" width="#{WIDTH}" height="12" aria-hidden="true">) +
+                %(<line class="rail" x1="0" y1="6" x2="#{WIDTH}" y2="6"/>) +
+                %(<line class="whisker" x1="#{low}" y1="6" x2="#{high}" y2="6"/>) +
+                %(<circle class="dot" cx="#{middle}" cy="6" r="2.6"/></svg>)
             end
           end
         end
