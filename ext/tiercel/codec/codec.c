@@ -8,8 +8,9 @@
 #include <zlib.h>
 #endif
 
-/* From this size on a String shares the frame's bytes instead of copying them. */
-enum { SHARED_PAYLOAD_BYTES = 16 * 1024 };
+/* From this size on a String shares the frame's bytes instead of copying them.
+ * It is about what Ruby keeps inside of the object (adr/004-frame.md). */
+enum { SHARED_PAYLOAD_BYTES = 640 };
 
 VALUE malformed_frame;
 static VALUE signal_miss, signal_expired, signal_fallback, clock_module;
