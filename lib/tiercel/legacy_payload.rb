@@ -16,6 +16,7 @@ module Tiercel
   #   00 04 08 ...    7.0: Marshal of [value, expires_at, version]
   #   01 78 ...       7.0: the same in a zlib stream
   #   04 08 ...       6.1: Marshal of an Entry
+  #   04 08 22 ...    MemCacheStore: Dalli marshals the String that holds one of the others
   #
   # ActiveSupport::MessagePack (CC 80 ...) is found inside of 7.1's alone: it cannot dump an Entry.
   class LegacyPayload
@@ -62,7 +63,8 @@ module Tiercel
       return load_coder(bytes) if bytes.start_with?(CODER_SIGNATURE)
       return unpack(load_object(bytes.byteslice(1..))) if bytes.start_with?(MARSHAL_70_SIGNATURE)
       return unpack(load_object(inflate(bytes.byteslice(1..)))) if bytes.start_with?(ZLIB_70_SIGNATURE)
-      entry(load_object(bytes))
+      object = load_object(bytes)
+      object.is_a?(String) && LegacyPayload.recognize?(object) ? load(object) : entry(object)
     end
 
     private

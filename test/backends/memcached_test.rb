@@ -74,14 +74,15 @@ class MemcachedDetailsTest < Tiercel::TestCase
     assert_equal MemcachedServers.socket.url, over_socket.to_s
   end
 
-  def test_a_value_above_the_limit_is_false_and_the_old_one_is_gone
+  def test_a_value_above_the_limit_is_refused_and_the_old_one_is_gone
     backend.set("key", "old")
-    assert_equal false, backend.set("key", "x" * 2_000_000)
+    error = assert_raises(Tiercel::Refused) { backend.set("key", "x" * 2_000_000) }
+    assert_match(/2000000 bytes.*-I.*"key"/, error.message)
     assert_nil backend.get("key")
     backend.set("key", "old")
-    assert_equal false, backend.set_multi({ "key" => "x" * 2_000_000, "small" => "1" })
+    assert_raises(Tiercel::Refused) { backend.set_multi({ "key" => "x" * 2_000_000, "small" => "1" }) }
     assert_equal({ "small" => "1" }, backend.get_multi(%w[key small]))
-    assert_equal false, backend.add("key", "x" * 2_000_000)
+    assert_raises(Tiercel::Refused) { backend.add("key", "x" * 2_000_000) }
     assert_equal true, backend.set("key", "works")
   end
 

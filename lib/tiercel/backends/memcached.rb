@@ -22,7 +22,8 @@ module Tiercel
     #   memcached://10.0.0.1:11211,10.0.0.2:11211:2      # a ring; the last number is a weight
     #   memcached:/var/run/memcached.sock
     #
-    # Bytes go to the server as they are, with flags 0. Tokens are the server's
+    # Bytes go to the server as they are, with flags 0. A value above the
+    # server's limit is {Refused}, and what was under its key is gone. Tokens are the server's
     # cas numbers. TTLs have its granularity of one second, rounded up.
     class Memcached < Backend
       # Above it memcached reads a number as a date.
@@ -95,8 +96,9 @@ module Tiercel
         wire_key = WireKey.encode(key)
         node(wire_key).call(key) do |connection, deadline|
           answer = Protocol.set(connection, wire_key, bytes, wire_ttl(ttl), deadline)
-          Protocol.delete(connection, wire_key, deadline) if answer == :too_large
-          answer == :stored
+          next answer == :stored unless answer == :too_large
+          Protocol.delete(connection, wire_key, deadline)
+          raise Protocol::ServerError, too_large(bytes)
         end
       end
 
@@ -163,8 +165,14 @@ module Tiercel
       def conditional_set(key, bytes, ttl, **condition)
         wire_key = WireKey.encode(key)
         node(wire_key).call(key, resend: false) do |connection, deadline|
-          Protocol.set(connection, wire_key, bytes, wire_ttl(ttl), deadline, **condition) == :stored
+          answer = Protocol.set(connection, wire_key, bytes, wire_ttl(ttl), deadline, **condition)
+          raise Protocol::ServerError, too_large(bytes) if answer == :too_large
+          answer == :stored
         end
+      end
+
+      def too_large(bytes)
+        "#{bytes.bytesize} bytes are more than the server takes in one value (its option -I); nothing is stored"
       end
 
       def clear_all

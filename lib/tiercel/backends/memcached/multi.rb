@@ -50,8 +50,7 @@ module Tiercel
             ->(at, *call) { at.zip(Protocol.read_set_multi(call[0], at.size, call[1])) { |i, answer| answers[i] = answer } }
           )
           raise failure.with_partial(false) if failure
-          too_large = wire_keys.select.with_index { |_, index| answers[index] == :too_large }
-          delete(too_large, encoded: true) unless too_large.empty?
+          refuse_too_large(wire_keys, pairs.keys, answers) if answers.include?(:too_large)
           answers.all?(:stored)
         end
 
@@ -71,6 +70,13 @@ module Tiercel
         end
 
         private
+
+        def refuse_too_large(wire_keys, keys, answers)
+          at = answers.each_index.select { |index| answers[index] == :too_large }
+          delete(wire_keys.values_at(*at), encoded: true)
+          raise Refused.new("#{at.size} of #{keys.size} values are larger than the server takes (its option -I); they " \
+                            "are not stored", backend: @ring.node_for(wire_keys[at.first]).name, key: keys[at.first])
+        end
 
         # Sends to every server, then reads from every server.
         #
