@@ -3,6 +3,7 @@
 require "test_helper"
 require "tiercel/contracts/backend_contract"
 require "tiercel/backends/file"
+require "support/zipf"
 require "tmpdir"
 
 class FileBackendTest < Tiercel::TestCase
@@ -10,7 +11,7 @@ class FileBackendTest < Tiercel::TestCase
 
   def before_setup
     super
-    @directory = Dir.mktmpdir("tiercel-file")
+    @directory = Dir.mktmpdir("tiercel-file", memory_folder)
   end
 
   def after_teardown
@@ -18,9 +19,139 @@ class FileBackendTest < Tiercel::TestCase
     FileUtils.rm_rf(@directory)
   end
 
-  def path = File.join(@directory, "cache")
-
-  def build_backend(**) = Tiercel::Backends::File.new(path, **)
+  # Long patience: these tests ask for right answers on a busy machine, test/faults/ for the time budget.
+  def build_backend(**) = Tiercel::Backends::File.new(@directory, timeout: 20, **)
 
   def build_peer = build_backend
+
+  def test_options_are_checked
+    assert_match(/folder/, assert_raises(Tiercel::ConfigurationError) { Tiercel::Backends::File.new("") }.message)
+    { size: "1 MB", max_entries: "few", timeout: 0 }.each do |option, value|
+      error = assert_raises(Tiercel::ConfigurationError, option) { Tiercel::Backends::File.new(@directory, option => value) }
+      assert_match(/#{option}: expected/, error.message)
+    end
+  end
+
+  def test_options_of_a_url_are_strings
+    url = Tiercel::BackendURL.parse("file:#{@directory}?size=8388608&max_entries=100&timeout=1.5")
+    assert_equal true, Tiercel::Backends::File.build(url, url.options).set("key", "value")
+  end
+
+  def test_entries_are_their_owners_and_have_safe_names
+    ["../../escape", "a/b", "\0", "nul", "CON", "ü" * 2_000].each { |key| backend.set(key, "value") }
+    files = Dir["#{@directory}/tiercel-v1/??/*"]
+    assert_equal 6, files.size
+    assert(files.all? { |file| File.basename(file).match?(/\A\h{32}\z/) })
+    assert_equal [0o600], files.map { |file| File.stat(file).mode & 0o777 }.uniq
+    assert_equal ["tiercel-v1"], Dir.children(@directory)
+  end
+
+  def test_other_files_of_the_folder_stay
+    File.write(File.join(@directory, "notes.txt"), "mine")
+    backend.set("key", "value")
+    backend.clear
+    assert_equal "mine", File.read(File.join(@directory, "notes.txt"))
+  end
+
+  def test_the_key_in_the_file_decides
+    backend.set("one", "value")
+    FileUtils.mkdir_p(File.dirname(path_of("two")))
+    FileUtils.cp(path_of("one"), path_of("two"))
+    assert_nil backend.get("two")
+    assert_equal false, backend.delete("two")
+    assert_equal true, backend.add("two", "its own")
+    assert_equal "its own".b, backend.get("two")
+  end
+
+  def test_a_value_too_large_is_refused_and_the_old_one_gone
+    small = build_backend(size: "4MB")
+    small.set("key", "old")
+    assert_equal false, small.set("key", "x" * 300_000)
+    assert_nil small.get("key")
+    assert_equal false, small.add("key", "x" * 300_000)
+  end
+
+  def test_size_is_held_after_writing_ten_times_as_much
+    [[400, 3_000, 30], [20_000, 200_000, 60]].each do |smallest, largest, megabytes|
+      bounded = build_backend(size: "6MB")
+      used = fill(bounded, megabytes * 1024**2, smallest..largest, Random.new(7))
+      assert_operator used.max, :<=, 6 * 1024**2 * 1.05, "#{smallest}..#{largest} bytes"
+      assert_operator used.last, :>=, 6 * 1024**2 * 0.7, "#{smallest}..#{largest} bytes"
+      bounded.clear
+      assert_equal 0, bounded.stats[:entries]
+    end
+  end
+
+  def test_max_entries_is_held
+    bounded = build_backend(max_entries: 200)
+    1_500.times { |index| bounded.set("key#{index}", "value") }
+    assert_in_delta 200, bounded.scan.count, 20
+    assert_in_delta bounded.scan.count, bounded.stats[:entries], 1
+  end
+
+  def test_the_ledger_follows_every_change
+    backend.set("one", "x" * 10_000)
+    backend.set("one", "x")
+    backend.add("two", "x")
+    backend.increment("three")
+    backend.increment("three")
+    backend.delete("two")
+    assert_equal({ entries: 2, bytes: 8_192 }, backend.stats.slice(:entries, :bytes))
+  end
+
+  def test_a_sweep_corrects_the_ledger
+    50.times { |index| backend.set("key#{index}", "value") }
+    FileUtils.rm(Dir["#{@directory}/tiercel-v1/??/*"].first(20))
+    assert_equal 50, backend.stats[:entries]
+    500.times { backend.set("again", "value") }
+    assert_in_delta 31, backend.stats[:entries], 20
+  end
+
+  def test_cleanup_drops_what_has_ended
+    50.times { |index| backend.set("key#{index}", "value", index < 30 ? 5 : nil) }
+    later(10) { assert_equal 30, backend.cleanup }
+    assert_equal 20, backend.stats[:entries]
+  end
+
+  def test_writes_drop_what_has_ended
+    50.times { |index| backend.set("old#{index}", "value", 5) }
+    later(10) do
+      2_000.times { |index| backend.set("new#{index % 10}", "value") }
+      assert_equal 10, Dir["#{@directory}/tiercel-v1/??/*"].size
+    end
+  end
+
+  def test_popular_entries_stay
+    requests = Zipf.new(3_000).requests(12_000)
+    bounded = build_backend(max_entries: 300)
+    ratio = Zipf.backend_ratio(requests, bounded, "x" * 100)
+    assert_operator ratio, :>, Zipf.fifo_ratio(requests, 310)
+  end
+
+  def test_rails_request_local_cache_is_not_mounted
+    assert_equal [false, false], [backend.local_cache?, backend.near?]
+  end
+
+  private
+
+  # Replacing a file waits for the disk on ext4.
+  def memory_folder = File.writable?("/dev/shm") ? "/dev/shm" : nil
+
+  def path_of(key) = Tiercel::Backends::File::Layout.new(@directory).path(key)
+
+  def fill(backend, bytes, sizes, random)
+    written = index = 0
+    used = []
+    while written < bytes
+      value = random.bytes(random.rand(sizes))
+      backend.set("key#{index += 1}", value)
+      written += value.bytesize
+      used << disk_bytes if (index % 500).zero?
+    end
+    used << disk_bytes
+  end
+
+  def disk_bytes
+    Dir.glob("#{@directory}/**/*").sum { |file| File.lstat(file).blocks * 512 }
+  end
 end

@@ -3,6 +3,7 @@
 require "test_helper"
 require "tiercel/contracts/backend_contract"
 require "tiercel/backends/sqlite"
+require "support/zipf"
 require "tmpdir"
 
 class SQLiteBackendTest < Tiercel::TestCase
@@ -10,7 +11,7 @@ class SQLiteBackendTest < Tiercel::TestCase
 
   def before_setup
     super
-    @directory = Dir.mktmpdir("tiercel-sqlite")
+    @directory = Dir.mktmpdir("tiercel-sqlite", memory_folder)
   end
 
   def after_teardown
@@ -18,9 +19,200 @@ class SQLiteBackendTest < Tiercel::TestCase
     FileUtils.rm_rf(@directory)
   end
 
-  def path = File.join(@directory, "cache.sqlite3")
-
-  def build_backend(**) = Tiercel::Backends::SQLite.new(path, **)
+  # Long patience: these tests ask for right answers on a busy machine, test/faults/ for the time budget.
+  def build_backend(**) = Tiercel::Backends::SQLite.new(path, timeout: 20, **)
 
   def build_peer = build_backend
+
+  def test_options_are_checked
+    assert_match(/path/, assert_raises(Tiercel::ConfigurationError) { Tiercel::Backends::SQLite.new("") }.message)
+    { size: "12 KB", max_entries: 0, timeout: -1, synchronous: :sometimes, page_size: 1000, mmap_size: "much" }
+      .each do |option, value|
+        error = assert_raises(Tiercel::ConfigurationError, option) { build_sqlite(option => value) }
+        assert_match(/#{option}: expected/, error.message)
+      end
+  end
+
+  def test_options_of_a_url_are_strings
+    url = Tiercel::BackendURL.parse("sqlite:#{path}?size=2MB&max_entries=100&timeout=1.5&synchronous=off&mmap_size=0&page_size=4096")
+    built = Tiercel::Backends::SQLite.build(url, url.options)
+    assert_equal true, built.set("key", "value")
+    assert_equal 4096, pragma("page_size")
+  ensure
+    built&.close
+  end
+
+  def test_the_file_is_a_cache_of_its_own_and_its_owners
+    backend.set("key", "value")
+    assert_equal 0o600, File.stat(path).mode & 0o777
+    assert_equal Tiercel::Backends::SQLite::Schema::APPLICATION_ID, pragma("application_id")
+    assert_equal "wal", pragma("journal_mode")
+    assert_equal 2, pragma("auto_vacuum")
+  end
+
+  def test_folders_are_made
+    deep = Tiercel::Backends::SQLite.new(File.join(@directory, "a/b/cache.sqlite3"))
+    assert_equal true, deep.set("key", "value")
+  ensure
+    deep&.close
+  end
+
+  def test_of_two_keys_with_one_id_the_later_write_wins
+    collide = ->(backend) { backend.define_singleton_method(:id_of) { |_| 7 } }
+    collide.call(backend)
+    backend.set("one", "1")
+    assert_nil backend.get("two")
+    assert_equal false, backend.delete("two")
+    assert_equal true, backend.add("two", "2")
+    assert_nil backend.get("one")
+    assert_equal 5, backend.increment("three", 5)
+    assert_nil backend.get("two")
+  end
+
+  def test_a_value_too_large_is_refused_and_the_old_one_gone
+    small = build_sqlite(size: "1MB")
+    small.set("key", "old")
+    assert_equal false, small.set("key", "x" * 60_000)
+    assert_nil small.get("key")
+    assert_equal false, small.set_multi({ "key" => "x" * 60_000, "other" => "value" })
+    assert_equal "value".b, small.get("other")
+    assert_equal false, small.add("key", "x" * 60_000)
+  ensure
+    small&.close
+  end
+
+  def test_size_is_held_after_writing_ten_times_as_much
+    [[40, 200, 1], [400, 3_000, 2], [20_000, 200_000, 4]].each do |smallest, largest, megabytes|
+      size = megabytes * 1024**2
+      bounded = build_sqlite(size: size, synchronous: :off)
+      used = fill(bounded, size * 10, smallest..largest, Random.new(7))
+      assert_operator used.max, :<=, size * 1.05, "#{smallest}..#{largest} bytes"
+      assert_operator used.last, :>=, size * 0.8, "#{smallest}..#{largest} bytes"
+      bounded.close
+      FileUtils.rm_f(Dir["#{path}*"])
+    end
+  end
+
+  def test_max_entries_is_held_and_the_count_is_exact
+    bounded = build_sqlite(max_entries: 200)
+    1_500.times { |index| bounded.set("key#{index}", "value") }
+    assert_in_delta 200, bounded.scan.count, 20
+    20.times { |index| bounded.delete("key#{1_480 + index}") }
+    assert_equal bounded.scan.count, column("SELECT value FROM totals WHERE name = 'entries'")
+    bounded.clear
+    assert_equal 0, column("SELECT value FROM totals WHERE name = 'entries'")
+  ensure
+    bounded&.close
+  end
+
+  def test_writes_drop_what_has_ended
+    100.times { |index| backend.set("old#{index}", "value", 5) }
+    later(10) do
+      400.times { |index| backend.set("new#{index % 10}", "value") }
+      assert_operator column("SELECT count(*) FROM entries"), :<=, 10
+    end
+  end
+
+  def test_cleanup_drops_what_has_ended
+    1_200.times { |index| backend.set("key#{index}", "value", index < 700 ? 5 : nil) }
+    later(10) { assert_in_delta 700, backend.cleanup, 100 }
+    assert_equal 500, backend.stats[:entries]
+  end
+
+  def test_popular_entries_stay
+    requests = Zipf.new(3_000).requests(15_000)
+    bounded = build_sqlite(max_entries: 300, synchronous: :off)
+    ratio = Zipf.backend_ratio(requests, bounded, "x" * 100)
+    assert_operator ratio, :>, Zipf.fifo_ratio(requests, 330) + 0.02
+  ensure
+    bounded&.close
+  end
+
+  def test_reading_writes_nothing
+    bounded = build_sqlite(max_entries: 100)
+    100.times { |index| bounded.set("key#{index}", "value") }
+    version = pragma("data_version")
+    wal = File.size("#{path}-wal")
+    2_000.times { |index| bounded.get("key#{index % 100}") }
+    assert_equal [version, wal], [pragma("data_version"), File.size("#{path}-wal")]
+  ensure
+    bounded&.close
+  end
+
+  def test_free_pages_are_given_back
+    value = "x" * 2_000
+    4_000.times { |index| backend.set("key#{index}", value) }
+    large = pragma("page_count")
+    4_000.times { |index| backend.delete("key#{index}") }
+    2_000.times { |index| backend.set("one#{index % 5}", "value") }
+    assert_operator pragma("page_count"), :<, large / 4
+  end
+
+  def test_clear_gives_the_file_back
+    backend.set_multi((0...500).to_h { |index| ["key#{index}", "x" * 5_000] })
+    backend.clear
+    assert_operator File.size(path), :<, 200_000
+  end
+
+  def test_entries_of_a_large_file_are_estimated
+    backend.set_multi((0...3_000).to_h { |index| ["key#{index}", "value"] })
+    with_constant(Tiercel::Backends::SQLite, :COUNTED_PAGES, 1) do
+      assert_in_delta 3_000, backend.stats[:entries], 1_000
+    end
+  end
+
+  def test_a_fork_warns_of_nothing_and_two_backends_of_one_file_survive_it
+    other = build_backend
+    backend.set("key", "value")
+    other.set("other", "value")
+    _out, err = capture_subprocess_io do
+      fork_and_wait(2) do |index|
+        20.times { |round| (round.odd? ? backend : other).set("child#{index}.#{round}", "value") }
+        raise "lost" unless backend.get("child#{index}.0") && other.get("key")
+      end
+    end
+    assert_empty err
+    assert_equal "value".b, backend.get("child1.19")
+    assert_equal [["ok"]], SQLite3::Database.new(path).execute("PRAGMA integrity_check")
+  ensure
+    other&.close
+  end
+
+  private
+
+  # Checkpoints wait for the disk.
+  def memory_folder = File.writable?("/dev/shm") ? "/dev/shm" : nil
+
+  def path = File.join(@directory, "cache.sqlite3")
+
+  def build_sqlite(**) = Tiercel::Backends::SQLite.new(path, **)
+
+  # Looks into the file from another process: opening and closing it in this one would drop its locks.
+  def column(sql)
+    fork_and_wait(1) { SQLite3::Database.new(path, readonly: true).get_first_value(sql) }.first
+  end
+
+  def pragma(name) = column("PRAGMA #{name}")
+
+  def fill(backend, bytes, sizes, random)
+    written = index = 0
+    used = []
+    while written < bytes
+      value = random.bytes(random.rand(sizes))
+      backend.set("key#{index += 1}", value)
+      written += value.bytesize
+      used << Dir["#{path}*"].sum { |file| File.size(file) } if (index % 500).zero?
+    end
+    used << Dir["#{path}*"].sum { |file| File.size(file) }
+  end
+
+  def with_constant(owner, name, value)
+    before = owner.const_get(name)
+    owner.send(:remove_const, name)
+    owner.const_set(name, value)
+    yield
+  ensure
+    owner.send(:remove_const, name)
+    owner.const_set(name, before)
+  end
 end

@@ -240,7 +240,7 @@ module Tiercel
         @access.use(key, &)
       rescue Refused => error
         raise unless error.cause.is_a?(SQLite3::FullException)
-        @access.use(key) { |connection| @housekeeping.make_room(connection, bytesize) }
+        raise unless @access.use(key) { |connection| @housekeeping.make_room(connection, bytesize) }
         @access.use(key, &)
       end
 

@@ -17,6 +17,7 @@ module Tiercel
         # Files of one look, and looks of one round.
         SAMPLE = 64
         LOOKS = 16
+        FOLDERS_OF_A_LOOK = 32
         # Of each look at most this share goes, so that the choice is worth its name.
         EVICTED_SHARE = 0.25
         # Folders of more files are not counted anew.
@@ -29,7 +30,7 @@ module Tiercel
         EVICTING_FILL = 0.96
 
         # A file of the cache, as a sweep sees it.
-        Seen = Struct.new(:path, :size, :used_at, :ends_at)
+        Seen = Struct.new(:folder, :path, :size, :used_at, :ends_at)
         private_constant :Seen
 
         # @return [Integer] entries that this process evicted
@@ -83,7 +84,7 @@ module Tiercel
         def remove_ended(folder, now)
           @folders.names(folder).each_slice(SAMPLE).sum do |names|
             @folders.hold(folder) do |stripe|
-              look(stripe, folder, names).count { |seen| ended?(seen, now, trust: false) && @folders.remove(stripe, seen.path) }
+              look(folder, names).count { |seen| ended?(seen, now, trust: false) && @folders.remove(stripe, seen.path) }
             end
           end
         end
@@ -101,36 +102,47 @@ module Tiercel
 
         def sweep(bytes, entries, now)
           LOOKS.times do
-            folder = @hand = (@hand + 1) % Layout::FOLDERS
-            @folders.hold(folder) do |stripe|
-              freed, gone = visit(stripe, folder, bytes, entries, now)
-              bytes -= freed
-              entries -= gone
-            end
+            ended, alive = survey.partition { |seen| ended?(seen, now) }
+            bytes, entries = remove(ended, bytes, entries)
+            evicted = victims(alive, bytes, entries)
+            @evictions += evicted.size
+            bytes, entries = remove(evicted, bytes, entries)
             break if bytes <= 0 && entries <= 0
           end
         end
 
-        # @return [Array(Integer, Integer)] bytes on disk and entries that went
-        def visit(stripe, folder, bytes, entries, now)
-          names = @folders.names(folder)
-          files = look(stripe, folder, names.size > RECOUNTED ? names.sample(SAMPLE) : names)
-          recount(stripe, folder, files) if names.size <= RECOUNTED
-          files = files.sample(SAMPLE)
-          ended, alive = files.partition { |seen| ended?(seen, now) }
-          victims = victims(alive, bytes - bytes_of(ended), entries - ended.size)
-          @evictions += victims.size
-          gone = (ended + victims).select { |seen| @folders.remove(stripe, seen.path, seen.size) }
-          [bytes_of(gone), gone.size]
+        # A sample of files, out of as many folders as it takes.
+        def survey
+          seen = []
+          FOLDERS_OF_A_LOOK.times do
+            @hand = (@hand + 1) % Layout::FOLDERS
+            @folders.hold(@hand) { |stripe| seen.concat(visit(stripe, @hand)) }
+            break if seen.size >= SAMPLE
+          end
+          seen.size > SAMPLE ? seen.sample(SAMPLE) : seen
         end
 
-        def look(_stripe, folder, names)
+        def visit(stripe, folder)
+          names = @folders.names(folder)
+          return look(folder, names.sample(SAMPLE)) if names.size > RECOUNTED
+          look(folder, names).tap { |files| recount(stripe, folder, files) }
+        end
+
+        # @return [Array(Integer, Integer)] bytes and entries that are still to go
+        def remove(files, bytes, entries)
+          files.group_by(&:folder).each do |folder, together|
+            @folders.hold(folder) { |stripe| together.each { |seen| @folders.remove(stripe, seen.path) } }
+          end
+          [bytes - bytes_of(files), entries - files.size]
+        end
+
+        def look(folder, names)
           at = @folders.layout.folder(folder)
           names.filter_map do |name|
             path = "#{at}/#{name}"
             next leftover(path) if Layout.temporary?(name)
             stat = ::File.stat(path)
-            Seen.new(path, stat.size, stat.mtime.to_f, stat.atime.to_f)
+            Seen.new(folder, path, stat.size, stat.mtime.to_f, stat.atime.to_f)
           rescue Errno::ENOENT
             nil
           end

@@ -49,16 +49,21 @@ module Tiercel
           def parse(file, whole)
             start = file.sysread(FIRST_READ_BYTES)
             magic, key_bytes, expires_at, token, length = start.unpack(FORMAT)
-            return unless magic == MAGIC && length && start.bytesize <= HEADER_BYTES + key_bytes + length
+            return unless magic == MAGIC && length
             body_at = HEADER_BYTES + key_bytes
+            return unless complete?(file, start, body_at + length)
             key = part(file, start, HEADER_BYTES, key_bytes) or return
             bytes = part(file, start, body_at, length) or return if whole
             new(key, bytes, (expires_at unless expires_at.zero?), token)
           end
 
+          # Only a file that goes on is asked for its size.
+          def complete?(file, start, total)
+            total == (start.bytesize < FIRST_READ_BYTES ? start.bytesize : file.size)
+          end
+
           def part(file, start, offset, length)
             return start.byteslice(offset, length) if offset + length <= start.bytesize
-            return if start.bytesize < FIRST_READ_BYTES
             part = file.pread(length, offset)
             part if part.bytesize == length
           end

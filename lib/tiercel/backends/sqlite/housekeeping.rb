@@ -75,7 +75,9 @@ module Tiercel
         #
         # @param connection [Connection]
         # @param bytes [Integer] that are to be free
+        # @return [Boolean] false if it is the disk that is full, not the cache: evicting would not help then
         def make_room(connection, bytes)
+          return false if connection.number(:page_count) < connection.page_limit * EVICTING_FILL
           wanted_pages = bytes / connection.page_size_bytes + SPARE_PAGES
           connection.transaction do
             LOOKS.times do
@@ -85,6 +87,7 @@ module Tiercel
               break if connection.number(:free_pages) >= wanted_pages
             end
           end
+          true
         end
 
         # Removes what has ended, a run at a time.

@@ -1,0 +1,192 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "active_support/cache"
+require "active_support/cache/tiercel_store"
+require "support/small_volume"
+require "tiercel/backends/file"
+require "tmpdir"
+
+# The rows of docs/failures.md for `file:`: what goes wrong is a miss and a report, never another exception.
+class FileFaultsTest < Tiercel::TestCase
+  def setup
+    @directory = Dir.mktmpdir("tiercel-file-faults")
+  end
+
+  def teardown = FileUtils.rm_rf(@directory)
+
+  def test_damaged_files_are_absent
+    backend = build
+    { "empty" => "", "foreign" => "something else" * 10, "short" => nil, "cut" => nil }.each do |key, content|
+      backend.set(key, Random.bytes(100_000))
+      content ? File.binwrite(path_of(key), content) : File.truncate(path_of(key), key == "cut" ? 60_000 : 20)
+      assert_nil backend.get(key), key
+      assert_nil backend.get_with_token(key), key
+      assert_equal false, backend.delete(key), key
+      assert_equal true, backend.add(key, "value"), key
+      assert_equal "value".b, backend.get(key), key
+    end
+  end
+
+  def test_lengths_in_a_header_are_not_trusted
+    backend = build
+    header = ["TCF1", 0xFFFF_FFFF, 0.0, 1, 2**62].pack(Tiercel::Backends::File::Record::FORMAT)
+    backend.set("key", "value")
+    [header, header + "x" * 100_000, ["TCF1", 3, 0.0, 1, 2**62].pack("a4VEQ<Q<") + "key" * 40_000].each do |content|
+      File.binwrite(path_of("key"), content)
+      assert_nil backend.get("key")
+      assert_empty backend.scan.to_a - ["key".b]
+    end
+  end
+
+  def test_a_folder_that_is_removed_is_made_anew
+    backend = build
+    backend.set("key", "value")
+    FileUtils.rm_rf(@directory)
+    assert_nil backend.get("key")
+    assert_equal true, backend.set("key", "again")
+    assert_equal 1, backend.increment("counter")
+    assert_equal "again".b, build.get("key")
+  end
+
+  def test_counters_stay_exact_when_the_locks_are_removed
+    backend = build
+    backend.increment("counter")
+    peers = 3.times.map { build(timeout: 20) }
+    fork_and_wait(3) { |index| 50.times { |round| locks_away if round == 10; peers[index].increment("counter") } && nil }
+    assert_includes 151 - 3 * 3..151, backend.get("counter").to_i
+  end
+
+  def test_what_killed_writers_leave_is_removed
+    backend = build
+    pids = 4.times.map { |index| fork { write_forever(index) } }
+    wait_until("writes", within: 30) { backend.get("counter").to_i > 50 }
+    pids.each { |pid| Process.kill(:KILL, pid) && Process.wait(pid) }
+    leftover = File.join(File.dirname(path_of("key")), ".new-999-abcd")
+    FileUtils.mkdir_p(File.dirname(leftover))
+    File.binwrite(leftover, "x" * 1_000)
+    count = backend.get("counter").to_i
+    assert_equal count + 1, backend.increment("counter")
+    9_000.times { |index| backend.set("again#{index % 20}", "value") }
+    assert_empty Dir.glob("#{@directory}/**/.new-*", File::FNM_DOTMATCH)
+    assert_in_delta Dir["#{@directory}/tiercel-v1/??/*"].size, backend.stats[:entries], 1
+  end
+
+  def test_locked_by_another_process
+    store = build_store(timeout: 0.2)
+    store.write("key", "value")
+    while_locked do
+      started = Tiercel::Clock.monotonic
+      reports = capture_reports { assert_nil store.write("key", "new") }
+      assert_equal [Tiercel::TimedOut], reports.map { |report| report.error.class }
+      assert_operator Tiercel::Clock.monotonic - started, :<, 1.0
+      assert_equal "value", store.read("key")
+    end
+    assert_equal true, store.write("key", "new")
+  end
+
+  def test_a_thread_that_is_killed_leaves_no_lock
+    backend = build(timeout: 5)
+    20.times do
+      thread = Thread.new { loop { backend.increment("counter") } }
+      sleep 0.005
+      thread.kill.join
+    end
+    count = backend.get("counter").to_i
+    assert_equal count + 1, backend.increment("counter")
+  end
+
+  def test_a_full_disk
+    skip "mounting needs root" unless SmallVolume.available?
+    SmallVolume.open("2m") do |volume|
+      store = build_store(volume, size: "64MB")
+      results = nil
+      reports = capture_reports { results = Array.new(60) { |index| store.write("key#{index}", Random.bytes(100_000)) } }
+      assert_includes results, nil
+      assert_equal [Tiercel::Refused], reports.map { |report| report.error.class }.uniq
+      assert_equal 100_000, store.read("key0").bytesize
+      assert_empty Dir.glob("#{volume}/**/.new-*", File::FNM_DOTMATCH)
+    end
+  end
+
+  def test_a_file_size_limit_stands_in_for_a_full_disk
+    answers = fork_and_wait(1) do
+      Signal.trap("XFSZ", "IGNORE")
+      Process.setrlimit(:FSIZE, 50_000)
+      backend = build
+      refused = begin
+        backend.set("large", "x" * 100_000)
+      rescue Tiercel::Refused => error
+        error.class.name
+      end
+      [refused, backend.set("small", "value"), backend.get("small"), backend.get("large")]
+    end.first
+    assert_equal ["Tiercel::Refused", true, "value".b, nil], answers
+    assert_empty Dir.glob("#{@directory}/**/.new-*", File::FNM_DOTMATCH)
+  end
+
+  def test_a_read_only_file_system
+    skip "mounting needs root" unless SmallVolume.available?
+    SmallVolume.open("4m") do |volume|
+      build(volume).tap { |backend| backend.set("key", "value".b) }.close
+      SmallVolume.read_only(volume)
+      store = build_store(volume)
+      assert_equal "value".b, store.backend.get("key")
+      reports = capture_reports do
+        assert_nil store.write("key", "value")
+        assert_equal false, store.delete("key")
+      end
+      assert_equal [Tiercel::Refused], reports.map { |report| report.error.class }.uniq
+    end
+  end
+
+  def test_a_folder_that_is_not_ours
+    skip "root may write everywhere" if Process.uid.zero?
+    File.chmod(0o500, @directory)
+    assert_raises(Tiercel::Refused) { build.set("key", "value") }
+  ensure
+    File.chmod(0o700, @directory)
+  end
+
+  def test_a_place_that_cannot_be
+    place = File.join(@directory, "file")
+    File.write(place, "")
+    backend = build(place)
+    assert_raises(Tiercel::Unavailable) { backend.get("key") }
+    assert_raises(Tiercel::BackendError) { backend.set("key", "value") }
+  end
+
+  private
+
+  def build(place = @directory, **) = Tiercel::Backends::File.new(place, **)
+
+  def build_store(place = @directory, **) = ActiveSupport::Cache.lookup_store(:tiercel_store, "file:#{place}", **)
+
+  def path_of(key) = Tiercel::Backends::File::Layout.new(@directory).path(key)
+
+  def locks_away = FileUtils.rm_rf("#{@directory}/tiercel-v1/locks")
+
+  def write_forever(index)
+    backend = build(timeout: 20)
+    loop do
+      backend.increment("counter")
+      backend.set("key#{index}.#{rand(100)}", Random.bytes(rand(50_000)))
+    end
+  end
+
+  def while_locked
+    ready, done = IO.pipe, IO.pipe
+    pid = fork do
+      locks = Dir["#{@directory}/tiercel-v1/locks/*"].map { |lock| File.open(lock, "r+").tap { |file| file.flock(File::LOCK_EX) } }
+      ready.last.write("x" * locks.size)
+      done.first.read(1)
+      exit!(0)
+    end
+    ready.first.readpartial(1)
+    yield
+  ensure
+    done.last.write("x")
+    Process.wait(pid)
+    [*ready, *done].each(&:close)
+  end
+end

@@ -1,0 +1,243 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "active_support/cache"
+require "active_support/cache/tiercel_store"
+require "support/small_volume"
+require "tiercel/backends/sqlite"
+require "tmpdir"
+
+# The rows of docs/failures.md for `sqlite:`: what goes wrong is a miss and a report, never another exception.
+class SQLiteFaultsTest < Tiercel::TestCase
+  def setup
+    @directory = Dir.mktmpdir("tiercel-sqlite-faults")
+    @open = []
+  end
+
+  def teardown
+    @open.each(&:close)
+    FileUtils.rm_rf(@directory)
+  end
+
+  def test_a_file_of_garbage_is_set_aside_with_one_report
+    File.binwrite(path, Random.new(1).bytes(20_000))
+    store = build_store
+    reports = capture_reports { assert_nil store.read("key") }
+    assert_equal [Tiercel::Refused], reports.map { |report| report.error.class }
+    assert_match(/set aside as .*set-aside-/, reports.first.error.message)
+    assert_equal true, store.write("key", "value")
+    assert_equal "value", store.read("key")
+    assert_equal [20_000], set_aside.map { |file| File.size(file) }
+  end
+
+  def test_a_foreign_database_is_set_aside_whole
+    in_child { SQLite3::Database.new(path).execute_batch("CREATE TABLE users (name); INSERT INTO users VALUES ('me')") }
+    backend = build
+    assert_raises(Tiercel::Refused) { backend.set("key", "value") }
+    assert_equal true, backend.set("key", "value")
+    assert_equal [["me"]], in_child { SQLite3::Database.new(set_aside.first).execute("SELECT name FROM users") }
+  end
+
+  def test_the_cache_of_a_later_release_stays_as_it_is
+    in_child { SQLite3::Database.new(path).execute_batch(<<~SQL) }
+      CREATE TABLE future (name); PRAGMA application_id = #{Tiercel::Backends::SQLite::Schema::APPLICATION_ID}; PRAGMA user_version = 99
+    SQL
+    error = assert_raises(Tiercel::Refused) { build.get("key") }
+    assert_match(/layout 99/, error.message)
+    assert_empty set_aside
+  end
+
+  def test_damage_under_an_open_connection
+    backend = build
+    backend.set_multi((0...500).to_h { |index| ["key#{index}", "x" * 1_000] })
+    backend.close
+    in_child { File.open(path, "r+b") { |file| file.pwrite("\xAA" * (File.size(path) - 8_192), 8_192) } }
+    errors = 500.times.filter_map do |index|
+      backend.get("key#{index}")
+      nil
+    rescue Tiercel::BackendError => error
+      error
+    end
+    assert_equal [Tiercel::Refused], errors.map(&:class)
+    assert_equal true, backend.set("key", "value")
+    assert_equal 1, set_aside.count { |file| !file.end_with?("-wal", "-shm") }
+  end
+
+  def test_many_processes_that_find_damage_replace_the_file_once
+    File.binwrite(path, "no database" * 1_000)
+    answers = fork_and_wait(6) do |index|
+      backend = build
+      begin
+        backend.set("key#{index}", "value")
+      rescue Tiercel::BackendError
+        nil
+      end
+      [backend.set("key#{index}", "value"), backend.get("key#{index}")]
+    end
+    assert_equal [[true, "value".b]] * 6, answers
+    assert_equal 1, set_aside.count { |file| !file.end_with?("-wal", "-shm") }
+    assert_equal 6, build.scan.count
+  end
+
+  def test_locked_by_another_process
+    store = build_store(timeout: 0.2)
+    store.write("key", "value")
+    while_locked do
+      started = Tiercel::Clock.monotonic
+      reports = capture_reports { assert_nil store.write("key", "new") }
+      assert_equal [Tiercel::TimedOut], reports.map { |report| report.error.class }
+      assert_operator Tiercel::Clock.monotonic - started, :<, 1.0
+      assert_equal "value", store.read("key")
+    end
+    assert_equal true, store.write("key", "new")
+  end
+
+  def test_other_threads_read_while_one_waits_for_the_lock
+    backend = build(timeout: 5)
+    backend.set("key", "value")
+    while_locked do
+      waiting = Thread.new { backend.set("key", "new") }
+      waiting.report_on_exception = false
+      assert_equal(["value".b], 20.times.map { Thread.pass || backend.get("key") }.uniq)
+      assert waiting.alive?
+      waiting.kill.join
+    end
+  end
+
+  def test_a_thread_that_is_killed_leaves_no_transaction_open
+    backend = build(timeout: 5)
+    20.times do
+      thread = Thread.new { loop { backend.increment("counter") } }
+      sleep 0.005
+      thread.kill.join
+    end
+    count = backend.get("counter").to_i
+    assert_equal count + 1, backend.increment("counter")
+  end
+
+  def test_a_full_disk
+    skip "mounting needs root" unless SmallVolume.available?
+    SmallVolume.open("2m") do |volume|
+      store = build_store(File.join(volume, "cache.sqlite3"), size: "64MB")
+      results = nil
+      reports = capture_reports { results = Array.new(60) { |index| store.write("key#{index}", Random.bytes(100_000)) } }
+      assert_includes results, nil
+      assert_includes results, true
+      assert_empty reports.map { |report| report.error.class } - [Tiercel::Refused, Tiercel::Unavailable]
+      assert_equal results.index(true).then { |index| "key#{index}" }, "key0"
+      store.backend.close
+    end
+  end
+
+  def test_a_full_disk_can_still_be_read_and_written_when_there_is_room_again
+    skip "mounting needs root" unless SmallVolume.available?
+    SmallVolume.open("4m") do |volume|
+      backend = build(File.join(volume, "cache.sqlite3"), size: "64MB")
+      backend.set("key", "value")
+      ballast = File.join(volume, "ballast")
+      fill_up(ballast)
+      20.times { |index| assert_includes_result(backend, index) }
+      assert_equal "value".b, backend.get("key")
+      File.unlink(ballast)
+      assert_equal true, backend.set("key", "x" * 50_000)
+      backend.close
+    end
+  end
+
+  def test_a_read_only_file_system
+    skip "mounting needs root" unless SmallVolume.available?
+    SmallVolume.open("4m") do |volume|
+      place = File.join(volume, "cache.sqlite3")
+      build(place).tap { |backend| backend.set("key", "value") }.close
+      SmallVolume.read_only(volume)
+      store = build_store(place)
+      reports = capture_reports do
+        assert_nil store.write("key", "value")
+        assert_nil store.read("other")
+      end
+      refute_empty reports
+      assert_empty reports.map { |report| report.error.class } - [Tiercel::Refused, Tiercel::Unavailable]
+      store.backend.close
+    end
+  end
+
+  def test_a_place_that_cannot_be
+    File.write(File.join(@directory, "file"), "")
+    backend = build(File.join(@directory, "file", "cache.sqlite3"))
+    assert_raises(Tiercel::Unavailable) { backend.get("key") }
+    assert_raises(Tiercel::BackendError) { build(@directory).set("key", "value") }
+  end
+
+  def test_a_removed_file_is_made_anew
+    backend = build
+    backend.set("key", "value")
+    FileUtils.rm(Dir["#{path}*"])
+    100.times { backend.get("key") }
+    assert_nil backend.get("key")
+    assert_equal true, backend.set("key", "again")
+    assert_equal "again".b, build.get("key")
+  end
+
+  def test_killed_writers_leave_a_sound_file
+    backend = build(timeout: 20)
+    backend.increment("counter", 0)
+    pids = 4.times.map { |index| fork { write_forever(index) } }
+    wait_until("writes", within: 30) { backend.get("counter").to_i > 100 }
+    pids.each { |pid| Process.kill(:KILL, pid) && Process.wait(pid) }
+    count = backend.get("counter").to_i
+    assert_equal count + 1, backend.increment("counter")
+    assert_equal [["ok"]], in_child { SQLite3::Database.new(path).execute("PRAGMA integrity_check") }
+  end
+
+  private
+
+  def path = File.join(@directory, "cache.sqlite3")
+
+  def build(place = path, **) = Tiercel::Backends::SQLite.new(place, **).tap { |backend| @open << backend }
+
+  def build_store(place = path, **)
+    ActiveSupport::Cache.lookup_store(:tiercel_store, "sqlite:#{place}", **).tap { |store| @open << store.backend }
+  end
+
+  # SQLite's locks belong to the process: what opens the file beside the backend does so in another one.
+  def in_child(&block) = fork_and_wait(1) { block.call }.first
+
+  def set_aside = Dir["#{path}.set-aside-*"]
+
+  def while_locked
+    ready, done = IO.pipe, IO.pipe
+    pid = fork do
+      database = SQLite3::Database.new(path)
+      database.execute("BEGIN IMMEDIATE")
+      ready.last.write("x")
+      done.first.read(1)
+      exit!(0)
+    end
+    ready.first.read(1)
+    yield
+  ensure
+    done.last.write("x")
+    Process.wait(pid)
+    [*ready, *done].each(&:close)
+  end
+
+  def write_forever(index)
+    backend = build(timeout: 20)
+    loop do
+      backend.increment("counter")
+      backend.set("key#{index}.#{rand(100)}", Random.bytes(rand(5_000)))
+    end
+  end
+
+  def fill_up(ballast)
+    File.open(ballast, "wb") { |file| loop { file.syswrite("\0" * 4_096) } }
+  rescue Errno::ENOSPC
+    nil
+  end
+
+  def assert_includes_result(backend, index)
+    assert_includes [true, false], backend.set("key#{index}", "x" * 50_000)
+  rescue Tiercel::BackendError => error
+    assert_kind_of Tiercel::Refused, error
+  end
+end

@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+require "tmpdir"
+
+# A file system that is small, or read-only, for the failures of disks. Mounting
+# needs root; where it is not allowed, {available?} says so.
+module SmallVolume
+  class << self
+    # @return [Boolean]
+    def available?
+      return @available if defined?(@available)
+      @available = Process.uid.zero? && Dir.mktmpdir { |dir| mount(dir, "64k") && unmount(dir) }
+    end
+
+    # @param size [String] as tmpfs takes it ("2m")
+    # @yieldparam directory [String]
+    def open(size)
+      Dir.mktmpdir("tiercel-volume-") do |directory|
+        raise "cannot mount a tmpfs on #{directory}" unless mount(directory, size)
+        begin
+          yield directory
+        ensure
+          unmount(directory)
+        end
+      end
+    end
+
+    # @param directory [String] from {open}
+    def read_only(directory)
+      system("mount", "-o", "remount,ro", directory, err: File::NULL) or raise "cannot remount #{directory}"
+    end
+
+    private
+
+    def mount(directory, size)
+      system("mount", "-t", "tmpfs", "-o", "size=#{size}", "tiercel-test", directory, out: File::NULL, err: File::NULL)
+    end
+
+    def unmount(directory) = system("umount", "-l", directory, out: File::NULL, err: File::NULL)
+  end
+end
