@@ -79,21 +79,26 @@ module LockStep
   module Comparable
     module_function
 
-    # @return [Array] in the order of the payload
-    def payload(payload) = payload.map { |key, value| [key, value(value)] }
+    # @return [Array] in the order of the payload; whether its Strings are frozen is nobody's business
+    def payload(payload) = payload.map { |key, value| [key, value(value, frozen: false)] }
 
-    # @return [Object] equal for equal values of the same classes, encodings and frozenness
-    def value(value)
+    # @return [Object] equal for equal values of the same classes and encodings, and as frozen
+    def value(value, frozen: true)
       case value
       when Proc then :proc
       when Exception then [value.class, value.message.gsub(/0x\h+/, "0x")]
-      when Hash then [value.class, value.frozen?, value.map { |key, member| [value(key), value(member)] }]
-      when Array then [value.class, value.frozen?, value.map { |member| member.equal?(value) ? :itself : value(member) }]
-      when String then [value.class, value.b, value.encoding, value.frozen?, value.instance_variables]
+      when Hash, Array, String, Struct then [value.class, frozen && value.frozen?, members(value, frozen)]
       when Float then [Float, [value].pack("G")]
-      when Struct then [value.class, value.to_a.map { |member| value(member) }]
       when nil, true, false, Integer, Symbol, Range, Time then value
       else value.class
+      end
+    end
+
+    def members(value, frozen)
+      case value
+      when Hash then value.map { |key, member| [value(key, frozen: frozen), value(member, frozen: frozen)] }
+      when String then [value.b, value.encoding, value.instance_variables]
+      else value.to_a.map { |member| member.equal?(value) ? :itself : value(member, frozen: frozen) }
       end
     end
   end
