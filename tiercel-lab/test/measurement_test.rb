@@ -32,6 +32,26 @@ class MeasurementTest < LabCase
     assert_operator cells.fetch("null_store").summary.ratio.estimate, :<, 1.5
   end
 
+  # The parent lets the two workers take turns.
+  def test_a_contestant_with_its_own_bundle_runs_in_its_own_worker
+    cells = measure("planted_working:1000", "planted_apart:2000", "null=planted_working:1000", protocol: apart_protocol)
+    apart = cells.fetch("planted_apart:2000")
+    assert_nil apart.reason
+    assert_includes 1.6..2.4, apart.summary.ratio.estimate
+    slices = cells.values.flat_map { |cell| cell.slices.map { |slice| [cell.arm.contestant.bundle, slice] } }
+    turns = slices.select { |_bundle, slice| slice.process.zero? && slice.block.zero? }.sort_by { |_bundle, slice| slice.position }
+    assert_equal turns.map(&:first), turns.map(&:first).reverse
+    assert_equal apart_protocol.processes * apart_protocol.blocks * 2, apart.slices.size
+  end
+
+  def apart_protocol = SHORT.with(processes: 2, blocks: 4)
+
+  def test_a_run_that_is_behind_has_fewer_blocks
+    cell = measure("memory_store", protocol: TINY.with(blocks: 50, budget_seconds: 0.001)).fetch("memory_store")
+    assert_equal [Lab::Protocol::LEAST_BLOCKS], cell.block_ns.values.map(&:size).uniq
+    assert_includes cell.summary.flags, "hurried"
+  end
+
   def test_every_block_is_kept_and_balanced
     cell = measure("memory_store", "null_store").fetch("null_store")
     assert_equal TINY.processes * TINY.blocks * 2, cell.slices.size

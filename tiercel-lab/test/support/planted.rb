@@ -83,8 +83,13 @@ module Planted
     def build(_context) = raise("never reached")
   end
 
+  # In a worker of its own, with a bundle that has nothing but ActiveSupport.
+  class Apart < Working
+    def bundle = File.expand_path("apart.gemfile", __dir__)
+  end
+
   { "wrong" => Wrong, "forgetful" => Forgetful, "tiring" => Tiring, "working" => Working, "dying" => Dying,
-    "absent" => Absent, "elsewhere" => Elsewhere }.each do |type, contestant|
+    "absent" => Absent, "apart" => Apart, "elsewhere" => Elsewhere }.each do |type, contestant|
     Tiercel::Lab::Contestants.register("planted_#{type}", contestant)
   end
 end

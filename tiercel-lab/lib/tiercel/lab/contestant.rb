@@ -60,8 +60,8 @@ module Tiercel
       # @return [Array<Symbol>] servers that the lab starts for it: :memcached, :redis, :redis_cluster
       def servers = []
 
-      # @return [String, nil] name of a gemfile in the lab's gemfiles/; contestants of one bundle are arms of one
-      #   process. nil: the bundle that the lab runs in.
+      # @return [String, nil] name of a gemfile in the lab's gemfiles/, or a path; contestants of one bundle are arms of
+      #   one process. nil: the bundle that the lab runs in.
       def bundle = nil
 
       # @return [Boolean] false for one that keeps nothing: its reads are not verified and not compared as hits

@@ -6,6 +6,7 @@ require_relative "protocol"
 require_relative "summary"
 require_relative "runner/crew"
 require_relative "runner/disturbance"
+require_relative "runner/pace"
 require_relative "runner/pinning"
 require_relative "runner/scratch"
 require_relative "runner/server_pool"
@@ -56,6 +57,8 @@ module Tiercel
       # @return [Array<Cell>] all of them
       # @raise [Interrupt] after the cells measured so far were summarized and yielded
       def run(&on_value)
+        @pace = Runner::Pace.new(expected_seconds: @comparisons.sum { |comparison| comparison.expected_seconds(@protocol) },
+                                 budget_seconds: @protocol.budget_seconds)
         with_resources do |pool, scratch|
           @comparisons.group_by(&:value).each do |value, comparisons|
             measure_value(value, comparisons, pool, scratch, &on_value)
@@ -80,7 +83,7 @@ module Tiercel
         @protocol.processes.times do |process|
           disturbance = Runner::Disturbance.new
           Runner::Round.new(process:, comparisons:, cells: @cells, protocol: @protocol, seed: @seed, pool:, scratch:,
-                            requires: @requires, progress: @progress, pinning:, digests: @digests).run
+                            requires: @requires, progress: @progress, pinning:, digests: @digests, pace: @pace).run
           @disturbances << disturbance.shares.merge("value" => value.name, "process" => process)
         end
       ensure

@@ -17,7 +17,10 @@ module Tiercel
     #   @return [Boolean] whether "same" may be said
     # @!attribute [r] threshold
     #   @return [Float, nil] least difference that is called faster or slower; nil: by {MEDIUM_THRESHOLDS}
-    Protocol = Data.define(:name, :processes, :blocks, :slice_ns, :equality, :threshold) do
+    # @!attribute [r] budget_seconds
+    #   @return [Numeric, nil] what a run shall not take longer than: a comparison that is behind stops after
+    #     {LEAST_BLOCKS} blocks; nil: takes what it takes
+    Protocol = Data.define(:name, :processes, :blocks, :slice_ns, :equality, :threshold, :budget_seconds) do
       # @return [Boolean]
       def quick? = name == "quick"
 
@@ -39,10 +42,12 @@ module Tiercel
       # Between fresh processes the same code differs by 1.8 % (addresses, hash seed, JIT), and inside one process
       # the order of the arms alone makes 6 %: so several processes, an even number, every second one with the
       # arms built in the reverse order of the one before. With 6 the expanded interval's factor is 1.4; with 4, 1.9.
-      FULL = new(name: "full", processes: 6, blocks: 8, slice_ns: 12_000_000, equality: true, threshold: nil)
+      FULL = new(name: "full", processes: 6, blocks: 8, slice_ns: 12_000_000, equality: true, threshold: nil,
+                 budget_seconds: nil)
 
       # A quick run is for looking: it says faster or slower only beyond 10 % or twice its floor, and gates nothing.
-      QUICK = new(name: "quick", processes: 4, blocks: 5, slice_ns: 10_000_000, equality: false, threshold: 0.10)
+      QUICK = new(name: "quick", processes: 4, blocks: 5, slice_ns: 10_000_000, equality: false, threshold: 0.10,
+                  budget_seconds: 150)
 
       # Differences below these are of no interest, and below the repeatability of each medium.
       MEDIUM_THRESHOLDS = { process: 0.02, loopback: 0.05, disk: 0.10, remote: 0.10 }.freeze
@@ -54,8 +59,11 @@ module Tiercel
       # runs would then differ in their warm-up.
       WARM_UP_CALLS = 64
       # Slow operations (many ms a call) are warm in fewer; the bound is on the time, in whole calls, at least 4.
-      WARM_UP_SECONDS = 0.4
+      WARM_UP_SECONDS = 0.15
       WARM_UP_LEAST = 4
+
+      # A median of fewer than two blocks a process is none.
+      LEAST_BLOCKS = 2
 
       # Fewer calls than this on a socket are at the mercy of one wake-up of the server...
       NETWORK_CALLS = 50

@@ -23,7 +23,8 @@ module Tiercel
     # @!attribute [r] p_value
     #   @return [Float, nil] that the ratio is 1, from the same resamples
     # @!attribute [r] flags
-    #   @return [Array<String>] "compiling", "saturated", "incomplete"
+    #   @return [Array<String>] "compiling" (YJIT, inside a slice), "saturated" (the client's CPU),
+    #     "incomplete" (fewer processes), "hurried" (fewer blocks)
     Summary = Data.define(:ns, :mad_ns, :gc_ns, :ratio, :floor, :threshold, :verdict, :p_value, :flags)
 
     class Summary
@@ -105,7 +106,8 @@ module Tiercel
           waits = %i[loopback remote].include?(cell.arm.contestant.medium)
           { "compiling" => cell.compiling_slices.positive?,
             "saturated" => waits && cell.cpu_share > Protocol::SATURATED_SHARE,
-            "incomplete" => @blocks[cell].size < @protocol.processes }.select { |_flag, raised| raised }.keys
+            "incomplete" => @blocks[cell].size < @protocol.processes,
+            "hurried" => @blocks[cell].each_value.any? { |blocks| blocks.size < @protocol.blocks } }.select { |_flag, raised| raised }.keys
         end
       end
       private_constant :Summarizer

@@ -18,7 +18,8 @@ module Tiercel
         # @return [String, nil]
         attr_reader :name
 
-        # @param name [String, nil] nil: the bundle that this process runs in
+        # @param name [String, nil] of a gemfile in {FOLDER}, or the path of one; nil: the bundle that this process
+        #   runs in
         def initialize(name)
           @name = name
         end
@@ -36,8 +37,9 @@ module Tiercel
         # @return [void]
         # @raise [CannotRun] with what to type
         def install(progress: nil)
-          return if name.nil? || installed?
-          prepare_gemfile
+          return if name.nil?
+          prepare_gemfile unless File.exist?(gemfile) && File.read(gemfile) == File.read(source)
+          return if installed?
           progress&.say("installing the bundle #{name} (once)")
           log = File.join(folder, "install.log")
           return if system(clean_environment, bundler, "install", "--quiet", in: File::NULL, out: log, err: log)
@@ -65,8 +67,8 @@ module Tiercel
         end
 
         def source
-          path = File.join(FOLDER, "#{name}.gemfile")
-          raise CannotRun, "there is no bundle #{name.inspect} in #{FOLDER}" unless File.exist?(path)
+          path = File.absolute_path?(name) ? name : File.join(FOLDER, "#{name}.gemfile")
+          raise CannotRun, "there is no bundle #{name.inspect} in #{File.dirname(path)}" unless File.exist?(path)
           path
         end
 
@@ -80,7 +82,13 @@ module Tiercel
 
         def folder
           caches = ENV.fetch("XDG_CACHE_HOME") { File.expand_path("~/.cache") }
-          File.join(caches, "tiercel-lab", "bundles", "#{name}-#{RUBY_VERSION}-#{RbConfig::CONFIG["arch"]}")
+          File.join(caches, "tiercel-lab", "bundles", "#{label}-#{RUBY_VERSION}-#{RbConfig::CONFIG["arch"]}")
+        end
+
+        # Two gemfiles of one name in different folders are two bundles.
+        def label
+          return name unless File.absolute_path?(name)
+          "#{File.basename(name, ".gemfile")}-#{Digest::SHA256.hexdigest(name)[0, 8]}"
         end
 
         def bundler = File.join(RbConfig::CONFIG["bindir"], "bundle")

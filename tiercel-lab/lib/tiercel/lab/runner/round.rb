@@ -10,9 +10,11 @@ module Tiercel
       class Round
         # @param process [Integer] number of the round
         # @param cells [Array<Cell>] of the whole run
+        # @param pace [Pace] says when a comparison has had its time
         # @param options see {Measurement}
         def initialize(process:, comparisons:, cells:, protocol:, seed:, pool:, scratch:, requires:, progress:, pinning:,
-                       digests:)
+                       digests:, pace:)
+          @pace = pace
           @process = process
           @comparisons = comparisons
           @cells = cells.group_by(&:comparison)
@@ -30,8 +32,10 @@ module Tiercel
         def run
           # Another comparison comes first each time, so that none is always measured by the youngest process.
           @comparisons.rotate(@process).each do |comparison|
+            share = comparison.expected_seconds(@protocol) / @protocol.processes
+            @pace.begin(share)
             measure(comparison)
-            @progress&.advance(comparison.expected_seconds(@protocol) / @protocol.processes, comparison.id)
+            @progress&.advance(share, comparison.id)
           end
         ensure
           @crew.stop
@@ -43,8 +47,15 @@ module Tiercel
           cells = @cells.fetch(comparison).to_h { |cell| [cell.arm.id, cell] }
           arms = running(comparison, cells)
           arms = open(comparison, arms, cells)
-          @protocol.blocks.times { |block| run_block(block, arms, cells) } if arms.any?
+          run_blocks(arms, cells) if arms.any?
           close(arms, cells)
+        end
+
+        def run_blocks(arms, cells)
+          @protocol.blocks.times do |block|
+            break if block >= Protocol::LEAST_BLOCKS && @pace.behind?
+            run_block(block, arms, cells)
+          end
         end
 
         # In the slot order of this process, without those that cannot run.

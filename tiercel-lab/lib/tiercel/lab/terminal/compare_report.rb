@@ -42,8 +42,11 @@ module Tiercel
           [("Warning: the hypervisor took up to #{Figures.percent(steal)} of the CPUs." if steal > Protocol::STEAL_SHARE),
            ("Warning: other programs were in the way (CPU pressure up to #{Figures.percent(pressure)}); " \
             "intervals are wider for it." if pressure > Protocol::PRESSURE_SHARE),
+           ("Some cells have fewer blocks than planned, to end in time." if hurried?),
            ("Interrupted: some cells are missing or have fewer processes." if @session.interrupted?)].compact
         end
+
+        def hurried? = @cells.any? { |cell| cell.summary&.flags&.include?("hurried") } && !@session.interrupted?
 
         def advice
           best = self.best

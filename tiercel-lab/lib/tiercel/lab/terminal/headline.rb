@@ -49,9 +49,11 @@ module Tiercel
 
         def to_baseline(cell) = cell.summary.ratio&.estimate || 1.0
 
+        # That of the hero against the baseline; of the baseline itself, its own.
         def floor(hero)
-          floors = @cells.select { |cell| cell.comparison.equal?(hero.comparison) }.filter_map { |cell| cell.summary&.floor }
-          floors.empty? ? "not measured" : Figures.percent(floors.min)
+          twin = @cells.find { |cell| cell.comparison.equal?(hero.comparison) && cell.arm.role == :null }
+          floor = hero.summary.floor || twin&.summary&.floor
+          floor ? Figures.percent(floor) : "not measured"
         end
       end
     end

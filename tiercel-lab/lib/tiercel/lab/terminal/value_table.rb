@@ -69,7 +69,7 @@ module Tiercel
         end
 
         def verdict(cell)
-          flags = cell.summary.flags - %w[compiling]
+          flags = cell.summary.flags & %w[saturated incomplete]
           [VERDICTS[cell.summary.verdict], ("(#{flags.join(", ")})" if flags.any?)].compact.join(" ")
         end
       end
