@@ -74,6 +74,42 @@ module CoderBehavior
     refute coder.load(frame).mismatched?("v1")
   end
 
+  def test_versions_are_compared_as_strings
+    stored = ["v1", "v1".encode("US-ASCII"), "é", "é".encode("ISO-8859-1"), "é".b, "\xE9".b, "", true]
+    wanted = [nil, *stored.grep(String), "v2", "v12"]
+    stored.product(wanted, [true, false], ["x", { a: 1 }]) do |version, other, checksum, value|
+      frame = coder(checksum:).dump_value(value, nil, version)
+      matches = other.nil? || version.to_s == other
+
+      assert_equal matches, coder.load_value(frame, NOW, other) == value, [version, other].inspect
+      assert_same Coder::SLOW, coder.load_value(frame, NOW, other) unless matches
+      assert_equal version.to_s, coder.load(frame).version
+      assert_equal version.to_s.encoding, coder.load(frame).version.encoding
+    end
+  end
+
+  def test_a_version_beside_compression_and_expiry
+    frame = coder.dump_value({ a: "0" * 5_000 }, NOW, "v1")
+
+    assert_operator frame.bytesize, :<, 1_000
+    assert_equal({ a: "0" * 5_000 }, coder.load_value(frame, NOW - 1, "v1"))
+    assert_same Coder::EXPIRED, coder.load_value(frame, NOW, "v1")
+    assert_same Coder::EXPIRED, coder.load_value(coder.dump_value(1, NOW, "v1"), NOW, "v2")
+  end
+
+  def test_a_string_that_reaches_the_threshold_only_with_its_version
+    frame = coder.dump_value("0" * 100, nil, "v" * 50, true, 120)
+
+    assert_equal "0" * 100, coder.load_value(frame, NOW)
+    assert_equal "0" * 100, frame.byteslice(-100, 100)
+  end
+
+  def test_a_version_that_is_too_long_is_refused
+    assert_raises(Tiercel::SerializationError) { coder.dump_value(1, nil, "v" * 65_533) }
+    frame = coder.dump_value(1, nil, "v" * 65_531)
+    assert_equal 1, coder.load_value(frame, NOW, "v" * 65_531)
+  end
+
   def test_tags_are_left_to_the_store
     frame = Frame.build(0x01, "x", parts: Parts.encode(tags: { "a" => 1 }), checksum: true)
 
@@ -291,9 +327,9 @@ class PureRubyCoderTest < Tiercel::TestCase
   def test_both_forms_make_the_same_frames
     skip "the extension is not built" unless Tiercel::Codec.native
     values = [nil, true, 1, -1, 1.5, "text", "\xFF".b, "a".encode("US-ASCII"), :a, [], {}, [[1, { "a" => :b }]], "x" * 30_000]
-    values.product([nil, 1.7e9], [true, false]) do |value, expires_at, checksum|
+    values.product([nil, 1.7e9], [true, false], [nil, "v1", "é"]) do |value, expires_at, checksum, version|
       frames = [nil, Tiercel::Codec.native].map do |native|
-        Tiercel::Coder.new(native:, checksum:).dump_value(value, expires_at, nil)
+        Tiercel::Coder.new(native:, checksum:).dump_value(value, expires_at, version)
       end
 
       assert_equal(*frames)

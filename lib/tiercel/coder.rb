@@ -86,11 +86,10 @@ module Tiercel
     # @raise [SerializationError] see {#dump}
     def dump_value(value, expires_at, version, compress = true, threshold = @compress_threshold)
       threshold = nil unless compress && @compressor
-      if @native && version.nil? && (frame = dump_native(value, expires_at, threshold))
-        return frame if threshold.nil? || frame.bytesize - HEADER_BYTES < threshold
-        return assemble(TYPE_PLAIN, frame.byteslice(HEADER_BYTES..), expires_at, nil, nil, threshold)
-      end
-      dump_in_ruby(value, expires_at, version, threshold)
+      frame = dump_native(value, expires_at, version, threshold) if @native
+      return frame if frame && (threshold.nil? || frame.bytesize - HEADER_BYTES < threshold)
+      return dump_in_ruby(value, expires_at, version, threshold) unless frame
+      assemble(frame.getbyte(TYPE_AT), Frame.payload(frame), expires_at, version, nil, threshold)
     end
 
     # @param bytes [String] what a backend had
@@ -117,7 +116,7 @@ module Tiercel
     def load_value(bytes, now = nil, version = nil)
       return SLOW unless Frame.frame?(bytes)
       if @native
-        value = @native.load_frame(bytes, now)
+        value = @native.load_frame(bytes, now, version)
         return value unless FALLBACK.equal?(value)
       end
       frame = Frame.parse(bytes)
@@ -147,8 +146,8 @@ module Tiercel
 
     # Strings of `threshold` bytes and more come back as nil: there is no use
     # in copying what will be compressed.
-    def dump_native(value, expires_at, threshold)
-      @native.dump_frame(value, expires_at, @plain, @checksum, threshold)
+    def dump_native(value, expires_at, version, threshold)
+      @native.dump_frame(value, expires_at, version, @plain, @checksum, threshold)
     rescue SystemStackError
       nil
     end

@@ -73,6 +73,10 @@ module Tiercel
         new(type, compressor, expires_at, bytes, parts_bytes)
       end
 
+      # @param bytes [String] a sound frame
+      # @return [String] its payload as stored
+      def payload(bytes) = bytes.byteslice((HEADER_BYTES + bytes.unpack1("S<", offset: PARTS_BYTES_AT))..)
+
       private
 
       def verify_numbers(bytes, type, compressor, flags, expires_at)

@@ -33,7 +33,8 @@ class Mutations
   private
 
   def check(graph)
-    @native.dump_frame(graph, [nil, @random.rand * 1e9].sample(random: @random), true, @random.rand(2) == 0, [nil, 20].sample)
+    @native.dump_frame(graph, [nil, @random.rand * 1e9].sample(random: @random), [nil, "1", "é"].sample(random: @random), true,
+                       @random.rand(2) == 0, [nil, 20].sample(random: @random))
     payload = @native.dump(graph) or return
     unless Marshal.dump(@native.load(payload)) == Marshal.dump(Marshal.load(Marshal.dump(graph)))
       abort "differs from Marshal: #{graph.inspect}"
@@ -43,9 +44,10 @@ class Mutations
 
   def feed(bytes)
     attempt { @native.load(bytes) }
-    frame = Tiercel::Frame.build(STRING_AND_PLAIN_TYPES.sample(random: @random), bytes)
+    parts = ["", "", mutate("\x01\x02\x00\x011".b)].sample(random: @random)
+    frame = Tiercel::Frame.build(STRING_AND_PLAIN_TYPES.sample(random: @random), bytes, parts:)
     frame = frame.byteslice(0, @random.rand(frame.bytesize + 1)) if @random.rand(4) == 0
-    attempt { @native.load_frame(frame, 0.0) }
+    attempt { @native.load_frame(frame, 0.0, [nil, "1", "é"].sample(random: @random)) }
     @native.lz4_block_size(bytes, @random.rand(4))
   end
 

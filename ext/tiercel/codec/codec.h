@@ -14,6 +14,9 @@ void init_encoder(void);
  * until it returns. Raises malformed_frame. */
 VALUE decode_plain(const uint8_t *bytes, size_t size);
 
+/* frame.c: dump_frame and load_frame. */
+void init_frame(VALUE tiercel, VALUE module);
+
 /* codec.c */
 extern VALUE malformed_frame;
 

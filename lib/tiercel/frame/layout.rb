@@ -16,7 +16,9 @@ module Tiercel
       # u8 magic, u8 version, u8 type, u8 compressor, u8 flags, u8 header check,
       # u16 parts_bytes, f64 expires_at, u32 payload_bytes, u32 CRC-32; little endian.
       HEADER_TEMPLATE = "C6S<EL<L<"
+      TYPE_AT = 2
       HEADER_CHECK_AT = 5
+      PARTS_BYTES_AT = 6
       # The XOR of all 24 header bytes.
       HEADER_CHECK = 0xA5
 

@@ -1,0 +1,258 @@
+/* Frames of Strings and plain data, with or without a version, without Ruby in
+ * between. Whatever is rarer (other encodings, tags, compression, damage) is
+ * left to Ruby: dump_frame then answers nil, load_frame answers FALLBACK. */
+#include "codec.h"
+#include "frame.h"
+#ifdef HAVE_ZLIB_H
+#include <zlib.h>
+#endif
+
+/* From this size on a String shares the frame's bytes instead of copying them.
+ * It is about what Ruby keeps inside of the object (adr/004-frame.md). */
+enum { SHARED_PAYLOAD_BYTES = 640 };
+
+static VALUE signal_miss, signal_expired, signal_slow, signal_fallback, clock_module;
+static ID id_now;
+static _Thread_local buffer thread_buffer;
+
+/* A version that C can write and compare: a String in UTF-8 or US-ASCII. */
+typedef struct {
+    const char *bytes;
+    size_t size;
+    uint8_t type; /* 0: no version */
+} version;
+
+static bool can_checksum(void)
+{
+#ifdef HAVE_ZLIB_H
+    return true;
+#else
+    return false;
+#endif
+}
+
+static uint32_t checksum(const uint8_t *bytes, size_t size)
+{
+#ifdef HAVE_ZLIB_H
+    uLong crc = crc32(0L, Z_NULL, 0);
+    while (size) {
+        uInt chunk = size > 0x40000000 ? 0x40000000 : (uInt)size;
+        crc = crc32(crc, bytes, chunk);
+        bytes += chunk;
+        size -= chunk;
+    }
+    return (uint32_t)crc;
+#else
+    return 0; /* never called: see can_checksum */
+#endif
+}
+
+static uint8_t encoding_type(VALUE string)
+{
+    int encoding = rb_enc_get_index(string);
+    if (encoding == rb_utf8_encindex()) return FRAME_TYPE_STRING_UTF_8;
+    if (encoding == rb_ascii8bit_encindex()) return FRAME_TYPE_STRING_BINARY;
+    if (encoding == rb_usascii_encindex()) return FRAME_TYPE_STRING_US_ASCII;
+    return 0;
+}
+
+/* False for a version that is left to Ruby. */
+static bool read_version(VALUE object, version *v)
+{
+    *v = (version){0};
+    if (NIL_P(object)) return true;
+    if (!RB_TYPE_P(object, T_STRING)) return false;
+    v->type = encoding_type(object);
+    v->bytes = RSTRING_PTR(object);
+    v->size = (size_t)RSTRING_LEN(object);
+    return (v->type == FRAME_TYPE_STRING_UTF_8 || v->type == FRAME_TYPE_STRING_US_ASCII) &&
+           v->size <= FRAME_MAX_PARTS_BYTES - FRAME_PART_HEADER_BYTES - 1;
+}
+
+static size_t parts_bytes(const version *v) { return v->type ? FRAME_PART_HEADER_BYTES + 1 + v->size : 0; }
+
+/* Header and parts, in front of a payload that is already there. */
+static void write_front(uint8_t *frame, uint8_t type, size_t payload_bytes, double expires_at, const version *v,
+                        bool with_checksum)
+{
+    size_t parts = parts_bytes(v);
+    frame_header header = {
+        .type = type,
+        .compressor = FRAME_COMPRESSOR_NONE,
+        .flags = with_checksum ? FRAME_FLAG_CHECKSUM : 0,
+        .parts_bytes = (uint16_t)parts,
+        .payload_bytes = (uint32_t)payload_bytes,
+        .expires_at = expires_at,
+    };
+    if (v->type) {
+        uint8_t *part = frame + FRAME_HEADER_BYTES;
+        part[0] = FRAME_PART_VERSION;
+        frame_put16(part + 1, (uint16_t)(1 + v->size));
+        part[FRAME_PART_HEADER_BYTES] = v->type;
+        memcpy(part + FRAME_PART_HEADER_BYTES + 1, v->bytes, v->size);
+    }
+    if (with_checksum) header.crc = checksum(frame + FRAME_HEADER_BYTES, parts + payload_bytes);
+    frame_write_header(frame, &header);
+}
+
+static VALUE dump_string(VALUE value, double expires_at, const version *v, bool with_checksum, VALUE threshold)
+{
+    uint8_t type = encoding_type(value);
+    size_t size = (size_t)RSTRING_LEN(value);
+    size_t front = FRAME_HEADER_BYTES + parts_bytes(v);
+    VALUE frame;
+    if (!type || rb_ivar_count(value) != 0 || size > FRAME_MAX_PAYLOAD_BYTES) return Qnil;
+    if (!NIL_P(threshold) && (!FIXNUM_P(threshold) || (long)size >= FIX2LONG(threshold))) return Qnil;
+    frame = rb_str_new(NULL, (long)(front + size));
+    memcpy(RSTRING_PTR(frame) + front, RSTRING_PTR(value), size);
+    write_front((uint8_t *)RSTRING_PTR(frame), type, size, expires_at, v, with_checksum);
+    RB_GC_GUARD(value);
+    return frame;
+}
+
+static VALUE dump_plain_frame(VALUE value, double expires_at, const version *v, bool with_checksum)
+{
+    buffer *b = &thread_buffer;
+    size_t front = FRAME_HEADER_BYTES + parts_bytes(v);
+    VALUE frame = Qnil;
+    b->size = 0;
+    if (buffer_reserve(b, front)) {
+        b->size = front;
+        if (encode_plain(b, value) && b->size - front <= FRAME_MAX_PAYLOAD_BYTES) {
+            write_front(b->data, FRAME_TYPE_PLAIN, b->size - front, expires_at, v, with_checksum);
+            frame = rb_str_new((const char *)b->data, (long)b->size);
+        }
+    }
+    buffer_reset(b);
+    return frame;
+}
+
+/* dump_frame(value, expires_at, version, plain, checksum, threshold): the
+ * frame, or nil where Ruby has to make it. Strings of `threshold` bytes and
+ * more are left to Ruby, which compresses them. */
+static VALUE dump_frame(VALUE self, VALUE value, VALUE expires_at, VALUE entry_version, VALUE plain, VALUE with_checksum,
+                        VALUE threshold)
+{
+    double end = NIL_P(expires_at) ? INFINITY : NUM2DBL(expires_at);
+    VALUE frame = Qnil;
+    version v;
+    if ((RTEST(with_checksum) && !can_checksum()) || !read_version(entry_version, &v)) return Qnil;
+    if (RB_TYPE_P(value, T_STRING) && rb_obj_class(value) == rb_cString) {
+        frame = dump_string(value, end, &v, RTEST(with_checksum), threshold);
+    }
+    else if (RTEST(plain)) {
+        frame = dump_plain_frame(value, end, &v, RTEST(with_checksum));
+    }
+    RB_GC_GUARD(entry_version);
+    return frame;
+}
+
+static VALUE load_string(VALUE bytes, size_t front, size_t size, int encoding)
+{
+    VALUE value;
+    if (size < SHARED_PAYLOAD_BYTES) value = rb_str_new(RSTRING_PTR(bytes) + front, (long)size);
+    else value = rb_str_subseq(bytes, (long)front, (long)size);
+    RB_GC_GUARD(bytes);
+    rb_enc_associate_index(value, encoding);
+    return value;
+}
+
+static VALUE load_payload(VALUE bytes, const frame_header *header)
+{
+    size_t front = FRAME_HEADER_BYTES + (size_t)header->parts_bytes;
+    VALUE held, value;
+    /* Asking the clock may have let another thread run. */
+    if ((size_t)RSTRING_LEN(bytes) != front + header->payload_bytes) return signal_fallback;
+    switch (header->type) {
+      case FRAME_TYPE_STRING_UTF_8: return load_string(bytes, front, header->payload_bytes, rb_utf8_encindex());
+      case FRAME_TYPE_STRING_BINARY: return load_string(bytes, front, header->payload_bytes, rb_ascii8bit_encindex());
+      case FRAME_TYPE_STRING_US_ASCII: return load_string(bytes, front, header->payload_bytes, rb_usascii_encindex());
+      case FRAME_TYPE_PLAIN:
+        held = rb_str_new_frozen(bytes);
+        value = decode_plain((const uint8_t *)RSTRING_PTR(held) + front, header->payload_bytes);
+        RB_GC_GUARD(held);
+        return value;
+      default: return signal_fallback;
+    }
+}
+
+static bool expired(double expires_at, VALUE now)
+{
+    if (isinf(expires_at)) return expires_at < 0;
+    if (NIL_P(now)) now = rb_funcall(clock_module, id_now, 0);
+    return expires_at <= NUM2DBL(now);
+}
+
+static bool ascii_only(const uint8_t *bytes, size_t size)
+{
+    for (size_t at = 0; at < size; at++) {
+        if (bytes[at] & 0x80) return false;
+    }
+    return true;
+}
+
+enum verdict { SUITS, OTHER_VERSION, ASK_RUBY };
+
+/* Whether parts that consist of a version alone suit the caller's, as Ruby's String#== says. */
+static enum verdict check_parts(const uint8_t *parts, size_t size, VALUE wanted)
+{
+    const size_t before = FRAME_PART_HEADER_BYTES + 1;
+    uint8_t type;
+    version v;
+    if (size < before || parts[0] != FRAME_PART_VERSION) return ASK_RUBY;
+    if (frame_get16(parts + 1) != size - FRAME_PART_HEADER_BYTES) return ASK_RUBY;
+    type = parts[FRAME_PART_HEADER_BYTES];
+    if (type != FRAME_TYPE_STRING_UTF_8 && type != FRAME_TYPE_STRING_US_ASCII) return ASK_RUBY;
+    if (NIL_P(wanted)) return SUITS;
+    if (!read_version(wanted, &v)) return ASK_RUBY;
+    if (v.size != size - before || memcmp(v.bytes, parts + before, v.size) != 0) return OTHER_VERSION;
+    return v.type == type || ascii_only(parts + before, v.size) ? SUITS : ASK_RUBY;
+}
+
+/* Whether the checksum is right, if there is one; false also where Ruby has to say. */
+static bool sound(const uint8_t *data, const frame_header *header)
+{
+    if (!header->flags) return header->crc == 0;
+    if (header->flags != FRAME_FLAG_CHECKSUM || !can_checksum()) return false;
+    return checksum(data + FRAME_HEADER_BYTES, (size_t)header->parts_bytes + header->payload_bytes) == header->crc;
+}
+
+/* load_frame(bytes, now, version): the value, MISS, EXPIRED, SLOW for another
+ * version, or FALLBACK where Ruby has to look. `now` may be nil: the clock is
+ * then read where it is needed. */
+static VALUE load_frame(VALUE self, VALUE bytes, VALUE now, VALUE wanted)
+{
+    frame_header header;
+    const uint8_t *data;
+    enum verdict verdict = SUITS;
+    Check_Type(bytes, T_STRING);
+    data = (const uint8_t *)RSTRING_PTR(bytes);
+    if (!frame_read_header(data, (size_t)RSTRING_LEN(bytes), &header) || !sound(data, &header)) return signal_fallback;
+    if (header.compressor != FRAME_COMPRESSOR_NONE) return signal_fallback;
+    if (header.parts_bytes) verdict = check_parts(data + FRAME_HEADER_BYTES, header.parts_bytes, wanted);
+    if (verdict == ASK_RUBY) return signal_fallback;
+    if (header.type == FRAME_TYPE_PLACEHOLDER) return signal_miss;
+    if (expired(header.expires_at, now)) return signal_expired;
+    return verdict == SUITS ? load_payload(bytes, &header) : signal_slow;
+}
+
+static VALUE constant(VALUE under, const char *name)
+{
+    VALUE object = rb_const_get(under, rb_intern(name));
+    rb_gc_register_mark_object(object);
+    return object;
+}
+
+void init_frame(VALUE tiercel, VALUE module)
+{
+    VALUE coder = constant(tiercel, "Coder");
+    clock_module = constant(tiercel, "Clock");
+    signal_miss = constant(coder, "MISS");
+    signal_expired = constant(coder, "EXPIRED");
+    signal_slow = constant(coder, "SLOW");
+    signal_fallback = constant(coder, "FALLBACK");
+    id_now = rb_intern("now");
+    rb_define_singleton_method(module, "dump_frame", dump_frame, 6);
+    rb_define_singleton_method(module, "load_frame", load_frame, 3);
+    rb_define_const(module, "CHECKSUM", can_checksum() ? Qtrue : Qfalse);
+}
