@@ -198,7 +198,11 @@ module Tiercel
 
       def sum(texts, name) = texts.sum { |text| text[name].to_i }
 
-      def binary(reply) = reply&.force_encoding(Encoding::BINARY)
+      def binary(reply)
+        return reply if reply.nil?
+        return reply.force_encoding(Encoding::BINARY) if reply.is_a?(String)
+        raise Unavailable.new("a #{reply.class} where a String was asked for", backend: @name)
+      end
     end
   end
 end

@@ -27,6 +27,10 @@ module Tiercel
         class Garbage < IOError; end
 
         CHUNK_BYTES = 64 * 1024
+        # What is read at once of a value that is larger than a chunk.
+        READ_BYTES = 1024 * 1024
+        # The largest -I that memcached takes.
+        VALUE_BYTES = 1024 * 1024 * 1024
         # Longer than any reply line ("stats settings" prints paths).
         LINE_BYTES = 8 * 1024
         CRLF = "\r\n"
@@ -107,7 +111,8 @@ module Tiercel
         # @param deadline [Float]
         # @return [String] the value, in binary
         def read_value(bytes, deadline)
-          fill(deadline, bytes + 2) while @buffer.bytesize - @position < bytes + 2
+          raise Garbage, "a value of #{bytes} bytes" if bytes > VALUE_BYTES
+          fill(deadline, bytes) while @buffer.bytesize - @position < bytes + 2
           raise Garbage, "a value does not end where it should" unless @buffer.getbyte(@position + bytes) == 13
           value = @buffer.byteslice(@position, bytes)
           @position += bytes + 2
@@ -129,8 +134,14 @@ module Tiercel
           @port ? Dalli::Socket::TCP.open(@host, @port, options) : Dalli::Socket::UNIX.open(@host, options)
         end
 
-        # Nothing is outstanding, so what can be read is the end of the connection, or worse.
-        def stale? = !@io.to_io.wait_readable(0).nil?
+        # Nothing is outstanding, so what can be read is the end of the connection, or worse; under TLS it
+        # can be a session ticket, which OpenSSL takes for itself.
+        def stale?
+          return !@io.wait_readable(0).nil? unless @tls
+          @io.read_nonblock(1, exception: false) != :wait_readable
+        rescue SystemCallError, IOError, OpenSSL::SSL::SSLError
+          true
+        end
 
         def write_rest(request, sent, deadline)
           request = request.b
@@ -159,7 +170,7 @@ module Tiercel
         # read into it at once. What has come is taken even after the deadline.
         def fill(deadline, wanted = 0)
           empty = @position >= @buffer.bytesize
-          wanted = CHUNK_BYTES if wanted < CHUNK_BYTES
+          wanted = wanted.clamp(CHUNK_BYTES, READ_BYTES)
           @io.wait_readable(seconds_until(deadline)) || timed_out unless @tls
           until (chunk = @io.read_nonblock(wanted, empty ? @buffer : nil, exception: false)).is_a?(String)
             lost if chunk.nil?

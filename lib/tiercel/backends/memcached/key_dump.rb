@@ -46,8 +46,8 @@ module Tiercel
           connection = @node.connection
           line = first_line(connection)
           until line.start_with?("END")
-            raise Refused.new("metadump: #{line}", backend: @node.name) unless line.start_with?("key=")
-            yield WireKey.unescape(line.byteslice(4, line.byteindex(" ") - 4))
+            key = line[/\Akey=(\S+)/, 1] or raise Refused.new("metadump: #{line}", backend: @node.name)
+            yield WireKey.unescape(key)
             line = connection.read_line(@node.deadline, "\n")
           end
         rescue *Node::NETWORK_ERRORS => error

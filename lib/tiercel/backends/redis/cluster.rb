@@ -74,8 +74,16 @@ module Tiercel
         # @return [void]
         def flush = call(%w[FLUSHDB ASYNC])
 
-        # @return [Array<Array(String, Integer)>] what one node says of itself, and the number of keys of all
-        def infos = [[call(["INFO"]), call(["DBSIZE"])]]
+        # @return [Array<Array(String, Integer)>] for each master INFO and the number of its keys
+        def infos
+          masters = call(%w[CLUSTER NODES]).lines.filter_map { |line| line.split[1][/\A[^@]+/] if line.include?("master") }
+          masters.map do |place|
+            node = RedisClient.config(**@config.client_config_for_node(place)).new_client
+            [node.call("INFO"), node.call("DBSIZE")]
+          ensure
+            node&.close
+          end
+        end
 
         # @return [void]
         def close
