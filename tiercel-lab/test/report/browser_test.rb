@@ -85,9 +85,8 @@ class ReportBrowserTest < Tiercel::TestCase
           assert_empty page.evaluate(OVERFLOWING), where
           assert_equal [1] * 10, page.evaluate(VISIBLE_CHARTS), "#{where}: one drawing of each chart is to be seen"
           assert_equal ground, page.evaluate("getComputedStyle(document.body).backgroundColor"), where
-          assert_equal ["file://#{file}"], page.network.traffic.map(&:url).reject { |url|
-            url.start_with?("data:")
-          }, where
+          fetched = page.network.traffic.map(&:url).reject { |url| url.start_with?("data:") }
+          assert_equal ["file://#{file}"], fetched, where
           page.close
         end
       end
@@ -99,8 +98,9 @@ class ReportBrowserTest < Tiercel::TestCase
       [400, 1_400].each do |width|
         page = open_page(browser, file, "light", width)
         outside = page.evaluate(<<~JS)
-          [...document.querySelectorAll("svg.chart:not(.flame)")].filter((svg) => svg.getBoundingClientRect().height > 0).flatMap((svg) => {
+          [...document.querySelectorAll("svg.chart:not(.flame)")].flatMap((svg) => {
             const box = svg.getBoundingClientRect();
+            if (box.height === 0) return [];
             return [...svg.querySelectorAll("text")].filter((text) => {
               const { left, right } = text.getBoundingClientRect();
               return left < box.left - 2 || right > box.right + 2;
@@ -131,18 +131,15 @@ class ReportBrowserTest < Tiercel::TestCase
 
   def hover(page, selector)
     page.evaluate(<<~JS)
-      document.querySelector(#{selector.inspect}).dispatchEvent(new MouseEvent("mousemove", { bubbles: true, clientX: 50, clientY: 50 }))
+      document.querySelector(#{selector.inspect}).dispatchEvent(
+        new MouseEvent("mousemove", { bubbles: true, clientX: 50, clientY: 50 }))
     JS
   end
 
   def test_the_page_refuses_what_comes_from_outside
     with_page do |page|
       page.evaluate("document.body.append(Object.assign(new Image(), { src: 'http://127.0.0.1:9/x.png' }))")
-      wait_until("the policy speaks") do
-        page.messages.any? do |message|
-          message.to_s.include?("Content Security Policy")
-        end
-      end
+      wait_until("the policy speaks") { page.messages.join.include?("Content Security Policy") }
       assert_equal 0, page.evaluate("document.images[0].naturalWidth")
     end
   end

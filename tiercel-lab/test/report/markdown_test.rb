@@ -10,8 +10,8 @@ class ReportMarkdownTest < Tiercel::TestCase
 
   def test_a_table
     table = Report::Table.new("Reads", header: ["store", "us"], command: "bin/lab compare", note: "Quick.")
-    table.row("a|b", 1.5).row("c", Cell.missing("no gem", remedy: "bin/setup c")).row("d",
-      Cell.number(2.0, note: "Once."))
+    table.row("a|b", 1.5).row("c", Cell.missing("no gem", remedy: "bin/setup c"))
+    table.row("d", Cell.number(2.0, note: "Once."))
     assert_equal <<~MARKDOWN, Report::Markdown.render(table)
       Quick.
 
@@ -36,10 +36,9 @@ class ReportMarkdownTest < Tiercel::TestCase
 
   def test_a_document_has_everything_in_order
     text = Report::Markdown.render(SampleReport.document)
-    places = ["# Nine cache stores", "**A hit costs", "Noise floor: 1.2 %.", "Warning: Steal", "- Machine: 2 x", "## Reads",
-              "### Time of a read against MemoryStore", "| shared: frozen | 0.105x", "## Capabilities", "[1] Copies"].map do |part|
-      text.index(part)
-    end
+    places = ["# Nine cache stores", "**A hit costs", "Noise floor: 1.2 %.", "Warning: Steal", "- Machine: 2 x",
+              "## Reads", "### Time of a read against MemoryStore", "| shared: frozen | 0.105x", "## Capabilities",
+              "[1] Copies"].map { |part| text.index(part) }
     assert_equal places.compact.sort, places
     assert text.end_with?("\n")
     refute_match(/\n{3}/, text)

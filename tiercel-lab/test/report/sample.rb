@@ -7,29 +7,60 @@ require "tiercel/lab/statistics"
 module SampleReport
   Report = Tiercel::Lab::Report
   Charts = Report::Charts
+  Cell = Report::Cell
   Interval = Tiercel::Lab::Statistics::Interval
 
-  STORES = { "shared: frozen" => [0.41, 0.03], "shared:" => [0.58, 0.04], "memory:" => [0.66, 0.05], "MemoryStore" => [3.92, 0.2],
-             "FileStore on tmpfs" => [24.1, 1.9], "SQLite, WAL" => [18.7, 1.2], "redis-client, hiredis" => [88.3, 6.0],
-             "MemCacheStore (dalli 5.0.2)" => [113.4, 9.1], "Solid Cache on PostgreSQL" => [640.0, 88.0] }.freeze
+  STORES = {
+    "shared: frozen" => [0.41, 0.03], "shared:" => [0.58, 0.04], "memory:" => [0.66, 0.05],
+    "MemoryStore" => [3.92, 0.2],
+    "FileStore on tmpfs" => [24.1, 1.9], "SQLite, WAL" => [18.7, 1.2], "redis-client, hiredis" => [88.3, 6.0],
+    "MemCacheStore (dalli 5.0.2)" => [113.4, 9.1], "Solid Cache on PostgreSQL" => [640.0, 88.0],
+  }.freeze
+  # us to dump, and bytes as a multiple of the smallest.
+  SERIALIZERS = {
+    "auto" => [9.0, 1.0], "MessagePack" => [11.0, 1.02], "Marshal" => [87.0, 1.9], "JSON" => [26.0, 1.6],
+    "ActiveSupport::JSON" => [210.0, 1.6], "Oj" => [22.0, 1.6], "Paquito" => [14.0, 1.05],
+  }.freeze
+  # us to compress, and bytes as a share.
+  COMPRESSORS = {
+    "none" => [0.0, 1.0], "LZ4" => [12.0, 0.42], "snappy" => [40.0, 0.44], "zstd -1" => [24.0, 0.30],
+    "zstd -3" => [33.0, 0.28], "zlib" => [95.0, 0.27], "brotli -5" => [130.0, 0.24],
+  }.freeze
+  ENVIRONMENT = {
+    "Machine" => "2 x AMD EPYC, KVM, 4 GB", "Ruby" => "3.3.8 +YJIT", "Rails" => "8.1.1", "Kernel" => "Linux 6.18",
+    "Date" => "2026-11-20 18:05 UTC", "Revision" => "`f975366`", "Seed" => "1", "Time" => "2 min 41 s",
+  }.freeze
+  WARNINGS = ["Steal was 4.1 % during 3 of 40 blocks.", "YJIT compiled inside 1 block of `memory:`."].freeze
+
+  AFTER = <<~FOLDED
+    main;Store#fetch;Store#read;Segment#get 420
+    main;Store#fetch;Store#read;Frame.decode;MessagePack.load 310
+    main;Store#fetch;Store#read;Frame.decode;String#unpack 60
+    main;Store#fetch;Store#read;Notifications.instrument 90
+    main;Store#fetch;Store#normalize_key 75
+    main;Store#fetch;block in work;JSON.generate 180
+    main;Store#fetch;block in work 20
+    main;GC;(marking) 65
+    main;GC;(sweeping) 30
+  FOLDED
+  BEFORE = AFTER.sub("MessagePack.load 310", "Marshal.load 820").sub("instrument 90", "instrument 240")
 
   module_function
 
   def document
     document = Report::Document.new(
-      title: "Nine cache stores, one 1 KB string", subtitle: "Cost of a read, a write and a fetch, with what they are made of",
-      command: "bin/lab all --quick --html report.html",
-      environment: { "Machine" => "2 x AMD EPYC, KVM, 4 GB", "Ruby" => "3.3.8 +YJIT", "Rails" => "8.1.1", "Kernel" => "Linux 6.18",
-                     "Date" => "2026-11-20 18:05 UTC", "Revision" => "`f975366`", "Seed" => "1", "Time" => "2 min 41 s" },
+      title: "Nine cache stores, one 1 KB string",
+      subtitle: "Cost of a read, a write and a fetch, with what they are made of",
+      command: "bin/lab all --quick --html report.html", environment: ENVIRONMENT,
       data: { schema: "tiercel-lab/1", text: "</script><b>no</b>" }
     )
-    document.verdict("A hit costs 0.58 us [0.54\u20130.62]: 6.8x MemoryStore, 195x memcached here.", tone: :faster,
-      floor: "1.2 %", warnings: ["Steal was 4.1 % during 3 of 40 blocks.", "YJIT compiled inside 1 block of `memory:`."])
+    document.verdict("A hit costs 0.58 us [0.54\u20130.62]: 6.8x MemoryStore, 195x memcached here.",
+                     tone: :faster, floor: "1.2 %", warnings: WARNINGS)
     reads(document)
-    combinations(document)
-    distance(document)
-    profile(document)
-    tables(document)
+    document.section("Serializers and compressors") { |section| section.add(heatmap).add(pareto).add(costs) }
+    document.section("Distance, size and load") { |section| section.add(latency).add(workers).add(spectrum) }
+    document.section("Profile") { |section| section.add(flames).add(differential) }
+    capabilities(document)
     document
   end
 
@@ -37,27 +68,29 @@ module SampleReport
 
   def reads(document)
     document.section("Reads") do |section|
-      section.text("One process, keys equal but not identical, values verified outside of the timed part. `fast_path` is on.")
+      section.text("One process, keys equal but not identical, values verified outside of the timed part. " \
+                   "`fast_path` is on.")
       section.add(forest).add(bars).add(reads_table)
       section.code(%(config.cache_store = :tiercel_store, "shared:", { size: "1GB" }),
-        title: "To paste into config/environments/production.rb")
+                   title: "To paste into config/environments/production.rb")
     end
   end
 
   def forest
-    plot = Charts::ForestPlot.new("Time of a read against MemoryStore", baseline: "MemoryStore", floor: Interval.new(1.0, 0.976, 1.025),
-      command: "bin/lab compare MemoryStore shared: memory:")
-    plot.row("shared: frozen", Interval.new(0.105, 0.098, 0.113), :faster).row("shared:",
-      Interval.new(0.148, 0.139, 0.157), :faster)
-    plot.row("memory:", Interval.new(0.168, 0.160, 0.179), :faster).row("MemoryStore, second arm",
-      Interval.new(1.003, 0.991, 1.012), :same)
+    plot = Charts::ForestPlot.new("Time of a read against MemoryStore", baseline: "MemoryStore",
+                                  floor: Interval.new(1.0, 0.976, 1.025),
+                                  command: "bin/lab compare MemoryStore shared: memory:")
+    plot.row("shared: frozen", Interval.new(0.105, 0.098, 0.113), :faster)
+    plot.row("shared:", Interval.new(0.148, 0.139, 0.157), :faster)
+    plot.row("memory:", Interval.new(0.168, 0.160, 0.179), :faster)
+    plot.row("MemoryStore, second arm", Interval.new(1.003, 0.991, 1.012), :same)
     plot.row("MemoryStore, Ruby 3.4", Interval.new(0.97, 0.86, 1.11), :cannot_tell)
     plot.row("MemoryStore with subscriber", Interval.new(1.31, 1.26, 1.38), :slower)
   end
 
   def bars
     chart = Charts::BarChart.new("Cost of a hit", unit: "us", scale: :log, quantity: "time for one hit, log scale",
-      note: "Whiskers: 95 % bootstrap intervals over 8 processes x 10 blocks.")
+                                 note: "Whiskers: 95 % bootstrap intervals over 8 processes x 10 blocks.")
     STORES.each do |name, (estimate, spread)|
       chart.row(name, around(estimate, spread), muted: name.start_with?("Solid"))
     end
@@ -66,35 +99,27 @@ module SampleReport
 
   def reads_table
     table = Report::Table.new("Reads of 1 KB", header: ["store", "hit, us", "miss, us", "objects", "GC, us", "verdict"],
-      command: "bin/lab compare shared: memory: MemoryStore --operation read --value string-1k",
-      note: "Median of log ratios, 8 processes x 10 blocks. Grey: this run cannot tell.")
+                              command: "bin/lab compare shared: memory: MemoryStore --operation read",
+                              note: "Median of log ratios, 8 processes x 10 blocks. Grey: this run cannot tell.")
     STORES.each do |name, (estimate, spread)|
-      local = estimate < 3
-      verdict = Report::Cell.verdict(local ? :faster : (name == "MemoryStore" ? :same : :slower),
-        around(estimate / 3.92, spread / 3.92))
-      verdict = Report::Cell.verdict(:cannot_tell) if name.start_with?("Solid")
-      note = "Request-local cache off." if estimate > 80
-      table.row(name, Report::Cell.interval(around(estimate, spread), muted: name.start_with?("Solid")), Report::Cell.number(estimate * 0.8),
-        Report::Cell.number((estimate / 3).round + 1), Report::Cell.number(estimate * 0.07, note:), verdict)
+      table.row(*reads_row(name, estimate, spread))
       table.raw(name, Array.new(40) { |index| estimate + (spread * Math.sin(index * 1.7)) }, unit: "us")
     end
-    table.row("Litecache", Report::Cell.missing("needs sqlite3 1.x", remedy: "bin/setup litecache"), nil, nil, nil, nil)
+    table.row("Litecache", Cell.missing("needs sqlite3 1.x", remedy: "bin/setup litecache"), nil, nil, nil, nil)
   end
 
-  SERIALIZERS = { "auto" => [9.0, 1.0], "MessagePack" => [11.0, 1.02], "Marshal" => [87.0, 1.9], "JSON" => [26.0, 1.6],
-                  "ActiveSupport::JSON" => [210.0, 1.6], "Oj" => [22.0, 1.6], "Paquito" => [14.0, 1.05] }.freeze
-  COMPRESSORS = { "none" => [0.0, 1.0], "LZ4" => [12.0, 0.42], "snappy" => [40.0, 0.44], "zstd -1" => [24.0, 0.30], "zstd -3" => [33.0, 0.28],
-                  "zlib" => [95.0, 0.27], "brotli -5" => [130.0, 0.24] }.freeze
-
-  def combinations(document)
-    document.section("Serializers and compressors") do |section|
-      section.add(heatmap).add(pareto).add(costs)
-    end
+  def reads_row(name, estimate, spread)
+    unsure = name.start_with?("Solid")
+    note = "Request-local cache off." if estimate > 80
+    word = { "MemoryStore" => :same }.fetch(name) { estimate < 3 ? :faster : :slower }
+    verdict = unsure ? :cannot_tell : Cell.verdict(word, around(estimate / 3.92, spread / 3.92))
+    [name, Cell.interval(around(estimate, spread), muted: unsure), estimate * 0.8, (estimate / 3).round + 1,
+     Cell.number(estimate * 0.07, note:), verdict]
   end
 
   def heatmap
-    map = Charts::Heatmap.new("Write and read of 50 rows", rows: SERIALIZERS.keys, columns: COMPRESSORS.keys, unit: "us",
-      row_name: "serializer", column_name: "compressor")
+    map = Charts::Heatmap.new("Write and read of 50 rows", rows: SERIALIZERS.keys, columns: COMPRESSORS.keys,
+                              unit: "us", row_name: "serializer", column_name: "compressor")
     SERIALIZERS.each do |serializer, (dump, size)|
       COMPRESSORS.each { |compressor, (press, _)| map.set(serializer, compressor, dump + (press * size)) }
     end
@@ -114,25 +139,18 @@ module SampleReport
   def costs
     parts = %w[serialize compress client wire server]
     chart = Charts::StackedBar.new("What a fetch over 0.25 ms is made of", unit: "us", parts:)
-    chart.row("memcached, Marshal, zlib", parts.zip([108, 105, 61, 268, 12]).to_h)
-    chart.row("memcached, auto, LZ4", parts.zip([9, 14, 48, 255, 11]).to_h).row("redis, auto, none",
-      parts.zip([9, 0, 44, 301, 14]).to_h)
-    chart.row("shared:, auto, none", parts.zip([9, 0, 0.6, 0, 0]).to_h).missing("Litecache", "not installed here")
-  end
-
-  def distance(document)
-    document.section("Distance, size and load") do |section|
-      section.add(latency).add(workers).add(spectrum)
-    end
+    { "memcached, Marshal, zlib" => [108, 105, 61, 268, 12], "memcached, auto, LZ4" => [9, 14, 48, 255, 11],
+      "redis, auto, none" => [9, 0, 44, 301, 14], "shared:, auto, none" => [9, 0, 0.6, 0, 0] }
+      .each { |name, figures| chart.row(name, parts.zip(figures).to_h) }
+    chart.missing("Litecache", "not installed here")
   end
 
   def latency
     trips = [0.08, 0.25, 0.5, 1, 5, 20]
     chart = Charts::LineChart.new("Latency by round trip", x: "measured round trip, ms", y: "us for a fetch",
-      x_scale: :log, y_scale: :log)
-    chart.series("memcached, LZ4", trips.map do |trip|
-      [trip, (trip * 1_000) + 75, (trip * 1_000) + 61, (trip * 1_000) + 96]
-    end)
+                                  x_scale: :log, y_scale: :log)
+    with_bounds = trips.map { |trip| [trip, *[75, 61, 96].map { |more| (trip * 1_000) + more }] }
+    chart.series("memcached, LZ4", with_bounds)
     chart.series("memcached, none", trips.map { |trip| [trip, (trip * 1_300) + 40] })
     chart.series("shared: in front", trips.map { |trip| [trip, 0.7 + (trip * 52)] })
     chart.series("file on NFS (computed)", trips.map { |trip| [trip, (trip * 2_100) + 30] }, muted: true)
@@ -142,7 +160,7 @@ module SampleReport
 
   def workers
     chart = Charts::LineChart.new("Hit ratio by workers at equal total bytes", x: "workers", y: "hit ratio, %",
-      x_scale: :log)
+                                  x_scale: :log)
     chart.series("shared:", [[1, 81.2], [2, 81.1], [4, 81.2], [8, 81.0]])
     chart.series("MemoryStore for each", [[1, 77.9], [2, 70.4], [4, 61.8], [8, 52.3]])
   end
@@ -154,36 +172,21 @@ module SampleReport
     chart.series("service time", percentiles.zip([78, 96, 104, 128, 190, 420, 88_000]))
   end
 
-  FOLDED = <<~FOLDED
-    main;Store#fetch;Store#read;Segment#get 420
-    main;Store#fetch;Store#read;Frame.decode;MessagePack.load 310
-    main;Store#fetch;Store#read;Frame.decode;String#unpack 60
-    main;Store#fetch;Store#read;Notifications.instrument 90
-    main;Store#fetch;Store#normalize_key 75
-    main;Store#fetch;block in work;JSON.generate 180
-    main;Store#fetch;block in work 20
-    main;GC;(marking) 65
-    main;GC;(sweeping) 30
-  FOLDED
-  BEFORE = FOLDED.sub("load 310", "load 0").gsub("MessagePack.load 0", "Marshal.load 820").sub("instrument 90",
-    "instrument 240")
+  def flames = Charts::FlameGraph.new("Fetch of 50 rows", AFTER)
 
-  def profile(document)
-    document.section("Profile") do |section|
-      section.add(Charts::FlameGraph.new("Fetch of 50 rows", FOLDED)).add(
-        Charts::DifferentialFlameGraph.new("Fetch of 50 rows: 0.2 against 0.1", BEFORE, FOLDED, names: ["0.1", "0.2"])
-      )
-    end
+  def differential
+    Charts::DifferentialFlameGraph.new("Fetch of 50 rows: 0.2 against 0.1", BEFORE, AFTER, names: ["0.1", "0.2"])
   end
 
-  def tables(document)
+  def capabilities(document)
+    header = ["store", "serializes", "compression", "cross process", "remote", "limit"]
     document.section("Capabilities") do |section|
-      section.table("What each store can do", header: ["store", "serializes", "compression", "cross process", "remote", "limit"],
-        command: "bin/lab capabilities") do |table|
+      section.table("What each store can do", header:, command: "bin/lab capabilities") do |table|
+        copies = Cell.mark(:partly, note: "Copies by Marshal, unless `coder: nil`.")
+        shares = Cell.mark(:partly, note: "Over NFS, without locks.")
         table.row("shared:", true, true, true, false, "memory")
-        table.row("MemoryStore", Report::Cell.mark(:partly, note: "Copies by Marshal, unless `coder: nil`."), true,
-          false, false, "memory")
-        table.row("FileStore", true, true, true, Report::Cell.mark(:partly, note: "Over NFS, without locks."), "disk")
+        table.row("MemoryStore", copies, true, false, false, "memory")
+        table.row("FileStore", true, true, true, shares, "disk")
         table.row("MemCacheStore | dalli", true, true, true, true, "memory")
       end
     end

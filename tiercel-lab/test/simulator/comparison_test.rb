@@ -32,8 +32,8 @@ class SimulatorComparisonTest < Tiercel::TestCase
     plain = workloads.first
     ratios = %w[a b].map do |seed|
       trace = plain.trace(seed)
-      Simulator::Replay.run(trace,
-        Simulator::POLICIES.fetch(:lru).new((trace.footprint_bytes * 0.1).ceil)).hit_ratio * 100
+      policy = Simulator::POLICIES.fetch(:lru).new((trace.footprint_bytes * 0.1).ceil)
+      Simulator::Replay.run(trace, policy).hit_ratio * 100
     end
     figure = Simulator::Comparison.new(workloads: [plain], policies: [:lru], seeds: %w[a b]).run.dig("LRU", "plain")
     assert_in_delta ratios.sum / 2, figure.estimate
@@ -74,8 +74,8 @@ class SimulatorComparisonTest < Tiercel::TestCase
 
   def test_a_place_that_holds_something_is_refused_and_not_cleared
     in_use
-    cell = Simulator::Comparison.new(workloads: workloads.first(1), policies: [], urls: ["in-use:"]).run.dig("in-use:",
-      "plain")
+    comparison = Simulator::Comparison.new(workloads: workloads.first(1), policies: [], urls: ["in-use:"])
+    cell = comparison.run.dig("in-use:", "plain")
     assert_match(/in-use: holds 3 entries/, cell.to_s)
     refute InUse.cleared
   end
@@ -90,8 +90,7 @@ class SimulatorComparisonTest < Tiercel::TestCase
   end
 
   def test_an_unknown_policy
-    assert_match(/policy :arc/, assert_raises(Tiercel::ConfigurationError) do
-      Simulator::Comparison.new(policies: [:arc])
-    end.message)
+    error = assert_raises(Tiercel::ConfigurationError) { Simulator::Comparison.new(policies: [:arc]) }
+    assert_match(/policy :arc/, error.message)
   end
 end
