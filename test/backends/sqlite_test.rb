@@ -34,7 +34,7 @@ class SQLiteBackendTest < Tiercel::TestCase
   end
 
   def test_options_of_a_url_are_strings
-    url = Tiercel::BackendURL.parse("sqlite:#{path}?size=2MB&max_entries=100&timeout=1.5&synchronous=off&mmap_size=0&page_size=4096")
+    url = Tiercel::BackendURL.parse("sqlite:#{path}?size=8MB&max_entries=100&timeout=1.5&synchronous=off&mmap_size=0&page_size=4096")
     built = Tiercel::Backends::SQLite.build(url, url.options)
     assert_equal true, built.set("key", "value")
     assert_equal 4096, pragma("page_size")
@@ -70,19 +70,19 @@ class SQLiteBackendTest < Tiercel::TestCase
   end
 
   def test_a_value_too_large_is_refused_and_the_old_one_gone
-    small = build_sqlite(size: "1MB")
+    small = build_sqlite(size: "4MB")
     small.set("key", "old")
-    assert_equal false, small.set("key", "x" * 60_000)
+    assert_equal false, small.set("key", "x" * 230_000)
     assert_nil small.get("key")
-    assert_equal false, small.set_multi({ "key" => "x" * 60_000, "other" => "value" })
+    assert_equal false, small.set_multi({ "key" => "x" * 230_000, "other" => "value" })
     assert_equal "value".b, small.get("other")
-    assert_equal false, small.add("key", "x" * 60_000)
+    assert_equal false, small.add("key", "x" * 230_000)
   ensure
     small&.close
   end
 
   def test_size_is_held_after_writing_ten_times_as_much
-    [[40, 200, 1], [400, 3_000, 2], [20_000, 200_000, 4]].each do |smallest, largest, megabytes|
+    [[60, 200, 4], [400, 3_000, 4], [20_000, 200_000, 4]].each do |smallest, largest, megabytes|
       size = megabytes * 1024**2
       bounded = build_sqlite(size: size, synchronous: :off)
       used = fill(bounded, size * 10, smallest..largest, Random.new(7))

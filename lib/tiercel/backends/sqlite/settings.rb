@@ -11,7 +11,7 @@ module Tiercel
       class Settings
         DEFAULT_SIZE = "1GB"
         DEFAULT_TIMEOUT_SECONDS = 0.25
-        SMALLEST_SIZE_BYTES = 1024**2
+        SMALLEST_SIZE_BYTES = 4 * 1024**2
 
         SYNCHRONOUS = { off: 0, normal: 1, full: 2 }.freeze
 
@@ -23,8 +23,9 @@ module Tiercel
         # disk twice), but every read has to look through its index.
         WAL_SHARE = 16
         WAL_BYTES = (128 * 1024..16 * 1024**2)
-        # The file of the log's index.
+        # The file of the log's index, and what one round of housekeeping puts into the log beyond.
         SHM_BYTES = 32 * 1024
+        ROUND_BYTES = 192 * 1024
 
         # @return [Integer] bytes on disk, with the write-ahead log
         attr_reader :size_bytes
@@ -64,7 +65,7 @@ module Tiercel
 
         # @param page_size_bytes [Integer] of the file, which may be older than the option
         # @return [Integer] pages that the database itself may have
-        def page_limit(page_size_bytes) = (size_bytes - wal_bytes - SHM_BYTES) / page_size_bytes
+        def page_limit(page_size_bytes) = (size_bytes - wal_bytes - SHM_BYTES - ROUND_BYTES) / page_size_bytes
 
         private
 

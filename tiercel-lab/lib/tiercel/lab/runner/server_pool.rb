@@ -53,7 +53,8 @@ module Tiercel
           when :memcached then Servers::Memcached.new(memory_mb: MEMORY_MB, max_item: LARGEST_ITEM, cpu: @pinning.server_cpu)
           when :redis then Servers::Redis.new(cpu: @pinning.server_cpu)
           when :redis_cluster then Servers::RedisCluster.new
-          else raise UsageError, "server #{name.inspect}: expected memcached, redis or redis_cluster"
+          when :postgresql then Servers::PostgreSQL.new(cpu: @pinning.server_cpu)
+          else raise UsageError, "server #{name.inspect}: expected memcached, redis, redis_cluster or postgresql"
           end
         end
       end
