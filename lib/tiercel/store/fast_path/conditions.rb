@@ -15,7 +15,7 @@ module Tiercel
           instrument instrument_multi _instrument handle_expired_entry get_entry_value save_block_result_to_cache
           read_entry read_serialized_entry read_multi_entries deserialize_entry
           write_entry write_serialized_entry write_multi_entries serialize_entry
-          delete_entry delete_multi_entries
+          delete_entry delete_multi_entries options normalize_options expand_and_namespace_key truncate_key
         ].freeze
 
         # Rails' public methods that this module stands in front of.
@@ -45,7 +45,8 @@ module Tiercel
           # @return [Boolean] whether Rails' own code is what runs
           def rails_untouched?
             rails_source = ActiveSupport::Cache::Store.instance_method(:initialize).source_location&.first
-            (FRONTS + HOOKS).all? { |name| defined_by_rails?(name, rails_source) } && notifications_untouched?
+            (FRONTS + HOOKS).all? { |name| defined_by_rails?(name, rails_source) } && notifications_untouched? &&
+              instrumenter_untouched?
           end
 
           private
@@ -62,6 +63,23 @@ module Tiercel
             method.owner == ActiveSupport::Notifications.singleton_class &&
               method.source_location&.first == ActiveSupport::Notifications.method(:publish).source_location&.first
           end
+
+          # What Rails' `instrument` hands on to where somebody listens.
+          def instrumenter_untouched?
+            instrumenter = ActiveSupport::Notifications::Instrumenter
+            method = instrumenter.instance_method(:instrument)
+            method.owner == instrumenter &&
+              method.source_location&.first == instrumenter.instance_method(:initialize).source_location&.first
+          end
+        end
+
+        # A module that one store is extended with may want to see every call.
+        #
+        # @return [self]
+        def extend(*)
+          super
+          check_fast_path if defined?(@fast_path_wanted)
+          self
         end
 
         private
@@ -74,6 +92,7 @@ module Tiercel
         end
 
         def check_fast_path
+          @local_cache_mounted = is_a?(ActiveSupport::Cache::Strategy::LocalCache)
           @fast_writes = SLOW_WRITE_OPTIONS.none? { |name| @options[name] }
           @fast = @fast_path_wanted && SLOW_OPTIONS.none? { |name| @options[name] } &&
                   Conditions.rails_untouched? && own_hooks?

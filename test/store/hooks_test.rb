@@ -1,0 +1,321 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+require "active_support/cache/strategy/local_cache"
+require "active_support/cache/strategy/local_cache_middleware"
+
+# Other gems patch what the fast path goes around. Whatever they hook into sees
+# every call. What cannot be undone in this process is done in a child.
+class StoreHooksTest < Tiercel::TestCase
+  Store = ActiveSupport::Cache::Store
+  TiercelStore = ActiveSupport::Cache::TiercelStore
+
+  # What the calls of {#exercise} are to a hook of each public method.
+  PUBLIC_CALLS = %i[write read fetch exist? write_multi read_multi fetch_multi delete].freeze
+
+  def setup
+    @seen = []
+  end
+
+  # --- the class of Rails ---
+
+  def test_a_module_prepended_before_the_store_is_built
+    in_child do
+      Store.prepend(recording_module(PUBLIC_CALLS))
+      assert_sees_every_call(TiercelStore.new("memory:"))
+    end
+  end
+
+  def test_a_module_prepended_after_the_store_was_built
+    in_child do
+      store = TiercelStore.new("memory:")
+      exercise(store)
+      store.clear
+      Store.prepend(recording_module(PUBLIC_CALLS))
+      application_has_initialized
+      assert_sees_every_call(store)
+    end
+  end
+
+  def test_methods_of_rails_that_are_replaced
+    in_child do
+      PUBLIC_CALLS.each { |name| replace(Store, name) }
+      assert_sees_every_call(TiercelStore.new("memory:"))
+    end
+  end
+
+  def test_private_methods_of_rails_that_are_replaced
+    %i[instrument instrument_multi normalize_key normalize_version merged_options namespace_key expanded_key
+       handle_expired_entry get_entry_value save_block_result_to_cache].each do |name|
+      in_child do
+        replace(Store, name)
+        assert_sees_as_much_as_without
+      end
+    end
+  end
+
+  # --- notifications ---
+
+  def test_instrument_that_is_replaced
+    in_child do
+      replace(ActiveSupport::Notifications.singleton_class, :instrument)
+      assert_sees_as_much_as_without
+    end
+  end
+
+  def test_instrument_that_is_replaced_after_the_store_was_built
+    in_child do
+      store = TiercelStore.new("memory:")
+      ActiveSupport::Notifications.singleton_class.prepend(recording_module(%i[instrument]))
+      application_has_initialized
+      assert_sees_as_much_as_without(store)
+    end
+  end
+
+  def test_an_instrumenter_that_is_patched
+    in_child do
+      ActiveSupport::Notifications::Instrumenter.prepend(recording_module(%i[instrument]))
+      ActiveSupport::Notifications.subscribe(/cache_/) { |*| nil }
+      assert_sees_as_much_as_without
+    end
+  end
+
+  def test_another_notifier
+    in_child do
+      before = TiercelStore.new("memory:")
+      notifier = ActiveSupport::Notifications::Fanout.new
+      notifier.subscribe("cache_read.active_support") { |name, *| @seen << name }
+      ActiveSupport::Notifications.notifier = notifier
+      before.read("a")
+      TiercelStore.new("memory:").read("a")
+      assert_equal ["cache_read.active_support"] * 2, @seen
+    end
+  end
+
+  # --- subclasses ---
+
+  def test_subclasses_that_override_private_methods
+    (%i[read_entry write_entry delete_entry read_serialized_entry write_serialized_entry serialize_entry
+        deserialize_entry read_multi_entries write_multi_entries] +
+     %i[normalize_key normalize_version merged_options instrument get_entry_value options]).each do |name|
+      @seen.clear
+      subclass = recording_subclass([name])
+      assert_sees_as_much_as_without(subclass.new("memory:"), subclass.new("memory:", fast_path: false))
+    end
+  end
+
+  def test_subclasses_that_override_public_methods
+    store = recording_subclass(PUBLIC_CALLS).new("memory:")
+    assert_sees_every_call(store)
+  end
+
+  def test_a_fetch_writes_through_write
+    store = recording_subclass(%i[write write_multi]).new("memory:")
+    store.fetch("a") { 1 }
+    store.fetch("b", expires_in: 10) { 1 }
+    store.fetch_multi("c", "d") { 1 }
+    assert_equal %i[write write write_multi], @seen
+  end
+
+  def test_a_subclass_that_changes_names_and_values
+    subclass = Class.new(TiercelStore) do
+      private
+
+      def normalize_key(name, options = nil) = "changed:#{super}"
+      def read_entry(key, **options) = super&.then { |entry| ActiveSupport::Cache::Entry.new("#{entry.value}!") }
+    end
+    store = subclass.new("memory:")
+    store.write("a", "value")
+    assert_equal ["value!", "value!"], [store.read("a"), store.fetch("a") { "absent" }]
+    assert_equal ["changed:a"], store.backend.scan.to_a
+    assert_equal subclass.name.to_s, store.class.name.to_s
+  end
+
+  def test_a_subclass_of_a_subclass
+    store = Class.new(recording_subclass(%i[read_entry])).new("memory:")
+    store.read("a")
+    assert_equal %i[read_entry], @seen
+  end
+
+  def test_a_module_prepended_to_the_class
+    in_child do
+      store = TiercelStore.new("memory:")
+      TiercelStore.prepend(recording_module(%i[read_entry write_entry]))
+      application_has_initialized
+      store.write("a", 1)
+      store.read("a")
+      store.fetch("a") { 2 }
+      assert_equal %i[write_entry read_entry read_entry], @seen
+    end
+  end
+
+  # --- one store ---
+
+  def test_singleton_methods
+    store = TiercelStore.new("memory:")
+    exercise(store)
+    seen = @seen
+    store.define_singleton_method(:read_entry) { |key, **options| seen << key; super(key, **options) }
+    store.read("a")
+    store.fetch("b") { 1 }
+    assert_equal %w[a b], @seen
+  end
+
+  def test_singleton_methods_in_the_way_of_public_calls
+    store = TiercelStore.new("memory:")
+    seen = @seen
+    store.define_singleton_method(:write) { |name, *rest, **options| seen << name; super(name, *rest, **options) }
+    store.fetch("a") { 1 }
+    store.write("b", 1)
+    assert_equal %w[a b], @seen
+    assert_equal 1, store.read("a")
+  end
+
+  def test_a_module_that_a_store_is_extended_with
+    store = TiercelStore.new("memory:")
+    store.extend(recording_module(%i[read_entry]))
+    store.read("a")
+    store.fetch("a") { 1 }
+    assert_equal %i[read_entry read_entry], @seen
+  end
+
+  def test_stubs_that_come_and_go
+    store = TiercelStore.new("memory:")
+    store.write("a", 1)
+    store.singleton_class.define_method(:read_entry) { |*, **| ActiveSupport::Cache::Entry.new("stubbed") }
+    assert_equal "stubbed", store.read("a")
+    store.singleton_class.remove_method(:read_entry)
+    assert_equal 1, store.read("a")
+  end
+
+  # --- the request-local cache ---
+
+  def test_the_middleware_of_the_local_cache
+    backend = Class.new(Tiercel::Backends::MemoryLRU) { def near? = false }.new
+    calls = count_calls(backend, :get)
+    store = store_over(backend)
+    application = lambda do |_environment|
+      3.times { store.read("a") }
+      3.times { store.fetch("b") { 1 } }
+      [200, {}, []]
+    end
+    _status, _headers, body = store.middleware.new(application).call({})
+    body.close
+    assert_equal %w[a b], calls
+    2.times { store.read("a") }
+    assert_equal %w[a b a a], calls, "after the request each read asks the backend"
+  end
+
+  def test_a_store_that_was_given_a_local_cache
+    store = TiercelStore.new("memory:")
+    store.extend(ActiveSupport::Cache::Strategy::LocalCache)
+    store.with_local_cache do
+      store.write("a", 1)
+      store.backend.delete("a")
+      assert_equal 1, store.read("a")
+      assert_equal 1, store.fetch("a") { 2 }
+      assert_equal({ "a" => 1 }, store.read_multi("a"))
+    end
+    assert_nil store.read("a")
+  end
+
+  # --- switched off ---
+
+  def test_fast_path_false
+    store = TiercelStore.new("memory:", fast_path: false)
+    in_child do
+      replace(Store, :merged_options)
+      exercise(store)
+      assert_operator @seen.size, :>=, PUBLIC_CALLS.size
+    end
+  end
+
+  def test_untouched_it_goes_around_rails
+    in_child do
+      store = TiercelStore.new("memory:")
+      replace(Store, :merged_options)
+      store.write("a", 1)
+      store.read("a")
+      assert_empty @seen, "else these tests prove nothing"
+    end
+  end
+
+  private
+
+  # The calls that the fast path serves, each at least once, hits and misses.
+  def exercise(store)
+    store.write("a", "value")
+    store.read("a")
+    store.fetch("a") { "absent" }
+    store.fetch("b") { "made" }
+    store.exist?("a")
+    store.write_multi({ "c" => 1 })
+    store.read_multi("a", "c")
+    store.fetch_multi("c", "d") { 2 }
+    store.delete("a")
+  end
+
+  def assert_sees_every_call(store)
+    @seen.clear
+    exercise(store)
+    assert_equal [], PUBLIC_CALLS - @seen
+    assert_operator @seen.count(:fetch), :>=, 2
+    assert_operator @seen.count(:write), :>=, 2, "the write of the fetch that missed"
+  end
+
+  # A store on the fast path against one that is not.
+  def assert_sees_as_much_as_without(fast = TiercelStore.new("memory:"), plain = TiercelStore.new("memory:", fast_path: false))
+    sightings = [plain, fast].map do |store|
+      @seen.clear
+      exercise(store)
+      @seen.dup
+    end
+    refute_empty sightings.first
+    assert_equal sightings.first, sightings.last
+  end
+
+  def recording_module(names)
+    seen = @seen
+    Module.new do
+      names.each do |name|
+        define_method(name) { |*arguments, **options, &block| seen << name; super(*arguments, **options, &block) }
+      end
+    end
+  end
+
+  def recording_subclass(names)
+    recording = recording_module(names)
+    Class.new(TiercelStore) { prepend recording }
+  end
+
+  # As older agents do: a new method under the name, the old one under another.
+  def replace(target, name)
+    seen = @seen
+    hidden = target.private_method_defined?(name)
+    target.send(:alias_method, :"unpatched_#{name}", name)
+    target.define_method(name) do |*arguments, **options, &block|
+      seen << name
+      send(:"unpatched_#{name}", *arguments, **options, &block)
+    end
+    target.send(:private, name) if hidden
+  end
+
+  # What the Railtie does after all initializers.
+  def application_has_initialized = Tiercel::Store::FastPath::Conditions.recheck
+
+  def store_over(backend)
+    Tiercel::Backends::REGISTRY.register(:hooked) { Class.new { define_singleton_method(:option_names) { [] }; define_singleton_method(:build) { |*| backend } } }
+    TiercelStore.new("hooked:")
+  end
+
+  def count_calls(backend, name)
+    keys = []
+    backend.define_singleton_method(name) { |key| keys << key; super(key) }
+    keys
+  end
+
+  def in_child
+    fork_and_wait(1) { yield; true }.each { |done| assert done }
+  end
+end
