@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #ifdef __linux__
@@ -87,9 +88,19 @@ static bool write_zeros(int descriptor, uint64_t bytes)
     return true;
 }
 
-/* Reserved, not sparse: a page that cannot be had later is a SIGBUS in some innocent read. */
+/*
+ * Reserved, not sparse: a page that cannot be had later is a SIGBUS in some
+ * innocent read. Asked first: on tmpfs trying takes the memory of the machine
+ * before it fails.
+ */
 bool tseg_allocate_file(int descriptor, uint64_t bytes)
 {
+    struct statvfs system;
+
+    if (fstatvfs(descriptor, &system) == 0 && bytes > (uint64_t)system.f_bavail * system.f_frsize) {
+        errno = ENOSPC;
+        return false;
+    }
 #ifdef __linux__
     int failure;
 

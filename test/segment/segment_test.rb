@@ -1,0 +1,182 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tiercel/segment"
+
+class SegmentTest < Tiercel::TestCase
+  Frame = Tiercel::Frame
+
+  def setup
+    super
+    @segment = Tiercel::Segment.open(bytes: 4 << 20)
+  end
+
+  def test_a_plain_string_is_read_decoded_fresh_and_mutable
+    { "hé" => Encoding::UTF_8, "\xFF\x00".b => Encoding::BINARY, "ascii".encode("US-ASCII") => Encoding::US_ASCII,
+      "" => Encoding::UTF_8, "x" * 5_000 => Encoding::UTF_8 }.each do |string, encoding|
+      assert_equal true, @segment.write_string("key", string, nil, nil)
+      first = @segment.read("key")
+      assert_equal string, first
+      assert_equal encoding, first.encoding
+      refute_predicate first, :frozen?
+      refute_same first, @segment.read("key")
+    end
+  end
+
+  def test_what_write_string_stores_is_the_frame_that_ruby_builds
+    type = Frame::Layout::TYPE_STRING_UTF_8
+    @segment.write_string("key", "value", nil, nil)
+    assert_equal Frame.build(type, "value"), @segment.get("key")
+    @segment.write_string("key", "value", 1_900_000_000.5, nil)
+    assert_equal Frame.build(type, "value", expires_at: 1_900_000_000.5), @segment.get("key")
+    @segment.set("key", Frame.build(type, "built in Ruby"))
+    assert_equal "built in Ruby", @segment.read("key")
+  end
+
+  def test_other_encodings_are_left_to_ruby
+    assert_nil @segment.write_string("key", "x".encode("UTF-16LE"), nil, nil)
+    assert_nil @segment.get("key")
+  end
+
+  def test_every_other_frame_comes_back_whole_and_frozen
+    type = Frame::Layout::TYPE_STRING_UTF_8
+    { "with a checksum" => Frame.build(type, "value", checksum: true),
+      "with parts" => Frame.build(type, "value", parts: "part"),
+      "compressed" => Frame.build(type, "value", compressor: 1),
+      "of another type" => Frame.build(0x10, "value"),
+      "no frame" => "anything", "empty" => "", "cut off" => Frame.build(type, "value")[0, 23],
+      "too long" => Frame.build(type, "value") + "x",
+      "altered" => Frame.build(type, "value").tap { |frame| frame.setbyte(9, 1) },
+      "over" => Frame.build(type, "value", expires_at: 1.0) }.each do |what, bytes|
+      @segment.set("key", bytes)
+      assert_equal bytes.b, @segment.read("key"), what
+      assert_predicate @segment.read("key"), :frozen?, what
+    end
+  end
+
+  def test_absent_keys_read_as_nil
+    assert_nil @segment.read("absent")
+    assert_nil @segment.get("absent")
+    assert_nil @segment.get_with_token("absent")
+    assert_equal({}, @segment.read_multi(["absent"]))
+  end
+
+  def test_many_at_once
+    @segment.write_string("a", "1", nil, nil)
+    @segment.set("b", "not a frame")
+    assert_equal({ "a" => "1", "b" => "not a frame" }, @segment.read_multi(%w[b a c]).sort.to_h)
+    assert_equal true, @segment.set_multi({ "c" => "3", "d" => "4" })
+    assert_equal({ "d" => "4", "c" => "3" }, @segment.get_multi(%w[d c x]))
+    assert_equal 2, @segment.delete_multi(%w[c d x])
+  end
+
+  def test_a_token_knows_every_change_and_no_move
+    @segment.set("key", "value")
+    _, token = @segment.get_with_token("key")
+    assert_equal true, @segment.unchanged?("key", token)
+    2_000.times { |index| @segment.set("filler#{index}", "x" * 1_000) } # promotes it, its entry moves
+    assert_equal true, @segment.unchanged?("key", token)
+    @segment.set("key", "value")
+    assert_equal false, @segment.unchanged?("key", token)
+    assert_equal false, @segment.compare_and_set("key", "new", token)
+    assert_equal false, @segment.unchanged?("key", "no token")
+    assert_equal false, @segment.compare_and_set("key", "new", nil)
+  end
+
+  def test_time_is_what_the_process_says
+    @segment.set("key", "value", 10)
+    @segment.write_string("string", "value", Time.now.to_f + 10, nil)
+    travel(11) do
+      assert_nil @segment.get("key")
+      assert_predicate @segment.read("string"), :frozen?
+    end
+    travel(-100) { assert_equal "value", @segment.get("key") }
+  end
+
+  def test_a_clock_that_raises_leaves_nothing_locked
+    @segment.set("key", "value", 10)
+    Time.stub(:now, -> { raise "no time" }) do
+      assert_raises(RuntimeError) { @segment.get("key") }
+      assert_raises(RuntimeError) { @segment.add("key", "value") }
+      assert_raises(RuntimeError) { @segment.delete("key") }
+    end
+    assert_equal true, @segment.set("key", "again")
+    assert_equal "again", @segment.get("key")
+  end
+
+  def test_a_near_fill_loses_against_an_invalidation
+    epoch = @segment.near_epoch("key")
+    assert_equal true, @segment.near_fill("key", "value", nil, epoch)
+    assert_equal "value", @segment.get("key")
+    assert_equal true, @segment.near_invalidate("key")
+    assert_equal false, @segment.near_fill("key", "late", nil, epoch)
+    assert_nil @segment.get("key")
+  end
+
+  def test_entries_say_what_they_take
+    @segment.set("a:1", "x" * 100)
+    @segment.set("b:1", "x")
+    assert_equal [["a:1", 100, 160, :small, 0]], @segment.to_enum(:each_entry, "a:").to_a
+    assert_equal %w[a:1 b:1], @segment.scan.sort
+  end
+
+  def test_a_value_that_is_too_large_is_refused_and_the_old_one_gone
+    @segment.set("key", "old")
+    assert_equal false, @segment.set("key", "x" * (@segment.largest_value_bytes + 1))
+    assert_nil @segment.get("key")
+    assert_equal 1, @segment.stats[:refused_writes]
+    assert_equal true, @segment.set("key", "x" * (@segment.largest_value_bytes - 100))
+  end
+
+  def test_the_same_hash_key_makes_the_same_evictions
+    left = Array.new(2) do
+      segment = Tiercel::Segment.open(bytes: 1 << 20, hash_key: "0123456789abcdef")
+      9_000.times { |index| segment.get("key#{index % 2_900}") || segment.set("key#{index % 2_900}", "x" * (index % 1_500)) }
+      segment.scan.sort
+    end
+    assert_equal left[0], left[1]
+    assert_operator left[0].size, :<, 2_900
+  end
+
+  def test_it_survives_gc_stress_and_compaction
+    values = Array.new(20) { |index| "value #{index}" * (1 + index * 10) }
+    GC.stress = true
+    values.each_with_index { |value, index| @segment.write_string("key#{index}", value, nil, nil) }
+    read = @segment.read_multi(Array.new(20) { |index| "key#{index}" })
+    token = @segment.get_with_token("key1").last
+    GC.stress = false
+    GC.verify_compaction_references(toward: :empty, expand_heap: true) if GC.respond_to?(:verify_compaction_references)
+    assert_equal values, read.values
+    assert_equal true, @segment.unchanged?("key1", token)
+    assert_equal values[3], @segment.read("key3")
+  ensure
+    GC.stress = false
+  end
+
+  def test_wrong_arguments
+    assert_raises(TypeError) { @segment.get(:symbol) }
+    assert_raises(TypeError) { @segment.set("key", 1) }
+    assert_raises(TypeError) { @segment.get_multi("key") }
+    assert_raises(ArgumentError) { @segment.set("key") }
+    assert_raises(NoMethodError) { Tiercel::Segment.new }
+    assert_raises(ArgumentError) { Tiercel::Segment.allocate.get("key") }
+    assert_raises(Tiercel::ConfigurationError) { Tiercel::Segment.open(bytes: 1000) }
+  end
+
+  def test_other_ractors_are_refused
+    previous, $VERBOSE = $VERBOSE, nil
+    error = assert_raises(Ractor::RemoteError) { open_in_ractor }
+    assert_instance_of Ractor::UnsafeError, error.cause
+  ensure
+    $VERBOSE = previous
+  end
+
+  private
+
+  def open_in_ractor
+    Ractor.new do
+      Thread.current.report_on_exception = false
+      Tiercel::Segment.open(bytes: 1 << 20)
+    end.take
+  end
+end
