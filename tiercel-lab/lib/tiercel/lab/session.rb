@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "fileutils"
 require "time"
 require_relative "measurement"
 require_relative "results"
@@ -64,6 +65,19 @@ module Tiercel
         start
         recorder.finish((@facts || {}).merge(more), complete: !interrupted?)
         recorder.export(@settings.json) if @settings.json
+      end
+
+      # Writes a report in the forms that the user asked for (--html, --markdown, --csv).
+      #
+      # @param document [Report::Document]
+      # @return [void]
+      def publish(document)
+        require_relative "report"
+        renderers = { html: Report::Html, markdown: Report::Markdown, csv: Report::Csv }
+        @settings.reports.each do |form, file|
+          FileUtils.mkdir_p(File.dirname(File.expand_path(file)))
+          File.write(file, renderers.fetch(form).render(document))
+        end
       end
 
       # @return [Boolean]

@@ -2,6 +2,7 @@
 
 require_relative "contestants"
 require_relative "protocol"
+require_relative "results"
 require_relative "values"
 
 module Tiercel
@@ -18,6 +19,8 @@ module Tiercel
       attr_reader :seed
       # @return [String, nil] file for the run as one JSON document
       attr_reader :json
+      # @return [Hash{Symbol => String}] files for reports, by :html, :markdown, :csv
+      attr_reader :reports
       # @return [String, nil] folder with the user's own values
       attr_reader :data
       # @return [Array<String>] Ruby files with contestants of the user's
@@ -31,6 +34,7 @@ module Tiercel
         @seed = DEFAULT_SEED
         @requires = []
         @urls = []
+        @reports = {}
         @quick = @plan = false
         @results = Results::Recorder.default_directory
       end
@@ -49,6 +53,9 @@ module Tiercel
                   "own key prefix, never flushed") { |text| add_url(text) }
         parser.on("--require FILE", "Ruby file that registers contestants") { |file| add_require(file) }
         parser.on("--json FILE", "also write the run as one JSON document") { |file| @json = file }
+        { html: "a report in one file", markdown: "tables to paste", csv: "tables for a spreadsheet" }.each do |form, words|
+          parser.on("--#{form} FILE", words) { |file| @reports[form] = file }
+        end
         parser.on("--results DIR", "where runs are kept (#{@results})") { |directory| @results = directory }
       end
 

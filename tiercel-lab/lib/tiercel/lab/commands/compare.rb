@@ -2,8 +2,11 @@
 
 require_relative "../command"
 require_relative "../comparison"
+require_relative "../documents/compare"
 require_relative "../terminal/compare_report"
+require_relative "../terminal/headline"
 require_relative "../terminal/plan_report"
+require_relative "../warnings"
 
 module Tiercel
   module Lab
@@ -31,12 +34,19 @@ module Tiercel
           plan = comparisons
           return print_plan(plan) if settings.plan
           measurement = session.measure(plan)
-          session.finish
+          session.finish(conclusions(measurement))
+          session.publish(Documents::Compare.new(session.recorder.document, command: command_line(*@arguments)).build)
           out.puts Terminal::CompareReport.new(measurement.cells, session:, command: self).to_s(style)
           exit_code(measurement.cells)
         end
 
         private
+
+        def conclusions(measurement)
+          cells = measurement.cells
+          { "sentence" => Terminal::Headline.new(cells).to_s,
+            "warnings" => Warnings.of(measurement.disturbances, cells, interrupted: session.interrupted?) }
+        end
 
         def stores = @stores ||= []
         def operations = @operations ||= []

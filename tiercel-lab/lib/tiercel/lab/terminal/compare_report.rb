@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "headline"
 require_relative "value_table"
 require_relative "../statistics"
 
@@ -24,7 +23,7 @@ module Tiercel
         # @param style [Style]
         # @return [String]
         def to_s(style = Style.new(nil))
-          [Headline.new(@cells).to_s, "", @session.machine, LEGEND, *warnings, "", *tables(style), *advice].join("\n")
+          [@session.recorder.document.fetch("sentence"), "", @session.machine, LEGEND, *warnings, "", *tables(style), *advice].join("\n")
         end
 
         private
@@ -34,19 +33,7 @@ module Tiercel
                 .map { |value, cells| "#{ValueTable.new(value, cells).to_s(style)}\n" }
         end
 
-        # What disturbed the run, in words.
-        def warnings
-          rounds = @session.recorder.document.fetch("disturbances", [])
-          steal = rounds.filter_map { |round| round["steal"] }.max.to_f
-          pressure = rounds.filter_map { |round| round["pressure"] }.max.to_f
-          [("Warning: the hypervisor took up to #{Figures.percent(steal)} of the CPUs." if steal > Protocol::STEAL_SHARE),
-           ("Warning: other programs were in the way (CPU pressure up to #{Figures.percent(pressure)}); " \
-            "intervals are wider for it." if pressure > Protocol::PRESSURE_SHARE),
-           ("Some cells have fewer blocks than planned, to end in time." if hurried?),
-           ("Interrupted: some cells are missing or have fewer processes." if @session.interrupted?)].compact
-        end
-
-        def hurried? = @cells.any? { |cell| cell.summary&.flags&.include?("hurried") } && !@session.interrupted?
+        def warnings = @session.recorder.document.fetch("warnings", [])
 
         def advice
           best = self.best

@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+require_relative "protocol"
+require_relative "terminal/figures"
+
+module Tiercel
+  module Lab
+    # What a reader must know before believing a run's figures, in sentences.
+    module Warnings
+      module_function
+
+      # @param disturbances [Array<Hash>] see {Measurement#disturbances}
+      # @param cells [Array<Cell>]
+      # @param interrupted [Boolean]
+      # @return [Array<String>]
+      def of(disturbances, cells, interrupted:)
+        flags = cells.flat_map { |cell| cell.summary ? cell.summary.flags : [] }
+        [share(disturbances, "steal", Protocol::STEAL_SHARE, "The hypervisor took up to %s of the CPUs."),
+         share(disturbances, "pressure", Protocol::PRESSURE_SHARE,
+               "Other programs were in the way (CPU pressure up to %s); intervals are wider for it."),
+         ("Some cells have fewer blocks than planned, to end in time." if flags.include?("hurried") && !interrupted),
+         ("Interrupted: some cells are missing or have fewer processes." if interrupted)].compact
+      end
+
+      def share(disturbances, name, most, words)
+        worst = disturbances.filter_map { |round| round[name] }.max.to_f
+        format(words, Terminal::Figures.percent(worst)) if worst > most
+      end
+      private_class_method :share
+    end
+  end
+end

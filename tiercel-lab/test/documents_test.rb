@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+require_relative "support/lab_case"
+require "tiercel/lab/cli"
+require "tiercel/lab/documents/compare"
+
+class DocumentsTest < LabCase
+  def results
+    comparison = compare("memory_store", "null_store", "planted_absent")
+    cells = comparison.arms.map do |arm|
+      next Lab::Cell.new(comparison, arm).tap { |cell| cell.note("status" => "cannot run", "reason" => "no gem") } if arm.name == "planted_absent"
+      base = arm.role == :contestant ? 500 : 1_000
+      cell_of(comparison, arm, Array.new(2) { |process| Array.new(2) { |block| base + process + block } })
+    end
+    Lab::Summary.fill(cells, protocol: TINY, seed: 1)
+    run = { "command" => "compare", "arguments" => ["--quick"], "seed" => 1, "protocol" => TINY.to_h, "started_at" => "2026-11-20T18:00:00Z" }
+    { "schema" => "tiercel-lab/1", "run" => run, "environment" => Lab::Runner::Machine.describe.merge("pinning" => "not pinned"),
+      "workload" => {}, "tables" => [], "complete" => true, "sentence" => "A hit costs 1 us.", "warnings" => ["Busy."],
+      "cells" => JSON.parse(JSON.generate(cells.map { |cell| Lab::Results::CellRecord.of(cell) })) }
+  end
+
+  def test_a_table_and_a_plot_for_each_operation
+    document = Lab::Documents::Compare.new(results, command: "bin/lab --quick").build
+    table, twin = document.tables
+    assert_equal %w[memory_store null_store planted_absent], table.rows.map { |row| row.first.to_s }
+    assert_equal "cannot run: no gem", table.rows.last[1].to_s
+    assert_match(/\A0\.50\dx/, table.rows[1][3].to_s)
+    assert_equal [4, 4], table.blocks.map { |blocks| blocks.values.size }
+    assert_equal ["null_store"], twin.rows.map { |row| row.first.to_s }
+    assert_equal "A hit costs 1 us.", document.verdicts.first.sentence
+  end
+
+  def test_a_kept_run_is_rendered_again
+    Dir.mktmpdir do |folder|
+      kept = File.join(folder, "run.json")
+      File.write(kept, JSON.generate(results))
+      out = StringIO.new
+      files = %w[html markdown csv].to_h { |form| [form, File.join(folder, "report.#{form}")] }
+      assert_equal 0, Lab::CLI.run(["report", kept, *files.flat_map { |form, file| ["--#{form}", file] }], out:, program: "bin/lab")
+      assert_match(/<svg/, File.read(files["html"]))
+      assert_match(/\| null_store \|/, File.read(files["markdown"]))
+      assert_match(/^read: string-100b,null_store,/, File.read(files["csv"]))
+      assert_equal 0, Lab::CLI.run(["report", kept], out:, program: "bin/lab")
+      assert_match(/^planted_absent +cannot run: no gem$/, out.string)
+      assert_equal [kept], Dir[File.join(folder, "*.json*")]
+    end
+  end
+
+  def test_without_a_file_there_is_nothing_to_render
+    err = StringIO.new
+    assert_equal 2, Lab::CLI.run(["report"], out: StringIO.new, err:, program: "bin/lab")
+    assert_match(/name a file/, err.string)
+  end
+end
