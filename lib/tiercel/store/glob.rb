@@ -8,6 +8,8 @@ module Tiercel
     # @private
     class Glob
       TOKEN = /\\(?<escaped>.)|(?<star>\*+)|(?<one>\?)|\[(?<not>\^?)(?<class>(?:\\.|[^\]])*)\]|(?<plain>.)/m
+      # A character of a class, or the two ends of a range of them.
+      MEMBER = /(\\.|.)(?:-(\\.|.))?/m
 
       # @return [Regexp] the same pattern for whole keys
       attr_reader :regexp
@@ -34,10 +36,15 @@ module Tiercel
         end
       end
 
+      # One alternative per member: a class of Ruby's own would warn of members
+      # given twice, and refuse ranges from back to front.
       def class_source(token)
-        return token[:not].empty? ? "(?!)" : "." if token[:class].empty?
-        members = token[:class].gsub(/\\(.)|([\[\]&])/m) { Regexp.escape(Regexp.last_match(1) || Regexp.last_match(2)) }
-        "[#{token[:not]}#{members.gsub("&", "\\\\&")}]"
+        members = token[:class].scan(MEMBER).map do |from, to|
+          from, to = [from, to].compact.map { |char| char[-1] }.minmax
+          from == to ? Regexp.escape(from) : "[#{Regexp.escape(from)}-#{Regexp.escape(to)}]"
+        end
+        members << "(?!)" if members.empty?
+        token[:not].empty? ? "(?:#{members.join("|")})" : "(?!#{members.join("|")})."
       end
     end
   end
