@@ -49,6 +49,16 @@ module Tiercel
         raise ConfigurationError, error.message
       end
 
+      # Attaches to a segment that exists, whatever its size.
+      #
+      # @param path [String]
+      # @return [Segment]
+      # @raise [Unavailable] if there is none, or it is from before the last boot, damaged or another user's
+      def open_existing(path)
+        raise Unavailable, "#{path} does not exist" unless ::File.exist?(path)
+        attach(path, 0, 0, 0, 0, DEFAULT_MODE, nil)
+      end
+
       # Removes a segment. Processes that use it move to a new one.
       #
       # @param path [String]

@@ -24,5 +24,56 @@ class SharedTest < Tiercel::TestCase
 
   def build_peer = build_backend
 
+  def test_it_says_where_it_is_and_that_it_is_near
+    assert_equal "shared:#{path}", backend.to_s
+    assert_predicate backend, :near?
+    refute_predicate backend, :local_cache?
+    assert_instance_of Tiercel::Segment, backend.segment
+  end
+
+  def test_options
+    backend = build_backend(size: "4MB", shards: "2", average_entry_bytes: 128, mode: "640")
+    assert_equal [4 << 20, 2, 128], [backend.segment.size_bytes, backend.segment.shards, backend.segment.average_entry_bytes]
+    assert_equal 0o640, File.stat(path).mode & 0o777
+    backend.close
+  end
+
+  def test_options_that_cannot_be
+    { size: "1KB", shards: 3, average_entry_bytes: 10, mode: 0o10000 }.each do |name, value|
+      error = assert_raises(Tiercel::ConfigurationError, name) { build_backend(**{ name => value }) }
+      assert_match(/\A#{name}: expected/, error.message)
+    end
+    assert_raises(Tiercel::ConfigurationError) { build_backend(shards: "two") }
+    assert_raises(Tiercel::ConfigurationError) { build_backend(size: "1MB", shards: 64) }
+    refute_path_exists path
+  end
+
+  def test_a_value_above_a_quarter_of_the_main_log_is_refused
+    assert_equal false, backend.set("key", "x" * (16 << 20))
+    assert_nil backend.get("key")
+  end
+
+  def test_it_is_shared_with_other_processes
+    backend.set("parent", "1")
+    pid = fork { exit!(backend.get("parent") == "1" && backend.set("child", "2") ? 0 : 1) }
+    Process.wait(pid)
+    assert_predicate $?, :success?
+    assert_equal "2", backend.get("child")
+  end
+
+  def test_segments_of_other_layouts_are_removed_once_nobody_uses_them
+    name = File.join(@directory, "tiercel-app-0.v")
+    Tiercel::Segment.open("#{name}9", bytes: 1 << 20).close
+    used = fork { Tiercel::Segment.open("#{name}8", bytes: 1 << 20) && sleep }
+    wait_until("the other release") { File.exist?("#{name}8") && Tiercel::Segment.open_existing("#{name}8").pids.include?(used) }
+    ObjectSpace.each_object(Tiercel::Segment, &:close)
+    Tiercel::Backends::Shared.build(Tiercel::BackendURL.parse("shared:#{name}1"), { size: "1MB" }).close
+    refute_path_exists "#{name}9"
+    assert_path_exists "#{name}8"
+  ensure
+    Process.kill(:KILL, used)
+    Process.wait(used)
+  end
+
   def path = File.join(@directory, "segment")
 end

@@ -219,7 +219,8 @@ static tseg *try_attach(const char *path, const tseg_options *options, tseg_erro
         return NULL;
     }
     tseg_file_close(&file);
-    if (state != TSEG_FILE_REFUSED)
+    if (state == TSEG_FILE_MISSING && !options->bytes) tseg_fail(error, ENOENT, "%s does not exist", path);
+    if (state != TSEG_FILE_REFUSED && options->bytes)
         *again = !sidecar_is_current(path, sidecar) || make_file(path, sidecar, options, error);
     tseg_sidecar_release(sidecar);
     return NULL;

@@ -78,7 +78,7 @@ tseg *segment_current(VALUE self)
 
     if (RB_UNLIKELY(tseg_forked())) tseg_after_fork();
     if (RB_UNLIKELY(!attached)) {
-        if (!handle->options.bytes) rb_raise(rb_eArgError, "a segment that was never opened: use Tiercel::Segment.open");
+        if (!handle->opened) rb_raise(rb_eArgError, "a segment that was never opened: use Tiercel::Segment.open");
         return attach_handle(self, handle);
     }
     if (!handle->path) return attached;
@@ -124,6 +124,7 @@ static VALUE segment_attach(VALUE class, VALUE path, VALUE bytes, VALUE least, V
     segment_handle *handle = handle_of(self);
 
     read_options(handle, path, bytes, least, shards, average, mode, hash_key);
+    handle->opened = true;
     attach_handle(self, handle);
     return self;
 }

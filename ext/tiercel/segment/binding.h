@@ -15,6 +15,7 @@ typedef struct {
     char *path;           /* NULL: private memory */
     tseg_options options;
     uint64_t hash_key[2];
+    bool opened;
     int64_t checked_at;   /* seconds of the monotonic clock when the path was last looked at */
 } segment_handle;
 

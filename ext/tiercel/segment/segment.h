@@ -127,7 +127,7 @@ extern unsigned tseg_suspended_calls;
 
 /* attach.c: geometry, files, registration */
 typedef struct {
-    uint64_t bytes;
+    uint64_t bytes;           /* of a new file; 0: attach to what exists, make nothing */
     uint64_t smallest_bytes;  /* where less than `bytes` is free, down to this (0: bytes or an error) */
     uint32_t shards;          /* 0: chosen */
     uint32_t average_entry_bytes; /* 0: the default */

@@ -76,13 +76,14 @@ module Tiercel
       end
 
       def application_name(application)
-        application.class.name.to_s.delete_suffix("::Application").gsub(/[^A-Za-z0-9]+/, "_").downcase
+        name = application.class.name.to_s.delete_suffix("::Application")
+        name.gsub(/[^A-Za-z0-9]+/, "_").gsub(/([a-z\d])([A-Z])/, '\1_\2').downcase
       end
 
       # Tells checkouts of one application apart without telling the secret.
       def digest(application)
         secret = application.secret_key_base.to_s
-        Digest::SHA256.hexdigest("tiercel segment #{secret}").first(8)
+        Digest::SHA256.hexdigest("tiercel segment #{secret}")[0, 8]
       rescue ArgumentError
         "unsigned"
       end

@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require "tmpdir"
+require_relative "place"
+require_relative "../sizes"
+
+module Tiercel
+  class Segment
+    # What `rake tiercel:segments` prints: the segments of this user, and what is in one of them.
+    class Report
+      # Key prefixes end at one of these.
+      SEPARATORS = %r{[:/.?]}
+
+      # @param directories [Array<String>] where to look
+      def initialize(directories = [Place::SHARED_MEMORY, Dir.tmpdir])
+        @directories = directories
+      end
+
+      # @return [Array<String>] files named as those of `shared:NAME` are
+      def paths
+        @directories.uniq.flat_map { |directory| Dir.glob(::File.join(directory, "tiercel-*.v*")) }.grep(/\.v\d+\z/).sort
+      end
+
+      # @return [String] one line for each segment
+      def list
+        return "No segments in #{@directories.uniq.join(" and ")}.\n" if paths.empty?
+        rows = [%w[segment size fill entries hits processes]] + paths.map { |path| row(path) }
+        widths = rows.transpose.map { |column| column.map(&:length).max }
+        rows.map { |row| "#{row.zip(widths).map { |cell, width| cell.ljust(width) }.join("  ").rstrip}\n" }.join
+      end
+
+      # @param path [String]
+      # @param prefixes [Integer] how many of the biggest to show
+      # @return [String]
+      # @raise [Unavailable] if there is no usable segment
+      def inspect_segment(path, prefixes: 10)
+        with(path) do |segment|
+          stats = segment.stats
+          [*figures(segment, stats), *biggest(segment, stats, prefixes)].map { |line| "#{line}\n" }.join
+        end
+      end
+
+      private
+
+      def with(path)
+        segment = Segment.open_existing(path)
+        yield segment
+      ensure
+        segment&.close
+      end
+
+      def row(path)
+        with(path) do |segment|
+          stats = segment.stats
+          [path, Sizes.human(stats[:size_bytes]), percent(stats[:bytes], stats[:log_bytes]), stats[:entries].to_s,
+           percent(stats[:hits], stats[:hits] + stats[:misses]), (segment.pids - [Process.pid]).size.to_s]
+        end
+      rescue Unavailable => error
+        [path, Sizes.human(::File.size?(path) || 0), "-", "-", "-", error.message.delete_prefix("#{path}: ").delete_prefix("#{path} ")]
+      end
+
+      def figures(segment, stats)
+        own, others = segment.pids.partition { |pid| pid == Process.pid }
+        ["#{segment.path}: #{Sizes.human(stats[:size_bytes])} in #{stats[:shards]} shards, made for entries of " \
+         "#{segment.average_entry_bytes} bytes",
+         "processes: #{others.sort.join(", ")}#{" and this one" if own.any?}",
+         "live: #{Sizes.human(stats[:bytes])} of #{Sizes.human(stats[:log_bytes])} " \
+         "(#{percent(stats[:bytes], stats[:log_bytes])}), #{stats[:entries]} entries; dead: #{Sizes.human(stats[:dead_bytes])}",
+         "hits: #{stats[:hits]}, misses: #{stats[:misses]} (#{percent(stats[:hits], stats[:hits] + stats[:misses])})",
+         *%i[evictions small_evictions main_evictions expired_evictions bound_evictions index_evictions refused_writes
+             lock_waits lock_timeouts lock_takeovers resets].map { |name| "#{name.to_s.tr("_", " ")}: #{stats[name]}" }]
+      end
+
+      def biggest(segment, stats, count)
+        sums = Hash.new { |all, prefix| all[prefix] = [0, 0] }
+        segment.each_entry do |key, _value_bytes, allocated_bytes|
+          sum = sums[prefix_of(key)]
+          sum[0] += allocated_bytes
+          sum[1] += 1
+        end
+        sums.max_by(count) { |_, (bytes, _)| bytes }.map do |prefix, (bytes, entries)|
+          "#{percent(bytes, stats[:bytes]).rjust(6)}  #{Sizes.human(bytes).rjust(10)}  #{entries.to_s.rjust(9)} entries  #{prefix}"
+        end
+      end
+
+      def prefix_of(key)
+        key = key.valid_encoding? ? key : key.b.inspect
+        key.partition(SEPARATORS).first(2).join.then { |prefix| prefix == key ? "(no prefix)" : prefix }
+      end
+
+      def percent(part, whole) = whole.zero? ? "-" : format("%.1f%%", 100.0 * part / whole)
+    end
+  end
+end

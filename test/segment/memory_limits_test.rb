@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tiercel/segment/memory_limits"
+
+class SegmentMemoryLimitsTest < Tiercel::TestCase
+  Limits = Tiercel::Segment::MemoryLimits
+
+  def test_version_2_takes_the_least_limit_on_the_way_up
+    assert_equal 100, limit("0::/a/b\n", "a/memory.max" => "200", "a/b/memory.max" => "100")
+    assert_equal 100, limit("0::/a/b\n", "a/memory.max" => "100", "a/b/memory.max" => "max")
+    assert_equal 300, limit("0::/\n", "memory.max" => "300\n")
+  end
+
+  def test_version_1
+    assert_equal 100, limit("4:cpu,memory:/docker/x\n", "memory/memory.limit_in_bytes" => "100")
+    assert_nil limit("4:memory:/\n", "memory/memory.limit_in_bytes" => "9223372036854771712")
+  end
+
+  def test_without_a_limit
+    assert_nil limit("0::/a\n", "a/memory.max" => "max")
+    assert_nil limit("1:cpu:/\n", {})
+    assert_nil Limits.cgroup_bytes(root: "/nonexistent", membership: "/nonexistent")
+  end
+
+  private
+
+  def limit(membership, files)
+    with_tmpdir do |directory|
+      File.write(File.join(directory, "cgroup"), membership)
+      files.each do |name, text|
+        path = File.join(directory, "root", name)
+        FileUtils.mkdir_p(File.dirname(path))
+        File.write(path, text)
+      end
+      Limits.cgroup_bytes(root: File.join(directory, "root"), membership: File.join(directory, "cgroup"))
+    end
+  end
+end

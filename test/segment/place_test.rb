@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tiercel/segment/place"
+
+class SegmentPlaceTest < Tiercel::TestCase
+  Place = Tiercel::Segment::Place
+
+  def test_a_path_is_taken_as_it_is
+    assert_equal "/somewhere/segment", Place.new("/somewhere/segment").path
+    assert_equal File.expand_path("./segment"), Place.new("./segment").path
+  end
+
+  def test_a_name_goes_to_shared_memory
+    with_tmpdir do |directory|
+      path = Place.new("my_app", shared_memory: directory).path
+      assert_equal File.join(directory, "tiercel-my_app-#{Process.euid}.v1"), path
+    end
+  end
+
+  def test_without_shared_memory_it_goes_to_the_temporary_directory
+    assert_equal Dir.tmpdir, File.dirname(Place.new("my_app", shared_memory: "/nonexistent").path)
+  end
+
+  def test_without_rails_a_name_is_needed
+    assert_match(/needs a name outside a Rails application/,
+                 assert_raises(Tiercel::ConfigurationError) { Place.new("") }.message)
+  end
+
+  def test_names_are_file_names
+    ["-x", ".hidden", "with space", "a\nb", "x" * 200].each do |name|
+      assert_raises(Tiercel::ConfigurationError, name) { Place.new(name) }
+    end
+  end
+
+  def test_in_rails_the_name_differs_by_application_environment_and_secret_and_not_by_release
+    paths = [%w[one production], %w[two production], %w[one staging]].map do |secret, environment|
+      in_rails(secret, environment) { Place.new("", shared_memory: Dir.tmpdir).path }
+    end
+    assert_equal 3, paths.uniq.size
+    assert_match(%r{/tiercel-my_shop-production-#{Process.euid}-\h{8}\.v1\z}, paths.first)
+    assert_equal paths.first, in_rails("one", "production") { Place.new("", shared_memory: Dir.tmpdir).path }
+    named = in_rails("one", "production") { Place.new("jobs", shared_memory: Dir.tmpdir).path }
+    assert_match(%r{/tiercel-jobs-production-}, named)
+    paths.each { |path| refute_includes path, "one-" }
+  end
+
+  def test_the_default_size_is_bounded_by_what_is_free
+    with_tmpdir do |directory|
+      bytes = Place.new("#{directory}/segment").default_bytes
+      assert_operator bytes, :<=, Place::DEFAULT_BYTES
+      assert_operator bytes, :>=, Place::LEAST_DEFAULT_BYTES
+    end
+    assert_match(/No such file/, assert_raises(Tiercel::ConfigurationError) { Place.new("/nonexistent/x").default_bytes }.message)
+  end
+
+  def test_other_layouts_of_the_same_name
+    with_tmpdir do |directory|
+      %w[tiercel-a-0.v0 tiercel-a-0.v0.lock tiercel-b-0.v0 tiercel-a-0.v12].each { |name| File.write("#{directory}/#{name}", "") }
+      others = Place.new("#{directory}/tiercel-a-0.v1").other_layouts
+      assert_equal %w[tiercel-a-0.v0 tiercel-a-0.v12], others.map { |path| File.basename(path) }.sort
+      assert_empty Place.new("#{directory}/any").other_layouts
+    end
+  end
+
+  private
+
+  Application = Struct.new(:secret_key_base) do
+    def self.name = "MyShop::Application"
+  end
+
+  def in_rails(secret, environment)
+    previous = Object.const_defined?(:Rails) && Object.send(:remove_const, :Rails)
+    rails = Module.new
+    rails.define_singleton_method(:application) { Application.new(secret) }
+    rails.define_singleton_method(:env) { environment }
+    Object.const_set(:Rails, rails)
+    yield
+  ensure
+    Object.send(:remove_const, :Rails)
+    Object.const_set(:Rails, previous) if previous
+  end
+end

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+# suites: store*
+
+require "test_helper"
+require "rake"
+require "tiercel/segment/report"
+
+class SegmentReportTest < Tiercel::TestCase
+  def setup
+    super
+    @directory = Dir.mktmpdir("tiercel-report-")
+    @path = File.join(@directory, "tiercel-test-0.v1")
+    @segment = Tiercel::Segment.open(@path, bytes: 2 << 20)
+    30.times { |index| @segment.set("views/#{index}", "x" * 1_000) }
+    5.times { |index| @segment.set("user:#{index}", "x" * 100) }
+    @segment.get("user:1")
+    @segment.get("nothing")
+    @report = Tiercel::Segment::Report.new([@directory])
+  end
+
+  def teardown
+    @segment.close
+    FileUtils.remove_entry(@directory)
+    super
+  end
+
+  def test_the_list
+    File.write(File.join(@directory, "tiercel-broken-0.v1"), "no segment" * 1_000)
+    header, broken, good = @report.list.lines
+    assert_match(/segment +size +fill +entries +hits +processes/, header)
+    assert_match(/tiercel-broken-0.v1 .*is not a segment/, broken)
+    assert_match(/#{@path} +2\.0 MB +\d+\.\d% +35 +50\.0% +0/, good)
+    assert_match(/No segments/, Tiercel::Segment::Report.new([File.join(@directory, "none")]).list)
+  end
+
+  def test_one_segment
+    text = @report.inspect_segment(@path)
+    assert_match(/hits: 1, misses: 1 \(50\.0%\)/, text)
+    assert_match(%r{30 entries  views/$}, text)
+    assert_operator text.index("views/"), :<, text.index("user:")
+    assert_raises(Tiercel::Unavailable) { @report.inspect_segment(File.join(@directory, "none")) }
+    refute_path_exists File.join(@directory, "none.lock")
+  end
+
+  def test_the_tasks
+    application = Rake.with_application { load File.expand_path("../../lib/tasks/tiercel.rake", __dir__) }
+    run = ->(name, *arguments) { capture_io { application[name].invoke(*arguments) }.first }
+    assert_match(/35 entries/, run.call("tiercel:segments:inspect", @path))
+    assert_match(/segment/i, run.call("tiercel:segments"))
+    assert_match(/4\.0 MB now/, run.call("tiercel:segments:resize", @path, "4MB"))
+    assert_equal 4 << 20, @segment.size_bytes
+    assert_match(/is removed/, run.call("tiercel:segments:remove", @path))
+    refute_path_exists @path
+  end
+end
