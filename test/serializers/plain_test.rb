@@ -163,6 +163,34 @@ class NativePlainTest < Tiercel::TestCase
 
   def plain = Tiercel::Codec.native
 
+  # In a process of its own, as it changes Hash.
+  def test_a_walk_inside_of_a_walk
+    hash = (0..20).to_h { |i| [i, "value #{i}"] }
+    expected = plain.dump([hash])
+    outcomes = fork_and_wait(1) do
+      inner = []
+      native = plain
+      Hash.prepend(Module.new do
+        define_method(:compare_by_identity?) do
+          inner << native.dump([1]) if inner.empty?
+          super()
+        end
+      end)
+      [native.dump([hash]), inner.first]
+    end
+
+    assert_equal [[expected, "\x91\x01".b]], outcomes
+  end
+
+  def test_threads_that_end_leave_nothing_behind
+    value = Array.new(200) { |i| "text #{i}" }
+    200.times { Thread.new { plain.dump(value) }.join }
+    before = resident_bytes
+    2_000.times { Thread.new { plain.dump(value) }.join }
+
+    assert_operator resident_bytes - before, :<, 20_000_000
+  end
+
   def test_extended_objects_are_not_plain
     [+"a", [], {}].each { |value| assert_nil plain.dump([value.extend(Marker)]) }
   end
@@ -178,5 +206,14 @@ class NativePlainTest < Tiercel::TestCase
     assert_equal expected, Marshal.dump(loaded)
   ensure
     GC.stress = false
+  end
+
+  private
+
+  def resident_bytes
+    GC.start
+    File.read("/proc/self/statm").split[1].to_i * 4096
+  rescue Errno::ENOENT
+    skip "this system has no /proc"
   end
 end

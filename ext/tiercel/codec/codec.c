@@ -4,16 +4,14 @@
 #include "lz4_block.h"
 
 VALUE malformed_frame;
-static _Thread_local buffer thread_buffer;
 
 /* dump(value): msgpack, or nil if the value is not plain. */
 static VALUE dump_plain(VALUE self, VALUE value)
 {
-    buffer *b = &thread_buffer;
+    buffer b = take_buffer();
     VALUE payload = Qnil;
-    b->size = 0;
-    if (encode_plain(b, value)) payload = rb_str_new((const char *)b->data, (long)b->size);
-    buffer_reset(b);
+    if (encode_plain(&b, value)) payload = rb_str_new((const char *)b.data, (long)b.size);
+    give_buffer(&b);
     return payload;
 }
 

@@ -10,6 +10,10 @@
 bool encode_plain(buffer *out, VALUE value);
 void init_encoder(void);
 
+/* A buffer for one use: empty, with whatever room the last use left. */
+buffer take_buffer(void);
+void give_buffer(buffer *b);
+
 /* decoder.c: the one value that the bytes hold. They must stay where they are
  * until it returns. Raises malformed_frame. */
 VALUE decode_plain(const uint8_t *bytes, size_t size);

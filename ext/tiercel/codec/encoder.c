@@ -11,7 +11,25 @@ typedef struct {
     bool plain;
 } encoder;
 
-static _Thread_local identity_set thread_seen;
+/* Kept from one walk for the next. Whoever needs them takes them out for as long as it runs, so that a walk
+ * inside of a walk (a method of Hash that somebody redefined) gets new ones. Ruby's lock guards the taking:
+ * this extension does not say that it is safe for Ractors. */
+static identity_set spare_set;
+static buffer spare_buffer;
+
+buffer take_buffer(void)
+{
+    buffer taken = spare_buffer;
+    spare_buffer = (buffer){0};
+    return taken;
+}
+
+void give_buffer(buffer *b)
+{
+    buffer_reset(b);
+    free(spare_buffer.data);
+    spare_buffer = *b;
+}
 
 /* Bits of a Hash's flags, found out at start; 0 where that failed. */
 static VALUE flag_default_proc, flag_keywords, flag_st_table;
@@ -227,9 +245,15 @@ static bool encode(encoder *e, VALUE value)
 
 bool encode_plain(buffer *out, VALUE value)
 {
-    encoder e = {.out = out, .seen = &thread_seen, .depth = 0, .plain = true};
-    identity_set_start(e.seen);
-    return encode(&e, value);
+    identity_set seen = spare_set;
+    encoder e = {.out = out, .seen = &seen, .depth = 0, .plain = true};
+    bool plain;
+    spare_set = (identity_set){0};
+    identity_set_start(&seen);
+    plain = encode(&e, value);
+    free(spare_set.slots);
+    spare_set = seen;
+    return plain;
 }
 
 static VALUE user_flags(VALUE object) { return RBASIC(object)->flags & ~(((VALUE)1 << FL_USHIFT) - 1); }

@@ -13,7 +13,6 @@ enum { SHARED_PAYLOAD_BYTES = 640 };
 
 static VALUE signal_miss, signal_expired, signal_slow, signal_fallback, clock_module;
 static ID id_now;
-static _Thread_local buffer thread_buffer;
 
 /* A version that C can write and compare: a String in UTF-8 or US-ASCII. */
 typedef struct {
@@ -112,18 +111,17 @@ static VALUE dump_string(VALUE value, double expires_at, const version *v, bool 
 
 static VALUE dump_plain_frame(VALUE value, double expires_at, const version *v, bool with_checksum)
 {
-    buffer *b = &thread_buffer;
+    buffer b = take_buffer();
     size_t front = FRAME_HEADER_BYTES + parts_bytes(v);
     VALUE frame = Qnil;
-    b->size = 0;
-    if (buffer_reserve(b, front)) {
-        b->size = front;
-        if (encode_plain(b, value) && b->size - front <= FRAME_MAX_PAYLOAD_BYTES) {
-            write_front(b->data, FRAME_TYPE_PLAIN, b->size - front, expires_at, v, with_checksum);
-            frame = rb_str_new((const char *)b->data, (long)b->size);
+    if (buffer_reserve(&b, front)) {
+        b.size = front;
+        if (encode_plain(&b, value) && b.size - front <= FRAME_MAX_PAYLOAD_BYTES) {
+            write_front(b.data, FRAME_TYPE_PLAIN, b.size - front, expires_at, v, with_checksum);
+            frame = rb_str_new((const char *)b.data, (long)b.size);
         }
     }
-    buffer_reset(b);
+    give_buffer(&b);
     return frame;
 }
 
