@@ -121,6 +121,18 @@ class FileBackendTest < Tiercel::TestCase
     end
   end
 
+  def test_the_encodings_of_the_application_change_nothing
+    before, $VERBOSE = $VERBOSE, nil
+    Encoding.default_internal = Encoding::UTF_8
+    value = Random.new(3).bytes(100_000)
+    assert_equal true, backend.set("schön", value)
+    assert_equal value, backend.get("schön")
+    assert_equal ["schön".b], backend.scan.map(&:b)
+  ensure
+    Encoding.default_internal = nil
+    $VERBOSE = before
+  end
+
   def test_popular_entries_stay
     requests = Zipf.new(3_000).requests(12_000)
     bounded = build_backend(max_entries: 300)

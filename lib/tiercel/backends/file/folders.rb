@@ -97,6 +97,7 @@ module Tiercel
 
         def write(temporary, head, bytes)
           ::File.open(temporary, WRITE, 0o600) do |file|
+            file.binmode # applications may have an Encoding.default_internal
             file.sync = true
             file.write(head, bytes)
           end
