@@ -27,6 +27,8 @@ module Tiercel
     NEAR_COMPRESS_THRESHOLD_BYTES = 128 * 1024
 
     DEFAULT_MAX_KEY_BYTES = 250
+    # What stands in for the tail of a longer key (":hash:" and 32 or 64 hex digits) has to fit.
+    LEAST_MAX_KEY_BYTES = 40
 
     # Rails' names for its own serializers, for applications that bring their options along.
     SERIALIZER_ALIASES = { marshal_7_0: :marshal, marshal_7_1: :marshal }.freeze
@@ -43,6 +45,8 @@ module Tiercel
       @backend_class = Backends::REGISTRY.fetch(@url.scheme)
       check_option_names
       check_coder_options
+      check_times
+      check_max_key_size
     end
 
     # @return [Hash] for ActiveSupport::Cache::Store#initialize. Symbols are resolved, so that Rails
@@ -82,9 +86,12 @@ module Tiercel
 
     # @param near [Boolean]
     # @return [Integer] bytes from which a payload is compressed
+    # @raise [ConfigurationError] if it is no size
     def compress_threshold(near:)
-      @options[:compress_threshold] ||
-        (near && !@options.key?(:compress) ? NEAR_COMPRESS_THRESHOLD_BYTES : ActiveSupport::Cache::DEFAULT_COMPRESS_LIMIT)
+      threshold = @options[:compress_threshold]
+      return threshold if threshold == 0
+      return Sizes.bytes(threshold, option: :compress_threshold) if threshold
+      near && !@options.key?(:compress) ? NEAR_COMPRESS_THRESHOLD_BYTES : ActiveSupport::Cache::DEFAULT_COMPRESS_LIMIT
     end
 
     # @return [Boolean] whether values of plain types come back deep-frozen
@@ -135,6 +142,23 @@ module Tiercel
       return unless @options.key?(:coder)
       both = %i[serializer compressor].find { |name| @options[name] }
       raise ConfigurationError, "cannot specify :#{both} and :coder options together: a coder does both" if both
+    end
+
+    # What Rails would only notice in the calls.
+    def check_times
+      %i[expires_in expire_in expired_in race_condition_ttl].each do |name|
+        value = @options[name]
+        next if value.nil? || (value.is_a?(Numeric) && !value.negative?)
+        raise ConfigurationError, "#{name}: expected seconds (a Numeric or an ActiveSupport::Duration, at least 0), " \
+                                  "got #{value.inspect}"
+      end
+    end
+
+    def check_max_key_size
+      value = @options[:max_key_size]
+      return if value.nil? || value == false || (value.is_a?(Integer) && value >= LEAST_MAX_KEY_BYTES)
+      raise ConfigurationError, "max_key_size: expected bytes (Integer, at least #{LEAST_MAX_KEY_BYTES}), or false for no " \
+                                "limit, got #{value.inspect}"
     end
 
     def serializer

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
+require "tiercel/backends/memory_lru"
 require "active_support/cache/strategy/local_cache"
 require "active_support/cache/strategy/local_cache_middleware"
 

@@ -1,0 +1,178 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+require "tiercel/backends/memory_lru"
+
+class StoreConfigurationTest < Tiercel::TestCase
+  # --- ways to build a store ---
+
+  def test_by_rails_name
+    store = ActiveSupport::Cache.lookup_store(:tiercel_store, "memory:", { namespace: "n", expires_in: 60 })
+    assert_instance_of ActiveSupport::Cache::TiercelStore, store
+    assert_equal ["n", 60], [store.namespace, store.options[:expires_in]]
+    assert_equal "memory:", store.backend.to_s
+  end
+
+  def test_by_an_array_as_in_an_applications_configuration
+    store = ActiveSupport::Cache.lookup_store([:tiercel_store, "memory:", { namespace: "n" }])
+    assert_equal "n", store.namespace
+  end
+
+  def test_without_rails
+    assert_instance_of ActiveSupport::Cache::TiercelStore, Tiercel.new("memory:")
+    assert_instance_of ActiveSupport::Cache::TiercelStore, Tiercel.new(:memory)
+    assert_equal "n", Tiercel.new("memory:", namespace: "n").namespace
+  end
+
+  def test_no_database_is_opened_by_loading_the_library
+    code = 'require "tiercel"; puts %w[Redis Dalli SQLite3].select { |name| Object.const_defined?(name) }.inspect'
+    assert_equal "[]\n", IO.popen([RbConfig.ruby, "-Ilib", "-e", code], &:read)
+  end
+
+  def test_logs_need_nothing_else_to_be_loaded
+    code = <<~RUBY
+      require "tiercel"
+      require "logger"
+      store = Tiercel.new("memory:")
+      store.logger = Logger.new($stdout, level: :debug)
+      store.fetch("a", expires_in: 1.5) { store.read("b", namespace: nil) }
+    RUBY
+    log = IO.popen([RbConfig.ruby, "-Ilib", "-e", code, { err: %i[child out] }], &:read)
+    assert_match(/Cache read: a/, log)
+    refute_match(/Error/, log)
+  end
+
+  # --- URLs ---
+
+  def test_a_scheme_that_nobody_knows
+    error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("mysql://db") }
+    assert_match(/unknown backend "?:?mysql"?: expected one of .*file.*memcached.*memory.*redis.*shared.*sqlite/, error.message)
+  end
+
+  def test_what_is_no_url
+    error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory") }
+    assert_match(/"memory": expected SCHEME:/, error.message)
+  end
+
+  def test_options_in_the_url
+    store = Tiercel.new("memory:?size=900KB")
+    assert_equal 900 * 1_024, store.stats.values_at(:size, :size_bytes).compact.first
+  end
+
+  def test_the_url_goes_before_the_options
+    store = Tiercel.new("memory:?size=900KB", size: "1000KB")
+    assert_equal 900 * 1_024, store.stats.values_at(:size, :size_bytes).compact.first
+  end
+
+  def test_an_unknown_option_in_the_url
+    error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:?sise=1MB") }
+    assert_match(/unknown option :sise for memory:.*:size/, error.message)
+  end
+
+  def test_an_option_of_the_store_in_the_url
+    assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:?namespace=n") }
+  end
+
+  def test_nil_urls_are_left_out
+    assert_equal "memory:", Tiercel.new(nil, "memory:").backend.to_s
+  end
+
+  # --- options ---
+
+  def test_unknown_options_are_named_together
+    error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", first: 1, second: 2) }
+    assert_match(/:first, :second.*this backend knows.*:size.*every store knows.*:namespace/, error.message)
+  end
+
+  def test_an_option_of_another_backend
+    error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("null:", size: "1MB") }
+    assert_match(/unknown option :size for null:.*none of its own/, error.message)
+  end
+
+  def test_sizes_are_checked
+    error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", size: "much") }
+    assert_match(/size.*much/, error.message)
+  end
+
+  def test_times_are_checked
+    { expires_in: "1h", race_condition_ttl: -1, expire_in: Time.now }.each do |name, value|
+      error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", name => value) }
+      assert_match(/#{name}: expected seconds/, error.message)
+      assert_includes error.message, value.inspect
+    end
+    assert_equal 0, Tiercel.new("memory:", expires_in: 0).options[:expires_in]
+    assert_equal 60, Tiercel.new("memory:", expires_in: ActiveSupport::Duration.minutes(1)).options[:expires_in]
+  end
+
+  def test_aliases_of_expires_in
+    store = Tiercel.new("memory:", expire_in: 60)
+    store.write("a", 1)
+    travel(61) { assert_nil store.read("a") }
+  end
+
+  def test_compress_threshold
+    assert_equal 2_048, Tiercel.new("memory:", compress_threshold: "2KB").options[:compress_threshold]
+    assert_equal 0, Tiercel.new("memory:", compress_threshold: 0).options[:compress_threshold]
+    error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", compress_threshold: "much") }
+    assert_match(/compress_threshold.*much/, error.message)
+  end
+
+  def test_near_backends_compress_large_values_only
+    assert_equal 128 * 1_024, Tiercel.new("memory:").options[:compress_threshold]
+    assert_equal 1_024, Tiercel.new("memory:", compress: true).options[:compress_threshold]
+    assert_equal 500, Tiercel.new("memory:", compress_threshold: 500).options[:compress_threshold]
+  end
+
+  def test_max_key_size
+    [0, -1, 39, "250", true].each do |value|
+      error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", max_key_size: value) }
+      assert_match(/max_key_size: expected bytes.*false for no limit.*#{value}/, error.message)
+    end
+    store = Tiercel.new("memory:", max_key_size: 40)
+    store.write("n" * 41, 1)
+    assert_equal 1, store.read("n" * 41)
+    refute_includes store.backend.scan.to_a, "n" * 41
+  end
+
+  def test_max_key_size_is_no_option_of_the_calls
+    refute Tiercel.new("memory:", max_key_size: 100).options.key?(:max_key_size)
+  end
+
+  def test_a_breaker_that_cannot_work
+    error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("file:#{Dir.tmpdir}/never", breaker: { failures: 0 }) }
+    assert_match(/breaker: failures/, error.message)
+  end
+
+  def test_marshal_false_and_a_serializer_that_is_marshal
+    error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", marshal: false, serializer: :marshal) }
+    assert_match(/marshal: false/, error.message)
+  end
+
+  def test_inflate_limit
+    limited = Tiercel.new("memory:", inflate_limit: "4KB", compress_threshold: 1)
+    limited.write("a", "x" * 100_000)
+    reports = capture_reports { assert_nil limited.read("a") }
+    assert_equal 1, reports.size
+    assert_match(/inflate_limit/, reports.first.error.message)
+  end
+
+  # --- passwords ---
+
+  def test_no_password_is_shown
+    Tiercel::Backends::REGISTRY.register(:secretive) { Secretive }
+    store = Tiercel.new("secretive://user:hunter2@host/0?token=hunter2")
+    [store.inspect, store.backend.to_s, store.backend.inspect].each { |text| refute_includes text, "hunter2" }
+    error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("secretive://user:hunter2@host", unknown: 1) }
+    refute_includes error.message, "hunter2"
+  end
+
+  # A backend behind a URL with a password.
+  class Secretive < Tiercel::Backends::MemoryLRU
+    def self.option_names = [:token]
+
+    def self.build(url, _options) = new.tap { |backend| backend.instance_variable_set(:@url, url) }
+
+    def to_s = @url.to_s
+  end
+end
