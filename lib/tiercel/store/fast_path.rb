@@ -33,7 +33,7 @@ module Tiercel
       def read(name, options = nil)
         return super unless options.nil? && fast?
         key = fast_key(name) or return super
-        version = fast_version(name)
+        version = name.instance_of?(String) ? nil : fast_version(name)
         value = observed?("cache_read.active_support") ? observed_read(name, key, version) : @values.read(key, version)
         value = read_as_entry(key, version, @options) if value.equal?(Values::SLOW)
         value unless value.equal?(Values::MISS)
@@ -43,7 +43,7 @@ module Tiercel
       def fetch(name, options = nil, &block)
         return super unless block_given? && fast? && (options.nil? || only_expires_in?(options))
         key = fast_key(name) or return super
-        version = fast_version(name)
+        version = name.instance_of?(String) ? nil : fast_version(name)
         value = @values.read(key, version) unless observed = observed?("cache_read.active_support")
         value = observed_fetch(name, key, version, merged_options(options)) if observed || value.equal?(Values::SLOW)
         return compute(name, options, &block) if value.equal?(Values::MISS)

@@ -30,12 +30,12 @@ module Tiercel
         end
 
         # Rails takes the bytes of other encodings for UTF-8.
-        def text?(expanded) = expanded.ascii_only? || expanded.encoding == Encoding::UTF_8
+        def text?(expanded) = expanded.encoding == Encoding::UTF_8 || expanded.ascii_only?
 
         def expand(name)
           if name.instance_of?(Symbol) then name.name
           elsif name.instance_of?(Array) then expand_array(name)
-          elsif name.respond_to?(:cache_key) then name.cache_key.to_s
+          elsif !name.instance_of?(String) && name.respond_to?(:cache_key) then name.cache_key.to_s
           end
         end
 
