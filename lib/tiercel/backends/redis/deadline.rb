@@ -41,19 +41,35 @@ module Tiercel
                           read_timeout: left || read_timeout, write_timeout: left || write_timeout)
           end
 
+          # One question, one answer: both get what is left when the question is sent.
+          def call(command, timeout)
+            limit(Deadline.seconds_left)
+            @limited = true
+            super
+          ensure
+            @limited = false
+          end
+
           def write(command)
-            self.write_timeout = Deadline.seconds_left || config.write_timeout
+            limit(Deadline.seconds_left) unless @limited
             super
           end
 
           def write_multi(commands)
-            self.write_timeout = Deadline.seconds_left || config.write_timeout
+            limit(Deadline.seconds_left)
             super
           end
 
           def read(timeout = nil)
-            self.read_timeout = Deadline.seconds_left || config.read_timeout
+            limit(Deadline.seconds_left) unless @limited
             super
+          end
+
+          private
+
+          def limit(seconds)
+            self.write_timeout = seconds || config.write_timeout
+            self.read_timeout = seconds || config.read_timeout
           end
         end
 
