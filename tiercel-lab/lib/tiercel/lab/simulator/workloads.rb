@@ -13,7 +13,7 @@ module Tiercel
           { name: "zipf-1.0", s: 1.0 },
           { name: "zipf-1.2", s: 1.2 },
           { name: "shifting", s: 1.0, shift_every: 100_000, shift_by: 0.1 },
-          { name: "scans", s: 1.0, scans: 0.2, scan_keys: 0.05 },
+          { name: "scans", s: 1.0, scans: 0.2, scan_keys: 0.01 },
           { name: "sizes", s: 1.0, value_bytes: SIZES, keys: 20_000 },
           { name: "overwrites-10", s: 1.0, value_bytes: SIZES, keys: 20_000, overwrites: 0.1, ttl: TTLS },
           { name: "overwrites-30", s: 1.0, value_bytes: SIZES, keys: 20_000, overwrites: 0.3, ttl: TTLS },
