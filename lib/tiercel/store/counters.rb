@@ -55,28 +55,33 @@ module Tiercel
         end
       end
 
+      # Another caller may replace, delete or count between each two steps; then
+      # it begins anew.
       def counted(key, amount, expires_in)
-        ttl = expires_in&.to_f
-        @backend.increment(key, amount, ttl)
-      rescue NotACounter => error
-        replace_by_counter(key, amount, ttl) || report_undecodable(error, key)
+        ttl = backend_ttl(true, expires_in: expires_in)
+        failure = nil
+        MAX_TRIES.times do
+          return @backend.increment(key, amount, ttl)
+        rescue NotACounter => failure
+          bytes, token = @backend.get_with_token(key)
+          next if token.nil? || countable?(bytes, amount)
+          count, rest = next_count(bytes, amount, ttl)
+          break unless count && in_range?(count)
+          return count if @backend.compare_and_set(key, count.to_s, token, rest)
+        end
+        report_undecodable(failure, key)
       end
+
+      # Whether the bytes have become a counter meanwhile, and stay one.
+      def countable?(bytes, amount)
+        count = Counter.parse(bytes)
+        !count.nil? && in_range?(count + amount)
+      end
+
+      def in_range?(count) = count.between?(Counter::MIN, Counter::MAX)
 
       # The bytes there are a frame: an Integer becomes a counter that keeps its
       # end, a frame that has ended counts as absent. Nil where it is neither.
-      def replace_by_counter(key, amount, ttl)
-        MAX_TRIES.times do
-          bytes, token = @backend.get_with_token(key)
-          return @backend.increment(key, amount, ttl) unless token
-          count, rest = next_count(bytes, amount, ttl)
-          return unless count
-          return count if @backend.compare_and_set(key, Counter.in_range(count, key).to_s, token, rest)
-        end
-        nil
-      rescue NotACounter
-        nil
-      end
-
       def next_count(bytes, amount, ttl)
         return if Counter.parse(bytes)
         entry = load_entry(bytes)

@@ -1,0 +1,223 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+require "active_support/message_pack"
+require "tmpdir"
+
+# Back and forth between Rails' stores and this one on the same server: Rails
+# reads our frames as misses, we read what Rails wrote.
+class StoreRollbackTest < Tiercel::TestCase
+  # Rails' way from entries to bytes and back, over a Hash in place of a server.
+  class BytesStore < ActiveSupport::Cache::Store
+    attr_reader :bytes
+
+    def initialize(options = nil)
+      super
+      @bytes = {}
+    end
+
+    private
+
+    def read_entry(key, **) = deserialize_entry(@bytes[key])
+
+    def write_entry(key, entry, **options)
+      @bytes[key] = serialize_entry(entry, **options)
+      true
+    end
+
+    def delete_entry(key, **) = !@bytes.delete(key).nil?
+  end
+
+  VALUES = [nil, true, false, 7, 1.5, "", "text", "\u00fcml\u00e4ut", "bytes\xFF".b, "ascii".encode("US-ASCII"), :symbol, [1, [nil]],
+            { "a" => 1, b: [2.0] }, "compressible" * 500, ["compressible" * 500], 1..3, Time.at(1_700_000_000)].freeze
+
+  # Cache format and options of Rails' stores.
+  RAILS = [[7.0, {}], [7.1, {}], [7.0, { serializer: :marshal_7_1 }],
+           [7.1, { serializer: :message_pack }], [7.1, { compress: false }], [7.1, { compress_threshold: 1 }],
+           [7.0, { compress_threshold: 1 }], [7.1, { serializer: :message_pack, compress_threshold: 1 }]].freeze
+
+  PATHS = [true, false].freeze
+
+  # --- back to Rails ---
+
+  def test_rails_reads_our_frames_as_misses
+    our_frames.each do |label, frame|
+      RAILS.each do |format, options|
+        rails = rails_store(format, **options)
+        rails.bytes["name"] = frame
+        message = "#{label} by Rails #{format} #{options}"
+        assert_nil rails.read("name"), message
+        assert_equal false, rails.exist?("name"), message
+        assert_equal({}, rails.read_multi("name"), message)
+        assert_equal("made", rails.fetch("name") { "made" }, message)
+        assert_equal "made", rails.read("name"), message
+      end
+    end
+  end
+
+  def test_rails_file_store_reads_them_as_misses
+    with_tmpdir do |dir|
+      files = ActiveSupport::Cache::FileStore.new(dir)
+      files.write("name", "value")
+      path = files.send(:normalize_key, "name", files.options)
+      our_frames.each do |label, frame|
+        File.binwrite(path, frame)
+        assert_nil files.read("name"), label
+        assert_equal false, files.exist?("name"), label
+      end
+      assert_equal("made", files.fetch("name") { "made" })
+    end
+  end
+
+  def test_the_first_byte_is_none_that_rails_knows
+    our_frames.each do |label, frame|
+      refute_includes [0x00, 0x01, 0x04, 0x78, 0xCC], frame.getbyte(0), label
+    end
+  end
+
+  def test_counters_are_the_same_bytes
+    store = Tiercel.new("memory:")
+    store.increment("n", 41)
+    assert_equal "41", store.backend.get("n")
+    store.backend.set("n", "7")
+    assert_equal 8, store.increment("n")
+  end
+
+  # --- over from Rails ---
+
+  def test_we_read_what_rails_wrote
+    each_payload do |value, bytes, message|
+      PATHS.each do |fast_path|
+        store = store_with(bytes, fast_path: fast_path)
+        assert_same_value value, store.read("name"), message
+        assert_same_value value, store.fetch("name") { flunk "#{message}: it is there" }, message
+        assert_equal true, store.exist?("name"), message
+        assert_equal ["name"], store.read_multi("name").keys, message
+      end
+    end
+  end
+
+  def test_ends_that_rails_wrote
+    RAILS.each do |format, options|
+      bytes = payload("value", format, options, expires_in: 60)
+      PATHS.each do |fast_path|
+        store = store_with(bytes, fast_path: fast_path)
+        travel(59) { assert_equal "value", store.read("name") }
+        travel(61) { assert_nil store.read("name") }
+      end
+    end
+  end
+
+  def test_versions_that_rails_wrote
+    RAILS.each do |format, options|
+      ["v1", "\u00fc", 7].each do |version|
+        bytes = payload("value", format, options, version: version)
+        store = store_with(bytes)
+        assert_equal "value", store.read("name", version: version), "#{format} #{options}"
+        assert_equal "value", store.read("name")
+        assert_nil store.read("name", version: "another")
+      end
+    end
+  end
+
+  def test_a_race_condition_over_an_entry_of_rails
+    store = store_with(payload("old", 7.1, {}, expires_in: 60))
+    travel(61) do
+      assert_equal("new", store.fetch("name", race_condition_ttl: 10) { assert_equal "old", store.read("name"); "new" })
+    end
+  end
+
+  def test_a_write_replaces_it_by_a_frame
+    store = store_with(payload("old", 7.1, {}))
+    store.write("name", "new")
+    assert_equal "new", store.read("name")
+    assert Tiercel::Frame.frame?(store.backend.get("name"))
+  end
+
+  def test_a_number_that_rails_wrote_becomes_a_counter
+    store = store_with(payload(5, 7.1, {}))
+    assert_equal 6, store.increment("name")
+    assert_equal 6, store.read_counter("name")
+  end
+
+  def test_unless_exist_over_an_entry_of_rails
+    store = store_with(payload("old", 7.0, {}))
+    assert_equal false, store.write("name", "new", unless_exist: true)
+    assert_equal "old", store.read("name")
+  end
+
+  def test_without_marshal_they_are_misses
+    [[7.0, {}], [7.1, {}]].each do |format, options|
+      PATHS.each do |fast_path|
+        store = store_with(payload([:object], format, options), marshal: false, fast_path: fast_path)
+        reports = capture_reports { assert_nil store.read("name") }
+        assert_equal 1, reports.size
+      end
+    end
+  end
+
+  def test_payloads_that_were_cut_off
+    RAILS.each do |format, options|
+      whole = payload({ "a" => "b" * 50 }, format, options)
+      [2, 10, whole.bytesize / 2, whole.bytesize - 1].each do |length|
+        PATHS.each do |fast_path|
+          store = store_with(whole.byteslice(0, length), fast_path: fast_path)
+          reports = capture_reports { assert_nil store.read("name"), "#{format} #{options} cut to #{length}" }
+          assert_equal 1, reports.size, "#{format} #{options} cut to #{length}"
+        end
+      end
+    end
+  end
+
+  private
+
+  def our_frames
+    @our_frames ||= frames_of({}, VALUES).merge(
+      frames_of({ serializer: :marshal, checksum: true }, VALUES),
+      frames_of({ compressor: :zlib, compress_threshold: 1 }, VALUES.last(6)),
+      frames_of({ version: "v1" }, ["text", [1]]),
+      frames_of({ expires_in: 60 }, ["text", [1]])
+    )
+  end
+
+  def frames_of(options, values)
+    store = Tiercel.new("memory:", **options)
+    values.each_with_index.to_h do |value, index|
+      store.write("name#{index}", value)
+      ["#{value.inspect[0, 40]} #{options}", store.backend.get("name#{index}")]
+    end
+  end
+
+  def each_payload
+    RAILS.each do |format, options|
+      VALUES.each do |value|
+        next if options[:serializer] == :message_pack && value.is_a?(Time) # loses its zone, as documented
+        yield value, payload(value, format, options), "#{value.inspect[0, 40]} by Rails #{format} #{options}"
+      end
+    end
+  end
+
+  def payload(value, format, options, **call_options)
+    rails = rails_store(format, **options)
+    rails.write("name", value, **call_options)
+    rails.bytes.fetch("name")
+  end
+
+  def rails_store(format, **options)
+    before = ActiveSupport::Cache.format_version
+    ActiveSupport::Cache.format_version = format
+    BytesStore.new(options)
+  ensure
+    ActiveSupport::Cache.format_version = before
+  end
+
+  def store_with(bytes, **options)
+    Tiercel.new("memory:", **options).tap { |store| store.backend.set("name", bytes) }
+  end
+
+  def assert_same_value(expected, actual, message)
+    expected.nil? ? assert_nil(actual, message) : assert_equal(expected, actual, message)
+    assert_equal expected.encoding, actual.encoding, message if expected.is_a?(String)
+  end
+end
