@@ -54,7 +54,7 @@ module Tiercel
     def rails_options
       rails = @options.slice(*RAILS_OPTIONS).except(:max_key_size, :serializer, :compressor)
       rails[:serializer] = serializer if @options[:serializer]
-      rails[:compressor] = @options[:compressor] if @options.key?(:compressor) && !@options[:compressor].is_a?(Symbol)
+      rails[:compressor] = @options[:compressor] if @options.key?(:compressor) && !compressor_named?
       rails
     end
 
@@ -171,6 +171,14 @@ module Tiercel
       return Compressors.default unless @options.key?(:compressor)
       choice = @options[:compressor] || :none
       choice.is_a?(Symbol) || choice.is_a?(String) ? Compressors::REGISTRY.fetch(choice) : choice
+    end
+
+    # By a name, or by a name with options: `[:zstd, { level: 3 }]`.
+    def compressor_named?
+      case @options[:compressor]
+      when Symbol, String, Array then true
+      else false
+      end
     end
 
     def inflate_limit
