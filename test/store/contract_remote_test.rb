@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+# suites: store*
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+require "active_support/core_ext/object/with"
+$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
+require "tiercel/lab/servers"
+
+# The contract of the store over servers, on the fast path and off it.
+module StoreContractRemoteTests
+  # Servers for all the tests of this file; each test clears them.
+  module Servers
+    def self.memcached = @memcached ||= Tiercel::Lab::Servers::Memcached.new.start
+    def self.redis = @redis ||= Tiercel::Lab::Servers::Redis.new.start
+  end
+
+  # Longer than the usual budget, on a machine that is busy with other tests.
+  TIMEOUT_SECONDS = 2
+
+  module Place
+    include Tiercel::Contracts::StoreContract
+
+    def setup
+      super
+      cleared = build_store(namespace: nil)
+      cleared.backend.clear
+      cleared.close
+    end
+
+    def build_store(**options)
+      ActiveSupport::Cache::TiercelStore.new(server.url, timeout: TIMEOUT_SECONDS, **self.class::OPTIONS, **options)
+    end
+
+    def build_peer(_store, **options) = build_store(**options)
+  end
+
+  module InMemcached
+    include Place
+    def server = Servers.memcached
+  end
+
+  module InRedis
+    include Place
+    def server = Servers.redis
+  end
+
+  { memcached: InMemcached, redis: InRedis }.each do |scheme, place|
+    { "Fast" => {}, "Plain" => { fast_path: false } }.each do |label, options|
+      test_class = Class.new(Tiercel::TestCase) { include place }
+      test_class.const_set(:OPTIONS, options)
+      const_set("#{scheme.capitalize}#{label}Test", test_class)
+    end
+  end
+end
