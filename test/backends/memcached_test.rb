@@ -122,6 +122,14 @@ class MemcachedDetailsTest < Tiercel::TestCase
     assert_equal "4\r\n", left.last
   end
 
+  def test_a_counter_that_others_took_from
+    backend.set("counter", "1000")
+    MemcachedServers.one.exchange("ma counter MD D993\r\n", &:gets)
+    assert_equal "7   ", backend.get("counter")
+    assert_equal 5, backend.increment("counter", -2)
+    assert_equal "5", backend.get("counter")
+  end
+
   def test_a_number_above_the_signed_range_is_not_a_counter
     backend.set("key", (2**64 - 1).to_s)
     assert_raises(Tiercel::NotACounter) { backend.increment("key") }

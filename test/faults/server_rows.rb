@@ -43,7 +43,7 @@ module ServerRows
 
   def test_restarted
     with_server do |server|
-      store = build(server.url)
+      store = build(server.url, timeout: 2)
       threads = Array.new(3) { Thread.new { 20.times { store.write("key", "value") } } }
       threads.each(&:join)
       server.restart
@@ -65,7 +65,7 @@ module ServerRows
       server.pause
       assert_misses(store, Tiercel::Unavailable)
       server.resume
-      assert_equal true, store.write("key", "value")
+      wait_until("the server's return") { store.write("key", "value") }
       assert_no_reply_for_another(store)
     end
   end
@@ -133,7 +133,7 @@ module ServerRows
       store.write("key", value)
       [0, 1, 7, 100, 5_000].each do |bytes|
         proxy.heal
-        assert store.read("key") == value
+        wait_until("the whole value") { store.read("key") == value }
         proxy.change(cut_after: bytes)
         reports = capture_reports { assert_nil within_budget { store.read("key") } }
         assert_reported(reports, "key")

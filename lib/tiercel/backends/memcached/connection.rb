@@ -64,8 +64,7 @@ module Tiercel
           seconds = deadline - Clock.monotonic
           raise IO::TimeoutError, "no time left to connect" unless seconds.positive?
           @io = open_socket([seconds, @connect_timeout].compact.min)
-          @buffer = String.new(capacity: CHUNK_BYTES)
-          @position = 0
+          start_buffer
           true
         end
 
@@ -124,10 +123,16 @@ module Tiercel
         # @return [void]
         def finish
           raise Garbage, "#{@buffer.bytesize - @position} bytes after the reply" if @position < @buffer.bytesize
+          start_buffer if @position > READ_BYTES # what one large reply took is given back
           @busy = false
         end
 
         private
+
+        def start_buffer
+          @buffer = String.new(capacity: CHUNK_BYTES)
+          @position = 0
+        end
 
         def open_socket(seconds)
           options = @options.merge(connect_timeout: seconds, socket_timeout: seconds)

@@ -16,6 +16,8 @@ module Tiercel
       class Counters
         # Above it a sum could leave the signed range from anywhere in it.
         NATIVE_MAX = 2**32
+        # What the server's own subtraction, by other clients, leaves behind a number that lost digits.
+        PADDING = / +\z/n
 
         # @param node [Node]
         # @param key [String] for errors
@@ -55,7 +57,7 @@ module Tiercel
               return amount if stored?(connection, amount, ttl, deadline, mode: :add)
               next
             end
-            sum = out_of_range ? (bytes.to_i + amount) % 2**64 : Counter.add(bytes.delete_suffix(" "), amount, @key)
+            sum = out_of_range ? (bytes.to_i + amount) % 2**64 : Counter.add(bytes.sub(PADDING, ""), amount, @key)
             return sum if stored?(connection, sum, seconds_left(details), deadline, cas: details["c"])
           end
         end
