@@ -1,7 +1,8 @@
 # Debian packages: what tests and the lab need, and what building Ruby needs. Sourced by bin/setup.
 
-# PROGRAM:PACKAGE, one a line. A program that is there, from wherever, is not installed again.
+# PROGRAM:PACKAGE or PATH:PACKAGE, one a line. What is there, from wherever, is not installed again.
 programs='
+/etc/ssl/certs/ca-certificates.crt:ca-certificates
 cc:build-essential
 c++:build-essential
 make:build-essential
@@ -11,6 +12,7 @@ memcached:memcached
 redis-server:redis-server
 clang:clang
 initdb:postgresql
+/usr/include/postgresql/libpq-fe.h:libpq-dev
 chromium:chromium
 '
 
@@ -22,6 +24,7 @@ on_debian() { [ -f /etc/debian_version ] && command -v apt-get >/dev/null; }
 is_root() { [ "$(id -u)" -eq 0 ]; }
 
 has_program() {
+  case $1 in /*) [ -e "$1" ]; return ;; esac
   command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ] || ls /usr/lib/postgresql/*/bin/"$1" >/dev/null 2>&1
 }
 
@@ -31,7 +34,6 @@ missing_packages() {
   for line in $programs; do
     has_program "${line%%:*}" || printf '%s\n' "${line#*:}"
   done | sort -u
-  [ -e /etc/ssl/certs/ca-certificates.crt ] || printf 'ca-certificates\n'
   # The sanitizers' and the fuzzer's libraries are in a package of their own, named after clang's version.
   if command -v clang >/dev/null && [ ! -f "$(clang -print-file-name=libclang_rt.asan-"$(uname -m)".a)" ] &&
      [ ! -f "$(clang -print-resource-dir)/lib/linux/libclang_rt.asan-$(uname -m).a" ]; then
