@@ -85,6 +85,17 @@ class OperationsTest < LabCase
     assert_match(/hundredth/, Lab::Operations.fetch("write_full").unsuitable(Lab::Values.fetch("html-822kb")))
   end
 
+  def test_slices_go_on_where_the_one_before_ended
+    written = []
+    arm("memory_store", "write") do |arm|
+      arm.prepare
+      arm.store.define_singleton_method(:write) { |name, *| written << name }
+      arm.run(3)
+      arm.run(2)
+      assert_equal arm.names.first(5), written
+    end
+  end
+
   def test_a_subscriber_is_there_only_while_it_is_measured
     heard = lambda do
       ActiveSupport::Notifications.notifier.listening?("cache_read.active_support")

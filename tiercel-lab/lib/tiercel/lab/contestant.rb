@@ -76,14 +76,14 @@ module Tiercel
       # @return [Object] the subject
       def build(context) = raise(NotImplementedError)
 
-      # Gives back what {#build} took.
+      # Gives back what {#build} took. What is not the arm's alone (a server, a place of the user's) is not cleared.
       #
       # @param subject [Object]
-      # @param names [Array<String>] that it may hold
+      # @param names [Array<Object>] that it may hold
       # @return [void]
       def tear_down(subject, names)
-        return subject.clear unless foreign?
-        names.each { |name| subject.delete(name) }
+        return subject.delete_multi(names) if foreign? || servers.any?
+        subject.clear if subject.respond_to?(:clear)
       end
 
       # @param subject [Object]

@@ -8,7 +8,8 @@ module Tiercel
     # each arm's own, so that every arm's call sites see one class only. It
     # may use these locals: `store` (what the contestant built), `names`,
     # `values`, `inputs` (what {#inputs} returned), and `i`, which goes
-    # through 0...arm.count again and again.
+    # through 0...arm.count again and again (from 0 in each slice of a
+    # {#prepared?} operation).
     #
     # @abstract Subclasses implement {#body} and {#verify}.
     class Operation
@@ -73,6 +74,15 @@ module Tiercel
       # @param _arm [Runner::Arm]
       # @return [Object]
       def inputs(_arm) = nil
+
+      # Every name that the store may hold afterwards; where the store is the user's, these are deleted.
+      #
+      # @param arm [Runner::Arm]
+      # @return [Array<Object>]
+      def written(arm)
+        inputs = arm.inputs
+        arm.names | (inputs.is_a?(Array) ? inputs.grep(String) : [])
+      end
 
       # Whether {#before_slice} is to be called before every slice, which then has few calls.
       #

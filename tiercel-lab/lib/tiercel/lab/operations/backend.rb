@@ -15,6 +15,9 @@ module Tiercel
           arm.values.map { |value| (value.is_a?(String) ? value.b : Marshal.dump(value)).freeze }
         end
 
+        # Their inputs are bytes, not names.
+        def written(arm) = arm.names
+
         private
 
         def backend(arm)

@@ -43,7 +43,7 @@ module Tiercel
           def to_param = @id.to_s
         end
 
-        def body = "store.fetch([:views, \"products:0123abcd\", inputs[i]]) { @misses += 1 }"
+        def body = "store.fetch([:views, \"tiercel-lab:0123abcd\", inputs[i]]) { @misses += 1 }"
 
         def inputs(arm) = Array.new(arm.count) { |index| Record.new((arm.id * 1_000_000) + index) }
 
@@ -57,9 +57,11 @@ module Tiercel
           end
         end
 
+        def written(arm) = arm.inputs.map { |record| fragment(record) }
+
         private
 
-        def fragment(record) = [:views, "products:0123abcd", record]
+        def fragment(record) = [:views, "tiercel-lab:0123abcd", record]
       end
     end
   end

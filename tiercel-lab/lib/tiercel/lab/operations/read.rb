@@ -39,18 +39,22 @@ module Tiercel
           @writers = []
         end
 
+        def written(arm) = arm.names + Array.new(arm.count) { |index| other_name(arm, index) }
+
         private
 
         def write_until_closed(arm, parent, child)
           child.close
           index = 0
           until parent.wait_readable(PAUSE_SECONDS)
-            arm.store.write("#{arm.names.first}-other-#{index % arm.count}", arm.values[index % arm.values.size])
+            arm.store.write(other_name(arm, index % arm.count), arm.values[index % arm.values.size])
             index += 1
           end
         ensure
           exit!(0)
         end
+
+        def other_name(arm, index) = "#{arm.names.first}-other-#{index}"
 
         def move_away(pid)
           cpu = ENV.fetch("TIERCEL_LAB_OTHER_CPU", "")

@@ -119,8 +119,9 @@ module Tiercel
 
         # @return [void]
         def tear_down
-          return unless @store
-          contestant.tear_down(@store, inputs_and_names)
+          contestant.tear_down(@store, operation.written(self)) if @store
+        ensure
+          @context.clean_up
         end
 
         private
@@ -143,14 +144,10 @@ module Tiercel
           GC.stat(:total_allocated_objects) - before
         end
 
-        def inputs_and_names
-          names | (inputs.is_a?(Array) ? inputs.select { |name| name.is_a?(String) } : [])
-        end
-
         # A class of its own for each arm: its call sites then see one store class only, as an application's do.
         def compile
           source = <<~RUBY
-            def run(calls, store = @store, names = @names, values = @values, inputs = @inputs, count = @count, i = 0)
+            def run(calls, store = @store, names = @names, values = @values, inputs = @inputs, count = @count, i = @position)
               #{operation.preamble}
               while calls > 0
                 #{operation.body}
@@ -158,6 +155,7 @@ module Tiercel
                 i = 0 if i == count
                 calls -= 1
               end
+              @position = #{operation.prepared? ? 0 : "i"}
             end
           RUBY
           Class.new(TimedLoop) { class_eval(source, "(#{name})", 1) }
@@ -176,6 +174,7 @@ module Tiercel
             @inputs = inputs
             @count = count
             @misses = 0
+            @position = 0 # a slice goes on where the one before ended
           end
         end
       end

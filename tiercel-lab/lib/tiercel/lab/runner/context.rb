@@ -9,7 +9,7 @@ module Tiercel
       # What a contestant may use while it is built: servers, folders, a limit.
       class Context
         # Room enough for every value of the lab's own, in stores that must be given a size.
-        ROOMY_BYTES = 512 * 1024 * 1024
+        ROOMY_BYTES = 256 * 1024 * 1024
 
         # @return [Integer] what stores with a size shall be limited to
         attr_reader :capacity_bytes
@@ -22,6 +22,7 @@ module Tiercel
           @servers = servers
           @folders = folders
           @label = label
+          @made = []
           @capacity_bytes = capacity_bytes || ROOMY_BYTES
         end
 
@@ -43,9 +44,18 @@ module Tiercel
           path = File.join(File.expand_path(parent), "tiercel-lab-#{@label}")
           FileUtils.rm_rf(path)
           FileUtils.mkdir_p(path)
+          @made |= [path]
           path
         rescue SystemCallError => e
           raise CannotRun, "folder #{path}: #{e.message}"
+        end
+
+        # Removes the folders: on a tmpfs they are memory.
+        #
+        # @return [void]
+        def clean_up
+          @made.each { |path| FileUtils.rm_rf(path) }
+          @made.clear
         end
       end
     end

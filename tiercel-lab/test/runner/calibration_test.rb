@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require_relative "../support/lab_case"
+require "tiercel/lab/runner/calibration"
+
+class CalibrationTest < LabCase
+  # An arm whose calls burn CPU for so many microseconds, and now and then much longer.
+  class BusyArm
+    Contestant = Struct.new(:clock, :medium)
+    Operation = Struct.new(:prepared) { def prepared? = prepared }
+
+    attr_reader :runs
+
+    def initialize(us, hiccup_every: nil, medium: :process, prepared: false)
+      @us = us
+      @hiccup_every = hiccup_every
+      @medium = medium
+      @prepared = prepared
+      @runs = []
+    end
+
+    def contestant = Contestant.new(@medium == :process ? :cpu : :wall, @medium)
+    def operation = Operation.new(@prepared).tap { |operation| operation.define_singleton_method(:before_slice) { |*| nil } }
+
+    def run(calls)
+      @runs << calls
+      burn((@us * calls) + (@hiccup_every && (@runs.size % @hiccup_every).zero? ? 30_000 : 0))
+    end
+
+    def burn(us)
+      deadline = cpu + us
+      nil while cpu < deadline
+    end
+
+    def cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :microsecond)
+  end
+
+  def calibration(arm, slice_ns: 12_000_000) = Lab::Runner::Calibration.new(arm, slice_ns:, value: Lab::Values.fetch("string-1kb"))
+
+  def test_a_slice_takes_what_it_shall
+    assert_includes 80..150, calibration(BusyArm.new(100)).calls
+  end
+
+  def test_an_interrupted_probe_does_not_shorten_all_slices
+    assert_includes 80..150, calibration(BusyArm.new(100, hiccup_every: 3)).calls
+  end
+
+  def test_a_socket_has_its_least_number_of_calls
+    assert_operator calibration(BusyArm.new(600, medium: :loopback)).calls, :>=, 40
+    assert_operator calibration(BusyArm.new(6_000, medium: :loopback)).calls, :<=, 10 # SLICE_MOST_NS
+  end
+
+  def test_prepared_operations_have_a_limit
+    assert_equal Lab::Protocol::PREPARED_CALLS, calibration(BusyArm.new(1, prepared: true)).calls
+  end
+
+  def test_warm_up_is_a_fixed_number_unless_it_takes_too_long
+    quick = BusyArm.new(10)
+    assert_equal Lab::Protocol::WARM_UP_CALLS, calibration(quick).warm_up(nil)
+    slow = BusyArm.new(60_000)
+    assert_equal Lab::Protocol::WARM_UP_LEAST, calibration(slow).warm_up(nil)
+    again = BusyArm.new(10)
+    assert_equal 7, calibration(again).warm_up(7)
+    assert_equal [1] * 7, again.runs
+  end
+end
