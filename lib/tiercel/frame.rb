@@ -40,11 +40,13 @@ module Tiercel
       # @raise [SerializationError] if the payload has 4 GiB or more
       def build(type, payload, compressor: COMPRESSOR_NONE, expires_at: nil, parts: "", checksum: false)
         payload_bytes = payload.bytesize
-        raise SerializationError, "a value of #{payload_bytes} bytes does not fit a frame" if payload_bytes > MAX_PAYLOAD_BYTES
+        if payload_bytes > MAX_PAYLOAD_BYTES
+          raise SerializationError, "a value of #{payload_bytes} bytes does not fit a frame"
+        end
         frame = String.new(capacity: HEADER_BYTES + parts.bytesize + payload_bytes)
         crc = checksum ? Zlib.crc32(payload, Zlib.crc32(parts)) : 0
-        [MAGIC, FRAME_VERSION, type, compressor, checksum ? FLAG_CHECKSUM : 0, 0, parts.bytesize, expires_at || Float::INFINITY,
-         payload_bytes, crc].pack(HEADER_TEMPLATE, buffer: frame)
+        [MAGIC, FRAME_VERSION, type, compressor, checksum ? FLAG_CHECKSUM : 0, 0, parts.bytesize,
+         expires_at || Float::INFINITY, payload_bytes, crc].pack(HEADER_TEMPLATE, buffer: frame)
         frame.setbyte(HEADER_CHECK_AT, fold(frame) ^ HEADER_CHECK)
         frame << parts << payload.b
       end
@@ -100,7 +102,8 @@ module Tiercel
       end
 
       def reject(bytes, reason)
-        raise MalformedFrame, "#{reason}, in #{bytes.bytesize} bytes that begin with #{bytes.byteslice(0, 8).unpack1("H*")}"
+        raise MalformedFrame, "#{reason}, in #{bytes.bytesize} bytes that begin with " \
+                              "#{bytes.byteslice(0, 8).unpack1("H*")}"
       end
     end
 

@@ -91,7 +91,8 @@ module Tiercel
     def load_version(bytes)
       return bytes.force_encoding(Encoding::UTF_8) unless bytes.start_with?(MARSHAL_SIGNATURE)
       version = load_object(bytes)
-      version.is_a?(String) ? version : raise(MalformedFrame, "a Rails 7.1 payload has a #{version.class} as its version")
+      return version if version.is_a?(String)
+      raise MalformedFrame, "a Rails 7.1 payload has a #{version.class} as its version"
     end
 
     def load_object(bytes)
@@ -125,7 +126,9 @@ module Tiercel
 
     # An Entry of Rails 6.1 may keep its value as a zlib stream of Marshal.
     def entry(object)
-      raise MalformedFrame, "a Rails payload holds a #{object.class}, not an entry" unless object.is_a?(ActiveSupport::Cache::Entry)
+      unless object.is_a?(ActiveSupport::Cache::Entry)
+        raise MalformedFrame, "a Rails payload holds a #{object.class}, not an entry"
+      end
       return object unless object.compressed?
       value = load_object(inflate(object.instance_variable_get(:@value)))
       ActiveSupport::Cache::Entry.new(value, expires_at: object.expires_at, version: object.version)

@@ -75,7 +75,8 @@ static VALUE make_key(const uint8_t *bytes, size_t size, uint32_t kind)
 {
     rb_encoding *encoding;
     if (kind == KIND_SYMBOL) return make_symbol(bytes, size);
-    encoding = kind == KIND_UTF_8 ? rb_utf8_encoding() : kind == KIND_US_ASCII ? rb_usascii_encoding() : rb_ascii8bit_encoding();
+    if (kind == KIND_UTF_8) encoding = rb_utf8_encoding();
+    else encoding = kind == KIND_US_ASCII ? rb_usascii_encoding() : rb_ascii8bit_encoding();
     return rb_enc_interned_str((const char *)bytes, (long)size, encoding);
 }
 

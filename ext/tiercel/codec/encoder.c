@@ -110,7 +110,8 @@ static bool put_bytes(encoder *e, const char *bytes, size_t size)
 
 static bool put_ext(encoder *e, uint8_t type, const char *bytes, size_t size)
 {
-    static const uint8_t fixed[] = {[1] = MP_FIXEXT1, [2] = MP_FIXEXT2, [4] = MP_FIXEXT4, [8] = MP_FIXEXT8, [16] = MP_FIXEXT16};
+    static const uint8_t fixed[] = {
+        [1] = MP_FIXEXT1, [2] = MP_FIXEXT2, [4] = MP_FIXEXT4, [8] = MP_FIXEXT8, [16] = MP_FIXEXT16};
     bool first;
     if (size <= 16 && fixed[size]) first = put_byte(e, fixed[size]);
     else if (size <= UINT8_MAX) first = put_number(e, MP_EXT8, size, 1);
@@ -190,15 +191,20 @@ static bool encode_array(encoder *e, VALUE value)
     return ok;
 }
 
+static bool has(VALUE hash, VALUE flag, VALUE receiver, ID method, int arguments)
+{
+    if (flag) return (RBASIC(hash)->flags & flag) != 0;
+    return RTEST(rb_funcallv(receiver, method, arguments, &hash));
+}
+
 /* Nothing but pairs: no default, not compare_by_identity, not keywords in disguise. */
 static bool plain_hash(VALUE value)
 {
-    VALUE flags = RBASIC(value)->flags;
     if (!bare(value, rb_cHash)) return false;
-    if (flag_default_proc ? (flags & flag_default_proc) != 0 : RTEST(rb_funcall(value, id_default_proc, 0))) return false;
+    if (has(value, flag_default_proc, value, id_default_proc, 0)) return false;
     if (!NIL_P(rb_hash_aref(value, absent_key))) return false;
-    if (flag_keywords ? (flags & flag_keywords) != 0 : RTEST(rb_funcall(rb_cHash, id_ruby2_keywords_hash_p, 1, value))) return false;
-    if (flag_st_table && !(flags & flag_st_table)) return true;
+    if (has(value, flag_keywords, rb_cHash, id_ruby2_keywords_hash_p, 1)) return false;
+    if (flag_st_table && !(RBASIC(value)->flags & flag_st_table)) return true;
     return !RTEST(rb_funcall(value, id_compare_by_identity_p, 0));
 }
 

@@ -128,8 +128,8 @@ static VALUE dump_plain_frame(VALUE value, double expires_at, const version *v, 
 /* dump_frame(value, expires_at, version, plain, checksum, threshold): the
  * frame, or nil where Ruby has to make it. Strings of `threshold` bytes and
  * more are left to Ruby, which compresses them. */
-static VALUE dump_frame(VALUE self, VALUE value, VALUE expires_at, VALUE entry_version, VALUE plain, VALUE with_checksum,
-                        VALUE threshold)
+static VALUE dump_frame(VALUE self, VALUE value, VALUE expires_at, VALUE entry_version, VALUE plain,
+                        VALUE with_checksum, VALUE threshold)
 {
     double end = NIL_P(expires_at) ? INFINITY : NUM2DBL(expires_at);
     VALUE frame = Qnil;

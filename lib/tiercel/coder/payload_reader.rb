@@ -64,7 +64,8 @@ module Tiercel
       def compressor(id)
         @compressors[id] ||= Compressors::REGISTRY.fetch(Compressors::NAMES.fetch(id))
       rescue KeyError
-        raise MalformedFrame, "a payload was compressed by a compressor of the application's own, and this store has none"
+        raise MalformedFrame, "a payload was compressed by a compressor of the application's own, and this store " \
+                              "has none"
       rescue MissingDependency => error
         raise MalformedFrame, "a payload cannot be inflated: #{error.message}"
       end

@@ -16,8 +16,8 @@ module Tiercel
         @compressor = compressor
         deflate, inflate = PAIRS.find { |pair| pair.all? { |name| compressor.respond_to?(name) } }
         unless deflate
-          raise ConfigurationError, "compressor: expected one of #{Compressors::REGISTRY.names.join(", ")}, or an object " \
-                                    "with deflate(bytes) and inflate(bytes), got #{compressor.inspect}"
+          raise ConfigurationError, "compressor: expected one of #{Compressors::REGISTRY.names.join(", ")}, or an " \
+                                    "object with deflate(bytes) and inflate(bytes), got #{compressor.inspect}"
         end
         @deflate = compressor.method(deflate)
         @inflate = compressor.method(inflate)
@@ -49,7 +49,8 @@ module Tiercel
       def call_inflate(bytes)
         @inflate.call(bytes)
       rescue StandardError => error
-        raise MalformedFrame, "a payload could not be inflated by #{@compressor.inspect}: #{error.class}: #{error.message}"
+        raise MalformedFrame, "a payload could not be inflated by #{@compressor.inspect}: #{error.class}: " \
+                              "#{error.message}"
       end
 
       def string(result)

@@ -39,7 +39,8 @@ module Tiercel
       # @raise [MalformedFrame] if they are damaged, or inflate to more than `limit` or other than `inflated_bytes`
       def inflate(bytes, inflated_bytes: nil, limit: DEFAULT_LIMIT)
         check_claim(inflated_bytes, limit)
-        inflated = bytes.bytesize * MAX_EXPANSION <= limit ? ::Zstd.decompress(bytes) : inflate_within(bytes, inflated_bytes || limit)
+        small = bytes.bytesize * MAX_EXPANSION <= limit
+        inflated = small ? ::Zstd.decompress(bytes) : inflate_within(bytes, inflated_bytes || limit)
         check_claim(inflated.bytesize, limit)
         check_size(inflated, inflated_bytes)
       rescue RuntimeError, NoMemoryError => error

@@ -20,7 +20,9 @@ module Tiercel
       def serializer = @serializer ||= Serializers.build(build_serializer)
 
       # @return [Array<Object>] values that have to come back equal
-      def survivors = [nil, true, false, 0, -1, 2**40, 1.5, "text", "größe", [], [1, [2]], {}, { "a" => { "b" => [nil] } }]
+      def survivors
+        [nil, true, false, 0, -1, 2**40, 1.5, "text", "größe", [], [1, [2]], {}, { "a" => { "b" => [nil] } }]
+      end
 
       def test_a_payload_is_a_string
         survivors.each { |value| assert_instance_of String, serializer.dump(value) }

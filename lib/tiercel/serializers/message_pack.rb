@@ -20,8 +20,8 @@ module Tiercel
       def dump(value)
         ActiveSupport::MessagePack::CacheSerializer.dump(value)
       rescue SystemStackError
-        raise SerializationError, "#{value.class}: writing it has no end (a cycle, or before Rails 8.1 a SafeBuffer). " \
-                                  "Choose serializer auto, or cache something plainer."
+        raise SerializationError, "#{value.class}: writing it has no end (a cycle, or before Rails 8.1 a " \
+                                  "SafeBuffer). Choose serializer auto, or cache something plainer."
       end
 
       # Not CacheSerializer.load, which answers nil where a class is gone: that
