@@ -11,7 +11,7 @@ class FrameTest < Tiercel::TestCase
 
   def test_the_header_is_laid_out_as_docs_frame_md_says
     parts = Parts.encode(version: "v")
-    bytes = Frame.build(TYPE_STRING_UTF_8, "payload", compressor: COMPRESSOR_NONE, expires_at: 1.5, parts:, checksum: true)
+    bytes = Frame.build(TYPE_STRING_UTF_8, "payload", expires_at: 1.5, parts:, checksum: true)
 
     assert_equal Encoding::BINARY, bytes.encoding
     assert_equal [0xF5, 1, 0x01, 0x00, 0x01], bytes.bytes.first(5)
@@ -24,7 +24,8 @@ class FrameTest < Tiercel::TestCase
   end
 
   def test_what_is_built_is_parsed
-    bytes = Frame.build(TYPE_JSON, "[1]", compressor: COMPRESSOR_ZLIB, expires_at: 12.25, parts: Parts.encode(version: "v1"))
+    parts = Parts.encode(version: "v1")
+    bytes = Frame.build(TYPE_JSON, "[1]", compressor: COMPRESSOR_ZLIB, expires_at: 12.25, parts:)
     frame = Frame.parse(bytes)
 
     assert_equal [TYPE_JSON, COMPRESSOR_ZLIB, 12.25, "[1]", "v1"],
@@ -108,7 +109,8 @@ class FrameTest < Tiercel::TestCase
   end
 
   def test_rails_stores_read_our_frames_as_misses
-    serializers = %i[marshal_7_0 marshal_7_1 message_pack].map { |name| ActiveSupport::Cache::SerializerWithFallback[name] }
+    names = %i[marshal_7_0 marshal_7_1 message_pack]
+    serializers = names.map { |name| ActiveSupport::Cache::SerializerWithFallback[name] }
     frames = TYPES.map { |type| Frame.build(type, "payload", checksum: true) }
 
     serializers.product(frames) do |serializer, frame|

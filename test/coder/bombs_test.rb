@@ -57,7 +57,8 @@ class BombsTest < Tiercel::TestCase
   private
 
   def frame(compressor, payload, claim)
-    Frame.build(0x01, compressor.deflate(payload), compressor: compressor.id, parts: Frame::Parts.encode(inflated_bytes: claim))
+    parts = Frame::Parts.encode(inflated_bytes: claim)
+    Frame.build(0x01, compressor.deflate(payload), compressor: compressor.id, parts:)
   end
 
   def refuse(frame)

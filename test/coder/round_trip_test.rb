@@ -10,7 +10,8 @@ class RoundTripTest < Tiercel::TestCase
   SIZES = [0, 1, 23, 31, 32, 255, 256, 1_023, 16_384, 70_000].freeze
   # Compressing these in every way takes long and shows nothing more.
   LARGE_CONTAINERS = [Array.new(70_000, 7), (0...70_000).to_h { |i| [i, i] }].freeze
-  COMPRESSORS = Tiercel::Compressors::REGISTRY.names.select { |name| Tiercel::Compressors::REGISTRY.available?(name) }.freeze
+  REGISTRY = Tiercel::Compressors::REGISTRY
+  COMPRESSORS = REGISTRY.names.select { |name| REGISTRY.available?(name) }.freeze
 
   SCALARS = [nil, true, false, 0, 127, 128, 255, 256, 65_535, 65_536, 2**32 - 1, 2**32, 2**62, 2**63, 2**64 - 1,
              -1, -32, -33, -128, -129, -32_768, -32_769, -(2**31), -(2**31) - 1, -(2**63), 0.0, -0.0, 1.5, 1e300].freeze

@@ -83,7 +83,8 @@ module GoldenFrames
 
     def write_parts(name)
       parts = Tiercel::Frame::Parts.encode(**PARTS.fetch(name))
-      type = name == "placeholder" ? Tiercel::Frame::Layout::TYPE_PLACEHOLDER : Tiercel::Frame::Layout::TYPE_STRING_UTF_8
+      layout = Tiercel::Frame::Layout
+      type = name == "placeholder" ? layout::TYPE_PLACEHOLDER : layout::TYPE_STRING_UTF_8
       Tiercel::Frame.build(type, "value", expires_at: EXPIRES_AT, parts:, checksum: true)
     end
   end
@@ -92,7 +93,8 @@ end
 # ruby -Ilib test/golden/golden_frames.rb adds the frames that are not kept yet. It never changes one that is.
 if $PROGRAM_NAME == __FILE__
   require "tiercel"
-  missing = (GoldenFrames::VALUES.keys + GoldenFrames::PARTS.keys) - (File.exist?(GoldenFrames::FILE) ? GoldenFrames.kept.keys : [])
+  kept = File.exist?(GoldenFrames::FILE) ? GoldenFrames.kept.keys : []
+  missing = GoldenFrames::VALUES.keys + GoldenFrames::PARTS.keys - kept
   File.open(GoldenFrames::FILE, "a") do |file|
     missing.each { |name| file.puts "#{name} #{GoldenFrames.write(name).unpack1("H*")}" }
   end

@@ -14,13 +14,15 @@ class MessagePackSerializerTest < Tiercel::TestCase
   def build_serializer = :message_pack
 
   def survivors
-    super + [:symbol, { a: 1, 2 => 3 }, 2**70, Date.new(2026, 1, 2), Time.at(0, 123_456_789, :nsec), BigDecimal("1.50"), 1..2, 3r,
-             2i, Set[1], { a: 1 }.with_indifferent_access, 5.minutes, "\xFF".b]
+    super + [:symbol, { a: 1, 2 => 3 }, 2**70, Date.new(2026, 1, 2), Time.at(0, 123_456_789, :nsec),
+             BigDecimal("1.50"), 1..2, 3r, 2i, Set[1], { a: 1 }.with_indifferent_access, 5.minutes, "\xFF".b]
   end
 
   def test_a_safe_buffer_is_kept_or_refused
     safe = "safe".html_safe
-    return assert_raises(Tiercel::SerializationError) { serializer.dump(safe) } if ActiveSupport.version < Gem::Version.new("8.1")
+    if ActiveSupport.version < Gem::Version.new("8.1")
+      return assert_raises(Tiercel::SerializationError) { serializer.dump(safe) }
+    end
 
     assert_predicate there_and_back(safe), :html_safe?
   end

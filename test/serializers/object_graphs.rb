@@ -72,7 +72,8 @@ class ObjectGraphs
 
   # New objects each time, as two of one object would be shared.
   def float
-    [1.5, 0.0 * -@random.rand, 1e-310 * @random.rand, @random.rand * 10**@random.rand(-300..300), 0.0 / 0.0, 1.0 / 0.0].sample(random: @random)
+    [1.5, 0.0 * -@random.rand, 1e-310 * @random.rand, @random.rand * 10**@random.rand(-300..300), 0.0 / 0.0, 1.0 / 0.0]
+      .sample(random: @random)
   end
 
   def string(encoding)
@@ -84,7 +85,9 @@ class ObjectGraphs
   end
 
   def hash(depth)
-    Array.new(@random.rand(12)) { [@random.rand(3).zero? ? make(depth + 2) : :"k#{@random.rand(99)}", make(depth + 1)] }.to_h
+    Array.new(@random.rand(12)) do
+      [@random.rand(3).zero? ? make(depth + 2) : :"k#{@random.rand(99)}", make(depth + 1)]
+    end.to_h
   end
 
   def marked(object)
