@@ -166,6 +166,15 @@ module Tiercel
     # @return [Boolean] whether Rails' request-local cache pays in front of it
     def local_cache? = !near?
 
+    # What a near backend holds uncompressed: only values that would take much room are worth the time.
+    NEAR_COMPRESS_THRESHOLD_BYTES = 128 * 1024
+
+    # @return [Integer, nil] bytes from which values are compressed by default; nil for Rails' own default
+    def compress_threshold_bytes = near? ? NEAR_COMPRESS_THRESHOLD_BYTES : nil
+
+    # @return [Boolean] whether frames carry a checksum of their payload by default
+    def checksum? = !near?
+
     # Which keys {#scan} and {#clear} with a prefix can reach.
     #
     # @return [Boolean] false where the medium cannot list its keys: both then raise {Refused}

@@ -23,9 +23,6 @@ module Tiercel
     RAILS_OPTIONS = (ActiveSupport::Cache::UNIVERSAL_OPTIONS +
                      %i[raw max_key_size expires_at version force unless_exist]).uniq.freeze
 
-    # A near get costs less than inflating, so only values are compressed that would take much room.
-    NEAR_COMPRESS_THRESHOLD_BYTES = 128 * 1024
-
     DEFAULT_MAX_KEY_BYTES = 250
     # What stands in for the tail of a longer key (":hash:" and 32 or 64 hex digits) has to fit.
     LEAST_MAX_KEY_BYTES = 40
@@ -64,11 +61,11 @@ module Tiercel
       @backend_class.build(@url, own)
     end
 
-    # @param near [Boolean]
+    # @param backend [Backend] whose defaults hold where no option is given
     # @return [Coder]
-    def frame_coder(near:)
+    def frame_coder(backend)
       Coder.new(serializer: serializer, compressor: compressor, marshal: @options.fetch(:marshal, true),
-                checksum: @options.fetch(:checksum, !near), **inflate_limit)
+                checksum: @options.fetch(:checksum, backend.checksum?), **inflate_limit)
     end
 
     # @param backend [Backend]
@@ -84,14 +81,15 @@ module Tiercel
       limit.nil? ? DEFAULT_MAX_KEY_BYTES : limit
     end
 
-    # @param near [Boolean]
+    # @param backend [Backend] whose default holds where no option is given
     # @return [Integer] bytes from which a payload is compressed
     # @raise [ConfigurationError] if it is no size
-    def compress_threshold(near:)
+    def compress_threshold(backend)
       threshold = @options[:compress_threshold]
       return threshold if threshold == 0
       return Sizes.bytes(threshold, option: :compress_threshold) if threshold
-      near && !@options.key?(:compress) ? NEAR_COMPRESS_THRESHOLD_BYTES : ActiveSupport::Cache::DEFAULT_COMPRESS_LIMIT
+      default = backend.compress_threshold_bytes unless @options.key?(:compress)
+      default || ActiveSupport::Cache::DEFAULT_COMPRESS_LIMIT
     end
 
     # @return [Boolean] whether values of plain types come back deep-frozen

@@ -64,12 +64,11 @@ module ActiveSupport
         configuration = ::Tiercel::Configuration.new(urls, options)
         super(configuration.rails_options)
         @backend = configuration.build_backend
-        near = @backend.near?
-        @frame_coder = configuration.frame_coder(near: near)
+        @frame_coder = configuration.frame_coder(@backend)
         @coder = @frame_coder unless options.key?(:coder)
         @guard = configuration.build_guard(@backend, -> { logger })
         @max_key_size = configuration.max_key_size
-        @options[:compress_threshold] = configuration.compress_threshold(near: near)
+        @options[:compress_threshold] = configuration.compress_threshold(@backend)
         @local_cache_mounted = @backend.local_cache?
         extend Strategy::LocalCache if @local_cache_mounted
         @frozen = configuration.frozen?

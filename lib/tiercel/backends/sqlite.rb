@@ -195,6 +195,14 @@ module Tiercel
         @access.close
       end
 
+      # Below it a read costs less than inflating, and room on a disk is cheap (adr/007-sqlite.md).
+      COMPRESS_THRESHOLD_BYTES = 32 * 1024
+
+      def compress_threshold_bytes = COMPRESS_THRESHOLD_BYTES
+
+      # As for any other database in SQLite: the disk is trusted. `checksum: true` does otherwise.
+      def checksum? = false
+
       def to_s = "sqlite:#{@path}"
 
       private
