@@ -16,6 +16,9 @@ module Tiercel
       POLICIES = Registry.new("policy")
 
       POLICIES.register(:fifo) { require_relative("simulator/policies/fifo"); Policies::FIFO }
+      POLICIES.register(:belady) { require_relative("simulator/policies/belady"); Policies::Belady }
+      POLICIES.register(:clock) { require_relative("simulator/policies/clock"); Policies::Clock }
+      POLICIES.register(:sieve) { require_relative("simulator/policies/sieve"); Policies::Sieve }
       POLICIES.register(:lru) { require_relative("simulator/policies/lru"); Policies::LRU }
       POLICIES.register(:s3_fifo) { require_relative("simulator/policies/s3_fifo"); Policies::S3FIFO }
       POLICIES.register(:s3_fifo_2) { require_relative("simulator/policies/s3_fifo"); Policies::S3FIFOAtTwo }

@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Lab
+    module Simulator
+      module Policies
+        # FIFO with a second chance: what was read since it was last looked at goes to the end
+        # of the queue once more (Corbato, "A paging experiment with the Multics system", 1968).
+        class Clock < Policy
+          def self.title = "CLOCK"
+
+          private
+
+          def on_hit(entry) = entry.hits = 1
+
+          def on_insert(entry); end
+
+          def on_remove(entry); end
+
+          def make_room(bytes)
+            pass(oldest) while @used + bytes > @capacity
+          end
+
+          def pass(entry)
+            return evict(entry) if entry.hits.zero?
+            entry.hits = 0
+            @entries.delete(entry.key)
+            @entries[entry.key] = entry
+          end
+
+          def oldest = @entries.each_value { |entry| return entry }
+        end
+      end
+    end
+  end
+end
