@@ -1,0 +1,210 @@
+# frozen_string_literal: true
+
+# The calls of the segment's protocol on one key, for {ProtocolModel}.
+module ProtocolCalls
+  # A ring of two entries, one slot, and what goes with them. A value is two words, so that it can be torn.
+  class Memory
+    CELLS = 2
+    Cell = Struct.new(:key, :sequence, :low, :high, :epoch)
+
+    attr_accessor :slot, :tail, :head, :epoch, :stripe, :lock
+
+    def initialize
+      @cells = Array.new(CELLS) { Cell.new(:none, 0, 0, 0, 0) }
+      @slot = @epoch = @stripe = 0
+      @head = @tail = CELLS
+    end
+
+    def at(position) = @cells[position % CELLS]
+
+    def put(key, value)
+      at(@head).then { |cell| cell.key, cell.sequence, cell.low, cell.high = key, 0, value, value }
+      @slot = @head if key == :mine
+      @head += 1
+      self
+    end
+
+    def compare_and_swap(expected, desired)
+      return false unless @slot == expected
+      @slot = desired
+      true
+    end
+
+    def to_a = [@slot, @tail, @head, @epoch, @stripe, @lock, @cells.map(&:to_a)]
+  end
+
+  # The calls. `broken` names the rule that is left out.
+  module Calls
+    module_function
+
+    def locked(&body)
+      proc do |memory|
+        atomically_once(-> { memory.lock.nil? }) { memory.lock = true }
+        instance_exec(memory, &body).tap { atomically { memory.lock = nil } }
+      end
+    end
+
+    # Of another key: room is made at the tail, whatever is there, and its bytes are overwritten.
+    def overwrite
+      locked do |memory|
+        position = memory.head
+        atomically { memory.tail += 1 }
+        %i[key low high].each { |field| atomically { memory.at(position)[field] = :other } }
+        atomically { memory.head += 1 }
+      end
+    end
+
+    # A set that appends. With the slot taken it replaces what is there, with the slot empty it takes it.
+    def set(value)
+      proc do |memory|
+        epoch = atomically { memory.epoch }
+        instance_exec(memory, &Calls.locked do
+          position = memory.head
+          atomically { memory.tail += 1 } if position - memory.tail == Memory::CELLS
+          { key: :mine, sequence: 0, low: value, high: value, epoch: epoch }.each do |field, content|
+            atomically { memory.at(position)[field] = content }
+          end
+          atomically { memory.head += 1 }
+          loop do
+            word = atomically { memory.slot }
+            break if atomically { memory.compare_and_swap(word, position) }
+          end
+        end)
+      end
+    end
+
+    # What compare_and_set, touch and increment do: only from the word that was read, and never into an empty slot.
+    def change(value, broken: nil)
+      locked do |memory|
+        word = atomically { memory.slot }
+        next :gone if word.zero?
+        position = memory.head
+        atomically { memory.tail += 1 } if position - memory.tail == Memory::CELLS
+        { key: :mine, sequence: 0, low: value, high: value }.each do |field, content|
+          atomically { memory.at(position)[field] = content }
+        end
+        atomically { memory.head += 1 }
+        next atomically { memory.slot = position } && :changed if broken == :blind_store
+        atomically { memory.compare_and_swap(word, position) } ? :changed : :gone
+      end
+    end
+
+    def change_in_place(value, broken: nil)
+      locked do |memory|
+        word = atomically { memory.slot }
+        next :gone if word.zero?
+        cell = memory.at(word)
+        atomically { cell.sequence += 1 } unless broken == :no_sequence
+        atomically { cell.low = value }
+        atomically { cell.high = value }
+        atomically { cell.sequence += 1 } unless broken == :no_sequence
+        :changed
+      end
+    end
+
+    # The tail has reached the key's entry, which is full of hits: its bytes are given up, then copied to the head.
+    def reappend(broken: nil)
+      locked do |memory|
+        word = atomically { memory.slot }
+        next :gone if word.zero? || word != memory.tail
+        copy = memory.at(word).dup
+        atomically { memory.tail += 1 }
+        position = memory.head
+        copy.members.each { |field| atomically { memory.at(position)[field] = copy[field] } }
+        atomically { memory.head += 1 }
+        next atomically { memory.slot = position } if broken == :blind_store
+        atomically { memory.compare_and_swap(word, position) }
+      end
+    end
+
+    def delete(broken: nil)
+      proc do |memory|
+        loop do
+          word = atomically { memory.slot }
+          break false if word.zero?
+          same = atomically { memory.at(word).key == :mine }
+          passed = atomically { word < memory.tail }
+          break false if broken == :trusts_only_what_it_verified && passed
+          break false if !same && !passed
+          break true if atomically { memory.compare_and_swap(word, 0) }
+          break false if broken == :gives_up
+        end
+      end
+    end
+
+    # What no read may ever answer: two halves of different values, or another key's.
+    Garbage = Struct.new(:key, :low, :high)
+
+    # The value, nil for a miss, Garbage where the protocol fails.
+    def read(broken: nil)
+      proc do |memory|
+        answer = nil
+        2.times do
+          epoch = atomically { memory.epoch }
+          word = atomically { memory.slot }
+          break if word.zero?
+          cell = memory.at(word)
+          key = atomically { cell.key }
+          sequence = atomically { cell.sequence }
+          low = atomically { cell.low }
+          high = atomically { cell.high }
+          of = atomically { cell.epoch }
+          valid = broken == :ignores_tail || atomically { word >= memory.tail }
+          valid &&= broken == :ignores_sequence || (sequence.even? && atomically { cell.sequence } == sequence)
+          next unless valid
+          break unless of == epoch && (key == :mine || broken == :ignores_tail)
+          answer = low == high && key == :mine ? low : Garbage.new(key, low, high)
+          break
+        end
+        answer
+      end
+    end
+
+    def clear(broken: nil)
+      proc do |memory|
+        atomically { memory.epoch += 1 } unless broken == :never_raises_the_epoch
+        loop do
+          word = atomically { memory.slot }
+          break if word.zero? || atomically { memory.compare_and_swap(word, 0) }
+        end
+      end
+    end
+
+    def near_fill(value, broken: nil)
+      proc do |memory|
+        before = atomically { memory.stripe }
+        fetched = atomically { value }
+        instance_exec(memory, &Calls.locked do
+          next if broken == :checks_then_publishes && atomically { memory.stripe } != before
+          position = memory.head
+          odd = broken == :checks_then_publishes ? 0 : 1
+          { key: :mine, sequence: odd, low: fetched, high: fetched, epoch: 0 }.each do |field, content|
+            atomically { memory.at(position)[field] = content }
+          end
+          atomically { memory.head += 1 }
+          atomically { memory.slot = position }
+          next if broken == :checks_then_publishes
+          if broken == :publishes_readable
+            atomically { memory.at(position).sequence = 2 }
+            atomically { memory.compare_and_swap(position, 0) } if atomically { memory.stripe } != before
+          elsif atomically { memory.stripe } == before
+            atomically { memory.at(position).sequence = 2 }
+          else
+            atomically { memory.compare_and_swap(position, 0) }
+          end
+        end)
+      end
+    end
+
+    def near_invalidate
+      proc do |memory|
+        atomically { memory.stripe += 1 }
+        instance_exec(memory, &Calls.delete)
+      end
+    end
+
+    def in_turn(*bodies)
+      proc { |memory| bodies.map { |body| instance_exec(memory, &body) } }
+    end
+  end
+end
