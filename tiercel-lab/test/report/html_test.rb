@@ -36,7 +36,7 @@ class ReportHtmlTest < Tiercel::TestCase
     table = SampleReport.reads_table
     assert_includes html, %(id="reads-of-1-kb")
     assert_includes html, %(data-copy="#{Report.escape(Report::Markdown.render(table))}")
-    assert_includes html, "bin/lab compare shared: memory: MemoryStore --operation read</code>"
+    assert_includes html.gsub(%r{</?span>}, ""), "bin/lab compare shared: memory: MemoryStore --operation read</code>"
     assert_includes html, "<summary>All 360 blocks</summary>"
   end
 
@@ -85,6 +85,16 @@ class ReportHtmlTest < Tiercel::TestCase
   def test_unknown_tones_are_refused
     error = assert_raises(ArgumentError) { Report::Document.new(title: "T").verdict("x", tone: :great) }
     assert_match(/:great.*faster/, error.message)
+  end
+
+  def test_units_keep_their_distance
+    document = Report::Document.new(title: "T", environment: { "Servers" => "", "Ruby" => 3.3 })
+    rows = [["a", Report::Cell.number(0, unit: "us")], ["b", Report::Cell.number(0.777, unit: "us")]]
+    document.section("S") { |section| section.table("T", header: %w[store GC], rows:) }
+    page = Report::Html.render(document)
+    assert_match(/>0<span class="fraction"[^>]*>\u00A0us</, page)
+    assert_match(/>0<span class="fraction"[^>]*>.777 us</, page)
+    refute_includes page, "Servers"
   end
 
   def test_a_document_without_anything

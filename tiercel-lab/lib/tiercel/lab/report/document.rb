@@ -62,7 +62,7 @@ module Tiercel
         attr_reader :subtitle
         # @return [String, nil] what makes this report again
         attr_reader :command
-        # @return [Hash{String => String}] machine, versions, date, as shown
+        # @return [Hash{String => String}] machine, versions, date, as shown; without what is empty
         attr_reader :environment
         # @return [Array<Verdict>]
         attr_reader :verdicts
@@ -80,7 +80,7 @@ module Tiercel
           @title = title
           @subtitle = subtitle
           @command = command
-          @environment = environment.to_h { |name, value| [name.to_s, value.to_s] }
+          @environment = environment.to_h { |name, value| [name.to_s, value.to_s] }.reject { |_, value| value.empty? }
           @data = data
           @verdicts = []
           @sections = []

@@ -30,8 +30,14 @@ module Tiercel
         # A command or configuration with its button.
         # @private
         def self.code_block(text, prompt: false)
-          sign = '<span class="prompt">$ </span>' if prompt
-          %(<div class="code"><pre><code>#{sign}#{Report.escape(text)}</code></pre>#{copy_button(text, "copy")}</div>)
+          shown = prompt ? %(<span class="prompt">$ </span>#{words(text)}) : Report.escape(text)
+          %(<div class="code"><pre><code>#{shown}</code></pre>#{copy_button(text, "copy")}</div>)
+        end
+
+        # Browsers break lines at every hyphen; options are to stay in one piece where there is room.
+        # @private
+        def self.words(text)
+          text.split(/( +)/).map { |part| part.start_with?(" ") ? part : "<span>#{Report.escape(part)}</span>" }.join
         end
 
         # @param document [Document]

@@ -114,7 +114,8 @@ module Tiercel
             def split(cell)
               text = cell.main_text
               at = text.index(/[^\d,\u2212]/) || text.length
-              [text[0...at], text[at..]]
+              # A space at the beginning of a box of its own would not be seen.
+              [text[0...at], text[at..].sub(/\A /, "\u00A0")]
             end
 
             def figure(cell, mark)
