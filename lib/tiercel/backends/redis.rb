@@ -68,13 +68,18 @@ module Tiercel
       def get_multi(keys)
         return {} if keys.empty?
         found = {}
-        replies = guarded { @commands.get_multi(keys) }
-        keys.each_with_index do |key, index|
-          reply = replies[index]
-          found[key] = reply.force_encoding(Encoding::BINARY) if reply.is_a?(String)
+        other = nil
+        index = -1
+        guarded { @commands.get_multi(keys) }.each do |reply|
+          index += 1
+          if reply.is_a?(String)
+            found[keys[index]] = reply.force_encoding(Encoding::BINARY)
+          elsif reply
+            (other ||= []) << reply
+          end
         end
-        failed(replies)&.then { |failure| raise failure.with_partial(found) }
-        found
+        failure = failed(other) if other
+        failure ? raise(failure.with_partial(found)) : found
       end
 
       # The end is asked for first: where the entry changes between the two, they do not belong together,
