@@ -95,7 +95,8 @@ module Tiercel
         private
 
         def flush_hits(now)
-          Array.new([FLUSHED_HITS, @hits.size].min) { @hits.shift }.each do |path, expires_at|
+          notes = Array.new([FLUSHED_HITS, @hits.size].min) { @hits.shift }.compact # another thread may have been quicker
+          notes.each do |path, expires_at|
             @folders.note_use(path, now, expires_at)
           end
         end
@@ -115,8 +116,8 @@ module Tiercel
         def survey
           seen = []
           FOLDERS_OF_A_LOOK.times do
-            @hand = (@hand + 1) % Layout::FOLDERS
-            @folders.hold(@hand) { |stripe| seen.concat(visit(stripe, @hand)) }
+            folder = @hand = (@hand + 1) % Layout::FOLDERS # another thread may move the hand on meanwhile
+            @folders.hold(folder) { |stripe| seen.concat(visit(stripe, folder)) }
             break if seen.size >= SAMPLE
           end
           seen.size > SAMPLE ? seen.sample(SAMPLE) : seen

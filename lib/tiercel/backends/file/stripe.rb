@@ -29,6 +29,7 @@ module Tiercel
           @path = path
           @budget_seconds = budget_seconds
           @mutex = Mutex.new
+          @opening = Mutex.new
         end
 
         # Runs the block alone among all threads and processes.
@@ -73,7 +74,7 @@ module Tiercel
           bytes = entries = 0
           numbers.each_slice(2) { |folder_bytes, folder_entries| (bytes += folder_bytes) && (entries += folder_entries.to_i) }
           [bytes, entries]
-        rescue EOFError
+        rescue IOError # empty, or replaced by the holder of the lock at this moment
           [0, 0]
         end
 
@@ -85,11 +86,15 @@ module Tiercel
         private
 
         # flock belongs to the open file, which a child has in common with its parent: a child opens its own.
+        # One thread opens it: a lock taken on one open file is not let go through another.
         def current
           return @file if @file && @pid == Process.pid
-          drop
-          @pid = Process.pid
-          @file = open
+          @opening.synchronize do
+            next @file if @file && @pid == Process.pid
+            drop
+            @pid = Process.pid
+            @file = open
+          end
         end
 
         def open
