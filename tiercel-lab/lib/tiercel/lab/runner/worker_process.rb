@@ -46,14 +46,29 @@ module Tiercel
         # @return [Hash] the answer
         # @raise [WorkerLost] if there is none
         def ask(**request)
+          tell(**request)
+          answer
+        end
+
+        # Asks without waiting for the {#answer}.
+        #
+        # @param request [Hash]
+        # @return [void]
+        # @raise [WorkerLost]
+        def tell(**request)
           @to_child.puts(JSON.generate(request))
+        rescue Errno::EPIPE
+          raise lost("ended")
+        end
+
+        # @return [Hash] to the oldest request that was not answered yet
+        # @raise [WorkerLost] if there is none
+        def answer
           raise lost("did not answer within #{@answer_seconds} s") unless @from_child.wait_readable(@answer_seconds)
           line = @from_child.gets or raise lost("ended")
           answer = JSON.parse(line)
           raise WorkerLost, "a worker failed: #{answer["error"]} (#{answer["at"]})" if answer["error"]
           answer
-        rescue Errno::EPIPE
-          raise lost("ended")
         end
 
         # Lets it end; it gets a second for that.
@@ -71,8 +86,15 @@ module Tiercel
         private
 
         def command
-          [*@pinning.worker_prefix, RbConfig.ruby, *("--yjit" if yjit?), "-I", LIBRARY, MAIN, "3", "4", *@requires]
+          [*@pinning.worker_prefix, RbConfig.ruby, *("--yjit" if yjit?), "-I", LIBRARY, main, "3", "4", *main_arguments,
+           *@requires]
         end
+
+        # @return [String] the Ruby file that the process runs
+        def main = MAIN
+
+        # @return [Array<String>] for it, before the files of the user's
+        def main_arguments = []
 
         def environment = @bundle.environment.merge("TIERCEL_LAB_OTHER_CPU" => @pinning.server_cpu.to_s)
 
