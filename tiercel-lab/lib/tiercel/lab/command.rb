@@ -5,6 +5,8 @@ require_relative "errors"
 require_relative "exit_codes"
 require_relative "session"
 require_relative "settings"
+require_relative "documents/compare"
+require_relative "terminal/report_document"
 require_relative "terminal/style"
 
 module Tiercel
@@ -28,6 +30,13 @@ module Tiercel
     # @abstract Subclasses implement {#run}.
     class Command
       class << self
+        # The report of a run of this command, made from its results alone; `lab report` asks for it.
+        #
+        # @param results [Hash{String => Object}] see {Results.load}
+        # @param command [String] what makes it again
+        # @return [Report::Document]
+        def document(results, command:) = Documents::Compare.new(results, command:).build
+
         # @return [String]
         attr_reader :command_name
         # @return [String] one line for the list of commands
@@ -109,6 +118,17 @@ module Tiercel
       # @param arguments [Array<String>]
       # @return [String] a command line that can be pasted
       def command_line(*arguments) = [@program, *arguments].join(" ")
+
+      # Writes the reports that were asked for; on the output what fits a terminal, or Markdown (`--markdown` alone).
+      #
+      # @param document [Report::Document]
+      # @param text [String, nil] for the terminal; nil: the document's tables
+      # @return [void]
+      def publish(document, text: nil)
+        session.publish(document)
+        return out.puts(Report::Markdown.render(document)) if settings.reports[:markdown] == Settings::OUTPUT
+        out.puts(text || Terminal::ReportDocument.new(document).to_s(style))
+      end
 
       private
 

@@ -2,6 +2,7 @@
 
 require_relative "catalogue"
 require_relative "command"
+require_relative "table_command"
 
 module Tiercel
   module Lab

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "fileutils"
+require "json"
 require "time"
 require_relative "measurement"
 require_relative "results"
@@ -34,15 +35,37 @@ module Tiercel
         progress = Terminal::Progress.new(@err, expected_seconds: Session.expected_seconds(comparisons, protocol))
         measurement = Measurement.new(comparisons, protocol:, seed: @settings.seed, requires: @settings.requires, progress:)
         begin
+          raise Interrupt if interrupted?
           measurement.run { |_value, cells| recorder.cells(cells) }
         rescue Interrupt
           @interrupted = true
           progress.say("interrupted; what was measured is kept")
         end
         progress.clear
-        @facts = facts(measurement)
+        add_facts(measurement)
         measurement
       end
+
+      # For what is not made of cells: progress, and Ctrl-C ends the block alone.
+      #
+      # @param expected_seconds [Float]
+      # @yieldparam progress [Terminal::Progress] to be told of each step by `advance(seconds, what)`
+      # @return [Object, nil] the block's value, nil after an interruption
+      def watch(expected_seconds)
+        start
+        return if interrupted?
+        progress = Terminal::Progress.new(@err, expected_seconds:)
+        yield progress
+      rescue Interrupt
+        @interrupted = true
+        progress.say("interrupted; what was measured is kept")
+        nil
+      ensure
+        progress&.clear
+      end
+
+      # @return [Hash{String => Object}] the run as its file has it: what documents are made of
+      def results = JSON.parse(JSON.generate(recorder.document))
 
       # Opens the results of a run; {#measure} does so by itself.
       #
@@ -74,7 +97,7 @@ module Tiercel
       def publish(document)
         require_relative "report"
         renderers = { html: Report::Html, markdown: Report::Markdown, csv: Report::Csv }
-        @settings.reports.each do |form, file|
+        @settings.reports.reject { |_form, file| file == Settings::OUTPUT }.each do |form, file|
           FileUtils.mkdir_p(File.dirname(File.expand_path(file)))
           File.write(file, renderers.fetch(form).render(document))
         end
@@ -101,9 +124,12 @@ module Tiercel
 
       def gems = Gem.loaded_specs.transform_values { |spec| spec.version.to_s }.sort.to_h
 
-      def facts(measurement)
-        { "workload" => measurement.digests, "servers" => measurement.servers,
-          "disturbances" => measurement.disturbances }
+      # A command may measure several times.
+      def add_facts(measurement)
+        @facts ||= { "workload" => {}, "servers" => [], "disturbances" => [] }
+        @facts["workload"].merge!(measurement.digests)
+        @facts["servers"] |= measurement.servers
+        @facts["disturbances"].concat(measurement.disturbances)
       end
     end
   end

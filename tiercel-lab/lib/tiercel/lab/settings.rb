@@ -10,6 +10,8 @@ module Tiercel
     # What every command takes: how long to measure, the seed, where results go, what is the user's own.
     class Settings
       DEFAULT_SEED = 1
+      # In place of a file: the command's output.
+      OUTPUT = "-"
 
       # @return [Boolean]
       attr_reader :quick
@@ -53,13 +55,20 @@ module Tiercel
                   "own key prefix, never flushed") { |text| add_url(text) }
         parser.on("--require FILE", "Ruby file that registers contestants") { |file| add_require(file) }
         parser.on("--json FILE", "also write the run as one JSON document") { |file| @json = file }
-        { html: "a report in one file", markdown: "tables to paste", csv: "tables for a spreadsheet" }.each do |form, words|
+        { html: "a report in one file", csv: "tables for a spreadsheet" }.each do |form, words|
           parser.on("--#{form} FILE", words) { |file| @reports[form] = file }
         end
+        parser.on("--markdown [FILE]", "tables to paste, into a file or onto the output") { |file| add_markdown(file) }
         parser.on("--results DIR", "where runs are kept (#{@results})") { |directory| @results = directory }
       end
 
       private
+
+      # `--markdown kept.jsonl` is far more likely to have forgotten the file than to mean to overwrite results.
+      def add_markdown(file)
+        raise UsageError, "--markdown #{file}: a file of results; say --markdown=FILE" if file&.match?(/\.jsonl?\z/)
+        @reports[:markdown] = file || OUTPUT
+      end
 
       def add_url(text)
         raise UsageError, "--url #{text}: expected NAME=URL" unless text.match?(/\A[\w.-]+=\S/)

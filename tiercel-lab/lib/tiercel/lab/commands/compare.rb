@@ -35,8 +35,8 @@ module Tiercel
           return print_plan(plan) if settings.plan
           measurement = session.measure(plan)
           session.finish(conclusions(measurement))
-          session.publish(Documents::Compare.new(session.recorder.document, command: command_line(*@arguments)).build)
-          out.puts Terminal::CompareReport.new(measurement.cells, session:, command: self).to_s(style)
+          publish(self.class.document(session.results, command: command_line(*@arguments)),
+                  text: Terminal::CompareReport.new(measurement.cells, session:, command: self).to_s(style))
           exit_code(measurement.cells)
         end
 

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../command"
-require_relative "../documents/compare"
-require_relative "../terminal/report_table"
 
 module Tiercel
   module Lab
@@ -18,20 +16,22 @@ module Tiercel
         end
 
         def run
-          documents = @files.map { |file| Results.load(file) }
-          documents.each { |results| show(Documents::Compare.new(results, command: command_line(*results["run"]["arguments"])).build) }
+          @files.map { |file| Results.load(file) }.each { |results| show(document(results)) }
           ExitCodes::OK
         end
 
         private
 
+        # Each command knows the report of its runs.
+        def document(results)
+          name, arguments = results["run"].values_at("command", "arguments")
+          words = name == Commands::DEFAULT ? arguments : [name, *arguments]
+          Commands.fetch(name).document(results, command: command_line(*words))
+        end
+
         def show(document)
-          session.publish(document)
-          return if settings.reports.any?
-          out.puts document.verdicts.map(&:sentence), ""
-          document.sections.each do |section|
-            section.elements.grep(Report::Table).each { |table| out.puts Terminal::ReportTable.new(table).to_s(style), "" }
-          end
+          files = settings.reports.values - [Settings::OUTPUT]
+          files.any? ? session.publish(document) : publish(document)
         end
       end
 
