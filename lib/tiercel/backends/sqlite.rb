@@ -255,7 +255,7 @@ module Tiercel
       def keep_house(added_bytes, now)
         return unless @housekeeping.due?(added_bytes)
         @access.try { |connection| @housekeeping.round(connection, now) }
-      rescue SQLite3::Exception
+      rescue SQLite3::Exception, SystemCallError, Connection::Foreign, Connection::TooNew
         # The write itself is done; what is wrong here meets the next call too, and is reported there.
       end
 

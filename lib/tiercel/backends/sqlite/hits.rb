@@ -40,7 +40,7 @@ module Tiercel
         # @param limit [Integer]
         # @return [Array<Array(Integer, Integer)>] ids and how often they were read
         def take(limit)
-          Array.new([limit, @noted.size].min) { @noted.shift }
+          Array.new([limit, @noted.size].min) { @noted.shift }.compact # another thread may have been quicker
         end
 
         # @return [void]

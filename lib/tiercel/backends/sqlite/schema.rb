@@ -56,7 +56,6 @@ module Tiercel
           remove_range: "DELETE FROM entries WHERE id > ?1 AND id <= ?2",
           note_use: "UPDATE entries SET hits = min(hits + ?2, ?3), used_at = ?4 WHERE id = ?1",
           counted: "SELECT value FROM totals WHERE name = 'entries'",
-          recount: "UPDATE totals SET value = (SELECT count(*) FROM entries) WHERE name = 'entries'",
           count: "SELECT count(*) FROM entries",
           page_count: "PRAGMA page_count",
           free_pages: "PRAGMA freelist_count",

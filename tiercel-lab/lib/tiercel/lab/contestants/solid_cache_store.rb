@@ -11,7 +11,8 @@ module Tiercel
       class SolidCacheStore < Contestant
         def medium = postgresql? ? :loopback : :disk
 
-        def gems = ["solid_cache", postgresql? ? "pg" : "sqlite3"]
+        # The lab requires them one after the other; Solid Cache's engine expects Rails.
+        def gems = ["rails", "solid_cache", postgresql? ? "pg" : "sqlite3"]
 
         def servers = postgresql? ? %i[postgresql] : []
 
