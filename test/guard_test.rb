@@ -30,7 +30,8 @@ class GuardTest < Tiercel::TestCase
     assert_equal "tiercel.active_support", report.source
     assert_equal true, report.handled
     assert_equal :warning, report.severity
-    assert_equal({ backend: "fake://place", key: "k", method: :read_entry }, report.context.slice(:backend, :key, :method))
+    assert_equal({ backend: "fake://place", key: "k", method: :read_entry },
+                 report.context.slice(:backend, :key, :method))
     assert_match(/fake:/, report.error.message)
     assert_match(/"k"/, report.error.message)
   end

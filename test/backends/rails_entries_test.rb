@@ -41,7 +41,8 @@ class RailsEntriesTest < Tiercel::TestCase
 
   def test_memcached
     Servers::Memcached.run do |server|
-      assert_way_there_and_back(lookup(:mem_cache_store, server.address, pool: false), lookup(:tiercel_store, server.url))
+      theirs = lookup(:mem_cache_store, server.address, pool: false)
+      assert_way_there_and_back(theirs, lookup(:tiercel_store, server.url))
     end
   end
 

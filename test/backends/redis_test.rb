@@ -15,7 +15,9 @@ module RedisServers
   def self.cluster = @cluster ||= Servers::RedisCluster.new.start
 
   # Eight processes at once, each with a new client: more than the usual budget on a loaded machine.
-  def self.build(url, **options) = Tiercel::Backends::Redis.build(Tiercel::BackendURL.parse(url), { timeout: 2, **options })
+  def self.build(url, **options)
+    Tiercel::Backends::Redis.build(Tiercel::BackendURL.parse(url), { timeout: 2, **options })
+  end
 end
 
 class RedisTest < Tiercel::TestCase
@@ -144,9 +146,8 @@ class RedisDetailsTest < Tiercel::TestCase
 
   def test_sentinel
     RedisServers::Servers::RedisSentinel.run do |sentinel|
-      ["redis://#{sentinel.name}/0?sentinels=#{sentinel.address}", "redis://#{sentinel.name}/0"].each do |url|
-        options = url.include?("?") ? Tiercel::BackendURL.parse(url).options : { sentinels: [{ host: "127.0.0.1", port: sentinel.sentinel.port }] }
-        backend = RedisServers.build(url, **options)
+      [sentinel.address, [sentinel.address], [{ host: "127.0.0.1", port: sentinel.sentinel.port }]].each do |sentinels|
+        backend = RedisServers.build("redis://#{sentinel.name}/0", sentinels: sentinels)
         assert_equal true, backend.set("key", "value")
         assert_equal "value", sentinel.master.command("GET", "key")
         backend.close
@@ -173,7 +174,8 @@ class RedisDetailsTest < Tiercel::TestCase
     tcp = config.call("redis://user:secret@cache:6380/2")
     assert_equal ["cache", 6380, 2, "user", "secret"], [tcp.host, tcp.port, tcp.db, tcp.username, tcp.password]
     assert_equal true, config.call("rediss://cache").ssl?
-    assert_equal ["/run/redis.sock", 3], config.call("unix:/run/redis.sock", db: "3").then { |unix| [unix.path, unix.db] }
+    unix = config.call("unix:/run/redis.sock", db: "3")
+    assert_equal ["/run/redis.sock", 3], [unix.path, unix.db]
     assert_equal 7, config.call("redis://cache/1", db: 7).db
     cluster = config.call("rediss+cluster://:secret@a:1,b:2")
     assert_kind_of RedisClient::ClusterConfig, cluster

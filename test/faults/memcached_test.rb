@@ -17,7 +17,9 @@ class MemcachedFaultsTest < Tiercel::TestCase
       store = build(server.url)
       store.write("key", "value")
       wrote = nil
-      reports = capture_reports { 5_000.times { |index| (wrote = store.write("fill#{index}", Random.bytes(2_000))) || break } }
+      reports = capture_reports do
+        5_000.times { |index| (wrote = store.write("fill#{index}", Random.bytes(2_000))) || break }
+      end
       assert_nil wrote
       assert_kind_of Tiercel::Refused, reports.last.error
       assert_equal 1, reports.size

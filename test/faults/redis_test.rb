@@ -139,7 +139,9 @@ class RedisRubyDriverFaultsTest < Tiercel::TestCase
 
   def test_thread_kill_and_timeout_in_mid_call
     Servers::Redis.run do |server|
-      Proxy.run(server) { |proxy| assert_interrupts_are_harmless(proxy, build(proxy.url, pool: { size: 2 }, timeout: 1)) }
+      Proxy.run(server) do |proxy|
+        assert_interrupts_are_harmless(proxy, build(proxy.url, pool: { size: 2 }, timeout: 1))
+      end
     end
   end
 end

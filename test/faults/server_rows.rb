@@ -82,6 +82,18 @@ module ServerRows
     end
   end
 
+  def test_hung_breaker_of_operations_on_many_keys
+    with_server do |server|
+      store = build(server.url, breaker: true)
+      store.write("key", "value")
+      server.pause
+      reports = capture_reports { 3.times { assert_empty store.read_multi("key", "other") } }
+      assert_equal 3, reports.size
+      assert_empty capture_reports { assert_nil store.read("key") }
+      server.resume
+    end
+  end
+
   def test_hung_breaker
     with_server { |server| assert_breaker(server.url, -> { server.pause }, -> { server.resume }) }
   end
@@ -199,7 +211,8 @@ module ServerRows
   def test_an_error_handler_is_told_once
     place = start_server.tap(&:stop)
     calls = []
-    store = build(place.url, error_handler: ->(method:, returning:, exception:) { calls << [method, returning, exception] })
+    handler = ->(method:, returning:, exception:) { calls << [method, returning, exception] }
+    store = build(place.url, error_handler: handler)
     store.read("key")
     store.delete("key")
     assert_equal [[:read_entry, nil], [:delete_entry, false]], calls.map { |call| call.first(2) }

@@ -79,7 +79,8 @@ module Tiercel
           end
         end
         failure = failed(other) if other
-        failure ? raise(failure.with_partial(found)) : found
+        return found unless failure
+        raise found.empty? ? failure : failure.with_partial(found)
       end
 
       # The end is asked for first: where the entry changes between the two, they do not belong together,
@@ -98,9 +99,10 @@ module Tiercel
 
       def set_multi(pairs, ttl = nil)
         return true if pairs.empty?
-        replies = guarded { @commands.pipelined(pairs.map { |key, bytes| ["SET", key, bytes, "PX", Lifetime.ms(ttl)] }) }
-        failed(replies)&.then { |failure| raise failure.with_partial(false) }
-        true
+        commands = pairs.map { |key, bytes| ["SET", key, bytes, "PX", Lifetime.ms(ttl)] }
+        replies = guarded { @commands.pipelined(commands) }
+        failure = failed(replies) or return true
+        raise replies.include?("OK") ? failure.with_partial(false) : failure
       end
 
       def add(key, bytes, ttl = nil)

@@ -11,7 +11,8 @@ module Tiercel
     class Memcached < Backend
       # Operations on many keys: one trip, to all servers of the ring at the
       # same time. Where some servers fail, the others' answers are kept: they
-      # travel with the error (see {BackendError#partial}).
+      # travel with the error (see {BackendError#partial}). One object is for one
+      # operation.
       class Multi
         # @param ring [Ring]
         # @param timeout [Float] seconds for all of it
@@ -28,28 +29,30 @@ module Tiercel
           values = Array.new(keys.size)
           failure = exchange(
             wire_keys,
-            ->(at, *call) { Protocol.write_get_multi(call[0], wire_keys.values_at(*at), call[1]) },
+            ->(at, *call) { Protocol.write_get_multi(call[0], pick(wire_keys, at), call[1]) },
             ->(at, *call) { Protocol.read_get_multi(*call) { |index, bytes| values[at[index]] = bytes } }
           )
           found = {}
           keys.each_with_index { |key, index| (bytes = values[index]) && found[key] = bytes }
-          failure ? raise(failure.with_partial(found)) : found
+          failure ? fail_with(failure, found) : found
         end
 
         # @param pairs [Hash{String => String}]
         # @param ttl [Integer] as memcached takes it
         # @return [Boolean] whether all were stored
-        # @raise [BackendError] with false
+        # @raise [BackendError] with false, if other servers did store
         def set(pairs, ttl)
           wire_keys = pairs.keys.map { |key| WireKey.encode(key) }
           wire_pairs = wire_keys.zip(pairs.values)
           answers = Array.new(pairs.size)
           failure = exchange(
             wire_keys,
-            ->(at, *call) { Protocol.write_set_multi(call[0], wire_pairs.values_at(*at), ttl, call[1]) },
-            ->(at, *call) { at.zip(Protocol.read_set_multi(call[0], at.size, call[1])) { |i, answer| answers[i] = answer } }
+            ->(at, *call) { Protocol.write_set_multi(call[0], pick(wire_pairs, at), ttl, call[1]) },
+            lambda do |at, *call|
+              at.zip(Protocol.read_set_multi(call[0], at.size, call[1])) { |index, answer| answers[index] = answer }
+            end
           )
-          raise failure.with_partial(false) if failure
+          fail_with(failure, false) if failure
           refuse_too_large(wire_keys, pairs.keys, answers) if answers.include?(:too_large)
           answers.all?(:stored)
         end
@@ -63,19 +66,27 @@ module Tiercel
           count = 0
           failure = exchange(
             wire_keys,
-            ->(at, *call) { Protocol.write_delete_multi(call[0], wire_keys.values_at(*at), call[1]) },
+            ->(at, *call) { Protocol.write_delete_multi(call[0], pick(wire_keys, at), call[1]) },
             ->(at, *call) { count += Protocol.read_delete_multi(call[0], at.size, call[1]) }
           )
-          failure ? raise(failure.with_partial(count)) : count
+          failure ? fail_with(failure, count) : count
         end
 
         private
 
         def refuse_too_large(wire_keys, keys, answers)
           at = answers.each_index.select { |index| answers[index] == :too_large }
-          delete(wire_keys.values_at(*at), encoded: true)
-          raise Refused.new("#{at.size} of #{keys.size} values are larger than the server takes (its option -I); they " \
-                            "are not stored", backend: @ring.node_for(wire_keys[at.first]).name, key: keys[at.first])
+          delete(pick(wire_keys, at), encoded: true)
+          raise Refused.new("#{at.size} of #{keys.size} values are larger than the server takes (its option -I); " \
+                            "they are not stored",
+                            backend: @ring.node_for(wire_keys[at.first]).name, key: keys[at.first])
+        end
+
+        def pick(items, at) = at.size == items.size ? items : at.map { |index| items[index] }
+
+        # Where no server answered there is nothing partial about it: the backend as a whole failed.
+        def fail_with(failure, partial)
+          raise @all_failed ? failure : failure.with_partial(partial)
         end
 
         # Sends to every server, then reads from every server.
@@ -83,7 +94,9 @@ module Tiercel
         # @return [BackendError, nil] the first failure
         def exchange(wire_keys, write, read)
           failures = []
-          send_on(@ring.group(wire_keys).to_a, Clock.monotonic + @timeout, write, read, failures)
+          groups = @ring.group(wire_keys).to_a
+          send_on(groups, Clock.monotonic + @timeout, write, read, failures)
+          @all_failed = failures.size == groups.size
           failures.find { |error| !error.is_a?(BreakerOpen) } || failures.first
         end
 

@@ -13,7 +13,8 @@ module Tiercel
       # A URL and options, as redis-client and redis-cluster-client take them.
       class Address
         CLUSTER = /\A(rediss?)\+cluster\z/
-        OPTIONS = %i[username password db driver ssl_params sentinels name role sentinel_username sentinel_password].freeze
+        OPTIONS = %i[username password db driver ssl_params
+                     sentinels name role sentinel_username sentinel_password].freeze
 
         # @param url [BackendURL]
         # @param options [Hash] of {Redis.build}

@@ -76,8 +76,8 @@ module Tiercel
 
         # @return [Array<Array(String, Integer)>] for each master INFO and the number of its keys
         def infos
-          masters = call(%w[CLUSTER NODES]).lines.filter_map { |line| line.split[1][/\A[^@]+/] if line.include?("master") }
-          masters.map do |place|
+          lines = call(%w[CLUSTER NODES]).lines.grep(/\bmaster\b/)
+          lines.map { |line| line.split[1][/\A[^@]+/] }.map do |place|
             node = RedisClient.config(**@config.client_config_for_node(place)).new_client
             [node.call("INFO"), node.call("DBSIZE")]
           ensure

@@ -64,7 +64,8 @@ module Tiercel
 
         def type_of(error)
           case error
-          when Remote::Pool::Exhausted, RedisClient::CheckoutTimeoutError, ConnectionPool::TimeoutError then PoolExhausted
+          when Remote::Pool::Exhausted, RedisClient::CheckoutTimeoutError, ConnectionPool::TimeoutError
+            PoolExhausted
           when RedisClient::TimeoutError, Errno::ETIMEDOUT then TimedOut
           when RedisClient::ReadOnlyError then Refused
           when RedisClient::CommandError then serving?(error) ? Refused : Unavailable

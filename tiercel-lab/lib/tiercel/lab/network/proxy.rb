@@ -118,8 +118,9 @@ module Tiercel
         def spawn_relay(listener, control)
           @owner = Process.pid
           pinned = @cpu ? ["taskset", "--cpu-list", @cpu.to_s] : []
-          @pid = Process.spawn(*pinned, RbConfig.ruby, "--disable-gems", RELAY, listener.fileno.to_s, control.fileno.to_s,
-                               "tcp", *target, listener.fileno => listener.fileno, control.fileno => control.fileno)
+          ours = [listener.fileno, control.fileno]
+          @pid = Process.spawn(*pinned, RbConfig.ruby, "--disable-gems", RELAY, *ours.map(&:to_s), "tcp", *target,
+                               ours[0] => ours[0], ours[1] => ours[1])
         end
 
         def target

@@ -88,7 +88,8 @@ module Tiercel
 
         def give_replies(route, now)
           limit = route.cut_at && (route.cut_at - route.replies.sent_bytes)
-          @conditions.garble ? route.replies.give(now, limit) { |bytes| garbled(bytes) } : route.replies.give(now, limit)
+          garble = method(:garbled) if @conditions.garble
+          route.replies.give(now, limit, &garble)
           drop(route) if route.cut_at && route.replies.sent_bytes >= route.cut_at
         end
 
