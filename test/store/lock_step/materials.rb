@@ -93,7 +93,8 @@ module LockStep
     RARE_STORE_OPTIONS = [
       -> { { raw: true } }, -> { { version: 1 } }, -> { { force: true } },
       -> { { unless_exist: true } }, -> { { serializer: :marshal } }, -> { { marshal: false } }, -> { { coder: nil } },
-      -> { { coder: Marshal } }, -> { { checksum: true } }, -> { { compressor: :zlib } }
+      -> { { coder: Marshal } }, -> { { checksum: true } }, -> { { compressor: :zlib } },
+      -> { { frozen: true } }, -> { { frozen: { entries: 3 } } }
     ].freeze
 
     private
