@@ -5,6 +5,7 @@ require "test_helper"
 require "tiercel/backends/memcached"
 require "tiercel/contracts/backend_contract"
 require "tiercel/lab/servers"
+require_relative "../support/self_signed"
 
 # Servers for all the tests of this file; each test clears them.
 module MemcachedServers
@@ -180,7 +181,7 @@ class MemcachedDetailsTest < Tiercel::TestCase
 
   # memcached is not built with TLS everywhere, so the server here is OpenSSL's, and speaks to a memcached.
   def test_tls
-    certificate, key = self_signed
+    certificate, key = Tiercel::SelfSigned.certificate_and_key
     with_tls_in_front(certificate, key) do |port|
       store = OpenSSL::X509::Store.new.tap { |trusted| trusted.add_cert(certificate) }
       trusting = MemcachedServers.build("memcached://localhost:#{port}", ssl_params: { cert_store: store }, timeout: 2)
@@ -195,20 +196,6 @@ class MemcachedDetailsTest < Tiercel::TestCase
   end
 
   private
-
-  def self_signed
-    key = OpenSSL::PKey::RSA.new(2048)
-    certificate = OpenSSL::X509::Certificate.new
-    certificate.version = 2
-    certificate.serial = 1
-    certificate.subject = certificate.issuer = OpenSSL::X509::Name.parse("/CN=localhost")
-    certificate.public_key = key.public_key
-    certificate.not_before = Time.now - 60
-    certificate.not_after = Time.now + 3600
-    names = OpenSSL::X509::ExtensionFactory.new(certificate, certificate)
-    certificate.add_extension(names.create_extension("subjectAltName", "DNS:localhost"))
-    [certificate.sign(key, OpenSSL::Digest.new("SHA256")), key]
-  end
 
   def with_tls_in_front(certificate, key)
     context = OpenSSL::SSL::SSLContext.new.tap { |ssl| ssl.cert = certificate }.tap { |ssl| ssl.key = key }
