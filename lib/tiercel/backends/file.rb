@@ -219,7 +219,8 @@ module Tiercel
       def medium(key = nil)
         yield
       rescue Stripe::Busy
-        raise TimedOut.new("locked for more than #{(@settings.timeout_seconds * 1000).round} ms", backend: to_s, key: key)
+        raise TimedOut.new("locked for more than #{(@settings.timeout_seconds * 1000).round} ms",
+                           backend: to_s, key: key)
       rescue *REFUSALS => error
         raise Refused.new(error.message, backend: to_s, key: key)
       rescue SystemCallError, IOError => error

@@ -109,7 +109,8 @@ module Tiercel
         return false if bytes.bytesize > @settings.largest_value_bytes
         now = Clock.now
         added = write(key, bytes.bytesize) do |connection|
-          connection.change(:add, id_of(key), blob(key), blob(bytes), end_of(ttl, now), next_token, micros(now), now) == 1
+          connection.change(:add, id_of(key), blob(key), blob(bytes), end_of(ttl, now), next_token, micros(now),
+                            now) == 1
         end
         keep_house(added ? bytes.bytesize + key.bytesize : 0, now)
         added
@@ -273,13 +274,19 @@ module Tiercel
             ids.last&.first
           end
         end
-        nil while @access.use { |connection| connection.vacuum(VACUUMED_PAGES) && connection.number(:free_pages) }.positive?
+        free = nil
+        loop do
+          before = free
+          free = @access.use { |connection| connection.vacuum(VACUUMED_PAGES) && connection.number(:free_pages) }
+          break if free.zero? || (before && free >= before)
+        end
         @access.use(&:checkpoint)
       end
 
       def entries(connection)
         return connection.number(:count) if connection.number(:page_count) <= COUNTED_PAGES
-        samples = Array.new(8) { connection.rows(:keys, rand(SMALLEST_ID...-SMALLEST_ID), 64) }.select { |rows| rows.size > 1 }
+        samples = Array.new(8) { connection.rows(:keys, rand(SMALLEST_ID...-SMALLEST_ID), 64) }
+        samples.select! { |rows| rows.size > 1 }
         return 0 if samples.empty?
         gap = samples.sum { |rows| (rows.last.first - rows.first.first).fdiv(rows.size - 1) } / samples.size
         (IDS / gap).round

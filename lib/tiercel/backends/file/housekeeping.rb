@@ -95,7 +95,8 @@ module Tiercel
         private
 
         def flush_hits(now)
-          notes = Array.new([FLUSHED_HITS, @hits.size].min) { @hits.shift }.compact # another thread may have been quicker
+          # Another thread may have been quicker, hence compact.
+          notes = Array.new([FLUSHED_HITS, @hits.size].min) { @hits.shift }.compact
           notes.each do |path, expires_at|
             @folders.note_use(path, now, expires_at)
           end

@@ -71,9 +71,7 @@ module Tiercel
         def totals
           file = current
           numbers = file.pread(FOLDERS * RECORD_BYTES, 0).unpack("q<*")
-          bytes = entries = 0
-          numbers.each_slice(2) { |folder_bytes, folder_entries| (bytes += folder_bytes) && (entries += folder_entries.to_i) }
-          [bytes, entries]
+          numbers.partition.with_index { |_, index| index.even? }.map(&:sum)
         rescue IOError # empty, or replaced by the holder of the lock at this moment
           [0, 0]
         end

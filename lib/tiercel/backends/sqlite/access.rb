@@ -108,8 +108,9 @@ module Tiercel
             drop
             Replacement.new(@path).call { damaged ? damaged == Connection.inode(@path) : unusable? }
           end
-          fate = moved_to ? "was set aside as #{moved_to}; a new one takes its place" : "was replaced; it is opened again"
-          raise Refused.new("the file is damaged or not a cache (#{error.message}) and #{fate}", backend: @name, key: key)
+          fate = moved_to ? "set aside as #{moved_to}; a new one takes its place" : "replaced; it is opened again"
+          raise Refused.new("the file is damaged or not a cache (#{error.message}) and was #{fate}",
+                            backend: @name, key: key)
         rescue SystemCallError => failure
           raise Unavailable.new("the file is damaged or not a cache (#{error.message}) and cannot be set aside: " \
                                 "#{failure.message}", backend: @name, key: key)
