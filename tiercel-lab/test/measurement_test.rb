@@ -63,10 +63,17 @@ class MeasurementTest < LabCase
     assert_operator cell.gc_ns, :>=, 0
   end
 
-  def test_a_worker_that_is_lost_takes_only_its_own_arms
-    cells = measure("memory_store", "planted_dying")
-    assert_equal ["cannot run"], cells.values.map(&:status).uniq
-    assert_match(/signal 9/, cells.fetch("planted_dying").reason)
+  def test_a_worker_that_is_lost_takes_only_its_own_comparison
+    comparisons = [compare("memory_store", "planted_dying"), compare("memory_store", operation: "miss")]
+    cells = Lab::Measurement.new(comparisons, protocol: TINY, seed: 1, requires: [PLANTED]).run.group_by(&:comparison)
+    assert_equal ["cannot run"], cells.fetch(comparisons.first).map(&:status).uniq
+    assert_match(/signal 9/, cells.fetch(comparisons.first).first.reason)
+    assert_equal [true], cells.fetch(comparisons.last).map(&:measured?).uniq
+  end
+
+  def test_several_readers_each_with_a_writer_beside
+    cells = measure("tiercel:shared:", "memory_store", operation: "read_beside_writer")
+    assert_empty cells.values.reject(&:measured?).map(&:reason)
   end
 
   def test_servers_are_started_and_stopped

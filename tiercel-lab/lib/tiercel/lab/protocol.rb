@@ -46,7 +46,7 @@ module Tiercel
                  budget_seconds: nil)
 
       # A quick run is for looking: it says faster or slower only beyond 10 % or twice its floor, and gates nothing.
-      QUICK = new(name: "quick", processes: 4, blocks: 5, slice_ns: 10_000_000, equality: false, threshold: 0.10,
+      QUICK = new(name: "quick", processes: 4, blocks: 5, slice_ns: 8_000_000, equality: false, threshold: 0.10,
                   budget_seconds: 150)
 
       # Differences below these are of no interest, and below the repeatability of each medium.

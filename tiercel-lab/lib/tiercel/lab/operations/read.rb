@@ -44,7 +44,8 @@ module Tiercel
         private
 
         def write_until_closed(arm, parent, child)
-          child.close
+          # Those of the writers before it too: they end when the last holder closes.
+          [child, *(@writers || []).map(&:last)].each(&:close)
           index = 0
           until parent.wait_readable(PAUSE_SECONDS)
             arm.store.write(other_name(arm, index % arm.count), arm.values[index % arm.values.size])

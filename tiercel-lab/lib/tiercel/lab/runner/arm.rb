@@ -112,7 +112,6 @@ module Tiercel
 
         # @return [Integer, nil] bytes kept for one value, the median over {#values} (large ones: of the first three)
         def stored_bytes
-          return nil unless contestant.kind == :store
           sizes = each_pair(@value.large? ? 3 : values.size).filter_map { |name, value| contestant.stored_bytes(store, name, value) }
           sizes.sort[sizes.size / 2]
         end

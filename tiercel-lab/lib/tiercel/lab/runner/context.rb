@@ -8,8 +8,11 @@ module Tiercel
     module Runner
       # What a contestant may use while it is built: servers, folders, a limit.
       class Context
-        # Room enough for every value of the lab's own, in stores that must be given a size.
-        ROOMY_BYTES = 256 * 1024 * 1024
+        # Room in stores that must be given a size: many times what a cell writes (stores divide their room, and few
+        # large entries fill a part), between these bounds. (A segment reserves its room when it is made: that takes
+        # time, and memory.)
+        ROOMY_BYTES = (64 * 1024 * 1024)..(512 * 1024 * 1024)
+        ROOM = 40
 
         # @return [Integer] what stores with a size shall be limited to
         attr_reader :capacity_bytes
@@ -17,13 +20,14 @@ module Tiercel
         # @param servers [Hash{String => Hash}] by name: "url", "address" and the like
         # @param folders [Hash{String => String}] the run's own folders by medium ("tmpfs", "disk")
         # @param label [String] distinguishes this arm's folder from others
-        # @param capacity_bytes [Integer, nil]
-        def initialize(servers:, folders:, label:, capacity_bytes: nil)
+        # @param capacity_bytes [Integer, nil] what they shall be limited to; nil: room enough
+        # @param written_bytes [Integer] roughly what will be written
+        def initialize(servers:, folders:, label:, capacity_bytes: nil, written_bytes: 0)
           @servers = servers
           @folders = folders
           @label = label
           @made = []
-          @capacity_bytes = capacity_bytes || ROOMY_BYTES
+          @capacity_bytes = capacity_bytes || (ROOM * written_bytes).clamp(ROOMY_BYTES)
         end
 
         # @param name [Symbol]

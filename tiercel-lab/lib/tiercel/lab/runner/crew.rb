@@ -14,7 +14,11 @@ module Tiercel
         # @param progress [#say]
         def initialize(bundles:, pinning:, requires:, progress:)
           @failures = {}
-          @workers = bundles.to_h { |name| [name, start(name, pinning, requires, progress)] }.compact
+          @lost = []
+          @pinning = pinning
+          @requires = requires
+          @progress = progress
+          @workers = bundles.to_h { |name| [name, start(name)] }.compact
         end
 
         # Asks each worker that has some of the arms.
@@ -29,7 +33,7 @@ module Tiercel
           end
         end
 
-        # A worker that was lost takes no further part in this round.
+        # A worker that was lost takes no further part in the comparison.
         #
         # @param worker [WorkerProcess]
         # @param error [WorkerLost]
@@ -38,6 +42,19 @@ module Tiercel
           bundle = @workers.key(worker)
           @workers.delete(bundle)
           @failures[bundle] = error.message
+          worker.stop
+          @lost << bundle
+        end
+
+        # Fresh workers in place of those that were lost, for the next comparison.
+        #
+        # @return [void]
+        def revive
+          @lost.each do |bundle|
+            @failures.delete(bundle)
+            worker = start(bundle) and @workers[bundle] = worker
+          end
+          @lost.clear
         end
 
         # @param arm [ArmSpec]
@@ -49,10 +66,10 @@ module Tiercel
 
         private
 
-        def start(name, pinning, requires, progress)
+        def start(name)
           bundle = Bundle.new(name)
-          bundle.install(progress:)
-          WorkerProcess.new(bundle:, pinning:, requires:).start
+          bundle.install(progress: @progress)
+          WorkerProcess.new(bundle:, pinning: @pinning, requires: @requires).start
         rescue CannotRun => e
           @failures[name] = e.message
           nil

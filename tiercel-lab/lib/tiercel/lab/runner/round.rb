@@ -44,6 +44,7 @@ module Tiercel
         private
 
         def measure(comparison)
+          @crew.revive
           cells = @cells.fetch(comparison).to_h { |cell| [cell.arm.id, cell] }
           arms = running(comparison, cells)
           arms = open(comparison, arms, cells)

@@ -83,7 +83,8 @@ module Tiercel
           end
           label = "#{request["label"]}-#{spec["id"]}"
           context = Context.new(servers: request["servers"], folders: request["folders"], label:,
-                                capacity_bytes: operation.capacity_bytes)
+                                capacity_bytes: operation.capacity_bytes,
+                                written_bytes: @value.approximate_bytes * operation.names_for(@value))
           arm = Arm.new(id: spec["id"], contestant:, operation:, value: @value, values: objects,
                         prefix: format("tiercel-lab:%s:%03d", request["label"], spec["id"]), context:)
           @arms[spec["id"]] = arm

@@ -102,7 +102,7 @@ module Tiercel
 
         def lost(how)
           status = end_process
-          signal = status&.signaled? ? " by signal #{status.termsig}" : ""
+          signal = how == "ended" && status&.signaled? ? " by signal #{status.termsig}" : ""
           said = File.exist?(@log.path) ? File.readlines(@log.path).last(LOG_LINES).map(&:strip).join(" | ") : ""
           WorkerLost.new("the worker #{how}#{signal}#{": #{said}" unless said.empty?}")
         end
