@@ -167,11 +167,6 @@ static tseg *attach_file(const char *path, tseg_file *file, tseg_sidecar *sideca
     return adopt(segment, file->map, file->bytes, sidecar);
 }
 
-static void retire_file(tseg_file *file)
-{
-    if (!file->unreadable) atomic_store(&((tseg_header *)file->map)->retired, 1);
-}
-
 /* Under the lock for files: makes the file if it is still missing, or replaces the stale one. */
 static bool make_file(const char *path, tseg_sidecar *sidecar, const tseg_options *options, tseg_error *error)
 {
@@ -181,7 +176,7 @@ static bool make_file(const char *path, tseg_sidecar *sidecar, const tseg_option
 
     if (!tseg_sidecar_lock_files(sidecar, error)) return false;
     state = tseg_file_open(path, sidecar, &file, error);
-    if (state == TSEG_FILE_STALE) retire_file(&file);
+    if (state == TSEG_FILE_STALE) tseg_file_retire(&file);
     if (state == TSEG_FILE_STALE || state == TSEG_FILE_MISSING)
         made = tseg_file_make(path, sidecar, options, state == TSEG_FILE_STALE, error);
     else if (state == TSEG_FILE_REFUSED)
@@ -308,45 +303,4 @@ int tseg_registered(tseg *segment, uint32_t *pids, int capacity)
         count++;
     }
     return count;
-}
-
-/* Both under the lock for files, `retired` first: see "Moving" in docs/memory-model.md. */
-static bool with_files_locked(const char *path, const tseg_options *options, bool only_unused, tseg_error *error)
-{
-    char lock_path[PATH_MAX];
-    tseg_sidecar *sidecar = tseg_sidecar_open(path, options ? options->mode : 0600, error);
-    tseg_file_state state;
-    tseg_file file;
-    bool done = false;
-
-    if (!sidecar) return false;
-    if (tseg_sidecar_lock_files(sidecar, error)) {
-        state = tseg_file_open(path, sidecar, &file, error);
-        if (state == TSEG_FILE_REFUSED) {
-            done = false;
-        } else if (only_unused && (sidecar->slot >= 0 || tseg_sidecar_in_use(sidecar))) {
-            tseg_fail(error, EBUSY, "%s is in use", path);
-        } else {
-            if (state == TSEG_FILE_GOOD || (state == TSEG_FILE_STALE && !file.unreadable)) retire_file(&file);
-            done = options ? tseg_file_make(path, sidecar, options, true, error)
-                           : unlink(path) == 0 || errno == ENOENT ||
-                                 tseg_fail(error, errno, "%s cannot be removed", path);
-            snprintf(lock_path, sizeof lock_path, "%s.lock", path);
-            if (done && !options) unlink(lock_path);
-        }
-        tseg_file_close(&file);
-        tseg_sidecar_unlock_files(sidecar);
-    }
-    tseg_sidecar_release(sidecar);
-    return done;
-}
-
-bool tseg_remove(const char *path, bool only_unused, tseg_error *error)
-{
-    return with_files_locked(path, NULL, only_unused, error);
-}
-
-bool tseg_replace(const char *path, const tseg_options *options, tseg_error *error)
-{
-    return with_files_locked(path, options, false, error);
 }

@@ -53,6 +53,7 @@ tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, ts
 bool tseg_file_make(const char *path, const tseg_sidecar *sidecar, const tseg_options *options, bool replace,
                     tseg_error *error);
 void tseg_file_close(tseg_file *file);
+void tseg_file_retire(tseg_file *file);
 void tseg_init_header(tseg_header *header, const tseg_geometry *geometry, const tseg_options *options,
                       const tseg_sidecar *sidecar);
 uint64_t tseg_header_check(const tseg_header *header);

@@ -224,3 +224,8 @@ bool tseg_file_make(const char *path, const tseg_sidecar *sidecar, const tseg_op
     if (!made || !replace) unlink(temporary);
     return made;
 }
+
+void tseg_file_retire(tseg_file *file)
+{
+    if (!file->unreadable) atomic_store(&((tseg_header *)file->map)->retired, 1);
+}

@@ -10,11 +10,13 @@
 #include "binding_write.c"
 
 #include "attach.c"
+#include "counter.c"
 #include "file.c"
 #include "geometry.c"
 #include "ghost.c"
 #include "lock.c"
 #include "log.c"
+#include "maintenance.c"
 #include "platform.c"
 #include "read.c"
 #include "section.c"

@@ -1,25 +1,12 @@
 /* What changes entries: all under one shard's lock. */
 #include <math.h>
 
-#include "internal.h"
+#include "change.h"
 
-/* A counter's allocation holds any 64-bit number, so that counting is always done in place. */
-#define TSEG_COUNTER_BYTES 24u
-#define TSEG_COUNTER_DIGITS 20u
 /* Above this an overwrite is appended, so that the old value can be read while the new one is written. */
 #define TSEG_IN_PLACE_BYTES (UINT64_C(64) << 10)
 /* An overwrite in place may leave half of the allocation unused, or this much. */
 #define TSEG_SPARE_UNITS 16u
-
-typedef struct {
-    const tseg_key *key;
-    const tseg_value *value;
-    double expires_at;
-    uint64_t least_value_bytes; /* of the allocation */
-    bool may_take_empty_slot;   /* set and add; what changes an entry finds it gone instead */
-    bool counts_as_hit;
-    bool published_odd;         /* near fill */
-} tseg_change;
 
 static uint64_t value_bytes(const tseg_value *value) { return 8u * (uint64_t)value->head_words + value->body_bytes; }
 
@@ -29,7 +16,7 @@ static uint64_t needed_units(const tseg_change *change)
     return tseg_units(change->key->count, bytes > change->least_value_bytes ? bytes : change->least_value_bytes);
 }
 
-static bool too_large(const tseg *segment, const tseg_change *change)
+bool tseg_too_large(const tseg *segment, const tseg_change *change)
 {
     return value_bytes(change->value) > UINT32_MAX ||
            needed_units(change) > segment->geometry.log_units[TSEG_MAIN] / 4;
@@ -188,23 +175,22 @@ static tseg_result append(tseg_section *section, const tseg_change *change, cons
     return confirm_near_fill(section, change, log, position, slot, published, stripe_epoch);
 }
 
-static tseg_result change_entry(tseg_section *section, const tseg_change *change, const tseg_entry *old)
+tseg_result tseg_change_entry(tseg_section *section, const tseg_change *change, const tseg_entry *old)
 {
     if (!old || !fits_in_place(change, old)) return append(section, change, old, 0);
     write_in_place(section, change, old);
     return TSEG_OK;
 }
 
-static void count_write(tseg *segment) { tseg_bump(&segment->self->counters[TSEG_COUNT_WRITES]); }
+void tseg_count_write(tseg *segment) { tseg_bump(&segment->self->counters[TSEG_COUNT_WRITES]); }
 
-static tseg_result refuse(tseg *segment)
+tseg_result tseg_refuse(tseg *segment)
 {
     tseg_bump(&segment->self->counters[TSEG_COUNT_REFUSED]);
     return TSEG_TOO_LARGE;
 }
 
-/* Whether an entry that was found under the lock is there for this caller. */
-static bool is_live(const tseg *segment, const tseg_entry *entry, double now)
+bool tseg_is_live(const tseg *segment, const tseg_entry *entry, double now)
 {
     return entry->epoch == tseg_epoch(segment) && entry->expires_at > now;
 }
@@ -217,15 +203,15 @@ tseg_result tseg_set(tseg *segment, const tseg_key *key, const tseg_value *value
     tseg_entry old;
     tseg_result result;
 
-    if (too_large(segment, &change)) {
+    if (tseg_too_large(segment, &change)) {
         tseg_delete(segment, key);
-        return refuse(segment);
+        return tseg_refuse(segment);
     }
     result = tseg_enter(&section, segment, key->shard, epoch, now);
     if (result != TSEG_OK) return result;
-    result = change_entry(&section, &change, tseg_find(segment, key, &old) == TSEG_OK ? &old : NULL);
+    result = tseg_change_entry(&section, &change, tseg_find(segment, key, &old) == TSEG_OK ? &old : NULL);
     tseg_leave(&section);
-    count_write(segment);
+    tseg_count_write(segment);
     return result == TSEG_ABSENT ? TSEG_OK : result; /* its slot was altered from outside: stored, and lost */
 }
 
@@ -238,13 +224,13 @@ tseg_result tseg_add(tseg *segment, const tseg_key *key, const tseg_value *value
     tseg_result result;
     bool found;
 
-    if (too_large(segment, &change)) return refuse(segment);
+    if (tseg_too_large(segment, &change)) return tseg_refuse(segment);
     result = tseg_enter(&section, segment, key->shard, epoch, now);
     if (result != TSEG_OK) return result;
     found = tseg_find(segment, key, &old) == TSEG_OK;
-    result = found && is_live(segment, &old, now) ? TSEG_PRESENT : change_entry(&section, &change, found ? &old : NULL);
+    result = found && tseg_is_live(segment, &old, now) ? TSEG_PRESENT : tseg_change_entry(&section, &change, found ? &old : NULL);
     tseg_leave(&section);
-    if (result == TSEG_OK) count_write(segment);
+    if (result == TSEG_OK) tseg_count_write(segment);
     return result;
 }
 
@@ -260,96 +246,19 @@ tseg_result tseg_compare_and_set(tseg *segment, const tseg_key *key, const tseg_
     if (token->file_id != segment->file_id) return TSEG_CHANGED;
     result = tseg_enter(&section, segment, key->shard, epoch, now);
     if (result != TSEG_OK) return result;
-    if (tseg_find(segment, key, &old) != TSEG_OK || !is_live(segment, &old, now)) {
+    if (tseg_find(segment, key, &old) != TSEG_OK || !tseg_is_live(segment, &old, now)) {
         result = TSEG_ABSENT;
     } else if (old.origin != token->origin || old.sequence != token->sequence) {
         result = TSEG_CHANGED;
-    } else if (too_large(segment, &change)) {
+    } else if (tseg_too_large(segment, &change)) {
         uint64_t word = old.word;
         while (tseg_same_entry(word, old.word) && !tseg_swap(old.slot, &word, 0)) {}
-        result = refuse(segment);
+        result = tseg_refuse(segment);
     } else {
-        result = change_entry(&section, &change, &old);
+        result = tseg_change_entry(&section, &change, &old);
     }
     tseg_leave(&section);
-    if (result == TSEG_OK) count_write(segment);
-    return result;
-}
-
-/* A decimal number in the signed 64-bit range, with nothing around it. */
-static bool parse_counter(const tseg_entry *entry, int64_t *number)
-{
-    char digits[TSEG_COUNTER_DIGITS + 4];
-    uint32_t count = entry->value_bytes, i = 0;
-    bool negative;
-    uint64_t magnitude = 0, limit;
-
-    if (count == 0 || count > TSEG_COUNTER_DIGITS) return false;
-    tseg_copy_out(digits, entry->value, count);
-    negative = digits[0] == '-';
-    if ((i = negative) == count) return false;
-    limit = negative ? UINT64_C(1) << 63 : (UINT64_C(1) << 63) - 1;
-    for (; i < count; i++) {
-        unsigned digit = (unsigned)(uint8_t)digits[i] - '0';
-        if (digit > 9 || magnitude > (limit - digit) / 10) return false;
-        magnitude = magnitude * 10 + digit;
-    }
-    *number = (int64_t)(negative ? 0 - magnitude : magnitude);
-    return true;
-}
-
-static uint32_t format_counter(uint8_t *digits, int64_t number)
-{
-    uint64_t magnitude = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-    uint8_t reversed[TSEG_COUNTER_DIGITS];
-    uint32_t count = 0, written = 0;
-
-    do reversed[count++] = (uint8_t)('0' + magnitude % 10); while (magnitude /= 10);
-    if (number < 0) digits[written++] = '-';
-    while (count) digits[written++] = reversed[--count];
-    return written;
-}
-
-static tseg_result increment_found(tseg_section *section, tseg_change *change, const tseg_entry *old, int64_t amount,
-                                   int64_t *count, uint8_t *digits, tseg_value *value)
-{
-    int64_t before;
-
-    if (!parse_counter(old, &before) || __builtin_add_overflow(before, amount, count)) return TSEG_NOT_A_COUNTER;
-    value->body_bytes = format_counter(digits, *count);
-    change->expires_at = old->expires_at;
-    change->may_take_empty_slot = false;
-    return change_entry(section, change, old);
-}
-
-tseg_result tseg_increment(tseg *segment, const tseg_key *key, int64_t amount, double expires_at, double now,
-                           int64_t *count)
-{
-    uint8_t digits[TSEG_COUNTER_BYTES];
-    tseg_value value = {NULL, 0, digits, 0};
-    tseg_change change = {key, &value, expires_at, TSEG_COUNTER_BYTES, true, true, false};
-    uint32_t epoch = tseg_epoch(segment);
-    tseg_section section;
-    tseg_entry old;
-    tseg_result result;
-    bool found;
-
-    if (too_large(segment, &change)) return refuse(segment);
-    result = tseg_enter(&section, segment, key->shard, epoch, now);
-    if (result != TSEG_OK) return result;
-    found = tseg_find(segment, key, &old) == TSEG_OK;
-    result = TSEG_ABSENT;
-    if (found && is_live(segment, &old, now))
-        result = increment_found(&section, &change, &old, amount, count, digits, &value);
-    if (result == TSEG_ABSENT) { /* or gone meanwhile: then this call comes after that delete, and starts anew */
-        *count = amount;
-        value.body_bytes = format_counter(digits, amount);
-        change.expires_at = expires_at;
-        change.may_take_empty_slot = true;
-        result = change_entry(&section, &change, tseg_find(segment, key, &old) == TSEG_OK ? &old : NULL);
-    }
-    tseg_leave(&section);
-    if (result == TSEG_OK) count_write(segment);
+    if (result == TSEG_OK) tseg_count_write(segment);
     return result;
 }
 
@@ -361,7 +270,7 @@ tseg_result tseg_touch(tseg *segment, const tseg_key *key, double expires_at, do
     tseg_result result = tseg_enter(&section, segment, key->shard, epoch, now);
 
     if (result != TSEG_OK) return result;
-    if (tseg_find(segment, key, &old) != TSEG_OK || !is_live(segment, &old, now)) {
+    if (tseg_find(segment, key, &old) != TSEG_OK || !tseg_is_live(segment, &old, now)) {
         result = TSEG_ABSENT;
     } else if (old.sequence >= TSEG_LAST_SEQUENCE) { /* after four thousand million changes: given up */
         uint64_t word = old.word;
@@ -387,11 +296,11 @@ tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value 
     tseg_entry old;
     tseg_result result;
 
-    if (too_large(segment, &change)) return refuse(segment);
+    if (tseg_too_large(segment, &change)) return tseg_refuse(segment);
     result = tseg_enter(&section, segment, key->shard, epoch, now);
     if (result != TSEG_OK) return result;
     result = append(&section, &change, tseg_find(segment, key, &old) == TSEG_OK ? &old : NULL, stripe_epoch);
     tseg_leave(&section);
-    if (result == TSEG_OK) count_write(segment);
+    if (result == TSEG_OK) tseg_count_write(segment);
     return result;
 }
