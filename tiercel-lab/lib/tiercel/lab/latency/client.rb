@@ -16,6 +16,8 @@ module Tiercel
         PROBES = 5
         # Far away even a warm-up takes long.
         PATIENCE_SECONDS = 0.3
+        # Long enough for the rate that a closed loop reaches.
+        CAPACITY_SECONDS = 0.5
 
         def initialize
           @subjects = {}
@@ -78,6 +80,22 @@ module Tiercel
             after = Process.times
             raise Missed, "#{misses} of #{iterations} iterations found nothing" if misses.positive?
             { iterations:, real:, user: after.utime - before.utime, system: after.stime - before.stime }
+          end
+        end
+
+        # @param id [String]
+        # @return [Hash] "rate": fetches a second of a closed loop
+        def capacity(id:)
+          Runner::Subject.outcome do
+            subject = @subjects.fetch(id)
+            store, name = subject.store, subject.names.first
+            requests = 0
+            started = now
+            until (elapsed = now - started) > CAPACITY_SECONDS
+              store.fetch(name) { raise Missed, "a fetch found nothing" }
+              requests += 1
+            end
+            { rate: requests / elapsed }
           end
         end
 

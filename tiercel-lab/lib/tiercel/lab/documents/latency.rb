@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+require_relative "../statistics/bootstrap"
+require_relative "latency/article"
+require_relative "latency/break_even"
+require_relative "latency/load_section"
+require_relative "latency/loop_row"
+require_relative "table"
+
+module Tiercel
+  module Lab
+    module Documents
+      # The loop near and far, latency under load, and break-evens.
+      class Latency < Table
+        BASELINE = "redis_cache_store"
+        HEADER = ["store", "place", "round trip", "iterations", "real", "user", "system", "total", "server CPU"].freeze
+
+        def title = "What the way to the server costs"
+
+        def subtitle
+          facts = notes("loop")
+          "#{facts["processes"]} processes, stores and places in turn and back again; " \
+            "#{facts["value"] || "1,001 characters, as in the article"}; intervals over processes"
+        end
+
+        def fill(document)
+          document.verdict(sentence, floor: worst_floor, warnings: warnings + quick_words)
+          document.section("The loop") { |section| add_loop(section) }
+          document.section("100,000 iterations") { |section| add_long(section) }
+          LoadSection.new(rows("load"), notes("load"), command:).add_to(document)
+          BreakEven.new(self, loop_rows).add_to(document)
+          document.section("The article's own figures") { |section| section.add(Article.table) }
+        end
+
+        # @return [Array<LoopRow>]
+        def loop_rows
+          @loop_rows ||= begin
+            bootstrap = Statistics::Bootstrap.new(seed: results["run"]["seed"])
+            rows("loop").map { |row| LoopRow.new(row, bootstrap) }
+          end
+        end
+
+        # @return [LoopRow, nil] what percentages are of
+        def baseline
+          near = loop_rows.select { |row| row.figures? && row["kind"] == "direct" && row["medium"] != "process" }
+          near.find { |row| row["store"] == BASELINE } || near.first
+        end
+
+        private
+
+        def sentence
+          return "Nothing could be measured." unless baseline
+          "One iteration (exist? and fetch) takes #{baseline.words} over the loopback with #{baseline["store"]}#{farther}#{nearer}."
+        end
+
+        def farther
+          far = loop_rows.select { |row| row.figures? && row["kind"] == "distance" && row["store"] == baseline["store"] }.last
+          far ? ", #{far.words} with #{far["place"]} (#{percent(far)} of it)" : ""
+        end
+
+        def nearer
+          near = loop_rows.find { |row| row.figures? && row["medium"] == "process" && row["store"].start_with?("tiercel") }
+          near ? ", #{near.words} in process with #{near["store"]}" : ""
+        end
+
+        def percent(row) = "#{Report::Format.number(row.ratio_to(baseline).estimate * 100)} %"
+
+        def quick_words
+          return [] unless quick?
+          ["Quick: few distances, fewer iterations where one is slow, 100,000 computed from them."]
+        end
+
+        def add_loop(section)
+          count = notes("loop")["iterations"]
+          section.text("`exist?` and `fetch` of one name that is there, #{Report::Format.number(count)} times; seconds. The " \
+                       "distance is made by a delay proxy on this machine; the round trip is what was measured through it. " \
+                       "User, system and total are the client's CPU time; the server's is its own, without the proxy's.")
+          section.table("Latency: #{Report::Format.number(count)} iterations", header: HEADER, command:) do |table|
+            loop_rows.each { |row| add_loop_row(table, row, count) }
+          end
+          chart = chart_of_distance and section.add(chart)
+        end
+
+        def add_loop_row(table, row, count)
+          return table.row(row["store"], row["place"], row.reason, *[""] * (HEADER.size - 3)) unless row.figures?
+          note = "Computed from as many iterations as the third column says." if row["iterations"] < count
+          table.row(row["store"], row["place"], row.round_trip, row["iterations"],
+                    Report::Cell.interval(row.real(count), unit: "s", note:),
+                    *row.cpu(count).map { |seconds| seconds ? Report::Cell.number(seconds, unit: "s", digits: 3) : "none" })
+          table.raw("#{row["store"]}, #{row["place"]}", row.seconds_per_iteration.flatten.map { |s| s * 1e6 }, unit: "us")
+        end
+
+        def chart_of_distance
+          stores = loop_rows.select { |row| row.figures? && %w[direct distance].include?(row["kind"]) && row.round_trip_ms }
+                            .group_by { |row| row["store"] }
+          return if stores.none? { |_name, rows| rows.size > 1 }
+          chart = Report::Charts::LineChart.new("Latency: one iteration by round trip", x: "measured round trip, ms", y: "ms",
+                                                                                      x_scale: :log, y_scale: :log)
+          stores.each { |name, rows| chart.series(name, rows.map { |row| [row.round_trip_ms, *row.milliseconds] }) }
+          chart
+        end
+
+        def add_long(section)
+          return section.text("No row has figures.") unless baseline
+          count = notes("loop")["long_iterations"]
+          section.table("Latency: time and % of baseline", command:,
+                        header: ["configuration", "time", "how", "% of baseline"],
+                        note: "#{Report::Format.number(count)} iterations. The baseline is #{baseline["store"]} over the " \
+                              "loopback, as in the article; percentages are of runs that took turns.") do |table|
+            loop_rows.each { |row| add_long_row(table, row, count) }
+          end
+        end
+
+        def add_long_row(table, row, count)
+          name = "#{row["store"]}, #{row["place"]}"
+          return table.row(name, row.reason, "", "") unless row.figures?
+          time = row["long"] ? Report::Cell.number(row["long"]["real"], unit: "s") : Report::Cell.interval(row.real(count), unit: "s")
+          how = row["long"] ? "measured" : "computed from #{Report::Format.number(row["iterations"])}"
+          ratio = row.ratio_to(baseline)&.map { |value| value * 100 }
+          table.row(name, time, how, row.equal?(baseline) ? "baseline" : Report::Cell.interval(ratio, unit: "%"))
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+require_relative "../../report"
+require_relative "../../statistics"
+
+module Tiercel
+  module Lab
+    module Documents
+      class Latency < Table
+        # One store in one place, as recorded.
+        class LoopRow
+          # @param row [Hash{String => Object}]
+          # @param bootstrap [Statistics::Bootstrap]
+          def initialize(row, bootstrap)
+            @row = row
+            @bootstrap = bootstrap
+          end
+
+          # @param name [String] of a recorded fact
+          # @return [Object]
+          def [](name) = @row[name]
+
+          # @return [Boolean]
+          def figures? = @row["status"] == "measured" && @row["runs"].any?
+
+          # @return [Report::Cell] why there are none
+          def reason
+            words = [(@row["status"] unless @row["status"] == "measured"), @row["reason"]].compact
+            Report::Cell.missing(words.empty? ? "not measured: interrupted" : words.join(": "))
+          end
+
+          # @return [Array<Array<Float>>] of each process, a figure for each run
+          def seconds_per_iteration
+            by_process(@row["runs"]).map { |runs| runs.map { |run| run["real"] / run["iterations"] } }
+          end
+
+          # @return [Statistics::Interval] seconds
+          def per_iteration = @per_iteration ||= @bootstrap.interval(seconds_per_iteration)
+
+          # @param count [Integer] iterations
+          # @return [Statistics::Interval] seconds
+          def real(count) = per_iteration.map { |seconds| seconds * count }
+
+          # @return [Array<Float>] estimate and bounds of an iteration in ms
+          def milliseconds = [per_iteration.estimate, per_iteration.low, per_iteration.high].map { |seconds| seconds * 1e3 }
+
+          # @return [String] "0.120 ms [0.115-0.131]"
+          def words = Report::Cell.interval(per_iteration.map { |seconds| seconds * 1e3 }, unit: "ms").to_s
+
+          # @param count [Integer]
+          # @return [Array<Float, nil>] user, system, total and server's CPU, seconds, means
+          def cpu(count)
+            user, system, server = %w[user system server].map { |name| mean(name, count) }
+            [user, system, user + system, server]
+          end
+
+          # @return [Float, nil]
+          def round_trip_ms
+            Statistics.median(@row["round_trips"]) * 1e3 if @row["round_trips"].any?
+          end
+
+          # @return [Report::Cell, String]
+          def round_trip
+            round_trip_ms ? Report::Cell.number(round_trip_ms, unit: "ms") : "none"
+          end
+
+          # @param other [LoopRow]
+          # @return [Statistics::Interval, nil] time by the other's, runs of the same process and turn paired
+          def ratio_to(other)
+            theirs = by_process(other["runs"])
+            logs = by_process(@row["runs"]).zip(theirs).filter_map do |mine, their|
+              pairs = mine.zip(their || []).select(&:all?)
+              pairs.map { |one, two| Math.log(speed(one) / speed(two)) } if pairs.any?
+            end
+            @bootstrap.interval(logs).exp if logs.any?
+          end
+
+          private
+
+          def by_process(runs) = runs.group_by { |run| run["process"] }.sort.map(&:last)
+
+          def speed(run) = run["real"] / run["iterations"]
+
+          def mean(name, count)
+            runs = @row["runs"]
+            return if runs.any? { |run| run[name].nil? }
+            runs.sum { |run| run[name] } / runs.sum { |run| run["iterations"] } * count
+          end
+        end
+      end
+    end
+  end
+end
