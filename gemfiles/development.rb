@@ -9,7 +9,10 @@ gem "rexml", ">= 3.2"
 gem "vernier", ">= 1.8"
 
 gem "brotli", ">= 0.5"
+gem "lz4-ruby", ">= 0.3"
 gem "lz4_flex", ">= 1.0"
+gem "oj", ">= 3.16"
+gem "paquito", ">= 1.0"
 gem "snappy", ">= 0.4"
 gem "zstd-ruby", ">= 1.5"
 

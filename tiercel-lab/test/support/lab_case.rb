@@ -39,4 +39,34 @@ class LabCase < Tiercel::TestCase
       end
     end
   end
+
+  # Runs a table's command with the shortest protocol there is; its results are valid, and rendered again they are the same.
+  #
+  # @yieldparam code [Integer] exit code
+  # @yieldparam command [TableCommand] with document, results, out, err
+  def run_table(table, *arguments, protocol: TINY)
+    short = Class.new(table) { define_method(:protocol) { protocol } }
+    short.called(table.command_name, table.summary)
+    Dir.mktmpdir do |folder|
+      command = short.new(out: StringIO.new, err: StringIO.new, program: "bin/lab")
+      code = command.call([*arguments, "--results", folder])
+      check_results(table, command) if command.results
+      yield code, command
+    end
+  end
+
+  def check_results(table, command)
+    assert_empty Lab::Results::Schema.fetch("tiercel-lab/1").errors(command.results)
+    again = table.document(command.results, command: command.document.command)
+    assert_equal Lab::Report::Markdown.render(command.document), Lab::Report::Markdown.render(again)
+    assert_match(/<svg|<table/, Lab::Report::Html.render(again))
+  end
+
+  # Results as a run's file has them, of made-up cells and tables.
+  def results_of(command, cells: [], tables: [], protocol: TINY)
+    run = { "command" => command, "arguments" => [], "seed" => 1, "protocol" => protocol.to_h, "started_at" => "2026-11-20T18:00:00Z" }
+    results = { "schema" => "tiercel-lab/1", "run" => run, "environment" => Lab::Runner::Machine.describe, "workload" => {},
+                "cells" => cells.map { |cell| Lab::Results::CellRecord.of(cell) }, "tables" => tables, "complete" => true }
+    JSON.parse(JSON.generate(results))
+  end
 end

@@ -91,6 +91,7 @@ module Tiercel
       # @param value [Object]
       # @return [Integer, nil] bytes that are kept for the value, without the medium's own overhead; nil if unknown
       def stored_bytes(subject, _name, value)
+        return nil unless kind == :store
         merged = subject.send(:merged_options, nil)
         payload = subject.send(:serialize_entry, ActiveSupport::Cache::Entry.new(value), **merged)
         payload.bytesize

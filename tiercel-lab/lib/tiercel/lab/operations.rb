@@ -14,6 +14,7 @@ require_relative "operations/delete"
 require_relative "operations/increment"
 require_relative "operations/subscribed"
 require_relative "operations/backend"
+require_relative "operations/compression"
 require_relative "operations/loop"
 
 module Tiercel
@@ -28,6 +29,7 @@ module Tiercel
       [Read, Fetch, Miss, Write, ReadMulti, WriteMulti, FetchMulti, Exist, Delete, Increment, FetchExpiresIn,
        FetchRecord, ReadBesideWriter, WriteFull, BackendGet, BackendSet, BackendSetFull].each { |operation| add operation.new }
       %w[read fetch write].each { |name| add Subscribed.new(fetch(name)) }
+      [Deflate, Inflate].each { |operation| add operation.new }
       add Loop.new
 
       def self.noun = "operation"

@@ -39,10 +39,13 @@ module Tiercel
       # @return [Array<Comparison>] in the order they are measured
       def plan = []
 
+      # @return [Protocol] a quick run that has many cells may take fewer blocks
+      def protocol = settings.protocol
+
       # @param comparisons [Array<Comparison>] of {#plan}
       # @return [void]
       def take(comparisons)
-        @measurement = session.measure(comparisons)
+        @measurement = session.measure(comparisons, protocol:)
       end
 
       # @return [Array<String>] what a reader must know before believing the figures
@@ -61,7 +64,7 @@ module Tiercel
 
       # Tables that are not made of cells say in words what they would do.
       def print_plan(comparisons)
-        text = comparisons.empty? ? plan_in_words : Terminal::PlanReport.new(comparisons, protocol: settings.protocol).to_s(style)
+        text = comparisons.empty? ? plan_in_words : Terminal::PlanReport.new(comparisons, protocol:).to_s(style)
         out.puts text
         ExitCodes::OK
       end

@@ -6,6 +6,9 @@ require_relative "values/text"
 require_relative "values/html"
 require_relative "values/rows"
 require_relative "values/books"
+require_relative "values/books_dump"
+require_relative "values/json_text"
+require_relative "values/noise"
 require_relative "values/files"
 
 module Tiercel
@@ -32,6 +35,15 @@ module Tiercel
       add HTML.new(name: "html-822kb", title: "822 KB of HTML", bytes: LARGE_BYTES, count: 8)
       add Rows.new(name: "rows-50", title: "50 rows (Array of Hashes)", rows: 50, count: 100)
       add Books.new(name: "books", title: "20 books (Active Record, with authors and reviews)", books: 20, count: 20)
+      # The payloads of the table of compressors.
+      add BooksDump.new(name: "books-dump-1mb", title: "1 MB of marshalled books with random strings", books: 500, count: 2)
+      { "100b" => [100, 100], "1kb" => [1024, 100], "10kb" => [10_240, 50], "100kb" => [102_400, 10],
+        "1mb" => [1_048_576, 2] }.each do |size, (bytes, count)|
+        words = size.sub(/(?=[km]?b)/, " ").upcase
+        add HTML.new(name: "html-#{size}", title: "#{words} of HTML", bytes:, count:)
+        add JSONText.new(name: "json-#{size}", title: "#{words} of JSON", bytes:, count:)
+        add Noise.new(name: "noise-#{size}", title: "#{words} that cannot be compressed", bytes:, count:)
+      end
 
       # @param spec [Hash] of {Value#to_spec}
       # @return [Value]

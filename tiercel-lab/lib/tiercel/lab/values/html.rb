@@ -8,10 +8,14 @@ module Tiercel
       # Pages of a shop: cards with repeating markup and changing text and numbers. zlib makes them 5 to 6 times
       # smaller at 822 KB, like pages in the wild.
       class HTML < Text
+        # Shorter ones are a piece of a page: its head alone would take all their bytes, and be the same for every seed.
+        LEAST_WITH_HEAD = 256
+
         private
 
         def text(random, index)
-          page = +"<!-- page #{index} --><section class=\"products\" data-page=\"#{index}\">\n"
+          page = +"<!-- page #{index} -->"
+          page << "<section class=\"products\" data-page=\"#{index}\">\n" unless @bytes < LEAST_WITH_HEAD
           card(page, random) while page.bytesize < @bytes
           cut = page.byteslice(0, @bytes).scrub("")
           cut << (" " * (@bytes - cut.bytesize)) # where a character of several bytes was cut

@@ -37,13 +37,14 @@ module Tiercel
           # @param random [Random]
           # @param books [Integer] rows
           # @param reviews [Integer] rows for each book
+          # @param prose [#call] makes the long texts of a Random and a number of words
           # @return [void]
-          def fill(random, books:, reviews:)
+          def fill(random, books:, reviews:, prose: method(:words))
             create_tables
             authors = (books / 4) + 1
-            Author.insert_all!(Array.new(authors) { |id| author(random, id) })
-            Book.insert_all!(Array.new(books) { |id| book(random, id, authors) })
-            Review.insert_all!(Array.new(books * reviews) { |id| review(random, id, id / reviews) })
+            Author.insert_all!(Array.new(authors) { |id| author(random, id, prose) })
+            Book.insert_all!(Array.new(books) { |id| book(random, id, authors, prose) })
+            Review.insert_all!(Array.new(books * reviews) { |id| review(random, id, id / reviews, prose) })
           end
 
           # @param ids [Range<Integer>]
@@ -71,18 +72,18 @@ module Tiercel
             end
           end
 
-          def author(random, id)
-            stamps(random).merge(id:, name: words(random, 2), biography: words(random, 30))
+          def author(random, id, prose)
+            stamps(random).merge(id:, name: words(random, 2), biography: prose.call(random, 30))
           end
 
-          def book(random, id, authors)
+          def book(random, id, authors, prose)
             stamps(random).merge(id:, author_id: random.rand(authors), title: words(random, 4),
-                                 isbn: random.rand(10**13).to_s.rjust(13, "0"), description: words(random, 25),
+                                 isbn: random.rand(10**13).to_s.rjust(13, "0"), description: prose.call(random, 25),
                                  price: random.rand(10_000) / 100.0, published_on: EPOCH.to_date - random.rand(9_000))
           end
 
-          def review(random, id, book_id)
-            stamps(random).merge(id:, book_id:, stars: 1 + random.rand(5), body: words(random, 20))
+          def review(random, id, book_id, prose)
+            stamps(random).merge(id:, book_id:, stars: 1 + random.rand(5), body: prose.call(random, 20))
           end
 
           def stamps(random)

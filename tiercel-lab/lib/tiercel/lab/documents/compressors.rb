@@ -1,0 +1,142 @@
+# frozen_string_literal: true
+
+require_relative "table"
+require_relative "../compression"
+require_relative "../values"
+
+module Tiercel
+  module Lab
+    module Documents
+      # Bytes and speed of compressors: for each payload a table, and two charts of bytes against time.
+      class Compressors < Table
+        HEADER = ["compressor", "bytes", "of the payload", "deflate", "MB/s", "inflate", "MB/s", "objects"].freeze
+        # Of "Rails Cache Comparisons" (October 2024, an ARM Mac): bytes of 1,023,931, and calls a second of deflate.
+        ARTICLE = { "none" => [1_023_931, nil], "brotli" => [577_629, 35.899], "snappy" => [895_496, 3_086.8],
+                    "zstd" => [587_085, 278.536], "lz4_ruby" => [879_179, 1_101.4], "lz4_flex" => [878_160, 1_959.3],
+                    "zlib" => [nil, 35.028] }.freeze
+        ARTICLE_BYTES = 1_023_931
+        ARTICLE_VALUE = "books-dump-1mb"
+
+        def title = "Compressors: bytes and speed, both ways"
+
+        def fill(document)
+          document.verdict(sentence, floor: worst_floor, warnings:)
+          by_value.each { |value, deflates| add(document, value, deflates) }
+        end
+
+        private
+
+        def by_value = @by_value ||= cells(operation: "deflate").group_by { |cell| cell["value"] }
+
+        def sentence
+          value, deflates = by_value.find { |_value, cells| cells.any? { |cell| compresses?(cell) } }
+          return "Nothing could be measured." unless value
+          best = deflates.select { |cell| compresses?(cell) }
+          smallest = best.min_by { |cell| bytes(cell) }
+          fastest = best.min_by { |cell| us(cell) }
+          quickest = best.filter_map { |cell| twin(cell) }.select { |cell| measured?(cell) }.min_by { |cell| us(cell) }
+          "#{name_of(value)}: #{name(smallest)} is the smallest (#{share(smallest)}, #{spent(smallest)}), " \
+            "#{name(fastest)} the fastest to deflate (#{share(fastest)}, #{spent(fastest)})#{", #{name(quickest)} to inflate" if quickest}."
+        end
+
+        def compresses?(cell) = measured?(cell) && name(cell) != "none" && bytes(cell) < payload(cell["value"])
+
+        def add(document, value, deflates)
+          document.section(name_of(value)) do |section|
+            section.text(quick_note) if quick? && by_value.keys.first == value
+            section.add(table(value, deflates))
+            [["deflate", deflates], ["inflate", deflates.filter_map { |cell| twin(cell) }]].each do |way, group|
+              chart = pareto(value, way, group) and section.add(chart)
+            end
+            section.add(article(deflates)) if value == ARTICLE_VALUE
+          end
+        end
+
+        def quick_note
+          "The quick form has each library's default level, few contents and few sizes; without `--quick` there are all levels, and " \
+            "HTML, JSON and noise from 100 B to 1 MB."
+        end
+
+        def table(value, deflates)
+          table = Report::Table.new("Compressors: #{name_of(value)}", header: HEADER, command: again(value), note: note(value))
+          deflates.each do |cell|
+            inflate = twin(cell)
+            table.row(*row(cell, inflate))
+            { "deflate" => cell, "inflate" => inflate }.each do |way, found|
+              table.raw("#{name(cell)}, #{way}", block_us(found), unit: "us") if found && measured?(found)
+            end
+          end
+          table
+        end
+
+        def note(value)
+          "Payloads of #{Report::Format.number(payload(value))} bytes (the median). Microseconds a call; MB/s of the payload." if payload(value)
+        end
+
+        def row(cell, inflate)
+          return [name(cell), missing(cell), *[""] * (HEADER.size - 2)] unless measured?(cell)
+          [name(cell), bytes(cell), share(cell), time(cell), speed(cell), inflate ? time(inflate) : "",
+           inflate ? speed(inflate) : "", cell.dig("exact", "allocations")]
+        end
+
+        def speed(cell)
+          return "" unless measured?(cell) && name(cell) != "none"
+          Report::Cell.number(payload(cell["value"]) / us(cell), digits: 0)
+        end
+
+        # Without "none": no axis has room for what costs nothing and for what costs milliseconds.
+        def pareto(value, way, cells)
+          shown = cells.select { |cell| measured?(cell) && name(cell) != "none" }
+          return if shown.size < 2
+          chart = Report::Charts::ParetoChart.new("Compressors: bytes against time to #{way}, #{name_of(value)}",
+                                                  x: "bytes", y: "us to #{way}", note: "Less is better in both.")
+          shown.each { |cell| chart.point(name(cell), bytes(deflate_of(cell)), us(cell)) }
+          chart
+        end
+
+        # Facts of another machine: to be read beside ours as shares and ratios.
+        def article(deflates)
+          table = Report::Table.new("Compressors: the article's figures beside ours",
+                                    header: ["compressor", "article: share", "here: share", "article: by gzip's time", "here: by gzip's time"],
+                                    note: "Published in October 2024, on another machine and other random strings, deflating only; " \
+                                          "levels were not named.")
+          ARTICLE.each do |name, (size, per_second)|
+            cell = deflates.find { |candidate| name(candidate) == name } or next
+            table.row(name, size ? percent(size, ARTICLE_BYTES) : "", measured?(cell) ? share(cell) : missing(cell),
+                      per_second ? Report::Cell.number(ARTICLE["zlib"].last / per_second, unit: "x") : "", ratio(cell))
+          end
+          table
+        end
+
+        def again(value)
+          value_option = Values.known?(value) ? ["--value", value] : command.split.each_cons(2).find { |name, _| name == "--data" }
+          [command.split.take(2), *value_option].flatten.compact.join(" ")
+        end
+
+        def twin(deflate)
+          results["cells"].find do |cell|
+            cell["operation"] == "inflate" && cell["value"] == deflate["value"] && cell["role"] == deflate["role"] &&
+              name(cell) == name(deflate)
+          end
+        end
+
+        def deflate_of(cell) = by_value.fetch(cell["value"]).find { |candidate| name(candidate) == name(cell) }
+
+        def name(cell) = cell["contestant"]["name"]
+        def name_of(value) = Values.known?(value) ? Values.fetch(value).title : value
+        def us(cell) = cell["summary"]["ns"]["estimate"] / 1e3
+        def bytes(cell) = cell.dig("exact", "stored_bytes")
+
+        # "none" measures the payload itself.
+        def payload(value)
+          cell = by_value.fetch(value).find { |candidate| name(candidate) == "none" }
+          cell ? bytes(cell) : Values.known?(value) && Values.fetch(value).approximate_bytes
+        end
+
+        def share(cell) = percent(bytes(cell), payload(cell["value"]))
+        def percent(part, whole) = format("%.1f %%", 100.0 * part / whole)
+        def spent(cell) = Report::Format.with_unit(us(cell), "us")
+      end
+    end
+  end
+end

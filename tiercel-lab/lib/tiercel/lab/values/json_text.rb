@@ -1,0 +1,27 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "rows"
+
+module Tiercel
+  module Lab
+    module Values
+      # What an API answers with, as text: {Rows} as JSON, cut off at exactly so many bytes.
+      class JSONText < Rows
+        # Less than any row takes.
+        ROW_BYTES = 100
+
+        # @param bytes [Integer] of each text
+        # @param options see {Value#initialize}
+        def initialize(bytes:, **options)
+          super(rows: (bytes / ROW_BYTES) + 1, **options)
+          @bytes = bytes
+        end
+
+        def approximate_bytes = @bytes
+
+        def generate(seed) = super.map { |rows| JSON.generate(rows).byteslice(0, @bytes) }
+      end
+    end
+  end
+end

@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+require_relative "../value"
+
+module Tiercel
+  module Lab
+    module Values
+      # Random bytes: what images, archives and ciphers look like to a compressor.
+      class Noise < Value
+        # @param bytes [Integer] of each String
+        # @param options see {Value#initialize}
+        def initialize(bytes:, **options)
+          super(**options)
+          @bytes = bytes
+        end
+
+        def approximate_bytes = @bytes
+
+        def generate(seed) = Array.new(count) { |index| Random.new(seed + index).bytes(@bytes) }
+      end
+    end
+  end
+end
