@@ -310,7 +310,11 @@ class StoreHooksTest < Tiercel::TestCase
   def application_has_initialized = Tiercel::Store::FastPath::Conditions.recheck
 
   def store_over(backend)
-    Tiercel::Backends::REGISTRY.register(:hooked) { Class.new { define_singleton_method(:option_names) { [] }; define_singleton_method(:build) { |*| backend } } }
+    building = Module.new do
+      define_singleton_method(:option_names) { [] }
+      define_singleton_method(:build) { |*| backend }
+    end
+    Tiercel::Backends::REGISTRY.register(:hooked) { building }
     TiercelStore.new("hooked:")
   end
 

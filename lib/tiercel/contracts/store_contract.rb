@@ -112,7 +112,9 @@ module Tiercel
       # @return [Array<Event>] the cache's notifications inside the block
       def events(pattern = /\Acache_.*\.active_support\z/, &block)
         seen = []
-        record = ->(name, _start, _finish, _id, payload) { seen << Event.new(name[/\Acache_(.*)\.active/, 1], payload.dup) }
+        record = lambda do |name, _start, _finish, _id, payload|
+          seen << Event.new(name[/\Acache_(.*)\.active/, 1], payload.dup)
+        end
         ActiveSupport::Notifications.subscribed(record, pattern, &block)
         seen
       end
@@ -143,8 +145,8 @@ module Tiercel
 
       # @return [Object] how this Rails line gives names in the events of several names
       def in_events(*names, **options)
-        normalized = events { ActiveSupport::Cache::MemoryStore.new(namespace: "n").read_multi("a") }.first[:key] == ["n:a"]
-        normalized ? names.map { |name| key_of(name, **options) } : names
+        of_rails = events { ActiveSupport::Cache::MemoryStore.new(namespace: "n").read_multi("a") }
+        of_rails.first[:key] == ["n:a"] ? names.map { |name| key_of(name, **options) } : names
       end
 
       # Subscriber of ActiveSupport.error_reporter.

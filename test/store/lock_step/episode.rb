@@ -76,7 +76,9 @@ module LockStep
       ActiveSupport::Cache::Store.logger = nil
       return unless @log_level
       log = StringIO.new
-      ActiveSupport::Cache::Store.logger = Logger.new(log, level: @log_level, formatter: ->(*, text) { "#{text.gsub(/0x\h+/, "0x").gsub(/_step[^>]*/, "")}\n" })
+      # Without the addresses of objects and the places of Procs.
+      plain_text = ->(*, text) { "#{text.gsub(/0x\h+/, "0x").gsub(/_step[^>]*/, "")}\n" }
+      ActiveSupport::Cache::Store.logger = Logger.new(log, level: @log_level, formatter: plain_text)
       log
     end
 

@@ -31,7 +31,8 @@ module LockStep
 
     # @return [String]
     def to_s
-      ["#{@operation}(#{@arguments.map { |argument| argument.inspect[0, 120] }.join(", ")})", ("{ #{@block}: #{@value.inspect[0, 60]} }" if @block),
+      arguments = @arguments.map { |argument| argument.inspect[0, 120] }
+      ["#{@operation}(#{arguments.join(", ")})", ("{ #{@block}: #{@value.inspect[0, 60]} }" if @block),
        ("within #{@wrapping}" if @wrapping)].compact.join(" ")
     end
 
@@ -71,7 +72,12 @@ module LockStep
 
     def call(store)
       return store.public_send(@operation, *@arguments) unless @block
-      catch(:out) { store.public_send(@operation, *@arguments) { |name, options| block_result(store, name, options) { |value| break value } } }
+      catch(:out) do
+        store.public_send(@operation, *@arguments) do |name, options|
+          break :broken if @block == :break
+          block_result(store, name, options)
+        end
+      end
     end
 
     def block_result(store, name, options)
@@ -79,7 +85,6 @@ module LockStep
       when :value then @value
       when :raise then raise(IOError, "from the block")
       when :throw then throw(:out, :thrown)
-      when :break then yield(:broken)
       when :write then [store.write(name, "inside"), @value].last
       when :read then [store.read("a"), @value].last
       when :fetch then store.fetch("b") { @value }

@@ -124,7 +124,8 @@ module Tiercel
 
         # A call that gave up waiting for a lock (nil) has not counted.
         def assert_counted_together(threads, times)
-          counts = Array.new(threads) { Thread.new { Array.new(times) { store.increment("n") } } }.flat_map(&:value).compact
+          counting = Array.new(threads) { Thread.new { Array.new(times) { store.increment("n") } } }
+          counts = counting.flat_map(&:value).compact
           assert_operator counts.size, :>, 0
           assert_equal (1..counts.size).to_a, counts.sort
           assert_equal counts.size, store.read_counter("n")

@@ -6,7 +6,8 @@ module Tiercel
       # A line for each call at the level debug.
       module Logging
         def test_calls_with_one_name
-          { "read" => -> { store.read("a") }, "write" => -> { store.write("a", 1) }, "exist?" => -> { store.exist?("a") },
+          { "read" => -> { store.read("a") }, "write" => -> { store.write("a", 1) },
+            "exist?" => -> { store.exist?("a") },
             "delete" => -> { store.delete("a") }, "increment" => -> { store.increment("b") } }.each do |operation, call|
             assert_includes log_of(&call), "Cache #{operation}: #{key_of(operation == "increment" ? "b" : "a")}"
           end

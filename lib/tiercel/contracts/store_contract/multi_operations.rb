@@ -81,7 +81,8 @@ module Tiercel
         end
 
         def test_fetch_multi_with_skip_nil
-          assert_equal({ "a" => nil, "b" => 1 }, store.fetch_multi("a", "b", skip_nil: true) { |name| 1 if name == "b" })
+          values = store.fetch_multi("a", "b", skip_nil: true) { |name| 1 if name == "b" }
+          assert_equal({ "a" => nil, "b" => 1 }, values)
           assert_equal [false, true], [store.exist?("a"), store.exist?("b")]
           assert_equal({ "c" => nil }, store.fetch_multi("c") { nil })
           assert_equal true, store.exist?("c")
@@ -100,7 +101,10 @@ module Tiercel
 
         def test_fetch_multi_writes_with_one_call
           calls = []
-          store.define_singleton_method(:write_multi_entries) { |entries, **options| calls << entries.size; super(entries, **options) }
+          store.define_singleton_method(:write_multi_entries) do |entries, **options|
+            calls << entries.size
+            super(entries, **options)
+          end
           store.fetch_multi("a", "b", "c") { 1 }
           assert_equal [3], calls
           assert_equal 1, store.read("c")
