@@ -29,6 +29,7 @@ module Tiercel
       [Read, Fetch, Miss, Write, ReadMulti, WriteMulti, FetchMulti, Exist, Delete, Increment, FetchExpiresIn,
        FetchRecord, ReadBesideWriter, WriteFull, BackendGet, BackendSet, BackendSetFull].each { |operation| add operation.new }
       %w[read fetch write].each { |name| add Subscribed.new(fetch(name)) }
+      %w[read fetch].each { |name| add Subscribed.new(fetch(name), "event") }
       [Deflate, Inflate].each { |operation| add operation.new }
       add Loop.new
 
