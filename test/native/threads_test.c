@@ -88,7 +88,7 @@ int main(int count, char **arguments)
     for (int i = 0; i < THREADS; i++) CHECK(pthread_join(threads[i], NULL) == 0);
     tseg_stats stats;
     tseg_collect_stats(segment, &stats);
-    CHECK(stats.shard[TSEG_COUNT_RESETS] == 0 && stats.shard[TSEG_COUNT_IN_PLACE] > 0);
+    CHECK(stats.shard[TSEG_COUNT_RESETS] == 0 && stats.process[TSEG_COUNT_IN_PLACE] > 0);
     printf("threads: %d x %lu calls, %lu hits, %lu retries\n", THREADS, calls,
            (unsigned long)stats.process[TSEG_COUNT_HITS], (unsigned long)stats.process[TSEG_COUNT_READ_RETRIES]);
     tseg_release(segment);

@@ -167,8 +167,8 @@ static void put_evictions(VALUE hash, const tseg_stats *stats)
     put(hash, "index_evictions", shard[TSEG_COUNT_EVICTED_INDEX]);
     put(hash, "promotions", shard[TSEG_COUNT_PROMOTED]);
     put(hash, "reappends", shard[TSEG_COUNT_REAPPENDED]);
-    put(hash, "in_place_writes", shard[TSEG_COUNT_IN_PLACE]);
-    put(hash, "appended_writes", shard[TSEG_COUNT_APPENDED]);
+    put(hash, "in_place_writes", stats->process[TSEG_COUNT_IN_PLACE]);
+    put(hash, "appended_writes", stats->process[TSEG_COUNT_APPENDED]);
     put(hash, "ghost_hits", shard[TSEG_COUNT_GHOST_HITS]);
     put(hash, "lock_takeovers", shard[TSEG_COUNT_TAKEOVERS]);
     put(hash, "resets", shard[TSEG_COUNT_RESETS]);

@@ -117,6 +117,8 @@ enum {
     TSEG_COUNT_LOCK_WAITS,
     TSEG_COUNT_LOCK_TIMEOUTS,
     TSEG_COUNT_READ_RETRIES,
+    TSEG_COUNT_IN_PLACE,
+    TSEG_COUNT_APPENDED,
     TSEG_PROCESS_COUNTERS
 };
 
@@ -136,8 +138,6 @@ enum {
     TSEG_COUNT_EVICTED_INDEX,   /* both buckets full */
     TSEG_COUNT_PROMOTED,
     TSEG_COUNT_REAPPENDED,
-    TSEG_COUNT_IN_PLACE,
-    TSEG_COUNT_APPENDED,
     TSEG_COUNT_GHOST_HITS,
     TSEG_COUNT_TAKEOVERS,
     TSEG_COUNT_RESETS,
@@ -145,11 +145,12 @@ enum {
 };
 
 typedef struct {
+    /* A write in place stores into this line, its entry and its own process slot, and nothing else that is shared. */
     _Alignas(TSEG_CACHE_LINE) tseg_word lock;
+    tseg_word changing; /* slot word of the entry whose sequence is odd, or 0 */
     _Alignas(TSEG_CACHE_LINE) tseg_word head[TSEG_LOGS];
     tseg_word tail[TSEG_LOGS];
     tseg_word records[TSEG_LOGS]; /* appended and not yet passed by the tail */
-    tseg_word changing;           /* slot word of the entry whose sequence is odd, or 0 */
     tseg_word ghost_clock;        /* ghosts ever remembered */
     _Alignas(TSEG_CACHE_LINE) tseg_word counters[2 * TSEG_CACHE_LINE / sizeof(tseg_word)];
 } tseg_shard;

@@ -80,7 +80,7 @@ static void write_in_place(tseg_section *section, const tseg_change *change, con
     tseg_store(old->entry + 2, tseg_bits(change->expires_at));
     end_in_place(section, old, lengths_word(sequence, change->value));
     if (change->counts_as_hit) count_hit_in_slot(old);
-    tseg_count(section, TSEG_COUNT_IN_PLACE);
+    tseg_bump(&section->segment->self->counters[TSEG_COUNT_IN_PLACE]);
 }
 
 static void write_entry(tseg_section *section, const tseg_change *change, int log, uint64_t position, uint64_t units)
@@ -166,7 +166,7 @@ static tseg_result append(tseg_section *section, const tseg_change *change, cons
         tseg_store(&section->view->control->changing, tseg_slot_word(position, log, change->key->fingerprint, 0));
     tseg_commit(section, log, position, units);
     result = publish(change, slot, found, log, position, &published);
-    tseg_count(section, TSEG_COUNT_APPENDED);
+    tseg_bump(&section->segment->self->counters[TSEG_COUNT_APPENDED]);
     if (!change->published_odd) return result;
     if (result != TSEG_OK) {
         tseg_store(&section->view->control->changing, 0);
