@@ -22,7 +22,9 @@ module Tiercel
         # @param label [String] distinguishes this arm's folder from others
         # @param capacity_bytes [Integer, nil] what they shall be limited to; nil: room enough
         # @param written_bytes [Integer] roughly what will be written
-        def initialize(servers:, folders:, label:, capacity_bytes: nil, written_bytes: 0)
+        # @param shared [Boolean] whether other processes use the same folder: it is then neither emptied nor removed
+        def initialize(servers:, folders:, label:, capacity_bytes: nil, written_bytes: 0, shared: false)
+          @shared = shared
           @servers = servers
           @folders = folders
           @label = label
@@ -40,15 +42,15 @@ module Tiercel
         end
 
         # @param place [String] "tmpfs", "disk", or a folder, in which one is made
-        # @return [String] an empty folder of this arm's own
+        # @return [String] an empty folder of this arm's own; a shared one as it is
         # @raise [CannotRun] if there cannot be one
         def directory(place = "disk")
           parent = @folders[place.empty? ? "disk" : place] || (place if place.start_with?("/", ".", "~"))
           raise CannotRun, "there is no #{place} here; file_store:DIR takes any folder" unless parent
           path = File.join(File.expand_path(parent), "tiercel-lab-#{@label}")
-          FileUtils.rm_rf(path)
+          FileUtils.rm_rf(path) unless @shared
           FileUtils.mkdir_p(path)
-          @made |= [path]
+          @made |= [path] unless @shared
           path
         rescue SystemCallError => e
           raise CannotRun, "folder #{path}: #{e.message}"
