@@ -34,7 +34,8 @@ module Tiercel
         return super unless options.nil? && fast?
         key = fast_key(name) or return super
         version = name.instance_of?(String) ? nil : fast_version(name)
-        value = observed?("cache_read.active_support") ? observed_read(name, key, version) : @values.read(key, version)
+        observers = subscribers(READ)
+        value = observers.empty? ? @values.read(key, version) : observed_read(name, key, version, observers)
         value = read_as_entry(key, version, @options) if value.equal?(Values::SLOW)
         value unless value.equal?(Values::MISS)
       end
@@ -44,8 +45,9 @@ module Tiercel
         return super unless block_given? && fast? && (options.nil? || only_expires_in?(options))
         key = fast_key(name) or return super
         version = name.instance_of?(String) ? nil : fast_version(name)
-        value = @values.read(key, version) unless observed = observed?("cache_read.active_support")
-        value = observed_fetch(name, key, version, merged_options(options)) if observed || value.equal?(Values::SLOW)
+        observers = subscribers(READ)
+        value = observers.empty? ? @values.read(key, version) : Values::SLOW
+        value = observed_fetch(name, key, version, merged_options(options), observers) if value.equal?(Values::SLOW)
         return compute(name, options, &block) if value.equal?(Values::MISS)
         return value unless observed?("cache_fetch_hit.active_support")
         get_entry_value(Found.new(value), name, merged_options(options))
@@ -87,8 +89,8 @@ module Tiercel
 
       private
 
-      def observed_read(name, key, version)
-        observe_read(name, key, @options) do |payload|
+      def observed_read(name, key, version, observers)
+        observe_read(name, key, @options, observers) do |payload|
           value = @values.read(key, version)
           value = read_as_entry(key, version, @options, payload) if value.equal?(Values::SLOW)
           payload[:hit] = !value.equal?(Values::MISS)
@@ -96,8 +98,8 @@ module Tiercel
         end
       end
 
-      def observed_fetch(name, key, version, options)
-        observe_read(name, key, options) do |payload|
+      def observed_fetch(name, key, version, options, observers)
+        observe_read(name, key, options, observers) do |payload|
           value = @values.read(key, version)
           value = fetch_as_entry(key, version, options, payload) if value.equal?(Values::SLOW)
           payload[:super_operation] = :fetch

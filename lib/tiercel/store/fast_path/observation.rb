@@ -8,16 +8,27 @@ module Tiercel
       #
       # @private
       module Observation
+        READ = "cache_read.active_support"
+
         private
 
-        def observed?(event) = ActiveSupport::Notifications.notifier.listening?(event)
+        # Who subscribes to an event at this moment, by the way they are called.
+        #
+        # @return [Hash{Class => Array}]
+        def subscribers(event) = ActiveSupport::Notifications.notifier.groups_for(event)
 
-        # As `ActiveSupport::Notifications::Instrumenter#instrument` does it.
-        def observe_read(name, key, options)
+        def observed?(event) = !subscribers(event).empty?
+
+        # As `ActiveSupport::Notifications::Instrumenter#instrument` does it, for
+        # the usual case: all subscribers are called in one way.
+        def observe_read(name, key, options, subscribers)
           key = normalize_key(name, options) unless name.instance_of?(String) && key.encoding == Encoding::UTF_8
+          return instrument(:read, key, options) { |payload| yield payload } unless subscribers.size == 1
           payload = { key: key, store: self.class.name }.merge!(options)
-          handle = ActiveSupport::Notifications.instrumenter.build_handle("cache_read.active_support", payload)
-          handle.start
+          id = ActiveSupport::Notifications.instrumenter.id
+          kind, listeners = subscribers.first
+          group = kind.new(listeners, READ, id, payload)
+          group.start(READ, id, payload)
           begin
             yield payload
           rescue Exception => error # rubocop:disable Lint/RescueException
@@ -25,7 +36,7 @@ module Tiercel
             payload[:exception_object] = error
             raise
           ensure
-            handle.finish
+            group.finish(READ, id, payload)
           end
         end
       end
