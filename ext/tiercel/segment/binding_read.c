@@ -60,11 +60,19 @@ static inline VALUE read_key(tseg *segment, VALUE key_string, VALUE (*copy)(cons
     return Qnil;
 }
 
+/* All that a read calls in the core becomes part of these two. */
+#define READS_IN_ONE_PIECE __attribute__((flatten, noinline))
+READS_IN_ONE_PIECE static VALUE get_key(tseg *segment, VALUE key) { return read_key(segment, key, copy_whole, NULL); }
+READS_IN_ONE_PIECE static VALUE get_decoded(tseg *segment, VALUE key)
+{
+    return read_key(segment, key, copy_decoded, NULL);
+}
+
 /* Segment#get(key) -> String or nil */
-static VALUE segment_get(VALUE self, VALUE key) { return read_key(segment_current(self), key, copy_whole, NULL); }
+static VALUE segment_get(VALUE self, VALUE key) { return get_key(segment_current(self), key); }
 
 /* Segment#read(key) -> the decoded String, a frozen frame, or nil */
-static VALUE segment_read(VALUE self, VALUE key) { return read_key(segment_current(self), key, copy_decoded, NULL); }
+static VALUE segment_read(VALUE self, VALUE key) { return get_decoded(segment_current(self), key); }
 
 VALUE segment_token_string(const tseg_token *token)
 {
