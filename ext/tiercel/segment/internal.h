@@ -14,9 +14,13 @@
 /* ThreadSanitizer knows no fences; in its build each is a sequentially consistent operation on one word. */
 #if defined(__SANITIZE_THREAD__)
 #define TSEG_NO_FENCES 1
-#elif defined(__has_feature)
+#endif
+#if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define TSEG_NO_FENCES 1
+#endif
+#if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
+#define __SANITIZE_ADDRESS__ 1
 #endif
 #endif
 
