@@ -88,6 +88,12 @@ module Tiercel
           assert_equal true, store.exist?("c")
         end
 
+        def test_fetch_multi_of_a_store_with_skip_nil
+          skipping = build_store(skip_nil: true)
+          assert_equal({ "nothing" => nil, "one" => 1 }, skipping.fetch_multi("nothing", "one") { |name| 1 if name == "one" })
+          assert_equal({ "one" => 1 }, skipping.read_multi("nothing", "one"))
+        end
+
         def test_fetch_multi_with_expires_in
           store.fetch_multi("a", "b", expires_in: 10) { 1 }
           later(9) { assert_equal({ "a" => 1, "b" => 1 }, store.read_multi("a", "b")) }
