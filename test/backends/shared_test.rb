@@ -64,6 +64,8 @@ class SharedTest < Tiercel::TestCase
   def test_segments_of_other_layouts_are_removed_once_nobody_uses_them
     name = File.join(@directory, "tiercel-app-0.v")
     Tiercel::Segment.open("#{name}9", bytes: 1 << 20).close
+    File.binwrite("#{name}9", [9].pack("V"), 8) # the layout version in its header
+    assert_match(/another layout version/, assert_raises(Tiercel::Unavailable) { Tiercel::Segment.open_existing("#{name}9") }.message)
     used = fork { Tiercel::Segment.open("#{name}8", bytes: 1 << 20) && sleep }
     wait_until("the other release") { File.exist?("#{name}8") && Tiercel::Segment.open_existing("#{name}8").pids.include?(used) }
     ObjectSpace.each_object(Tiercel::Segment, &:close)

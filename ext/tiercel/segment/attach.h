@@ -46,7 +46,8 @@ typedef struct {
     size_t bytes;
     dev_t device;
     ino_t inode;
-    bool unreadable; /* stale, and too small to have a header */
+    bool unreadable;    /* stale, and too small to have a header */
+    bool other_version; /* refused, because it has another layout */
 } tseg_file;
 tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, tseg_file *file, tseg_error *error);
 /* Makes the file beside its path, then links it there (or renames it over what is there). */

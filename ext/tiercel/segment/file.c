@@ -150,10 +150,10 @@ tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, ts
     header = file->map;
     file->unreadable = false;
     if (header->magic != TSEG_MAGIC || header->layout_version != TSEG_LAYOUT_VERSION) {
-        bool other_version = header->magic == TSEG_MAGIC;
+        file->other_version = header->magic == TSEG_MAGIC;
         tseg_file_close(file);
-        return refuse_file(-1, error, 0, path, other_version ? "has another layout version: use another path"
-                                                             : "is not a segment: remove it or use another path");
+        return refuse_file(-1, error, 0, path, file->other_version ? "has another layout version: use another path"
+                                                                   : "is not a segment: remove it or use another path");
     }
     wrong = what_is_wrong(header, file->bytes, sidecar);
     if (wrong) tseg_fail(error, 0, "%s: %s", path, wrong);

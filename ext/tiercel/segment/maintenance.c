@@ -21,7 +21,8 @@ static bool with_files_locked(const char *path, const tseg_options *options, boo
     if (!sidecar) return false;
     if (tseg_sidecar_lock_files(sidecar, error)) {
         state = tseg_file_open(path, sidecar, &file, error);
-        if (state == TSEG_FILE_REFUSED) {
+        /* Every layout locks one byte per process, so an unused one can be told and removed. */
+        if (state == TSEG_FILE_REFUSED && !(only_unused && file.other_version)) {
             done = false;
         } else if (only_unused && (sidecar->slot >= 0 || tseg_sidecar_in_use(sidecar))) {
             tseg_fail(error, EBUSY, "%s is in use", path);

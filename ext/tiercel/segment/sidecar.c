@@ -129,7 +129,7 @@ bool tseg_sidecar_is_locked(const tseg_sidecar *sidecar, uint32_t slot)
 
 bool tseg_sidecar_in_use(const tseg_sidecar *sidecar)
 {
-    return record_lock(sidecar->descriptor, F_GETLK, F_WRLCK, 1, TSEG_PROCESS_SLOTS) != 0;
+    return record_lock(sidecar->descriptor, F_GETLK, F_WRLCK, 1, 0) != 0; /* to the end: other layouts may have more */
 }
 
 /* A child has its parent's descriptor but none of its locks. */
