@@ -15,6 +15,8 @@ require_relative "operations/increment"
 require_relative "operations/subscribed"
 require_relative "operations/backend"
 require_relative "operations/compression"
+require_relative "operations/serialization"
+require_relative "operations/client"
 require_relative "operations/loop"
 
 module Tiercel
@@ -30,7 +32,8 @@ module Tiercel
        FetchRecord, ReadBesideWriter, WriteFull, BackendGet, BackendSet, BackendSetFull].each { |operation| add operation.new }
       %w[read fetch write].each { |name| add Subscribed.new(fetch(name)) }
       %w[read fetch].each { |name| add Subscribed.new(fetch(name), "event") }
-      [Deflate, Inflate].each { |operation| add operation.new }
+      [Deflate, Inflate, Dump, LoadBytes, DumpAndLoad].each { |operation| add operation.new }
+      [ClientGet, ClientSet, ClientGetMulti, ClientSetMulti, ClientDeleteMulti, ClientLoop].each { |operation| add operation.new }
       add Loop.new
 
       def self.noun = "operation"
