@@ -5,6 +5,7 @@
 require "active_support"
 require "active_support/cache"
 require "tiercel/lab/contestants"
+require "tiercel/lab/values"
 
 module Planted
   # Answers with another key's value now and then.
@@ -92,4 +93,7 @@ module Planted
     "absent" => Absent, "apart" => Apart, "elsewhere" => Elsewhere }.each do |type, contestant|
     Tiercel::Lab::Contestants.register("planted_#{type}", contestant)
   end
+
+  # As the lab's books, fewer.
+  Tiercel::Lab::Values.add(Tiercel::Lab::Values::Books.new(name: "planted-books", title: "two books", books: 2, count: 2))
 end

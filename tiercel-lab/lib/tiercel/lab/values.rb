@@ -35,8 +35,11 @@ module Tiercel
       add HTML.new(name: "html-822kb", title: "822 KB of HTML", bytes: LARGE_BYTES, count: 8)
       add Rows.new(name: "rows-50", title: "50 rows (Array of Hashes)", rows: 50, count: 100)
       add Books.new(name: "books", title: "20 books (Active Record, with authors and reviews)", books: 20, count: 20)
-      # The payloads of the table of compressors.
-      add BooksDump.new(name: "books-dump-1mb", title: "1 MB of marshalled books with random strings", books: 500, count: 2)
+      # What the first article serializes, and what it compresses.
+      add Books.new(name: "books-1mb", title: "500 books with random strings (1 MB marshalled)", books: 500, count: 2,
+                    random_strings: true)
+      add BooksDump.new(name: "books-dump-1mb", title: "1 MB of marshalled books with random strings", books: 500, count: 2,
+                        random_strings: true)
       { "100b" => [100, 100], "1kb" => [1024, 100], "10kb" => [10_240, 50], "100kb" => [102_400, 10],
         "1mb" => [1_048_576, 2] }.each do |size, (bytes, count)|
         words = size.sub(/(?=[km]?b)/, " ").upcase
@@ -47,7 +50,7 @@ module Tiercel
 
       # @param spec [Hash] of {Value#to_spec}
       # @return [Value]
-      def self.from_spec(spec) = spec["directory"] ? Files.new(directory: spec["directory"]) : fetch(spec["name"])
+      def self.from_spec(spec) = spec["directory"] ? Files.new(directory: spec["directory"], parse: spec["parse"]) : fetch(spec["name"])
 
       def self.noun = "value"
     end

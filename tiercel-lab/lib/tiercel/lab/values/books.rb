@@ -10,20 +10,27 @@ module Tiercel
       # from a SQLite database in memory that is filled on the spot.
       class Books < Value
         REVIEWS = 3
+        CHARACTERS = [*"a".."z", *"A".."Z", *"0".."9"].freeze
+        # A word and the blank behind it, of the lab's other texts.
+        WORD_BYTES = 7
 
         # @param books [Integer] in each Array
+        # @param random_strings [Boolean] whether the long texts are random characters, as in the first article,
+        #   rather than words
         # @param options see {Value#initialize}
-        def initialize(books:, **options)
+        def initialize(books:, random_strings: false, **options)
           super(**options)
           @books = books
+          @random_strings = random_strings
         end
 
-        def approximate_bytes = @books * 1_500
+        def approximate_bytes = @books * 2_000
 
         # @raise [CannotRun] if Active Record or sqlite3 is not in the bundle
         def generate(seed)
           require_relative "books/schema"
-          Schema.fill(Random.new(seed), books: @books * count, reviews: REVIEWS)
+          prose = @random_strings ? method(:random_text) : Schema.method(:words)
+          Schema.fill(Random.new(seed), books: @books * count, reviews: REVIEWS, prose:)
           Array.new(count) { |index| Schema.load((index * @books)...((index + 1) * @books)) }
         rescue LoadError => e
           raise CannotRun, "Active Record objects need the gems activerecord and sqlite3 in the bundle (#{e.message})"
@@ -36,6 +43,10 @@ module Tiercel
         def digest(objects) = Digest::SHA256.hexdigest(Marshal.dump(objects.map { |object| content(object) }))
 
         private
+
+        def random_text(random, words)
+          Array.new(words * WORD_BYTES) { CHARACTERS[random.rand(CHARACTERS.size)] }.join
+        end
 
         def content(books)
           books.map do |book|

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "json"
 require_relative "../value"
 
 module Tiercel
@@ -13,8 +14,10 @@ module Tiercel
 
         # @param directory [String]
         # @param name [String]
+        # @param parse [Boolean] whether what is in files called *.json is taken as objects, rather than as text
         # @raise [UsageError] if there is no file in it
-        def initialize(directory:, name: "data")
+        def initialize(directory:, name: "data", parse: false)
+          @parse = parse ? true : false
           @directory = File.expand_path(directory)
           raise UsageError, "--data #{directory}: there is no such folder" unless File.directory?(@directory)
           @paths = within_bytes(Dir.glob("**/*", base: @directory).sort.map { |path| File.join(@directory, path) }
@@ -27,7 +30,7 @@ module Tiercel
 
         def generate(_seed) = @paths.map { |path| read(path) }
 
-        def to_spec = super.merge("directory" => @directory)
+        def to_spec = super.merge("directory" => @directory, "parse" => @parse)
 
         private
 
@@ -39,7 +42,10 @@ module Tiercel
         def read(path)
           bytes = File.binread(path)
           text = bytes.dup.force_encoding(Encoding::UTF_8)
-          text.valid_encoding? ? text : bytes
+          return bytes unless text.valid_encoding?
+          @parse && path.end_with?(".json") ? JSON.parse(text) : text
+        rescue JSON::ParserError => e
+          raise UsageError, "--data #{path}: #{e.message.lines.first.strip}"
         end
       end
     end

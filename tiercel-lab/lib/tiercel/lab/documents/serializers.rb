@@ -1,0 +1,138 @@
+# frozen_string_literal: true
+
+require_relative "table"
+require_relative "../serialization"
+require_relative "../values"
+
+module Tiercel
+  module Lab
+    module Documents
+      # Speed, bytes and objects of serializers on each value, and what becomes of things of every kind.
+      class Serializers < Table
+        HEADER = ["serializer", "bytes", "dump", "load", "both", "both, ratio", "objects, dump", "objects, load", "comes back"].freeze
+        FORMS = { value: "as it was", json: "as JSON says" }.freeze
+        # Of "Rails Cache Comparisons" (October 2024, an ARM Mac), on 1 MB of books: calls a second of both, and of dumping.
+        ARTICLE = { "as_message_pack" => [78.024, 155.636], "marshal" => [62.984, 114.629], "as_json" => [61.546, 76.329],
+                    "json" => [61.427, 74.783] }.freeze
+        SHORT = { /\Akept\z/ => "yes", /\Acomes back as / => "", /\Arefused: .*/ => "refused", /\Acannot be loaded.*/ => "not loaded",
+                  /\Anot installed.*/ => "n/a" }.freeze
+
+        def title = "Serializers: speed, size, and what is lost"
+
+        def fill(document)
+          document.verdict(sentence, floor: worst_floor, warnings:)
+          by_value.each { |value, of_value| add(document, value, of_value) }
+          add_fidelity(document) if rows("fidelity").any?
+        end
+
+        private
+
+        def by_value = @by_value ||= cells.group_by { |cell| cell["value"] }
+
+        def sentence
+          value, both = by_value.lazy.map { |name, of_value| [name, of(of_value, "dump_load").select { |cell| measured?(cell) }] }
+                                .find { |_name, found| found.any? }
+          return "Nothing could be measured." unless value
+          best = both.min_by { |cell| us(cell) }
+          whole = both.select { |cell| form(cell) == :value }.min_by { |cell| us(cell) }
+          text = "#{name_of(value)}: #{name(best)} is the fastest there and back (#{spent(best)}#{", but what comes back is only what JSON says" if form(best) == :json})"
+          whole && whole != best ? "#{text}; of those that keep everything #{name(whole)} (#{spent(whole)})." : "#{text}."
+        end
+
+        def add(document, value, of_value)
+          document.section(name_of(value)) do |section|
+            section.text(quick_note) if quick? && by_value.keys.first == value
+            section.add(table(value, of_value))
+            chart = bars(value, of(of_value, "dump_load")) and section.add(chart)
+            section.add(article(of_value)) if value.start_with?("books")
+          end
+        end
+
+        def quick_note = "The quick form has 20 books and 50 rows, in fewer blocks; without `--quick` there is the megabyte of books too."
+
+        def table(value, of_value)
+          table = Report::Table.new("Serializers: #{name_of(value)}", header: HEADER, command: again(value),
+                                    note: "Microseconds a call; bytes of one value (the median). `as JSON says`: records come back as " \
+                                          "Hashes of their attributes, without what is associated.")
+          of(of_value, "dump").each do |dump|
+            ways = %w[dump load dump_load].map { |operation| of(of_value, operation).find { |cell| name(cell) == name(dump) } }
+            table.row(*row(ways))
+            ways.zip(%w[dump load both]) { |cell, way| table.raw("#{name(dump)}, #{way}", block_us(cell), unit: "us") if cell && measured?(cell) }
+          end
+          table
+        end
+
+        def row(ways)
+          dump, load, both = ways
+          failed = ways.compact.find { |cell| !measured?(cell) }
+          return [name(dump), missing(failed), *[""] * (HEADER.size - 2)] if failed
+          [name(dump), dump.dig("exact", "stored_bytes"), time(dump), load ? time(load) : "", both ? time(both) : "",
+           both ? ratio(both) : "", dump.dig("exact", "allocations"), load&.dig("exact", "allocations"), FORMS.fetch(form(dump))]
+        end
+
+        def bars(value, both)
+          return if both.none? { |cell| measured?(cell) }
+          chart = Report::Charts::BarChart.new("Serializers: dump and load, #{name_of(value)}", unit: "us")
+          both.each do |cell|
+            next chart.missing(name(cell), cell["reason"].to_s) unless measured?(cell)
+            chart.row(name(cell), interval(cell["summary"]["ns"], 1e-3))
+          end
+          chart
+        end
+
+        # Facts of another machine: to be read as ratios.
+        def article(of_value)
+          table = Report::Table.new("Serializers: the article's figures beside ours, #{name_of(of_value.first["value"])}",
+                                    header: ["serializer", "article: both, by Marshal's time", "here: both", "article: dump", "here: dump"],
+                                    note: "Published in October 2024, on another machine, on its own 1 MB of books. There JSON was asked " \
+                                          "through Active Support, which is `as_json` here.")
+          ARTICLE.each do |name, (both, dump)|
+            ours = %w[dump_load dump].map { |operation| of(of_value, operation).find { |cell| name(cell) == name } }
+            next if ours.any?(&:nil?)
+            table.row(name, times(ARTICLE["marshal"].first / both), found(ours.first), times(ARTICLE["marshal"].last / dump), found(ours.last))
+          end
+          table
+        end
+
+        def times(ratio) = Report::Cell.number(ratio, unit: "x")
+        def found(cell) = measured?(cell) ? ratio(cell) : missing(cell)
+
+        def add_fidelity(document)
+          document.section("What is lost") do |section|
+            section.text("Each thing was sent through each serializer: `yes` came back the same, a class is what came back instead, `refused` raised " \
+                         "an error. Other words say what is different.")
+            section.add(fidelity)
+          end
+        end
+
+        def fidelity
+          names = rows("fidelity").map { |row| row["serializer"] }
+          table = Report::Table.new("Serializers: what comes back", header: ["", *names], command: again(nil))
+          (rows("fidelity").first.keys - ["serializer"]).each do |specimen|
+            table.row(specimen, *rows("fidelity").map { |row| fate(row[specimen]) })
+          end
+          table
+        end
+
+        def fate(words)
+          return Report::Cell.mark(:yes) if words == "kept"
+          pattern, short = SHORT.find { |candidate, _| words.match?(candidate) }
+          Report::Cell.text(pattern ? words.sub(pattern, short) : words, muted: words.start_with?("refused", "not installed"))
+        end
+
+        def of(cells, operation) = cells.select { |cell| cell["operation"] == operation }
+
+        def again(value)
+          option = Values.known?(value) ? ["--value", value] : command.split.each_cons(2).find { |name, _| name == "--data" }
+          [command.split.take(2), *option].flatten.join(" ")
+        end
+
+        def form(cell) = Serialization.known?(name(cell)) ? Serialization.fetch(name(cell)).form : :value
+        def name(cell) = cell["contestant"]["name"]
+        def name_of(value) = Values.known?(value) ? Values.fetch(value).title : value
+        def us(cell) = cell["summary"]["ns"]["estimate"] / 1e3
+        def spent(cell) = Report::Format.with_unit(us(cell), "us")
+      end
+    end
+  end
+end

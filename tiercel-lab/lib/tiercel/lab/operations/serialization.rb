@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require_relative "../operation"
+
+module Tiercel
+  module Lab
+    module Operations
+      # A serializer makes bytes of an object.
+      class Dump < Operation
+        called "dump", "dumping"
+
+        def kind = :serializer
+
+        def body = "store.dump(values[i])"
+
+        # Before anything is timed: some libraries fail in ways that a worker does not survive.
+        def setup(arm)
+          arm.each_pair { |_name, value| dump(arm, value) }
+        end
+
+        def written(_arm) = []
+
+        # Each value for itself; what is known to come back as JSON says is compared as that.
+        def verify(arm)
+          arm.each_pair { |_name, value| check(arm, value, arm.store.load(arm.store.dump(value))) }
+        end
+
+        private
+
+        def dump(arm, value)
+          arm.store.dump(value)
+        rescue NoMemoryError, SystemStackError => e
+          raise CannotRun, "cannot dump a #{value.class}: #{e.class}, #{e.message.strip}"
+        end
+
+        def check(arm, value, found)
+          library = arm.contestant.library
+          return arm.expect(value, found) if library.form == :value
+          return if library.same_as_json?(value, found)
+          raise CannotRun, "does not keep #{value.is_a?(Array) ? "an Array of #{value.first.class}" : "a #{value.class}"}"
+        end
+      end
+
+      # A serializer makes an object of bytes.
+      class LoadBytes < Dump
+        called "load", "loading"
+
+        def body = "store.load(inputs[i])"
+
+        def inputs(arm) = arm.each_pair.map { |_name, value| dump(arm, value).freeze }
+
+        def setup(_arm); end
+
+        def verify(arm)
+          arm.each_pair.zip(arm.inputs) { |(_name, value), bytes| check(arm, value, arm.store.load(bytes)) }
+        end
+      end
+
+      # Both, one after the other.
+      class DumpAndLoad < Dump
+        called "dump_load", "dumping and loading"
+
+        def body = "store.load(store.dump(values[i]))"
+      end
+    end
+  end
+end

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require_relative "catalogue"
+require_relative "serialization/library"
+
+module Tiercel
+  module Lab
+    # The serializers of the tables, by name: the libraries' own calls.
+    #
+    #   Serialization.fetch("marshal").build.dump(value)
+    module Serialization
+      extend Catalogue
+
+      # What Rails uses unasked: the row that others are compared with.
+      BASELINE = "marshal"
+
+      # What Paquito can be told to know.
+      PAQUITO_TYPES = lambda do
+        require "bigdecimal"
+        require "date"
+        require "active_support/time_with_zone"
+        require "active_support/core_ext/hash/indifferent_access"
+        types = [Symbol, Time, DateTime, Date, BigDecimal, Set, ActiveSupport::HashWithIndifferentAccess, ActiveSupport::TimeWithZone]
+        defined?(ActiveRecord::Base) ? types << ActiveRecord::Base : types
+      end
+
+      # Records are Active Record's own addition, which its railtie makes before the first use.
+      RAILS_MESSAGE_PACK = lambda do
+        serializer = ActiveSupport::MessagePack::CacheSerializer
+        return serializer if @records_known
+        begin
+          require "active_record"
+          require "active_record/message_pack"
+          ActiveRecord::MessagePack::Extensions.install(serializer)
+        rescue LoadError, FrozenError
+          # Without Active Record there are no records; frozen, somebody was first.
+        end
+        @records_known = true
+        serializer
+      end
+
+      add Library.new("marshal") { [Marshal.method(:dump), Marshal.method(:load)] }
+      add Library.new("json", feature: "json", form: :json) { [JSON.method(:generate), JSON.method(:parse)] }
+      add(Library.new("as_json", feature: "active_support/json", form: :json) do
+        [ActiveSupport::JSON.method(:encode), ActiveSupport::JSON.method(:decode)]
+      end)
+      add Library.new("message_pack", feature: "msgpack", form: :json) { [MessagePack.method(:pack), MessagePack.method(:unpack)] }
+      add(Library.new("as_message_pack", feature: "active_support/message_pack") do
+        serializer = RAILS_MESSAGE_PACK.call
+        [serializer.method(:dump), serializer.method(:load)]
+      end)
+      add(Library.new("oj", feature: "oj", form: :json) do
+        require "active_support/json"
+        [->(value) { Oj.dump(value, mode: :rails) }, ->(bytes) { Oj.load(bytes, mode: :strict) }]
+      end)
+      add(Library.new("oj_object", feature: "oj") do
+        [->(value) { Oj.dump(value, mode: :object) }, ->(bytes) { Oj.load(bytes, mode: :object) }]
+      end)
+      add(Library.new("paquito", feature: "paquito") do
+        codec = Paquito::CodecFactory.build(PAQUITO_TYPES.call)
+        [codec.method(:dump), codec.method(:load)]
+      end)
+      add(Library.new("auto", feature: "tiercel") do
+        serializer = ::Tiercel::Serializers.build(:auto)
+        [serializer.method(:dump), serializer.method(:load)]
+      end)
+
+      def self.noun = "serializer"
+    end
+  end
+end

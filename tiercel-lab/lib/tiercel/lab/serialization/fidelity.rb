@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require "json"
+require "timeout"
+require_relative "specimens"
+
+module Tiercel
+  module Lab
+    module Serialization
+      # What becomes of things of every kind on the way through one serializer: found by sending them through. In a
+      # process of its own, as some libraries extend Ruby's classes and some do not survive every object.
+      class Fidelity
+        SECONDS = 20
+
+        # @param library [Library]
+        def initialize(library)
+          @library = library
+        end
+
+        # @return [Hash{String => String}] "serializer" and for each specimen what became of it: "kept", "refused: ...", or
+        #   in what it is another
+        def to_h
+          { "serializer" => @library.name }.merge(answers)
+        end
+
+        private
+
+        # Answers come one by one, so that the last one named is where the process ended, if it did.
+        def answers
+          reader, writer = IO.pipe
+          pid = fork { probe(reader, writer) }
+          writer.close
+          found = read(reader, pid)
+          Process.wait(pid)
+          Specimens.names.to_h { |name| [name, found.fetch(name, "ends the process")] }
+        ensure
+          reader&.close
+        end
+
+        def read(reader, pid)
+          Timeout.timeout(SECONDS) { reader.each_line.to_h { |line| JSON.parse(line) } }
+        rescue Timeout::Error
+          Process.kill(:KILL, pid)
+          {}
+        end
+
+        def probe(reader, writer)
+          reader.close
+          $stderr.reopen(File::NULL)
+          Specimens.prepare
+          codec = @library.build
+          Specimens.all.each { |specimen| writer.puts(JSON.generate([specimen.name, specimen.fate(codec)])) }
+        rescue StandardError => e
+          Specimens.names.each { |name| writer.puts(JSON.generate([name, "not installed: #{e.message}"])) }
+        ensure
+          writer.close
+          exit!(0)
+        end
+      end
+    end
+  end
+end
