@@ -16,7 +16,6 @@ require_relative "operations/subscribed"
 require_relative "operations/backend"
 require_relative "operations/compression"
 require_relative "operations/serialization"
-require_relative "operations/serialization"
 require_relative "operations/client"
 require_relative "operations/loop"
 
