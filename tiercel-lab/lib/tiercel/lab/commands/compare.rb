@@ -7,6 +7,7 @@ require_relative "../terminal/compare_report"
 require_relative "../terminal/headline"
 require_relative "../terminal/plan_report"
 require_relative "../warnings"
+require_relative "compare_sides"
 
 module Tiercel
   module Lab
@@ -20,7 +21,20 @@ module Tiercel
 
         BASELINE = "memory_store"
 
+        # Of two sides, where the run had them.
+        def self.document(results, command:)
+          sides = results["tables"].any? { |table| table["name"] == "sides" }
+          sides ? CompareSides.document(results, command:) : super
+        end
+
+        # `compare A B` is the other job of this name.
+        def call(arguments)
+          return super unless CompareSides.meant?(arguments)
+          CompareSides.new(out:, err:, program: @program).call(arguments)
+        end
+
         def options(parser)
+          parser.separator("    compare A B                      two revisions, versions of a gem or stores instead: compare A B --help")
           parser.on("--store STORE", "repeatable; default: #{Contestants::DEFAULT.join(", ")};",
                     "any of TYPE[:PLACE][#OPTION=VALUE,...], such as tiercel:shared: or", "file_store:/mnt/nfs") do |text|
             stores << Contestants.parse(text)

@@ -25,7 +25,7 @@ module Tiercel
         # Each command knows the report of its runs.
         def document(results)
           name, arguments = results["run"].values_at("command", "arguments")
-          words = name == Commands::DEFAULT ? arguments : [name, *arguments]
+          words = name == Commands::DEFAULT && (arguments.empty? || arguments.first.start_with?("-")) ? arguments : [name, *arguments]
           Commands.fetch(name).document(results, command: command_line(*words))
         end
 

@@ -62,8 +62,9 @@ module Tiercel
           { "RUBYOPT" => options.empty? ? nil : options }
         end
 
+        # Without what makes a Ruby load the bundle (BUNDLER_SETUP since Bundler 2.4), which is not there yet.
         def clean_environment
-          { "BUNDLE_GEMFILE" => gemfile, "RUBYOPT" => nil, "RUBYLIB" => nil }
+          { "BUNDLE_GEMFILE" => gemfile, "RUBYOPT" => nil, "RUBYLIB" => nil, "BUNDLER_SETUP" => nil }
         end
 
         def source

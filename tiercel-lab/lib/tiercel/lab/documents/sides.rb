@@ -1,0 +1,165 @@
+# frozen_string_literal: true
+
+require_relative "table"
+require_relative "../values"
+
+module Tiercel
+  module Lab
+    module Documents
+      # Two sides against each other, or one against an earlier run.
+      class Sides < Table
+        HEADER = ["what", "A", "B", "ratio B / A", "verdict", "objects", "bytes"].freeze
+
+        # One comparison of a run.
+        #
+        # @!attribute a [Hash, nil] the cell of A, as results hold it; nil where A is a saved run
+        # @!attribute b [Hash]
+        # @!attribute again [Hash, nil] B's cell of the second pass
+        # @!attribute saved [Hash, nil] the saved run's figures
+        Row = Struct.new(:a, :b, :again, :saved) do
+          # @return [Hash, nil]
+          def ratio = saved ? saved["ratio"] : b.dig("summary", "ratio")
+
+          # @return [String, nil]
+          def verdict = saved ? saved["verdict"] : b.dig("summary", "verdict")
+
+          # @return [Boolean] slower, and slower again
+          def confirmed? = verdict == "slower" && again&.dig("summary", "verdict") == "slower"
+        end
+
+        def title = "#{names.first} against #{names.last}"
+
+        def fill(document)
+          document.verdict(sentence, tone:, floor: worst_floor, warnings:)
+          document.section("Time") { |section| add_times(section) }
+          document.section("What was compared") { |section| add_sides(section) }
+        end
+
+        # @return [Array<Row>] in the order measured
+        def compared
+          @compared ||= saved? ? saved_rows : interleaved_rows
+        end
+
+        # @return [Array<Row>] whose second pass found the same
+        def confirmed = compared.select(&:confirmed?)
+
+        private
+
+        def sides = rows("sides")
+
+        def saved? = !notes("sides")["baseline"].nil?
+
+        def names
+          own = sides.map { |side| side["text"] == "." ? "this checkout" : side["text"] }
+          saved? ? [File.basename(notes("sides")["baseline"]), *own] : own
+        end
+
+        def saved_rows
+          by_cell = rows("baseline").to_h { |row| [row["cell"], row] }
+          cells(role: "baseline").map { |cell| Row.new(nil, cell, nil, by_cell[cell["id"]]) }
+        end
+
+        # A cell that was measured twice is there twice.
+        def interleaved_rows
+          groups = results["cells"].group_by { |cell| cell["id"] }
+          baselines, others = %w[baseline contestant].map { |role| groups.values.select { |cells| cells.first["role"] == role } }
+          baselines.zip(others).map { |a, b| Row.new(a.first, b.first, b[1], nil) }
+        end
+
+        def tally = compared.map(&:verdict).tally
+
+        def sentence
+          return "Nothing could be measured." if compared.none? { |row| row.ratio }
+          counts = tally.slice("slower", "faster", "same", "cannot_tell").map { |word, count| "#{said(word)} in #{count}" }
+          "#{names.last} against #{names.first}: #{counts.join(", ")} of #{compared.size} cells#{"; #{extreme_words}" if extreme}.#{repeated}"
+        end
+
+        def said(word) = word == "cannot_tell" ? "cannot tell" : word
+
+        def extreme = compared.select { |row| %w[slower faster].include?(row.verdict) }.max_by { |row| Math.log(row.ratio["estimate"]).abs }
+
+        def extreme_words = "most: #{label(extreme)} takes #{Report::Cell.interval(interval(extreme.ratio), unit: "x")} the time"
+
+        def repeated
+          passes = compared.select(&:again)
+          return "" if passes.empty?
+          " A second pass found #{confirmed.size} of #{passes.size} slower again."
+        end
+
+        def tone
+          return :slower if confirmed.any? || (quick? && tally["slower"])
+          return :faster if tally["faster"] && !tally["slower"]
+          tally.keys == ["same"] ? :same : :cannot_tell
+        end
+
+        def add_times(section)
+          section.text(method_words)
+          section.table("Compare: A is #{names.first}, B is #{names.last}", header: HEADER, command:) do |table|
+            compared.each { |row| add_row(table, row) }
+          end
+          plot = forest and section.add(plot)
+        end
+
+        def method_words
+          return "B was measured now, A is of an earlier run: they are **not interleaved**, so a difference may be the machine's." if saved?
+          "A and B in turn and back again, in fresh processes; the noise floor is A against itself, once more in a process of its own " \
+            "where the sides have processes of their own. Objects and bytes are counted exactly: any change is one."
+        end
+
+        def add_row(table, row)
+          table.row(label(row), a_time(row), time(row.b), ratio_cell(row), verdict_cell(row), change(row, "allocations"), change(row, "stored_bytes"))
+          [["A", row.a], ["B", row.b]].each do |side, cell|
+            table.raw("#{side}: #{label(row)}", block_us(cell), unit: "us") if cell && measured?(cell)
+          end
+        end
+
+        def a_time(row)
+          return time(row.a) if row.a
+          row.saved ? Report::Cell.interval(interval(row.saved["then"], 1e-3), unit: "us") : Report::Cell.missing("not in the file")
+        end
+
+        def ratio_cell(row)
+          row.ratio ? Report::Cell.interval(interval(row.ratio), unit: "x", muted: row.verdict == "cannot_tell") : ""
+        end
+
+        def verdict_cell(row)
+          return "" unless row.verdict
+          return row.verdict.to_sym unless row.again
+          note = row.confirmed? ? "A second, fresh pass found it slower again." : "A second, fresh pass did not find it again: not confirmed."
+          Report::Cell.verdict(row.verdict.to_sym, note:)
+        end
+
+        def change(row, fact)
+          before = row.a ? row.a.dig("exact", fact) : row.saved&.fetch(fact)
+          after = row.b.dig("exact", fact)
+          before == after ? after : "#{before || "?"} \u2192 #{after || "?"}"
+        end
+
+        def label(row)
+          store = row.b["contestant"]["text"]
+          shown = [row.b["operation"], row.b["value"]].join(" ")
+          sides.first["kind"] == "a store" ? shown : "#{shown}, #{store}"
+        end
+
+        def forest
+          drawn = compared.select(&:ratio)
+          return if drawn.empty?
+          floors = results["cells"].filter_map { |cell| cell.dig("summary", "floor") }
+          floor = 1.0 + floors.max.to_f
+          plot = Report::Charts::ForestPlot.new("Compare: ratios", baseline: names.first, floor: Statistics::Interval.new(1.0, 1.0 / floor, floor))
+          drawn.each { |row| plot.row(label(row), interval(row.ratio), row.verdict.to_sym) }
+          plot
+        end
+
+        def add_sides(section)
+          section.table("Compare: the sides", header: ["", "what", "revision", "title"]) do |table|
+            table.row("A", notes("sides")["baseline"], "", "an earlier run") if saved?
+            sides.each_with_index do |side, index|
+              table.row(saved? ? "B" : %w[A B][index], side["text"], side["sha"].to_s[0, 12], side["title"] || side["kind"])
+            end
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require_relative "../support/lab_case"
+require_relative "../support/canned"
+require "tiercel/lab/cli"
+
+class CompareSidesTest < LabCase
+  def lab(*arguments)
+    out, err = StringIO.new, StringIO.new
+    [Lab::CLI.run(arguments, out:, err:, program: "bin/lab"), out.string, err.string]
+  end
+
+  def test_two_stores_interleaved_and_one_against_the_file
+    Dir.mktmpdir do |folder|
+      json, again = %w[run again].map { |name| File.join(folder, "#{name}.json") }
+      common = ["--quick", "--require", PLANTED, "--op", "read", "--value", "string-100b", "--results", folder]
+      code, out, err = lab("compare", "planted_working:100", "planted_working:3000", *common, "--json", json)
+      assert_equal 0, code, err
+      assert_match(/\Aplanted_working:3000 against planted_working:100: slower in 1 of 1 cells; most: read string-100b takes/, out)
+      assert_empty Lab::Results::Schema.fetch("tiercel-lab/1").errors(Lab::Results.load(json))
+      code, out, = lab("report", json)
+      assert_equal 0, code
+      assert_includes out, "bin/lab compare planted_working:100 planted_working:3000 --quick"
+      code, out, = lab("compare", "planted_working:3000", *common, "--baseline", json, "--json", again)
+      assert_equal 0, code
+      assert_match(/Not interleaved: the baseline was measured at/, out)
+      assert_match(/cannot tell in 1 of 1/, out)
+      assert_match(/has no cells of memory_store; it has planted_working:100, planted_working:3000/, lab("compare", "memory_store", "--baseline", json).last)
+    end
+  end
+
+  def test_the_command_line_says_which_job_is_meant
+    { %w[compare memory_store] => /expected two sides, or one and --baseline/, %w[compare memory_store memory_store] => /same store/,
+      %w[compare dalli@1.0 tiercel] => /cannot be sides/, %w[compare a b c] => /expected two sides/,
+      %w[compare HEAD HEAD --repository /nowhere] => %r{nor a revision in /nowhere} }.each do |arguments, words|
+      code, _out, err = lab(*arguments)
+      assert_equal 2, code
+      assert_match words, err
+    end
+    assert_match(/--baseline FILE/, lab("compare", "a", "b", "--help")[1])
+    assert_match(/--baseline STORE/, lab("compare", "--help")[1])
+    assert_match(/\A\d+ cells in about/, lab("compare", "--plan", "--quick")[1])
+    assert_match(/\A4 cells in about/, lab("compare", "memory_store", "null_store", "--plan", "--quick")[1])
+  end
+
+  # A, B and the null arm; a second pass found B slower again, of the other operation it did not.
+  def confirmed_results(second)
+    passes = [["read", 1_500], ["write", 1_500], ["read", second]].flat_map do |operation, ns|
+      Canned.cells(compare("memory_store", "null_store", operation:), { "memory_store" => 1_000, "null_store" => ns })
+    end
+    sides = %w[main .].map { |text| { text:, kind: "a revision", sha: "0123456789abcdef", title: "Do things" } }
+    Canned.results(command: "compare", arguments: %w[main .], cells: passes, tables: { "sides" => [sides, { baseline: nil }] })
+  end
+
+  def test_a_regression_counts_when_it_was_found_twice
+    document = Lab::Commands::Compare.document(confirmed_results(1_500), command: "bin/lab compare main .")
+    assert_match(/\Athis checkout against main: slower in 2 of 2 cells; most: .* A second pass found 1 of 1 slower again\.\z/, document.verdicts.first.sentence)
+    assert_equal :slower, document.verdicts.first.tone
+    table = document.tables.first
+    assert_equal ["A second, fresh pass found it slower again."], table.footnotes
+    assert_equal ["read string-100b, null_store", "write string-100b, null_store"], table.rows.map { |row| row.first.to_s }
+    unconfirmed = Lab::Documents::Sides.new(confirmed_results(1_000), command: "x")
+    assert_empty unconfirmed.confirmed
+    assert_match(/not confirmed/, unconfirmed.build.tables.first.footnotes.first)
+  end
+end
