@@ -14,7 +14,7 @@ module Tiercel
       elsewhere "segment-3", "hit ratio within 0.5 points of S3-FIFO, and not 0.3 below byte-LRU with overwrites",
                 command: "bin/lab hit-ratio"
       elsewhere "segment-4", "two processes read at least 0.9 of what a loop on private memory scales",
-                command: "bin/lab workers"
+                command: "bin/lab scaling"
       elsewhere "segment-5", "every safety test", command: "bin/test --long"
     end
   end
