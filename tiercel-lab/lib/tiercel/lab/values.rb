@@ -10,6 +10,7 @@ require_relative "values/books_dump"
 require_relative "values/json_text"
 require_relative "values/noise"
 require_relative "values/files"
+require_relative "values/sized_html"
 
 module Tiercel
   module Lab
@@ -35,6 +36,8 @@ module Tiercel
       add HTML.new(name: "html-822kb", title: "822 KB of HTML", bytes: LARGE_BYTES, count: 8)
       add Rows.new(name: "rows-50", title: "50 rows (Array of Hashes)", rows: 50, count: 100)
       add Books.new(name: "books", title: "20 books (Active Record, with authors and reviews)", books: 20, count: 20)
+      # What the third article caches: [SomeKlass.first, SomeKlass.last].
+      add Books.new(name: "pair", title: "A pair of records (2 books with authors and reviews)", books: 2, count: 50)
       # What the first article serializes, and what it compresses.
       add Books.new(name: "books-1mb", title: "500 books with random strings (1 MB marshalled)", books: 500, count: 2,
                     random_strings: true)
@@ -50,7 +53,10 @@ module Tiercel
 
       # @param spec [Hash] of {Value#to_spec}
       # @return [Value]
-      def self.from_spec(spec) = spec["directory"] ? Files.new(directory: spec["directory"], parse: spec["parse"]) : fetch(spec["name"])
+      def self.from_spec(spec)
+        return SizedHTML.new(bytes: spec["html_bytes"]) if spec["html_bytes"]
+        spec["directory"] ? Files.new(directory: spec["directory"], parse: spec["parse"]) : fetch(spec["name"])
+      end
 
       def self.noun = "value"
     end

@@ -28,7 +28,20 @@ module Tiercel
         def configuration = configuration_line(":mem_cache_store", (foreign? ? place : "HOST:11211").inspect)
       end
 
+      # The same without a word about sizes to either side: 64 MB of memory, items of at most 1 MB. What is larger is
+      # refused, so its reads miss.
+      class MemCacheStoreAsShipped < MemCacheStore
+        def medium = :loopback
+
+        def servers = %i[memcached_as_shipped]
+
+        def foreign? = false
+
+        def build(context) = ActiveSupport::Cache::MemCacheStore.new(context.server(:memcached_as_shipped).fetch("address"), **options)
+      end
+
       register "mem_cache_store", MemCacheStore
+      register "mem_cache_store_as_shipped", MemCacheStoreAsShipped
     end
   end
 end
