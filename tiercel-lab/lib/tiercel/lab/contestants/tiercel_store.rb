@@ -21,6 +21,8 @@ module Tiercel
 
         def gems = %w[tiercel]
 
+        def keeps? = schemes != ["null"]
+
         def servers = urls.select { |url| own?(url) }.filter_map { |url| SERVERS[scheme(url)] }
 
         def foreign? = urls.any? { |url| !own?(url) }
