@@ -1,0 +1,121 @@
+# frozen_string_literal: true
+
+require_relative "../sides/saved_baseline"
+require_relative "../statistics"
+require_relative "table"
+
+module Tiercel
+  module Lab
+    module Documents
+      # Times, flame graphs, and what differs between two of them.
+      class Profile < Table
+        TOP = 15
+        # Of the normal distribution: 95 %.
+        Z = 1.959964
+
+        def title = "Where the time goes: #{operation} of #{value}"
+
+        def fill(document)
+          document.verdict(sentence, floor: worst_floor, warnings: warnings + quick_words)
+          document.section("Time") { |section| add_times(section) }
+          profiles.each { |row| document.section("#{row["target"]}, #{row["operation"]}") { |section| add_profile(section, row) } }
+          pairs.each { |before, after| document.section("#{name(after)} against #{name(before)}") { |section| add_difference(section, before, after) } }
+        end
+
+        private
+
+        def profiles = rows("profiles")
+
+        def operation = cells.first&.fetch("operation") || "an operation"
+
+        def value = cells.first&.fetch("value") || "a value"
+
+        def watched?(row) = row["status"] == "measured" && row["folded"].any?
+
+        def quick_words = quick? ? ["Quick: few samples; shares are rough."] : []
+
+        # A raw socket is beside the target, not before or after it.
+        def raw?(row) = row["text"].match?(/\Araw[_:]/)
+
+        def pairs
+          mine = profiles.select { |row| watched?(row) && !raw?(row) }
+          found = rows("profile before").map { |before| [before.merge("when" => notes("profile before")["started_at"]), mine.first] }
+          found << [mine[0], mine[1]] if mine.size > 1
+          found.select(&:all?)
+        end
+
+        def name(row) = row["when"] ? "#{row["target"]} (#{row["when"]})" : row["target"]
+
+        def sentence
+          row = profiles.find { |profile| watched?(profile) } or return "No profile could be made."
+          cell = cells.find { |candidate| candidate["contestant"]["text"] == row["text"] }
+          time = cell && measured?(cell) ? "#{time(cell)} a call; " : ""
+          "#{row["target"]}, #{row["operation"]}: #{time}most time itself: #{top(row, 3).map { |function, share| "#{function} #{percent(share)}" }.join(", ")}."
+        end
+
+        def percent(share) = "#{Report::Format.number(share.estimate * 100, digits: 0)} %"
+
+        def stacks(row) = Report::Charts::Stacks.parse(row["folded"])
+
+        # @return [Array<Array(String, Statistics::Interval)>] functions with the share of samples that were in them themselves
+        def top(row, count)
+          stacks = stacks(row)
+          stacks.own_by_name.max_by(count, &:last).map { |function, own| [function, share(own, stacks.total)] }
+        end
+
+        # Wilson's interval of a share (Wilson, JASA 22, 1927). Samples close in time are not independent, so it is the least.
+        def share(own, total)
+          share = own.fdiv(total)
+          middle = (share + (Z**2 / (2 * total))) / (1 + (Z**2 / total))
+          half = Z / (1 + (Z**2 / total)) * Math.sqrt((share * (1 - share) / total) + (Z**2 / (4.0 * total**2)))
+          Statistics::Interval.new(share, [middle - half, 0.0].max, [middle + half, 1.0].min)
+        end
+
+        def add_times(section)
+          section.text("Measured first, without a profiler. The bare socket sends prepared bytes and reads exactly the answer: what is " \
+                       "beyond it is the client's.")
+          section.table("Profile: times", header: ["target", "operation", "time a call", "ratio", "beyond the socket", "objects"], command:) do |table|
+            cells.each do |cell|
+              table.row(cell["contestant"]["name"], cell["operation"], time(cell), ratio(cell), beyond(cell), cell["exact"]["allocations"])
+              table.raw(cell["contestant"]["name"], block_us(cell), unit: "us") if measured?(cell)
+            end
+          end
+        end
+
+        def beyond(cell)
+          socket = cells.find { |other| raw?(other["contestant"]) && other["contestant"]["servers"] == cell["contestant"]["servers"] }
+          return "" if socket.nil? || socket == cell || !measured?(cell) || !measured?(socket)
+          difference = Lab::Sides::SavedBaseline.difference(*[socket, cell].map { |one| interval(one["summary"]["ns"], 1e-3) })
+          Report::Cell.interval(difference, unit: "us", muted: difference.cover?(0))
+        end
+
+        def add_profile(section, row)
+          return section.text("No profile: #{[row["status"], row["reason"]].compact.join(": ")}.") unless row["status"] == "measured"
+          return section.text("No samples fell into the calls; `--seconds` watches longer.") unless watched?(row)
+          section.add(Report::Charts::FlameGraph.new("Profile: #{row["target"]}, #{row["operation"]} #{row["value"]}", row["folded"], command:))
+          section.table("Profile: self time of #{row["target"]}", header: ["function", "share of the time"], command:,
+                                                                  note: "In the function itself, without what it calls; #{samples_words(row)}.") do |table|
+            top(row, TOP).each { |function, share| table.row(function, Report::Cell.interval(share.map { |part| part * 100 }, unit: "%", digits: 1)) }
+          end
+          section.code(row["file"], title: opened_with(row)) if row["file"]
+        end
+
+        def samples_words(row)
+          "#{Report::Format.number(stacks(row).total)} samples of #{row["profiler"]}, #{Report::Format.number(row["calls"])} calls in #{notes("profiles")["seconds"]} s"
+        end
+
+        def opened_with(row)
+          row["profiler"] == "vernier" ? "For the Firefox profiler (profiler.firefox.com, or `profile-viewer`):" : "For speedscope (speedscope.app):"
+        end
+
+        def add_difference(section, before, after)
+          return section.text("One of the two has no samples.") unless [before, after].all? { |row| watched?(row) }
+          section.text("Shares of the time, not times: where everything became faster alike, nothing is coloured.")
+          chart = Report::Charts::DifferentialFlameGraph.new("Profile: #{name(after)} against #{name(before)}", before["folded"], after["folded"],
+                                                             names: [name(before), name(after)], command:)
+          section.add(chart)
+        end
+      end
+    end
+  end
+end
