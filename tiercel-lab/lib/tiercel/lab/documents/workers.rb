@@ -1,0 +1,150 @@
+# frozen_string_literal: true
+
+require_relative "../statistics/bootstrap"
+require_relative "table"
+
+module Tiercel
+  module Lab
+    module Documents
+      # Stores in each process against shared ones.
+      class Workers < Table
+        HEADER = ["store", "workers", "bytes each", "hit ratio", "a call", "mean with misses", "CPU a call", "resident", "grown under load"].freeze
+        MEGABYTE = 1024.0 * 1024
+
+        # One store with one number of workers, all rounds.
+        Load = Struct.new(:store, :workers, :own, :failed, :rows, :hit, :call, :mean, :cpu, keyword_init: true)
+
+        def title = "One cache for all workers, or one in each"
+
+        def subtitle
+          facts = notes("workers")
+          "Zipf #{facts["zipf"]} over #{Report::Format.number(facts["items"])} names of #{Report::Format.number(facts["value_bytes"])} B, " \
+            "#{Report::Format.bytes(facts["total_bytes"])} for all workers together; #{facts["rounds"]} rounds"
+        end
+
+        def fill(document)
+          document.verdict(sentence, warnings: warnings + quick_words)
+          document.section("By store and workers") do |section|
+            section.text(explanation)
+            section.add(table)
+            charts.each { |chart| section.add(chart) }
+          end
+        end
+
+        private
+
+        def loads
+          @loads ||= rows("workers").group_by { |row| row.values_at("store", "workers") }.sort_by { |(store, count), _| [order(store), count] }
+                                    .map { |(store, count), rows| load(store, count, rows) }
+        end
+
+        def order(store) = notes("workers")["stores"].index(store) || 0
+
+        def load(store, workers, rows)
+          failed = rows.find { |row| row["status"] != "measured" }
+          facts = { store:, workers:, own: rows.first["own"], failed:, rows: }
+          return Load.new(**facts) if failed
+          miss_us = notes("workers")["miss_ms"] * 1e3
+          Load.new(**facts, hit: over(rows) { |segment| 100.0 * hits(segment) }, call: over(rows) { |segment| us(segment) },
+                            mean: over(rows) { |segment| us(segment) + ((1 - hits(segment)) * miss_us) }, cpu: cpu(rows))
+        end
+
+        def hits(segment) = segment["hits"].fdiv(segment["requests"])
+
+        def us(segment) = segment["seconds"] * 1e6 / segment["requests"]
+
+        # Of each worker of each round its segments.
+        def over(rows, &)
+          bootstrap.interval(rows.flat_map { |row| row["loads"] }.map { |segments| segments.map(&) })
+        end
+
+        def bootstrap = @bootstrap ||= Statistics::Bootstrap.new(seed: results["run"]["seed"])
+
+        # The workers' and the server's.
+        def cpu(rows)
+          segments = rows.flat_map { |row| row["loads"] }.flatten
+          seconds = segments.sum { |segment| segment["cpu_seconds"] } + rows.sum { |row| row["server_cpu"].to_f }
+          seconds * 1e6 / segments.sum { |segment| segment["requests"] }
+        end
+
+        def sentence
+          most = loads.map(&:workers).max
+          own, shared = loads.reject(&:failed).select { |load| load.workers == most }.partition(&:own)
+          best_own, best_shared = [own, shared].map { |group| group.min_by { |load| load.mean.estimate } }
+          return "Nothing could be compared." unless best_own && best_shared
+          "With #{most} workers a call costs, misses included, #{words(best_shared)} with one cache for all (#{best_shared.store}) and " \
+            "#{words(best_own)} with one in each (#{best_own.store}): hits #{percent(best_shared)} against #{percent(best_own)}.#{turn(best_own, best_shared)}"
+        end
+
+        def words(load) = Report::Cell.interval(load.mean, unit: "us").to_s
+
+        def percent(load) = "#{Report::Format.number(load.hit.estimate)} %"
+
+        # Where sharing starts to pay, whole intervals apart.
+        def turn(own, shared)
+          pairs = loads.reject(&:failed).group_by(&:workers).sort
+          count, = pairs.find do |_workers, group|
+            mine, theirs = [own, shared].map { |load| group.find { |other| other.store == load.store } }
+            mine && theirs && theirs.mean.high < mine.mean.low
+          end
+          count ? " Sharing is clearly cheaper from #{count} #{count == 1 ? "worker" : "workers"} on." : " Which is cheaper cannot be told."
+        end
+
+        def quick_words
+          quick? ? ["Quick: fewer workers' numbers, a smaller cache, one round; intervals are over segments and workers."] : []
+        end
+
+        def explanation
+          "All workers ask at once, each at its own pace, and write what they miss. *Mean with misses* is computed: a call as measured, " \
+            "and #{Report::Format.number(notes("workers")["miss_ms"])} ms for each miss, which nobody waited for. Where there are more workers than " \
+            "CPUs, a call waits for the others; *CPU* does not. *Resident* is the #{notes("workers")["memory"]} of all workers and the server; " \
+            "*grown under load* is what came since the stores were built. A database's pages in the kernel's cache are nobody's."
+        end
+
+        def table
+          table = Report::Table.new("Workers: stores at equal bytes", header: HEADER, command:,
+                                                                   note: "Nothing is compressed. Bytes each: of a worker's own store, or of the one they share.")
+          loads.each { |load| add(table, load) }
+          table
+        end
+
+        def add(table, load)
+          return table.row(name(load), load.workers, failure(load), *[""] * (HEADER.size - 3)) if load.failed
+          table.row(name(load), load.workers, bytes_each(load), Report::Cell.interval(load.hit, unit: "%"), Report::Cell.interval(load.call, unit: "us"),
+                    Report::Cell.interval(load.mean, unit: "us"), Report::Cell.number(load.cpu, unit: "us"), *memory(load))
+        end
+
+        def name(load) = "#{load.store} (#{load.own ? "in each" : "shared"})"
+
+        def failure(load) = Report::Cell.missing(load.failed.values_at("status", "reason").compact.join(": "))
+
+        def bytes_each(load) = Report::Format.bytes(notes("workers")["total_bytes"] / (load.own ? load.workers : 1))
+
+        def memory(load)
+          full, empty = %w[full_bytes empty_bytes].map { |fact| load.rows.filter_map { |row| row[fact] } }
+          return ["unknown", "unknown"] if full.empty? || empty.empty?
+          [megabytes(full), megabytes(full.zip(empty).map { |after, before| after - before })]
+        end
+
+        # Of the rounds, their median, the least and the most.
+        def megabytes(figures)
+          each = figures.map { |bytes| bytes / MEGABYTE }
+          return Report::Cell.number(each.first, unit: "MB") if each.one?
+          Report::Cell.interval(Statistics::Interval.new(Statistics.median(each), *each.minmax), unit: "MB")
+        end
+
+        def charts
+          { "hit ratio" => [:hit, "%", :linear], "mean with misses" => [:mean, "us", :log] }.filter_map do |what, (figure, unit, scale)|
+            by_store = loads.reject(&:failed).group_by { |load| name(load) }
+            next if by_store.none? { |_store, group| group.size > 1 }
+            chart = Report::Charts::LineChart.new("Workers: #{what}", x: "workers", y: unit, x_scale: :log, y_scale: scale)
+            by_store.each { |store, group| chart.series(store, group.map { |load| [load.workers, *values(load[figure])] }) }
+            chart
+          end
+        end
+
+        def values(interval) = [interval.estimate, interval.low, interval.high]
+      end
+    end
+  end
+end
