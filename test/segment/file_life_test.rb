@@ -120,6 +120,21 @@ class SegmentFileLifeTest < Tiercel::TestCase
     error = assert_raises(Tiercel::ConfigurationError) { open }
     assert_match(/#{@path} is not a segment/, error.message)
     assert_equal "something else" * 1_000, File.read(@path)
+    assert_raises(Tiercel::Unavailable) { Tiercel::Segment.replace(@path, bytes: 2 << 20) }
+    assert_raises(Tiercel::Unavailable) { Tiercel::Segment.remove(@path) }
+    assert_equal "something else" * 1_000, File.read(@path)
+    assert_equal %w[segment], Dir.children(@directory) # no lock file beside what is not ours
+  end
+
+  def test_a_replacement_that_fails_leaves_the_segment_as_it_is
+    segment = open
+    segment.set("key", "value")
+    error = assert_raises(Tiercel::Unavailable) { Tiercel::Segment.replace(@path, bytes: 1 << 41) }
+    assert_match(/cannot be reserved/, error.message)
+    assert_raises(Tiercel::Unavailable) { Tiercel::Segment.replace(@path, bytes: 2 << 20, shards: 3) }
+    assert_equal "value", segment.get("key")
+    assert_equal 2 << 20, segment.size_bytes
+    assert_equal %w[segment segment.lock], Dir.children(@directory).sort
   end
 
   def test_links_directories_and_missing_places_are_refused

@@ -176,9 +176,8 @@ static bool make_file(const char *path, tseg_sidecar *sidecar, const tseg_option
 
     if (!tseg_sidecar_lock_files(sidecar, error)) return false;
     state = tseg_file_open(path, sidecar, &file, error);
-    if (state == TSEG_FILE_STALE) tseg_file_retire(&file);
     if (state == TSEG_FILE_STALE || state == TSEG_FILE_MISSING)
-        made = tseg_file_make(path, sidecar, options, state == TSEG_FILE_STALE, error);
+        made = tseg_file_make(path, sidecar, options, state == TSEG_FILE_STALE ? &file : NULL, error);
     else if (state == TSEG_FILE_REFUSED)
         made = false;
     tseg_file_close(&file);
@@ -198,12 +197,14 @@ static bool sidecar_is_current(const char *segment_path, const tseg_sidecar *sid
 
 static tseg *try_attach(const char *path, const tseg_options *options, tseg_error *error, bool *again)
 {
-    tseg_sidecar *sidecar = tseg_sidecar_open(path, options->mode, error);
+    tseg_sidecar *sidecar;
     tseg_file file;
     tseg_file_state state;
     tseg *segment;
 
     *again = false;
+    if (!tseg_file_may_be(path, error)) return NULL;
+    sidecar = tseg_sidecar_open(path, options->mode, error);
     if (!sidecar) return NULL;
     state = tseg_file_open(path, sidecar, &file, error);
     if (state == TSEG_FILE_GOOD) {

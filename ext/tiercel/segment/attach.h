@@ -50,8 +50,10 @@ typedef struct {
     bool other_version; /* refused, because it has another layout */
 } tseg_file;
 tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, tseg_file *file, tseg_error *error);
-/* Makes the file beside its path, then links it there (or renames it over what is there). */
-bool tseg_file_make(const char *path, const tseg_sidecar *sidecar, const tseg_options *options, bool replace,
+/* false where something at the path is surely no segment. Asked before a lock file is made beside it. */
+bool tseg_file_may_be(const char *path, tseg_error *error);
+/* Makes the file beside its path, then links it there, or retires what is there and renames over it. */
+bool tseg_file_make(const char *path, const tseg_sidecar *sidecar, const tseg_options *options, tseg_file *replaced,
                     tseg_error *error);
 void tseg_file_close(tseg_file *file);
 void tseg_file_retire(tseg_file *file);

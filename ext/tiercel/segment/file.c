@@ -121,6 +121,22 @@ static int open_checked(const char *path, struct stat *status, tseg_file_state *
     return -1;
 }
 
+bool tseg_file_may_be(const char *path, tseg_error *error)
+{
+    tseg_file_state state;
+    struct stat status;
+    uint64_t magic = 0;
+    int descriptor = open_checked(path, &status, &state, error);
+
+    if (descriptor < 0) return state == TSEG_FILE_MISSING;
+    if (status.st_size == 0 || (pread(descriptor, &magic, sizeof magic, 0) == sizeof magic && magic == TSEG_MAGIC)) {
+        close(descriptor);
+        return true;
+    }
+    refuse_file(descriptor, error, 0, path, "is not a segment: remove it or use another path");
+    return false;
+}
+
 tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, tseg_file *file, tseg_error *error)
 {
     tseg_file_state state;
@@ -203,7 +219,7 @@ static bool fill_file(int descriptor, const char *path, const tseg_sidecar *side
     return true;
 }
 
-bool tseg_file_make(const char *path, const tseg_sidecar *sidecar, const tseg_options *options, bool replace,
+bool tseg_file_make(const char *path, const tseg_sidecar *sidecar, const tseg_options *options, tseg_file *replaced,
                     tseg_error *error)
 {
     char temporary[PATH_MAX];
@@ -219,13 +235,15 @@ bool tseg_file_make(const char *path, const tseg_sidecar *sidecar, const tseg_op
     if (descriptor < 0) return tseg_fail(error, errno, "%s cannot be created", path);
     made = fill_file(descriptor, path, sidecar, options, error);
     close(descriptor);
-    if (made && (replace ? rename(temporary, path) : link(temporary, path)) != 0 && errno != EEXIST)
+    /* Retired before it is replaced, but not before the new one is complete: where that fails, all stays as it is. */
+    if (made && replaced) tseg_file_retire(replaced);
+    if (made && (replaced ? rename(temporary, path) : link(temporary, path)) != 0 && errno != EEXIST)
         made = tseg_fail(error, errno, "%s cannot be created", path);
-    if (!made || !replace) unlink(temporary);
+    if (!made || !replaced) unlink(temporary);
     return made;
 }
 
 void tseg_file_retire(tseg_file *file)
 {
-    if (!file->unreadable) atomic_store(&((tseg_header *)file->map)->retired, 1);
+    if (file->map && !file->unreadable) atomic_store(&((tseg_header *)file->map)->retired, 1);
 }

@@ -9,15 +9,17 @@
 
 #include "attach.h"
 
-/* Both under the lock for files, `retired` first: see "Moving" in docs/memory-model.md. */
+/* Both under the lock for files, `retired` before the path changes: see "Moving" in docs/memory-model.md. */
 static bool with_files_locked(const char *path, const tseg_options *options, bool only_unused, tseg_error *error)
 {
     char lock_path[PATH_MAX];
-    tseg_sidecar *sidecar = tseg_sidecar_open(path, options ? options->mode : 0600, error);
+    tseg_sidecar *sidecar;
     tseg_file_state state;
     tseg_file file;
     bool done = false;
 
+    if (!tseg_file_may_be(path, error)) return false;
+    sidecar = tseg_sidecar_open(path, options ? options->mode : 0600, error);
     if (!sidecar) return false;
     if (tseg_sidecar_lock_files(sidecar, error)) {
         state = tseg_file_open(path, sidecar, &file, error);
@@ -27,8 +29,8 @@ static bool with_files_locked(const char *path, const tseg_options *options, boo
         } else if (only_unused && (sidecar->slot >= 0 || tseg_sidecar_in_use(sidecar))) {
             tseg_fail(error, EBUSY, "%s is in use", path);
         } else {
-            if (state == TSEG_FILE_GOOD || (state == TSEG_FILE_STALE && !file.unreadable)) tseg_file_retire(&file);
-            done = options ? tseg_file_make(path, sidecar, options, true, error)
+            if (!options) tseg_file_retire(&file);
+            done = options ? tseg_file_make(path, sidecar, options, &file, error)
                            : unlink(path) == 0 || errno == ENOENT ||
                                  tseg_fail(error, errno, "%s cannot be removed", path);
             snprintf(lock_path, sizeof lock_path, "%s.lock", path);
