@@ -44,6 +44,8 @@ module Tiercel
       attr_accessor :allocations
       # @return [Integer, nil]
       attr_accessor :stored_bytes
+      # @return [Array<Numeric>] ns of CPU that the servers spend on a call, one figure a process; often there is none
+      attr_reader :server_ns
       # @return [Array<Slice>]
       attr_reader :slices
       # @return [Summary, nil]
@@ -55,6 +57,7 @@ module Tiercel
         @comparison = comparison
         @arm = arm
         @slices = []
+        @server_ns = []
         @status = "measured"
       end
 
@@ -78,6 +81,7 @@ module Tiercel
         @warm_up ||= outcome["warm_up"]
         @allocations ||= outcome["allocations"]
         @stored_bytes ||= outcome["stored_bytes"]
+        @server_ns << outcome["server_ns"] if outcome["server_ns"]
       end
 
       # Nanoseconds a call by the contestant's clock, without garbage collection, one figure a block.

@@ -96,6 +96,9 @@ module Tiercel
       # @return [void]
       def before_slice(_arm, _calls); end
 
+      # @return [Boolean] whether the servers' CPU time is looked at too
+      def server_time? = false
+
       # Calls the store once for every name and compares what comes back; before and after all blocks, untimed.
       #
       # @param arm [Runner::Arm]

@@ -16,6 +16,7 @@ require_relative "operations/subscribed"
 require_relative "operations/backend"
 require_relative "operations/compression"
 require_relative "operations/serialization"
+require_relative "operations/end_to_end"
 require_relative "operations/client"
 require_relative "operations/loop"
 
@@ -32,7 +33,7 @@ module Tiercel
        FetchRecord, ReadBesideWriter, WriteFull, BackendGet, BackendSet, BackendSetFull].each { |operation| add operation.new }
       %w[read fetch write].each { |name| add Subscribed.new(fetch(name)) }
       %w[read fetch].each { |name| add Subscribed.new(fetch(name), "event") }
-      [Deflate, Inflate, Dump, LoadBytes, DumpAndLoad].each { |operation| add operation.new }
+      [Deflate, Inflate, Dump, LoadBytes, DumpAndLoad, EndToEndRead, EndToEndWrite, WireGet, WireSet].each { |operation| add operation.new }
       [ClientGet, ClientSet, ClientGetMulti, ClientSetMulti, ClientDeleteMulti, ClientLoop].each { |operation| add operation.new }
       add Loop.new
 

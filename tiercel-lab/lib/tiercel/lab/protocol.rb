@@ -82,6 +82,10 @@ module Tiercel
       # Calls whose objects are counted; the count of none is subtracted.
       ALLOCATION_CALLS = 50
 
+      # How long calls are made while the CPU time of a server is looked at, and how many between two looks at the clock.
+      SERVER_SECONDS = 0.08
+      SERVER_CALLS = 10
+
       # A worker that does not answer within this is ended, and its cells say so.
       ANSWER_SECONDS = 120
 

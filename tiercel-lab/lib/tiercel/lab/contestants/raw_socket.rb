@@ -107,13 +107,13 @@ module Tiercel
       # Straight to the lab's memcached.
       class RawMemcached < RawSocket
         def servers = %i[memcached]
-        def subject = MemcachedClient
+        def subject = RawSocket::MemcachedClient
       end
 
       # Straight to the lab's Redis.
       class RawRedis < RawSocket
         def servers = %i[redis]
-        def subject = RedisClient
+        def subject = RawSocket::RedisClient
       end
 
       register "raw_memcached", RawMemcached

@@ -27,7 +27,7 @@ module Tiercel
 
         private
 
-        def payloads(arm) = arm.each_pair.map { |_name, value| Compression::Payload.of(value) }
+        def payloads(arm) = arm.each_pair.map { |_name, value| arm.contestant.payload(value) }
 
         def expect(payload, found)
           return if found.is_a?(String) && found.b == payload

@@ -5,8 +5,22 @@ require_relative "../operation"
 module Tiercel
   module Lab
     module Operations
+      # Whether what came back says the same, as far as the contestant's serializer can.
+      module SaysTheSame
+        private
+
+        def check(arm, value, found)
+          library = arm.contestant.library
+          return arm.expect(value, found) if library.form == :value
+          raise Missed, "nothing came back for what had been written" if found.nil?
+          return if library.same_as_json?(value, found)
+          raise CannotRun, "does not keep #{value.is_a?(Array) ? "an Array of #{value.first.class}" : "a #{value.class}"}"
+        end
+      end
+
       # A serializer makes bytes of an object.
       class Dump < Operation
+        include SaysTheSame
         called "dump", "dumping"
 
         def kind = :serializer
@@ -31,13 +45,6 @@ module Tiercel
           arm.store.dump(value)
         rescue NoMemoryError, SystemStackError => e
           raise CannotRun, "cannot dump a #{value.class}: #{e.class}, #{e.message.strip}"
-        end
-
-        def check(arm, value, found)
-          library = arm.contestant.library
-          return arm.expect(value, found) if library.form == :value
-          return if library.same_as_json?(value, found)
-          raise CannotRun, "does not keep #{value.is_a?(Array) ? "an Array of #{value.first.class}" : "a #{value.class}"}"
         end
       end
 

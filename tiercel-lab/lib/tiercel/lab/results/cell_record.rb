@@ -17,7 +17,8 @@ module Tiercel
             "operation" => arm.operation.name, "contestant" => arm.contestant.describe, "role" => arm.role.to_s,
             "twin_of" => twin_id(cell), "clock" => arm.contestant.clock.to_s, "status" => cell.status,
             "reason" => cell.reason, "calls" => cell.calls, "warm_up" => cell.warm_up,
-            "exact" => { "allocations" => cell.allocations, "stored_bytes" => cell.stored_bytes },
+            "exact" => { "allocations" => cell.allocations, "stored_bytes" => cell.stored_bytes,
+                         "server_ns" => cell.server_ns },
             "slices" => cell.slices.map { |slice| slice.to_h.values }, "summary" => summary(cell.summary) }
         end
 

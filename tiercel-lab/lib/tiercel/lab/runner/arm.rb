@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "../protocol"
+require_relative "server_cpu"
 
 module Tiercel
   module Lab
@@ -114,6 +115,22 @@ module Tiercel
         def stored_bytes
           sizes = each_pair(@value.large? ? 3 : values.size).filter_map { |name, value| contestant.stored_bytes(store, name, value) }
           sizes.sort[sizes.size / 2]
+        end
+
+        # CPU time that the contestant's servers spend on one call, for operations that ask for it. The servers of the
+        # comparison serve nobody else meanwhile.
+        #
+        # @return [Float, nil] ns; nil where there is no server of the lab's, or no such figure on this system
+        def server_ns
+          return unless operation.server_time? && contestant.servers.any?
+          before = ServerCPU.seconds(@context.server_pids) or return
+          calls = 0
+          deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Protocol::SERVER_SECONDS
+          while Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline
+            run(Protocol::SERVER_CALLS)
+            calls += Protocol::SERVER_CALLS
+          end
+          ((ServerCPU.seconds(@context.server_pids) - before) * 1e9 / calls).round
         end
 
         # @return [void]

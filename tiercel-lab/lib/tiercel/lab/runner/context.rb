@@ -41,6 +41,9 @@ module Tiercel
           facts
         end
 
+        # @return [Array<Integer>] processes of the servers that the lab has started
+        def server_pids = @servers.values.filter_map { |facts| facts["pid"] }
+
         # @param place [String] "tmpfs", "disk", or a folder, in which one is made
         # @return [String] an empty folder of this arm's own; a shared one as it is
         # @raise [CannotRun] if there cannot be one

@@ -103,9 +103,9 @@ module Tiercel
           warm_up = calibration.warm_up(spec["warm_up"])
           calls = spec["calls"] || calibration.calls
           arm.verify
-          return { "warm_up" => warm_up, "calls" => calls } unless spec["exact"]
-          { "warm_up" => warm_up, "calls" => calls, "allocations" => arm.allocations,
-            "stored_bytes" => stored_bytes(arm) }
+          facts = { "warm_up" => warm_up, "calls" => calls, "server_ns" => arm.server_ns }
+          return facts unless spec["exact"]
+          facts.merge("allocations" => arm.allocations, "stored_bytes" => stored_bytes(arm))
         end
 
         # Not every store lets us see; the figure is then left out, the cell is not.

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require_relative "../documents/end_to_end"
+require_relative "../end_to_end/design"
+require_relative "../table_command"
+
+module Tiercel
+  module Lab
+    module Commands
+      # What the first article's conclusion does: any serializer, any compressor and any store together, and where the time goes.
+      class EndToEndTable < TableCommand
+        called "end-to-end", "Any serializer, compressor and store together, and where the time goes."
+        example "end-to-end --quick", "end-to-end", "end-to-end --serializer marshal,auto --compressor none,zstd --store mem_cache_store",
+                "end-to-end --value rows-50", "end-to-end --plan"
+
+        QUICK = Protocol::QUICK.vary(blocks: 2, slice_ns: 6_000_000, budget_seconds: 60)
+
+        def self.document(results, command:) = Documents::EndToEnd.new(results, command:).build
+
+        def options(parser)
+          parser.on("--serializer A,B", Array, "of #{Serialization.names.join(", ")}") { |names| given[:serializers] = known(Serialization, names) }
+          parser.on("--compressor A,B", Array, "of #{Compression.names.join(", ")}") { |names| given[:compressors] = known(Compression, names) }
+          parser.on("--store STORE", "repeatable; default: #{EndToEnd::Design::STORES.join(", ")}") do |text|
+            (given[:stores] ||= []) << Contestants.parse(text).text
+          end
+          parser.on("--value A,B", Array, "default: #{EndToEnd::Design::VALUES.join(", ")}") do |names|
+            given[:values] = names.map { |name| Values.fetch(name) }
+          end
+        end
+
+        def protocol = settings.quick ? QUICK : super
+
+        def plan
+          given[:values] = [Values::Files.new(directory: settings.data, parse: true)] if settings.data
+          EndToEnd::Design.new(quick: settings.quick, **given).comparisons
+        end
+
+        private
+
+        def given = @given ||= {}
+
+        def known(catalogue, names) = names.map { |name| catalogue.fetch(name).name }
+      end
+
+      add EndToEndTable
+    end
+  end
+end

@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+require_relative "table"
+require_relative "../end_to_end/design"
+require_relative "../end_to_end/split"
+require_relative "../values"
+
+module Tiercel
+  module Lab
+    module Documents
+      # Serializer x compressor x store: for each value and way a table, a heatmap for each store, and where the time goes.
+      class EndToEnd < Table
+        HEADER = ["store", "serializer", "compressor", "time", "ratio", "bytes", *Lab::EndToEnd::Split::PARTS].freeze
+        WAYS = { "end_to_end_read" => "reads", "end_to_end_write" => "writes" }.freeze
+
+        def title = "End to end: serializer, compressor and store together"
+
+        def fill(document)
+          document.verdict(sentence, floor: worst_floor, warnings:)
+          groups.each { |(value, operation), wholes| add(document, value, operation, wholes) }
+        end
+
+        private
+
+        def groups
+          @groups ||= cells.select { |cell| WAYS.key?(cell["operation"]) }.group_by { |cell| cell.values_at("value", "operation") }
+        end
+
+        def sentence
+          (value, operation), wholes = groups.find { |_key, found| found.any? { |cell| measured?(cell) } }
+          return "Nothing could be measured." unless value
+          best = wholes.select { |cell| measured?(cell) }.min_by { |cell| us(cell) }
+          first = wholes.find { |cell| measured?(cell) }
+          "#{name_of(value)}, #{WAYS.fetch(operation)}: #{words(best)} is the fastest (#{spent(best)}); " \
+            "#{words(first)}, which is what Rails does unasked, takes #{spent(first)}#{share(first, wholes)}."
+        end
+
+        def words(cell) = cell["contestant"].values_at("store", "serializer", "compressor").join(" + ")
+
+        def share(cell, _wholes)
+          parts = split(cell) or return ""
+          own = parts.values_at("serialize", "compress").sum
+          format(", %d %% of it in serializer and compressor", 100.0 * own / parts.values.sum)
+        end
+
+        def add(document, value, operation, wholes)
+          document.section("#{name_of(value)}: #{WAYS.fetch(operation)}") do |section|
+            section.text(method_text) if groups.keys.first == [value, operation]
+            section.add(table(value, operation, wholes))
+            wholes.group_by { |cell| cell["contestant"]["store"] }.each do |store, of_store|
+              chart = heatmap(value, operation, store, of_store) and section.add(chart)
+            end
+            section.add(bars(value, operation, wholes)) if wholes.any? { |cell| measured?(cell) }
+          end
+        end
+
+        def method_text
+          short = "The quick form varies one factor at a time from #{words(groups.values.first.first)}, on one value. " if quick?
+          "#{short}*serialize* and *compress* were measured alone on the same values; *wire* and *server* are the same bytes " \
+            "through a raw socket, of which *server* is CPU time of the server's process; *client* is the CPU time that is left of the " \
+            "whole call, and where the store is in this process, the store."
+        end
+
+        def table(value, operation, wholes)
+          table = Report::Table.new("End to end: #{WAYS.fetch(operation)}, #{name_of(value)}", header: HEADER, command:,
+                                    note: "Microseconds a call; ratios are to the first row of the same comparison.")
+          wholes.each do |cell|
+            who = cell["contestant"].values_at("store", "serializer", "compressor")
+            table.row(*who, *figures(cell))
+            table.raw(words(cell), block_us(cell), unit: "us") if measured?(cell)
+          end
+          table
+        end
+
+        def figures(cell)
+          return [missing(cell), *[""] * (HEADER.size - 4)] unless measured?(cell)
+          parts = split(cell)
+          [time(cell), ratio(cell), cell.dig("exact", "stored_bytes"),
+           *Lab::EndToEnd::Split::PARTS.map { |part| parts ? Report::Cell.number(parts[part], unit: "us") : "" }]
+        end
+
+        def heatmap(value, operation, store, cells)
+          return if cells.size < 3
+          serializers, compressors = %w[serializer compressor].map { |axis| cells.map { |cell| cell["contestant"][axis] }.uniq }
+          chart = Report::Charts::Heatmap.new("End to end: #{WAYS.fetch(operation)} by #{store}, #{name_of(value)}", rows: serializers,
+                                              columns: compressors, unit: "us", row_name: "serializer", column_name: "compressor")
+          cells.each do |cell|
+            row, column = cell["contestant"].values_at("serializer", "compressor")
+            figure = measured?(cell) ? Report::Cell.number(us(cell)) : missing(cell)
+            chart.set(row, column, figure)
+          end
+          chart
+        end
+
+        def bars(value, operation, wholes)
+          chart = Report::Charts::StackedBar.new("End to end: where the time of #{WAYS.fetch(operation)} goes, #{name_of(value)}",
+                                                 unit: "us", parts: Lab::EndToEnd::Split::PARTS)
+          wholes.each do |cell|
+            parts = split(cell) if measured?(cell)
+            parts ? chart.row(words(cell), parts) : chart.missing(words(cell), cell["reason"] || "a layer could not be measured alone")
+          end
+          chart
+        end
+
+        def split(cell)
+          same_value = results["cells"].select { |other| other["value"] == cell["value"] }
+          Lab::EndToEnd::Split.new(cell, same_value, cell["operation"]).us
+        end
+
+        def name_of(value) = Values.known?(value) ? Values.fetch(value).title : value
+        def us(cell) = cell["summary"]["ns"]["estimate"] / 1e3
+        def spent(cell) = Report::Format.with_unit(us(cell), "us")
+      end
+    end
+  end
+end

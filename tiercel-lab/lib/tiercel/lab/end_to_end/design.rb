@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+require_relative "../comparison"
+
+module Tiercel
+  module Lab
+    module EndToEnd
+      # Which combinations are measured, and which layers of them alone.
+      class Design
+        # The first is the default that a quick run varies one factor of: what Rails does unasked.
+        SERIALIZERS = %w[marshal as_message_pack as_json oj paquito auto].freeze
+        COMPRESSORS = %w[zlib none brotli zstd snappy lz4_flex].freeze
+        STORES = %w[mem_cache_store redis_cache_store file_store:tmpfs memory_store tiercel:memcached: tiercel:redis: tiercel:shared:].freeze
+        VALUES = %w[books rows-50].freeze
+
+        QUICK = { serializers: %w[marshal as_message_pack auto], compressors: %w[zlib none zstd lz4_flex],
+                  stores: %w[mem_cache_store redis_cache_store file_store:tmpfs tiercel:memcached:], values: %w[rows-50] }.freeze
+        FULL = { serializers: SERIALIZERS, compressors: COMPRESSORS, stores: STORES, values: VALUES }.freeze
+
+        # By what each server's bytes are asked for without a client.
+        WIRES = { memcached: "memcached", redis: "redis" }.freeze
+        WAYS = { "end_to_end_read" => %w[load inflate wire_get], "end_to_end_write" => %w[dump deflate wire_set] }.freeze
+
+        # @param quick [Boolean] one factor is varied from the default, instead of the full product
+        # @param given [Hash] what the user named: :serializers, :compressors, :stores (Strings), :values
+        def initialize(quick:, **given)
+          @quick = quick
+          @levels = (quick ? QUICK : FULL).merge(given)
+        end
+
+        # @return [Array<Comparison>] for each value and way the stores, then the layers alone
+        def comparisons
+          values.product(WAYS.to_a).flat_map do |value, (operation, (serialize, compress, wire))|
+            [*stores(value, operation), layers(value, serialize, compress, wire)]
+          end
+        end
+
+        # @return [Array<Array(String, String, String)>] serializer, compressor, store
+        def combinations
+          axes = @levels.values_at(:serializers, :compressors, :stores)
+          return axes.first.product(*axes.drop(1)) unless @quick
+          base = axes.map(&:first)
+          axes.each_with_index.flat_map { |levels, axis|
+            levels.map { |level| base.dup.tap { |combination| combination[axis] = level } }
+          }.uniq
+        end
+
+        private
+
+        def values = @levels[:values].map { |value| value.is_a?(Value) ? value : Values.fetch(value) }
+
+        # A quick run has them all beside each other; a full one would have hundreds in each block, so it goes store by store.
+        def stores(value, operation)
+          groups = @quick ? [combinations] : combinations.group_by(&:last).values
+          groups.map do |group|
+            contestants = group.map { |combination| contestant("combined", *combination) }
+            Comparison.of(value:, operation: Operations.fetch(operation), contestants:, baseline: contestants.first)
+          end
+        end
+
+        def layers(value, serialize, compress, wire)
+          first, *others = alone(serialize, compress, wire)
+          Comparison.between(value:, baseline: first, others:)
+        end
+
+        def alone(serialize, compress, wire)
+          pairs = combinations.map { |serializer, compressor, _store| [serializer, compressor] }.uniq
+          [*pairs.map(&:first).uniq.map { |name| ["serializer:#{name}", serialize] },
+           *pairs.reject { |_, compressor| compressor == "none" }
+                 .map { |serializer, compressor| ["compressor:#{compressor}#serializer=#{serializer}", compress] },
+           *wires.map { |text| [text, wire] }].map { |text, operation| [Contestants.parse(text), Operations.fetch(operation)] }
+        end
+
+        def wires
+          combinations.flat_map { |serializer, compressor, store|
+            Contestants.parse(store).servers.filter_map do |server|
+              "wire:#{WIRES[server]}#serializer=#{serializer},compressor=#{compressor}" if WIRES.key?(server)
+            end
+          }.uniq
+        end
+
+        def contestant(type, serializer, compressor, store)
+          Contestants.parse("#{type}:#{store}#serializer=#{serializer},compressor=#{compressor}")
+        end
+      end
+    end
+  end
+end

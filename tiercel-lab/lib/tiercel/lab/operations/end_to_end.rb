@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require_relative "read"
+require_relative "serialization"
+require_relative "write"
+
+module Tiercel
+  module Lab
+    module Operations
+      # A hit through serializer, compressor and store; what a serializer loses by its nature is not held against the store.
+      class EndToEndRead < Read
+        include SaysTheSame
+        called "end_to_end_read", "a hit, all layers"
+
+        def verify(arm) = arm.each_pair { |name, value| check(arm, value, arm.store.read(name)) }
+      end
+
+      # A write through all layers.
+      class EndToEndWrite < Write
+        include SaysTheSame
+        called "end_to_end_write", "a write, all layers"
+
+        def verify(arm)
+          arm.each_pair do |name, value|
+            raise WrongValue, "the write was refused" unless arm.store.write(name, value)
+            check(arm, value, arm.store.read(name))
+          end
+        end
+      end
+
+      # The bytes that a combination keeps, fetched through a raw socket: what the wire and the server take of it.
+      class WireGet < Operation
+        called "wire_get", "the same bytes through a raw socket"
+
+        def kind = :wire
+
+        def body = "store.read(names[i])"
+
+        def server_time? = true
+
+        def inputs(arm) = arm.each_pair.map { |_name, value| arm.contestant.payload(value).freeze }
+
+        def setup(arm) = arm.names.each_with_index { |name, index| arm.store.write(name, arm.inputs[index]) }
+
+        def written(arm) = arm.names
+
+        def verify(arm)
+          arm.names.each_with_index do |name, index|
+            found = arm.store.read(name)
+            raise Missed, "nothing came back" if found.nil?
+            raise WrongValue, "other bytes came back" unless found.b == arm.inputs[index]
+          end
+        end
+      end
+
+      # The same, written.
+      class WireSet < WireGet
+        called "wire_set", "the same bytes written through a raw socket"
+
+        def body = "store.write(names[i], inputs[i])"
+      end
+    end
+  end
+end

@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require_relative "../support/lab_case"
+require "tiercel/lab/cli"
+
+class EndToEndTest < LabCase
+  TABLE = Lab::Commands::EndToEndTable
+  Design = Lab::EndToEnd::Design
+
+  def test_combinations_and_where_their_time_goes
+    run_table(TABLE, "--quick", "--require", PLANTED, "--value", "planted-books", "--serializer", "marshal,as_json", "--compressor", "zlib,none",
+              "--store", "redis_cache_store", "--store", "tiercel:memory:", protocol: TINY.with(blocks: 1)) do |code, command|
+      assert_equal 0, code, command.out.string
+      table = command.document.tables.first
+      assert_equal [%w[redis_cache_store marshal zlib], %w[redis_cache_store as_json zlib], %w[redis_cache_store marshal none],
+                    %w[tiercel:memory: marshal zlib]], table.rows.map { |row| row.first(3).map(&:to_s) }
+      reads = table.rows.map { |row| row.drop(6).map(&:value) }
+      reads.each { |parts| assert_operator parts.first, :>, 0 }
+      assert_equal [true, true, false, true], reads.map { |parts| parts[1].positive? }, "compress"
+      assert_equal [true, true, true, false], reads.map { |parts| parts[3].positive? && parts[4].positive? }, "wire and server"
+      assert_operator table.rows[0][5].value, :<, table.rows[2][5].value, "zlib's bytes"
+    end
+  end
+
+  def test_a_quick_run_varies_one_factor_a_full_one_all
+    quick = Design.new(quick: true).combinations
+    base = quick.first
+    assert_equal %w[marshal zlib mem_cache_store], base
+    assert(quick.all? { |combination| combination.zip(base).count { |one, other| one != other } <= 1 })
+    full = Design.new(quick: false)
+    assert_equal Design::SERIALIZERS.size * Design::COMPRESSORS.size * Design::STORES.size, full.combinations.size
+    assert_operator full.comparisons.map { |comparison| comparison.arms.count(&:row?) }.max, :<, 120
+  end
+
+  def test_parts_are_of_the_layers_alone
+    split = Lab::EndToEnd::Split.new(cell("end_to_end_read", "whole", 1_000, "store" => "mem_cache_store", "serializer" => "auto", "compressor" => "zstd"),
+                                     [cell("load", "auto", 300), cell("inflate", "zstd of auto", 200),
+                                      cell("wire_get", "wire memcached auto zstd", 100, "server_ns" => [20_000, 30_000, 90_000])], "end_to_end_read")
+    assert_equal({ "serialize" => 300.0, "compress" => 200.0, "client" => 400.0, "wire" => 70.0, "server" => 30.0 }, split.us)
+  end
+
+  def test_without_a_layer_there_is_no_split
+    whole = cell("end_to_end_read", "whole", 1_000, "store" => "memory_store", "serializer" => "auto", "compressor" => "none")
+    assert_nil Lab::EndToEnd::Split.new(whole, [], "end_to_end_read").us
+    assert_equal 700.0, Lab::EndToEnd::Split.new(whole, [cell("load", "auto", 300)], "end_to_end_read").us["client"]
+  end
+
+  # Of one slice of ten calls, all of it CPU time.
+  def cell(operation, name, us, facts = {})
+    ns = us * 10_000
+    { "operation" => operation, "contestant" => { "name" => name }.merge(facts), "status" => "measured",
+      "summary" => { "ns" => { "estimate" => us * 1e3 } }, "slices" => [[0, 0, 0, 10, ns, 0, ns, 0]],
+      "exact" => { "server_ns" => facts["server_ns"] } }
+  end
+end
