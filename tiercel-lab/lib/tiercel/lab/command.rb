@@ -91,6 +91,20 @@ module Tiercel
         ExitCodes::USAGE
       end
 
+      # How long a call would take; nothing is measured.
+      #
+      # @param arguments [Array<String>]
+      # @return [Float, nil] seconds; nil where the command cannot say
+      # @raise [OptionParser::ParseError, UsageError]
+      def estimate(arguments)
+        @arguments = arguments.dup
+        accept(parser.parse(arguments))
+        expected_seconds
+      end
+
+      # @return [Float, nil] seconds
+      def expected_seconds = nil
+
       # Adds the command's own options.
       #
       # @param parser [OptionParser]

@@ -28,6 +28,7 @@ module Tiercel
           case record["type"]
           when "cell" then document["cells"] << record["cell"]
           when "table" then document["tables"] << record["table"]
+          when "part" then (document["parts"] ||= []) << record["part"]
           else document.merge!(record.except("type"))
           end
         end

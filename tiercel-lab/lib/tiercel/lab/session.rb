@@ -31,6 +31,7 @@ module Tiercel
       # @param protocol [Protocol]
       # @return [Measurement] with its cells summarized, also after an interruption
       def measure(comparisons, protocol: @settings.protocol)
+        protocol = @settings.within_budget(protocol)
         start(protocol)
         progress = Terminal::Progress.new(@err, expected_seconds: Session.expected_seconds(comparisons, protocol))
         measurement = Measurement.new(comparisons, protocol:, seed: @settings.seed, requires: @settings.requires, progress:)
@@ -102,6 +103,11 @@ module Tiercel
           File.write(file, renderers.fetch(form).render(document))
         end
       end
+
+      # For what notices Ctrl-C by itself.
+      #
+      # @return [void]
+      def interrupted! = @interrupted = true
 
       # @return [Boolean]
       def interrupted? = @interrupted ? true : false

@@ -17,6 +17,8 @@ module Tiercel
       attr_reader :quick
       # @return [Boolean] print what would be measured, measure nothing
       attr_reader :plan
+      # @return [Numeric, nil] seconds that cells may take together; with fewer blocks where they are behind
+      attr_reader :budget
       # @return [Integer]
       attr_reader :seed
       # @return [String, nil] file for the run as one JSON document
@@ -38,7 +40,14 @@ module Tiercel
         @urls = []
         @reports = {}
         @quick = @plan = false
+        @budget = nil
         @results = Results::Recorder.default_directory
+      end
+
+      # @param protocol [Protocol]
+      # @return [Protocol] the same within --budget
+      def within_budget(protocol)
+        budget ? protocol.vary(budget_seconds: [budget, protocol.budget_seconds].compact.min) : protocol
       end
 
       # @return [Protocol]
@@ -50,6 +59,7 @@ module Tiercel
         parser.on("--quick", "a short look: says faster or slower only beyond 10 %") { @quick = true }
         parser.on("--plan", "print what would be measured and how long it takes, measure nothing") { @plan = true }
         parser.on("--seed N", Integer, "of values, orders and resamples (#{DEFAULT_SEED})") { |seed| @seed = seed }
+        parser.on("--budget SECONDS", Float, "fewer blocks, at least two, where cells would take longer") { |seconds| @budget = seconds }
         parser.on("--data DIR", "your own files as values") { |directory| @data = directory }
         parser.on("--url NAME=URL", "a server or store of yours: memcached://, redis://, or TYPE:PLACE;",
                   "own key prefix, never flushed") { |text| add_url(text) }

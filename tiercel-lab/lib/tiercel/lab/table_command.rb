@@ -42,6 +42,13 @@ module Tiercel
       # @return [Protocol] a quick run that has many cells may take fewer blocks
       def protocol = settings.protocol
 
+      # @return [Float, nil] seconds, by the plan; nil where there are no cells. Tables with more than cells add to it.
+      def expected_seconds
+        comparisons = plan
+        return if comparisons.empty?
+        Session.expected_seconds(comparisons, settings.within_budget(protocol))
+      end
+
       # @param comparisons [Array<Comparison>] of {#plan}
       # @return [void]
       def take(comparisons)

@@ -13,6 +13,8 @@ module Tiercel
         Paragraph = Struct.new(:text)
         # Something to copy: a command, a configuration.
         Code = Struct.new(:text, :title)
+        # Where a section has parts.
+        Heading = Struct.new(:text)
 
         # Elements under one heading.
         class Section
@@ -20,7 +22,7 @@ module Tiercel
           attr_reader :title
           # @return [String]
           attr_reader :anchor
-          # @return [Array<Table, Chart, Paragraph, Code>]
+          # @return [Array<Table, Chart, Paragraph, Code, Heading, Verdict>]
           attr_reader :elements
 
           def initialize(title, anchor: nil)
@@ -29,7 +31,7 @@ module Tiercel
             @elements = []
           end
 
-          # @param element [Table, Chart]
+          # @param element [Table, Chart, Verdict]
           # @return [self]
           def add(element)
             @elements << element
@@ -44,6 +46,10 @@ module Tiercel
           # @param title [String, nil]
           # @return [self]
           def code(text, title: nil) = add(Code.new(text, title))
+
+          # @param text [String] above a part of the section
+          # @return [self]
+          def heading(text) = add(Heading.new(text))
 
           # @param title [String]
           # @param options [Hash] see {Table#initialize}

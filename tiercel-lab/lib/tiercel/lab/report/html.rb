@@ -137,6 +137,8 @@ module Tiercel
           when Chart then ChartView.new(element, anchor(element)).render
           when Document::Code
             "#{"<h4>#{Html.inline(element.title)}</h4>" if element.title}#{Html.code_block(element.text)}"
+          when Document::Heading then "<h4>#{Html.inline(element.text)}</h4>"
+          when Document::Verdict then banner(element)
           else "<p>#{Html.inline(element.text)}</p>"
           end
         end

@@ -41,6 +41,8 @@ module Tiercel
           when Table then table(element)
           when Chart then "#{table(element.table)}\n#{element.note}".strip
           when Document::Code then [element.title, fence(element.text)].compact.join("\n\n")
+          when Document::Heading then "### #{element.text}"
+          when Document::Verdict then verdict_text(element)
           else element.text
           end
         end

@@ -67,6 +67,15 @@ module Tiercel
           append("type" => "table", "table" => record)
         end
 
+        # A whole run of another command, for a run that is made of several.
+        #
+        # @param record [Hash{String => Object}] see {Suite::Part#to_h}
+        # @return [void]
+        def part(record)
+          (@document["parts"] ||= []) << record
+          append("type" => "part", "part" => record)
+        end
+
         # @param facts [Hash{String => Object}] "workload" (digests), "servers", "disturbances"
         # @param complete [Boolean] false after an interruption
         # @return [void]

@@ -10,6 +10,8 @@ module Tiercel
       class Progress
         # Seconds between lines where they cannot be overwritten.
         PLAIN_SECONDS = 15
+        # In place of it, for a program that reads the lines.
+        PLAIN_VARIABLE = "TIERCEL_LAB_PROGRESS_SECONDS"
         # At a terminal.
         LIVE_SECONDS = 0.2
 
@@ -19,6 +21,7 @@ module Tiercel
           @io = io
           @live = io.respond_to?(:tty?) && io.tty? && ENV["TERM"] != "dumb"
           @expected = expected_seconds
+          @every = @live ? LIVE_SECONDS : Float(ENV.fetch(PLAIN_VARIABLE, PLAIN_SECONDS))
           @done = 0.0
           @started = now
           @shown = @live ? 0.0 : @started
@@ -29,7 +32,7 @@ module Tiercel
         # @return [void]
         def advance(seconds, what)
           @done += seconds
-          return if now - @shown < (@live ? LIVE_SECONDS : PLAIN_SECONDS)
+          return if now - @shown < @every
           @shown = now
           show("#{(100 * @done / @expected).clamp(0, 100).round} %, #{Figures.duration(left)} left: #{what}")
         end

@@ -30,6 +30,8 @@ module Tiercel
           parts = section.elements.filter_map do |element|
             case element
             when Report::Table then ReportTable.new(element).to_s(style)
+            when Report::Document::Heading then style.paint("#{element.text}\n", :bold)
+            when Report::Document::Verdict then headline(element, style)
             when Report::Document::Paragraph then "#{element.text}\n"
             when Report::Document::Code then [element.title, element.text].compact.map { |line| "#{line}\n" }.join
             end
