@@ -48,6 +48,8 @@ module Tiercel
           end
         end
 
+        def expected_seconds = design.expected_seconds + super.to_f
+
         def take(comparisons)
           trial = Lab::Latency::Trial.new(design, seed: settings.seed, requires: settings.requires)
           session.watch(design.expected_seconds) { |progress| trial.run(progress) }

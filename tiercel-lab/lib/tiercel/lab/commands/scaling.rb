@@ -21,6 +21,8 @@ module Tiercel
 
         def self.document(results, command:) = Documents::Scaling.new(results, command:).build
 
+        def expected_seconds = rounds * works_seconds
+
         def take(_comparisons)
           session.watch(rounds * works_seconds) do |progress|
             Dir.mktmpdir("tiercel-scaling-", shared_memory) { |directory| record(directory, progress) }

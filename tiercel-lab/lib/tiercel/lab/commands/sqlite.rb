@@ -32,6 +32,8 @@ module Tiercel
           end
         end
 
+        def expected_seconds = design.expected_seconds + super.to_f
+
         def take(comparisons)
           super
           contention = Lab::Sqlite::Contention.new(design, seed: settings.seed, requires: settings.requires)

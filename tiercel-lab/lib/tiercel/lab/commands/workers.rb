@@ -26,6 +26,8 @@ module Tiercel
           parser.on("--miss-ms MS", "what a miss's block would take (1); computed, nobody waits") { |text| @miss_ms = positive(text, "--miss-ms") }
         end
 
+        def expected_seconds = design.expected_seconds + super.to_f
+
         def take(_comparisons)
           trial = Lab::Workers::Trial.new(design, seed: settings.seed, requires: settings.requires)
           session.watch(design.expected_seconds) { |progress| trial.run(progress) }

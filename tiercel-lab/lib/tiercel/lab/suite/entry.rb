@@ -38,7 +38,7 @@ module Tiercel
         Entry.new(name: "serializers"), Entry.new(name: "end-to-end"), Entry.new(name: "latency"), Entry.new(name: "sizes"),
         Entry.new(name: "client"), Entry.new(name: "profile", arguments: ["tiercel:shared:"], seconds: 20),
         Entry.new(name: "sqlite"),
-        Entry.new(name: "compare", arguments: ["tiercel:shared:#fast_path=false", "tiercel:shared:"]),
+        Entry.new(name: "compare", arguments: ["tiercel:shared:#fast_path=false", "tiercel:shared:"], seconds: 10),
         Entry.new(name: "http"), Entry.new(name: "layers"), Entry.new(name: "hit-ratio"), Entry.new(name: "scaling")
       ].freeze
     end
