@@ -42,8 +42,18 @@ class BackendURLTest < Tiercel::TestCase
 
   def test_in_text_without_password_and_query
     { "redis://user:secret@cache:6379/0?db=1" => "redis://cache:6379/0", "redis://:secret@cache" => "redis://cache",
-      "rediss://secret@cache" => "rediss://cache", "memory:" => "memory:", "file:/a@b" => "file:/a@b" }.each do |text, shown|
+      "rediss://secret@cache" => "rediss://cache", "memory:" => "memory:", "file:/a@b" => "file:/a@b",
+      "redis://user:se/cr@et@cache" => "redis://cache", "file:///a@b" => "file:///a@b",
+      "redis+cluster://user:secret@one,user:secret@two" => "redis+cluster://two" }.each do |text, shown|
       assert_equal shown, BackendURL.parse(text).to_s
+    end
+  end
+
+  def test_errors_show_no_password
+    ["//user:hunter2@cache", "REDIS://user:hunter2@cache", "//cache?password=hunter2", "redis://cache?password=hunter2é"].each do |text|
+      error = assert_raises(Tiercel::ConfigurationError, text) { BackendURL.parse(text) }
+      refute_includes error.message, "hunter2"
+      assert_includes error.message, "//cache"
     end
   end
 

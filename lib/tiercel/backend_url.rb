@@ -29,11 +29,24 @@ module Tiercel
       string = text.is_a?(Symbol) ? "#{text}:" : text.to_s
       scheme, rest, query = string.match(FORM)&.captures
       unless scheme
-        raise ConfigurationError, "backend URL #{string.inspect}: expected SCHEME:..., such as \"memory:\", " \
-                                  "\"shared:NAME\" or \"redis://HOST:6379/0\""
+        raise ConfigurationError, "backend URL #{public_part(string).inspect}: expected SCHEME:..., such as " \
+                                  "\"memory:\", \"shared:NAME\" or \"redis://HOST:6379/0\""
       end
-      new(scheme, rest, query ? URI.decode_www_form(query).to_h.transform_keys(&:to_sym) : {})
+      new(scheme, rest, query ? query_options(query, scheme, rest) : {})
     end
+
+    # @param text [String] a URL, or what was meant to be one
+    # @return [String] without user, password and query
+    def self.public_part(text) = text.sub(%r{\A([^/]*//)(?!/).*@}m, '\1').sub(/\?.*/m, "")
+
+    # The query may hold a password, and so does what URI says about it.
+    def self.query_options(query, scheme, rest)
+      URI.decode_www_form(query).to_h.transform_keys(&:to_sym)
+    rescue ArgumentError
+      raise ConfigurationError, "#{public_part("#{scheme}:#{rest}")}: expected options as ?NAME=VALUE&NAME=VALUE, with " \
+                                "what is not ASCII percent-encoded"
+    end
+    private_class_method :query_options
 
     def initialize(scheme, rest, options = {})
       @scheme = scheme
@@ -45,6 +58,6 @@ module Tiercel
     def place = rest.delete_prefix("//")
 
     # @return [String] without user, password and query
-    def to_s = "#{scheme}:#{rest.sub(%r{\A//[^@/]*@}, "//")}"
+    def to_s = self.class.public_part("#{scheme}:#{rest}")
   end
 end

@@ -119,10 +119,12 @@ module Tiercel
       when 0 then BackendURL.parse("shared:")
       when 1 then BackendURL.parse(urls.compact.first)
       else
-        raise ConfigurationError, "expected one URL, got #{urls.size} (#{urls.join(", ")}): " \
+        raise ConfigurationError, "expected one URL, got #{urls.size} (#{list_urls(urls)}): " \
                                   "this version has no tiers; name the backend to use"
       end
     end
+
+    def list_urls(urls) = urls.map { |url| BackendURL.public_part(url.to_s) }.join(", ")
 
     def check_option_names
       known = STORE_OPTIONS + RAILS_OPTIONS + ActiveSupport::Cache::OPTION_ALIASES.values.flatten

@@ -219,6 +219,14 @@ class RedisDetailsTest < Tiercel::TestCase
     end
   end
 
+  def test_no_password_is_shown_where_a_url_cannot_be_read
+    ["redis://user:secret@cache:port", "redis://user:se/cret@cache", "redis+cluster://user:secret@a:port"].each do |url|
+      error = assert_raises(Tiercel::ConfigurationError, url) { RedisServers.build(url) }
+      assert_match(%r{redis(\+cluster)?://(cache|a).*expected redis.*USER:PASSWORD@.*percent-encoded}, error.message)
+      refute_match(/secret|cret@/, error.message)
+    end
+  end
+
   def test_what_cannot_be_built
     ["unix:", "redis+cluster://", "redis://cache:port", "redis://cache/db"].each do |url|
       assert_raises(Tiercel::ConfigurationError, url) { RedisServers.build(url) }

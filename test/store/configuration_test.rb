@@ -165,6 +165,9 @@ class StoreConfigurationTest < Tiercel::TestCase
     [store.inspect, store.backend.to_s, store.backend.inspect].each { |text| refute_includes text, "hunter2" }
     error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("secretive://user:hunter2@host", unknown: 1) }
     refute_includes error.message, "hunter2"
+    error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", "secretive://user:hunter2@host?token=hunter2") }
+    assert_includes error.message, "secretive://host"
+    refute_includes error.message, "hunter2"
   end
 
   # A backend behind a URL with a password.

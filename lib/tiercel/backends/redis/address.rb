@@ -33,7 +33,9 @@ module Tiercel
         def config
           return cluster_config if cluster?
           @options[:sentinels] ? sentinel_config : RedisClient.config(**place, **common)
-        rescue ArgumentError, URI::Error => error
+        rescue URI::Error # whose message holds the password
+          raise unreadable
+        rescue ArgumentError => error
           raise if error.is_a?(ConfigurationError)
           raise ConfigurationError, "#{@url}: #{error.message}"
         end
@@ -85,6 +87,14 @@ module Tiercel
                                      "Add to the Gemfile: gem \"redis-cluster-client\""
           end
           RedisClient.cluster(nodes: cluster_nodes, concurrency: { model: :none }, **common)
+        rescue RedisClient::ClusterConfig::InvalidClientConfigError
+          raise unreadable
+        end
+
+        def unreadable
+          form = cluster? ? "HOST:PORT[,HOST:PORT]" : "HOST[:PORT][/DATABASE]"
+          ConfigurationError.new("#{@url}: expected #{@url.scheme}://[USER:PASSWORD@]#{form}, with what is special in user " \
+                                 "and password percent-encoded")
         end
 
         def cluster_nodes
