@@ -237,10 +237,10 @@ module Tiercel
         def pinned = @cpu ? ["taskset", "--cpu-list", @cpu.to_s] : []
 
         def wait_until_ready
-          deadline = now + START_SECONDS
+          deadline = now + self.class::START_SECONDS
           until (@version = ask_version)
             raise Error, "#{self} ended at its start. Its log:\n#{log}" unless running?
-            raise Error, "#{self} did not answer within #{START_SECONDS} s. Its log:\n#{log}" if now > deadline
+            raise Error, "#{self} did not answer within #{self.class::START_SECONDS} s. Its log:\n#{log}" if now > deadline
             sleep 0.005
           end
         end
