@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
-require_relative "../command"
+require_relative "../documents/hit_ratio"
 require_relative "../simulator"
-require_relative "../terminal/report_table"
+require_relative "../table_command"
 
 module Tiercel
   module Lab
     module Commands
       # Eviction policies and stores on named workloads.
-      class HitRatio < Command
+      class HitRatio < TableCommand
         called "hit-ratio", "Replays workloads through eviction policies, and through stores given by their URL."
         example "hit-ratio", "hit-ratio shared: memory: --quick",
                 "hit-ratio sqlite: --workload zipf-1.0,scans --share 0.05",
@@ -16,6 +16,11 @@ module Tiercel
 
         # Length of the traces and seeds of --quick.
         QUICK = { requests: 200_000, seeds: %w[1], within: 20 }.freeze
+
+        # Requests a second of a policy in Ruby, and what a store takes of that, for the plan; measured on two shared cores.
+        REQUESTS_PER_SECOND = 350_000.0
+
+        def self.document(results, command:) = Documents::HitRatio.new(results, command:).build
 
         def options(parser)
           workloads, policies = Simulator::Workloads.names.join(", "), Simulator::POLICIES.names.join(", ")
@@ -29,13 +34,26 @@ module Tiercel
 
         def accept(rest) = @stores = rest
 
-        def run
-          return print_plan if settings.plan
-          table = comparison.table(command: command_line("hit-ratio", *@arguments)) { |label| progress(label) }
-          clear
-          session.finish("hit_ratio" => rows(table))
-          out.puts Terminal::ReportTable.new(table).to_s(style)
-          ExitCodes::OK
+        # Nothing is measured on a clock; wrong names are found before anything runs.
+        def plan
+          comparison
+          []
+        end
+
+        def expected_seconds = comparison.requests / REQUESTS_PER_SECOND
+
+        def take(_comparisons)
+          figures = comparison.titles.to_h { |title| [title, {}] }
+          session.watch(expected_seconds) do |progress|
+            label = nil
+            each = expected_seconds / (comparison.titles.size * comparison.names.size)
+            comparison.each_figure(->(text) { label = text }) do |title, workload, figure|
+              figures[title][workload] = record(figure)
+              progress.advance(each, label)
+            end
+          end
+          rows = figures.map { |title, found| { "name" => title, "foresees" => title == Simulator::POLICIES.fetch(:belady).title, "figures" => found } }
+          session.recorder.table("hit_ratio", rows, workloads: comparison.names, note: comparison.note)
         end
 
         private
@@ -52,18 +70,12 @@ module Tiercel
           (settings.quick ? QUICK : {}).merge(given.compact)
         end
 
-        def print_plan
-          out.puts comparison.plan
-          ExitCodes::OK
+        def plan_in_words = comparison.plan.join("\n")
+
+        def record(figure)
+          return { "reason" => figure.to_s } if figure.is_a?(Report::Cell)
+          { "estimate" => figure.estimate, "low" => figure.low, "high" => figure.high, "seeds" => figure.results.size }
         end
-
-        def rows(table)
-          table.rows.map { |row| table.header.zip(row.map(&:data)).to_h }
-        end
-
-        def progress(label) = (err.print("\r\e[K#{label}") if err.tty?)
-
-        def clear = (err.print("\r\e[K") if err.tty?)
       end
 
       add HitRatio

@@ -53,20 +53,39 @@ module Tiercel
         #   a Cell with the reason where one could not run
         def run(&progress)
           results = Hash.new { |hash, title| hash[title] = {} }
+          each_figure(progress) { |title, workload, figure| results[title][workload] = figure }
+          results
+        end
+
+        # The same, as it comes.
+        #
+        # @param progress [#call, nil] gets what is about to run
+        # @yieldparam title [String] of the contender
+        # @yieldparam workload [String]
+        # @yieldparam figure [Figure, Report::Cell]
+        # @return [void]
+        def each_figure(progress = nil)
           @workloads.each do |workload|
             traces = @seeds.map { |seed| workload.trace(seed) }
             @contenders.each do |contender|
               progress&.call("#{contender.title} on #{workload.name}")
-              results[contender.title][workload.name] = figure(contender, traces)
+              yield contender.title, workload.name, figure(contender, traces)
             end
           end
-          results
         end
+
+        # @return [Array<String>] of the workloads
+        def names = @workloads.map(&:name)
+
+        # @return [Array<String>] of policies and stores
+        def titles = @contenders.map(&:title)
+
+        # @return [Integer] requests of all contenders together
+        def requests = @workloads.sum { |workload| workload[:requests] } * @contenders.size * @seeds.size
 
         # @param command [String, nil] for the line under the table
         # @return [Report::Table]
         def table(command: nil, &progress)
-          names = @workloads.map(&:name)
           table = Report::Table.new("Hit ratio", header: ["policy or store", *names], command:, note: note)
           run(&progress).each do |title, figures|
             table.row(title, *names.map { |name| cell(figures.fetch(name)) })
@@ -74,13 +93,14 @@ module Tiercel
           table
         end
 
-        private
-
+        # @return [String] how it was made
         def note
           seeds = @seeds.one? ? "seed #{@seeds.first}" : "mean and range of #{@seeds.size} seeds"
           format("Percent of reads, %s; capacity %g %% of what all values take together. Policies are charged the " \
                  "value's bytes alone, stores whatever they need for an entry.", seeds, @share * 100)
         end
+
+        private
 
         def cell(figure)
           return figure if figure.is_a?(Report::Cell)
