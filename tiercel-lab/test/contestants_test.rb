@@ -19,6 +19,22 @@ class ContestantsTest < LabCase
     assert memcached.foreign?
   end
 
+  def test_a_url_of_tiercels_needs_no_type
+    { "shared:" => "shared:", "mine=shared:app#size=64MB" => "shared:app", "memory:" => "memory:", "file:/mnt/nfs" => "file:/mnt/nfs",
+      "sqlite:storage/cache.sqlite3" => "sqlite:storage/cache.sqlite3" }.each do |text, place|
+      assert_instance_of Lab::Contestants::TiercelStore, parse(text), text
+      assert_equal place, parse(text).place
+    end
+    assert_raises(Lab::UsageError) { parse("shared") }
+  end
+
+  def test_the_commands_of_the_readme
+    readme = File.read(File.expand_path("../../README.md", __dir__))
+    stores = readme.scan(/^bin\/lab .*--store (\S+)/).flatten
+    refute_empty stores
+    stores.each { |text| assert parse(text) }
+  end
+
   def test_media
     media = { "memory_store" => :process, "file_store:tmpfs" => :process, "file_store:disk" => :disk, "mem_cache_store" => :loopback,
               "tiercel" => :process, "tiercel:shared:" => :process, "tiercel:sqlite:" => :disk, "tiercel:redis:" => :loopback,

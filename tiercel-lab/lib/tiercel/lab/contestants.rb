@@ -22,6 +22,8 @@ module Tiercel
 
       # Which Rails store speaks to a URL that is given without a type.
       URL_TYPES = { "memcached" => "mem_cache_store", "redis" => "redis_cache_store", "rediss" => "redis_cache_store" }.freeze
+      # URLs that only Tiercel knows.
+      TIERCEL_SCHEMES = %w[shared memory sqlite file].freeze
 
       class << self
         # @param type [String]
@@ -47,6 +49,7 @@ module Tiercel
 
         def type_and_place(match)
           place = match[:place].to_s
+          return ["tiercel", "#{match[:type]}:#{place}"] if match[:place] && TIERCEL_SCHEMES.include?(match[:type])
           rails_store = URL_TYPES[match[:type]] if place.start_with?("//")
           return [match[:type], place] unless rails_store
           [rails_store, rails_store == "mem_cache_store" ? place.delete_prefix("//") : "#{match[:type]}:#{place}"]
