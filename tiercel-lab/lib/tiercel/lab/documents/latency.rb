@@ -43,14 +43,14 @@ module Tiercel
         # @return [LoopRow, nil] what percentages are of
         def baseline
           near = loop_rows.select { |row| row.figures? && row["kind"] == "direct" && row["medium"] != "process" }
-          near.find { |row| row["store"] == BASELINE } || near.first
+          near.find { |row| row["store"] == BASELINE } || near.first || loop_rows.find(&:figures?)
         end
 
         private
 
         def sentence
           return "Nothing could be measured." unless baseline
-          "One iteration (exist? and fetch) takes #{baseline.words} over the loopback with #{baseline["store"]}#{farther}#{nearer}."
+          "One iteration (exist? and fetch) takes #{baseline.words} with #{baseline["store"]} (#{baseline["place"]})#{farther}#{nearer}."
         end
 
         def farther
@@ -59,7 +59,7 @@ module Tiercel
         end
 
         def nearer
-          near = loop_rows.find { |row| row.figures? && row["medium"] == "process" && row["store"].start_with?("tiercel") }
+          near = loop_rows.find { |row| row.figures? && !row.equal?(baseline) && row["medium"] == "process" && row["store"].start_with?("tiercel") }
           near ? ", #{near.words} in process with #{near["store"]}" : ""
         end
 
@@ -105,8 +105,8 @@ module Tiercel
           count = notes("loop")["long_iterations"]
           section.table("Latency: time and % of baseline", command:,
                         header: ["configuration", "time", "how", "% of baseline"],
-                        note: "#{Report::Format.number(count)} iterations. The baseline is #{baseline["store"]} over the " \
-                              "loopback, as in the article; percentages are of runs that took turns.") do |table|
+                        note: "#{Report::Format.number(count)} iterations. The baseline is #{baseline["store"]} (#{baseline["place"]}); " \
+                              "the article's was Redis on the same machine. Percentages are of runs that took turns.") do |table|
             loop_rows.each { |row| add_long_row(table, row, count) }
           end
         end

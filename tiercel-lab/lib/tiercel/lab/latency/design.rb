@@ -50,6 +50,9 @@ module Tiercel
         # Starting a process and building its stores; a change of distance.
         PROCESS_SECONDS = 2.0
 
+        # Of stores that the lab starts no server for.
+        PLACES = { process: "in process", disk: "disk", loopback: "as it is", remote: "as it is" }.freeze
+
         # A run of one store in one place.
         #
         # @!attribute [r] contestant
@@ -73,7 +76,7 @@ module Tiercel
             when "distance" then "+#{delay_ms.to_s.delete_suffix(".0")} ms"
             when "bandwidth" then "+#{delay_ms.to_s.delete_suffix(".0")} ms, #{megabits.to_s.delete_suffix(".0")} Mbit/s"
             when "own" then "yours"
-            else contestant.servers.any? ? "loopback" : "in process"
+            else contestant.servers.any? ? "loopback" : PLACES.fetch(contestant.medium)
             end
           end
         end

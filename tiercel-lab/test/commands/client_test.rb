@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require_relative "../support/lab_case"
+require "tiercel/lab/cli"
+
+class ClientCommandTest < LabCase
+  class Short < Tiercel::Lab::Commands::Client
+    called "client", Tiercel::Lab::Commands::Client.summary
+
+    def initialize(...)
+      super
+      settings.define_singleton_method(:protocol) { LabCase::TINY.with(processes: 1) }
+    end
+  end
+
+  def client(*arguments)
+    Dir.mktmpdir do |folder|
+      command = Short.new(out: StringIO.new, err: StringIO.new, program: "bin/lab")
+      code = command.call([*arguments, "--value", "string-100b", "--results", folder])
+      yield code, command
+    end
+  end
+
+  def assert_all_measured(command)
+    wrong = command.results["cells"].reject { |cell| cell["status"] == "measured" }
+    assert_empty(wrong.map { |cell| cell.values_at("id", "status", "reason") })
+    assert_empty Lab::Results::Schema.fetch("tiercel-lab/1").errors(command.results)
+  end
+
+  def test_all_operations_of_clients_of_two_memcacheds
+    skip "memcached is not installed" unless Lab::Servers::Memcached.installed?
+    client("--client", "dalli:ring", "--client", "backend:ring") do |code, command|
+      assert_equal 0, code
+      assert_all_measured(command)
+      assert_equal Lab::Commands::Client::OPERATIONS, command.results["cells"].map { |cell| cell["operation"] }.uniq - ["client_loop"]
+      assert_match(/^Client: delete_multi of 100, a ring of two memcacheds, string-100b$/, command.out.string)
+      assert_match(/^dalli:ring \(#{Regexp.escape(Gem.loaded_specs.fetch("dalli").version.to_s)}\) /, command.out.string)
+      assert_match(/a call that does nothing, loop included, takes 0.0/, command.out.string)
+    end
+  end
+
+  def test_clients_of_redis
+    skip "redis-server is not installed" unless Lab::Servers::Redis.installed?
+    client("--server", "redis", "--op", "client_get_multi,client_delete_multi", "--client", "redis_gem", "--client", "backend:redis",
+           "--client", "redis_client") do |code, command|
+      assert_equal 0, code
+      assert_all_measured(command)
+      assert_equal "raw:redis", command.results["cells"].first["contestant"]["text"]
+    end
+  end
+
+  def test_a_version_without_a_bundle_keeps_its_row
+    skip "memcached is not installed" unless Lab::Servers::Memcached.installed?
+    client("--client", "dalli#version=0.1", "--op", "client_get") do |_code, command|
+      assert_match(/^dalli +cannot run: there is no bundle "dalli_0.1"/, command.out.string)
+    end
+  end
+
+  def test_what_is_no_client_is_refused
+    { ["--client", "memory_store"] => /not a client/, ["--op", "fly"] => /client_get/, ["--server", "sun"] => /memcached/ }.each do |arguments, complaint|
+      client(*arguments) do |code, command|
+        assert_equal 2, code
+        assert_match complaint, command.err.string
+      end
+    end
+  end
+end

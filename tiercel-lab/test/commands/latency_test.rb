@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require_relative "../support/lab_case"
+require "tiercel/lab/cli"
+
+class LatencyCommandTest < LabCase
+  class Short < Tiercel::Lab::Commands::Latency
+    called "latency", Tiercel::Lab::Commands::Latency.summary
+
+    def plan
+      contestants = %w[null_store memory_store].map { |text| Tiercel::Lab::Contestants.parse(text) }
+      value, operation = Tiercel::Lab::Values.fetch("string-100b"), Tiercel::Lab::Operations.fetch("read")
+      [Tiercel::Lab::Comparison.of(value:, operation:, contestants:, baseline: contestants.last)]
+    end
+
+    def design
+      super.with(megabits: [], iterations: 20, long_iterations: 100, long_seconds: 30, processes: 1, repeats: 2, loads: [0.3],
+                 load_seconds: 0.1)
+    end
+
+    def protocol = LabCase::TINY
+  end
+
+  def latency(*arguments)
+    Dir.mktmpdir do |folder|
+      command = Short.new(out: StringIO.new, err: StringIO.new, program: "bin/lab")
+      code = command.call([*arguments, "--results", folder])
+      yield code, command
+    end
+  end
+
+  def test_near_and_far_and_under_load
+    skip "memcached is not installed" unless Lab::Servers::Memcached.installed?
+    latency("--quick", "--store", "mem_cache_store", "--store", "memory_store", "--round-trips", "5") do |code, command|
+      assert_equal 0, code, command.err.string
+      assert_empty Lab::Results::Schema.fetch("tiercel-lab/1").errors(command.results)
+      near, inside, far = command.results["tables"].first["rows"].values_at(0, 1, 2)
+      assert_equal ["loopback", "in process", "+5 ms"], [near, inside, far].map { |row| row["place"] }
+      assert(far["round_trips"].all? { |seconds| seconds >= 0.005 })
+      # Two trips an iteration, of at least 5 ms each.
+      assert(far["runs"].all? { |run| run["real"] / run["iterations"] >= 0.010 })
+      assert(near["runs"].all? { |run| run["server"].positive? }) if File.directory?("/proc/self")
+      assert_nil inside["runs"].first["server"]
+      assert_equal 100, near["long"]["iterations"]
+      assert_match(/^mem_cache_store, loopback .* measured +baseline/, command.out.string)
+      assert_match(/^mem_cache_store, loopback, 30 % +(?:dropped|[\d,.]+ \/s)/, command.out.string)
+    end
+  end
+
+  def test_a_store_that_cannot_run_keeps_its_row
+    latency("--quick", "--store", "memory_store", "--store", "solid_cache_store:nowhere") do |code, command|
+      assert_equal 0, code, command.err.string
+      row = command.results["tables"].first["rows"].last
+      assert_equal ["solid_cache_store:nowhere", "cannot run", []], row.values_at("store", "status", "runs")
+      assert_match(%r{^solid_cache_store:nowhere +disk +n/a \[1\]$}, command.out.string)
+      assert_match(/^\[1\] cannot run: /, command.out.string)
+    end
+  end
+
+  def test_what_makes_no_sense_is_refused
+    { ["--bandwidth", "0"] => /> 0/, ["--round-trips", "-1"] => />= 0/, ["--iterations", "0"] => /1 or more/,
+      ["--arrivals", "bursts"] => /bursts/ }.each do |arguments, complaint|
+      latency(*arguments) do |code, command|
+        assert_equal 2, code
+        assert_match complaint, command.err.string
+      end
+    end
+  end
+end
