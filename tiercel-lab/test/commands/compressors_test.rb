@@ -32,9 +32,9 @@ class CompressorsTest < LabCase
 
   def test_other_bytes_are_wrong_values
     Lab::Compression.add(BROKEN)
-    arm = Struct.new(:store, :inputs) do
+    arm = Struct.new(:store, :inputs, :contestant) do
       def each_pair = [["name", "abc"]].each
-    end.new(BROKEN.build, ["abc"])
+    end.new(BROKEN.build, ["abc"], Lab::Contestants.parse("compressor:planted_broken"))
     [Lab::Operations::Deflate, Lab::Operations::Inflate].each do |operation|
       assert_raises(Lab::WrongValue) { operation.new.verify(arm) }
     end
