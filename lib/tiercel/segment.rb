@@ -18,7 +18,8 @@ module Tiercel
   #
   # - `read(key)`: nil if absent. A frame that is a String as it is and not over comes
   #   back decoded: fresh, mutable, in its encoding. Any other comes back whole and *frozen*.
-  # - `read_multi(keys)`: Hash of what `read` gives, without the absent ones
+  # - `read_multi(keys, frames = nil)`: Hash of what `read` gives, without the absent ones; the keys of what came back
+  #   whole are added to the Array `frames`
   # - `write_string(key, string, expires_at, ttl)`: stores the frame of a String, true if stored,
   #   false if too large, nil if its encoding has no frame type (UTF-8, binary and US-ASCII have)
   # - `unchanged?(key, token)`: whether the entry is there and still the one of the token; counts as a hit

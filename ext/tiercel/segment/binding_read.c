@@ -116,7 +116,8 @@ static VALUE segment_unchanged(VALUE self, VALUE key_string, VALUE token_string)
     return tseg_unchanged(segment, &key, &token) ? Qtrue : Qfalse;
 }
 
-static VALUE read_many(VALUE self, VALUE keys, VALUE (*copy)(const tseg_entry *))
+/* frames: nil, or an Array for the keys of what came back whole. */
+static VALUE read_many(VALUE self, VALUE keys, VALUE (*copy)(const tseg_entry *), VALUE frames)
 {
     VALUE found;
 
@@ -124,15 +125,23 @@ static VALUE read_many(VALUE self, VALUE keys, VALUE (*copy)(const tseg_entry *)
     found = rb_hash_new_capa(RARRAY_LEN(keys));
     for (long i = 0; i < RARRAY_LEN(keys); i++) {
         VALUE key = RARRAY_AREF(keys, i), string = read_key(segment_current(self), key, copy, NULL);
-        if (!NIL_P(string)) rb_hash_aset(found, key, string);
+        if (NIL_P(string)) continue;
+        rb_hash_aset(found, key, string);
+        if (OBJ_FROZEN(string) && !NIL_P(frames)) rb_ary_push(frames, key);
     }
     return found;
 }
 
 /* Segment#get_multi(keys) -> Hash */
-static VALUE segment_get_multi(VALUE self, VALUE keys) { return read_many(self, keys, copy_whole); }
-/* Segment#read_multi(keys) -> Hash of what #read gives */
-static VALUE segment_read_multi(VALUE self, VALUE keys) { return read_many(self, keys, copy_decoded); }
+static VALUE segment_get_multi(VALUE self, VALUE keys) { return read_many(self, keys, copy_whole, Qnil); }
+
+/* Segment#read_multi(keys, frames = nil) -> Hash of what #read gives; the keys of frames are added to the Array */
+static VALUE segment_read_multi(int count, VALUE *arguments, VALUE self)
+{
+    rb_check_arity(count, 1, 2);
+    if (count > 1) Check_Type(arguments[1], T_ARRAY);
+    return read_many(self, arguments[0], copy_decoded, count > 1 ? arguments[1] : Qnil);
+}
 
 void segment_init_read(void)
 {
@@ -141,5 +150,5 @@ void segment_init_read(void)
     rb_define_method(tiercel_segment_class, "get_with_token", segment_get_with_token, 1);
     rb_define_method(tiercel_segment_class, "unchanged?", segment_unchanged, 2);
     rb_define_method(tiercel_segment_class, "get_multi", segment_get_multi, 1);
-    rb_define_method(tiercel_segment_class, "read_multi", segment_read_multi, 1);
+    rb_define_method(tiercel_segment_class, "read_multi", segment_read_multi, -1);
 }

@@ -9,7 +9,8 @@ module Tiercel
     #
     # - `read(key, version)`: the value, or {Coder::MISS} (nothing there), or {Coder::SLOW}
     #   (only the entries' way can tell: ended, damaged, of another version)
-    # - `read_multi(keys)`: Hash of keys and values; a value may be {Coder::SLOW}
+    # - `read_multi(keys, slow)`: Hash of keys and values; keys of which only the entries' way can tell are added to
+    #   the Array `slow`
     # - `write(key, value, version, expires_in, ttl, threshold)`: as `Store#write`
     #
     # and gives exactly what the entries' way would give.

@@ -11,16 +11,16 @@ module Tiercel
         def read_multi(*names)
           return super unless fast? && (keys = fast_keys(names))
           return super if observed?("cache_read_multi.active_support")
-          found = @values.read_multi(keys)
-          plain?(found) ? by_name(found, names, keys) : super
+          found = @values.read_multi(keys, slow = [])
+          slow.empty? ? by_name(found, names, keys) : super
         end
 
         # See ActiveSupport::Cache::Store#fetch_multi.
         def fetch_multi(*names)
           return super unless block_given? && fast? && (keys = fast_keys(names)) && !@options[:skip_nil]
           return super if observed?("cache_read_multi.active_support")
-          found = @values.read_multi(keys)
-          return super unless plain?(found)
+          found = @values.read_multi(keys, slow = [])
+          return super unless slow.empty?
           found = by_name(found, names, keys)
           writes = {}
           ordered = names.index_with { |name| found.fetch(name) { writes[name] = yield(name) } }
@@ -48,8 +48,6 @@ module Tiercel
           end
           keys
         end
-
-        def plain?(found) = found.each_value.none? { |value| value.equal?(Values::SLOW) }
 
         def by_name(found, names, keys)
           return found unless @options[:namespace]

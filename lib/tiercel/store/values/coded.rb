@@ -18,9 +18,12 @@ module Tiercel
           bytes.nil? ? Coder::MISS : decode(bytes, version)
         end
 
-        def read_multi(keys)
+        def read_multi(keys, slow)
           found = @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi(keys) }
-          found.transform_values! { |bytes| decode(bytes, nil) }
+          found.each do |key, bytes|
+            value = found[key] = decode(bytes, nil)
+            slow << key if value.equal?(Coder::SLOW) || value.equal?(Coder::MISS)
+          end
         end
 
         def write(key, value, version, expires_in, ttl, threshold)

@@ -26,9 +26,10 @@ module Tiercel
           Coder::SLOW
         end
 
-        def read_multi(keys)
+        def read_multi(keys, slow)
           keys.each_with_object({}) do |key, found|
             value = read(key, nil)
+            slow << key if value.equal?(Coder::SLOW)
             found[key] = value unless value.equal?(Coder::MISS)
           end
         end

@@ -25,11 +25,16 @@ module Tiercel
           Coder::SLOW
         end
 
-        def read_multi(keys)
-          found = @segment.read_multi(keys)
-          found.each { |key, value| found[key] = decode(value, nil) if value.frozen? }
+        def read_multi(keys, slow)
+          found = @segment.read_multi(keys, frames = [])
+          frames.each do |key|
+            value = found[key] = decode(found[key], nil)
+            slow << key if value.equal?(Coder::SLOW) || value.equal?(Coder::MISS)
+          end
+          found
         rescue BackendError
-          keys.to_h { |key| [key, Coder::SLOW] }
+          slow.concat(keys)
+          {}
         end
 
         def write(key, value, version, expires_in, ttl, threshold)
