@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "timeout"
 require "tiercel/segment"
 
 class SegmentTest < Tiercel::TestCase
@@ -151,6 +152,29 @@ class SegmentTest < Tiercel::TestCase
     assert_equal values[3], @segment.read("key3")
   ensure
     GC.stress = false
+  end
+
+  # After 281 TB of writes; here its header says so.
+  def test_private_memory_whose_positions_are_used_up_begins_anew
+    skip "[environment] needs /proc" unless File.readable?("/proc/self/maps")
+    @segment.set("key", "value")
+    retire(@segment)
+    Timeout.timeout(30) { assert_equal false, @segment.delete("key") }
+    assert_equal true, @segment.set("key", "again")
+    assert_equal "again", @segment.get("key")
+  end
+
+  # Writes 1 over the header's `retired`, four bytes after the epoch's cache line begins.
+  def retire(segment)
+    magic_and_id = ["Trclset1", segment.file_id]
+    File.open("/proc/self/mem", "r+b") do |memory|
+      start = File.foreach("/proc/self/maps").filter_map { |line| line[/\A(\h+)-\h+ rw-p/, 1]&.hex }.find do |at|
+        memory.pread(24, at).unpack("a8x8Q<") == magic_and_id
+      rescue SystemCallError, EOFError
+        false
+      end
+      memory.pwrite([1].pack("L<"), start + 260)
+    end
   end
 
   def test_wrong_arguments

@@ -105,10 +105,9 @@ static tseg *new_segment(const char *path, tseg_error *error)
     return segment;
 }
 
-static tseg *adopt(tseg *segment, void *map, size_t bytes, tseg_sidecar *sidecar)
+/* The header was checked, and is not the one in the file, which others may alter. */
+static tseg *adopt(tseg *segment, const tseg_header *header, void *map, size_t bytes, tseg_sidecar *sidecar)
 {
-    const tseg_header *header = map;
-
     if (!marked_pid) mark_process();
     tseg_after_fork();
     segment->map = map;
@@ -164,7 +163,7 @@ static tseg *attach_file(const char *path, tseg_file *file, tseg_sidecar *sideca
     }
     segment->device = file->device;
     segment->inode = file->inode;
-    return adopt(segment, file->map, file->bytes, sidecar);
+    return adopt(segment, &file->header, file->map, file->bytes, sidecar);
 }
 
 /* Under the lock for files: makes the file if it is still missing, or replaces the stale one. */
@@ -258,7 +257,7 @@ tseg *tseg_attach_private(const tseg_options *options, tseg_error *error)
         return NULL;
     }
     tseg_init_header(map, &geometry, options, NULL);
-    return adopt(segment, map, geometry.file_bytes, NULL);
+    return adopt(segment, map, map, geometry.file_bytes, NULL);
 }
 
 void tseg_release(tseg *segment)

@@ -48,6 +48,7 @@ typedef struct {
     ino_t inode;
     bool unreadable;    /* stale, and too small to have a header */
     bool other_version; /* refused, because it has another layout */
+    tseg_header header; /* a copy, so that what was checked is what is used */
 } tseg_file;
 tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, tseg_file *file, tseg_error *error);
 /* false where something at the path is surely no segment. Asked before a lock file is made beside it. */

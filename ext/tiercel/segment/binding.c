@@ -81,7 +81,7 @@ tseg *segment_current(VALUE self)
         if (!handle->opened) rb_raise(rb_eArgError, "a segment that was never opened: use Tiercel::Segment.open");
         return attach_handle(self, handle);
     }
-    if (!handle->path) return attached;
+    if (!handle->path && RB_LIKELY(!tseg_is_retired(attached))) return attached;
     int64_t now = seconds_now();
     bool moved = tseg_is_retired(attached);
     if (RB_UNLIKELY(now != handle->checked_at)) {

@@ -163,7 +163,8 @@ tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, ts
         return refuse_file(descriptor, error, errno, path, "cannot be mapped into memory");
     }
     close(descriptor);
-    header = file->map;
+    header = memcpy(&file->header, file->map, offsetof(tseg_header, epoch));
+    atomic_store(&file->header.retired, atomic_load(&((tseg_header *)file->map)->retired));
     file->unreadable = false;
     if (header->magic != TSEG_MAGIC || header->layout_version != TSEG_LAYOUT_VERSION) {
         file->other_version = header->magic == TSEG_MAGIC;
