@@ -13,7 +13,7 @@ class CompareSidesTest < LabCase
   def test_two_stores_interleaved_and_one_against_the_file
     Dir.mktmpdir do |folder|
       json, again = %w[run again].map { |name| File.join(folder, "#{name}.json") }
-      common = ["--quick", "--require", PLANTED, "--op", "read", "--value", "string-100b", "--results", folder]
+      common = ["--quick", "--budget", "1", "--require", PLANTED, "--op", "read", "--value", "string-100b", "--results", folder]
       code, out, err = lab("compare", "planted_working:100", "planted_working:3000", *common, "--json", json)
       assert_equal 0, code, err
       assert_match(/\Aplanted_working:3000 against planted_working:100: slower in 1 of 1 cells; most: read string-100b takes/, out)

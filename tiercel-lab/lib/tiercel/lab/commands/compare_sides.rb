@@ -3,7 +3,9 @@
 require "stringio"
 require_relative "../comparison"
 require_relative "../documents/sides"
+require_relative "../profile/trial"
 require_relative "../sides"
+require_relative "../sides/flame_files"
 require_relative "../sides/saved_baseline"
 require_relative "../table_command"
 
@@ -21,6 +23,9 @@ module Tiercel
         VALUES = %w[string-100b html-2kb rows-50].freeze
         QUICK_OPERATIONS = %w[read write].freeze
         QUICK_VALUES = %w[html-2kb].freeze
+        # For which each side is watched.
+        PROFILE_SECONDS = 3.0
+        QUICK_PROFILE_SECONDS = 1.0
 
         class << self
           def document(results, command:) = Documents::Sides.new(results, command:).build
@@ -46,6 +51,7 @@ module Tiercel
           parser.on("--value A,B", Array, "of #{Lab::Values.names.join(", ")}") { |names| @values = names }
           parser.on("--baseline FILE", "in place of A: an earlier run's file (not interleaved)") { |file| @file = file }
           parser.on("--same", "A and B may be the same") { @same = true }
+          parser.on("--[no-]flames", "flame graphs of both after all is measured (with --html and --markdown)") { |wanted| @flames = wanted }
           parser.on("--repository DIR", "checkout that revisions are of") { |folder| @repository = folder }
         end
 
@@ -69,7 +75,9 @@ module Tiercel
           session.start
           session.recorder.table("sides", @sides.map(&:describe), baseline: @saved&.path)
           super
-          @saved ? against_saved : confirm(comparisons)
+          return against_saved if @saved
+          confirm(comparisons)
+          draw_flames if flames? && !session.interrupted?
         end
 
         def warnings
@@ -135,6 +143,38 @@ module Tiercel
           suspects = comparisons & slower.map(&:comparison)
           session.measure(suspects) if suspects.any?
         end
+
+        def flames? = @flames.nil? ? settings.reports.key?(:markdown) || settings.reports.key?(:html) : @flames
+
+        # Of the cell that differs most.
+        def draw_flames
+          cells = @measurement.cells.select { |cell| cell.arm.role == :contestant && cell.summary&.ratio }
+          cell = cells.max_by { |one| [%i[slower faster].count(one.summary.verdict), Math.log(one.summary.ratio.estimate).abs] } or return
+          rows = profiles(cell)
+          return unless rows.size == 2
+          session.recorder.table("profiles", rows, seconds: profile_seconds)
+          return unless rows.all? { |row| row["status"] == "measured" && row["folded"].any? }
+          names = Documents::Sides.names_of(@sides.map(&:describe))
+          session.recorder.table("flame graphs", flame_files.write(rows, names))
+        end
+
+        def profiles(cell)
+          contestants = cell.comparison.arms.select(&:row?).map(&:contestant)
+          trial = Lab::Profile::Trial.new(contestants, operation: cell.arm.operation, value: cell.comparison.value, seconds: profile_seconds,
+                                                       seed: settings.seed, requires: settings.requires, stem: kept)
+          rows = []
+          session.watch(trial.expected_seconds) { |progress| trial.run(progress) { |row| rows << row } }
+          JSON.parse(JSON.generate(rows))
+        end
+
+        def profile_seconds = settings.quick ? QUICK_PROFILE_SECONDS : PROFILE_SECONDS
+
+        def flame_files
+          file = settings.reports.values_at(:markdown, :html).compact.find { |path| path != Settings::OUTPUT }
+          Sides::FlameFiles.new(report: file, kept:)
+        end
+
+        def kept = session.recorder.path.delete_suffix(".jsonl")
 
         def against_saved
           records = @measurement.cells.select { |cell| cell.arm.row? }.map { |cell| Results::CellRecord.of(cell) }

@@ -39,6 +39,9 @@ module Tiercel
           @labels = rest.each { |url| check_url(url) }
         end
 
+        # Requests take what the pages take; of ours, these.
+        def expected_seconds = trial.expected_seconds + (settings.quick ? 5.0 : 20.0)
+
         def take(_comparisons)
           session.watch(trial.expected_seconds) { |progress| trial.run(progress) }
           session.recorder.table("requests", trial.rows, app: @app && File.basename(@app), path: @path || "/", requests:, any_body: @any_body || false)

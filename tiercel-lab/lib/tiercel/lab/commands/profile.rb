@@ -51,6 +51,8 @@ module Tiercel
           [Comparison.between(value:, baseline: first, others:)]
         end
 
+        def expected_seconds = super.to_f + (pairs.size * (seconds + Lab::Profile::Trial::START_SECONDS))
+
         def take(comparisons)
           super
           watched = pairs.group_by(&:last).map { |operation, of_operation| trial(of_operation.map(&:first), operation) }

@@ -27,11 +27,16 @@ module Tiercel
           def confirmed? = verdict == "slower" && again&.dig("summary", "verdict") == "slower"
         end
 
+        # @param sides [Array<Hash{String => Object}>] see {Lab::Sides::Side#describe}
+        # @return [Array<String>] what they are called in sentences
+        def self.names_of(sides) = sides.map { |side| side["text"] == "." ? "this checkout" : side["text"] }
+
         def title = "#{names.first} against #{names.last}"
 
         def fill(document)
           document.verdict(sentence, tone:, floor: worst_floor, warnings:)
           document.section("Time") { |section| add_times(section) }
+          document.section("Where the time goes") { |section| add_flames(section) } if rows("profiles").any?
           document.section("What was compared") { |section| add_sides(section) }
         end
 
@@ -50,7 +55,7 @@ module Tiercel
         def saved? = !notes("sides")["baseline"].nil?
 
         def names
-          own = sides.map { |side| side["text"] == "." ? "this checkout" : side["text"] }
+          own = Sides.names_of(sides)
           saved? ? [File.basename(notes("sides")["baseline"]), *own] : own
         end
 
@@ -149,6 +154,15 @@ module Tiercel
           plot = Report::Charts::ForestPlot.new("Compare: ratios", baseline: names.first, floor: Statistics::Interval.new(1.0, 1.0 / floor, floor))
           drawn.each { |row| plot.row(label(row), interval(row.ratio), row.verdict.to_sym) }
           plot
+        end
+
+        def add_flames(section)
+          before, after = rows("profiles")
+          broken = [before, after].find { |row| row["status"] != "measured" || row["folded"].empty? }
+          return section.text("No flame graphs: #{broken["target"]}: #{broken["reason"] || "no samples"}.") if broken
+          section.text("#{before["operation"]} of #{before["value"]}, watched after everything was measured. " \
+                       "Flame graphs: #{rows("flame graphs").map { |row| "[#{row["title"]}](#{row["link"]})" }.join(", ")}.")
+          section.add(Report::Charts::DifferentialFlameGraph.new("Compare: shares of the time", before["folded"], after["folded"], names:))
         end
 
         def add_sides(section)

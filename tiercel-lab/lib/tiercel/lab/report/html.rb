@@ -18,9 +18,11 @@ module Tiercel
         # @return [String] UTF-8
         def self.render(document) = new(document).render
 
-        # A piece of text in a page: escaped, `backticks` as code.
+        # A piece of text in a page: escaped, `backticks` as code, [words](file) as a link to a file.
         # @private
-        def self.inline(text) = Report.escape(text).gsub(/`([^`]+)`/, '<code>\1</code>')
+        def self.inline(text)
+          Report.escape(text).gsub(/`([^`]+)`/, '<code>\1</code>').gsub(/\[([^\[\]]+)\]\((?!\w+:)([^()\s]+)\)/, '<a href="\2">\1</a>')
+        end
 
         # @private
         def self.copy_button(text, label)
