@@ -94,6 +94,28 @@ class SQLiteBackendTest < Tiercel::TestCase
     end
   end
 
+  # SQLite's own checkpoints let the log of several writers grow without an end: to 80 times `size` here.
+  def test_size_is_held_while_several_processes_write
+    size = 8 * 1024**2
+    used = fork_and_wait(3) do |index|
+      mine = Tiercel::Backends::SQLite.new(path, size: size, synchronous: :off, timeout: 20)
+      fill(mine, size, 1_000..3_000, Random.new(index), "writer#{index}.").max
+    end
+    assert_operator used.max, :<=, size * 1.5
+    assert_operator disk_bytes, :<=, size * 1.05
+  end
+
+  def test_a_reader_that_keeps_the_log_long_costs_writers_little
+    log = Tiercel::Backends::SQLite::Log.new(path, 0, 0.02)
+    File.write("#{path}-wal", "x")
+    attempts = looks_at(log, 3_000)
+    assert_operator attempts, :<=, 12
+    File.write("#{path}-wal", "")
+    log.shorten { false }
+    File.write("#{path}-wal", "x")
+    assert_operator looks_at(log, 3_000), :>, 5
+  end
+
   def test_max_entries_is_held_and_the_count_is_exact
     bounded = build_sqlite(max_entries: 200)
     1_500.times { |index| bounded.set("key#{index}", "value") }
@@ -207,16 +229,22 @@ class SQLiteBackendTest < Tiercel::TestCase
 
   def pragma(name) = column("PRAGMA #{name}")
 
-  def fill(backend, bytes, sizes, random)
+  def disk_bytes = Dir["#{path}*"].sum { |file| File.size?(file) || 0 }
+
+  def looks_at(log, writes)
+    writes.times.count { log.too_long?(0).tap { |long| log.shorten { false } if long } }
+  end
+
+  def fill(backend, bytes, sizes, random, prefix = "key")
     written = index = 0
     used = []
     while written < bytes
       value = random.bytes(random.rand(sizes))
-      backend.set("key#{index += 1}", value)
+      backend.set("#{prefix}#{index += 1}", value)
       written += value.bytesize
-      used << Dir["#{path}*"].sum { |file| File.size(file) } if (index % 500).zero?
+      used << disk_bytes if (index % 500).zero?
     end
-    used << Dir["#{path}*"].sum { |file| File.size(file) }
+    used << disk_bytes
   end
 
   def with_constant(owner, name, value)

@@ -11,6 +11,7 @@ require_relative "sqlite/schema"
 require_relative "sqlite/access"
 require_relative "sqlite/hits"
 require_relative "sqlite/housekeeping"
+require_relative "sqlite/log"
 
 module Tiercel
   module Backends
@@ -53,6 +54,7 @@ module Tiercel
         @access = Access.new(@path, @settings, to_s)
         @hits = Hits.new
         @housekeeping = Housekeeping.new(@settings, @hits)
+        @log = Log.new(@path, @settings.wal_bytes, @settings.timeout_seconds)
         @ids = {}
         @hit_count = @miss_count = 0
         @tokens = DiskTokens.new
@@ -84,7 +86,7 @@ module Tiercel
         return refuse(key) if bytes.bytesize > @settings.largest_value_bytes
         now = Clock.now
         added = write(key, bytes.bytesize) { |connection| set_row(connection, key, bytes, ttl, now) }
-        keep_house(added ? bytes.bytesize + key.bytesize : 0, now)
+        keep_house(bytes.bytesize + key.bytesize, now, added: added)
         true
       end
 
@@ -112,7 +114,7 @@ module Tiercel
           connection.change(:add, id_of(key), blob(key), blob(bytes), end_of(ttl, now), next_token, micros(now),
                             now) == 1
         end
-        keep_house(added ? bytes.bytesize + key.bytesize : 0, now)
+        keep_house(bytes.bytesize + key.bytesize, now, added: added)
         added
       end
 
@@ -123,7 +125,7 @@ module Tiercel
           connection.change(:compare_and_set, id_of(key), blob(key), now, blob(bytes), end_of(ttl, now), next_token,
                             micros(now), token) == 1
         end
-        keep_house(0, now)
+        keep_house(bytes.bytesize + key.bytesize, now, added: false)
         written
       end
 
@@ -146,7 +148,7 @@ module Tiercel
         count, added = write(key, 0) do |connection|
           connection.transaction { count_up(connection, key, amount, ttl, now) }
         end
-        keep_house(added ? key.bytesize : 0, now)
+        keep_house(key.bytesize, now, added: added)
         count
       end
 
@@ -253,9 +255,9 @@ module Tiercel
         @access.use(key, &)
       end
 
-      def keep_house(added_bytes, now)
-        return unless @housekeeping.due?(added_bytes)
-        @access.try { |connection| @housekeeping.round(connection, now) }
+      def keep_house(bytes, now, added: true)
+        @log.shorten { @access.try(&:checkpoint) } if @log.too_long?(bytes)
+        @access.try { |connection| @housekeeping.round(connection, now) } if @housekeeping.due?(added ? bytes : 0)
       rescue SQLite3::Exception, SystemCallError, Connection::Foreign, Connection::TooNew
         # The write itself is done; what is wrong here meets the next call too, and is reported there.
       end

@@ -134,7 +134,9 @@ module Tiercel
         def vacuum(pages) = @database.execute("PRAGMA incremental_vacuum(#{Integer(pages)})")
 
         # Writes the log back and empties it, as far as others allow.
-        def checkpoint = @database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        #
+        # @return [Boolean] whether it is empty now
+        def checkpoint = @database.execute("PRAGMA wal_checkpoint(TRUNCATE)").first.first.zero?
 
         def close
           @statements.each_value(&:close)
