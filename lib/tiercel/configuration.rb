@@ -41,6 +41,8 @@ module Tiercel
       @url = single_url(urls)
       @backend_class = Backends::REGISTRY.fetch(@url.scheme)
       check_option_names
+      check_switches
+      check_frozen
       check_coder_options
       check_times
       check_max_key_size
@@ -97,16 +99,12 @@ module Tiercel
 
     # @param backend [Backend]
     # @return [Memo, nil] for `frozen:` over a segment, which alone can tell that nothing changed
-    # @raise [ConfigurationError] for bounds that cannot be
+    # @raise [ConfigurationError] for a size that cannot be
     def build_memo(backend)
       return unless frozen? && backend.respond_to?(:segment)
-      bounds = @options[:frozen].is_a?(Hash) ? @options[:frozen].transform_keys(&:to_sym) : {}
-      unless (bounds.keys - %i[entries bytes]).empty? && (bounds[:entries].nil? || bounds[:entries].is_a?(Integer))
-        raise ConfigurationError, "frozen: expected true, false or { entries: Integer, bytes: size }, " \
-                                  "got #{@options[:frozen].inspect}"
-      end
+      bounds = memo_bounds
       bounds[:bytes] = Sizes.bytes(bounds[:bytes], option: "frozen: bytes") if bounds[:bytes]
-      Memo.new(**bounds)
+      Memo.new(**bounds.compact)
     end
 
     # @return [Boolean]
@@ -142,6 +140,24 @@ module Tiercel
       return unless @options.key?(:coder)
       both = %i[serializer compressor].find { |name| @options[name] }
       raise ConfigurationError, "cannot specify :#{both} and :coder options together: a coder does both" if both
+    end
+
+    def check_switches
+      %i[marshal checksum fast_path].each do |name|
+        value = @options[name]
+        next if value.nil? || value == true || value == false
+        raise ConfigurationError, "#{name}: expected true or false, got #{value.inspect}"
+      end
+    end
+
+    def memo_bounds = @options[:frozen].is_a?(Hash) ? @options[:frozen].transform_keys(&:to_sym) : {}
+
+    def check_frozen
+      value, entries = @options[:frozen], memo_bounds[:entries]
+      return if [nil, true, false].include?(value)
+      return if value.is_a?(Hash) && (memo_bounds.keys - %i[entries bytes]).empty? &&
+                (entries.nil? || (entries.is_a?(Integer) && entries.positive?))
+      raise ConfigurationError, "frozen: expected true, false or { entries: Integer > 0, bytes: size }, got #{value.inspect}"
     end
 
     # What Rails would only notice in the calls.

@@ -105,6 +105,23 @@ class StoreConfigurationTest < Tiercel::TestCase
     assert_equal 60, Tiercel.new("memory:", expires_in: ActiveSupport::Duration.minutes(1)).options[:expires_in]
   end
 
+  def test_switches_are_checked
+    { marshal: 0, checksum: "yes", fast_path: :on }.each do |name, value|
+      error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", name => value) }
+      assert_equal "#{name}: expected true or false, got #{value.inspect}", error.message
+    end
+  end
+
+  def test_frozen_is_checked_on_every_backend
+    [5, "true", { entries: 0 }, { entries: "9" }, { entry: 1 }].each do |value|
+      %w[memory: null:].each do |url|
+        error = assert_raises(Tiercel::ConfigurationError, value.inspect) { Tiercel.new(url, frozen: value) }
+        assert_match(/frozen: expected true, false or .*got #{Regexp.escape(value.inspect)}/, error.message)
+      end
+    end
+    assert Tiercel.new("memory:", frozen: { "entries" => 10, bytes: nil })
+  end
+
   def test_aliases_of_expires_in
     store = Tiercel.new("memory:", expire_in: 60)
     store.write("a", 1)

@@ -63,7 +63,7 @@ module Tiercel
         own, others = segment.pids.partition { |pid| pid == Process.pid }
         ["#{segment.path}: #{Sizes.human(stats[:size_bytes])} in #{stats[:shards]} shards, made for entries of " \
          "#{segment.average_entry_bytes} bytes",
-         "processes: #{others.sort.join(", ")}#{" and this one" if own.any?}",
+         "processes: #{[*others.sort, *("this one" if own.any?)].join(", ")}",
          "live: #{Sizes.human(stats[:bytes])} of #{Sizes.human(stats[:log_bytes])} " \
          "(#{percent(stats[:bytes], stats[:log_bytes])}), #{stats[:entries]} entries; dead: #{Sizes.human(stats[:dead_bytes])}",
          "hits: #{stats[:hits]}, misses: #{stats[:misses]} (#{percent(stats[:hits], stats[:hits] + stats[:misses])})",
