@@ -176,7 +176,10 @@ class MemcachedDetailsTest < Tiercel::TestCase
       refute_includes error.message, "secret"
     end
     assert_raises(Tiercel::ConfigurationError) { MemcachedServers.build("memcached://a", timeout: "no") }
-    assert_raises(Tiercel::ConfigurationError) { MemcachedServers.build("memcached://a", ssl: "maybe") }
+    [{ ssl: "maybe" }, { ssl_params: 3 }, { ssl_params: { shoe_size: 43 } }, { sndbuf: "much" }, { rcvbuf: 0 }].each do |options|
+      error = assert_raises(Tiercel::ConfigurationError, options.inspect) { MemcachedServers.build("memcached://a", **options) }
+      assert_includes error.message, options.keys.first.to_s
+    end
   end
 
   # memcached is not built with TLS everywhere, so the server here is OpenSSL's, and speaks to a memcached.

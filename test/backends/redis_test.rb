@@ -193,6 +193,8 @@ class RedisDetailsTest < Tiercel::TestCase
         assert_equal true, trusting.set_multi(pairs), driver
         assert trusting.get_multi(pairs.keys) == pairs, driver
         assert_equal 1, trusting.increment("counter #{driver}")
+        lost = RedisServers.build("rediss://localhost:#{port}", ssl_params: { ca_file: "/nowhere.pem" }, driver: driver)
+        assert_raises(Tiercel::Unavailable) { lost.get("tls1") }
         wary = RedisServers.build("rediss://localhost:#{port}", driver: driver)
         error = assert_raises(Tiercel::Unavailable) { wary.get("tls1") }
         assert_match(/certificate/i, error.message) if driver == :ruby # hiredis does not say why
@@ -232,5 +234,10 @@ class RedisDetailsTest < Tiercel::TestCase
       assert_raises(Tiercel::ConfigurationError, url) { RedisServers.build(url) }
     end
     assert_raises(Tiercel::ConfigurationError) { RedisServers.build("redis://cache", connect_timeout: 0) }
+    assert_raises(Tiercel::ConfigurationError) { RedisServers.build("redis://cache", sentinels: []) }
+    [{ db: 1 }, { sentinels: "a:1" }, { role: :replica }].each do |options|
+      error = assert_raises(Tiercel::ConfigurationError) { RedisServers.build("redis+cluster://a:1", **options) }
+      assert_includes error.message, "#{options.keys.first}: not for a cluster"
+    end
   end
 end

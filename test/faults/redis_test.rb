@@ -106,6 +106,16 @@ class RedisFaultsTest < Tiercel::TestCase
     end
   end
 
+  def test_a_password_that_nobody_asked_for_and_a_database_that_is_not_there
+    with_server do |server|
+      [server.url.sub("//", "//:secret@"), server.url.sub(%r{/\d*\z}, "/999")].each do |url|
+        reports = capture_reports { assert_nil build(url).read("key") }
+        assert_instance_of Tiercel::Unavailable, reports.first.error
+        refute_match(/secret/, reports.first.error.message)
+      end
+    end
+  end
+
   def test_loading
     loading = RedisClient::CommandError.parse("LOADING Redis is loading the dataset in memory")
     assert_kind_of Tiercel::Unavailable, Tiercel::Backends::Redis::Failures.translate(loading, "redis://x", "key")

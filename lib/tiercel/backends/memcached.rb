@@ -191,8 +191,14 @@ module Tiercel
         ends_at <= LAST_DATE ? ends_at : 0
       end
 
+      def buffer_bytes(value, option)
+        bytes = Integer(value, exception: false)
+        return bytes if bytes&.positive?
+        raise ConfigurationError, "#{option}: expected bytes (an Integer > 0), got #{value.inspect}"
+      end
+
       def settings(options)
-        socket = options.slice(:sndbuf, :rcvbuf).transform_values { |bytes| Integer(bytes) }
+        socket = options.slice(:sndbuf, :rcvbuf).compact.to_h { |name, bytes| [name, buffer_bytes(bytes, name)] }
         socket[:keepalive] = options.fetch(:keepalive, true).to_s != "false"
         socket[:connect_timeout] = Remote::Options.seconds(options[:connect_timeout], :connect_timeout)
         context = TLS.context(options)

@@ -9,7 +9,7 @@ class RemoteOptionsTest < Tiercel::TestCase
   def test_timeout
     assert_equal 0.25, Options.timeout({})
     assert_equal 1.5, Options.timeout({ timeout: "1.5" })
-    [0, -1, "soon", [], ""].each do |value|
+    [0, -1, "soon", [], "", Float::INFINITY, Float::NAN].each do |value|
       error = assert_raises(Tiercel::ConfigurationError) { Options.timeout({ timeout: value }) }
       assert_includes error.message, "got #{value.inspect}"
     end

@@ -72,6 +72,7 @@ module Tiercel
         def sentinels
           given = @options[:sentinels]
           given = given.split(",") if given.is_a?(String)
+          raise ConfigurationError, "sentinels: expected HOST:PORT of at least one, got none" if Array(given).empty?
           Array(given).map do |sentinel|
             next sentinel.transform_keys(&:to_sym) if sentinel.is_a?(Hash)
             host, port = sentinel.split(":", 2)
@@ -80,6 +81,7 @@ module Tiercel
         end
 
         def cluster_config
+          check_cluster_options
           begin
             require "redis-cluster-client"
           rescue LoadError => error
@@ -95,6 +97,14 @@ module Tiercel
           form = cluster? ? "HOST:PORT[,HOST:PORT]" : "HOST[:PORT][/DATABASE]"
           ConfigurationError.new("#{@url}: expected #{@url.scheme}://[USER:PASSWORD@]#{form}, with what is special in user " \
                                  "and password percent-encoded")
+        end
+
+        def check_cluster_options
+          given = %i[sentinels name role sentinel_username sentinel_password].select { |name| @options[name] }
+          given << :db unless [nil, "0", 0].include?(@options[:db])
+          return if given.empty?
+          raise ConfigurationError, "#{@url}: #{given.join(", ")}: not for a cluster, which finds its masters itself and " \
+                                    "has one database"
         end
 
         def cluster_nodes

@@ -108,7 +108,22 @@ module Tiercel
         end
         private_class_method :ruby
 
-        def self.bounded(connection_class) = Class.new(connection_class) { prepend Driver }
+        # What TLS is made from is read by the first connection: hiredis raises a RuntimeError where it cannot.
+        module Certificates
+          def ssl_context(ssl_params)
+            super
+          rescue RuntimeError => error
+            raise error if error.is_a?(RedisClient::Error)
+            raise RedisClient::CannotConnectError, "ssl_params: #{error.message}"
+          end
+        end
+
+        def self.bounded(connection_class)
+          Class.new(connection_class) do
+            prepend Driver
+            extend Certificates
+          end
+        end
         private_class_method :bounded
       end
     end

@@ -23,6 +23,8 @@ module Tiercel
         # Codes of replies that concern the whole server, so that asking again costs time.
         NOT_SERVING = %w[LOADING BUSY CLUSTERDOWN MASTERDOWN TRYAGAIN ASK MOVED NOAUTH WRONGPASS UNBLOCKED].freeze
         MAX_CLIENTS = "max number of clients"
+        # To what a new connection says first: a password where none is asked for, a database that is not there.
+        NO_WAY_IN = /\AERR (AUTH |DB index)/
         NOT_A_NUMBER = /not an integer or out of range|would overflow/
 
         module_function
@@ -74,7 +76,7 @@ module Tiercel
         end
 
         def serving?(error)
-          !NOT_SERVING.include?(error.code || error.message[/\A\S+/]) && !closing?(error)
+          !NOT_SERVING.include?(error.code || error.message[/\A\S+/]) && !closing?(error) && !NO_WAY_IN.match?(error.message)
         end
       end
     end

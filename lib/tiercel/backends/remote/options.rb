@@ -26,7 +26,7 @@ module Tiercel
         def self.seconds(value, option, default = nil)
           return default if value.nil?
           seconds = Float(value, exception: false)
-          return seconds if seconds&.positive?
+          return seconds if seconds&.positive? && seconds.finite?
           raise ConfigurationError, "#{option}: expected seconds (a number > 0), got #{value.inspect}"
         rescue TypeError
           raise ConfigurationError, "#{option}: expected seconds (a number > 0), got #{value.inspect}"
