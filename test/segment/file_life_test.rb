@@ -142,7 +142,7 @@ class SegmentFileLifeTest < Tiercel::TestCase
     assert_match(/symbolic link/, assert_raises(Tiercel::ConfigurationError) { open }.message)
     assert_match(/directory|regular file/, assert_raises(Tiercel::ConfigurationError) { open(@directory) }.message)
     missing = File.join(@directory, "missing", "segment")
-    assert_match(/#{missing}.*cannot be/, assert_raises(Tiercel::ConfigurationError) { open(missing) }.message)
+    assert_match(/#{missing}.*cannot be opened: No such file/, assert_raises(Tiercel::ConfigurationError) { open(missing) }.message)
     File.symlink("/etc/passwd", "#{@path}2.lock")
     assert_match(/symbolic link/, assert_raises(Tiercel::ConfigurationError) { open("#{@path}2") }.message)
   end

@@ -103,8 +103,9 @@ static int open_checked(const char *path, struct stat *status, tseg_file_state *
     if (descriptor < 0 || fstat(descriptor, status) != 0) {
         const char *reason = errno == ELOOP ? "is a symbolic link, which is refused: give the real path"
                              : errno == EISDIR ? "is a directory: give the path of a file in it"
-                                               : "cannot be opened";
-        refuse_file(descriptor, error, errno, path, reason);
+                                               : NULL;
+        snprintf(why, sizeof why, "cannot be opened: %s", strerror(errno));
+        refuse_file(descriptor, error, errno, path, reason ? reason : why);
         return -1;
     }
     snprintf(why, sizeof why, "belongs to user %ld, this process runs as %ld: use another name or path",
@@ -214,7 +215,7 @@ static bool fill_file(int descriptor, const char *path, const tseg_sidecar *side
                          "shards a power of two up to 64 with at least 128 KB each, entries of 64 bytes or more",
                          path, (unsigned long long)options.bytes, options.shards, options.average_entry_bytes);
     map = mmap(NULL, options.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-    if (map == MAP_FAILED) return tseg_fail(error, errno, "%s cannot be mapped into memory", path);
+    if (map == MAP_FAILED) return tseg_fail(error, errno, "%s cannot be mapped into memory: %s", path, strerror(errno));
     tseg_init_header(map, &geometry, &options, sidecar);
     munmap(map, options.bytes);
     return true;
@@ -233,13 +234,13 @@ bool tseg_file_make(const char *path, const tseg_sidecar *sidecar, const tseg_op
                          (unsigned long long)random) >= sizeof temporary)
         return tseg_fail(error, ENAMETOOLONG, "%s: the path is too long", path);
     descriptor = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, options->mode);
-    if (descriptor < 0) return tseg_fail(error, errno, "%s cannot be created", path);
+    if (descriptor < 0) return tseg_fail(error, errno, "%s cannot be created: %s", path, strerror(errno));
     made = fill_file(descriptor, path, sidecar, options, error);
     close(descriptor);
     /* Retired before it is replaced, but not before the new one is complete: where that fails, all stays as it is. */
     if (made && replaced) tseg_file_retire(replaced);
     if (made && (replaced ? rename(temporary, path) : link(temporary, path)) != 0 && errno != EEXIST)
-        made = tseg_fail(error, errno, "%s cannot be created", path);
+        made = tseg_fail(error, errno, "%s cannot be created: %s", path, strerror(errno));
     if (!made || !replaced) unlink(temporary);
     return made;
 }

@@ -32,7 +32,7 @@ static bool with_files_locked(const char *path, const tseg_options *options, boo
             if (!options) tseg_file_retire(&file);
             done = options ? tseg_file_make(path, sidecar, options, &file, error)
                            : unlink(path) == 0 || errno == ENOENT ||
-                                 tseg_fail(error, errno, "%s cannot be removed", path);
+                                 tseg_fail(error, errno, "%s cannot be removed: %s", path, strerror(errno));
             snprintf(lock_path, sizeof lock_path, "%s.lock", path);
             if (done && !options) unlink(lock_path);
         }

@@ -71,8 +71,8 @@ tseg_sidecar *tseg_sidecar_open(const char *segment_path, mode_t mode, tseg_erro
     if (lstat(path, &file) == 0 && (sidecar = find_sidecar(&file)) != NULL) return sidecar;
     descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, mode);
     if (descriptor < 0 || fstat(descriptor, &file) != 0) {
-        tseg_fail(error, errno, "%s cannot be opened%s", path,
-                  errno == ELOOP ? ": it is a symbolic link, which is refused" : "");
+        tseg_fail(error, errno, "%s cannot be opened: %s", path,
+                  errno == ELOOP ? "it is a symbolic link, which is refused" : strerror(errno));
         if (descriptor >= 0) close(descriptor);
         return NULL;
     }
