@@ -63,12 +63,20 @@ module Tiercel
           @texts = rest
         end
 
+        # A side that cannot be built leaves nothing to compare.
+        def run
+          super
+        rescue CannotRun => e
+          err.puts "#{@program}: #{e.message}"
+          ExitCodes::UNDECIDED
+        end
+
         def plan
           @sides = @texts.map { |text| Sides.parse(text, repository:) }
           Sides.check(@sides, same: @same) unless @file
           @saved = @file && Sides::SavedBaseline.new(@file)
           return [] if settings.plan && !prepared?
-          keys.map { |store, value, operation| comparison(store, Lab::Values.fetch(value), Operations.fetch(operation)) }
+          keys.map { |store, value, operation| comparison(store, value_of(value), Operations.fetch(operation)) }
         end
 
         def take(comparisons)
@@ -105,8 +113,9 @@ module Tiercel
         # @return [Array<Array(String, String, String)>] store, value, operation
         def keys
           return saved_keys if @saved
-          own = settings.data ? [nil] : @values || (settings.quick ? QUICK_VALUES : VALUES)
-          stores.product(own, operations || (settings.quick ? QUICK_OPERATIONS : OPERATIONS))
+          standard = settings.quick ? QUICK_VALUES : VALUES
+          values = settings.data ? [own_value.name, *@values] : @values || standard
+          stores.product(values, operations || (settings.quick ? QUICK_OPERATIONS : OPERATIONS))
         end
 
         def saved_keys
@@ -114,6 +123,10 @@ module Tiercel
             (@values.nil? || @values.include?(value)) && (operations.nil? || operations.include?(operation)) && Lab::Values.known?(value)
           end
         end
+
+        def own_value = @own_value ||= Lab::Values::Files.new(directory: settings.data)
+
+        def value_of(name) = settings.data && name == own_value.name ? own_value : Lab::Values.fetch(name)
 
         def operations = @operations
 
