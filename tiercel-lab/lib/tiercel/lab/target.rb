@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "comparison"
+require_relative "results"
+require_relative "runner/machine"
 
 module Tiercel
   module Lab
-    # Something that the project has set itself. One of {Ratio}, {Floor} and {Elsewhere}.
+    # Something that the project has set itself. One of {Ratio}, {Floor}, {Elsewhere} and {Kept}.
     class Target
       # @return [String] such as "fast-path-1a"
       attr_reader :id
@@ -134,6 +136,29 @@ module Tiercel
         def bound = nil
 
         def judge(_cells) = Outcome.new(state: :elsewhere, note: @command)
+      end
+
+      # Decided by the newest kept run of another command, of this revision.
+      class Kept < Elsewhere
+        # @param run [String] the command's name
+        # @param judging [#call] gets the run's results; state and note
+        def initialize(run:, judging:, **words)
+          super(**words)
+          @run = run
+          @judging = judging
+        end
+
+        # @param folder [String] of kept results
+        # @return [Outcome] where to decide it, if there is no such run
+        def judge_kept(folder)
+          file = Dir[File.join(folder, "*-#{@run}-*.jsonl")].max or return judge([])
+          results = Results.load(file)
+          return judge([]) unless results.dig("environment", "git", "sha") == Runner::Machine.describe.dig("git", "sha")
+          state, note = @judging.call(results)
+          Outcome.new(state:, note: "#{note} (#{File.basename(file)})")
+        rescue UsageError
+          judge([])
+        end
       end
     end
   end

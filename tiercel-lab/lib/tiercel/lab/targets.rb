@@ -18,6 +18,9 @@ module Tiercel
         # @see Target::Floor#initialize
         def floor(id, text, **) = add(Target::Floor.new(id:, text:, **))
 
+        # @see Target::Kept#initialize
+        def kept(id, text, **) = add(Target::Kept.new(id:, text:, **))
+
         # @see Target::Elsewhere#initialize
         def elsewhere(id, text, command:) = add(Target::Elsewhere.new(id:, text:, command:))
       end

@@ -2,6 +2,7 @@
 
 require_relative "../command"
 require_relative "../comparison"
+require_relative "../documents/musts"
 require_relative "../targets"
 require_relative "../terminal/musts_report"
 require_relative "../terminal/plan_report"
@@ -13,6 +14,8 @@ module Tiercel
       class Musts < Command
         called "musts", "Prints every target of the project with its cell, figure and interval, and whether it holds."
         example "musts", "musts --quick", "musts fast-path-1a fast-path-1b", "musts --plan"
+
+        def self.document(results, command:) = Documents::Musts.new(results, command:).build
 
         def options(parser)
           parser.separator("    ID...                            some targets only, or a common beginning (fast-path)")
@@ -28,7 +31,8 @@ module Tiercel
           measurement = session.measure(plan)
           outcomes = judge(targets, pairs, refused, measurement.cells)
           session.finish("targets" => records(outcomes))
-          out.puts Terminal::MustsReport.new(outcomes, session:).to_s(style)
+          publish(self.class.document(session.results, command: command_line("musts", *@arguments)),
+                  text: Terminal::MustsReport.new(outcomes, session:).to_s(style))
           exit_code(outcomes)
         end
 
@@ -73,8 +77,12 @@ module Tiercel
             members.map { |target| [target, target.judge(by_comparison.fetch(comparison))] }
           end.to_h
           targets.to_h do |target|
-            [target, judged[target] || cannot(refused[target]) || target.judge([])]
+            [target, judged[target] || cannot(refused[target]) || decided_elsewhere(target)]
           end
+        end
+
+        def decided_elsewhere(target)
+          target.is_a?(Target::Kept) ? target.judge_kept(settings.results) : target.judge([])
         end
 
         def cannot(reason) = reason && Target::Outcome.new(state: :cannot_run, note: reason)

@@ -126,6 +126,10 @@ module Tiercel
           Terminal::Figures.percent(floors.max) if floors.any?
         end
 
+        # @param share [Float] 0.02
+        # @return [Statistics::Interval] of ratios within it, for {Report::Charts::ForestPlot}
+        def band(share) = Statistics::Interval.new(1.0, 1.0 / (1.0 + share), 1.0 + share)
+
         # A figure for each block, as the summary has them, for {Report::Table#raw}.
         #
         # @param cell [Hash]

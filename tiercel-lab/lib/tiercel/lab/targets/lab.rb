@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "../documents/selfcheck"
+require_relative "../suite"
+
 module Tiercel
   module Lab
     # What the lab asks of itself.
@@ -8,6 +11,21 @@ module Tiercel
             value: "html-2kb", baseline: %w[memory_store read], at_most: 0.03
       elsewhere "lab-1", "a quick run takes at most 3 minutes, and no row says that it could not run",
                 command: "bin/lab --quick"
+      kept "lab-selfcheck", "20 recordings of the same work: no false verdict; of 5 % more: found in 19; resamples agree",
+           run: "selfcheck", command: "bin/lab selfcheck",
+           judging: lambda { |results|
+             found = Documents::Selfcheck.new(results, command: "")
+             [found.state.to_sym, found.sentence]
+           }
+      kept "lab-all", "every table in its quick form within 15 minutes on two cores, and none that could not be made",
+           run: "all", command: "bin/lab all --quick",
+           judging: lambda { |results|
+             parts = results.fetch("parts", [])
+             seconds = parts.sum { |part| part["seconds"] }
+             whole = results["run"]["protocol"]["name"] == "quick" && parts.size == Suite::ENTRIES.size
+             state = parts.all? { |part| part["state"] == "complete" } && seconds <= 900 ? :holds : :fails
+             [whole ? state : :undecided, "#{parts.size} tables in #{seconds.round} s"]
+           }
       elsewhere "lab-planted", "contestants that return wrong values, that miss, and that are slower are found",
                 command: "bin/test lab"
     end

@@ -55,7 +55,7 @@ module Tiercel
           name, colour = STATES.fetch(outcome.state)
           figure = outcome.figure ? Figures.ratio(outcome.figure) : ""
           bound = target.bound ? Figures.plain(target.bound) : ""
-          cell = outcome.state == :elsewhere ? outcome.note : target.cell
+          cell = target.cell.empty? ? outcome.note : target.cell
           table.row([target.id, name, figure, bound, target.text, cell], colour:)
         end
       end

@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require_relative "table"
+
+module Tiercel
+  module Lab
+    module Documents
+      # What the lab said of work that is known.
+      class Selfcheck < Table
+        # Of 20 recordings with planted work so many are to be found: 19, 95 %.
+        FOUND_SHARE = 0.95
+        # Fewer decide nothing.
+        LEAST_RECORDINGS = 20
+        FALSE_VERDICTS = %w[faster slower].freeze
+
+        def title = "Selfcheck: are the lab's verdicts to be believed here?"
+
+        def subtitle
+          "#{super}; a difference counts beyond #{Terminal::Figures.percent(notes("selfcheck").fetch("threshold", 0))}, fixed beforehand"
+        end
+
+        def fill(document)
+          document.verdict(sentence, tone: :plain, warnings:)
+          document.section("Verdicts") { |section| section.add(counts).add(plot) }
+        end
+
+        # @return [String] "holds", "fails", or "undecided" with too few recordings
+        def state
+          return "fails" if wrong.any? || kind("planted").size - found >= allowed_misses + 1
+          complete = %w[same planted].all? { |name| kind(name).size >= LEAST_RECORDINGS }
+          complete && resamples_agree? ? "holds" : "undecided"
+        end
+
+        # @return [String] for {Target}
+        def sentence
+          "The same work was called different in #{wrong.size} of #{kind("same").size} recordings; 5 % more was found in " \
+            "#{found} of #{kind("planted").size}. With other resamples #{agreeing("same")} and #{agreeing("planted")} verdicts agree."
+        end
+
+        private
+
+        def kind(name) = rows("selfcheck").select { |row| row["kind"] == name }
+
+        def wrong = kind("same").select { |row| FALSE_VERDICTS.include?(row["verdict"]) }
+
+        def found = kind("planted").count { |row| row["verdict"] == "slower" }
+
+        def allowed_misses = ([kind("planted").size, LEAST_RECORDINGS].max * (1 - FOUND_SHARE)).round
+
+        # With other resamples the same work is still not told apart, and what was found is still found.
+        def agree?(row, verdict)
+          row["kind"] == "same" ? !FALSE_VERDICTS.include?(verdict) : (verdict == "slower") == (row["verdict"] == "slower")
+        end
+
+        def resamples_agree? = rows("selfcheck").all? { |row| row["resampled"].all? { |verdict| agree?(row, verdict) } }
+
+        def agreeing(name)
+          of_kind = kind(name)
+          all = of_kind.sum { |row| row["resampled"].size }
+          "#{of_kind.sum { |row| row["resampled"].count { |verdict| agree?(row, verdict) } }} of #{all}"
+        end
+
+        def counts
+          Report::Table.new("Selfcheck: verdicts", header: ["work", "recordings", "slower", "faster", "same", "cannot tell"], command:).tap do |table|
+            { "same" => "the same once more", "planted" => "5 % more" }.each do |name, words|
+              of_kind = kind(name)
+              table.row(words, of_kind.size, *%w[slower faster same cannot_tell].map { |verdict| of_kind.count { |row| row["verdict"] == verdict } })
+            end
+          end
+        end
+
+        def plot
+          chart = Report::Charts::ForestPlot.new("Selfcheck: every recording", baseline: "the same work", floor: band(notes("selfcheck").fetch("threshold", 0)))
+          rows("selfcheck").select { |row| row["ratio"] }.each do |row|
+            chart.row("#{row["kind"]} #{row["recording"] + 1}", interval(row["ratio"]), row["verdict"].to_sym)
+          end
+          chart
+        end
+      end
+    end
+  end
+end

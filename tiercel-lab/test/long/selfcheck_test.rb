@@ -1,0 +1,14 @@
+# frozen_string_literal: true
+
+require_relative "../support/lab_case"
+require "tiercel/lab/cli"
+
+# The lab on work that is known: 20 fresh recordings of the same work and of 5 % more, 60 resamples of each kind.
+class LongSelfcheckTest < LabCase
+  def test_no_false_verdict_and_planted_work_is_found
+    skip "long tier" unless long?
+    run_table(Lab::Commands::SelfCheck, protocol: Lab::Protocol::FULL) do |code, command|
+      assert_equal 0, code, command.document.verdicts.first.sentence
+    end
+  end
+end
