@@ -11,6 +11,8 @@ module Tiercel
       # @abstract Subclasses implement {#connect}.
       class Client < Contestant
         OWN = %i[version bundle].freeze
+        # All clients wait so long for an answer: what is compared is the cost of calls, also on a busy machine.
+        PATIENCE_SECONDS = 5
 
         def kind = :client
 
@@ -43,7 +45,7 @@ module Tiercel
 
         def connect(url, **options)
           require_relative "../client/dalli_client"
-          Lab::Client::DalliClient.new(addresses(url), value_max_bytes: LARGEST_BYTES, **options)
+          Lab::Client::DalliClient.new(addresses(url), value_max_bytes: LARGEST_BYTES, socket_timeout: PATIENCE_SECONDS, **options)
         end
       end
 
@@ -57,7 +59,7 @@ module Tiercel
 
         def connect(url, **options)
           require_relative "../client/redis_clients"
-          Lab::Client::RedisClientGem.new(url, **options)
+          Lab::Client::RedisClientGem.new(url, timeout: PATIENCE_SECONDS, **options)
         end
       end
 
@@ -69,7 +71,7 @@ module Tiercel
 
         def connect(url, **options)
           require_relative "../client/redis_clients"
-          Lab::Client::RedisGem.new(url, **options)
+          Lab::Client::RedisGem.new(url, timeout: PATIENCE_SECONDS, **options)
         end
       end
 
@@ -83,7 +85,10 @@ module Tiercel
 
         private
 
-        def connect(url, **options) = ::Tiercel.new(url, error_handler: ->(exception:, **) { raise exception }, **options).backend
+        def connect(url, **options)
+          handler = ->(exception:, **) { raise exception }
+          ::Tiercel.new(url, error_handler: handler, timeout: PATIENCE_SECONDS, **options).backend
+        end
       end
 
       # A socket: `raw:memcached`, `raw:ring`, `raw:redis`.
