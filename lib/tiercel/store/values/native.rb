@@ -27,7 +27,7 @@ module Tiercel
 
         def read_multi(keys, slow)
           found = @segment.read_multi(keys, frames = [])
-          frames.each do |key|
+          frames.uniq.each do |key|
             value = found[key] = decode(found[key], nil)
             slow << key if value.equal?(Coder::SLOW) || value.equal?(Coder::MISS)
           end
