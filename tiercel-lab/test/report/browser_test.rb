@@ -3,75 +3,26 @@
 require "test_helper"
 require "tmpdir"
 require_relative "sample"
+require_relative "../support/browser"
 
 # The report in a real browser: nothing on the console, nothing fetched, every
 # chart to be seen, in light and dark, on a phone and on a desk.
 class ReportBrowserTest < Tiercel::TestCase
-  PROGRAMS = %w[chromium chromium-browser google-chrome chrome].freeze
-  OPTIONS = %w[no-sandbox disable-gpu disable-quic no-first-run disable-background-networking disable-component-update
-               disable-sync disable-dev-shm-usage].to_h { |name| [name, nil] }.freeze
-  SCHEMES = { "light" => "rgb(255, 255, 255)", "dark" => "rgb(20, 23, 27)" }.freeze
-
-  # Does an element reach over the right edge, outside of what scrolls by itself?
-  OVERFLOWING = <<~JS
-    [...document.querySelectorAll("body *")].filter((element) =>
-      element.getBoundingClientRect().right > document.documentElement.clientWidth + 1 &&
-      !element.closest(".scroll, svg, details:not([open])")).map((element) => element.outerHTML.slice(0, 80))
-  JS
-  VISIBLE_CHARTS = <<~JS
-    [...document.querySelectorAll("figure")].map((figure) =>
-      [...figure.querySelectorAll("svg.chart")].filter((svg) => svg.getBoundingClientRect().height > 40).length)
-  JS
-
-  class << self
-    attr_accessor :browser
-
-    def program
-      ENV.fetch("PATH").split(File::PATH_SEPARATOR).product(PROGRAMS).map { |folder, name| File.join(folder, name) }
-        .find { |path| File.executable?(path) }
-    end
-
-    def start(profile)
-      require "ferrum"
-      Ferrum::Browser.new(browser_path: program, headless: true, process_timeout: 60, timeout: 60,
-        browser_options: OPTIONS.merge("user-data-dir" => profile))
-    end
-  end
+  include Browser
 
   def setup
-    skip "no chromium on the PATH: bin/setup installs it (Debian: apt-get install chromium)" unless self.class.program
+    skip "no chromium on the PATH: bin/setup installs it (Debian: apt-get install chromium)" unless Browser.program
   end
 
   def with_page(scheme: "light", width: 1400, file: nil)
     with_tmpdir do |directory|
       file = File.join(directory, "report.html")
       File.write(file, Tiercel::Lab::Report::Html.render(SampleReport.document))
-      browser = self.class.start(File.join(directory, "profile"))
+      browser = Browser.start(File.join(directory, "profile"))
       yield open_page(browser, file, scheme, width), browser, file
     ensure
       browser&.quit
     end
-  end
-
-  def open_page(browser, file, scheme, width)
-    page = browser.create_page
-    messages = watch(page)
-    page.command("Emulation.setEmulatedMedia", features: [{ name: "prefers-color-scheme", value: scheme }])
-    page.set_viewport(width:, height: 900)
-    page.go_to("file://#{file}")
-    page.define_singleton_method(:messages) { messages }
-    page
-  end
-
-  # Everything that the console, the page's scripts or its security policy complain about.
-  def watch(page)
-    messages = []
-    page.command("Log.enable")
-    page.command("Runtime.enable")
-    page.on("Runtime.consoleAPICalled") { |params| messages << params }
-    page.on("Runtime.exceptionThrown") { |params| messages << params }
-    page.on("Log.entryAdded") { |params| messages << params }
-    messages
   end
 
   def test_light_and_dark_on_a_phone_and_on_a_desk
