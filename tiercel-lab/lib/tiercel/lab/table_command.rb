@@ -29,7 +29,7 @@ module Tiercel
         comparisons = plan
         return print_plan(comparisons) if settings.plan
         take(comparisons)
-        session.finish("warnings" => warnings)
+        session.finish({ "warnings" => warnings }.merge(facts))
         @results = session.results
         @document = self.class.document(results, command: command_line(self.class.command_name, *@arguments))
         publish(@document)
@@ -60,6 +60,9 @@ module Tiercel
         cells = @measurement ? @measurement.cells : []
         Warnings.of(@measurement ? @measurement.disturbances : [], cells, interrupted: session.interrupted?)
       end
+
+      # @return [Hash{String => Object}] what else the results should have, such as the "servers" of what is not made of cells
+      def facts = {}
 
       # @return [Integer] see {ExitCodes}
       def exit_code

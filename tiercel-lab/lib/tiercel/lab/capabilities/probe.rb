@@ -28,6 +28,7 @@ module Tiercel
 
         # @return [Hash{Symbol => Object}] "reason" where it cannot be built
         def open(text:, servers:, folders:, label:)
+          @label = label
           @contestant = Contestants.parse(text)
           @contestant.gems.each { |name| require name }
           @folder = folders.transform_values { |folder| File.join(folder.to_s, "tiercel-lab-#{label}") }
@@ -80,11 +81,12 @@ module Tiercel
         def limited_by
           before = holders
           random = Random.new(1)
-          BULK_ITEMS.times { |index| @store.write("bulk-#{index}", random.bytes(BULK_BYTES)) }
+          # Names of its own: what another store has left in the same server would only be replaced.
+          BULK_ITEMS.times { |index| @store.write("#{@label}-bulk-#{index}", random.bytes(BULK_BYTES)) }
           grown = holders.map { |words, bytes| [words, bytes - before.fetch(words, 0)] }
           words, bytes = grown.find { |_words, more| more > BULK_ITEMS * BULK_BYTES / 2 }
           return { words: } if bytes
-          return { words: "nothing is kept" } unless @store.read("bulk-0")
+          return { words: "nothing is kept" } unless @store.read("#{@label}-bulk-0")
           { words: Sockets.maps(@folder.values).any? ? "memory (a mapped file)" : "memory of the process" }
         end
 

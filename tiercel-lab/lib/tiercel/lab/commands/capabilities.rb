@@ -38,10 +38,13 @@ module Tiercel
             chosen.each { |text| rows << examine(text, pool, scratch, progress) }
           ensure
             session.recorder.table("capabilities", rows) if rows&.any?
+            @servers = pool&.describe
             pool&.stop
             scratch&.remove
           end
         end
+
+        def facts = { "servers" => @servers || [] }
 
         private
 

@@ -20,9 +20,9 @@ module Tiercel
         def fill(document)
           document.verdict(sentence, warnings:)
           document.section("Stores") do |section|
-            section.text("*serializes*: an object was made bytes of, and a later change of it is not seen. *local store*: inside of `with_local_cache` a " \
-                         "read is repeated from memory. *cross process*: another process reads what was written. *remote*: the process holds a TCP " \
-                         "connection to the store's server. *cluster*: keys were found on two servers. *limited by*: where 8 MB went.")
+            section.text("`serializes`: an object was made bytes of, and a later change of it is not seen. `local store`: inside of `with_local_cache` a " \
+                         "read is repeated from memory. `cross process`: another process reads what was written. `remote`: the process holds a TCP " \
+                         "connection to the store's server. `cluster`: keys were found on two servers. `limited by`: where 8 MB went.")
             section.add(marks)
             section.add(differences) if differences.rows.any?
           end

@@ -32,15 +32,15 @@ module Tiercel
           best = wholes.select { |cell| measured?(cell) }.min_by { |cell| us(cell) }
           first = wholes.find { |cell| measured?(cell) }
           "#{name_of(value)}, #{WAYS.fetch(operation)}: #{words(best)} is the fastest (#{spent(best)}); " \
-            "#{words(first)}, which is what Rails does unasked, takes #{spent(first)}#{share(first, wholes)}."
+            "#{words(first)}, which is what Rails does unasked, takes #{spent(first)}#{share(first)}."
         end
 
         def words(cell) = cell["contestant"].values_at("store", "serializer", "compressor").join(" + ")
 
-        def share(cell, _wholes)
+        def share(cell)
           parts = split(cell) or return ""
           own = parts.values_at("serialize", "compress").sum
-          format(", %d %% of it in serializer and compressor", 100.0 * own / parts.values.sum)
+          format(", %d %% of it in serializer and compressor", 100.0 * own / us(cell))
         end
 
         def add(document, value, operation, wholes)
@@ -56,8 +56,8 @@ module Tiercel
 
         def method_text
           short = "The quick form varies one factor at a time from #{words(groups.values.first.first)}, on one value. " if quick?
-          "#{short}*serialize* and *compress* were measured alone on the same values; *wire* and *server* are the same bytes " \
-            "through a raw socket, of which *server* is CPU time of the server's process; *client* is the CPU time that is left of the " \
+          "#{short}`serialize` and `compress` were measured alone on the same values; `wire` and `server` are the same bytes " \
+            "through a raw socket, of which `server` is CPU time of the server's process; `client` is the CPU time that is left of the " \
             "whole call, and where the store is in this process, the store."
         end
 
