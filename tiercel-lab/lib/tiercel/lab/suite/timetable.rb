@@ -10,7 +10,7 @@ module Tiercel
         # What the cells of one table may take together; they make fewer blocks where they are behind.
         CELL_SECONDS = 45
         # A table that takes longer than this is told to end, and shows what it has.
-        TABLE_SECONDS = 110
+        TABLE_SECONDS = 150
         # With less than this left there is no point in beginning.
         LEAST_SECONDS = 15
 

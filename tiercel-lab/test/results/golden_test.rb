@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+require_relative "../support/lab_case"
+require "tiercel/lab/cli"
+
+# Results that earlier versions wrote: files in `golden/` are never changed, only added to.
+class GoldenResultsTest < LabCase
+  FILES = Dir[File.expand_path("../golden/results-*.json", __dir__)]
+
+  def test_they_open_and_fit_the_schema_they_name
+    refute_empty FILES
+    FILES.each do |path|
+      document = Lab::Results.load(path)
+      schema = Lab::Results::Schema.fetch(document["schema"])
+      [document, *document.fetch("parts", []).filter_map { |part| part["results"] }].each { |one| assert_empty schema.errors(one), path }
+    end
+  end
+
+  def test_they_are_rendered
+    FILES.each do |path|
+      out = StringIO.new
+      assert_equal 0, Lab::CLI.run(["report", path, "--markdown"], out:, err: StringIO.new, program: "bin/lab")
+      assert_match(/^\| null_store \| 1\.00/, out.string)
+      assert_match(/^\| S3-FIFO \| 66\.5/, out.string)
+      refute_match(/report could not be made/, out.string)
+    end
+  end
+
+  # Two generations of values, and two plans of a load, from one seed.
+  def test_the_same_seed_gives_the_same_workload
+    Lab::Values.names.each do |name|
+      value = Lab::Values.fetch(name)
+      next if value.large?
+      assert_equal value.digest(value.generate(7)), value.digest(value.generate(7)), name
+    end
+    changing = %w[string-1kb html-2kb].map { |name| Lab::Values.fetch(name) }
+    changing.each { |value| refute_equal value.digest(value.generate(7)), value.digest(value.generate(8)), value.name }
+  end
+end
