@@ -38,8 +38,15 @@ module Tiercel
   # @return [ActiveSupport::Cache::TiercelStore]
   # @raise [ConfigurationError] for URLs and options that cannot work
   def self.new(*urls, **options)
+    refuse_other_ractors
     require "active_support/cache/tiercel_store"
     ActiveSupport::Cache::TiercelStore.new(*urls, **options)
+  end
+
+  # @private
+  def self.refuse_other_ractors
+    return if Ractor.current == Ractor.main
+    raise ConfigurationError, "a store works in the main Ractor only: build and use it there, and send values to others"
   end
 end
 

@@ -78,4 +78,25 @@ class SharedTest < Tiercel::TestCase
   end
 
   def path = File.join(@directory, "segment")
+
+  def test_two_slashes_before_a_name_change_nothing
+    with_tmpdir do |dir|
+      plain = Tiercel.new("shared:#{dir}/segment", size: "1MB")
+      assert_equal plain.backend.segment.path, Tiercel.new("shared://#{dir}/segment").backend.segment.path
+    end
+    assert_equal Tiercel::Segment::Place.new("two-slashes").path,
+                 Tiercel::Segment::Place.new(Tiercel::BackendURL.parse("shared://two-slashes").place).path
+  end
+
+  def test_a_store_in_another_ractor_is_refused_clearly
+    script = <<~RUBY
+      require "tiercel"
+      require "active_support/cache/tiercel_store"
+      Warning[:experimental] = false
+      ractor = Ractor.new { Tiercel.new("memory:") rescue $!.message }
+      puts ractor.respond_to?(:value) ? ractor.value : ractor.take
+    RUBY
+    lib = File.expand_path("../../lib", __dir__)
+    assert_match(/works in the main Ractor only/, IO.popen([RbConfig.ruby, "-I", lib, "-e", script], err: %i[child out], &:read))
+  end
 end

@@ -137,8 +137,11 @@ bool tseg_path_is_current(tseg *segment)
     struct stat status;
 
     if (!segment->sidecar) return true;
-    if (lstat(segment->path, &status) == 0 && status.st_dev == segment->device && status.st_ino == segment->inode)
-        return true;
+    if (lstat(segment->path, &status) == 0) {
+        if (status.st_dev == segment->device && status.st_ino == segment->inode) return true;
+    } else if (errno != ENOENT && errno != ENOTDIR) {
+        return true; /* this process cannot tell, so it retires nothing for the others */
+    }
     tseg_retire(segment);
     return false;
 }

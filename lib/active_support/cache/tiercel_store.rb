@@ -61,6 +61,7 @@ module ActiveSupport
       # @raise [Tiercel::ConfigurationError] for URLs and options that cannot work
       # @raise [Tiercel::MissingDependency] where a gem is not installed
       def initialize(*urls, **options)
+        ::Tiercel.refuse_other_ractors
         configuration = ::Tiercel::Configuration.new(urls, options)
         super(configuration.rails_options)
         @backend = configuration.build_backend

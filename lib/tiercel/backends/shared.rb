@@ -31,7 +31,7 @@ module Tiercel
         # @return [Shared]
         # @raise [ConfigurationError] if the segment cannot be made or attached to
         def build(url, options)
-          place = Segment::Place.new(url.rest)
+          place = Segment::Place.new(url.place)
           asked = options[:size] && size_bytes(options)
           segment = Segment.open(place.path, bytes: asked || place.default_bytes,
                                              least_bytes: asked ? 0 : Segment::Place::LEAST_DEFAULT_BYTES,
