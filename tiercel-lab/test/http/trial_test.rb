@@ -2,6 +2,7 @@
 
 require_relative "../support/lab_case"
 require "net/http"
+require "tiercel/lab/http/client"
 require "tiercel/lab/http/trial"
 
 class HttpTrialTest < LabCase
@@ -10,9 +11,9 @@ class HttpTrialTest < LabCase
     asked = 0
     run(lambda do |env|
       asked += 1
-      raise "no such page" if env["PATH_INFO"] == "/broken" || config == "raises"
+      raise "no such page" if env["PATH_INFO"] == "/broken"
       200_000.times { asked.succ } if config == "slow"
-      body = { "differs" => "other", "counts" => asked.to_s, "forgets" => asked > 50 ? "late" : "page" }.fetch(config, "page")
+      body = { "differs" => "other", "forgets" => asked > 50 ? "late" : "page" }.fetch(config, "page")
       [200, { "content-type" => "text/plain", "x-folder" => config }, [body, "?", env["QUERY_STRING"]]]
     end)
   RUBY
@@ -59,16 +60,32 @@ class HttpTrialTest < LabCase
       assert_equal "wrong values", b["status"]
       assert_match(/its body \(6 B\) is another than A's \(5 B\).*--any-body/, b["reason"])
       assert_empty again["blocks"]
-      assert_match(/another body than at first/, rows_of(app, "forgets", "forgets").first["reason"])
-      assert_equal %w[measured] * 3, rows_of(app, "counts", "counts", any_body: true).map { |row| row["status"] }
+    end
+  end
+
+  # @yieldparam client [Lab::Http::Client] in this process
+  # @yieldparam url [String]
+  def with_client(config)
+    with_app do |app|
+      Lab::Http::AppServer.run(app:, config:, path: "/there") { |server| yield Lab::Http::Client.new, server.url }
+    end
+  end
+
+  def test_every_body_is_compared
+    with_client("forgets") do |client, url|
+      assert_equal ["measured", 5, nil], client.open(id: "A", url:).values_at("status", "bytes", "reason")
+      assert_match(/another body than at first/, client.ask(id: "A", requests: 20)["reason"])
+      assert_equal 20, client.ask(id: "A", requests: 20, any_body: true)["ns"].size
+      assert_nil client.close
     end
   end
 
   def test_errors_are_no_figures
-    with_app do |app|
-      a, = rows_of(app, "raises", "same")
-      assert_equal "wrong values", a["status"]
-      assert_match(/answered 500/, a["reason"])
+    with_client("same") do |client, url|
+      outcome = client.open(id: "A", url: url.sub("there", "broken"))
+      assert_equal "wrong values", outcome["status"]
+      assert_match(/answered 500/, outcome["reason"])
+      assert_equal "cannot run", client.open(id: "B", url: "http://127.0.0.1:1/")["status"]
     end
   end
 
@@ -87,9 +104,6 @@ class HttpTrialTest < LabCase
         trial = Lab::Http::Trial.new([server.url, "#{server.url}/too"], protocol: ONCE, requests: 3)
         trial.run(Progress.new)
         assert_equal %w[measured] * 3, trial.rows.map { |row| row["status"] }, trial.rows.first["reason"]
-        broken = Lab::Http::Trial.new([server.url.sub("there", "broken"), "http://127.0.0.1:1/"], protocol: ONCE, requests: 3)
-        broken.run(Progress.new)
-        assert_equal ["wrong values", "cannot run"], broken.rows.first(2).map { |row| row["status"] }
         refute_nil Net::HTTP.new("127.0.0.1", server.port).head("/there")["content-length"]
       end
     end

@@ -51,7 +51,7 @@ module Tiercel
           parser.on("--value A,B", Array, "of #{Lab::Values.names.join(", ")}") { |names| @values = names }
           parser.on("--baseline FILE", "in place of A: an earlier run's file (not interleaved)") { |file| @file = file }
           parser.on("--same", "A and B may be the same") { @same = true }
-          parser.on("--[no-]flames", "flame graphs of both after all is measured (with --html and --markdown)") { |wanted| @flames = wanted }
+          parser.on("--[no-]flames", "flame graphs of both once all is measured (yes with --html, --markdown)") { |on| @flames = on }
           parser.on("--repository DIR", "checkout that revisions are of") { |folder| @repository = folder }
         end
 
@@ -136,7 +136,9 @@ module Tiercel
         def comparison(store, value, operation)
           @sides.each { |side| side.prepare(progress: Progress.new(err)) }
           first, second = @sides.map { |side| side.contestant(store) }
-          return Comparison.of(value:, operation:, contestants: [first, second], baseline: first) if second && @sides.first.is_a?(Sides::OptionSet)
+          if second && @sides.first.is_a?(Sides::OptionSet)
+            return Comparison.of(value:, operation:, contestants: [first, second], baseline: first)
+          end
           again = @sides.first.contestant(store, again: true)
           rows = [[first, :baseline, nil], *([[second, :contestant, nil]] if second), [again, :null, 0]]
           Comparison.new(value:, arms: rows.each_with_index.map do |(contestant, role, twin_of), id|
@@ -173,8 +175,8 @@ module Tiercel
 
         def profiles(cell)
           contestants = cell.comparison.arms.select(&:row?).map(&:contestant)
-          trial = Lab::Profile::Trial.new(contestants, operation: cell.arm.operation, value: cell.comparison.value, seconds: profile_seconds,
-                                                       seed: settings.seed, requires: settings.requires, stem: kept)
+          trial = Lab::Profile::Trial.new(contestants, operation: cell.arm.operation, value: cell.comparison.value,
+                                                       seconds: profile_seconds, seed: settings.seed, requires: settings.requires, stem: kept)
           rows = []
           session.watch(trial.expected_seconds) { |progress| trial.run(progress) { |row| rows << row } }
           JSON.parse(JSON.generate(rows))

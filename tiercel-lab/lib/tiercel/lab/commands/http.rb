@@ -44,7 +44,8 @@ module Tiercel
 
         def take(_comparisons)
           session.watch(trial.expected_seconds) { |progress| trial.run(progress) }
-          session.recorder.table("requests", trial.rows, app: @app && File.basename(@app), path: @path || "/", requests:, any_body: @any_body || false)
+          session.recorder.table("requests", trial.rows, app: @app && File.basename(@app), path: @path || "/", requests:,
+                                                         any_body: @any_body || false)
         end
 
         def exit_code
@@ -58,7 +59,8 @@ module Tiercel
         def plan_in_words
           what = @app ? "#{@app} with #{@labels.join(" and ")}" : @labels.join(" and ")
           protocol = settings.protocol
-          "#{what}: #{protocol.processes} fresh processes x #{protocol.blocks} blocks x #{2 * requests} requests to each, and to the first once more."
+          "#{what}: #{protocol.processes} fresh processes x #{protocol.blocks} blocks x #{2 * requests} requests to each, " \
+            "and to the first once more."
         end
 
         def take_application(app)

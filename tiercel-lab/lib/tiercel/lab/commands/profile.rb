@@ -32,7 +32,9 @@ module Tiercel
 
         def options(parser)
           parser.separator("    TARGET [TARGET]                  a store or client as --store takes it (#{DEFAULT}); of two, the difference too")
-          parser.on("--op NAME", "read for stores, client_get for clients; any of the lab's operations") { |name| @operation = Operations.fetch(name) }
+          parser.on("--op NAME", "any of the lab's operations (read for stores, client_get for clients)") do |name|
+            @operation = Operations.fetch(name)
+          end
           parser.on("--value NAME", "of #{Values.names.join(", ")} (#{VALUE})") { |name| @value = Values.fetch(name) }
           parser.on("--seconds N", Float, "for which each is watched (#{SECONDS})") { |seconds| @seconds = positive(seconds) }
           parser.on("--against FILE", "an earlier run of this command: the difference") { |file| @against = profiles_of(file) }

@@ -19,7 +19,8 @@ module Tiercel
         end
 
         def fill(document)
-          document.verdict(sentence, tone: verdict_of || :plain, floor: floor && Terminal::Figures.percent(floor), warnings: warnings + quick_words)
+          document.verdict(sentence, tone: verdict_of || :plain, floor: floor && Terminal::Figures.percent(floor),
+                                     warnings: warnings + quick_words)
           document.section("Latency") { |section| add_latency(section) }
           document.section("Distribution") { |section| add_spectrum(section) } if measured_sides?
         end
@@ -49,7 +50,10 @@ module Tiercel
         def ratio_of(one, other)
           theirs = blocks(one)
           logs = blocks(other).filter_map do |process, of_process|
-            pairs = of_process.filter_map { |block, ns| theirs.dig(process, block) && Math.log(median(ns) / median(theirs[process][block])) }
+            pairs = of_process.filter_map do |block, ns|
+              beside = theirs.dig(process, block)
+              Math.log(median(ns) / median(beside)) if beside
+            end
             pairs unless pairs.empty?
           end
           bootstrap.interval(logs) unless logs.empty?

@@ -10,6 +10,7 @@ module Tiercel
       # Times, flame graphs, and what differs between two of them.
       class Profile < Table
         TOP = 15
+        TIMES = ["target", "operation", "time a call", "ratio", "beyond the socket", "objects"].freeze
         # Of the normal distribution: 95 %.
         Z = 1.959964
 
@@ -19,7 +20,9 @@ module Tiercel
           document.verdict(sentence, floor: worst_floor, warnings: warnings + quick_words)
           document.section("Time") { |section| add_times(section) }
           profiles.each { |row| document.section("#{row["target"]}, #{row["operation"]}") { |section| add_profile(section, row) } }
-          pairs.each { |before, after| document.section("#{name(after)} against #{name(before)}") { |section| add_difference(section, before, after) } }
+          pairs.each do |before, after|
+            document.section("#{name(after)} against #{name(before)}") { |section| add_difference(section, before, after) }
+          end
         end
 
         private
@@ -50,7 +53,8 @@ module Tiercel
           row = profiles.find { |profile| watched?(profile) } or return "No profile could be made."
           cell = cells.find { |candidate| candidate["contestant"]["text"] == row["text"] }
           time = cell && measured?(cell) ? "#{time(cell)} a call; " : ""
-          "#{row["target"]}, #{row["operation"]}: #{time}most time itself: #{top(row, 3).map { |function, share| "#{function} #{percent(share)}" }.join(", ")}."
+          shares = top(row, 3).map { |function, share| "#{function} #{percent(share)}" }
+          "#{row["target"]}, #{row["operation"]}: #{time}most time itself: #{shares.join(", ")}."
         end
 
         def percent(share) = "#{Report::Format.number(share.estimate * 100, digits: 0)} %"
@@ -74,7 +78,7 @@ module Tiercel
         def add_times(section)
           section.text("Measured first, without a profiler. The bare socket sends prepared bytes and reads exactly the answer: what is " \
                        "beyond it is the client's.")
-          section.table("Profile: times", header: ["target", "operation", "time a call", "ratio", "beyond the socket", "objects"], command:) do |table|
+          section.table("Profile: times", header: TIMES, command:) do |table|
             cells.each do |cell|
               table.row(cell["contestant"]["name"], cell["operation"], time(cell), ratio(cell), beyond(cell), cell["exact"]["allocations"])
               table.raw(cell["contestant"]["name"], block_us(cell), unit: "us") if measured?(cell)
@@ -92,27 +96,32 @@ module Tiercel
         def add_profile(section, row)
           return section.text("No profile: #{[row["status"], row["reason"]].compact.join(": ")}.") unless row["status"] == "measured"
           return section.text("No samples fell into the calls; `--seconds` watches longer.") unless watched?(row)
-          section.add(Report::Charts::FlameGraph.new("Profile: #{row["target"]}, #{row["operation"]} #{row["value"]}", row["folded"], command:))
-          section.table("Profile: self time of #{row["target"]}", header: ["function", "share of the time"], command:,
-                                                                  note: "In the function itself, without what it calls; #{samples_words(row)}.") do |table|
-            top(row, TOP).each { |function, share| table.row(function, Report::Cell.interval(share.map { |part| part * 100 }, unit: "%", digits: 1)) }
+          title = "Profile: #{row["target"]}, #{row["operation"]} #{row["value"]}"
+          section.add(Report::Charts::FlameGraph.new(title, row["folded"], command:))
+          note = "In the function itself, without what it calls; #{samples_words(row)}."
+          section.table("Profile: self time of #{row["target"]}", header: ["function", "share of the time"], command:, note:) do |table|
+            top(row, TOP).each { |function, share| table.row(function, share_cell(share)) }
           end
           section.code(row["file"], title: opened_with(row)) if row["file"]
         end
 
+        def share_cell(share) = Report::Cell.interval(share.map { |part| part * 100 }, unit: "%", digits: 1)
+
         def samples_words(row)
-          "#{Report::Format.number(stacks(row).total)} samples of #{row["profiler"]}, #{Report::Format.number(row["calls"])} calls in #{notes("profiles")["seconds"]} s"
+          samples, calls = [stacks(row).total, row["calls"]].map { |count| Report::Format.number(count) }
+          "#{samples} samples of #{row["profiler"]}, #{calls} calls in #{notes("profiles")["seconds"]} s"
         end
 
         def opened_with(row)
-          row["profiler"] == "vernier" ? "For the Firefox profiler (profiler.firefox.com, or `profile-viewer`):" : "For speedscope (speedscope.app):"
+          return "For speedscope (speedscope.app):" unless row["profiler"] == "vernier"
+          "For the Firefox profiler (profiler.firefox.com, or `profile-viewer`):"
         end
 
         def add_difference(section, before, after)
           return section.text("One of the two has no samples.") unless [before, after].all? { |row| watched?(row) }
           section.text("Shares of the time, not times: where everything became faster alike, nothing is coloured.")
-          chart = Report::Charts::DifferentialFlameGraph.new("Profile: #{name(after)} against #{name(before)}", before["folded"], after["folded"],
-                                                             names: [name(before), name(after)], command:)
+          title = "Profile: #{name(after)} against #{name(before)}"
+          chart = Report::Charts::DifferentialFlameGraph.new(title, before["folded"], after["folded"], names: [name(before), name(after)], command:)
           section.add(chart)
         end
       end

@@ -76,7 +76,8 @@ module Tiercel
         def sentence
           return "Nothing could be measured." if compared.none? { |row| row.ratio }
           counts = tally.slice("slower", "faster", "same", "cannot_tell").map { |word, count| "#{said(word)} in #{count}" }
-          "#{names.last} against #{names.first}: #{counts.join(", ")} of #{compared.size} cells#{"; #{extreme_words}" if extreme}.#{repeated}"
+          most = "; #{extreme_words}" if extreme
+          "#{names.last} against #{names.first}: #{counts.join(", ")} of #{compared.size} cells#{most}.#{repeated}"
         end
 
         def said(word) = word == "cannot_tell" ? "cannot tell" : word
@@ -112,7 +113,8 @@ module Tiercel
         end
 
         def add_row(table, row)
-          table.row(label(row), a_time(row), time(row.b), ratio_cell(row), verdict_cell(row), change(row, "allocations"), change(row, "stored_bytes"))
+          table.row(label(row), a_time(row), time(row.b), ratio_cell(row), verdict_cell(row),
+                    change(row, "allocations"), change(row, "stored_bytes"))
           [["A", row.a], ["B", row.b]].each do |side, cell|
             table.raw("#{side}: #{label(row)}", block_us(cell), unit: "us") if cell && measured?(cell)
           end
@@ -130,8 +132,8 @@ module Tiercel
         def verdict_cell(row)
           return "" unless row.verdict
           return row.verdict.to_sym unless row.again
-          note = row.confirmed? ? "A second, fresh pass found it slower again." : "A second, fresh pass did not find it again: not confirmed."
-          Report::Cell.verdict(row.verdict.to_sym, note:)
+          found = row.confirmed? ? "found it slower again." : "did not find it again: not confirmed."
+          Report::Cell.verdict(row.verdict.to_sym, note: "A second, fresh pass #{found}")
         end
 
         def change(row, fact)
@@ -151,7 +153,8 @@ module Tiercel
           return if drawn.empty?
           floors = results["cells"].filter_map { |cell| cell.dig("summary", "floor") }
           floor = 1.0 + floors.max.to_f
-          plot = Report::Charts::ForestPlot.new("Compare: ratios", baseline: names.first, floor: Statistics::Interval.new(1.0, 1.0 / floor, floor))
+          plot = Report::Charts::ForestPlot.new("Compare: ratios", baseline: names.first,
+                                                                   floor: Statistics::Interval.new(1.0, 1.0 / floor, floor))
           drawn.each { |row| plot.row(label(row), interval(row.ratio), row.verdict.to_sym) }
           plot
         end

@@ -11,6 +11,7 @@ module Tiercel
       # Caches on SQLite, in the fifth article's form: a line for each store, a column for each size.
       class Sqlite < Table
         WORDS = { "write" => "Writes", "read" => "Reads" }.freeze
+        COMPARED_HEADER = ["store", "value", "time a call", "ratio", "verdict", "objects", "bytes"].freeze
         SHARED_HEADER = ["store", "value", "calls a second, both", "median", "p99", "max"].freeze
 
         # The article's own figures, of an AMD Ryzen 8740HS: its machine, its versions.
@@ -69,7 +70,8 @@ module Tiercel
         def add_operation(section, operation, word)
           section.text("Calls a second that one process makes, with garbage collection; the stores in turn, values checked before and " \
                        "after. The stores without SQLite stand for reference.")
-          section.table("SQLite: #{word.downcase} a second", header: ["store", "pragmas", *values.map { |value| title_of(value) }], command:) do |table|
+          header = ["store", "pragmas", *values.map { |value| title_of(value) }]
+          section.table("SQLite: #{word.downcase} a second", header:, command:) do |table|
             cells(operation:).group_by { |cell| cell["contestant"]["text"] }.each_value { |of_store| add_row(table, of_store) }
           end
           chart = lines(operation, word) and section.add(chart)
@@ -106,8 +108,8 @@ module Tiercel
 
         def add_ratios(section, operation, word)
           baseline = results["cells"].find { |cell| cell["role"] == "baseline" } or return
-          section.table("SQLite: #{word.downcase}, compared", header: ["store", "value", "time a call", "ratio", "verdict", "objects", "bytes"],
-                                                              note: "Ratios are of the time to that of `#{baseline["contestant"]["name"]}`.", command:) do |table|
+          note = "Ratios are of the time to that of `#{baseline["contestant"]["name"]}`."
+          section.table("SQLite: #{word.downcase}, compared", header: COMPARED_HEADER, note:, command:) do |table|
             cells(operation:).each do |cell|
               table.row(cell["contestant"]["name"], title_of(cell["value"]), time(cell), ratio(cell), verdict(cell),
                         *cell["exact"].values_at("allocations", "stored_bytes"))
@@ -141,9 +143,9 @@ module Tiercel
         end
 
         def article
-          table = Report::Table.new("SQLite: as published", header: ["store", "", *ARTICLE_SIZES],
-                                                            note: "On an AMD Ryzen 8740HS, Solid Cache with WAL, synchronous 1 and 128 MB of mmap, " \
-                                                                  "Litecache as shipped. For the order of things, not to be compared with figures of other machines.")
+          note = "On an AMD Ryzen 8740HS, Solid Cache with WAL, synchronous 1 and 128 MB of mmap, Litecache as shipped. " \
+                 "For the order of things, not to be compared with figures of other machines."
+          table = Report::Table.new("SQLite: as published", header: ["store", "", *ARTICLE_SIZES], note:)
           ARTICLE.each do |quantity, stores|
             stores.each { |store, figures| table.row(store, quantity, *figures) }
           end

@@ -37,14 +37,14 @@ module Tiercel
         # @param seed [Integer]
         def initialize(labels, app: nil, path: "/", any_body: false, protocol: Protocol::FULL, requests: 20, seed: 1)
           ids = ["A", "B", "A again"]
-          @sides = [labels[0], labels[1], labels[0]].each_with_index.map { |label, index| Side.new(id: ids[index], label:, url: app ? nil : label) }
+          @sides = ids.zip([*labels, labels.first]).map { |id, label| Side.new(id:, label:, url: app ? nil : label) }
           @app = app
           @path = path
           @any_body = any_body
           @protocol = protocol
           @requests = requests
           @seed = seed
-          @rows = @sides.map { |side| { "side" => side.id, "label" => side.label, "status" => "measured", "reason" => nil, "blocks" => [], "first_ns" => [] } }
+          @rows = @sides.map { |side| blank(side) }
         end
 
         # @return [Float] without the requests, which take what they take
@@ -61,6 +61,10 @@ module Tiercel
         end
 
         private
+
+        def blank(side)
+          { "side" => side.id, "label" => side.label, "status" => "measured", "reason" => nil, "blocks" => [], "first_ns" => [] }
+        end
 
         def row(side) = rows[@sides.index(side)]
 
@@ -104,8 +108,9 @@ module Tiercel
 
         def compare(one, other)
           return if @any_body || one["sha256"] == other["sha256"]
-          note(@sides[1], "status" => "wrong values", "reason" => "its body (#{other["bytes"]} B) is another than A's (#{one["bytes"]} B); " \
-                                                                  "--any-body where they have to differ")
+          note(@sides[1], "status" => "wrong values",
+                          "reason" => "its body (#{other["bytes"]} B) is another than A's (#{one["bytes"]} B); " \
+                                      "--any-body where they have to differ")
         end
 
         def run_blocks(process)

@@ -64,7 +64,9 @@ module Tiercel
 
         def prepare(text, operation, value, seed, context)
           contestant, operation = Contestants.parse(text), Operations.fetch(operation)
-          raise CannotRun, "#{operation.name} works on a #{operation.kind}, #{text} is a #{contestant.kind}" unless contestant.kind == operation.kind
+          unless contestant.kind == operation.kind
+            raise CannotRun, "#{operation.name} works on a #{operation.kind}, #{text} is a #{contestant.kind}"
+          end
           value = Values.from_spec(value.transform_keys(&:to_s))
           why = operation.unsuitable(value) and raise CannotRun, "#{operation.name} does not suit #{value.name}: #{why}"
           operation.enter

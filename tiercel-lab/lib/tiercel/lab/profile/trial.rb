@@ -63,7 +63,8 @@ module Tiercel
           job = Runner::JobProcess.new("profile/recorder", bundle:, pinning: @pinning, requires: @requires).start
           job.call("watch", text: contestant.text, operation: @operation.name, value: @value.to_spec, seed: @seed, seconds: @seconds,
                             file: "#{@stem}-#{contestant.name.gsub(/[^\w.-]+/, "_")}.profile.json",
-                            context: { servers: pool.facts(contestant.servers), folders: scratch.folders, label: "#{Process.pid}-#{index}" })
+                            context: { servers: pool.facts(contestant.servers), folders: scratch.folders,
+                                       label: "#{Process.pid}-#{index}" })
         rescue CannotRun, WorkerLost => e
           { "status" => "cannot run", "reason" => e.message }
         ensure
@@ -74,8 +75,10 @@ module Tiercel
         def bundle_of(contestant)
           spec = Gem.loaded_specs["vernier"] || Gem::Specification.find_all_by_name("vernier").max_by(&:version)
           return Runner::Bundle.new(contestant.bundle) if contestant.bundle.nil? || spec.nil?
-          base = File.absolute_path?(contestant.bundle) ? contestant.bundle : File.join(Runner::Bundle::FOLDER, "#{contestant.bundle}.gemfile")
-          Runner::Bundle.new(Sides::Gemfile.new(base:, name: "vernier", source: %("= #{spec.version}")).write("#{File.basename(base, ".gemfile")}-profile"))
+          base = contestant.bundle
+          base = File.join(Runner::Bundle::FOLDER, "#{base}.gemfile") unless File.absolute_path?(base)
+          gemfile = Sides::Gemfile.new(base:, name: "vernier", source: %("= #{spec.version}"))
+          Runner::Bundle.new(gemfile.write("#{File.basename(base, ".gemfile")}-profile"))
         end
       end
     end

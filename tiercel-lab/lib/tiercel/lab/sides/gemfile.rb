@@ -50,7 +50,8 @@ module Tiercel
 
         # Those that the bundle names; their dependencies follow, so that the gem that differs may bring its own.
         def held
-          names = defined?(Bundler) && Bundler.respond_to?(:definition) ? Bundler.definition.dependencies.map(&:name) : Gem.loaded_specs.keys
+          bundled = defined?(Bundler) && Bundler.respond_to?(:definition)
+          names = bundled ? Bundler.definition.dependencies.map(&:name) : Gem.loaded_specs.keys
           Gem.loaded_specs.values_at(*names).compact.reject { |spec| spec.default_gem? || spec.name == "tiercel-lab" }.sort_by(&:name)
         end
 

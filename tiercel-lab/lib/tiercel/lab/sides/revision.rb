@@ -73,7 +73,8 @@ module Tiercel
 
         def digest
           files = Dir.glob(SOURCES, base: folder).sort
-          Digest::SHA256.hexdigest(files.map { |file| [file, Digest::SHA256.file(File.join(folder, file)).hexdigest].join("\0") }.join("\n"))
+          lines = files.map { |file| "#{file}\0#{Digest::SHA256.file(File.join(folder, file)).hexdigest}" }
+          Digest::SHA256.hexdigest(lines.join("\n"))
         end
 
         # Whole or not at all: an interrupted copy is not taken for one.
@@ -89,7 +90,9 @@ module Tiercel
           FileUtils.rm_rf(partial)
         end
 
-        def extensions = Dir.glob(File.join(folder, "ext/tiercel/*/extconf.rb")).select { |path| Dir.glob(File.join(File.dirname(path), "*.c")).any? }
+        def extensions
+          Dir.glob(File.join(folder, "ext/tiercel/*/extconf.rb")).select { |path| Dir.glob(File.join(File.dirname(path), "*.c")).any? }
+        end
 
         def library(extconf) = File.join(folder, "lib/tiercel/#{File.basename(File.dirname(extconf))}_ext.#{RbConfig::CONFIG["DLEXT"]}")
 
@@ -102,7 +105,8 @@ module Tiercel
             FileUtils.mkdir_p(build)
             run(RbConfig.ruby, extconf, folder: build)
             run("make", folder: build)
-            built = Dir.glob(File.join(build, "**/*.#{RbConfig::CONFIG["DLEXT"]}")).first or raise CannotRun, "#{text}: nothing was built in #{build}"
+            built = Dir.glob(File.join(build, "**/*.#{RbConfig::CONFIG["DLEXT"]}")).first
+            raise CannotRun, "#{text}: nothing was built in #{build}" unless built
             FileUtils.cp(built, "#{library(extconf)}.new")
             File.rename("#{library(extconf)}.new", library(extconf))
           end
