@@ -58,6 +58,16 @@ class FileFaultsTest < Tiercel::TestCase
     assert_includes 151 - 3 * 3..151, backend.get("counter").to_i
   end
 
+  def test_damaged_locks_cost_no_entry
+    backend = build
+    100.times { |index| backend.set("old #{index}", "value") }
+    Dir[File.join(@directory, "**", "locks", "*")].each { |path| File.binwrite(path, Random.new(1).bytes(200)) }
+    100.times { |index| assert_equal true, backend.set("new #{index}", "value") }
+    assert_equal 200, backend.get_multi(%w[old new].product((0...100).to_a).map { |pair| pair.join(" ") }).size
+    assert_operator backend.stats[:bytes], :<, 100 * 1024 * 1024
+    assert_equal 0, backend.stats[:evictions]
+  end
+
   def test_what_killed_writers_leave_is_removed
     backend = build
     pids = 4.times.map { |index| fork { write_forever(index) } }

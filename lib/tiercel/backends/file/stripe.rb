@@ -20,6 +20,8 @@ module Tiercel
         FORMAT = "q<2"
         RECORD_BYTES = 16
         FOLDERS = Layout::FOLDERS / Layout::STRIPES
+        # No folder holds as much: a record that says more was damaged, and counts as empty until it is corrected.
+        LARGEST = 2**48
         # Raised when the lock could not be had in time.
         class Busy < StandardError; end
 
@@ -70,8 +72,8 @@ module Tiercel
         # @return [Array(Integer, Integer)] bytes on disk and entries
         def totals
           file = current
-          numbers = file.pread(FOLDERS * RECORD_BYTES, 0).unpack("q<*")
-          numbers.partition.with_index { |_, index| index.even? }.map(&:sum)
+          records = file.pread(FOLDERS * RECORD_BYTES, 0).unpack("q<*").each_slice(2).map { |record| plausible(record) }
+          [records.sum(&:first), records.sum(&:last)]
         rescue IOError # empty, or replaced by the holder of the lock at this moment
           [0, 0]
         end
@@ -130,9 +132,13 @@ module Tiercel
         end
 
         def record(folder)
-          @file.pread(RECORD_BYTES, offset(folder)).ljust(RECORD_BYTES, "\0").unpack(FORMAT)
+          plausible(@file.pread(RECORD_BYTES, offset(folder)).ljust(RECORD_BYTES, "\0").unpack(FORMAT))
         rescue EOFError
           [0, 0]
+        end
+
+        def plausible(record)
+          record.size == 2 && record.all? { |number| number.between?(0, LARGEST) } ? record : [0, 0]
         end
 
         def offset(folder) = (folder / Layout::STRIPES) * RECORD_BYTES
