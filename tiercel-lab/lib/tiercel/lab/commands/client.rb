@@ -9,18 +9,22 @@ module Tiercel
     module Commands
       # The fourth article's benchmark: what a client adds to the socket it writes to.
       class Client < TableCommand
-        called "client", "Clients against a raw socket: get, set, get_multi, set_multi, delete_multi, one server and two."
-        example "client --quick", "client --op client_set --server memcached", "client --client dalli#bundle=/path/to/my.gemfile",
+        called "client",
+               "Clients against a raw socket: get, set, get_multi, set_multi, delete_multi, one server and two."
+        example "client --quick", "client --op client_set --server memcached",
+                "client --client dalli#bundle=/path/to/my.gemfile",
                 "client --value html-822kb --op client_get,client_set"
 
         OPERATIONS = %w[client_get client_set client_get_multi client_set_multi client_delete_multi].freeze
         # A raw socket and who competes with it, by the servers they speak to.
         CLIENTS = { "memcached" => %w[dalli dalli#version=3.2 backend:memcached],
                     "ring" => %w[dalli:ring dalli:ring#version=3.2 backend:ring],
-                    "redis" => %w[redis_client redis_client#driver=:hiredis redis_client#version=0.22 redis_gem backend:redis] }.freeze
+                    "redis" => %w[redis_client redis_client#driver=:hiredis redis_client#version=0.22 redis_gem
+                                 backend:redis] }.freeze
         VALUES = %w[string-100b string-1kb html-822kb].freeze
         # From the default (one memcached, 1 KB) one factor at a time: its operations, then other servers.
-        QUICK_OPERATIONS = { "memcached" => OPERATIONS, "ring" => %w[client_get client_get_multi], "redis" => %w[client_get client_get_multi] }.freeze
+        QUICK_OPERATIONS = { "memcached" => OPERATIONS, "ring" => %w[client_get client_get_multi],
+                             "redis" => %w[client_get client_get_multi] }.freeze
         QUICK_VALUE = "string-1kb"
         QUICK_BLOCKS = 3
 
@@ -29,9 +33,15 @@ module Tiercel
         def options(parser)
           parser.on("--client CLIENT", "repeatable: dalli, redis_client, redis_gem, backend:memcached, backend:redis;",
                     "dalli:ring or backend:ring; #version=X or #bundle=FILE") { |text| add_client(text) }
-          parser.on("--server A,B", Array, "of #{CLIENTS.keys.join(", ")}") { |names| @servers = names.each { |name| known(name, CLIENTS.keys) } }
-          parser.on("--op A,B", Array, "of #{OPERATIONS.join(", ")}") { |names| @operations = names.each { |name| known(name, OPERATIONS) } }
-          parser.on("--value A,B", Array, "of #{Values.names.join(", ")}") { |names| @values = names.map { |name| Values.fetch(name) } }
+          parser.on("--server A,B", Array, "of #{CLIENTS.keys.join(", ")}") do |names|
+            @servers = names.each { |name| known(name, CLIENTS.keys) }
+          end
+          parser.on("--op A,B", Array, "of #{OPERATIONS.join(", ")}") do |names|
+            @operations = names.each { |name| known(name, OPERATIONS) }
+          end
+          parser.on("--value A,B", Array, "of #{Values.names.join(", ")}") do |names|
+            @values = names.map { |name| Values.fetch(name) }
+          end
         end
 
         def plan
@@ -45,11 +55,13 @@ module Tiercel
         end
 
         def take(comparisons)
-          @measurement = session.measure(comparisons, protocol: settings.quick ? settings.protocol.vary(blocks: QUICK_BLOCKS) : settings.protocol)
+          @measurement = session.measure(comparisons, protocol:)
           session.recorder.table("versions", versions(comparisons))
         end
 
         private
+
+        def protocol = settings.quick ? settings.protocol.vary(blocks: QUICK_BLOCKS) : settings.protocol
 
         def add_client(text)
           contestant = Contestants.parse(text)

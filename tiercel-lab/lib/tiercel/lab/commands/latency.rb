@@ -11,7 +11,8 @@ module Tiercel
     module Commands
       # The second article's loop, near and far, and what distance makes worth while.
       class Latency < TableCommand
-        called "latency", "What the way to the server costs: exist? + fetch near and far, latency under load, break-evens."
+        called "latency",
+               "What the way to the server costs: exist? + fetch near and far, latency under load, break-evens."
         example "latency --quick", "latency --round-trips 0,0.25,1 --store redis_cache_store",
                 "latency --url production=redis://10.0.0.7:6379/0", "latency --arrivals constant --loads 50,80,95"
 
@@ -31,14 +32,20 @@ module Tiercel
           parser.on("--store STORE", "repeatable; default: #{Lab::Latency::Design::STORES.join(", ")}") do |text|
             (@stores ||= []) << Contestants.parse(text)
           end
-          parser.on("--round-trips A,B", Array, "ms that are added (0,0.25,0.5,1,5,20)") { |list| @round_trips = numbers(list) }
+          parser.on("--round-trips A,B", Array, "ms that are added (0,0.25,0.5,1,5,20)") do |list|
+            @round_trips = numbers(list)
+          end
           parser.on("--bandwidth A,B", Array, "caps in Mbit/s (100,10)") { |list| @megabits = positive(list) }
           parser.on("--iterations N", Integer, "of the loop (1000)") { |count| @iterations = at_least_one(count) }
           parser.on("--loads A,B", Array, "offered, in % of what a closed loop reaches (25,50,75,90,110)") do |list|
             @loads = positive(list).map { |percent| percent / 100.0 }
           end
-          parser.on("--arrivals KIND", Lab::Latency::OpenLoop::ARRIVALS, "exponential or constant gaps") { |kind| @arrivals = kind }
-          parser.on("--value NAME", "in place of the article's 1,001 characters") { |name| @value = Values.fetch(name).name }
+          parser.on("--arrivals KIND", Lab::Latency::OpenLoop::ARRIVALS, "exponential or constant gaps") do |kind|
+            @arrivals = kind
+          end
+          parser.on("--value NAME", "in place of the article's 1,001 characters") do |name|
+            @value = Values.fetch(name).name
+          end
         end
 
         def plan

@@ -22,10 +22,18 @@ module Tiercel
         def self.document(results, command:) = Documents::Sizes.new(results, command:).build
 
         def options(parser)
-          parser.on("--size A,B", Array, "sizes of HTML, such as 2KB,822KB,3MB") { |texts| values.concat(texts.map { |text| sized(text) }) }
-          parser.on("--value A,B", Array, "of #{Values.names.join(", ")}") { |names| values.concat(names.map { |name| Values.fetch(name) }) }
-          parser.on("--dir DIR", "repeatable: a FileStore in a folder of yours, such as an NFS mount") { |path| directories << folder(path) }
-          parser.on("--store STORE", "repeatable; default: #{STORES.join(", ")}") { |text| (@stores ||= []) << Contestants.parse(text) }
+          parser.on("--size A,B", Array, "sizes of HTML, such as 2KB,822KB,3MB") do |texts|
+            values.concat(texts.map { |text| sized(text) })
+          end
+          parser.on("--value A,B", Array, "of #{Values.names.join(", ")}") do |names|
+            values.concat(names.map { |name| Values.fetch(name) })
+          end
+          parser.on("--dir DIR", "repeatable: a FileStore in a folder of yours, such as an NFS mount") do |path|
+            directories << folder(path)
+          end
+          parser.on("--store STORE", "repeatable; default: #{STORES.join(", ")}") do |text|
+            (@stores ||= []) << Contestants.parse(text)
+          end
         end
 
         def plan
@@ -36,7 +44,7 @@ module Tiercel
         end
 
         def take(comparisons)
-          @measurement = session.measure(comparisons, protocol: settings.quick ? settings.protocol.vary(blocks: QUICK_BLOCKS) : settings.protocol)
+          @measurement = session.measure(comparisons, protocol:)
           session.recorder.table("sizes", comparisons.map { |comparison| described(comparison.value) })
         end
 
@@ -49,6 +57,8 @@ module Tiercel
         end
 
         private
+
+        def protocol = settings.quick ? settings.protocol.vary(blocks: QUICK_BLOCKS) : settings.protocol
 
         def values = @values ||= []
         def directories = @directories ||= []

@@ -12,18 +12,27 @@ module Tiercel
       # The first article's claim: with several workers a shared cache beats one in each process.
       class Workers < TableCommand
         called "workers", "Stores in each process against shared ones at equal total bytes, with 1 to 8 workers."
-        example "workers --quick", "workers --workers 1,2,4,8,16 --miss-ms 20", "workers --total 256MB --store memory_store,tiercel:shared:"
+        example "workers --quick", "workers --workers 1,2,4,8,16 --miss-ms 20",
+                "workers --total 256MB --store memory_store,tiercel:shared:"
 
         def self.document(results, command:) = Documents::Workers.new(results, command:).build
 
         def options(parser)
           stores = Lab::Workers::Design::STORES.keys
-          parser.on("--workers A,B", Array, "how many (1,2,4,8)") { |list| @counts = list.map { |text| positive(text, "--workers").to_i } }
-          parser.on("--store A,B", Array, "of #{stores.join(", ")}") { |names| @stores = names.each { |name| known(name, stores) } }
+          parser.on("--workers A,B", Array, "how many (1,2,4,8)") do |list|
+            @counts = list.map { |text| positive(text, "--workers").to_i }
+          end
+          parser.on("--store A,B", Array, "of #{stores.join(", ")}") do |names|
+            @stores = names.each { |name| known(name, stores) }
+          end
           parser.on("--total SIZE", "for all workers together (64MB)") { |text| @total_bytes = size(text) }
           parser.on("--zipf S", "exponent of the load (1.0)") { |text| @zipf = positive(text, "--zipf") }
-          parser.on("--requests N", "of all workers together (100000)") { |text| @requests = positive(text, "--requests").to_i }
-          parser.on("--miss-ms MS", "what a miss's block would take (1); computed, nobody waits") { |text| @miss_ms = positive(text, "--miss-ms") }
+          parser.on("--requests N", "of all workers together (100000)") do |text|
+            @requests = positive(text, "--requests").to_i
+          end
+          parser.on("--miss-ms MS", "what a miss's block would take (1); computed, nobody waits") do |text|
+            @miss_ms = positive(text, "--miss-ms")
+          end
         end
 
         def expected_seconds = design.expected_seconds + super.to_f

@@ -65,12 +65,16 @@ module Tiercel
         def name(cell) = cell.dig("contestant", "name")
 
         def add(section, value, group)
-          table = Report::Table.new("Sizes: #{value}", header: HEADER, command:, note: "A fetch that finds its value. Ratios are of the time to that of `#{name(group.first)}`.")
+          table = Report::Table.new("Sizes: #{value}", header: HEADER, command:, note: table_note(group))
           group.each do |cell|
             table.row(*figures(value, cell))
             table.raw(name(cell), block_us(cell), unit: "us") if cell["summary"]
           end
           section.add(table).add(bars(value, group))
+        end
+
+        def table_note(group)
+          "A fetch that finds its value. Ratios are of the time to that of `#{name(group.first)}`."
         end
 
         def figures(value, cell)
@@ -80,8 +84,9 @@ module Tiercel
 
         # A miss is called one, whatever the client made of it.
         def why(cell)
-          return Report::Cell.missing("misses: #{cell["reason"]}; memcached takes items of up to 1 MB unless it is told otherwise", remedy: "memcached -I 8m") if Sizes.refused?(cell)
-          missing(cell)
+          return missing(cell) unless Sizes.refused?(cell)
+          limit = "memcached takes items of up to 1 MB unless it is told otherwise"
+          Report::Cell.missing("misses: #{cell["reason"]}; #{limit}", remedy: "memcached -I 8m")
         end
 
         def article(value, cell)
