@@ -28,7 +28,9 @@ module Tiercel
         def options(parser)
           parser.on("--only A,B", Array, "of #{entries.map(&:name).join(", ")}") { |names| @only = known(names) }
           parser.on("--skip A,B", Array, "all but these") { |names| @skip = known(names) }
-          parser.on("--resume FILE", "a kept run of all: tables that are complete there are not measured again") { |file| @resumed = kept(file) }
+          parser.on("--resume FILE", "a kept run of all: tables that are complete there are not measured again") do |file|
+            @resumed = kept(file)
+          end
         end
 
         def run
@@ -123,7 +125,8 @@ module Tiercel
         end
 
         def missing(entry, note, state)
-          Suite::Part.new(name: entry.name, arguments: [*entry.arguments, *more], state:, seconds: 0.0, note:).tap { |part| @overall.end(part) }
+          part = Suite::Part.new(name: entry.name, arguments: [*entry.arguments, *more], state:, seconds: 0.0, note:)
+          part.tap { @overall.end(part) }
         end
 
         def parts = session.recorder.document.fetch("parts", []).map { |record| Suite::Part.from(record) }
@@ -132,9 +135,13 @@ module Tiercel
           sha = @resumed&.dig("environment", "git", "sha")
           revisions = [sha, Runner::Machine.describe.dig("git", "sha")].compact.uniq
           own = []
-          own << "Goes on with a run of another revision (#{sha.slice(0, 8)}): #{done.map(&:name).join(", ")}." if revisions.size > 1 && done.any?
+          if revisions.size > 1 && done.any?
+            own << "Goes on with a run of another revision (#{sha.slice(0, 8)}): #{done.map(&:name).join(", ")}."
+          end
           own << "Interrupted; `#{command_line("all", "--resume", session.recorder.path)}` goes on." if @interrupted
-          own + parts.flat_map { |part| part.results ? part.results.fetch("warnings", []).map { |text| "#{part.name}: #{text}" } : [] }
+          disturbed = parts.select { |part| part.results && part.results.fetch("warnings", []).any? }.map(&:name)
+          own << "Something is to be known before believing some tables; their sections say what: #{disturbed.join(", ")}." if disturbed.any?
+          own
         end
 
         def report

@@ -72,7 +72,7 @@ module Tiercel
 
         def add(document, part, found)
           if found.is_a?(Report::Document)
-            section = Chapters.add(document, found, title: "#{part.name}: #{found.title}", anchor: part.name)
+            section = Chapters.add(document, found, title: heading(part, found), anchor: part.name)
             section.elements.unshift(Report::Document::Paragraph.new("Not complete: #{part.note}.")) unless part.complete?
           else
             document.section(part.name, anchor: part.name) do |section|
@@ -80,6 +80,11 @@ module Tiercel
               section.code(Chapters.command(part.name, part.arguments, program))
             end
           end
+        end
+
+        # Some titles begin with the name already.
+        def heading(part, found)
+          found.title.downcase.start_with?(part.name.downcase) ? found.title : "#{part.name}: #{found.title}"
         end
 
         def program = command[/\A(.*?) all\b/, 1] || command
