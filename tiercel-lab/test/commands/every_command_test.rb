@@ -63,9 +63,9 @@ class EveryCommandTest < LabCase
     files do |path|
       reader, writer = IO.pipe
       reader.close
+      writer.sync = true
       assert_equal 0, Lab::CLI.run(["report", path], out: writer, err: StringIO.new, program: "bin/lab")
-    ensure
-      nil
+      writer.close
     end
   end
 
