@@ -32,6 +32,9 @@ module Tiercel
           end
         end
 
+        # Four bundles are started for each process: a quick run has half as many.
+        def protocol = settings.quick ? super.vary(processes: 2) : super
+
         def expected_seconds = design.expected_seconds + super.to_f
 
         def take(comparisons)
