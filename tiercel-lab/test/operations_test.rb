@@ -20,7 +20,7 @@ class OperationsTest < LabCase
   end
 
   def test_every_operation_works_on_a_store_that_keeps_the_contract
-    Lab::Operations.all.select { |operation| operation.kind == :store }.map(&:name).each do |name|
+    Lab::Operations.all.select { |operation| operation.kind == :store && !operation.is_a?(Lab::Operations::SaysTheSame) }.map(&:name).each do |name|
       arm("tiercel:memory:", name) do |arm|
         arm.prepare
         arm.operation.before_slice(arm, 50) if arm.operation.prepared?
