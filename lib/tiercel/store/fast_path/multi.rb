@@ -42,11 +42,11 @@ module Tiercel
 
         def fast_keys(names)
           return if names.empty?
-          keys = names.map do |name|
+          return (names if names.all? { |name| key_as_it_is?(name) }) unless @options[:namespace]
+          names.map do |name|
             return unless name.instance_of?(String) && (key = fast_key(name))
             key
           end
-          keys
         end
 
         def by_name(found, names, keys)

@@ -24,6 +24,11 @@ module Tiercel
           name.instance_of?(String) && !name.respond_to?(:cache_key) && !name.respond_to?(:cache_version)
         end
 
+        # Whether a name is its own key, where there is no namespace.
+        def key_as_it_is?(name)
+          plain_string?(name) && !name.empty? && text?(name) && (!@max_key_size || name.bytesize <= @max_key_size)
+        end
+
         def in_namespace(namespace, expanded)
           namespace = namespace.call if namespace.respond_to?(:call)
           namespace ? "#{namespace}:#{expanded}" : expanded
