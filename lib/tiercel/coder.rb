@@ -5,6 +5,7 @@ require "active_support/cache"
 require_relative "clock"
 require_relative "codec"
 require_relative "compressors"
+require_relative "counter"
 require_relative "frame"
 require_relative "legacy_payload"
 require_relative "serializers"
@@ -129,11 +130,6 @@ module Tiercel
 
     private
 
-    COUNTER = /\A-?\d{1,19}\z/
-    COUNTER_BYTES = 20
-    COUNTERS = (-(2**63)..((2**63) - 1))
-    private_constant :COUNTER, :COUNTER_BYTES, :COUNTERS
-
     def build_serializer(option, marshal)
       serializer = Serializers.build(option)
       return Serializers::Auto.new(plain: plain_form, marshal:) if serializer.is_a?(Serializers::Auto)
@@ -193,9 +189,8 @@ module Tiercel
     end
 
     def load_foreign(bytes)
-      if bytes.bytesize <= COUNTER_BYTES && bytes.b.match?(COUNTER) && COUNTERS.cover?(counter = bytes.to_i)
-        return ActiveSupport::Cache::Entry.new(counter)
-      end
+      counter = Counter.parse(bytes)
+      return ActiveSupport::Cache::Entry.new(counter) if counter
       return @legacy.load(bytes) if @legacy && LegacyPayload.recognize?(bytes)
       raise MalformedFrame, "neither a frame nor a Rails payload: #{bytes.bytesize} bytes that begin with " \
                             "#{bytes.byteslice(0, 8).unpack1("H*")}"
