@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "zlib"
+require_relative "codec"
 require_relative "errors"
 require_relative "frame/layout"
 require_relative "frame/parts"
@@ -44,7 +44,7 @@ module Tiercel
           raise SerializationError, "a value of #{payload_bytes} bytes does not fit a frame"
         end
         frame = String.new(capacity: HEADER_BYTES + parts.bytesize + payload_bytes)
-        crc = checksum ? Zlib.crc32(payload, Zlib.crc32(parts)) : 0
+        crc = checksum ? Codec.crc32(payload, Codec.crc32(parts)) : 0
         [MAGIC, FRAME_VERSION, type, compressor, checksum ? FLAG_CHECKSUM : 0, 0, parts.bytesize,
          expires_at || Float::INFINITY, payload_bytes, crc].pack(HEADER_TEMPLATE, buffer: frame)
         frame.setbyte(HEADER_CHECK_AT, fold(frame) ^ HEADER_CHECK)
@@ -89,7 +89,7 @@ module Tiercel
       end
 
       def verify_checksum(bytes, flags, crc)
-        found = flags.anybits?(FLAG_CHECKSUM) ? Zlib.crc32(bytes.byteslice(HEADER_BYTES..)) : 0
+        found = flags.anybits?(FLAG_CHECKSUM) ? Codec.crc32(bytes.byteslice(HEADER_BYTES..)) : 0
         reject(bytes, "the checksum is wrong") unless found == crc
       end
 

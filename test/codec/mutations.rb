@@ -45,10 +45,17 @@ class Mutations
   def feed(bytes)
     attempt { @native.load(bytes) }
     parts = ["", "", mutate("\x01\x02\x00\x011".b)].sample(random: @random)
-    frame = Tiercel::Frame.build(STRING_AND_PLAIN_TYPES.sample(random: @random), bytes, parts:)
+    frame = Tiercel::Frame.build(STRING_AND_PLAIN_TYPES.sample(random: @random), bytes, parts:,
+                                                                                              checksum: @random.rand(2) == 0)
     frame = frame.byteslice(0, @random.rand(frame.bytesize + 1)) if @random.rand(4) == 0
     attempt { @native.load_frame(frame, 0.0, [nil, "1", "é"].sample(random: @random)) }
     @native.lz4_block_size(bytes, @random.rand(4))
+    sum(@random.bytes(@random.rand(2_000)), @random.rand(2**32)) if @native.respond_to?(:crc32)
+  end
+
+  # Of a String of its own, so that what is read behind its end is seen.
+  def sum(bytes, crc)
+    abort "not Zlib's CRC-32 of #{bytes.bytesize} bytes" unless @native.crc32(bytes, crc) == Zlib.crc32(bytes, crc)
   end
 
   def attempt

@@ -1,6 +1,7 @@
 /* Tiercel::CodecExt: what of the codec is in C. lib/tiercel/codec.rb loads
  * what is looked up here first. */
 #include "codec.h"
+#include "crc32.h"
 #include "lz4_block.h"
 
 VALUE malformed_frame;
@@ -39,6 +40,16 @@ static VALUE block_size(VALUE self, VALUE bytes, VALUE position)
     return whole ? ULL2NUM(inflated) : Qnil;
 }
 
+/* crc32(bytes, crc): Zlib.crc32(bytes, crc), holding the lock as that does. */
+static VALUE update_crc32(VALUE self, VALUE bytes, VALUE crc)
+{
+    uint32_t updated;
+    Check_Type(bytes, T_STRING);
+    updated = crc32_update(NUM2UINT(crc), (const uint8_t *)RSTRING_PTR(bytes), (size_t)RSTRING_LEN(bytes));
+    RB_GC_GUARD(bytes);
+    return UINT2NUM(updated);
+}
+
 RUBY_FUNC_EXPORTED void Init_codec_ext(void)
 {
     VALUE tiercel = rb_define_module("Tiercel");
@@ -46,9 +57,12 @@ RUBY_FUNC_EXPORTED void Init_codec_ext(void)
 
     malformed_frame = rb_const_get(tiercel, rb_intern("MalformedFrame"));
     rb_gc_register_mark_object(malformed_frame);
+    crc32_init();
     init_encoder();
     init_frame(tiercel, module);
     rb_define_singleton_method(module, "dump", dump_plain, 1);
     rb_define_singleton_method(module, "load", load_plain, 1);
     rb_define_singleton_method(module, "lz4_block_size", block_size, 2);
+    if (crc32_available()) rb_define_singleton_method(module, "crc32", update_crc32, 2);
+    rb_define_const(module, "CRC32_FOLDS", crc32_folds() ? Qtrue : Qfalse);
 }

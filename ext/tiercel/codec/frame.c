@@ -2,10 +2,8 @@
  * between. Whatever is rarer (other encodings, tags, compression, damage) is
  * left to Ruby: dump_frame then answers nil, load_frame answers FALLBACK. */
 #include "codec.h"
+#include "crc32.h"
 #include "frame.h"
-#ifdef HAVE_ZLIB_H
-#include <zlib.h>
-#endif
 
 /* From this size on a String shares the frame's bytes instead of copying them.
  * It is about what Ruby keeps inside of the object (adr/004-frame.md). */
@@ -20,31 +18,6 @@ typedef struct {
     size_t size;
     uint8_t type; /* 0: no version */
 } version;
-
-static bool can_checksum(void)
-{
-#ifdef HAVE_ZLIB_H
-    return true;
-#else
-    return false;
-#endif
-}
-
-static uint32_t checksum(const uint8_t *bytes, size_t size)
-{
-#ifdef HAVE_ZLIB_H
-    uLong crc = crc32(0L, Z_NULL, 0);
-    while (size) {
-        uInt chunk = size > 0x40000000 ? 0x40000000 : (uInt)size;
-        crc = crc32(crc, bytes, chunk);
-        bytes += chunk;
-        size -= chunk;
-    }
-    return (uint32_t)crc;
-#else
-    return 0; /* never called: see can_checksum */
-#endif
-}
 
 static uint8_t encoding_type(VALUE string)
 {
@@ -90,7 +63,7 @@ static void write_front(uint8_t *frame, uint8_t type, size_t payload_bytes, doub
         part[FRAME_PART_HEADER_BYTES] = v->type;
         memcpy(part + FRAME_PART_HEADER_BYTES + 1, v->bytes, v->size);
     }
-    if (with_checksum) header.crc = checksum(frame + FRAME_HEADER_BYTES, parts + payload_bytes);
+    if (with_checksum) header.crc = crc32_update(0, frame + FRAME_HEADER_BYTES, parts + payload_bytes);
     frame_write_header(frame, &header);
 }
 
@@ -134,7 +107,7 @@ static VALUE dump_frame(VALUE self, VALUE value, VALUE expires_at, VALUE entry_v
     double end = NIL_P(expires_at) ? INFINITY : NUM2DBL(expires_at);
     VALUE frame = Qnil;
     version v;
-    if ((RTEST(with_checksum) && !can_checksum()) || !read_version(entry_version, &v)) return Qnil;
+    if ((RTEST(with_checksum) && !crc32_available()) || !read_version(entry_version, &v)) return Qnil;
     if (RB_TYPE_P(value, T_STRING) && rb_obj_class(value) == rb_cString) {
         frame = dump_string(value, end, &v, RTEST(with_checksum), threshold);
     }
@@ -211,8 +184,22 @@ static enum verdict check_parts(const uint8_t *parts, size_t size, VALUE wanted)
 static bool sound(const uint8_t *data, const frame_header *header)
 {
     if (!header->flags) return header->crc == 0;
-    if (header->flags != FRAME_FLAG_CHECKSUM || !can_checksum()) return false;
-    return checksum(data + FRAME_HEADER_BYTES, (size_t)header->parts_bytes + header->payload_bytes) == header->crc;
+    if (header->flags != FRAME_FLAG_CHECKSUM || !crc32_available()) return false;
+    return crc32_update(0, data + FRAME_HEADER_BYTES, (size_t)header->parts_bytes + header->payload_bytes) == header->crc;
+}
+
+/* Whether it is a frame whose payload C can read. Asked before the checksum is
+ * made, which Ruby makes itself for the others. */
+static bool for_c(const frame_header *header)
+{
+    switch (header->type) {
+      case FRAME_TYPE_STRING_UTF_8:
+      case FRAME_TYPE_STRING_BINARY:
+      case FRAME_TYPE_STRING_US_ASCII:
+      case FRAME_TYPE_PLAIN:
+      case FRAME_TYPE_PLACEHOLDER: return header->compressor == FRAME_COMPRESSOR_NONE;
+      default: return false;
+    }
 }
 
 /* load_frame(bytes, now, version): the value, MISS, EXPIRED, SLOW for another
@@ -225,8 +212,8 @@ static VALUE load_frame(VALUE self, VALUE bytes, VALUE now, VALUE wanted)
     enum verdict verdict = SUITS;
     Check_Type(bytes, T_STRING);
     data = (const uint8_t *)RSTRING_PTR(bytes);
-    if (!frame_read_header(data, (size_t)RSTRING_LEN(bytes), &header) || !sound(data, &header)) return signal_fallback;
-    if (header.compressor != FRAME_COMPRESSOR_NONE) return signal_fallback;
+    if (!frame_read_header(data, (size_t)RSTRING_LEN(bytes), &header)) return signal_fallback;
+    if (!for_c(&header) || !sound(data, &header)) return signal_fallback;
     if (header.parts_bytes) verdict = check_parts(data + FRAME_HEADER_BYTES, header.parts_bytes, wanted);
     if (verdict == ASK_RUBY) return signal_fallback;
     if (header.type == FRAME_TYPE_PLACEHOLDER) return signal_miss;
@@ -252,5 +239,5 @@ void init_frame(VALUE tiercel, VALUE module)
     id_now = rb_intern("now");
     rb_define_singleton_method(module, "dump_frame", dump_frame, 6);
     rb_define_singleton_method(module, "load_frame", load_frame, 3);
-    rb_define_const(module, "CHECKSUM", can_checksum() ? Qtrue : Qfalse);
+    rb_define_const(module, "CHECKSUM", crc32_available() ? Qtrue : Qfalse);
 }

@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+# The checksum in C against zlib's.
+class CodecCrc32Test < Tiercel::TestCase
+  SOURCE = File.expand_path("../../ext/tiercel/codec/crc32.c", __dir__)
+  POLYNOMIAL = 0x104C11DB7
+  ALIGNMENTS = 16
+  BYTES = Random.new(32).bytes(1_200).freeze
+
+  def setup
+    skip "the extension is not built, or without zlib" unless Tiercel::Codec.native.respond_to?(:crc32)
+  end
+
+  def test_every_length_at_every_alignment
+    wrong = (0..1_100).flat_map do |length|
+      expected = (0...ALIGNMENTS).map { |from| Zlib.crc32(BYTES.byteslice(from, length)) }
+      found = (0...ALIGNMENTS).map { |from| native.crc32(BYTES.byteslice(from, length), 0) }
+      found == expected ? [] : [length]
+    end
+    assert_empty wrong
+  end
+
+  def test_a_part_goes_on_where_another_ended
+    (0..BYTES.bytesize).each do |cut|
+      front = native.crc32(BYTES.byteslice(0, cut), 0)
+
+      assert_equal Zlib.crc32(BYTES), native.crc32(BYTES.byteslice(cut..), front), "cut at #{cut}"
+    end
+  end
+
+  def test_any_seed
+    random = Random.new(33)
+    [0, 1, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF, *Array.new(500) { random.rand(2**32) }].each do |seed|
+      bytes = random.bytes(random.rand(600))
+
+      assert_equal Zlib.crc32(bytes, seed), native.crc32(bytes, seed), "#{bytes.bytesize} bytes after #{seed}"
+    end
+  end
+
+  def test_uniform_bytes_and_large_ones
+    ["\x00", "\xFF", "\x80", "\x01"].each do |byte|
+      [64, 65, 127, 128, 2_048, 3_000_001].each do |length|
+        assert_equal Zlib.crc32(byte * length), native.crc32(byte * length, 0), "#{length} times #{byte.inspect}"
+      end
+    end
+  end
+
+  def test_only_strings_and_numbers
+    assert_raises(TypeError) { native.crc32(:abc, 0) }
+    assert_raises(TypeError) { native.crc32("abc", nil) }
+  end
+
+  # See the comment in crc32.c for what they are.
+  def test_the_constants_are_what_they_are_said_to_be
+    source = File.read(SOURCE)
+    expected = [544, 480, 160, 96, 64].to_h { |power| ["X_#{power}", reversed(remainder(1 << power), 32) << 1] }
+    expected["P_REVERSED"] = reversed(POLYNOMIAL, 33)
+    expected["QUOTIENT_REVERSED"] = reversed(quotient(1 << 64), 33)
+
+    assert_equal expected, source.scan(/^#define (\w+) (0x\h+)ull/).to_h.transform_values { |number| Integer(number) }
+  end
+
+  # A processor that multiplies without carry, and a compiler that was told of it, make it the fast way.
+  def test_it_folds_where_the_processor_can
+    flags = File.read("/proc/cpuinfo")[/^flags\s*:(.*)$/, 1].to_s.split
+    skip "not x86-64" unless RUBY_PLATFORM.match?(/x86_64/) && flags.any?
+
+    assert_equal %w[pclmulqdq sse4_1].all? { |flag| flags.include?(flag) }, native::CRC32_FOLDS
+  rescue SystemCallError
+    skip "no /proc/cpuinfo"
+  end
+
+  private
+
+  def native = Tiercel::Codec.native
+
+  def remainder(dividend) = divide(dividend).last
+
+  def quotient(dividend) = divide(dividend).first
+
+  # Of polynomials over GF(2): subtraction is XOR.
+  def divide(dividend)
+    quotient = 0
+    while dividend.bit_length >= POLYNOMIAL.bit_length
+      shift = dividend.bit_length - POLYNOMIAL.bit_length
+      quotient |= 1 << shift
+      dividend ^= POLYNOMIAL << shift
+    end
+    [quotient, dividend]
+  end
+
+  def reversed(number, bits) = number.digits(2).then { |digits| digits + [0] * (bits - digits.size) }.join.to_i(2)
+end
