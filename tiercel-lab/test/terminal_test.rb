@@ -67,8 +67,8 @@ class TerminalTest < LabCase
   def test_the_table_of_a_value_keeps_what_cannot_run
     table = Terminal::ValueTable.new(Lab::Values.fetch("string-100b"), cells).to_s
     assert_match(/\AString of 100 B \(noise floor: in-process 0\.\d %\)$/, table)
-    assert_match(/^  memory_store +3\.00 +\[.*\] +0 +1 \(baseline\) +12\.0 +2,072$/, table)
-    assert_match(/^  null_store +0\.604 .*0\.20\d \[0\.\d+-0\.\d+\] +faster/, table)
+    assert_match(/^  memory_store +3\.00 +\[.*\] +0 +1 \(baseline\) +\u250A +12 +2,072$/, table)
+    assert_match(/^  null_store +0\.604 .*0\.20\d \[0\.\d+-0\.\d+\] +\u25CF +\u250A +faster/, table)
     assert_match(/^  planted_absent +cannot run: gem x is not in the bundle: add gem "x"$/, table)
     refute_match(/again/, table)
   end

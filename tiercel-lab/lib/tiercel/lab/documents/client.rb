@@ -93,7 +93,7 @@ module Tiercel
 
         def figures(group, cell)
           return [label(cell), missing(cell), *[""] * (HEADER.size - 2)] unless measured?(cell)
-          [label(cell), time(cell), ratio(cell), verdict(cell), over(group, cell), cell.dig("exact", "allocations")]
+          [label(cell), time(cell), ratio(cell), verdict(cell), over(group, cell), objects(cell)]
         end
 
         # By the ratio, which is of blocks that took turns, times the socket's median.

@@ -85,7 +85,8 @@ module Tiercel
           [name, Report::Cell.interval(interval(summary["ns"], 1e-3), unit: "us", muted:),
            Report::Cell.number(summary["gc_ns"] / 1e3, unit: "us", muted:),
            ratio ? Report::Cell.interval(ratio, unit: "x", muted:) : "baseline",
-           summary["verdict"] ? summary["verdict"].to_sym : "", *cell["exact"].values_at("allocations", "stored_bytes")]
+           summary["verdict"] ? summary["verdict"].to_sym : "",
+           Report::Cell.count(cell["exact"]["allocations"]), cell["exact"]["stored_bytes"]]
         end
 
         def reason(cell) = [cell["status"], cell["reason"]].compact.join(": ")

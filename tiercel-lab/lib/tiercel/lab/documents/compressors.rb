@@ -76,7 +76,7 @@ module Tiercel
         def row(cell, inflate)
           return [name(cell), missing(cell), *[""] * (HEADER.size - 2)] unless measured?(cell)
           [name(cell), bytes(cell), share(cell), time(cell), speed(cell), inflate ? time(inflate) : "",
-           inflate ? speed(inflate) : "", cell.dig("exact", "allocations")]
+           inflate ? speed(inflate) : "", objects(cell)]
         end
 
         def speed(cell)

@@ -80,7 +80,8 @@ module Tiercel
                        "beyond it is the client's.")
           section.table("Profile: times", header: TIMES, command:) do |table|
             cells.each do |cell|
-              table.row(cell["contestant"]["name"], cell["operation"], time(cell), ratio(cell), beyond(cell), cell["exact"]["allocations"])
+              table.row(cell["contestant"]["name"], cell["operation"], time(cell), ratio(cell), beyond(cell),
+                        objects(cell))
               table.raw(cell["contestant"]["name"], block_us(cell), unit: "us") if measured?(cell)
             end
           end

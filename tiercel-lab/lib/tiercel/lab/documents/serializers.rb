@@ -67,7 +67,7 @@ module Tiercel
           failed = ways.compact.find { |cell| !measured?(cell) }
           return [name(dump), missing(failed), *[""] * (HEADER.size - 2)] if failed
           [name(dump), dump.dig("exact", "stored_bytes"), time(dump), load ? time(load) : "", both ? time(both) : "",
-           both ? ratio(both) : "", dump.dig("exact", "allocations"), load&.dig("exact", "allocations"), FORMS.fetch(form(dump))]
+           both ? ratio(both) : "", objects(dump), objects(load), FORMS.fetch(form(dump))]
         end
 
         def bars(value, both)

@@ -107,7 +107,7 @@ module Tiercel
         end
 
         def method_words
-          return "B was measured now, A is of an earlier run: they are **not interleaved**, so a difference may be the machine's." if saved?
+          return "B was measured now, A is of an earlier run: they are not interleaved, so a difference may be the machine's." if saved?
           "A and B in turn and back again, in fresh processes; the noise floor is A against itself, once more in a process of its own " \
             "where the sides have processes of their own. Objects and bytes are counted exactly: any change is one."
         end
@@ -139,7 +139,8 @@ module Tiercel
         def change(row, fact)
           before = row.a ? row.a.dig("exact", fact) : row.saved&.fetch(fact)
           after = row.b.dig("exact", fact)
-          before == after ? after : "#{before || "?"} \u2192 #{after || "?"}"
+          return Report::Cell.count(after) if before == after
+          [before, after].map { |figure| figure ? Report::Cell.count(figure).to_s : "?" }.join(" \u2192 ")
         end
 
         def label(row)

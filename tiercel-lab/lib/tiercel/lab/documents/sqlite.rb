@@ -112,7 +112,7 @@ module Tiercel
           section.table("SQLite: #{word.downcase}, compared", header: COMPARED_HEADER, note:, command:) do |table|
             cells(operation:).each do |cell|
               table.row(cell["contestant"]["name"], title_of(cell["value"]), time(cell), ratio(cell), verdict(cell),
-                        *cell["exact"].values_at("allocations", "stored_bytes"))
+                        objects(cell), cell["exact"]["stored_bytes"])
             end
           end
         end

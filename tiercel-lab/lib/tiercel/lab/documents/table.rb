@@ -109,6 +109,10 @@ module Tiercel
         # @return [Symbol, String] for {Report::Cell.from}
         def verdict(cell) = cell.dig("summary", "verdict")&.to_sym || ""
 
+        # @param cell [Hash, nil]
+        # @return [Report::Cell] objects that a call allocates
+        def objects(cell) = Report::Cell.count(cell&.dig("exact", "allocations"))
+
         # @param cell [Hash]
         # @return [Report::Cell]
         def missing(cell) = Report::Cell.missing([cell["status"], cell["reason"]].compact.join(": "))

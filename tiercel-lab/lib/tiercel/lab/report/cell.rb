@@ -57,6 +57,14 @@ module Tiercel
             new(:number, value, unit:, digits:, muted:, note:)
           end
 
+          # @param count [Numeric, nil] counted exactly; an average of several calls need not be whole
+          # @return [Cell] without decimals where it is
+          def count(count)
+            return text("") if count.nil?
+            whole = count.to_i == count
+            number(whole ? count.to_i : count, digits: whole ? 0 : 2)
+          end
+
           # @param interval [#estimate, #low, #high] such as a {Statistics::Interval}
           # @param muted [Boolean] drawn grey: too wide to say something
           # @return [Cell]

@@ -38,6 +38,10 @@ module Tiercel
           seconds < 60 ? "#{seconds} s" : format("%d min %02d s", *seconds.divmod(60))
         end
 
+        # @param count [Numeric, nil] counted exactly, an average of several calls
+        # @return [String] "12", "12.5"
+        def count(count) = count.nil? ? "" : count.to_s.delete_suffix(".0")
+
         # @param bytes [Integer, nil]
         # @return [String] with thousands set apart
         def bytes(bytes) = bytes.nil? ? "" : bytes.to_s.reverse.scan(/\d{1,3}/).join(",").reverse

@@ -22,7 +22,7 @@ module Tiercel
           summary = hero.summary
           "#{hero.arm.operation.phrase.sub(/\A./, &:upcase)} costs #{Figures.us(summary.ns.estimate)} us " \
             "#{Figures.us_bounds(summary.ns)} with #{hero.arm.name} (#{hero.comparison.value.title})" \
-            "#{comparisons(hero)}; floor #{floor(hero)}"
+            "#{comparisons(hero)}; floor #{floor}"
         end
 
         private
@@ -49,11 +49,10 @@ module Tiercel
 
         def to_baseline(cell) = cell.summary.ratio&.estimate || 1.0
 
-        # That of the hero against the baseline; of the baseline itself, its own.
-        def floor(hero)
-          twin = @cells.find { |cell| cell.comparison.equal?(hero.comparison) && cell.arm.role == :null }
-          floor = hero.summary.floor || twin&.summary&.floor
-          floor ? Figures.percent(floor) : "not measured"
+        # The run's: its worst, as reports have it too.
+        def floor
+          floors = @cells.filter_map { |cell| cell.summary&.floor if cell.arm.role == :null }
+          floors.any? ? Figures.percent(floors.max) : "not measured"
         end
       end
     end

@@ -2,12 +2,18 @@
 
 require_relative "../report"
 require_relative "table"
+require_relative "whiskers"
 
 module Tiercel
   module Lab
     module Terminal
-      # A {Report::Table} at the terminal: title, columns, footnotes, and the command that makes it again.
+      # A {Report::Table} at the terminal: title, columns, footnotes, and the command that makes it again. Columns of
+      # intervals have whiskers beside them, as far as a line has room; what cannot be told is grey.
       class ReportTable
+        # Characters of a line with whiskers.
+        ROOM = 150
+        COLOURS = { faster: :green, slower: :red }.freeze
+
         # @param table [Report::Table]
         def initialize(table)
           @table = table
@@ -33,10 +39,32 @@ module Tiercel
               columns.note(name.to_s, reason(others.first))
             else
               grey = others.any? && others.all?(&:muted?)
-              columns.row(row.map { |cell| text(cell) }, colour: grey ? :grey : nil)
+              columns.row(row.each_with_index.map { |cell, index| text(cell, index) }, colour: grey ? :grey : nil,
+                                                                                      colours: grey ? [] : row.map { |cell| colour(cell) })
             end
           end
           columns
+        end
+
+        def colour(cell)
+          return COLOURS[cell.value] || (:grey if cell.muted?) if cell.kind == :verdict
+          :grey if cell.muted?
+        end
+
+        # @return [Hash{Integer => Whiskers}] by column
+        def whiskers
+          @whiskers ||= begin
+            found = @table.header.each_index.to_h { |index| [index, Whiskers.new(intervals(index))] }
+            left = ROOM - widths.sum { |width| width + Table::GAP.length }
+            found.select { |index, drawn| drawn.any? && (left -= Whiskers::WIDTH + 1) >= 0 }
+          end
+        end
+
+        def intervals(column) = @table.rows.map { |row| row[column] }.select { |cell| cell.kind == :interval }
+
+        def widths
+          shown = @table.rows.reject { |row| alone?(row.drop(1)) }
+          @widths ||= @table.header.each_index.map { |index| [@table.header[index], *shown.map { |row| plain(row[index]) }].map(&:length).max }
         end
 
         # One reason in place of all figures of a row.
@@ -55,7 +83,13 @@ module Tiercel
           end.uniq
         end
 
-        def text(cell)
+        def text(cell, index)
+          drawn = whiskers[index] or return plain(cell)
+          shown = @table.numeric?(index) ? plain(cell).rjust(widths[index]) : plain(cell).ljust(widths[index])
+          "#{shown} #{drawn.draw(cell.kind == :interval ? cell : nil)}"
+        end
+
+        def plain(cell)
           return "n/a [#{notes.index(reason(cell)) + 1}]" if cell.kind == :missing
           cell.note ? "#{cell} [#{notes.index(cell.note) + 1}]" : cell.to_s
         end

@@ -23,13 +23,14 @@ module Tiercel
         end
 
         # @param cells [Array<#to_s>] as many as there are columns; nil is empty
-        # @param colour [Symbol, nil] see {Style}
+        # @param colour [Symbol, nil] of the whole row, see {Style}
+        # @param colours [Array<Symbol, nil>] of single cells
         # @return [self]
-        def row(cells, colour: nil)
+        def row(cells, colour: nil, colours: [])
           unless cells.size == @columns.size
             raise ArgumentError, "#{cells.size} cells for #{@columns.size} columns: #{cells.inspect}"
           end
-          @lines << [:row, cells.map(&:to_s), colour]
+          @lines << [:row, cells.map(&:to_s), colour, colours]
           self
         end
 
@@ -57,7 +58,9 @@ module Tiercel
         def to_s(style = Style.new(nil))
           widths = self.widths
           header = align(@columns.map(&:first), widths)
-          body = @lines.map { |kind, content, colour| style.paint(line(kind, content, widths), colour) }
+          body = @lines.map do |kind, content, colour, colours|
+            style.paint(line(kind, content, widths, colours) { |text, of_cell| style.paint(text, of_cell) }, colour)
+          end
           [style.paint(header, :bold), *body].map { |text| "#{text.rstrip}\n" }.join
         end
 
@@ -73,17 +76,18 @@ module Tiercel
           end
         end
 
-        def line(kind, content, widths)
+        def line(kind, content, widths, colours, &paint)
           case kind
           when :section then content
           when :note then "#{content.first.ljust(widths.first)}#{GAP}#{content.last}"
-          else align(content, widths)
+          else align(content, widths, colours, &paint)
           end
         end
 
-        def align(cells, widths)
+        def align(cells, widths, colours = [])
           cells.each_with_index.map do |text, index|
-            @columns[index].last == :right ? text.rjust(widths[index]) : text.ljust(widths[index])
+            aligned = @columns[index].last == :right ? text.rjust(widths[index]) : text.ljust(widths[index])
+            colours[index] ? yield(aligned, colours[index]) : aligned
           end.join(GAP)
         end
       end

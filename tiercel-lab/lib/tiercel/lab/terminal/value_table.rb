@@ -2,6 +2,7 @@
 
 require_relative "figures"
 require_relative "table"
+require_relative "whiskers"
 
 module Tiercel
   module Lab
@@ -9,7 +10,7 @@ module Tiercel
       # All cells of one value: a section for each operation, a row for each contestant.
       class ValueTable
         COLUMNS = [["", :left], ["median us", :right], ["interval", :left], ["+ GC", :right], ["ratio", :left],
-                   ["verdict", :left], ["objects", :right], ["bytes", :right]].freeze
+                   ["", :left], ["verdict", :left], ["objects", :right], ["bytes", :right]].freeze
         COLOURS = { faster: :green, slower: :red, cannot_tell: :grey }.freeze
         VERDICTS = { faster: "faster", slower: "slower", same: "same", cannot_tell: "cannot tell" }.freeze
         MEDIA = { process: "in-process", loopback: "loopback", disk: "disk", remote: "remote" }.freeze
@@ -49,15 +50,19 @@ module Tiercel
           return if rows.all? { |cell| cell.status == "unsuitable" }
           operations = rows.map { |cell| cell.arm.operation.name }.uniq
           table.section(operations.join(" / "))
-          rows.each { |cell| row(table, cell, named: operations.size > 1) }
+          whiskers = Whiskers.new(rows.filter_map { |cell| cell.summary&.ratio if compared?(cell) }, mark: 1.0)
+          rows.each { |cell| row(table, cell, whiskers, named: operations.size > 1) }
         end
 
-        def row(table, cell, named:)
+        def compared?(cell) = cell.measured? && cell.arm.role != :baseline
+
+        def row(table, cell, whiskers, named:)
           name = "  #{cell.arm.name}#{" #{cell.arm.operation.name}" if named}"
           return table.note(name, words(cell)) unless cell.measured? && cell.summary
           summary = cell.summary
           table.row([name, Figures.us(summary.ns.estimate), Figures.us_bounds(summary.ns), Figures.us(summary.gc_ns),
-                     ratio(cell), verdict(cell), cell.allocations, Figures.bytes(cell.stored_bytes)],
+                     ratio(cell), whiskers.draw(compared?(cell) ? summary.ratio : nil), verdict(cell),
+                     Figures.count(cell.allocations), Figures.bytes(cell.stored_bytes)],
                     colour: COLOURS[summary.verdict])
         end
 
