@@ -55,6 +55,18 @@ class ContestantsTest < LabCase
     assert_empty parse("tiercel:redis://10.0.0.7:6379").servers
   end
 
+  # A busy machine must not turn a row into a timeout; what the user says of it holds.
+  def test_servers_of_the_lab_are_waited_for
+    context = Object.new
+    def context.server(name) = { "url" => "#{name}://127.0.0.1:1" }
+    { "tiercel:redis:" => "redis://127.0.0.1:1?timeout=2", "tiercel:memcached:" => "memcached://127.0.0.1:1?timeout=2",
+      "tiercel:redis:?timeout=0.1" => "redis://127.0.0.1:1?timeout=0.1",
+      "tiercel:redis:#timeout=0.1" => "redis://127.0.0.1:1", "tiercel:redis://far:6379" => "redis://far:6379",
+      "tiercel:memory:?size=1MB" => "memory:?size=1MB" }.each do |text, url|
+      assert_equal [url], parse(text).send(:located, context), text
+    end
+  end
+
   def test_what_is_wrong_is_named
     assert_match(/"nonsense" is not known.*memory_store/, assert_raises(Lab::UsageError) { parse("nonsense") }.message)
     assert_match(/compress/, assert_raises(Lab::UsageError) { parse("memory_store#compress") }.message)

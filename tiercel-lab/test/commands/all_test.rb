@@ -44,6 +44,20 @@ class AllCommandTest < LabCase
     FileUtils.rm_f(html)
   end
 
+  def test_without_time_no_table_begins_and_the_report_says_how_to_go_on
+    run_all(all_of(*short_ones), "--within", "0.1") do |code, out, err, kept|
+      assert_equal 3, code, err
+      assert_match(/^Out of time: hit-ratio, layers; `bin\/lab all --resume #{kept}` goes on\.$/, out)
+      parts = Lab::Results.load(kept)["parts"]
+      assert_equal [["out of time", "no time was left: no table begins after 0.1 minutes"]] * 2,
+                   parts.map { |part| part.values_at("state", "note") }
+      Dir.mktmpdir do |folder|
+        command = all_of(short_ones.first).new(out: StringIO.new, err: StringIO.new, program: "bin/lab")
+        assert_equal 0, command.call(["--resume", kept, "--within", "5", "--results", folder])
+      end
+    end
+  end
+
   def test_what_is_complete_is_not_measured_again
     run_all(all_of(*short_ones), "--seed", "3") do |_code, _out, _err, kept|
       before = Lab::Results.load(kept)["parts"]
@@ -98,7 +112,7 @@ class AllCommandTest < LabCase
 
   def test_what_cannot_be_followed
     { %w[--only nothing] => /"nothing" is not known\. Known: hit-ratio, layers/, %w[--resume /nowhere] => %r{/nowhere},
-      %w[--skip x] => /not known/ }.each do |arguments, words|
+      %w[--skip x] => /not known/, %w[--within 0] => /expected more than 0/ }.each do |arguments, words|
       run_all(all_of(*short_ones), *arguments) do |code, out, err, kept|
         assert_equal [2, "", nil], [code, out, kept]
         assert_match words, err

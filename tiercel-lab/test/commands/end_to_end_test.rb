@@ -28,8 +28,37 @@ class EndToEndTest < LabCase
     assert_equal %w[marshal zlib mem_cache_store], base
     assert(quick.all? { |combination| combination.zip(base).count { |one, other| one != other } <= 1 })
     full = Design.new(quick: false)
-    assert_equal Design::SERIALIZERS.size * Design::COMPRESSORS.size * Design::STORES.size, full.combinations.size
+    assert_equal product, full.combinations.size
     assert_operator full.comparisons.map { |comparison| comparison.arms.count(&:row?) }.max, :<, 120
+  end
+
+  def product = Design::SERIALIZERS.size * Design::COMPRESSORS.size * Design::STORES.size
+
+  def test_a_full_run_has_all_combinations_on_one_value_and_on_those_that_are_named
+    rows, books = %w[rows-50 books].map { |name| Lab::Values.fetch(name) }
+    full = Design.new(quick: false)
+    sizes = full.comparisons.reject { |comparison| comparison.operation.kind == :serializer }
+                .group_by { |comparison| comparison.value.name }
+                .transform_values { |found| found.sum { |comparison| comparison.arms.count(&:row?) } }
+    assert_equal 2 * product, sizes["rows-50"]
+    assert_operator sizes["books"], :<, 2 * 20
+    assert(full.combinations(books).all? { |one| one.zip(full.combinations(books).first).count { |a, b| a != b } <= 1 })
+    assert_equal [product, product], [rows, books].map { |value|
+      Design.new(quick: false, values: [rows, books]).combinations(value).size
+    }
+  end
+
+  def test_the_report_says_where_one_factor_was_varied
+    whole = lambda do |value, serializer|
+      cell("end_to_end_read", "x", 10, "store" => "memory_store", "serializer" => serializer, "compressor" => "none")
+        .merge("value" => value, "role" => "contestant", "status" => "cannot run", "summary" => nil)
+    end
+    results = { "run" => { "protocol" => { "name" => "full" } },
+                "cells" => [whole["rows-50", "marshal"], whole["rows-50", "auto"], whole["books", "marshal"]] }
+    words = Lab::Documents::EndToEnd.new(results, command: "bin/lab end-to-end").send(:reach)
+    assert_match(/\AAll combinations are measured on .*; on .*Active Record.* one factor is varied at a time from memory_store \+/, words)
+    results["cells"].pop
+    assert_empty Lab::Documents::EndToEnd.new(results, command: "bin/lab end-to-end").send(:reach)
   end
 
   def test_parts_are_of_the_layers_alone

@@ -28,7 +28,11 @@ module Tiercel
         def options(parser)
           parser.on("--only A,B", Array, "of #{entries.map(&:name).join(", ")}") { |names| @only = known(names) }
           parser.on("--skip A,B", Array, "all but these") { |names| @skip = known(names) }
-          parser.on("--resume FILE", "a kept run of all: tables that are complete there are not measured again") do |file|
+          parser.on("--within MINUTES", Float, "no table begins later (55; quick: 14.5); --resume goes on") do |minutes|
+            raise UsageError, "--within #{minutes}: expected more than 0" unless minutes.positive?
+            @minutes = minutes
+          end
+          parser.on("--resume FILE", "a kept run of all: tables that are complete there are not measured", "again") do |file|
             @resumed = kept(file)
           end
         end
@@ -47,7 +51,7 @@ module Tiercel
         def entries = Suite::ENTRIES
 
         # @return [Float] seconds
-        def expected_seconds = to_measure.sum { |entry| entry.expected_seconds([*more, *timetable.options]) }
+        def expected_seconds = expected.each_value.sum
 
         private
 
@@ -72,17 +76,25 @@ module Tiercel
           before
         end
 
-        def chosen = @chosen ||= entries.select { |entry| (@only.nil? || @only.include?(entry.name)) && !@skip.to_a.include?(entry.name) }
+        def chosen
+          @chosen ||= entries.select do |entry|
+            (@only.nil? || @only.include?(entry.name)) && !@skip.to_a.include?(entry.name)
+          end
+        end
 
         # Figures of another machine do not belong to this run.
         def done
           @done ||= begin
-            theirs = @resumed && Runner::Machine.sentence(@resumed["environment"])
-            ours = Runner::Machine.sentence(Runner::Machine.describe)
-            raise UsageError, "--resume: that run is of another machine (#{theirs}), this is #{ours}" if theirs && theirs != ours
-            (@resumed ? @resumed.fetch("parts", []) : []).map { |record| Suite::Part.from(record) }.select(&:complete?)
-                                                         .select { |part| chosen.any? { |entry| same?(entry, part) } }
+            check_machine if @resumed
+            kept = (@resumed ? @resumed.fetch("parts", []) : []).map { |record| Suite::Part.from(record) }
+            kept.select { |part| part.complete? && chosen.any? { |entry| same?(entry, part) } }
           end
+        end
+
+        def check_machine
+          theirs = Runner::Machine.sentence(@resumed["environment"])
+          ours = Runner::Machine.sentence(Runner::Machine.describe)
+          raise UsageError, "--resume: that run is of another machine (#{theirs}), this is #{ours}" if theirs != ours
         end
 
         def same?(entry, part) = entry.name == part.name && part.arguments == [*entry.arguments, *more]
@@ -91,17 +103,19 @@ module Tiercel
 
         # What every table is called with, as the user would type it.
         def more
-          @more ||= [*("--quick" if settings.quick), *(["--seed", settings.seed.to_s] unless settings.seed == Settings::DEFAULT_SEED),
+          @more ||= [*("--quick" if settings.quick),
+                     *(["--seed", settings.seed.to_s] unless settings.seed == Settings::DEFAULT_SEED),
                      *(["--data", settings.data] if settings.data), *settings.requires.flat_map { |file| ["--require", file] },
                      *settings.urls.flat_map { |store| ["--url", "#{store.name}=#{store.text}"] }]
         end
 
-        def timetable = @timetable ||= Suite::Timetable.new(quick: settings.quick)
+        def timetable = @timetable ||= Suite::Timetable.new(quick: settings.quick, minutes: @minutes)
 
         def folder = session.recorder.path.sub(/\.jsonl\z/, ".parts")
 
+        def expected = to_measure.to_h { |entry| [entry, entry.expected_seconds([*more, *timetable.options])] }
+
         def take
-          expected = to_measure.to_h { |entry| [entry, entry.expected_seconds([*more, *timetable.options])] }
           @overall = Suite::Overall.new(err, expected)
           chosen.each do |entry|
             break if @interrupted
@@ -118,9 +132,10 @@ module Tiercel
 
         def measure(entry)
           return missing(entry, "there is no command #{entry.name}", "failed") unless entry.known?
-          return missing(entry, "no time was left: the quick form ends within 15 minutes", "out of time") unless timetable.time_left?
+          return missing(entry, timetable.no_time, "out of time") unless timetable.time_left?
           @overall.begin(entry)
-          child = Suite::Child.new(entry, more:, hidden: timetable.options, folder: File.join(folder, entry.name), limit: timetable.limit)
+          child = Suite::Child.new(entry, more:, hidden: timetable.options, folder: File.join(folder, entry.name),
+                                          limit: timetable.limit)
           child.run { |line| @overall.line(line) }.tap { |part| @overall.end(part) }
         end
 
@@ -138,26 +153,36 @@ module Tiercel
           if revisions.size > 1 && done.any?
             own << "Goes on with a run of another revision (#{sha.slice(0, 8)}): #{done.map(&:name).join(", ")}."
           end
-          own << "Interrupted; `#{command_line("all", "--resume", session.recorder.path)}` goes on." if @interrupted
+          own.push(*unfinished)
           disturbed = parts.select { |part| part.results && part.results.fetch("warnings", []).any? }.map(&:name)
-          own << "Something is to be known before believing some tables; their sections say what: #{disturbed.join(", ")}." if disturbed.any?
+          if disturbed.any?
+            own << "Something is to be known before believing some tables; their sections say what: #{disturbed.join(", ")}."
+          end
           own
+        end
+
+        # How to go on.
+        def unfinished
+          again = "`#{command_line("all", "--resume", session.recorder.path)}` goes on."
+          late = parts.select { |part| part.state == "out of time" }.map(&:name)
+          [("Interrupted; #{again}" if @interrupted), ("Out of time: #{late.join(", ")}; #{again}" if late.any?)].compact
         end
 
         def report
           document = self.class.document(session.results, command: command_line("all", *@arguments))
-          publish(document, text: Terminal::SuiteReport.new(document, parts, session:, reports: settings.reports).to_s(style))
+          text = Terminal::SuiteReport.new(document, parts, session:, reports: settings.reports)
+          publish(document, text: text.to_s(style))
         end
 
         # The worst of all: wrong values before what is not there, and that before what does not hold.
         def exit_code
           codes = parts.map { |part| part.complete? ? part.code : ExitCodes::UNDECIDED }
-          [ExitCodes::WRONG_VALUES, ExitCodes::UNDECIDED, ExitCodes::DOES_NOT_HOLD].find { |code| codes.include?(code) } || ExitCodes::OK
+          worst = [ExitCodes::WRONG_VALUES, ExitCodes::UNDECIDED, ExitCodes::DOES_NOT_HOLD]
+          worst.find { |code| codes.include?(code) } || ExitCodes::OK
         end
 
         def print_plan
-          out.puts Terminal::SuitePlan.new(to_measure.to_h { |entry| [entry, entry.expected_seconds([*more, *timetable.options])] },
-                                           done, more).to_s(style)
+          out.puts Terminal::SuitePlan.new(expected, done, more).to_s(style)
           ExitCodes::OK
         end
       end

@@ -27,6 +27,8 @@ module Tiercel
                              "redis" => %w[client_get client_get_multi] }.freeze
         QUICK_VALUE = "string-1kb"
         QUICK_BLOCKS = 3
+        # 36 comparisons of workers with bundles of their own.
+        FULL = Protocol::FULL.vary(processes: 4, blocks: 4, budget_seconds: 300)
 
         def self.document(results, command:) = Documents::Client.new(results, command:).build
 
@@ -61,7 +63,7 @@ module Tiercel
 
         private
 
-        def protocol = settings.quick ? settings.protocol.vary(blocks: QUICK_BLOCKS) : settings.protocol
+        def protocol = settings.quick ? settings.protocol.vary(blocks: QUICK_BLOCKS) : FULL
 
         def add_client(text)
           contestant = Contestants.parse(text)
@@ -87,7 +89,8 @@ module Tiercel
 
         def clients(server)
           wanted = raw(server).servers
-          (@clients || CLIENTS.fetch(server).map { |text| Contestants.parse(text) }).select { |client| client.servers == wanted }
+          known = @clients || CLIENTS.fetch(server).map { |text| Contestants.parse(text) }
+          known.select { |client| client.servers == wanted }
         end
 
         def raw(server) = Contestants.parse("raw:#{server}")
@@ -95,8 +98,10 @@ module Tiercel
         # The raw socket is the baseline; a call that does nothing is the loop.
         def comparison(value, server, operation)
           baseline = raw(server)
-          between = Comparison.between(value:, baseline: [baseline, operation], others: clients(server).map { |client| [client, operation] })
-          nothing = ArmSpec.new(id: between.arms.size, contestant: baseline, operation: Operations.fetch("client_loop"), role: :loop, twin_of: nil)
+          between = Comparison.between(value:, baseline: [baseline, operation],
+                                       others: clients(server).map { |client| [client, operation] })
+          nothing = ArmSpec.new(id: between.arms.size, contestant: baseline, role: :loop, twin_of: nil,
+                                operation: Operations.fetch("client_loop"))
           Comparison.new(value:, arms: [*between.arms, nothing])
         end
 

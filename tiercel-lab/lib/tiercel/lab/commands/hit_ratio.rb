@@ -16,8 +16,11 @@ module Tiercel
 
         # Length of the traces and seeds of --quick.
         QUICK = { requests: 200_000, seeds: %w[1], within: 20 }.freeze
+        # Two minutes for everything; longer traces (--requests 1000000) have fewer first requests in them, which nobody hits.
+        FULL = { requests: 300_000 }.freeze
 
-        # Requests a second of a policy in Ruby, and what a store takes of that, for the plan; measured on two shared cores.
+        # Requests a second of a policy in Ruby, and what a store takes of that, for the plan; measured on two shared
+        # cores.
         REQUESTS_PER_SECOND = 350_000.0
 
         def self.document(results, command:) = Documents::HitRatio.new(results, command:).build
@@ -52,7 +55,8 @@ module Tiercel
               progress.advance(each, label)
             end
           end
-          rows = figures.map { |title, found| { "name" => title, "foresees" => title == Simulator::POLICIES.fetch(:belady).title, "figures" => found } }
+          foreseeing = Simulator::POLICIES.fetch(:belady).title
+          rows = figures.map { |title, found| { "name" => title, "foresees" => title == foreseeing, "figures" => found } }
           session.recorder.table("hit_ratio", rows, workloads: comparison.names, note: comparison.note)
         end
 
@@ -67,7 +71,7 @@ module Tiercel
         def choices
           given = { workloads: @workloads, policies: @policies, urls: @stores, share: @share, seeds: @seeds,
                     requests: @requests, within: @within }
-          (settings.quick ? QUICK : {}).merge(given.compact)
+          (settings.quick ? QUICK : FULL).merge(given.compact)
         end
 
         def plan_in_words = comparison.plan.join("\n")

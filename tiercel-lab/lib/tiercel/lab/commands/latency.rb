@@ -25,6 +25,7 @@ module Tiercel
         NEAR = "tiercel:shared:"
         # Blocks of those reads in a quick run, which looks at the loop above all.
         QUICK_BLOCKS = 3
+        FULL = Protocol::FULL.vary(processes: 4, blocks: 4, budget_seconds: 60)
 
         def self.document(results, command:) = Documents::Latency.new(results, command:).build
 
@@ -51,7 +52,8 @@ module Tiercel
         def plan
           (settings.quick ? QUICK_VALUES : VALUES).map do |name|
             contestants = [PLAIN, COMPRESSED, NEAR].map { |text| Contestants.parse(text) }
-            Comparison.of(value: Values.fetch(name), operation: Operations.fetch("read"), contestants:, baseline: contestants.first)
+            Comparison.of(value: Values.fetch(name), operation: Operations.fetch("read"), contestants:,
+                          baseline: contestants.first)
           end
         end
 
@@ -65,8 +67,8 @@ module Tiercel
         end
 
         def exit_code
-          wrong = results["tables"].flat_map { |table| table["rows"] }.any? { |row| ["misses", "wrong values"].include?(row["status"]) }
-          wrong ? ExitCodes::WRONG_VALUES : super
+          states = results["tables"].flat_map { |table| table["rows"] }.map { |row| row["status"] }
+          states.intersect?(["misses", "wrong values"]) ? ExitCodes::WRONG_VALUES : super
         end
 
         # @return [Lab::Latency::Design]
@@ -80,7 +82,7 @@ module Tiercel
 
         private
 
-        def protocol = settings.quick ? settings.protocol.vary(blocks: QUICK_BLOCKS) : settings.protocol
+        def protocol = settings.quick ? settings.protocol.vary(blocks: QUICK_BLOCKS) : FULL
 
         def record(trial)
           facts = { iterations: design.iterations, long_iterations: design.long_iterations, arrivals: design.arrivals,

@@ -45,7 +45,9 @@ module Tiercel
         def record(directory, progress)
           works = Lab::Scaling::Works.all(directory)
           crowd = Lab::Scaling::Crowd.new(cpus:, seconds: SECONDS)
-          rows = Array.new(rounds) { |round| measure(works, crowd, round).tap { progress.advance(works_seconds, "round #{round + 1}") } }
+          rows = Array.new(rounds) do |round|
+            measure(works, crowd, round).tap { progress.advance(works_seconds, "round #{round + 1}") }
+          end
           session.recorder.table("throughput", rows.flatten, processes: counts)
         end
 
@@ -53,7 +55,8 @@ module Tiercel
         def measure(works, crowd, round)
           pairs = works.keys.product(counts).rotate(round)
           (round.even? ? pairs : pairs.reverse).map do |name, count|
-            { "round" => round, "work" => name, "processes" => count, "per_second" => crowd.run(count) { |index| works[name].call(index) } }
+            { "round" => round, "work" => name, "processes" => count,
+              "per_second" => crowd.run(count) { |index| works[name].call(index) } }
           end
         end
       end

@@ -18,6 +18,7 @@ module Tiercel
         VALUES = %w[books-1mb books rows-50].freeze
         OPERATIONS = %w[dump load dump_load].freeze
         QUICK = Protocol::QUICK.vary(blocks: 3, slice_ns: 6_000_000, budget_seconds: 50)
+        FULL = Protocol::FULL.vary(processes: 4, blocks: 6, budget_seconds: 180)
         # What probing one serializer takes, roughly.
         FIDELITY_SECONDS = 0.5
 
@@ -32,7 +33,7 @@ module Tiercel
           end
         end
 
-        def protocol = settings.quick ? QUICK : super
+        def protocol = settings.quick ? QUICK : FULL
 
         def plan
           contestants = chosen_serializers.map { |library| Contestants.parse("serializer:#{library.name}") }

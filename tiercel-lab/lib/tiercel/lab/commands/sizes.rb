@@ -11,13 +11,15 @@ module Tiercel
         called "sizes", "What a hit costs by the size of the value: memcached, Redis, files, SQLite, shared memory."
         example "sizes --quick", "sizes --dir /mnt/nfs/cache", "sizes --size 300KB,2MB --store file_store:disk"
 
-        STORES = %w[mem_cache_store mem_cache_store#compress=false mem_cache_store_as_shipped#compress=false redis_cache_store
-                    file_store:tmpfs file_store:disk tiercel:file: tiercel:sqlite: tiercel:shared: memory_store].freeze
+        STORES = %w[mem_cache_store mem_cache_store#compress=false mem_cache_store_as_shipped#compress=false
+                    redis_cache_store file_store:tmpfs file_store:disk tiercel:file: tiercel:sqlite: tiercel:shared:
+                    memory_store].freeze
         QUICK_STORES = STORES - %w[mem_cache_store#compress=false tiercel:file:]
         VALUES = %w[html-100b html-2kb html-10kb html-100kb html-822kb html-1mb pair].freeze
         # The article's two sizes and its records, and what does not fit into an item of memcached's.
         QUICK_VALUES = %w[html-2kb pair html-822kb html-1mb].freeze
         QUICK_BLOCKS = 3
+        FULL = Protocol::FULL.vary(processes: 4, blocks: 6, budget_seconds: 210)
 
         def self.document(results, command:) = Documents::Sizes.new(results, command:).build
 
@@ -58,7 +60,7 @@ module Tiercel
 
         private
 
-        def protocol = settings.quick ? settings.protocol.vary(blocks: QUICK_BLOCKS) : settings.protocol
+        def protocol = settings.quick ? settings.protocol.vary(blocks: QUICK_BLOCKS) : FULL
 
         def values = @values ||= []
         def directories = @directories ||= []

@@ -11,6 +11,10 @@ module Tiercel
     module Commands
       # The fifth article's tables: caches on SQLite, by the size of the value, alone and two processes at once.
       class Sqlite < TableCommand
+        # Four bundles are started for each process.
+        FULL = Protocol::FULL.vary(processes: 4, blocks: 4, budget_seconds: 180)
+        QUICK = Protocol::QUICK.vary(processes: 2)
+
         called "sqlite", "Caches on SQLite: writes and reads a second by size, one process, and two at once."
         example "sqlite --quick", "sqlite --value string-10b,string-10000b --store litecache --store tiercel:sqlite:",
                 "sqlite --baseline solid_cache_store", "sqlite --markdown"
@@ -32,8 +36,7 @@ module Tiercel
           end
         end
 
-        # Four bundles are started for each process: a quick run has half as many.
-        def protocol = settings.quick ? super.vary(processes: 2) : super
+        def protocol = settings.quick ? QUICK : FULL
 
         def expected_seconds = design.expected_seconds + super.to_f
 

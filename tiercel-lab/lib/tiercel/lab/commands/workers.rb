@@ -25,9 +25,9 @@ module Tiercel
           parser.on("--store A,B", Array, "of #{stores.join(", ")}") do |names|
             @stores = names.each { |name| known(name, stores) }
           end
-          parser.on("--total SIZE", "for all workers together (64MB)") { |text| @total_bytes = size(text) }
+          parser.on("--total SIZE", "for all workers together (32MB)") { |text| @total_bytes = size(text) }
           parser.on("--zipf S", "exponent of the load (1.0)") { |text| @zipf = positive(text, "--zipf") }
-          parser.on("--requests N", "of all workers together (100000)") do |text|
+          parser.on("--requests N", "of all workers together (24000)") do |text|
             @requests = positive(text, "--requests").to_i
           end
           parser.on("--miss-ms MS", "what a miss's block would take (1); computed, nobody waits") do |text|
@@ -40,17 +40,20 @@ module Tiercel
         def take(_comparisons)
           trial = Lab::Workers::Trial.new(design, seed: settings.seed, requires: settings.requires)
           session.watch(design.expected_seconds) { |progress| trial.run(progress) }
-          session.recorder.table("workers", trial.rows, **design.to_h, items: design.items, memory: Runner::ResidentMemory.kind)
+          session.recorder.table("workers", trial.rows, **design.to_h, items: design.items,
+                                                        memory: Runner::ResidentMemory.kind)
         end
 
         def exit_code
-          results["tables"].flat_map { |table| table["rows"] }.any? { |row| row["status"] == "wrong values" } ? ExitCodes::WRONG_VALUES : ExitCodes::OK
+          wrong = results["tables"].flat_map { |table| table["rows"] }.any? { |row| row["status"] == "wrong values" }
+          wrong ? ExitCodes::WRONG_VALUES : ExitCodes::OK
         end
 
         # @return [Lab::Workers::Design]
         def design
           @design ||= begin
-            given = { counts: @counts, stores: @stores, total_bytes: @total_bytes, zipf: @zipf, requests: @requests, miss_ms: @miss_ms }
+            given = { counts: @counts, stores: @stores, total_bytes: @total_bytes, zipf: @zipf, requests: @requests,
+                      miss_ms: @miss_ms }
             (settings.quick ? Lab::Workers::Design::QUICK : Lab::Workers::Design::FULL).with(**given.compact)
           end
         end
@@ -58,8 +61,9 @@ module Tiercel
         private
 
         def plan_in_words
-          "#{design.stores.join(", ")} with #{design.counts.join(", ")} workers: #{design.rounds} x #{design.configurations.size} " \
-            "loads of #{design.warm_up} + #{design.requests} requests, about #{Terminal::Figures.duration(design.expected_seconds)}."
+          "#{design.stores.join(", ")} with #{design.counts.join(", ")} workers: " \
+            "#{design.rounds} x #{design.configurations.size} loads of #{design.warm_up} + #{design.requests} requests, " \
+            "about #{Terminal::Figures.duration(design.expected_seconds)}."
         end
 
         def known(name, names)

@@ -12,6 +12,9 @@ module Tiercel
         SERVERS = { "memcached" => :memcached, "redis" => :redis, "redis+cluster" => :redis_cluster }.freeze
         FOLDERS = { "shared" => "tmpfs", "file" => "tmpfs", "sqlite" => "disk" }.freeze
         SIZED = %w[memory shared sqlite file].freeze
+        # For a call to a server of the lab's. What a call costs is measured, not after how long one gives up: Tiercel's own
+        # 0.25 s are soon over where other programs want the CPUs too.
+        PATIENCE_SECONDS = 2
 
         def medium
           return Distance.medium(urls.last.sub(/\A[^:]*:/, "")) if far?
@@ -72,12 +75,14 @@ module Tiercel
         def locate(url, context)
           return url unless own?(url)
           scheme = scheme(url)
-          query = url[/\?.*/].to_s
-          query = "#{query.empty? ? "?" : "#{query}&"}size=#{context.capacity_bytes}" if sized?(scheme, query)
-          "#{own_place(scheme, context)}#{query}"
+          query = url[/\?(.*)/, 1].to_s.split("&")
+          query << "size=#{context.capacity_bytes}" if SIZED.include?(scheme) && open?(:size, query)
+          query << "timeout=#{PATIENCE_SECONDS}" if SERVERS.key?(scheme) && open?(:timeout, query)
+          query.empty? ? own_place(scheme, context) : "#{own_place(scheme, context)}?#{query.join("&")}"
         end
 
-        def sized?(scheme, query) = SIZED.include?(scheme) && !query.match?(/[?&]size=/) && !options.key?(:size)
+        # Whether the user has not said it.
+        def open?(option, query) = query.none? { |text| text.start_with?("#{option}=") } && !options.key?(option)
 
         def own_place(scheme, context)
           return context.server(SERVERS[scheme]).fetch("url") if SERVERS.key?(scheme)

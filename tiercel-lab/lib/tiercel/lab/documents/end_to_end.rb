@@ -55,10 +55,20 @@ module Tiercel
         end
 
         def method_text
-          short = "The quick form varies one factor at a time from #{words(groups.values.first.first)}, on one value. " if quick?
-          "#{short}`serialize` and `compress` were measured alone on the same values; `wire` and `server` are the same bytes " \
+          "#{reach}`serialize` and `compress` were measured alone on the same values; `wire` and `server` are the same bytes " \
             "through a raw socket, of which `server` is CPU time of the server's process; `client` is the CPU time that is left of the " \
             "whole call, and where the store is in this process, the store."
+        end
+
+        # What was varied, and how.
+        def reach
+          base = words(groups.values.first.first)
+          return "The quick form varies one factor at a time from #{base}, on one value. " if quick?
+          product = groups.values.map(&:size).max
+          short = groups.select { |_key, wholes| wholes.size < product }.map { |(value, _), _| name_of(value) }.uniq
+          return "" if short.empty?
+          "All combinations are measured on #{name_of(groups.keys.first.first)}; on #{short.join(", ")} one factor is " \
+            "varied at a time from #{base}. "
         end
 
         def table(value, operation, wholes)

@@ -106,9 +106,10 @@ module Tiercel
         def allocations
           calls = operation.prepared? ? Protocol::ALLOCATION_CALLS : [Protocol::ALLOCATION_CALLS, count].max
           calls = 1 if @value.large?
-          # The first count is thrown away: what is allocated once, lazily, is not a call's.
-          _, once, twice = [calls, calls, 2 * calls].map { |number| objects_of(number) }
-          ((twice - once) / calls.to_f).round(2)
+          # A call before is not counted: what is allocated once, lazily, is not a call's.
+          objects_of(1)
+          nothing, all = [0, calls].map { |number| objects_of(number) }
+          ((all - nothing) / calls.to_f).round(2)
         end
 
         # @return [Integer, nil] bytes kept for one value, the median over {#values} (large ones: of the first three)

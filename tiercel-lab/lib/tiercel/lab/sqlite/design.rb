@@ -56,7 +56,7 @@ module Tiercel
 
         # The fifth article's sizes, a process of its own and two at once.
         FULL = new(values: %w[string-10b string-100b string-1000b string-10000b], stores: STORES,
-                   shared_values: %w[string-100b string-10000b], shared_stores: STORES, processes: 6, rounds: 6, seconds: 0.5)
+                   shared_values: %w[string-100b string-10000b], shared_stores: STORES, processes: 3, rounds: 3, seconds: 0.3)
         # Two sizes, and two processes with one of them.
         QUICK = FULL.with(values: %w[string-100b string-10000b], stores: STORES - %w[tiercel:sqlite:#synchronous=:off],
                           shared_values: %w[string-10000b], processes: 2, rounds: 3, seconds: 0.25,

@@ -46,8 +46,9 @@ module Tiercel
 
         def follow(&on_line)
           reader, writer = IO.pipe
-          @pid = Process.spawn({ Terminal::Progress::PLAIN_VARIABLE => PROGRESS }, RbConfig.ruby, EXECUTABLE, @entry.name,
-                               *@arguments, *@hidden, "--results", @folder, in: File::NULL, out: File::NULL, err: writer, pgroup: true)
+          command = [RbConfig.ruby, EXECUTABLE, @entry.name, *@arguments, *@hidden, "--results", @folder]
+          @pid = Process.spawn({ Terminal::Progress::PLAIN_VARIABLE => PROGRESS }, *command, in: File::NULL,
+                               out: File::NULL, err: writer, pgroup: true)
           writer.close
           read(reader, &on_line)
           @status
@@ -117,8 +118,8 @@ module Tiercel
 
         def part(status, results)
           state, note = outcome(status, results)
-          Part.new(name: @entry.name, arguments: @arguments, state:, code: status&.exitstatus, seconds: (now - @started).round(1),
-                   note:, results:)
+          Part.new(name: @entry.name, arguments: @arguments, state:, code: status&.exitstatus, note:, results:,
+                   seconds: (now - @started).round(1))
         end
 
         def outcome(status, results)

@@ -35,7 +35,8 @@ module Tiercel
       # have something to compare here: the same backend with and without its fast path.
       ENTRIES = [
         Entry.new(name: "capabilities"), Entry.new(name: "workers"), Entry.new(name: "compressors"),
-        Entry.new(name: "serializers"), Entry.new(name: "end-to-end"), Entry.new(name: "latency"), Entry.new(name: "sizes"),
+        Entry.new(name: "serializers"), Entry.new(name: "end-to-end"), Entry.new(name: "latency"),
+        Entry.new(name: "sizes"),
         Entry.new(name: "client"), Entry.new(name: "profile", arguments: ["tiercel:shared:"], seconds: 20),
         Entry.new(name: "sqlite"),
         Entry.new(name: "compare", arguments: ["tiercel:shared:#fast_path=false", "tiercel:shared:"], seconds: 10),

@@ -39,7 +39,8 @@ module Tiercel
         def end(part)
           advance(1.0, "ends") if @entry
           @entry = nil
-          @progress.say("#{part.name}: #{[part.state, part.note].compact.join(", ")}; took #{Terminal::Figures.duration(part.seconds)}")
+          took = Terminal::Figures.duration(part.seconds)
+          @progress.say("#{part.name}: #{[part.state, part.note].compact.join(", ")}; took #{took}")
         end
 
         # @return [void]
@@ -48,7 +49,8 @@ module Tiercel
         private
 
         def advance(share, what)
-          @progress.advance((share - @within) * @expected.fetch(@entry, 0.0), "#{@number}/#{@expected.size} #{@entry.name}: #{what}")
+          @progress.advance((share - @within) * @expected.fetch(@entry, 0.0),
+                            "#{@number}/#{@expected.size} #{@entry.name}: #{what}")
           @within = share
         end
       end

@@ -29,8 +29,8 @@ module Tiercel
       #   @return [Integer] with fresh processes
       # @!attribute [r] miss_ms
       #   @return [Float] what the block of a fetch would take; computed, nobody waits
-      Design = Data.define(:stores, :counts, :total_bytes, :value_bytes, :footprint, :zipf, :warm_up, :requests, :segments,
-                           :rounds, :miss_ms)
+      Design = Data.define(:stores, :counts, :total_bytes, :value_bytes, :footprint, :zipf, :warm_up, :requests,
+                           :segments, :rounds, :miss_ms)
 
       class Design
         # How each takes part. `own`: every worker has its own, with its share of the bytes; else all have one.
@@ -55,16 +55,18 @@ module Tiercel
           "tiercel:redis:" => Store.new("tiercel:redis:#compress=false", false, :redis)
         }.freeze
 
-        # A Zipf load over four times what fits; warmed up until each value that fits has been asked for some times.
-        FULL = new(stores: STORES.keys, counts: [1, 2, 4, 8], total_bytes: 64 * 1024 * 1024, value_bytes: 4_000, footprint: 4.0,
-                   zipf: 1.0, warm_up: 200_000, requests: 100_000, segments: 5, rounds: 3, miss_ms: 1.0)
-        QUICK = FULL.with(stores: STORES.keys - %w[tiercel:memcached: tiercel:redis:], counts: [1, 4], total_bytes: 16 * 1024 * 1024,
-                          warm_up: 20_000, requests: 10_000, segments: 3, rounds: 1)
+        MEGABYTE = 1024 * 1024
+
+        # A Zipf load over four times what fits; the warm-up asks for more different values than fit.
+        FULL = new(stores: STORES.keys, counts: [1, 2, 4, 8], total_bytes: 32 * MEGABYTE, value_bytes: 4_000,
+                   footprint: 4.0, zipf: 1.0, warm_up: 40_000, requests: 24_000, segments: 4, rounds: 3, miss_ms: 1.0)
+        QUICK = FULL.with(stores: STORES.keys - %w[tiercel:memcached: tiercel:redis:], counts: [1, 4],
+                          total_bytes: 16 * MEGABYTE, warm_up: 20_000, requests: 10_000, segments: 3, rounds: 1)
 
         # Starting workers, by how many there are; a request with its share of misses.
-        WORKER_SECONDS = 0.6
-        CONFIGURATION_SECONDS = 0.8
-        REQUEST_SECONDS = 60e-6
+        WORKER_SECONDS = 0.3
+        CONFIGURATION_SECONDS = 0.5
+        REQUEST_SECONDS = 40e-6
 
         # @return [Integer] different names
         def items = (total_bytes * footprint / value_bytes).round
