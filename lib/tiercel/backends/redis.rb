@@ -80,7 +80,7 @@ module Tiercel
         end
         failure = failed(other) if other
         return found unless failure
-        raise found.empty? ? failure : failure.with_partial(found)
+        raise other.size == keys.size ? failure : failure.with_partial(found)
       end
 
       # The end is asked for first: where the entry changes between the two, they do not belong together,
@@ -119,7 +119,13 @@ module Tiercel
 
       def delete(key) = call(["UNLINK", key], key) == 1
 
-      def delete_multi(keys) = keys.empty? ? 0 : guarded { @commands.delete_multi(keys) }
+      def delete_multi(keys)
+        return 0 if keys.empty?
+        counts = guarded { @commands.delete_multi(keys) }
+        failure = failed(counts) or return counts.sum
+        answered = counts.grep(Integer)
+        raise answered.empty? ? failure : failure.with_partial(answered.sum)
+      end
 
       def increment(key, amount = 1, ttl = nil)
         Counter.in_range(amount, key)

@@ -6,6 +6,7 @@ require_relative "../../backend"
 require_relative "../../errors"
 require_relative "../remote/options"
 require_relative "deadline"
+require_relative "node_share"
 
 module Tiercel
   module Backends
@@ -13,6 +14,11 @@ module Tiercel
       # A URL and options, as redis-client and redis-cluster-client take them.
       class Address
         CLUSTER = /\A(rediss?)\+cluster\z/
+        # Of each node of a cluster, so that a dead one costs the others' keys nothing; after a second it is asked again.
+        # One call is up to four attempts, so six failures are two to six calls. Connecting and one command are two
+        # successes.
+        NODE_BREAKER = { error_threshold: 6, error_threshold_timeout: 10.0, error_timeout: 1.0,
+                         success_threshold: 2 }.freeze
         OPTIONS = %i[username password db driver ssl_params
                      sentinels name role sentinel_username sentinel_password].freeze
 
@@ -88,7 +94,8 @@ module Tiercel
             raise MissingDependency, "#{@url.scheme}: needs the gem redis-cluster-client (#{error.message}). " \
                                      "Add to the Gemfile: gem \"redis-cluster-client\""
           end
-          RedisClient.cluster(nodes: cluster_nodes, concurrency: { model: :none }, **common)
+          RedisClient.cluster(nodes: cluster_nodes, concurrency: { model: :none }, **common,
+                              driver: NodeShare.driver(Deadline.driver(@options[:driver])), circuit_breaker: NODE_BREAKER)
         rescue RedisClient::ClusterConfig::InvalidClientConfigError
           raise unreadable
         end

@@ -5,6 +5,7 @@ require "redis-cluster-client"
 require_relative "../../backend"
 require_relative "../../clock"
 require_relative "deadline"
+require_relative "node_share"
 
 module Tiercel
   module Backends
@@ -18,6 +19,25 @@ module Tiercel
         # Before its first command a process asks the nodes for the cluster's layout and for the commands
         # they know: a dozen trips, for which one call's budget can be too small.
         SETUP_SECONDS = 1.0
+
+        # Some nodes did not answer. Stands in the place of the replies that they owe.
+        class Unanswered < RedisClient::Error
+          # @return [Hash{String => Exception}] by node
+          attr_reader :errors
+
+          # @param errors [Hash{String => Exception}] by node
+          # @param unanswered [Integer] commands
+          # @param all [Integer] commands
+          def initialize(errors, unanswered, all)
+            @errors = errors
+            nodes = errors.map { |node, error| "#{node} (#{error.class}: #{error.message})" }
+            super("#{unanswered} of #{all} keys have no answer: #{nodes.join(", ")}")
+          end
+        end
+
+        # In place of a reply that has not come.
+        NONE = Object.new.freeze
+        private_constant :NONE
 
         # @param config [RedisClient::ClusterConfig]
         # @param timeout [Float] seconds for one call
@@ -37,12 +57,23 @@ module Tiercel
           within_budget { |client| resend ? client.call_v(command) : client.call_once_v(command) }
         end
 
+        # Sends commands in one trip to each node. Where some nodes do not answer, the others' replies are kept.
+        #
         # @param commands [Array<Array<String>>]
         # @return [Array<Object>] the replies, errors among them
+        # @raise [RedisClient::Error] if no node answered
         def pipelined(commands)
-          within_budget do |client|
-            client.pipelined(exception: false) { |pipeline| commands.each { |command| pipeline.call_v(command) } }
+          replies = Array.new(commands.size, NONE)
+          within_budget(commands.size) do |client|
+            client.pipelined(exception: false) do |pipeline|
+              commands.each_with_index { |command, index| pipeline.call_v(command) { |reply| replies[index] = reply } }
+            end
           end
+        rescue RedisClient::Cluster::ErrorCollection => error
+          unanswered = replies.count(NONE)
+          raise if unanswered == commands.size
+          stand_in = Unanswered.new(error.errors, unanswered, commands.size)
+          replies.map { |reply| NONE.equal?(reply) ? stand_in : reply }
         end
 
         # @param keys [Array<String>]
@@ -50,13 +81,8 @@ module Tiercel
         def get_multi(keys) = pipelined(keys.map { |key| ["GET", key] })
 
         # @param keys [Array<String>]
-        # @return [Integer]
-        def delete_multi(keys)
-          replies = pipelined(keys.map { |key| ["UNLINK", key] })
-          error = replies.find { |reply| reply.is_a?(RedisClient::Error) }
-          raise error if error
-          replies.sum
-        end
+        # @return [Array<Integer, RedisClient::Error>] how many were there, in parts
+        def delete_multi(keys) = pipelined(keys.map { |key| ["UNLINK", key] })
 
         # @param pattern [String] a glob
         # @param count [String] keys to look at in one step
@@ -95,8 +121,9 @@ module Tiercel
 
         private
 
-        def within_budget
+        def within_budget(commands = 1)
           client = self.client
+          NodeShare.expect(@ready ? commands : NodeShare::UNKNOWN)
           Deadline.set(Clock.monotonic + (@ready ? @timeout : [@timeout, SETUP_SECONDS].max))
           result = yield client
           @ready = true

@@ -18,19 +18,24 @@ module Tiercel
       module Deadline
         VARIABLE = :tiercel_redis_deadline
 
+        # Raised before anything is sent, so it says nothing about the server: no ConnectionError, which would be
+        # counted against it and be followed by further attempts.
+        class Spent < RedisClient::Error; end
+
         # @param at [Float] of {Clock.monotonic}
         # @return [void]
         def self.set(at)
           Thread.current[VARIABLE] = at
         end
 
+        # @param error [Class] what to raise if there are none
         # @return [Float, nil] seconds left; nil outside of a call
-        # @raise [RedisClient::ReadTimeoutError] if there are none
-        def self.seconds_left
+        # @raise [Spent, RedisClient::ReadTimeoutError]
+        def self.seconds_left(error = Spent)
           at = Thread.current[VARIABLE] or return
           seconds = at - Clock.monotonic
           return seconds if seconds.positive?
-          raise RedisClient::ReadTimeoutError, "no reply within the time budget"
+          raise error, "no reply within the time budget"
         end
 
         # For one of redis-client's connection classes.
@@ -61,7 +66,7 @@ module Tiercel
           end
 
           def read(timeout = nil)
-            limit(Deadline.seconds_left) unless @limited
+            limit(Deadline.seconds_left(RedisClient::ReadTimeoutError)) unless @limited
             super
           end
 

@@ -8,6 +8,7 @@ require "socket"
 require_relative "../../backend"
 require_relative "../../errors"
 require_relative "../remote/pool"
+require_relative "deadline"
 
 module Tiercel
   module Backends
@@ -34,8 +35,9 @@ module Tiercel
         # @param key [String, nil]
         # @return [BackendError]
         def translate(error, backend, key)
-          error = first_of(error)
-          type_of(error).new("#{error.class}: #{error.message}", backend: backend, key: key)
+          first = first_of(error)
+          message = first.equal?(error) ? "#{error.class}: #{error.message}" : error.message
+          type_of(first).new(message, backend: backend, key: key)
         end
 
         # @param error [Exception]
@@ -58,17 +60,19 @@ module Tiercel
           end
         end
 
-        # An operation on several nodes collects their errors.
+        # An operation on several nodes collects their errors. That a node was not asked says the least.
         def first_of(error)
           return error unless error.respond_to?(:errors) && error.errors.is_a?(Hash)
-          error.errors.values.first || error
+          all = error.errors.values
+          all.find { |one| !one.is_a?(RedisClient::CircuitBreaker::OpenCircuitError) } || all.first || error
         end
 
         def type_of(error)
           case error
           when Remote::Pool::Exhausted, RedisClient::CheckoutTimeoutError, ConnectionPool::TimeoutError
             PoolExhausted
-          when RedisClient::TimeoutError, Errno::ETIMEDOUT then TimedOut
+          when RedisClient::TimeoutError, Errno::ETIMEDOUT, Deadline::Spent then TimedOut
+          when RedisClient::CircuitBreaker::OpenCircuitError then BreakerOpen
           when RedisClient::ReadOnlyError then Refused
           when RedisClient::CommandError then serving?(error) ? Refused : Unavailable
           else Unavailable

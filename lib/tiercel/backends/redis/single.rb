@@ -49,8 +49,8 @@ module Tiercel
         def get_multi(keys) = call(["MGET", *keys])
 
         # @param keys [Array<String>]
-        # @return [Integer]
-        def delete_multi(keys) = call(["UNLINK", *keys])
+        # @return [Array<Integer>] how many were there, in parts
+        def delete_multi(keys) = [call(["UNLINK", *keys])]
 
         # @param pattern [String] a glob
         # @param count [String] keys to look at in one step
