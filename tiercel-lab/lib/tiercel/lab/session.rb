@@ -117,14 +117,22 @@ module Tiercel
 
       # @param comparisons [Array<Comparison>]
       # @param protocol [Protocol]
-      # @return [Float]
+      # @return [Float] with as many blocks as its budget allows, and at least {Protocol::LEAST_BLOCKS}
       def self.expected_seconds(comparisons, protocol)
+        all = seconds_of(comparisons, protocol)
+        return all unless protocol.budget_seconds
+        least = seconds_of(comparisons, protocol.vary(blocks: [Protocol::LEAST_BLOCKS, protocol.blocks].min))
+        [all, [least, protocol.budget_seconds].max].min
+      end
+
+      def self.seconds_of(comparisons, protocol)
         workers = comparisons.group_by(&:value).each_value.sum do |of_value|
           of_value.flat_map { |comparison| comparison.bundles.keys }.uniq.size
         end
         comparisons.sum { |comparison| comparison.expected_seconds(protocol) } +
           (workers * protocol.processes * Protocol::WORKER_SECONDS)
       end
+      private_class_method :seconds_of
 
       private
 

@@ -32,7 +32,7 @@ module Tiercel
             raise UsageError, "--within #{minutes}: expected more than 0" unless minutes.positive?
             @minutes = minutes
           end
-          parser.on("--resume FILE", "a kept run of all: tables that are complete there are not measured", "again") do |file|
+          parser.on("--resume FILE", "goes on with a kept run of all: what is complete there is not measured") do |file|
             @resumed = kept(file)
           end
         end
@@ -105,7 +105,8 @@ module Tiercel
         def more
           @more ||= [*("--quick" if settings.quick),
                      *(["--seed", settings.seed.to_s] unless settings.seed == Settings::DEFAULT_SEED),
-                     *(["--data", settings.data] if settings.data), *settings.requires.flat_map { |file| ["--require", file] },
+                     *(["--data", settings.data] if settings.data),
+                     *settings.requires.flat_map { |file| ["--require", file] },
                      *settings.urls.flat_map { |store| ["--url", "#{store.name}=#{store.text}"] }]
         end
 
@@ -156,7 +157,8 @@ module Tiercel
           own.push(*unfinished)
           disturbed = parts.select { |part| part.results && part.results.fetch("warnings", []).any? }.map(&:name)
           if disturbed.any?
-            own << "Something is to be known before believing some tables; their sections say what: #{disturbed.join(", ")}."
+            own << "Something is to be known before believing some tables; their sections say what: " \
+                   "#{disturbed.join(", ")}."
           end
           own
         end
@@ -165,7 +167,8 @@ module Tiercel
         def unfinished
           again = "`#{command_line("all", "--resume", session.recorder.path)}` goes on."
           late = parts.select { |part| part.state == "out of time" }.map(&:name)
-          [("Interrupted; #{again}" if @interrupted), ("Out of time: #{late.join(", ")}; #{again}" if late.any?)].compact
+          [("Interrupted; #{again}" if @interrupted),
+           ("Out of time: #{late.join(", ")}; #{again}" if late.any?)].compact
         end
 
         def report

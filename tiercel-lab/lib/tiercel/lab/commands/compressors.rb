@@ -12,7 +12,8 @@ module Tiercel
         called "compressors",
                "How small and how fast compressors are, both ways, on marshalled records, HTML, JSON and noise."
         example "compressors --quick", "compressors", "compressors --data storage/fragments",
-                "compressors --compressor zstd#level=1 --compressor zstd#level=9 --value html-10kb", "compressors --plan"
+                "compressors --compressor zstd#level=1 --compressor zstd#level=9 --value html-10kb",
+                "compressors --plan"
 
         ARTICLE_VALUE = "books-dump-1mb"
         # The quick form: one size of each content, the default levels, fewer and shorter blocks.
@@ -24,7 +25,7 @@ module Tiercel
         SLOW_MOST_BYTES = 16 * 1024
         QUICK = Protocol::QUICK.vary(blocks: 3, slice_ns: 6_000_000, budget_seconds: 60)
         # Hundreds of cells, whose differences are large: fewer and shorter blocks, wider intervals.
-        FULL = Protocol::FULL.vary(processes: 4, blocks: 3, slice_ns: 8_000_000, budget_seconds: 480)
+        FULL = Protocol::FULL.vary(processes: 4, blocks: 3, slice_ns: 8_000_000, budget_seconds: 420)
 
         def self.document(results, command:) = Documents::Compressors.new(results, command:).build
 

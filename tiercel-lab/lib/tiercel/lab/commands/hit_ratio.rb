@@ -16,7 +16,8 @@ module Tiercel
 
         # Length of the traces and seeds of --quick.
         QUICK = { requests: 200_000, seeds: %w[1], within: 20 }.freeze
-        # Two minutes for everything; longer traces (--requests 1000000) have fewer first requests in them, which nobody hits.
+        # Two minutes for everything; longer traces (--requests 1000000) have a smaller share of first requests, which
+        # nobody hits.
         FULL = { requests: 300_000 }.freeze
 
         # Requests a second of a policy in Ruby, and what a store takes of that, for the plan; measured on two shared
@@ -56,7 +57,9 @@ module Tiercel
             end
           end
           foreseeing = Simulator::POLICIES.fetch(:belady).title
-          rows = figures.map { |title, found| { "name" => title, "foresees" => title == foreseeing, "figures" => found } }
+          rows = figures.map do |title, found|
+            { "name" => title, "foresees" => title == foreseeing, "figures" => found }
+          end
           session.recorder.table("hit_ratio", rows, workloads: comparison.names, note: comparison.note)
         end
 

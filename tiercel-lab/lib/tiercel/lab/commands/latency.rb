@@ -94,7 +94,8 @@ module Tiercel
         def print_plan(comparisons)
           slots = design.slots
           out.puts "The loop: #{slots.size} rows, #{design.loaded.size} stores under #{design.loads.size} loads, " \
-                   "#{design.processes} processes, about #{Terminal::Figures.duration(design.expected_seconds)}; then:", ""
+                   "#{design.processes} processes, about #{Terminal::Figures.duration(design.expected_seconds)}; " \
+                   "then:", ""
           super
         end
 

@@ -46,7 +46,9 @@ module Tiercel
           super
           session.watch(chosen_serializers.size * FIDELITY_SECONDS) do |progress|
             rows = chosen_serializers.map do |library|
-              Serialization::Fidelity.new(library).to_h.tap { progress.advance(FIDELITY_SECONDS, "what #{library.name} loses") }
+              Serialization::Fidelity.new(library).to_h.tap do
+                progress.advance(FIDELITY_SECONDS, "what #{library.name} loses")
+              end
             end
             session.recorder.table("fidelity", rows)
           end
@@ -59,7 +61,8 @@ module Tiercel
 
         # The baseline first.
         def chosen_serializers
-          [Serialization.fetch(Serialization::BASELINE), *(serializers.empty? ? Serialization.all : serializers)].uniq(&:name)
+          chosen = serializers.empty? ? Serialization.all : serializers
+          [Serialization.fetch(Serialization::BASELINE), *chosen].uniq(&:name)
         end
 
         def chosen_values

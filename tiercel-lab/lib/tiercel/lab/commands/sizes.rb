@@ -86,10 +86,13 @@ module Tiercel
 
         def chosen_values
           return [Values::Files.new(directory: settings.data), *values] if settings.data
-          values.empty? ? (settings.quick ? QUICK_VALUES : VALUES).map { |name| Values.fetch(name) } : values.uniq(&:name)
+          return values.uniq(&:name) if values.any?
+          (settings.quick ? QUICK_VALUES : VALUES).map { |name| Values.fetch(name) }
         end
 
-        def described(value) = value.describe.merge("bytes" => value.approximate_bytes, "html" => value.is_a?(Values::HTML))
+        def described(value)
+          value.describe.merge("bytes" => value.approximate_bytes, "html" => value.is_a?(Values::HTML))
+        end
       end
 
       add Sizes

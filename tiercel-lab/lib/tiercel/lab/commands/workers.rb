@@ -62,8 +62,8 @@ module Tiercel
 
         def plan_in_words
           "#{design.stores.join(", ")} with #{design.counts.join(", ")} workers: " \
-            "#{design.rounds} x #{design.configurations.size} loads of #{design.warm_up} + #{design.requests} requests, " \
-            "about #{Terminal::Figures.duration(design.expected_seconds)}."
+            "#{design.rounds} x #{design.configurations.size} loads of #{design.warm_up} + #{design.requests} " \
+            "requests, about #{Terminal::Figures.duration(design.expected_seconds)}."
         end
 
         def known(name, names)

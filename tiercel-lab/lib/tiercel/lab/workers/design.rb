@@ -64,9 +64,9 @@ module Tiercel
                           total_bytes: 16 * MEGABYTE, warm_up: 20_000, requests: 10_000, segments: 3, rounds: 1)
 
         # Starting workers, by how many there are; a request with its share of misses.
-        WORKER_SECONDS = 0.3
+        WORKER_SECONDS = 0.25
         CONFIGURATION_SECONDS = 0.5
-        REQUEST_SECONDS = 40e-6
+        REQUEST_SECONDS = 30e-6
 
         # @return [Integer] different names
         def items = (total_bytes * footprint / value_bytes).round
