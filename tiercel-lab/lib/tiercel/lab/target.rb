@@ -3,10 +3,11 @@
 require_relative "comparison"
 require_relative "results"
 require_relative "runner/machine"
+require_relative "servers"
 
 module Tiercel
   module Lab
-    # Something that the project has set itself. One of {Ratio}, {Floor}, {Elsewhere} and {Kept}.
+    # Something that the project has set itself. One of {Ratio}, {Floor}, {Limit}, {Elsewhere} and {Kept}.
     class Target
       # @return [String] such as "fast-path-1a"
       attr_reader :id
@@ -136,6 +137,23 @@ module Tiercel
         def bound = nil
 
         def judge(_cells) = Outcome.new(state: :elsewhere, note: @command)
+      end
+
+      # A figure of its own kind, with a bound in a unit: measured when the target is judged, in this process.
+      class Limit < Elsewhere
+        # @param measuring [#call] measures; gives the state and the figures in words
+        def initialize(measuring:, **words)
+          super(command: nil, **words)
+          @measuring = measuring
+        end
+
+        # @return [Outcome]
+        def measure
+          state, note = @measuring.call
+          Outcome.new(state:, note:)
+        rescue CannotRun, Servers::Error => error
+          Outcome.new(state: :cannot_run, note: error.message)
+        end
       end
 
       # Decided by the newest kept run of another command, of this revision.

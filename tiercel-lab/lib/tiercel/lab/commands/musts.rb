@@ -82,7 +82,11 @@ module Tiercel
         end
 
         def decided_elsewhere(target)
-          target.is_a?(Target::Kept) ? target.judge_kept(settings.results) : target.judge([])
+          case target
+          when Target::Kept then target.judge_kept(settings.results)
+          when Target::Limit then target.measure
+          else target.judge([])
+          end
         end
 
         def cannot(reason) = reason && Target::Outcome.new(state: :cannot_run, note: reason)

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../hung_server/verdict"
+
 module Tiercel
   module Lab
     # memcached and Redis, both sides without compression.
@@ -17,9 +19,15 @@ module Tiercel
         ratio "remote-#{number}", "#{scheme}: read of 2 KB, of the same bytes over a raw socket", value: "html-2kb",
               baseline: ["raw_#{scheme}", "read"], candidate: ["tiercel:#{scheme}:#compress=false", "read"], at_most: 1.35
       end
-      elsewhere "remote-4", "a call against a hung server ends within its budget, 50 us once the breaker is open",
-                command: "bin/test faults"
-      elsewhere "remote-5", "every row of the failure table", command: "bin/test faults"
+      { "4a" => :memcached, "4b" => :redis }.each do |number, kind|
+        limit "remote-#{number}", "#{kind}: a call against a hung server ends within its budget of 250 ms",
+              measuring: -> { HungServer::Verdict.within_budget(HungServer.new(kind).calls) }
+      end
+      { "4c" => :memcached, "4d" => :redis }.each do |number, kind|
+        limit "remote-#{number}", "#{kind}: a call takes at most 50 us once the breaker is open",
+              measuring: -> { HungServer::Verdict.when_open(HungServer.new(kind).open_calls) }
+      end
+      elsewhere "remote-5", "every row of the failure table", command: "bin/test store test/faults"
     end
   end
 end
