@@ -66,7 +66,7 @@ module Tiercel
       end
 
       def get_with_token(key)
-        row = present(key)
+        row = present(key, true)
         [row[Schema::VALUE], row[Schema::TOKEN]] if row
       end
 
@@ -210,13 +210,13 @@ module Tiercel
 
       private
 
-      def present(key)
-        counted(@access.use(key) { |connection| find(connection, key) }, key)
+      def present(key, whole = @hits.wanted)
+        counted(@access.use(key) { |connection| find(connection, key, whole) }, key)
       end
 
       # The row of the key, ended or not.
-      def find(connection, key)
-        row = connection.find(id_of(key))
+      def find(connection, key, whole = @hits.wanted)
+        row = connection.find(id_of(key), whole)
         return unless row
         stored = row[Schema::KEY]
         row if stored == key || stored == key.b
@@ -228,7 +228,7 @@ module Tiercel
           return
         end
         @hit_count += 1
-        @hits.note(id_of(key), row) if @hits.wanted
+        @hits.note(id_of(key), row) if row.size > Schema::HITS
         row
       end
 

@@ -43,6 +43,9 @@ module Tiercel
           Array.new([limit, @noted.size].min) { @noted.shift }.compact # another thread may have been quicker
         end
 
+        # @return [Boolean] whether there are notes to take
+        def any? = !@noted.empty?
+
         # @return [void]
         def forget = @noted.clear
       end

@@ -57,12 +57,13 @@ module Tiercel
           (@writes += 1) >= @interval
         end
 
-        # One round.
+        # One round. Most find nothing to do, so it looks before it locks the file.
         #
         # @param connection [Connection]
         # @param now [Float]
         def round(connection, now)
           @writes = 0
+          return @added_bytes = 0 unless connection.transaction(:begin) { work?(connection, now) }
           connection.transaction do
             flush_hits(connection, now)
             sweep(connection, now, wanted_bytes(connection), wanted_entries(connection))
@@ -104,6 +105,22 @@ module Tiercel
 
         private
 
+        def work?(connection, now)
+          pages = connection.number(:page_count)
+          free = connection.number(:free_pages)
+          note_fill(fill = (pages - free).fdiv(connection.page_limit))
+          fill >= EVICTING_FILL || @hits.any? || give_back?(connection, pages, free) ||
+            wanted_entries(connection).positive? || ended_ahead?(connection, now)
+        end
+
+        # Whether the next run has a row whose TTL is over; passes over it if not.
+        def ended_ahead?(connection, now)
+          last, rows, ended = connection.row(:look_ahead, @hand, SAMPLE_ROWS, now)
+          return true if ended&.positive?
+          move_hand(rows, last)
+          false
+        end
+
         def flush_hits(connection, now)
           used_at = (now * 1_000_000).to_i
           @hits.take(FLUSHED_HITS).each do |id, count|
@@ -116,10 +133,13 @@ module Tiercel
         def wanted_bytes(connection)
           added = @added_bytes
           @added_bytes = 0
-          fill = connection.used_pages.fdiv(connection.page_limit)
-          @hits.wanted = fill >= NOTING_FILL || !@settings.max_entries.nil?
+          note_fill(fill = connection.used_pages.fdiv(connection.page_limit))
           return 0 if fill < EVICTING_FILL
           (added * (0.5 + URGENCY * (fill - EVICTING_FILL) / (1 - EVICTING_FILL))).ceil
+        end
+
+        def note_fill(fill)
+          @hits.wanted = fill >= NOTING_FILL || !@settings.max_entries.nil?
         end
 
         def wanted_entries(connection)
@@ -144,8 +164,13 @@ module Tiercel
 
         def sample(connection)
           rows = connection.rows(:sample, @hand, SAMPLE_ROWS)
-          @hand = rows.size < SAMPLE_ROWS ? -(2**62) - 1 : rows.last.first
+          move_hand(rows.size, rows.last&.first)
           rows
+        end
+
+        # Behind the run, or to the start when there are no further rows.
+        def move_hand(rows, last)
+          @hand = rows < SAMPLE_ROWS ? -(2**62) - 1 : last
         end
 
         def victims(rows, bytes, entries, now)
@@ -181,8 +206,11 @@ module Tiercel
         def give_back(connection)
           pages = connection.number(:page_count)
           free = connection.number(:free_pages)
-          return unless pages > connection.page_limit || free > VACUUMED_PAGES + pages * SPARE_SHARE
-          connection.vacuum([free, VACUUMED_PAGES].min)
+          connection.vacuum([free, VACUUMED_PAGES].min) if give_back?(connection, pages, free)
+        end
+
+        def give_back?(connection, pages, free)
+          pages > connection.page_limit || free > VACUUMED_PAGES + pages * SPARE_SHARE
         end
 
         def ended?(row, now) = row[1] && row[1] <= now

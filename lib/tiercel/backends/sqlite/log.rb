@@ -15,8 +15,10 @@ module Tiercel
       # does not wait; all who find it too long stop writing until it is done,
       # so it is done soon.
       class Log
-        # Writes between two looks at the file, and the most where emptying it did not succeed.
-        INTERVAL = 8
+        # Writes between two looks at the file: one for so many bytes of the limit.
+        BYTES_PER_LOOK = 32 * 1024
+        INTERVALS = (8..64)
+        # The most where emptying it did not succeed.
         LONGEST_INTERVAL = 512
         # A look comes earlier after this share of the limit was written.
         LOOK_SHARE = 8
@@ -34,7 +36,8 @@ module Tiercel
           @longest_bytes = (limit_bytes * TOLERANCE).to_i
           @look_bytes = limit_bytes / LOOK_SHARE
           @patience_seconds = [timeout_seconds, PATIENCE_SECONDS].min
-          @interval = INTERVAL
+          @usual_interval = (limit_bytes / BYTES_PER_LOOK).clamp(INTERVALS)
+          @interval = @usual_interval
           @writes = @written_bytes = 0
         end
 
@@ -44,7 +47,7 @@ module Tiercel
         # @return [Boolean] whether the log is to be emptied
         def too_long?(bytes)
           @written_bytes += bytes
-          return false if (@writes += 1) < @interval && (@written_bytes < @look_bytes || @interval > INTERVAL)
+          return false if (@writes += 1) < @interval && (@written_bytes < @look_bytes || @interval > @usual_interval)
           @writes = @written_bytes = 0
           long?
         end
@@ -58,7 +61,7 @@ module Tiercel
           until (short = yield || !long?) || Clock.monotonic >= ends_at
             sleep(PAUSE_SECONDS * (0.5 + rand))
           end
-          @interval = short ? INTERVAL : [@interval * 2, LONGEST_INTERVAL].min
+          @interval = short ? @usual_interval : [@interval * 2, LONGEST_INTERVAL].min
         end
 
         private

@@ -42,7 +42,8 @@ module Tiercel
 
         # Names of the prepared statements, and their text.
         STATEMENTS = {
-          find: "SELECT value, key, expires_at, hits, used_at, version FROM entries WHERE id = ?1",
+          find: "SELECT value, key, expires_at FROM entries WHERE id = ?1",
+          find_whole: "SELECT value, key, expires_at, hits, used_at, version FROM entries WHERE id = ?1",
           set: INSERT,
           add: "#{INSERT} WHERE entries.expires_at <= ?7 OR entries.key <> excluded.key",
           compare_and_set: "UPDATE entries SET value = ?4, expires_at = ?5, version = ?6, used_at = ?7 " \
@@ -52,6 +53,8 @@ module Tiercel
           keys: "SELECT id, key, expires_at FROM entries WHERE id > ?1 ORDER BY id LIMIT ?2",
           sample: "SELECT id, expires_at, used_at, hits, length(value) + length(key) FROM entries " \
                   "WHERE id > ?1 ORDER BY id LIMIT ?2",
+          look_ahead: "SELECT max(id), count(*), sum(expires_at <= ?3) FROM " \
+                      "(SELECT id, expires_at FROM entries WHERE id > ?1 ORDER BY id LIMIT ?2)",
           remove: "DELETE FROM entries WHERE id = ?1",
           remove_range: "DELETE FROM entries WHERE id > ?1 AND id <= ?2",
           note_use: "UPDATE entries SET hits = min(hits + ?2, ?3), used_at = ?4 WHERE id = ?1",
@@ -64,7 +67,7 @@ module Tiercel
           commit: "COMMIT",
         }.freeze
 
-        # Columns of `find`.
+        # Columns of `find_whole`; `find` has the first three.
         VALUE, KEY, EXPIRES_AT, HITS, USED_AT, TOKEN = *0..5
       end
     end
