@@ -51,4 +51,12 @@ class DocumentsTest < LabCase
     assert_equal 2, Lab::CLI.run(["report"], out: StringIO.new, err:, program: "bin/lab")
     assert_match(/name a file/, err.string)
   end
+
+  # A command under a table makes it from the same values, by the same protocol.
+  def test_what_commands_of_single_tables_carry_over
+    arguments = ["--quick", "--html", "a.html", "--data", "my files", "--seed=7", "--op", "read", "--url", "a=redis://h:1/0"]
+    words = Tiercel::Lab::Documents::Carried.words("run" => { "arguments" => arguments })
+    assert_equal ["--quick", "--data", "'my files'", "--seed=7", "--url", "a=redis://h:1/0"], words
+    assert_equal "it\\'s", Tiercel::Lab::Documents::Carried.quoted("it's")
+  end
 end

@@ -74,7 +74,7 @@ class ReportHtmlTest < Tiercel::TestCase
     end
     page = Report::Html.render(document)
     refute_includes page, "<i>"
-    assert_includes page, "&lt;i&gt; <code>&lt;i&gt;</code>"
+    assert_includes page, %(&lt;i&gt; <code class="unbroken">&lt;i&gt;</code>)
   end
 
   def test_grey_where_it_cannot_tell
@@ -101,5 +101,11 @@ class ReportHtmlTest < Tiercel::TestCase
     page = Report::Html.render(Report::Document.new(title: "Empty"))
     assert_includes page, "<h1>Empty</h1>"
     refute_includes page, "<nav"
+  end
+
+  def test_words_are_set_apart_products_are_not
+    inline = Tiercel::Lab::Report::Html.method(:inline)
+    assert_equal "<em>Intended</em>: 2*3*4 <code class=\"unbroken\">*a*</code> a * b *", inline.call("*Intended*: 2*3*4 `*a*` a * b *")
+    assert_equal "<code>#{"a" * 30}</code>", inline.call("`#{"a" * 30}`")
   end
 end

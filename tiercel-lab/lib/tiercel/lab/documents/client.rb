@@ -117,7 +117,7 @@ module Tiercel
         def again(group)
           raw = baseline(group)
           [command[/\A.*?\bclient\b/], "--server", raw.dig("contestant", "text").delete_prefix("raw:"), "--op", raw["operation"],
-           "--value", raw["value"]].join(" ")
+           "--value", raw["value"], *Carried.words(results)].join(" ")
         end
 
         def article

@@ -5,6 +5,7 @@ require_relative "../runner/machine"
 require_relative "../statistics"
 require_relative "../terminal/figures"
 require_relative "../values"
+require_relative "carried"
 
 module Tiercel
   module Lab
@@ -113,8 +114,11 @@ module Tiercel
         end
 
         def again(group)
-          options = rows(group).map { |cell| "--store '#{cell["contestant"]["text"]}'" }
-          [@command.split.first, *options, "--op", group.first["operation"], "--value", group.first["value"]].join(" ")
+          options = rows(group).map { |cell| "--store #{Carried.quoted(cell["contestant"]["text"])}" }
+          baseline = group.find { |cell| cell["role"] == "baseline" }
+          options << "--baseline" << Carried.quoted(baseline["contestant"]["text"])
+          options << "--value" << group.first["value"] if Values.known?(group.first["value"])
+          [@command.split.first, *options, "--op", group.first["operation"], *Carried.words(@results)].join(" ")
         end
 
         def interval(hash, factor = 1.0)

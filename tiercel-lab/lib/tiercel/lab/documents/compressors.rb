@@ -109,8 +109,7 @@ module Tiercel
         end
 
         def again(value)
-          value_option = Values.known?(value) ? ["--value", value] : command.split.each_cons(2).find { |name, _| name == "--data" }
-          [command.split.take(2), *value_option].flatten.compact.join(" ")
+          [*command.split.take(2), *(["--value", value] if Values.known?(value)), *Carried.words(results)].join(" ")
         end
 
         def twin(deflate)

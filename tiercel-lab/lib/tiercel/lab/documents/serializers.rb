@@ -123,8 +123,7 @@ module Tiercel
         def of(cells, operation) = cells.select { |cell| cell["operation"] == operation }
 
         def again(value)
-          option = Values.known?(value) ? ["--value", value] : command.split.each_cons(2).find { |name, _| name == "--data" }
-          [command.split.take(2), *option].flatten.join(" ")
+          [*command.split.take(2), *(["--value", value] if Values.known?(value)), *Carried.words(results)].join(" ")
         end
 
         def form(cell) = Serialization.known?(name(cell)) ? Serialization.fetch(name(cell)).form : :value

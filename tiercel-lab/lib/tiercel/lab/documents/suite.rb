@@ -10,7 +10,7 @@ module Tiercel
       # The report of `lab all`: an overview, then a section for each table. A table that did not come to its end says why,
       # and shows what it had.
       class Suite < Table
-        def title = "Every table"
+        def title = "Cache stores: every table"
 
         def subtitle
           how = quick? ? "Quick form: each table varies one factor from its default and takes few levels" : "Everything is measured"
@@ -84,7 +84,8 @@ module Tiercel
 
         # Some titles begin with the name already.
         def heading(part, found)
-          found.title.downcase.start_with?(part.name.downcase) ? found.title : "#{part.name}: #{found.title}"
+          return found.title if Report.slug(found.title).start_with?(part.name)
+          "#{part.name.tr("-", " ").capitalize}: #{found.title.sub(/\A[A-Z](?=[a-z ])/, &:downcase)}"
         end
 
         def program = command[/\A(.*?) all\b/, 1] || command

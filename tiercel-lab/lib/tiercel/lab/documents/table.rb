@@ -4,6 +4,7 @@ require_relative "../report"
 require_relative "../runner/machine"
 require_relative "../statistics"
 require_relative "../terminal/figures"
+require_relative "carried"
 
 module Tiercel
   module Lab
@@ -36,6 +37,7 @@ module Tiercel
         def build
           document = Report::Document.new(title:, subtitle:, command:, data: results, environment:)
           fill(document)
+          document.sections.flat_map(&:elements).grep(Report::Table).each { |table| table.command ||= command }
           document
         end
 

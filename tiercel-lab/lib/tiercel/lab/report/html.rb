@@ -18,11 +18,21 @@ module Tiercel
         # @return [String] UTF-8
         def self.render(document) = new(document).render
 
-        # A piece of text in a page: escaped, `backticks` as code, [words](file) as a link to a file.
+        # Code up to here is kept in one piece: browsers break lines at hyphens.
+        UNBROKEN = 24
+
+        # A piece of text in a page: escaped, `backticks` as code, *words* set apart, [words](file) as a link to a file.
         # @private
         def self.inline(text)
-          Report.escape(text).gsub(/`([^`]+)`/, '<code>\1</code>').gsub(/\[([^\[\]]+)\]\((?!\w+:)([^()\s]+)\)/, '<a href="\2">\1</a>')
+          Report.escape(text).split(/(`[^`]+`)/).map { |part|
+            next code(part[1..-2]) if part.match?(/\A`.+`\z/m)
+            part.gsub(/(?<![\w*])\*([[:alpha:]][^*]*)\*(?![\w*])/, '<em>\1</em>')
+                .gsub(/\[([^\[\]]+)\]\((?!\w+:)([^()\s]+)\)/, '<a href="\2">\1</a>')
+          }.join
         end
+
+        # @private
+        def self.code(escaped) = "<code#{' class="unbroken"' if escaped.length <= UNBROKEN}>#{escaped}</code>"
 
         # @private
         def self.copy_button(text, label)

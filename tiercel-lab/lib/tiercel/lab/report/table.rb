@@ -26,7 +26,7 @@ module Tiercel
         # @return [Array<Array<Cell>>]
         attr_reader :rows
         # @return [String, nil] what makes this table again
-        attr_reader :command
+        attr_accessor :command
         # @return [String, nil] a sentence under the title
         attr_reader :note
         # @return [Array<Blocks>] the raw figures

@@ -76,6 +76,9 @@ module Tiercel
 
           # What the cells of a column have in common: alignment, and the scale of their whiskers.
           class Column
+            # Characters of a text that is not broken.
+            SHORT = 12
+
             def initialize(table, index)
               @table = table
               @index = index
@@ -99,11 +102,17 @@ module Tiercel
               when :number, :interval then %(<td class="num#{" muted" if cell.muted?}">#{figure(cell, mark)}</td>)
               when :verdict then %(<td>#{verdict(cell)}#{mark}</td>)
               when :mark then %(<td class="mark-#{cell.value}"><span>#{Report.escape(cell.to_s)}</span>#{mark}</td>)
-              else %(<td#{' class="muted"' if cell.muted?}>#{Html.inline(cell.to_s)}#{mark}</td>)
+              else text(cell, mark)
               end
             end
 
             private
+
+            # Short ones are kept in one line.
+            def text(cell, mark)
+              css = [("muted" if cell.muted?), ("short" if cell.to_s.length <= SHORT)].compact
+              %(<td#{%( class="#{css.join(" ")}") if css.any?}>#{Html.inline(cell.to_s)}#{mark}</td>)
+            end
 
             def footnote(cell)
               number = @table.footnote(cell)
@@ -136,7 +145,7 @@ module Tiercel
               %(<span class="verdict verdict-#{cell.value}">#{Report.escape(cell.main_text)}</span>#{ratio})
             end
 
-            WIDTH = 60
+            WIDTH = 48
 
             def prepare_whiskers(cells)
               return if cells.size < 2
