@@ -115,11 +115,11 @@ module Tiercel
     # @raise [SerializationError] if the payload is one that may not be loaded
     # @raise [ActiveSupport::Cache::DeserializationError] if a class is gone
     def load_value(bytes, now = nil, version = nil)
-      return SLOW unless Frame.frame?(bytes)
       if @native
         value = @native.load_frame(bytes, now, version)
         return value unless FALLBACK.equal?(value)
       end
+      return SLOW unless Frame.frame?(bytes)
       frame = Frame.parse(bytes)
       return MISS if frame.placeholder?
       return EXPIRED if frame.expires_at && frame.expires_at <= (now || Clock.now)

@@ -60,6 +60,7 @@ RUBY_FUNC_EXPORTED void Init_codec_ext(void)
     crc32_init();
     init_encoder();
     init_frame(tiercel, module);
+    init_keys(module);
     rb_define_singleton_method(module, "dump", dump_plain, 1);
     rb_define_singleton_method(module, "load", load_plain, 1);
     rb_define_singleton_method(module, "lz4_block_size", block_size, 2);

@@ -21,6 +21,9 @@ VALUE decode_plain(const uint8_t *bytes, size_t size);
 /* frame.c: dump_frame and load_frame. */
 void init_frame(VALUE tiercel, VALUE module);
 
+/* keys.c: plain_keys? */
+void init_keys(VALUE module);
+
 /* codec.c */
 extern VALUE malformed_frame;
 

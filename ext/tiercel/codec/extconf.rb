@@ -2,8 +2,7 @@
 
 require "mkmf"
 
-# With zlib's headers frames with a checksum are handled in C as well, else in Ruby. (crc32.c leaves to zlib what
-# it does not make itself.)
+# With zlib's headers frames with a checksum are handled in C as well, else in Ruby; crc32.c leaves short ends to zlib.
 have_header("zlib.h") && have_library("z", "crc32", "zlib.h")
 
 append_cflags(%w[-std=gnu11 -Wall -Wextra -Wno-unused-parameter -fvisibility=hidden])

@@ -42,7 +42,7 @@ module Tiercel
 
         def fast_keys(names)
           return if names.empty?
-          return (names if names.all? { |name| key_as_it_is?(name) }) unless @options[:namespace]
+          return (names if keys_as_they_are?(names)) unless @options[:namespace]
           names.map do |name|
             return unless name.instance_of?(String) && (key = fast_key(name))
             key

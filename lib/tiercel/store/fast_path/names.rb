@@ -8,6 +8,10 @@ module Tiercel
       #
       # @private
       module Names
+        NATIVE = Codec.native
+        ANY_STRING = ""
+        private_constant :NATIVE, :ANY_STRING
+
         private
 
         # @return [String, nil] the key, nil for a name that Rails has to normalize
@@ -27,6 +31,12 @@ module Tiercel
         # Whether a name is its own key, where there is no namespace.
         def key_as_it_is?(name)
           plain_string?(name) && !name.empty? && text?(name) && (!@max_key_size || name.bytesize <= @max_key_size)
+        end
+
+        # The same of many; the C form refuses a String that has methods of its own, whatever they are.
+        def keys_as_they_are?(names)
+          return names.all? { |name| key_as_it_is?(name) } unless NATIVE && plain_string?(ANY_STRING)
+          NATIVE.plain_keys?(names, @max_key_size)
         end
 
         def in_namespace(namespace, expanded)

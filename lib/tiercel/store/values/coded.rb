@@ -18,12 +18,17 @@ module Tiercel
           bytes.nil? ? Coder::MISS : decode(bytes, version)
         end
 
+        # Replacing the values of the Hash that is there looks no key up again.
         def read_multi(keys, slow)
           found = @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi(keys) }
-          found.each do |key, bytes|
-            value = found[key] = decode(bytes, nil)
-            slow << key if value.equal?(Coder::SLOW) || value.equal?(Coder::MISS)
+          unsure = false
+          found.transform_values! do |bytes|
+            value = decode(bytes, nil)
+            unsure = true if value.equal?(Coder::SLOW) || value.equal?(Coder::MISS)
+            value
           end
+          slow_keys(found, slow) if unsure
+          found
         end
 
         def write(key, value, version, expires_in, ttl, threshold)
@@ -34,9 +39,14 @@ module Tiercel
 
         private
 
-        # Damaged frames are reported on the entries' way, once.
+        def slow_keys(found, slow)
+          found.each { |key, value| slow << key if value.equal?(Coder::SLOW) || value.equal?(Coder::MISS) }
+        end
+
+        # Damaged frames are reported on the entries' way, once. The bytes are read by nobody else: what is frozen is
+        # shared by the value at the price of one object less.
         def decode(bytes, version)
-          value = @coder.load_value(bytes, nil, version)
+          value = @coder.load_value(bytes.freeze, nil, version)
           Coder::EXPIRED.equal?(value) ? Coder::SLOW : value
         rescue MalformedFrame, SerializationError, ActiveSupport::Cache::DeserializationError
           Coder::SLOW
