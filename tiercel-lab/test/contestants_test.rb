@@ -56,10 +56,14 @@ class ContestantsTest < LabCase
   end
 
   # A busy machine must not turn a row into a timeout; what the user says of it holds.
-  def test_servers_of_the_lab_are_waited_for
+  def test_places_of_the_lab_are_waited_for
     context = Object.new
     def context.server(name) = { "url" => "#{name}://127.0.0.1:1" }
+    def context.directory(name) = "/#{name}"
+    def context.capacity_bytes = 7
     { "tiercel:redis:" => "redis://127.0.0.1:1?timeout=2", "tiercel:memcached:" => "memcached://127.0.0.1:1?timeout=2",
+      "tiercel:sqlite:" => "sqlite:/disk/cache.sqlite?size=7&timeout=2",
+      "tiercel:file:?size=8" => "file:/tmpfs?size=8&timeout=2", "tiercel:shared:" => "shared:/tmpfs/cache.shared?size=7",
       "tiercel:redis:?timeout=0.1" => "redis://127.0.0.1:1?timeout=0.1",
       "tiercel:redis:#timeout=0.1" => "redis://127.0.0.1:1", "tiercel:redis://far:6379" => "redis://far:6379",
       "tiercel:memory:?size=1MB" => "memory:?size=1MB" }.each do |text, url|

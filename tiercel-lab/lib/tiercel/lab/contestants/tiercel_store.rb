@@ -12,9 +12,10 @@ module Tiercel
         SERVERS = { "memcached" => :memcached, "redis" => :redis, "redis+cluster" => :redis_cluster }.freeze
         FOLDERS = { "shared" => "tmpfs", "file" => "tmpfs", "sqlite" => "disk" }.freeze
         SIZED = %w[memory shared sqlite file].freeze
-        # For a call to a server of the lab's. What a call costs is measured, not after how long one gives up: Tiercel's own
-        # 0.25 s are soon over where other programs want the CPUs too.
+        # What a call costs is measured, not after how long one gives up: Tiercel's own 0.25 s are soon over where other
+        # programs want the CPUs too, or eight workers write to one database.
         PATIENCE_SECONDS = 2
+        PATIENT = [*SERVERS.keys, "sqlite", "file"].freeze
 
         def medium
           return Distance.medium(urls.last.sub(/\A[^:]*:/, "")) if far?
@@ -77,7 +78,7 @@ module Tiercel
           scheme = scheme(url)
           query = url[/\?(.*)/, 1].to_s.split("&")
           query << "size=#{context.capacity_bytes}" if SIZED.include?(scheme) && open?(:size, query)
-          query << "timeout=#{PATIENCE_SECONDS}" if SERVERS.key?(scheme) && open?(:timeout, query)
+          query << "timeout=#{PATIENCE_SECONDS}" if PATIENT.include?(scheme) && open?(:timeout, query)
           query.empty? ? own_place(scheme, context) : "#{own_place(scheme, context)}?#{query.join("&")}"
         end
 

@@ -48,7 +48,7 @@ module Tiercel
           "memory_store" => Store.new("memory_store#compress=false", true, nil),
           "tiercel:memory:" => Store.new("tiercel:memory:#compress=false", true, nil),
           "tiercel:shared:" => Store.new("tiercel:shared:%<path>s?size=%<bytes>d#compress=false", false, nil),
-          "tiercel:sqlite:" => Store.new("tiercel:sqlite:%<path>s?size=%<bytes>d#compress=false", false, nil),
+          "tiercel:sqlite:" => Store.new("tiercel:sqlite:%<path>s?size=%<bytes>d&timeout=2#compress=false", false, nil),
           "mem_cache_store" => Store.new("mem_cache_store#compress=false", false, :memcached),
           "redis_cache_store" => Store.new("redis_cache_store#compress=false", false, :redis),
           "tiercel:memcached:" => Store.new("tiercel:memcached:#compress=false", false, :memcached),
