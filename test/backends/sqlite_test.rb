@@ -27,7 +27,7 @@ class SQLiteBackendTest < Tiercel::TestCase
 
   def test_options_are_checked
     assert_match(/path/, assert_raises(Tiercel::ConfigurationError) { Tiercel::Backends::SQLite.new("") }.message)
-    { size: "12 KB", max_entries: 0, timeout: -1, synchronous: :sometimes, page_size: 1000, mmap_size: "much" }
+    { size: "12 KB", max_entries: 1.5, timeout: -1, synchronous: :sometimes, page_size: 1000, mmap_size: "much" }
       .each do |option, value|
         error = assert_raises(Tiercel::ConfigurationError, option) { build_sqlite(option => value) }
         assert_match(/#{option}: expected/, error.message)
@@ -191,7 +191,7 @@ class SQLiteBackendTest < Tiercel::TestCase
 
   def test_entries_of_a_large_file_are_estimated
     backend.set_multi((0...3_000).to_h { |index| ["key#{index}", "value"] })
-    with_constant(Tiercel::Backends::SQLite, :COUNTED_PAGES, 1) do
+    with_constant(Tiercel::Backends::SQLite::EntryCount, :COUNTED_PAGES, 1) do
       assert_in_delta 3_000, backend.stats[:entries], 1_000
     end
   end

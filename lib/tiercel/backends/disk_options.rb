@@ -26,7 +26,7 @@ module Tiercel
       def count(value, option)
         return if value.nil?
         number = Integer(value, exception: false)
-        return number if number&.positive?
+        return number if number&.positive? && (value.is_a?(String) || number == value)
         raise ConfigurationError, "#{option}: expected an Integer > 0, or nil for no bound, got #{value.inspect}"
       end
     end

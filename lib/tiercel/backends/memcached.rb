@@ -57,6 +57,7 @@ module Tiercel
           raise ConfigurationError, "#{url}: memcached has no users; expected memcached://HOST:PORT[,HOST:PORT]"
         end
         servers = place.split(",").map(&:strip).reject(&:empty?)
+        Remote::Options.check_ports(url, servers.reject { |server| server.include?("/") })
         servers.empty? ? [DEFAULT_SERVER] : servers
       end
       private_class_method :servers

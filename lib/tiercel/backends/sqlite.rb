@@ -9,6 +9,7 @@ require_relative "disk_tokens"
 require_relative "sqlite/settings"
 require_relative "sqlite/schema"
 require_relative "sqlite/access"
+require_relative "sqlite/entry_count"
 require_relative "sqlite/hits"
 require_relative "sqlite/housekeeping"
 require_relative "sqlite/log"
@@ -27,11 +28,8 @@ module Tiercel
       SCANNED_ROWS = 500
       CLEARED_ROWS = 500
       VACUUMED_PAGES = 4_096
-      # Above so many pages entries are not counted but estimated.
-      COUNTED_PAGES = 20_000
       # Below every id: those are 63 bits wide with their sign, so that they are immediate Integers in Ruby.
       SMALLEST_ID = -(2**62) - 1
-      IDS = 2**63
 
       # @return [Array<Symbol>] names of the options that {.build} knows
       def self.option_names = %i[size max_entries timeout synchronous mmap_size page_size]
@@ -187,7 +185,7 @@ module Tiercel
       #   file; :hits, :misses and :evictions of this process
       def stats
         @access.use do |connection|
-          { entries: entries(connection), bytes: connection.used_pages * connection.page_size_bytes,
+          { entries: EntryCount.of(connection), bytes: connection.used_pages * connection.page_size_bytes,
             disk_bytes: connection.number(:page_count) * connection.page_size_bytes,
             hits: @hit_count, misses: @miss_count, evictions: @housekeeping.evictions }
         end
@@ -283,15 +281,6 @@ module Tiercel
           break if free.zero? || (before && free >= before)
         end
         @access.use(&:checkpoint)
-      end
-
-      def entries(connection)
-        return connection.number(:count) if connection.number(:page_count) <= COUNTED_PAGES
-        samples = Array.new(8) { connection.rows(:keys, rand(SMALLEST_ID...-SMALLEST_ID), 64) }
-        samples.select! { |rows| rows.size > 1 }
-        return 0 if samples.empty?
-        gap = samples.sum { |rows| (rows.last.first - rows.first.first).fdiv(rows.size - 1) } / samples.size
-        (IDS / gap).round
       end
 
       def id_of(key)

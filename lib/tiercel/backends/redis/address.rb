@@ -37,6 +37,7 @@ module Tiercel
         # @return [RedisClient::Config::Common, RedisClient::ClusterConfig]
         # @raise [ConfigurationError]
         def config
+          Remote::Options.check_ports(@url, hosts) unless @url.scheme == "unix"
           return cluster_config if cluster?
           @options[:sentinels] ? sentinel_config : RedisClient.config(**place, **common)
         rescue URI::Error # whose message holds the password
@@ -47,6 +48,8 @@ module Tiercel
         end
 
         private
+
+        def hosts = @url.place[%r{\A(?:.*@)?([^/]*)}m, 1].split(",")
 
         # RESP2 needs no greeting, so a new connection costs no trip; nothing here needs RESP3.
         def common
@@ -81,6 +84,7 @@ module Tiercel
           raise ConfigurationError, "sentinels: expected HOST:PORT of at least one, got none" if Array(given).empty?
           Array(given).map do |sentinel|
             next sentinel.transform_keys(&:to_sym) if sentinel.is_a?(Hash)
+            Remote::Options.check_ports("sentinels: #{sentinel}", [sentinel])
             host, port = sentinel.split(":", 2)
             { host: host, port: Integer(port || 26_379) }
           end

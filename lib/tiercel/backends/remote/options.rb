@@ -32,6 +32,23 @@ module Tiercel
           raise ConfigurationError, "#{option}: expected seconds (a number > 0), got #{value.inspect}"
         end
 
+        PORTS = 1..65_535
+        # The port of HOST:PORT or [ADDRESS]:PORT, with whatever follows.
+        PORT = /\A(?:\[[^\]]*\]|[^:]*):(\d+)/
+        private_constant :PORTS, :PORT
+
+        # @param url [#to_s] for the message; without a password
+        # @param places [Array<String>] "HOST", "HOST:PORT" or "HOST:PORT:WEIGHT"; others are left alone
+        # @return [void]
+        # @raise [ConfigurationError] if a port is none
+        def self.check_ports(url, places)
+          places.each do |place|
+            port = place[PORT, 1] or next
+            next if PORTS.cover?(port.to_i)
+            raise ConfigurationError, "#{url}: port #{port}: expected #{PORTS.min} to #{PORTS.max}"
+          end
+        end
+
         # @param options [Hash] `timeout`
         # @return [Float] seconds
         def self.timeout(options) = seconds(options[:timeout], :timeout, DEFAULT_TIMEOUT)
