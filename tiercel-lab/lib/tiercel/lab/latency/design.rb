@@ -111,8 +111,7 @@ module Tiercel
         # @param slot [Slot]
         # @return [Float] roughly, for one run
         def run_seconds(slot)
-          trips = slot.contestant.medium == :process ? 0.005 : 0.15 + (slot.delay_ms || 0)
-          [iterations * 2 * trips / 1e3, budget_seconds].min + 0.05
+          [iterations * iteration_seconds(slot), budget_seconds].min + 0.05
         end
 
         # @return [Float] roughly, of everything
@@ -124,8 +123,14 @@ module Tiercel
 
         private
 
+        # Two calls each, roughly; a proxy adds as much as a server takes.
+        def iteration_seconds(slot)
+          return 1e-5 if slot.contestant.medium == :process
+          2 * (slot.delay_ms ? slot.delay_ms + 0.2 : 0.1) / 1e3
+        end
+
         def long_run_seconds(slot)
-          seconds = run_seconds(slot) * long_iterations / iterations
+          seconds = iteration_seconds(slot) * long_iterations
           seconds <= long_seconds ? seconds : 0
         end
       end
