@@ -171,7 +171,7 @@ class MemcachedDetailsTest < Tiercel::TestCase
   end
 
   def test_what_cannot_be_built
-    ["memcached://user:secret@host", "memcached://host:port", "memcached://host:1:0"].each do |url|
+    ["memcached://user:secret@host", "memcached://host:port", "memcached://host:1:0", "memcached://host:99999", "memcached://a:1,b:0"].each do |url|
       error = assert_raises(Tiercel::ConfigurationError, url) { MemcachedServers.build(url) }
       refute_includes error.message, "secret"
     end

@@ -15,6 +15,14 @@ class RemoteOptionsTest < Tiercel::TestCase
     end
   end
 
+  def test_ports
+    Options.check_ports("x:", ["a", "a:1", "a:65535:2", "[::1]:11211", "[::1]", "a:port"])
+    %w[a:0 a:65536 a:99999:1 [::1]:70000].each do |place|
+      error = assert_raises(Tiercel::ConfigurationError, place) { Options.check_ports("x://h", ["b:1", place]) }
+      assert_match(%r{\Ax://h: port \d+: expected 1 to 65535\z}, error.message)
+    end
+  end
+
   def test_pool
     assert_equal({ size: 5, timeout: 5.0 }, Options.pool({}))
     assert_equal({ size: 5, timeout: 5.0 }, Options.pool({ pool: true }))

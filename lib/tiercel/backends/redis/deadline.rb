@@ -123,9 +123,24 @@ module Tiercel
           end
         end
 
+        # All that hiredis says where TLS could not be agreed on is that nothing is there to be read.
+        module Handshake
+          SAYS_NOTHING = Errno::EAGAIN.new.message.freeze
+
+          def initialize(config, ...)
+            super
+          rescue RedisClient::ConnectionError => error
+            raise unless config.ssl && error.message.include?(SAYS_NOTHING)
+            raise error.class, "#{error.message}: TLS could not be set up, and hiredis does not say why; is the server's " \
+                               "certificate trusted (ssl_params: { ca_file: }), and does TLS listen there? " \
+                               "driver: :ruby says more"
+          end
+        end
+
         def self.bounded(connection_class)
           Class.new(connection_class) do
             prepend Driver
+            prepend Handshake
             extend Certificates
           end
         end
