@@ -9,7 +9,7 @@ class SetupTest < Tiercel::TestCase
 
   # Runs shell code with bin/setup's functions; $1... are the arguments.
   def shell(code, *arguments, input: "", env: {})
-    parts = %w[common steps packages build_ruby].map { |part| ". #{BIN}/support/#{part}.sh" }
+    parts = %w[common steps packages debian_source build_ruby].map { |part| ". #{BIN}/support/#{part}.sh" }
     command = ["bash", "-u", "-c", [*parts, code].join("\n"), "bash", *arguments]
     output, status = Open3.capture2e(env, *command, stdin_data: input)
     Struct.new(:output, :success).new(output, status.success?)

@@ -249,6 +249,30 @@ class ServersTest < Tiercel::TestCase
     assert_match(/apt-get install memcached/, assert_raises(Servers::NotInstalled) { absent.new.start }.message)
   end
 
+  # A program that says what it was called with, and ends.
+  def test_another_program_for_redis
+    with_tmpdir do |dir|
+      program = File.join(dir, "valkey-server")
+      File.write(program, "#!/bin/sh\necho called: \"$@\"\n", perm: 0o755)
+      within_environment("REDIS_SERVER" => program) do
+        assert_equal program, Servers::Redis.executable
+        assert_match(/called: --port/, assert_raises(Servers::Error) { Servers::Redis.new.start }.message)
+      end
+      within_environment("REDIS_SERVER" => File.join(dir, "nothing")) do
+        assert_match(/REDIS_SERVER=\S+nothing: expected the path/, assert_raises(Servers::NotInstalled) { Servers::Redis.new.start }.message)
+      end
+      within_environment("REDIS_SERVER" => "") { assert_predicate Servers::Redis, :installed? }
+    end
+  end
+
+  def within_environment(variables)
+    before = variables.to_h { |name, _| [name, ENV.fetch(name, nil)] }
+    ENV.update(variables)
+    yield
+  ensure
+    ENV.update(before)
+  end
+
   def test_a_server_pinned_to_one_cpu
     skip "taskset is Linux'" unless RUBY_PLATFORM.include?("linux")
     Servers::Memcached.run(cpu: 0) do |server|

@@ -8,8 +8,23 @@ module Tiercel
       # A Redis that keeps nothing on disk.
       #
       #   Redis.new(maxmemory: "64mb", policy: "allkeys-lru").start.url
+      #
+      # Where the environment has REDIS_SERVER, that program is started instead: another version, or a
+      # Valkey. It holds for {RedisCluster} and {RedisSentinel} too.
       class Redis < Server
+        PROGRAM_VARIABLE = "REDIS_SERVER"
+
         def self.program = "redis-server"
+
+        # @return [String, nil] path of the executable
+        # @raise [NotInstalled] if the environment names one that is not there
+        def self.executable
+          path = ENV.fetch(PROGRAM_VARIABLE, "")
+          return super if path.empty?
+          return File.realpath(path) if File.file?(path) && File.executable?(path)
+          raise NotInstalled, "#{PROGRAM_VARIABLE}=#{path}: expected the path of a server's executable, such as " \
+                              "/usr/bin/valkey-server"
+        end
 
         # @param maxmemory [String, nil] in Redis' notation ("64mb"); nil: no limit
         # @param policy [String] what is evicted at the limit (maxmemory-policy)
@@ -65,10 +80,11 @@ module Tiercel
           @master ? ["--replicaof", HOST, @master.port.to_s, "--replica-read-only", "yes"] : []
         end
 
-        # A replica is ready when it has what its master has.
+        # A replica is ready when it has what its master has. Valkey also says which Redis it is compatible with.
         def ask_version
           return if @master && !command("INFO", "replication").to_s.include?("master_link_status:up")
-          command("INFO", "server")&.slice(/^redis_version:(\S+)/, 1)
+          said = command("INFO", "server").to_s.scan(/^(\w+)_version:(\S+)/).to_h
+          said.key?("valkey") ? "Valkey #{said["valkey"]}" : said["redis"]
         end
 
         def read_answer(io)
