@@ -8,7 +8,7 @@ require "tiercel/lab/simulator"
 class SimulatorSegmentTest < Tiercel::TestCase
   Simulator = Tiercel::Lab::Simulator
   # The header of a record in the segment's logs, and what lengths are rounded to.
-  CHARGE = Simulator::Charge.record(header_bytes: 32, multiple: 16)
+  CHARGE = Simulator::Charge.record(header_bytes: 40, multiple: 16)
   REQUESTS = 200_000
 
   # @return [Array<Float>] hit ratios in percent: the segment's, and those of policies with as many bytes as its logs
