@@ -15,9 +15,10 @@ class CodecCrc32Test < Tiercel::TestCase
 
   def test_every_length_at_every_alignment
     wrong = (0..1_100).flat_map do |length|
-      expected = (0...ALIGNMENTS).map { |from| Zlib.crc32(BYTES.byteslice(from, length)) }
-      found = (0...ALIGNMENTS).map { |from| native.crc32(BYTES.byteslice(from, length), 0) }
-      found == expected ? [] : [length]
+      (0...ALIGNMENTS).flat_map do |from|
+        bytes = BYTES.byteslice(from, length)
+        [native.crc32(bytes, 0), *every_way(bytes, 0)].all?(Zlib.crc32(bytes)) ? [] : [[length, from]]
+      end
     end
     assert_empty wrong
   end
@@ -35,14 +36,15 @@ class CodecCrc32Test < Tiercel::TestCase
     [0, 1, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF, *Array.new(500) { random.rand(2**32) }].each do |seed|
       bytes = random.bytes(random.rand(600))
 
-      assert_equal Zlib.crc32(bytes, seed), native.crc32(bytes, seed), "#{bytes.bytesize} bytes after #{seed}"
+      assert_equal [Zlib.crc32(bytes, seed)], [native.crc32(bytes, seed), *every_way(bytes, seed)].uniq,
+                   "#{bytes.bytesize} bytes after #{seed}"
     end
   end
 
   def test_uniform_bytes_and_large_ones
     ["\x00", "\xFF", "\x80", "\x01"].each do |byte|
       [64, 65, 127, 128, 2_048, 3_000_001].each do |length|
-        assert_equal Zlib.crc32(byte * length), native.crc32(byte * length, 0), "#{length} times #{byte.inspect}"
+        assert_equal [Zlib.crc32(byte * length)], every_way(byte * length, 0).uniq, "#{length} times #{byte.inspect}"
       end
     end
   end
@@ -55,19 +57,25 @@ class CodecCrc32Test < Tiercel::TestCase
   # See the comment in crc32.c for what they are.
   def test_the_constants_are_what_they_are_said_to_be
     source = File.read(SOURCE)
-    expected = [544, 480, 160, 96, 64].to_h { |power| ["X_#{power}", reversed(remainder(1 << power), 32) << 1] }
+    expected = [2080, 2016, 544, 480, 160, 96, 64].to_h { |power| ["X_#{power}", reversed(remainder(1 << power), 32) << 1] }
     expected["P_REVERSED"] = reversed(POLYNOMIAL, 33)
     expected["QUOTIENT_REVERSED"] = reversed(quotient(1 << 64), 33)
 
     assert_equal expected, source.scan(/^#define (\w+) (0x\h+)ull/).to_h.transform_values { |number| Integer(number) }
   end
 
-  # A processor that multiplies without carry, and a compiler that was told of it, make it the fast way.
+  def test_only_ways_that_there_are
+    [-1, native::CRC32_WAYS].each { |way| assert_raises(ArgumentError) { native.crc32_by(way, "abc", 0) } }
+  end
+
   def test_it_folds_where_the_processor_can
     flags = File.read("/proc/cpuinfo")[/^flags\s*:(.*)$/, 1].to_s.split
     skip "not x86-64" unless RUBY_PLATFORM.match?(/x86_64/) && flags.any?
 
-    assert_equal %w[pclmulqdq sse4_1].all? { |flag| flags.include?(flag) }, native::CRC32_FOLDS
+    narrow = %w[pclmulqdq sse4_1] - flags
+    wide = narrow + %w[vpclmulqdq avx512f] - flags
+
+    assert_equal 1 + [narrow, wide].count(&:empty?), native::CRC32_WAYS
   rescue SystemCallError
     skip "no /proc/cpuinfo"
   end
@@ -75,6 +83,8 @@ class CodecCrc32Test < Tiercel::TestCase
   private
 
   def native = Tiercel::Codec.native
+
+  def every_way(bytes, crc) = (0...native::CRC32_WAYS).map { |way| native.crc32_by(way, bytes, crc) }
 
   def remainder(dividend) = divide(dividend).last
 

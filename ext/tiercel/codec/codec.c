@@ -43,11 +43,32 @@ static VALUE block_size(VALUE self, VALUE bytes, VALUE position)
 /* crc32(bytes, crc): Zlib.crc32(bytes, crc), holding the lock as that does. */
 static VALUE update_crc32(VALUE self, VALUE bytes, VALUE crc)
 {
-    uint32_t updated;
+    uint32_t updated, from = NUM2UINT(crc);
     Check_Type(bytes, T_STRING);
-    updated = crc32_update(NUM2UINT(crc), (const uint8_t *)RSTRING_PTR(bytes), (size_t)RSTRING_LEN(bytes));
+    updated = crc32_update(from, (const uint8_t *)RSTRING_PTR(bytes), (size_t)RSTRING_LEN(bytes));
     RB_GC_GUARD(bytes);
     return UINT2NUM(updated);
+}
+
+/* crc32_by(way, bytes, crc): the same in one of CRC32_WAYS ways, for tests. */
+static VALUE update_crc32_by(VALUE self, VALUE way, VALUE bytes, VALUE crc)
+{
+    uint32_t updated, from = NUM2UINT(crc);
+    int number = NUM2INT(way);
+    Check_Type(bytes, T_STRING);
+    if (number < 0 || number >= crc32_ways()) rb_raise(rb_eArgError, "way %d: expected 0 to %d", number, crc32_ways() - 1);
+    updated = crc32_update_by(number, from, (const uint8_t *)RSTRING_PTR(bytes), (size_t)RSTRING_LEN(bytes));
+    RB_GC_GUARD(bytes);
+    return UINT2NUM(updated);
+}
+
+static void init_crc32(VALUE module)
+{
+    crc32_init();
+    rb_define_const(module, "CRC32_WAYS", INT2FIX(crc32_ways()));
+    if (!crc32_available()) return;
+    rb_define_singleton_method(module, "crc32", update_crc32, 2);
+    rb_define_singleton_method(module, "crc32_by", update_crc32_by, 3);
 }
 
 RUBY_FUNC_EXPORTED void Init_codec_ext(void)
@@ -57,13 +78,11 @@ RUBY_FUNC_EXPORTED void Init_codec_ext(void)
 
     malformed_frame = rb_const_get(tiercel, rb_intern("MalformedFrame"));
     rb_gc_register_mark_object(malformed_frame);
-    crc32_init();
+    init_crc32(module);
     init_encoder();
     init_frame(tiercel, module);
     init_keys(module);
     rb_define_singleton_method(module, "dump", dump_plain, 1);
     rb_define_singleton_method(module, "load", load_plain, 1);
     rb_define_singleton_method(module, "lz4_block_size", block_size, 2);
-    if (crc32_available()) rb_define_singleton_method(module, "crc32", update_crc32, 2);
-    rb_define_const(module, "CRC32_FOLDS", crc32_folds() ? Qtrue : Qfalse);
 }

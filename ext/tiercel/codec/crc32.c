@@ -14,7 +14,8 @@
  * which is shorter than 128 bits and is added to the last 128 of those D bits:
  * two multiplications for 16 bytes. Four such sums run side by side, D = 512,
  * because a multiplication takes longer than the next one has to wait; at the
- * end they become one, D = 128.
+ * end they become one, D = 128. Processors that multiply four pairs at once
+ * (VPCLMULQDQ with AVX-512) run sixteen, D = 2048.
  *
  * RFC 1952 takes each byte's lowest bit for the highest power, so registers
  * hold polynomials with their bits reversed: the low half of a register is H.
@@ -51,9 +52,11 @@ static uint32_t update_by_table(uint32_t crc, const uint8_t *bytes, size_t size)
 
 #ifdef CRC32_FOLDS
 
-enum { LANE = 16, STRIDE = 4 * LANE };
+enum { LANE = 16, STRIDE = 4 * LANE, WIDE_STRIDE = 4 * STRIDE };
 
-#define X_544 0x154442bd4ull /* x^(512+32) mod P, reversed, one bit up */
+#define X_2080 0x11542778aull /* x^(2048+32) mod P, reversed, one bit up */
+#define X_2016 0x1322d1430ull /* x^(2048-32) */
+#define X_544 0x154442bd4ull  /* x^(512+32) */
 #define X_480 0x1c6e41596ull /* x^(512-32) */
 #define X_160 0x1751997d0ull /* x^(128+32) */
 #define X_96 0x0ccaa009eull  /* x^(128-32) */
@@ -89,12 +92,26 @@ FOLDING uint32_t remainder_of(__m128i sum)
     return (uint32_t)_mm_extract_epi32(_mm_xor_si128(sum, quotient), 1);
 }
 
-/* From STRIDE bytes on. What is left at the end is less than a lane, and zlib's. */
+/* What is left behind `sum`, less than a lane at the end of it, which is zlib's. */
+FOLDING uint32_t finish(__m128i sum, const uint8_t *bytes, size_t size)
+{
+    const __m128i by_lane = _mm_set_epi64x((long long)X_96, (long long)X_160);
+    for (; size >= LANE; bytes += LANE, size -= LANE) sum = fold(sum, by_lane, load(bytes));
+    return update_by_table(~remainder_of(sum), bytes, size);
+}
+
+/* Four lanes side by side become one. */
+FOLDING __m128i join(__m128i a, __m128i b, __m128i c, __m128i d)
+{
+    const __m128i by_lane = _mm_set_epi64x((long long)X_96, (long long)X_160);
+    return fold(fold(fold(a, by_lane, b), by_lane, c), by_lane, d);
+}
+
+/* From STRIDE bytes on. */
 __attribute__((target("pclmul,sse4.1")))
 static uint32_t update_by_folding(uint32_t crc, const uint8_t *bytes, size_t size)
 {
     const __m128i by_stride = _mm_set_epi64x((long long)X_480, (long long)X_544);
-    const __m128i by_lane = _mm_set_epi64x((long long)X_96, (long long)X_160);
     __m128i a, b, c, d;
     if (size < STRIDE) return update_by_table(crc, bytes, size);
     /* A CRC begins with 32 ones and ends inverted; so does what it goes on from. */
@@ -108,24 +125,74 @@ static uint32_t update_by_folding(uint32_t crc, const uint8_t *bytes, size_t siz
         c = fold(c, by_stride, load(bytes + 2 * LANE));
         d = fold(d, by_stride, load(bytes + 3 * LANE));
     }
-    a = fold(fold(fold(a, by_lane, b), by_lane, c), by_lane, d);
-    for (; size >= LANE; bytes += LANE, size -= LANE) a = fold(a, by_lane, load(bytes));
-    return update_by_table(~remainder_of(a), bytes, size);
+    return finish(join(a, b, c, d), bytes, size);
+}
+
+#define WIDE_FOLDING static inline __attribute__((target("vpclmulqdq,avx512f,pclmul,sse4.1"), always_inline))
+
+WIDE_FOLDING __m512i load_wide(const uint8_t *bytes) { return _mm512_loadu_si512((const void *)bytes); }
+
+WIDE_FOLDING __m512i wide_constants(uint64_t for_high, uint64_t for_low)
+{
+    return _mm512_set4_epi64((long long)for_low, (long long)for_high, (long long)for_low, (long long)for_high);
+}
+
+/* fold, for four lanes that lie side by side. 0x96: the XOR of all three. */
+WIDE_FOLDING __m512i fold_wide(__m512i sums, __m512i constants, __m512i next)
+{
+    __m512i high = _mm512_clmulepi64_epi128(sums, constants, 0x00);
+    __m512i low = _mm512_clmulepi64_epi128(sums, constants, 0x11);
+    return _mm512_ternarylogic_epi64(high, low, next, 0x96);
+}
+
+/* The same with a stride in each register, D = 2048; from four strides on. */
+__attribute__((target("vpclmulqdq,avx512f,pclmul,sse4.1")))
+static uint32_t update_by_wide_folding(uint32_t crc, const uint8_t *bytes, size_t size)
+{
+    const __m512i by_wide_stride = wide_constants(X_2080, X_2016);
+    const __m512i by_stride = wide_constants(X_544, X_480);
+    __m512i a, b, c, d;
+    if (size < WIDE_STRIDE) return update_by_folding(crc, bytes, size);
+    a = _mm512_xor_si512(load_wide(bytes), _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)~crc)));
+    b = load_wide(bytes + STRIDE);
+    c = load_wide(bytes + 2 * STRIDE);
+    d = load_wide(bytes + 3 * STRIDE);
+    bytes += WIDE_STRIDE, size -= WIDE_STRIDE;
+    for (; size >= WIDE_STRIDE; bytes += WIDE_STRIDE, size -= WIDE_STRIDE) {
+        a = fold_wide(a, by_wide_stride, load_wide(bytes));
+        b = fold_wide(b, by_wide_stride, load_wide(bytes + STRIDE));
+        c = fold_wide(c, by_wide_stride, load_wide(bytes + 2 * STRIDE));
+        d = fold_wide(d, by_wide_stride, load_wide(bytes + 3 * STRIDE));
+    }
+    a = fold_wide(fold_wide(fold_wide(a, by_stride, b), by_stride, c), by_stride, d);
+    for (; size >= STRIDE; bytes += STRIDE, size -= STRIDE) a = fold_wide(a, by_stride, load_wide(bytes));
+    return finish(join(_mm512_extracti32x4_epi32(a, 0), _mm512_extracti32x4_epi32(a, 1),
+                       _mm512_extracti32x4_epi32(a, 2), _mm512_extracti32x4_epi32(a, 3)), bytes, size);
 }
 
 #endif
 
-static uint32_t (*update)(uint32_t crc, const uint8_t *bytes, size_t size) = update_by_table;
+/* Each is faster than the one before it, and can do with what that one needs. */
+static uint32_t (*const ways[])(uint32_t crc, const uint8_t *bytes, size_t size) = {
+    update_by_table,
+#ifdef CRC32_FOLDS
+    update_by_folding,
+    update_by_wide_folding,
+#endif
+};
+
+static int fastest = 0;
 
 void crc32_init(void)
 {
 #ifdef CRC32_FOLDS
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1")) update = update_by_folding;
+    if (!__builtin_cpu_supports("pclmul") || !__builtin_cpu_supports("sse4.1")) return;
+    fastest = __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f") ? 2 : 1;
 #endif
 }
 
-bool crc32_folds(void) { return update != update_by_table; }
+int crc32_ways(void) { return fastest + 1; }
 
 bool crc32_available(void)
 {
@@ -136,4 +203,9 @@ bool crc32_available(void)
 #endif
 }
 
-uint32_t crc32_update(uint32_t crc, const uint8_t *bytes, size_t size) { return update(crc, bytes, size); }
+uint32_t crc32_update(uint32_t crc, const uint8_t *bytes, size_t size) { return ways[fastest](crc, bytes, size); }
+
+uint32_t crc32_update_by(int way, uint32_t crc, const uint8_t *bytes, size_t size)
+{
+    return ways[way < fastest ? way : fastest](crc, bytes, size);
+}

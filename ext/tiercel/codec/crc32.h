@@ -15,7 +15,10 @@ void crc32_init(void);
 /* The checksum of what `crc` is the checksum of (0: nothing), and these bytes behind it. */
 uint32_t crc32_update(uint32_t crc, const uint8_t *bytes, size_t size);
 
-/* Whether this processor multiplies without carry, and the checksum is made that way. */
-bool crc32_folds(void);
+/* How many ways to make it this processor has: zlib's, folding, wide folding. */
+int crc32_ways(void);
+
+/* crc32_update in one of these ways, counted from 0, so that each can be tested where all are there. */
+uint32_t crc32_update_by(int way, uint32_t crc, const uint8_t *bytes, size_t size);
 
 #endif
