@@ -58,6 +58,18 @@ module Tiercel
       result
     end
 
+    # Says from within a block of {#call} that the backend will never take these bytes: the call returns false, which
+    # is what such a write is worth, and is reported once.
+    #
+    # @param key [String, nil] nil where it is one of many
+    # @param bytesize [Integer]
+    # @raise [Refused]
+    def too_large(key, bytesize)
+      what = key ? "#{bytesize} bytes are more than" : "some of #{bytesize} bytes in all are in a value larger than"
+      raise Refused.new("not stored: #{what} this backend takes for one value; what was under the key is gone",
+                        backend: @backend.to_s, key: key).with_partial(false)
+    end
+
     private
 
     def failed(error, method, key, returning)

@@ -100,7 +100,8 @@ module Tiercel
         return !!(batch[key] = bytes) if batch
         ttl = backend_ttl(raw, **options)
         @guard.call(:write_entry, key) do
-          unless_exist ? add_unless_live(key, bytes, ttl) : @backend.set(key, bytes, ttl)
+          next add_unless_live(key, bytes, ttl) if unless_exist
+          @backend.set(key, bytes, ttl) || @guard.too_large(key, bytes.bytesize)
         end
       end
 
@@ -111,7 +112,9 @@ module Tiercel
         batch = {}
         entries.each { |key, entry| write_entry(key, entry, raw: raw, batch: batch, **options) }
         ttl = backend_ttl(raw, **options)
-        stored = @guard.call(:write_multi_entries) { @backend.set_multi(batch, ttl) }
+        stored = @guard.call(:write_multi_entries) do
+          @backend.set_multi(batch, ttl) || @guard.too_large(nil, batch.sum { |_, bytes| bytes.bytesize })
+        end
         forget_locally(batch.keys) unless stored
         stored
       end

@@ -34,7 +34,7 @@ module Tiercel
         def write(key, value, version, expires_in, ttl, threshold)
           expires_at = expires_in && Clock.now + expires_in
           frame = @coder.dump_value(value, expires_at, version, !threshold.nil?, threshold || 0)
-          @guard.call(:write_entry, key) { @backend.set(key, frame, ttl) }
+          @guard.call(:write_entry, key) { @backend.set(key, frame, ttl) || @guard.too_large(key, frame.bytesize) }
         end
 
         private

@@ -40,6 +40,7 @@ module Tiercel
         def write(key, value, version, expires_in, ttl, threshold)
           if @frames_strings && version.nil? && value.instance_of?(String) && (threshold.nil? || value.bytesize < threshold)
             stored = @segment.write_string(key, value, expires_in && Clock.now + expires_in, ttl)
+            @guard.too_large(key, value.bytesize) if stored == false
             return stored unless stored.nil?
           end
           super

@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+
+# A value that its backend never takes: false, one report, and nothing under the key.
+class StoreTooLargeTest < Tiercel::TestCase
+  LARGE = ("x" * 5_000_000).freeze
+  SIZE = "4MB"
+
+  def each_store
+    with_tmpdir do |dir|
+      urls = ["memory:", "file:#{dir}/cache"]
+      urls.product([true, false]).each do |url, fast_path|
+        store = ActiveSupport::Cache.lookup_store(:tiercel_store, url, size: SIZE, compress: false, fast_path: fast_path)
+        yield store, url
+      ensure
+        store&.clear
+      end
+    end
+  end
+
+  def assert_one_report(url, key: nil, &)
+    reports = capture_reports { assert_equal false, yield, url }
+    assert_equal 1, reports.size, url
+    error = reports.first.error
+    assert_instance_of Tiercel::Refused, error
+    assert_match(/not stored: .*bytes/, error.message)
+    assert_operator reports.first.context[:key], :==, key
+    assert_includes error.message, url.split(":").first
+  end
+
+  def test_a_write
+    each_store do |store, url|
+      store.write("key", "old")
+      assert_one_report(url, key: "key") { store.write("key", LARGE) }
+      assert_nil store.read("key")
+      assert_one_report(url, key: "raw") { store.write("raw", LARGE, raw: true) }
+      assert_one_report(url, key: "array") { store.write("array", [LARGE]) }
+      assert_empty capture_reports { assert_equal true, store.write("key", "small") }
+      assert_empty capture_reports { assert_equal false, store.write("key", "other", unless_exist: true) }
+    end
+  end
+
+  def test_many_values
+    each_store do |store, url|
+      assert_one_report(url) { store.write_multi({ "small" => "1", "large" => LARGE }) }
+      assert_nil store.read("large")
+    end
+  end
+
+  def test_a_block_runs_and_its_value_is_returned
+    each_store do |store, url|
+      value = nil
+      reports = capture_reports { value = store.fetch("key") { LARGE } }
+      assert_same LARGE, value, url
+      assert_equal 1, reports.size, url
+    end
+  end
+end
