@@ -42,7 +42,7 @@ module Tiercel
       class Design
         STORES = %w[redis_cache_store mem_cache_store tiercel:redis: tiercel:memcached: tiercel:shared: memory_store].freeze
         FULL = { round_trips_ms: [0.0, 0.25, 0.5, 1.0, 5.0, 20.0], megabits: [100.0, 10.0], iterations: 1_000,
-                 long_iterations: 100_000, long_seconds: 60, budget_seconds: 2.3, processes: 4, repeats: 1,
+                 long_iterations: 100_000, long_seconds: 60, budget_seconds: 3, processes: 4, repeats: 1,
                  loads: [0.25, 0.5, 0.75, 0.9, 1.1], load_seconds: 0.8, arrivals: "exponential", value: nil }.freeze
         # Three distances, fewer iterations where one is slow, 100,000 computed.
         QUICK = { round_trips_ms: [0.0, 0.5, 5.0], megabits: [10.0], long_seconds: 0, budget_seconds: 0.2, repeats: 1,
