@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "active_support"
+require "active_support/cache/tiercel_store"
+require "active_support/core_ext/numeric"
+require "active_support/key_generator"
+require "active_support/message_encryptor"
+
+# The Ruby of the documents, run: every `config.cache_store` of ours builds a store.
+class ConfigurationLinesTest < Tiercel::TestCase
+  DOCS = File.expand_path("../../docs", __dir__)
+  PAGES = %w[failures.md memcached.md migrating.md redis.md].freeze
+
+  # What the lines are written for: an application's configuration and Gemfile.
+  class Application
+    attr_reader :stores
+
+    def initialize = @stores = []
+    def cache_store=(arguments)
+      @stores << Array(arguments)
+    end
+
+    def application = self
+    def key_generator = ActiveSupport::KeyGenerator.new("a secret of the application", iterations: 1)
+  end
+
+  # @return [Array<Array>] the arguments of each `config.cache_store`, and the module that the code ran in
+  def run_block(code)
+    application = Application.new
+    place = Module.new
+    place.const_set(:Rails, application)
+    place.const_set(:HANDLER, ->(method:, returning:, exception:) { [method, returning, exception] })
+    place.define_singleton_method(:config) { application }
+    place.define_singleton_method(:gem) { |*| }
+    place.module_eval(code)
+    [application.stores.select { |arguments| arguments.first == :tiercel_store }, place]
+  end
+
+  def blocks(page) = File.read(File.join(DOCS, page)).scan(/^ *```ruby\n(.*?)^ *```/m).map(&:first).grep(/config\.cache_store/)
+
+  def in_an_application(&)
+    with_tmpdir do |dir|
+      Dir.mkdir(File.join(dir, "storage"))
+      Dir.chdir(dir, &)
+    end
+  end
+
+  PAGES.each do |page|
+    define_method(:"test_#{page}") do
+      lines = in_an_application do
+        blocks(page).sum do |block|
+          run_block(block).first.each { |arguments| built(arguments).close }.size
+        end
+      end
+      assert_operator lines, :>, 0
+    end
+  end
+
+  def built(arguments)
+    store = ActiveSupport::Cache.lookup_store(*arguments)
+    assert_kind_of ActiveSupport::Cache::TiercelStore, store
+    store.backend
+  end
+
+  def test_the_coder_that_seals_entries
+    in_an_application do
+      block = blocks("migrating.md").grep(/SealedCoder/).first
+      (arguments, *), place = run_block(block)
+      store = ActiveSupport::Cache.lookup_store(*arguments)
+      assert_equal true, store.write("name", { secret: "x" * 5_000 })
+      assert_equal({ secret: "x" * 5_000 }, store.read("name"))
+      sealed = store.backend.get("name")
+      refute_includes sealed, "secret"
+      store.backend.set("name", sealed.sub(/.\z/) { |char| char == "A" ? "B" : "A" })
+      reports = capture_reports { assert_nil store.read("name") }
+      assert_equal 1, reports.size
+      assert_kind_of Tiercel::MalformedFrame, reports.first.error
+      assert_respond_to place::SealedCoder, :dump
+      store.backend.close
+    end
+  end
+end
