@@ -26,6 +26,20 @@ class GoldenResultsTest < LabCase
     end
   end
 
+  # An interruption leaves some cells, or cells of which nothing could be said; the report is made all the same.
+  def test_what_an_interruption_leaves_is_rendered
+    FILES.flat_map { |path| Lab::Results.load(path).fetch("parts") }.each do |part|
+      results = part["results"] or next
+      mute = results["cells"].map { |cell| cell.merge("summary" => cell["summary"]&.merge("ratio" => nil, "verdict" => nil, "floor" => nil)) }
+      lost = results["cells"].map { |cell| cell.merge("summary" => nil, "status" => "cannot run", "reason" => "gone") }
+      [{ "cells" => [] }, { "tables" => [] }, { "cells" => [], "tables" => [] }, { "cells" => results["cells"].first(1) }, { "cells" => mute },
+       { "cells" => lost }].each do |left|
+        document = Lab::Commands.fetch(part["name"]).document(results.merge(left), command: "bin/lab #{part["name"]}")
+        refute_empty Lab::Report::Markdown.render(document), part["name"]
+      end
+    end
+  end
+
   # Two generations of values, and two plans of a load, from one seed.
   def test_the_same_seed_gives_the_same_workload
     Lab::Values.names.each do |name|

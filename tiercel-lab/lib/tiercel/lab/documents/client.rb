@@ -44,7 +44,9 @@ module Tiercel
         def server(group) = SERVERS.fetch(baseline(group).dig("contestant", "text").delete_prefix("raw:"))
 
         def sentence
-          found = groups.flat_map { |group| shown(group).filter_map { |cell| [group, cell] if cell["role"] == "contestant" && measured?(cell) } }
+          found = groups.flat_map do |group|
+            shown(group).filter_map { |cell| [group, cell] if cell["role"] == "contestant" && measured?(cell) && cell["summary"]["ratio"] }
+          end
           return "Nothing could be measured." if found.empty?
           group, least = found.min_by { |_group, cell| cell["summary"]["ratio"]["estimate"] }
           worst_group, most = found.max_by { |_group, cell| cell["summary"]["ratio"]["estimate"] }
@@ -99,7 +101,7 @@ module Tiercel
         # By the ratio, which is of blocks that took turns, times the socket's median.
         def over(group, cell)
           raw = baseline(group)
-          return "" if cell.equal?(raw) || cell["summary"]["ratio"].nil?
+          return "" if cell.equal?(raw) || cell["summary"]["ratio"].nil? || !measured?(raw)
           us = raw["summary"]["ns"]["estimate"] / 1e3
           Report::Cell.interval(interval(cell["summary"]["ratio"]).map { |ratio| (ratio - 1) * us }, unit: "us")
         end

@@ -39,7 +39,7 @@ module Tiercel
             "#{name(fastest)} the fastest to deflate (#{share(fastest)}, #{spent(fastest)})#{", #{name(quickest)} to inflate" if quickest}."
         end
 
-        def compresses?(cell) = measured?(cell) && name(cell) != "none" && bytes(cell) < payload(cell["value"])
+        def compresses?(cell) = measured?(cell) && name(cell) != "none" && bytes(cell) && bytes(cell) < payload(cell["value"]).to_i
 
         def add(document, value, deflates)
           document.section(name_of(value)) do |section|
@@ -80,13 +80,13 @@ module Tiercel
         end
 
         def speed(cell)
-          return "" unless measured?(cell) && name(cell) != "none"
+          return "" unless measured?(cell) && name(cell) != "none" && payload(cell["value"])
           Report::Cell.number(payload(cell["value"]) / us(cell), digits: 0)
         end
 
         # Without "none": no axis has room for what costs nothing and for what costs milliseconds.
         def pareto(value, way, cells)
-          shown = cells.select { |cell| measured?(cell) && name(cell) != "none" }
+          shown = cells.select { |cell| measured?(cell) && name(cell) != "none" && bytes(deflate_of(cell)) }
           return if shown.size < 2
           chart = Report::Charts::ParetoChart.new("Compressors: bytes against time to #{way}, #{name_of(value)}",
                                                   x: "bytes", y: "us to #{way}", note: "Less is better in both.")
@@ -129,11 +129,11 @@ module Tiercel
         # "none" measures the payload itself.
         def payload(value)
           cell = by_value.fetch(value).find { |candidate| name(candidate) == "none" }
-          cell ? bytes(cell) : Values.known?(value) && Values.fetch(value).approximate_bytes
+          (cell && bytes(cell)) || (Values.fetch(value).approximate_bytes if Values.known?(value))
         end
 
         def share(cell) = percent(bytes(cell), payload(cell["value"]))
-        def percent(part, whole) = format("%.1f %%", 100.0 * part / whole)
+        def percent(part, whole) = part && whole ? format("%.1f %%", 100.0 * part / whole) : ""
         def spent(cell) = Report::Format.with_unit(us(cell), "us")
       end
     end

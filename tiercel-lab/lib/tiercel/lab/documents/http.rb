@@ -37,7 +37,7 @@ module Tiercel
 
         def quick_words = quick? ? ["Quick: few requests; p99 is rough, and differences below 10 % are not told."] : []
 
-        def measured_sides? = sides.any? && sides.all? { |row| row["status"] == "measured" && row["blocks"].any? }
+        def measured_sides? = sides.size > 1 && sides.all? { |row| row["status"] == "measured" && row["blocks"].any? }
 
         def bootstrap = @bootstrap ||= Statistics::Bootstrap.new(seed: results["run"]["seed"])
 

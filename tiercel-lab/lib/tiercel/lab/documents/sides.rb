@@ -68,7 +68,7 @@ module Tiercel
         def interleaved_rows
           groups = results["cells"].group_by { |cell| cell["id"] }
           baselines, others = %w[baseline contestant].map { |role| groups.values.select { |cells| cells.first["role"] == role } }
-          baselines.zip(others).map { |a, b| Row.new(a.first, b.first, b[1], nil) }
+          baselines.zip(others).filter_map { |a, b| Row.new(a.first, b.first, b[1], nil) if b }
         end
 
         def tally = compared.map(&:verdict).tally
@@ -146,7 +146,7 @@ module Tiercel
         def label(row)
           store = row.b["contestant"]["text"]
           shown = [row.b["operation"], row.b["value"]].join(" ")
-          sides.first["kind"] == "a store" ? shown : "#{shown}, #{store}"
+          sides.first&.fetch("kind") == "a store" ? shown : "#{shown}, #{store}"
         end
 
         def forest

@@ -10,6 +10,9 @@ module Tiercel
       # The report of `lab all`: an overview, then a section for each table. A table that did not come to its end says why,
       # and shows what it had.
       class Suite < Table
+        # How tables are called whose names are not words.
+        NAMES = { "sqlite" => "SQLite", "http" => "HTTP" }.freeze
+
         def title = "Cache stores: every table"
 
         def subtitle
@@ -85,7 +88,7 @@ module Tiercel
         # Some titles begin with the name already.
         def heading(part, found)
           return found.title if Report.slug(found.title).start_with?(part.name)
-          "#{part.name.tr("-", " ").capitalize}: #{found.title.sub(/\A[A-Z](?=[a-z ])/, &:downcase)}"
+          "#{NAMES.fetch(part.name) { part.name.tr("-", " ").capitalize }}: #{found.title.sub(/\A[A-Z](?=[a-z ])/, &:downcase)}"
         end
 
         def program = command[/\A(.*?) all\b/, 1] || command

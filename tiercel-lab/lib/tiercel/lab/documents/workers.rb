@@ -18,6 +18,7 @@ module Tiercel
 
         def subtitle
           facts = notes("workers")
+          return "Interrupted before anything was measured" if facts.empty?
           "Zipf #{facts["zipf"]} over #{Report::Format.number(facts["items"])} names of #{Report::Format.number(facts["value_bytes"])} B, " \
             "#{Report::Format.bytes(facts["total_bytes"])} for all workers together; #{facts["rounds"]} #{facts["rounds"] == 1 ? "round" : "rounds"}"
         end

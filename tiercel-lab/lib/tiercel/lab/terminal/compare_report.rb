@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "value_table"
+require_relative "../documents/carried"
 require_relative "../statistics"
 
 module Tiercel
@@ -38,14 +39,14 @@ module Tiercel
         def advice
           best = self.best
           lines = best&.arm&.contestant&.configuration ? ["The fastest of these overall:", "  #{best.arm.contestant.configuration}"] : []
-          example = best || @cells.first
-          lines + ["One cell alone:", "  #{@command.command_line("--store", quoted(example.arm.contestant.text), "--op",
-                                                                   example.arm.operation.name, "--value",
-                                                                   example.comparison.value.name)}",
-                   "Every block of this run: #{@session.recorder.path}"]
+          lines + ["One cell alone:", "  #{alone(best || @cells.first)}", "Every block of this run: #{@session.recorder.path}"]
         end
 
-        def quoted(text) = text.match?(/[\s#?*\[]/) ? "'#{text}'" : text
+        def alone(cell)
+          value = cell.comparison.value.name
+          @command.command_line("--store", Documents::Carried.quoted(cell.arm.contestant.text), "--op", cell.arm.operation.name,
+                                *(["--value", value] if Values.known?(value)), *Documents::Carried.words(@session.recorder.document))
+        end
 
         # By the geometric mean of its times, among those measured wherever anything was.
         def best

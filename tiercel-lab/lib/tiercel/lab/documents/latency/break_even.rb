@@ -70,7 +70,7 @@ module Tiercel
             table
           end
 
-          def compression(plain, packed)
+          def compression(plain, packed = nil)
             failed = [plain, packed].find { |cell| cell.nil? || !@report.measured?(cell) }
             return [failed ? @report.missing(failed) : "", "", "", ""] if failed || packed.nil?
             before, after = [plain, packed].map { |cell| cell.dig("exact", "stored_bytes") }

@@ -78,6 +78,8 @@ module Tiercel
           class Column
             # Characters of a text that is not broken.
             SHORT = 12
+            # Width of a character of "[0.58-0.63]" on average, by a digit's.
+            BRACKETS = 0.88
 
             def initialize(table, index)
               @table = table
@@ -131,7 +133,7 @@ module Tiercel
               whole, fraction = split(cell)
               text = "#{Report.escape(whole)}#{fraction_span(fraction, mark)}"
               return text unless @bounds.positive?
-              bounds = %(<span class="bounds" style="min-width:#{@bounds}ch">#{cell.bounds_text}</span>)
+              bounds = %(<span class="bounds" style="min-width:#{(@bounds * BRACKETS).round(1)}ch">#{cell.bounds_text}</span>)
               %(<span class="estimate">#{text}</span> #{bounds}#{whisker(cell)})
             end
 
