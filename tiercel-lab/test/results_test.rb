@@ -66,4 +66,20 @@ class ResultsTest < LabCase
       end
     end
   end
+
+  def test_a_killed_run_lacks_its_half_line_only
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "run.jsonl")
+      run = JSON.generate("type" => "run", "schema" => "tiercel-lab/1", "run" => {}, "environment" => {})
+      table = JSON.generate("type" => "table", "table" => { "name" => "t", "rows" => [], "notes" => {} })
+      File.write(path, "#{run}\n#{table}\n#{table[0, 20]}")
+      assert_equal 1, Lab::Results.load(path)["tables"].size
+      File.write(path, "#{run}\n#{table[0, 20]}\n#{table}\n")
+      assert_raises(Lab::UsageError) { Lab::Results.load(path) }
+      ["", "3\n", "[1]\n", "nothing"].each do |text|
+        File.write(path, text)
+        assert_raises(Lab::UsageError, text) { Lab::Results.load(path) }
+      end
+    end
+  end
 end

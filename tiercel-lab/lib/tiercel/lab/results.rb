@@ -14,13 +14,24 @@ module Tiercel
       # @raise [UsageError] if it is neither
       def self.load(path)
         text = File.read(path)
-        records = text.lines.reject { |line| line.strip.empty? }.map { |line| JSON.parse(line) }
-        document = records.first&.key?("type") ? assemble(records) : records.first
+        records = parse(text.lines.reject { |line| line.strip.empty? })
+        document = records.first
+        document = assemble(records) if document.is_a?(Hash) && document.key?("type")
         return document if document.is_a?(Hash) && document["schema"].to_s.start_with?("tiercel-lab/")
-        raise UsageError, "#{path}: not a result of the lab (its schema is #{document && document["schema"].inspect})"
+        raise UsageError, "#{path}: not a result of the lab (its schema is #{document.is_a?(Hash) ? document["schema"].inspect : "missing"})"
       rescue SystemCallError, JSON::ParserError => e
         raise UsageError, "#{path}: #{e.message}"
       end
+
+      # A run that was killed may have written half of its last line.
+      def self.parse(lines)
+        lines.each_with_index.filter_map do |line, index|
+          JSON.parse(line)
+        rescue JSON::ParserError
+          raise if index.zero? || index < lines.size - 1
+        end
+      end
+      private_class_method :parse
 
       def self.assemble(records)
         document = { "workload" => {}, "cells" => [], "tables" => [], "complete" => false }

@@ -23,6 +23,10 @@ module Tiercel
           groups.group_by { |group| group.first["value"] }.each do |value, of_value|
             document.section(title_of(value)) { |section| of_value.each { |group| add(section, group) } }
           end
+          document.section("The ring") do |section|
+            section.text("A ring of two is measured with memcached only: there the client shares keys out. redis-client has no ring; " \
+                         "several Redis are a cluster, whose servers decide where a key is.")
+          end
           document.section("The article's own figures") { |section| section.add(article) }
         end
 
