@@ -26,7 +26,7 @@ module Tiercel
       rescue LoadError
         nil
       end
-    # Who makes checksums: the extension needs a quarter of Zlib's time where the processor can fold.
+    # Who makes checksums: the extension needs a fraction of Zlib's time where the processor can fold.
     CHECKSUMS = NATIVE.respond_to?(:crc32) ? NATIVE : Zlib
     private_constant :NATIVE, :CHECKSUMS
 

@@ -57,7 +57,8 @@ class CodecCrc32Test < Tiercel::TestCase
   # See the comment in crc32.c for what they are.
   def test_the_constants_are_what_they_are_said_to_be
     source = File.read(SOURCE)
-    expected = [2080, 2016, 544, 480, 160, 96, 64].to_h { |power| ["X_#{power}", reversed(remainder(1 << power), 32) << 1] }
+    powers = [2080, 2016, 544, 480, 160, 96, 64]
+    expected = powers.to_h { |power| ["X_#{power}", reversed(remainder(1 << power), 32) << 1] }
     expected["P_REVERSED"] = reversed(POLYNOMIAL, 33)
     expected["QUOTIENT_REVERSED"] = reversed(quotient(1 << 64), 33)
 

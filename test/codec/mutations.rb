@@ -45,8 +45,8 @@ class Mutations
   def feed(bytes)
     attempt { @native.load(bytes) }
     parts = ["", "", mutate("\x01\x02\x00\x011".b)].sample(random: @random)
-    frame = Tiercel::Frame.build(STRING_AND_PLAIN_TYPES.sample(random: @random), bytes, parts:,
-                                                                                              checksum: @random.rand(2) == 0)
+    type = STRING_AND_PLAIN_TYPES.sample(random: @random)
+    frame = Tiercel::Frame.build(type, bytes, parts:, checksum: @random.rand(2) == 0)
     frame = frame.byteslice(0, @random.rand(frame.bytesize + 1)) if @random.rand(4) == 0
     attempt { @native.load_frame(frame, 0.0, [nil, "1", "é"].sample(random: @random)) }
     @native.lz4_block_size(bytes, @random.rand(4))

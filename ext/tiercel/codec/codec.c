@@ -56,7 +56,9 @@ static VALUE update_crc32_by(VALUE self, VALUE way, VALUE bytes, VALUE crc)
     uint32_t updated, from = NUM2UINT(crc);
     int number = NUM2INT(way);
     Check_Type(bytes, T_STRING);
-    if (number < 0 || number >= crc32_ways()) rb_raise(rb_eArgError, "way %d: expected 0 to %d", number, crc32_ways() - 1);
+    if (number < 0 || number >= crc32_ways()) {
+        rb_raise(rb_eArgError, "way %d: expected 0 to %d", number, crc32_ways() - 1);
+    }
     updated = crc32_update_by(number, from, (const uint8_t *)RSTRING_PTR(bytes), (size_t)RSTRING_LEN(bytes));
     RB_GC_GUARD(bytes);
     return UINT2NUM(updated);

@@ -185,7 +185,8 @@ static bool sound(const uint8_t *data, const frame_header *header)
 {
     if (!header->flags) return header->crc == 0;
     if (header->flags != FRAME_FLAG_CHECKSUM || !crc32_available()) return false;
-    return crc32_update(0, data + FRAME_HEADER_BYTES, (size_t)header->parts_bytes + header->payload_bytes) == header->crc;
+    return header->crc ==
+           crc32_update(0, data + FRAME_HEADER_BYTES, (size_t)header->parts_bytes + header->payload_bytes);
 }
 
 /* Whether it is a frame whose payload C can read. Asked before the checksum is
