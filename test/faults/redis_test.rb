@@ -60,6 +60,9 @@ class RedisFaultsTest < Tiercel::TestCase
       store = build(server.url)
       others = Array.new(12) { server.connect }
       assert_misses(store)
+      breaking = build(server.url, breaker: true)
+      assert_equal 3, capture_reports { 3.times { breaking.read("key") } }.size
+      assert_empty capture_reports { assert_quick(breaking) }
       others.each(&:close)
       wait_until("room for a connection") { quietly { store.write("key", "value") } }
       assert_no_reply_for_another(store)

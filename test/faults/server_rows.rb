@@ -157,6 +157,23 @@ module ServerRows
     end
   end
 
+  def test_absent_breaker
+    place = start_server.tap(&:stop)
+    store = build(place.url, breaker: true)
+    assert_equal 3, capture_reports { 3.times { assert_nil store.read("key") } }.size
+    assert_empty capture_reports { assert_quick(store) }
+    place.start
+    wait_until("the breaker's end", within: 10) { store.write("key", "back") }
+  ensure
+    place&.stop
+  end
+
+  { slow: { delay: 1.0 }, cut: { cut_after: 1 } }.each do |name, fault|
+    define_method(:"test_#{name}_breaker") do
+      with_proxy { |proxy, _| assert_breaker(proxy.url, -> { proxy.change(**fault) }, -> { proxy.heal }) }
+    end
+  end
+
   def test_late_replies_reach_nobody
     with_proxy { |proxy, _| assert_late_replies_are_lost(proxy, build(proxy.url, pool: { size: 1 })) }
   end
@@ -191,6 +208,21 @@ module ServerRows
       proxy.change(hold: false)
       assert_equal "value", holder.value
       assert_no_reply_for_another(store)
+    end
+  end
+
+  def test_pool_exhausted_breaker
+    with_proxy do |proxy, _|
+      store = build(proxy.url, pool: { size: 1, timeout: 0.02 }, timeout: 2, breaker: true)
+      store.write("key", "value")
+      proxy.change(hold: true)
+      holder = Thread.new { store.read("key") }
+      wait_until("the one connection's use") { holder.status == "sleep" }
+      assert_equal 3, capture_reports { 3.times { assert_nil store.read("key") } }.size
+      assert_empty capture_reports { assert_quick(store) }
+      proxy.change(hold: false)
+      holder.join
+      wait_until("the breaker's end", within: 10) { store.read("key") == "value" }
     end
   end
 

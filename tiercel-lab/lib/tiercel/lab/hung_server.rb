@@ -67,9 +67,7 @@ module Tiercel
           build = -> { ActiveSupport::Cache.lookup_store(:tiercel_store, server.url, **options) }
           store = build.call
           OPERATIONS.each_value { |operation| operation.call(store) }
-          store.write("present", "value")
           server.pause
-          nil while store.read("present") # the signal takes its time
           yield store, build
         ensure
           server.resume

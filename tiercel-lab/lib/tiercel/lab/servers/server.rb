@@ -26,6 +26,7 @@ module Tiercel
         ATTEMPTS = 5
         START_SECONDS = 15
         STOP_SECONDS = 5
+        PAUSE_SECONDS = 1
         # Longest path of a Unix socket on Linux and macOS, with the final zero byte.
         SOCKET_PATH_BYTES = 104
 
@@ -122,11 +123,13 @@ module Tiercel
           start
         end
 
-        # Lets it hang: connections are accepted by the kernel, nothing is answered.
+        # Lets it hang: connections are accepted by the kernel, nothing is answered. Returns when all its threads stand
+        # still: for a moment after the signal they may answer.
         #
         # @return [self]
         def pause
           signal(:STOP)
+          wait_until_stopped
           self
         end
 
@@ -251,6 +254,15 @@ module Tiercel
         def signal(name)
           raise Error, "#{self} is not running" unless owned?
           Process.kill(name, pid)
+        end
+
+        # A server that was paused before is not told of again, hence the end.
+        def wait_until_stopped
+          deadline = now + PAUSE_SECONDS
+          until Process.waitpid(pid, Process::WNOHANG | Process::WUNTRACED)
+            return if now > deadline
+            sleep 0.001
+          end
         end
 
         def end_process(*signals)
