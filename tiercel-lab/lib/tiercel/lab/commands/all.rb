@@ -157,7 +157,7 @@ module Tiercel
           own.push(*unfinished)
           disturbed = parts.select { |part| part.results && part.results.fetch("warnings", []).any? }.map(&:name)
           if disturbed.any?
-            own << "Something is to be known before believing some tables; their sections say what: " \
+            own << "Warnings stand above the figures of these tables; read them first: " \
                    "#{disturbed.join(", ")}."
           end
           own

@@ -24,8 +24,8 @@ module Tiercel
             document.section(title_of(value)) { |section| of_value.each { |group| add(section, group) } }
           end
           document.section("The ring") do |section|
-            section.text("A ring of two is measured with memcached only: there the client shares keys out. redis-client has no ring; " \
-                         "several Redis are a cluster, whose servers decide where a key is.")
+            section.text("A ring of two is measured with memcached only: there the client shares keys out. " \
+                         "redis-client has no ring; several Redis are a cluster, whose servers decide where a key is.")
           end
           document.section("The article's own figures") { |section| section.add(article) }
         end
@@ -49,7 +49,8 @@ module Tiercel
 
         def sentence
           found = groups.flat_map do |group|
-            shown(group).filter_map { |cell| [group, cell] if cell["role"] == "contestant" && measured?(cell) && cell["summary"]["ratio"] }
+            compared = shown(group).select { |cell| cell["role"] == "contestant" && measured?(cell) }
+            compared.filter_map { |cell| [group, cell] if cell["summary"]["ratio"] }
           end
           return "Nothing could be measured." if found.empty?
           group, least = found.min_by { |_group, cell| cell["summary"]["ratio"]["estimate"] }

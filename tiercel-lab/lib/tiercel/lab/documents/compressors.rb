@@ -39,7 +39,9 @@ module Tiercel
             "#{name(fastest)} the fastest to deflate (#{share(fastest)}, #{spent(fastest)})#{", #{name(quickest)} to inflate" if quickest}."
         end
 
-        def compresses?(cell) = measured?(cell) && name(cell) != "none" && bytes(cell) && bytes(cell) < payload(cell["value"]).to_i
+        def compresses?(cell)
+          measured?(cell) && name(cell) != "none" && bytes(cell) && bytes(cell) < payload(cell["value"]).to_i
+        end
 
         def add(document, value, deflates)
           document.section(name_of(value)) do |section|

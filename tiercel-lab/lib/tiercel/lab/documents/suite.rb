@@ -88,7 +88,8 @@ module Tiercel
         # Some titles begin with the name already.
         def heading(part, found)
           return found.title if Report.slug(found.title).start_with?(part.name)
-          "#{NAMES.fetch(part.name) { part.name.tr("-", " ").capitalize }}: #{found.title.sub(/\A[A-Z](?=[a-z ])/, &:downcase)}"
+          name = NAMES.fetch(part.name) { part.name.tr("-", " ").capitalize }
+          "#{name}: #{found.title.sub(/\A[A-Z](?=[a-z ])/, &:downcase)}"
         end
 
         def program = command[/\A(.*?) all\b/, 1] || command

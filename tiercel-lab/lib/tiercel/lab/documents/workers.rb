@@ -19,8 +19,9 @@ module Tiercel
         def subtitle
           facts = notes("workers")
           return "Interrupted before anything was measured" if facts.empty?
+          rounds = "#{facts["rounds"]} #{facts["rounds"] == 1 ? "round" : "rounds"}"
           "Zipf #{facts["zipf"]} over #{Report::Format.number(facts["items"])} names of #{Report::Format.number(facts["value_bytes"])} B, " \
-            "#{Report::Format.bytes(facts["total_bytes"])} for all workers together; #{facts["rounds"]} #{facts["rounds"] == 1 ? "round" : "rounds"}"
+            "#{Report::Format.bytes(facts["total_bytes"])} for all workers together; #{rounds}"
         end
 
         def fill(document)

@@ -39,13 +39,16 @@ module Tiercel
         def advice
           best = self.best
           lines = best&.arm&.contestant&.configuration ? ["The fastest of these overall:", "  #{best.arm.contestant.configuration}"] : []
-          lines + ["One cell alone:", "  #{alone(best || @cells.first)}", "Every block of this run: #{@session.recorder.path}"]
+          lines + ["One cell alone:", "  #{alone(best || @cells.first)}",
+                   "Every block of this run: #{@session.recorder.path}"]
         end
 
         def alone(cell)
           value = cell.comparison.value.name
-          @command.command_line("--store", Documents::Carried.quoted(cell.arm.contestant.text), "--op", cell.arm.operation.name,
-                                *(["--value", value] if Values.known?(value)), *Documents::Carried.words(@session.recorder.document))
+          store = Documents::Carried.quoted(cell.arm.contestant.text)
+          named = ["--value", value] if Values.known?(value)
+          @command.command_line("--store", store, "--op", cell.arm.operation.name, *named,
+                                *Documents::Carried.words(@session.recorder.document))
         end
 
         # By the geometric mean of its times, among those measured wherever anything was.

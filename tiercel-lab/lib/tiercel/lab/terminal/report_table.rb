@@ -39,8 +39,8 @@ module Tiercel
               columns.note(name.to_s, reason(others.first))
             else
               grey = others.any? && others.all?(&:muted?)
-              columns.row(row.each_with_index.map { |cell, index| text(cell, index) }, colour: grey ? :grey : nil,
-                                                                                      colours: grey ? [] : row.map { |cell| colour(cell) })
+              texts = row.each_with_index.map { |cell, index| text(cell, index) }
+              grey ? columns.row(texts, colour: :grey) : columns.row(texts, colours: row.map { |cell| colour(cell) })
             end
           end
           columns
@@ -64,7 +64,9 @@ module Tiercel
 
         def widths
           shown = @table.rows.reject { |row| alone?(row.drop(1)) }
-          @widths ||= @table.header.each_index.map { |index| [@table.header[index], *shown.map { |row| plain(row[index]) }].map(&:length).max }
+          @widths ||= @table.header.each_with_index.map do |title, index|
+            [title, *shown.map { |row| plain(row[index]) }].map(&:length).max
+          end
         end
 
         # One reason in place of all figures of a row.
