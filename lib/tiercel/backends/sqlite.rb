@@ -73,7 +73,8 @@ module Tiercel
         @access.use do |connection|
           connection.transaction(:begin) do
             keys.each_with_object({}) do |key, found|
-              row = counted(find(connection, key), key)
+              id = id_of(key)
+              row = counted(connection.find(id, @hits.wanted), id, key)
               found[key] = row[Schema::VALUE] if row
             end
           end
@@ -208,25 +209,28 @@ module Tiercel
 
       private
 
+      # The hot path: what does not need the connection is done outside of the lock's blocks.
       def present(key, whole = @hits.wanted)
-        counted(@access.use(key) { |connection| find(connection, key, whole) }, key)
+        id = id_of(key)
+        row = @access.use(key) { |connection| connection.find(id, whole) }
+        counted(row, id, key)
       end
 
       # The row of the key, ended or not.
-      def find(connection, key, whole = @hits.wanted)
-        row = connection.find(id_of(key), whole)
-        return unless row
-        stored = row[Schema::KEY]
-        row if stored == key || stored == key.b
+      def find(connection, key)
+        row = connection.find(id_of(key), @hits.wanted)
+        row if row && of_key?(row, key)
       end
 
-      def counted(row, key)
-        if row.nil? || ((expires_at = row[Schema::EXPIRES_AT]) && expires_at <= Clock.now)
+      def of_key?(row, key) = (stored = row[Schema::KEY]) == key || stored == key.b
+
+      def counted(row, id, key)
+        if row.nil? || ((expires_at = row[Schema::EXPIRES_AT]) && expires_at <= Clock.now) || !of_key?(row, key)
           @miss_count += 1
           return
         end
         @hit_count += 1
-        @hits.note(id_of(key), row) if row.size > Schema::HITS
+        @hits.note(id, row) if row.size > Schema::HITS
         row
       end
 
