@@ -19,7 +19,8 @@ Gem::Specification.new do |spec|
   }
 
   spec.files = Dir.chdir(__dir__) do
-    files = Dir["lib/**/*.{rb,rake}", "ext/**/{*.{c,h,rb},depend}", "docs/**/*.{md,svg}", "{README,CHANGELOG,UPGRADING}.md", "LICENSE"]
+    files = Dir["lib/**/*.{rb,rake}", "ext/**/{*.{c,h,rb},depend}", "docs/**/*.{md,svg}",
+                "{README,CHANGELOG,UPGRADING}.md", "LICENSE"]
     files.reject { |path| path.start_with?("ext/") && path.match?(%r{/(test|fuzz|bench)/}) }
   end
   spec.require_paths = ["lib"]

@@ -35,7 +35,9 @@ namespace :tiercel do
     desc "Remove a segment; processes that use it go on with a new one"
     task :remove, [:path] => :load do |task, arguments|
       path, = given.call(task, arguments, :path)
-      raise Tiercel::Unavailable, "#{path} does not exist: rake tiercel:segments lists what does" unless File.exist?(path)
+      unless File.exist?(path)
+        raise Tiercel::Unavailable, "#{path} does not exist: rake tiercel:segments lists what does"
+      end
       Tiercel::Segment.remove(path)
       puts "#{path} is removed."
     end

@@ -43,8 +43,8 @@ module Tiercel
     def self.query_options(query, scheme, rest)
       URI.decode_www_form(query).to_h.transform_keys(&:to_sym)
     rescue ArgumentError
-      raise ConfigurationError, "#{public_part("#{scheme}:#{rest}")}: expected options as ?NAME=VALUE&NAME=VALUE, with " \
-                                "what is not ASCII percent-encoded"
+      raise ConfigurationError, "#{public_part("#{scheme}:#{rest}")}: expected options as ?NAME=VALUE&NAME=VALUE, " \
+                                "with what is not ASCII percent-encoded"
     end
     private_class_method :query_options
 

@@ -17,7 +17,8 @@ module Tiercel
   # what is built from them.
   class Configuration
     # Options of the store itself. Everything else belongs to Rails or to the backend.
-    STORE_OPTIONS = %i[serializer compressor marshal checksum inflate_limit error_handler breaker frozen fast_path].freeze
+    STORE_OPTIONS = %i[serializer compressor marshal checksum inflate_limit error_handler breaker frozen
+                       fast_path].freeze
 
     # What Rails takes as a default for the calls of a store.
     RAILS_OPTIONS = (ActiveSupport::Cache::UNIVERSAL_OPTIONS +
@@ -74,7 +75,8 @@ module Tiercel
     # @param logger [#call]
     # @return [Guard]
     def build_guard(backend, logger)
-      Guard.new(backend, error_handler: @options[:error_handler], breaker: @options.fetch(:breaker, true), logger: logger)
+      Guard.new(backend, error_handler: @options[:error_handler], breaker: @options.fetch(:breaker, true),
+                logger: logger)
     end
 
     # @return [Integer, false] bytes; false for no limit
@@ -157,7 +159,8 @@ module Tiercel
       return if [nil, true, false].include?(value)
       return if value.is_a?(Hash) && (memo_bounds.keys - %i[entries bytes]).empty? &&
                 (entries.nil? || (entries.is_a?(Integer) && entries.positive?))
-      raise ConfigurationError, "frozen: expected true, false or { entries: Integer > 0, bytes: size }, got #{value.inspect}"
+      raise ConfigurationError, "frozen: expected true, false or { entries: Integer > 0, bytes: size }, got " \
+                                "#{value.inspect}"
     end
 
     # What Rails would only notice in the calls.
@@ -173,8 +176,8 @@ module Tiercel
     def check_max_key_size
       value = @options[:max_key_size]
       return if value.nil? || value == false || (value.is_a?(Integer) && value >= LEAST_MAX_KEY_BYTES)
-      raise ConfigurationError, "max_key_size: expected bytes (Integer, at least #{LEAST_MAX_KEY_BYTES}), or false for no " \
-                                "limit, got #{value.inspect}"
+      raise ConfigurationError, "max_key_size: expected bytes (Integer, at least #{LEAST_MAX_KEY_BYTES}), or false " \
+                                "for no limit, got #{value.inspect}"
     end
 
     def serializer

@@ -24,8 +24,9 @@ module Tiercel
     # @return [Integer] the new count
     # @raise [NotACounter] if the bytes are no counter, or the sum leaves the range
     def self.add(bytes, amount, key)
-      count = parse(bytes) or raise NotACounter, "#{key.inspect} holds #{bytes.bytesize} bytes that are not a decimal " \
-                                                 "64-bit number: write it with `raw: true` or `write_counter` first"
+      count = parse(bytes) or raise NotACounter, "#{key.inspect} holds #{bytes.bytesize} bytes that are not a " \
+                                                 "decimal 64-bit number: write it with `raw: true` or " \
+                                                 "`write_counter` first"
       in_range(count + amount, key)
     end
 

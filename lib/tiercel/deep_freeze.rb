@@ -5,7 +5,8 @@ module Tiercel
   #
   # @private
   module DeepFreeze
-    IMMUTABLE = [NilClass, TrueClass, FalseClass, Integer, Float, Symbol, Rational, Complex].to_h { |type| [type, true] }.freeze
+    IMMUTABLE = [NilClass, TrueClass, FalseClass, Integer, Float, Symbol, Rational, Complex]
+                .to_h { |type| [type, true] }.freeze
     LEAVES = [String, Time].to_h { |type| [type, true] }.freeze
     # Deeper values are left as they are.
     MAX_DEPTH = 100

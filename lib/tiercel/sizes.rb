@@ -29,7 +29,8 @@ module Tiercel
         bytes = (Float(number) * factor).floor if factor
         return bytes if bytes&.positive?
       end
-      raise ConfigurationError, "#{option}: expected bytes (Integer > 0) or a String such as \"256MB\", got #{size.inspect}"
+      raise ConfigurationError, "#{option}: expected bytes (Integer > 0) or a String such as \"256MB\", got " \
+                                "#{size.inspect}"
     end
 
     # @param bytes [Integer]

@@ -108,7 +108,8 @@ module Tiercel
 
       def stats
         @lock.synchronize do
-          { entries: @items.size, bytes: @bytes, size: @size_bytes, hits: @hits, misses: @misses, evictions: @evictions }
+          { entries: @items.size, bytes: @bytes, size: @size_bytes, hits: @hits, misses: @misses,
+            evictions: @evictions }
         end
       end
 

@@ -16,7 +16,8 @@ module Tiercel
         include SegmentBackend::Options
 
         # @param _url [BackendURL]
-        # @param options [Hash] `size:` bytes or a String (at least 1 MB), `average_entry_bytes:` what the index is made for
+        # @param options [Hash] `size:` bytes or a String (at least 1 MB), `average_entry_bytes:` what the index is made
+        #   for
         # @return [MemorySegment]
         # @raise [ConfigurationError] if so much memory cannot be had
         def build(_url, options)

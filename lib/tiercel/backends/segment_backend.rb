@@ -64,7 +64,8 @@ module Tiercel
         def average_entry_bytes(options)
           bytes = whole_number(options, :average_entry_bytes, 0)
           return bytes if bytes.zero? || bytes.between?(64, 1 << 30)
-          raise ConfigurationError, "average_entry_bytes: expected 64 or more, got #{options[:average_entry_bytes].inspect}"
+          raise ConfigurationError,
+                "average_entry_bytes: expected 64 or more, got #{options[:average_entry_bytes].inspect}"
         end
 
         def size_bytes(options)

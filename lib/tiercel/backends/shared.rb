@@ -5,7 +5,8 @@ begin
 rescue LoadError => error
   raise Tiercel::MissingDependency,
         "shared: needs Tiercel's C extension, which is not built here (#{error.message}). Reinstall the gem with a C " \
-        "compiler at hand, or use \"memory:\" (one process), \"sqlite:PATH\" or \"file:DIR\" (all processes of a machine)"
+        "compiler at hand, or use \"memory:\" (one process), \"sqlite:PATH\" or \"file:DIR\" (all processes of a " \
+        "machine)"
 end
 require_relative "../segment/place"
 
@@ -62,8 +63,8 @@ module Tiercel
 
         def report_other_size(segment, asked)
           return if (segment.size_bytes - asked).abs <= asked / 100
-          message = "Tiercel: #{segment.path} has #{Sizes.human(segment.size_bytes)}, not the #{Sizes.human(asked)} of " \
-                    "`size`; a segment keeps its size until `rake tiercel:segments:resize`"
+          message = "Tiercel: #{segment.path} has #{Sizes.human(segment.size_bytes)}, not the #{Sizes.human(asked)} " \
+                    "of `size`; a segment keeps its size until `rake tiercel:segments:resize`"
           defined?(Rails.logger) && Rails.logger ? Rails.logger.info(message) : nil
         end
       end

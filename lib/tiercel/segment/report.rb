@@ -18,7 +18,8 @@ module Tiercel
 
       # @return [Array<String>] files named as those of `shared:NAME` are
       def paths
-        @directories.uniq.flat_map { |directory| Dir.glob(::File.join(directory, "tiercel-*.v*")) }.grep(/\.v\d+\z/).sort
+        found = @directories.uniq.flat_map { |directory| Dir.glob(::File.join(directory, "tiercel-*.v*")) }
+        found.grep(/\.v\d+\z/).sort
       end
 
       # @return [String] one line for each segment
@@ -56,7 +57,8 @@ module Tiercel
            percent(stats[:hits], stats[:hits] + stats[:misses]), (segment.pids - [Process.pid]).size.to_s]
         end
       rescue Unavailable => error
-        [path, Sizes.human(::File.size?(path) || 0), "-", "-", "-", error.message.delete_prefix("#{path}: ").delete_prefix("#{path} ")]
+        [path, Sizes.human(::File.size?(path) || 0), "-", "-", "-",
+         error.message.delete_prefix("#{path}: ").delete_prefix("#{path} ")]
       end
 
       def figures(segment, stats)
@@ -65,7 +67,8 @@ module Tiercel
          "#{segment.average_entry_bytes} bytes",
          "processes: #{[*others.sort, *("this one" if own.any?)].join(", ")}",
          "live: #{Sizes.human(stats[:bytes])} of #{Sizes.human(stats[:log_bytes])} " \
-         "(#{percent(stats[:bytes], stats[:log_bytes])}), #{stats[:entries]} entries; dead: #{Sizes.human(stats[:dead_bytes])}",
+         "(#{percent(stats[:bytes], stats[:log_bytes])}), #{stats[:entries]} entries; dead: " \
+         "#{Sizes.human(stats[:dead_bytes])}",
          "hits: #{stats[:hits]}, misses: #{stats[:misses]} (#{percent(stats[:hits], stats[:hits] + stats[:misses])})",
          *%i[evictions small_evictions main_evictions expired_evictions bound_evictions index_evictions refused_writes
              lock_waits lock_timeouts lock_takeovers resets].map { |name| "#{name.to_s.tr("_", " ")}: #{stats[name]}" }]
@@ -79,7 +82,8 @@ module Tiercel
           sum[1] += 1
         end
         sums.max_by(count) { |_, (bytes, _)| bytes }.map do |prefix, (bytes, entries)|
-          "#{percent(bytes, stats[:bytes]).rjust(6)}  #{Sizes.human(bytes).rjust(10)}  #{entries.to_s.rjust(9)} entries  #{prefix}"
+          "#{percent(bytes, stats[:bytes]).rjust(6)}  #{Sizes.human(bytes).rjust(10)}  #{entries.to_s.rjust(9)} " \
+          "entries  #{prefix}"
         end
       end
 

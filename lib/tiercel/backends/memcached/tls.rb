@@ -25,8 +25,8 @@ module Tiercel
           return if given.to_s == "false" || (given.nil? && options[:ssl_params].nil?)
           OpenSSL::SSL::SSLContext.new.tap { |context| context.set_params(options[:ssl_params] || {}) }
         rescue TypeError, NoMethodError, OpenSSL::SSL::SSLError => error
-          raise ConfigurationError, "ssl_params: expected a Hash as OpenSSL::SSL::SSLContext#set_params takes it, got " \
-                                    "#{options[:ssl_params].inspect}: #{error.message}"
+          raise ConfigurationError, "ssl_params: expected a Hash as OpenSSL::SSL::SSLContext#set_params takes it, " \
+                                    "got #{options[:ssl_params].inspect}: #{error.message}"
         end
       end
     end

@@ -131,8 +131,8 @@ module Tiercel
             super
           rescue RedisClient::ConnectionError => error
             raise unless config.ssl && error.message.include?(SAYS_NOTHING)
-            raise error.class, "#{error.message}: TLS could not be set up, and hiredis does not say why; is the server's " \
-                               "certificate trusted (ssl_params: { ca_file: }), and does TLS listen there? " \
+            raise error.class, "#{error.message}: TLS could not be set up, and hiredis does not say why; is the " \
+                               "server's certificate trusted (ssl_params: { ca_file: }), and does TLS listen there? " \
                                "driver: :ruby says more"
           end
         end

@@ -147,7 +147,9 @@ module Tiercel
         def test_a_fork_shares_nothing_that_it_must_not
           needs_processes
           backend.set("key", "value")
-          answers = in_processes(4) { |_, index| 50.times.map { backend.set("k#{index}", "v#{index}") && backend.get("k#{index}") }.uniq }
+          answers = in_processes(4) do |_, index|
+            50.times.map { backend.set("k#{index}", "v#{index}") && backend.get("k#{index}") }.uniq
+          end
           assert_equal Array.new(4) { |index| ["v#{index}".b] }, answers
           assert_equal "value".b, backend.get("key")
         end

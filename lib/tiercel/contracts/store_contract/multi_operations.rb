@@ -90,7 +90,8 @@ module Tiercel
 
         def test_fetch_multi_of_a_store_with_skip_nil
           skipping = build_store(skip_nil: true)
-          assert_equal({ "nothing" => nil, "one" => 1 }, skipping.fetch_multi("nothing", "one") { |name| 1 if name == "one" })
+          assert_equal({ "nothing" => nil, "one" => 1 },
+                       skipping.fetch_multi("nothing", "one") { |name| 1 if name == "one" })
           assert_equal({ "one" => 1 }, skipping.read_multi("nothing", "one"))
         end
 

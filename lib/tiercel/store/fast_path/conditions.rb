@@ -60,7 +60,8 @@ module Tiercel
 
           def notifications_untouched?
             method = ActiveSupport::Notifications.method(:instrument)
-            return false unless %i[groups_for all_listeners_for].all? { |name| ActiveSupport::Notifications.notifier.respond_to?(name) }
+            notifier = ActiveSupport::Notifications.notifier
+            return false unless %i[groups_for all_listeners_for].all? { |name| notifier.respond_to?(name) }
             method.owner == ActiveSupport::Notifications.singleton_class &&
               method.source_location&.first == ActiveSupport::Notifications.method(:publish).source_location&.first
           end
