@@ -20,7 +20,9 @@ static uint64_t place_to_flip(const tseg *segment, uint64_t random)
     switch (random % 10) {
     case 0: return random / 10 % TSEG_HEADER_BYTES;
     case 1: return from + (random >> 20) % segment->geometry.shards * shard + (random >> 32) % sizeof(tseg_shard);
-    case 2: return from + (random >> 20) % segment->geometry.shards * shard + (random >> 32) % segment->geometry.log_offset[0];
+    case 2:
+        return from + (random >> 20) % segment->geometry.shards * shard +
+               (random >> 32) % segment->geometry.log_offset[0];
     default: return (random >> 8) % all;
     }
 }

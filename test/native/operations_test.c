@@ -286,7 +286,8 @@ int main(int count, char **arguments)
         tseg_collect_stats(segments[i], &stats);
         CHECK(stats.entries > 100 && stats.used_bytes <= stats.log_bytes && stats.live_bytes <= stats.used_bytes);
         CHECK(stats.shard[TSEG_COUNT_RESETS] == 0 && stats.shard[TSEG_COUNT_TAKEOVERS] == 0);
-        CHECK(stats.shard[TSEG_COUNT_PROMOTED] && stats.shard[TSEG_COUNT_REAPPENDED] && stats.process[TSEG_COUNT_IN_PLACE]);
+        CHECK(stats.shard[TSEG_COUNT_PROMOTED] && stats.shard[TSEG_COUNT_REAPPENDED] &&
+              stats.process[TSEG_COUNT_IN_PLACE]);
         tseg_release(segments[i]);
     }
     tseg_error error;

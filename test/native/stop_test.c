@@ -80,7 +80,10 @@ static void old_value_and_token(void)
 static void old_count(void) { CHECK(set_key(KEY, COUNT_OLD, 2) == TSEG_OK); }
 
 static void set_in_place(void) { set_key(KEY, "new value", 9); }
-static void set_appending(void) { set_key(KEY, "new and so much longer that it does not fit where the old one was", 65); }
+static void set_appending(void)
+{
+    set_key(KEY, "new and so much longer that it does not fit where the old one was", 65);
+}
 static void add(void)
 {
     tseg_key key = key_of(segment, KEY);

@@ -245,7 +245,8 @@ tseg *tseg_attach_private(const tseg_options *options, tseg_error *error)
 
     if (!tseg_lay_out(&geometry, options->bytes, options->shards ? options->shards : 1, options->average_entry_bytes,
                       1)) {
-        tseg_fail(error, EINVAL, "%llu bytes for entries of %u bytes: expected 1 MB or more, entries of 64 bytes or more",
+        tseg_fail(error, EINVAL,
+                  "%llu bytes for entries of %u bytes: expected 1 MB or more, entries of 64 bytes or more",
                   (unsigned long long)options->bytes, options->average_entry_bytes);
         return NULL;
     }

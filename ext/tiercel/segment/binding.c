@@ -97,7 +97,8 @@ static void read_hash_key(segment_handle *handle, VALUE hash_key)
 {
     if (NIL_P(hash_key)) return;
     StringValue(hash_key);
-    if (RSTRING_LEN(hash_key) != 16) rb_raise(rb_eArgError, "hash_key: expected 16 bytes, got %ld", RSTRING_LEN(hash_key));
+    if (RSTRING_LEN(hash_key) != 16)
+        rb_raise(rb_eArgError, "hash_key: expected 16 bytes, got %ld", RSTRING_LEN(hash_key));
     memcpy(handle->hash_key, RSTRING_PTR(hash_key), 16);
     handle->options.hash_key = handle->hash_key;
 }

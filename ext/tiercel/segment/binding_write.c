@@ -109,7 +109,9 @@ static VALUE segment_compare_and_set(int count, VALUE *arguments, VALUE self)
     return write_string(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
-/* Segment#near_fill(key, bytes, ttl, epoch) -> whether it was written: not if the key was invalidated since the epoch */
+/*
+ * Segment#near_fill(key, bytes, ttl, epoch) -> whether it was written: not if the key was invalidated since the epoch
+ */
 static VALUE segment_near_fill(VALUE self, VALUE key, VALUE bytes, VALUE ttl, VALUE epoch)
 {
     write_call call = {.kind = WRITE_NEAR_FILL, .key = key, .bytes = bytes, .stripe_epoch = NUM2ULL(epoch)};
@@ -171,14 +173,17 @@ static VALUE segment_set_multi(int count, VALUE *arguments, VALUE self)
     return many.all ? Qtrue : Qfalse;
 }
 
-static tseg_result increment_once(tseg *segment, VALUE key_string, int64_t amount, const write_call *times, int64_t *sum)
+static tseg_result increment_once(tseg *segment, VALUE key_string, int64_t amount, const write_call *times,
+                                  int64_t *sum)
 {
     tseg_key key;
     segment_key(segment, &key, key_string);
     return tseg_increment(segment, &key, amount, times->expires_at, times->now, sum);
 }
 
-/* Segment#increment(key, amount, ttl = nil) -> the new count, nil if other bytes are there or the range would be left */
+/*
+ * Segment#increment(key, amount, ttl = nil) -> the new count, nil if other bytes are there or the range would be left
+ */
 static VALUE segment_increment(int count, VALUE *arguments, VALUE self)
 {
     write_call times = {.kind = WRITE_SET};

@@ -228,7 +228,8 @@ tseg_result tseg_add(tseg *segment, const tseg_key *key, const tseg_value *value
     result = tseg_enter(&section, segment, key->shard, epoch, now);
     if (result != TSEG_OK) return result;
     found = tseg_find(segment, key, &old) == TSEG_OK;
-    result = found && tseg_is_live(segment, &old, now) ? TSEG_PRESENT : tseg_change_entry(&section, &change, found ? &old : NULL);
+    result = found && tseg_is_live(segment, &old, now) ? TSEG_PRESENT
+                                                       : tseg_change_entry(&section, &change, found ? &old : NULL);
     tseg_leave(&section);
     if (result == TSEG_OK) tseg_count_write(segment);
     return result;
