@@ -8,7 +8,8 @@ class BackendURLTest < Tiercel::TestCase
 
   def test_scheme_and_rest
     {
-      "memory:" => ["memory", ""], "shared:app" => ["shared", "app"], "shared:/dev/shm/app" => ["shared", "/dev/shm/app"],
+      "memory:" => ["memory", ""], "shared:app" => ["shared", "app"],
+      "shared:/dev/shm/app" => ["shared", "/dev/shm/app"],
       "sqlite:storage/cache.sqlite3" => ["sqlite", "storage/cache.sqlite3"], "file:/tmp/a b" => ["file", "/tmp/a b"],
       "memcached://a:1,b:2" => ["memcached", "//a:1,b:2"], "redis://cache:6379/0" => ["redis", "//cache:6379/0"],
       "redis+cluster://a:1,b:2" => ["redis+cluster", "//a:1,b:2"], "file:a:b" => ["file", "a:b"],
@@ -50,7 +51,8 @@ class BackendURLTest < Tiercel::TestCase
   end
 
   def test_errors_show_no_password
-    ["//user:hunter2@cache", "REDIS://user:hunter2@cache", "//cache?password=hunter2", "redis://cache?password=hunter2é"].each do |text|
+    ["//user:hunter2@cache", "REDIS://user:hunter2@cache", "//cache?password=hunter2",
+     "redis://cache?password=hunter2é"].each do |text|
       error = assert_raises(Tiercel::ConfigurationError, text) { BackendURL.parse(text) }
       refute_includes error.message, "hunter2"
       assert_includes error.message, "//cache"

@@ -12,8 +12,9 @@ class SizesTest < Tiercel::TestCase
   end
 
   def test_units_are_powers_of_1024
-    { "1" => 1, "10B" => 10, "1KB" => 1_024, "1k" => 1_024, "1KiB" => 1_024, "256MB" => 256 * 1_024**2, "1.5 GB" => 1_610_612_736,
-      " 2 mb " => 2 * 1_024**2, "3M" => 3 * 1_024**2, "1TB" => 1_024**4, "0.5KB" => 512 }.each do |text, bytes|
+    { "1" => 1, "10B" => 10, "1KB" => 1_024, "1k" => 1_024, "1KiB" => 1_024, "256MB" => 256 * 1_024**2,
+      "1.5 GB" => 1_610_612_736, " 2 mb " => 2 * 1_024**2, "3M" => 3 * 1_024**2, "1TB" => 1_024**4,
+      "0.5KB" => 512 }.each do |text, bytes|
       assert_equal bytes, Sizes.bytes(text), text
     end
   end

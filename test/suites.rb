@@ -30,7 +30,8 @@ suite "packaging", gemfile: "Gemfile", tests: ["test/packaging/**/*_test.rb"]
 suite "runner", gemfile: "gemfiles/kernel.gemfile", tests: ["test/runner/**/*_test.rb"]
 
 # Rails' own behaviour suites, from a checkout: bin/test rails_behaviours --rails PATH [--line 8.1]
-{ "8.1" => "Gemfile", "8.0" => "gemfiles/rails_8_0.gemfile", "7.2" => "gemfiles/rails_7_2.gemfile" }.each do |line, gemfile|
+{ "8.1" => "Gemfile", "8.0" => "gemfiles/rails_8_0.gemfile",
+  "7.2" => "gemfiles/rails_7_2.gemfile" }.each do |line, gemfile|
   suite "rails_behaviours_#{line.tr(".", "_")}", gemfile: gemfile, tests: ["test/rails_behaviours/*_test.rb"],
                                                  rails_line: line, on_demand: true
 end

@@ -28,7 +28,9 @@ class FileBackendTest < Tiercel::TestCase
   def test_options_are_checked
     assert_match(/folder/, assert_raises(Tiercel::ConfigurationError) { Tiercel::Backends::File.new("") }.message)
     { size: "1 MB", max_entries: "few", timeout: 0 }.each do |option, value|
-      error = assert_raises(Tiercel::ConfigurationError, option) { Tiercel::Backends::File.new(@directory, option => value) }
+      error = assert_raises(Tiercel::ConfigurationError, option) do
+        Tiercel::Backends::File.new(@directory, option => value)
+      end
       assert_match(/#{option}: expected/, error.message)
     end
   end

@@ -171,13 +171,17 @@ class MemcachedDetailsTest < Tiercel::TestCase
   end
 
   def test_what_cannot_be_built
-    ["memcached://user:secret@host", "memcached://host:port", "memcached://host:1:0", "memcached://host:99999", "memcached://a:1,b:0"].each do |url|
+    ["memcached://user:secret@host", "memcached://host:port", "memcached://host:1:0", "memcached://host:99999",
+     "memcached://a:1,b:0"].each do |url|
       error = assert_raises(Tiercel::ConfigurationError, url) { MemcachedServers.build(url) }
       refute_includes error.message, "secret"
     end
     assert_raises(Tiercel::ConfigurationError) { MemcachedServers.build("memcached://a", timeout: "no") }
-    [{ ssl: "maybe" }, { ssl_params: 3 }, { ssl_params: { shoe_size: 43 } }, { sndbuf: "much" }, { rcvbuf: 0 }].each do |options|
-      error = assert_raises(Tiercel::ConfigurationError, options.inspect) { MemcachedServers.build("memcached://a", **options) }
+    [{ ssl: "maybe" }, { ssl_params: 3 }, { ssl_params: { shoe_size: 43 } }, { sndbuf: "much" },
+     { rcvbuf: 0 }].each do |options|
+      error = assert_raises(Tiercel::ConfigurationError, options.inspect) do
+        MemcachedServers.build("memcached://a", **options)
+      end
       assert_includes error.message, options.keys.first.to_s
     end
   end

@@ -33,7 +33,8 @@ class SharedTest < Tiercel::TestCase
 
   def test_options
     backend = build_backend(size: "4MB", shards: "2", average_entry_bytes: 128, mode: "640")
-    assert_equal [4 << 20, 2, 128], [backend.segment.size_bytes, backend.segment.shards, backend.segment.average_entry_bytes]
+    assert_equal [4 << 20, 2, 128],
+                 [backend.segment.size_bytes, backend.segment.shards, backend.segment.average_entry_bytes]
     assert_equal 0o640, File.stat(path).mode & 0o777
     backend.close
   end
@@ -65,9 +66,12 @@ class SharedTest < Tiercel::TestCase
     name = File.join(@directory, "tiercel-app-0.v")
     Tiercel::Segment.open("#{name}9", bytes: 1 << 20).close
     File.binwrite("#{name}9", [9].pack("V"), 8) # the layout version in its header
-    assert_match(/another layout version/, assert_raises(Tiercel::Unavailable) { Tiercel::Segment.open_existing("#{name}9") }.message)
+    assert_match(/another layout version/,
+                 assert_raises(Tiercel::Unavailable) { Tiercel::Segment.open_existing("#{name}9") }.message)
     used = fork { Tiercel::Segment.open("#{name}8", bytes: 1 << 20) && sleep }
-    wait_until("the other release") { File.exist?("#{name}8") && Tiercel::Segment.open_existing("#{name}8").pids.include?(used) }
+    wait_until("the other release") do
+      File.exist?("#{name}8") && Tiercel::Segment.open_existing("#{name}8").pids.include?(used)
+    end
     ObjectSpace.each_object(Tiercel::Segment, &:close)
     Tiercel::Backends::Shared.build(Tiercel::BackendURL.parse("shared:#{name}1"), { size: "1MB" }).close
     refute_path_exists "#{name}9"
@@ -97,6 +101,7 @@ class SharedTest < Tiercel::TestCase
       puts ractor.respond_to?(:value) ? ractor.value : ractor.take
     RUBY
     lib = File.expand_path("../../lib", __dir__)
-    assert_match(/works in the main Ractor only/, IO.popen([RbConfig.ruby, "-I", lib, "-e", script], err: %i[child out], &:read))
+    assert_match(/works in the main Ractor only/,
+                 IO.popen([RbConfig.ruby, "-I", lib, "-e", script], err: %i[child out], &:read))
   end
 end

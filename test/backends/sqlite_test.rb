@@ -35,7 +35,8 @@ class SQLiteBackendTest < Tiercel::TestCase
   end
 
   def test_options_of_a_url_are_strings
-    url = Tiercel::BackendURL.parse("sqlite:#{path}?size=8MB&max_entries=100&timeout=1.5&synchronous=off&mmap_size=0&page_size=4096")
+    options = "size=8MB&max_entries=100&timeout=1.5&synchronous=off&mmap_size=0&page_size=4096"
+    url = Tiercel::BackendURL.parse("sqlite:#{path}?#{options}")
     built = Tiercel::Backends::SQLite.build(url, url.options)
     assert_equal true, built.set("key", "value")
     assert_equal 4096, pragma("page_size")

@@ -33,7 +33,8 @@ class Mutations
   private
 
   def check(graph)
-    @native.dump_frame(graph, [nil, @random.rand * 1e9].sample(random: @random), [nil, "1", "é"].sample(random: @random), true,
+    @native.dump_frame(graph, [nil, @random.rand * 1e9].sample(random: @random),
+                       [nil, "1", "é"].sample(random: @random), true,
                        @random.rand(2) == 0, [nil, 20].sample(random: @random))
     payload = @native.dump(graph) or return
     unless Marshal.dump(@native.load(payload)) == Marshal.dump(Marshal.load(Marshal.dump(graph)))

@@ -18,8 +18,9 @@ class RoundTripTest < Tiercel::TestCase
   BEYOND_JSON = [:symbol, :"größe", :"", 2**64, -(2**63) - 1, Float::INFINITY, -Float::INFINITY].freeze
   CONTAINERS = [[], {}, [1, [2, [3]]], { "a" => { "b" => [nil, true] } }, Array.new(20, 1),
                 (0..20).to_h { |i| [i.to_s.encode("UTF-8"), i] }, Array.new(300) { |i| { "id" => i } }].freeze
-  OBJECTS = [{ a: 1, "b" => :c }, { 1 => 2, nil => 3, [1] => 4, 1.5 => 5 }, { { a: 1 } => [:b] }, Time.at(0, 123_456_789, :nsec),
-             Date.new(2026, 1, 2), 1..3, 3r, Struct.new(:a).new(1).to_a, [Time.at(1), { at: Time.at(2) }]].freeze
+  OBJECTS = [{ a: 1, "b" => :c }, { 1 => 2, nil => 3, [1] => 4, 1.5 => 5 }, { { a: 1 } => [:b] },
+             Time.at(0, 123_456_789, :nsec), Date.new(2026, 1, 2), 1..3, 3r, Struct.new(:a).new(1).to_a,
+             [Time.at(1), { at: Time.at(2) }]].freeze
 
   def test_strings
     ENCODINGS.product(SIZES) do |encoding, size|
@@ -42,7 +43,9 @@ class RoundTripTest < Tiercel::TestCase
   end
 
   def test_large_containers
-    %i[auto marshal].product(LARGE_CONTAINERS) { |serializer, value| assert_round_trip(value, serializer, %i[none zlib]) }
+    %i[auto marshal].product(LARGE_CONTAINERS) do |serializer, value|
+      assert_round_trip(value, serializer, %i[none zlib])
+    end
   end
 
   def test_what_only_ruby_serializers_keep

@@ -37,7 +37,8 @@ class CustomCompressorTest < Tiercel::TestCase
   def test_an_object_with_neither_pair_is_refused
     error = assert_raises(Tiercel::ConfigurationError) { Tiercel::Compressors.build(Object.new) }
 
-    assert_match(/compressor: expected one of brotli, lz4, none, snappy, zlib, zstd, or an object with deflate/, error.message)
+    assert_match(/compressor: expected one of brotli, lz4, none, snappy, zlib, zstd, or an object with deflate/,
+                 error.message)
   end
 
   def test_a_result_that_is_no_string_is_refused

@@ -20,7 +20,9 @@ class LZ4BlockTest < Tiercel::TestCase
   ].map(&:b).freeze
 
   def test_whole_blocks
-    WALKERS.product(WHOLE.to_a) { |walker, (block, size)| assert_equal size, walker.lz4_block_size(block, 0), block.inspect }
+    WALKERS.product(WHOLE.to_a) do |walker, (block, size)|
+      assert_equal size, walker.lz4_block_size(block, 0), block.inspect
+    end
   end
 
   def test_blocks_that_begin_later

@@ -38,7 +38,9 @@ class ConfigurationLinesTest < Tiercel::TestCase
     [application.stores.select { |arguments| arguments.first == :tiercel_store }, place]
   end
 
-  def blocks(page) = File.read(File.join(DOCS, page)).scan(/^ *```ruby\n(.*?)^ *```/m).map(&:first).grep(/config\.cache_store/)
+  def blocks(page)
+    File.read(File.join(DOCS, page)).scan(/^ *```ruby\n(.*?)^ *```/m).map(&:first).grep(/config\.cache_store/)
+  end
 
   def in_an_application(&)
     with_tmpdir do |dir|

@@ -56,7 +56,10 @@ class FileFaultsTest < Tiercel::TestCase
     backend = build
     backend.increment("counter")
     peers = 3.times.map { build(timeout: 20) }
-    fork_and_wait(3) { |index| 50.times { |round| locks_away if round == 10; peers[index].increment("counter") } && nil }
+    fork_and_wait(3) do |index|
+      50.times { |round| locks_away if round == 10; peers[index].increment("counter") }
+      nil
+    end
     assert_includes 151 - 3 * 3..151, backend.get("counter").to_i
   end
 
@@ -114,7 +117,9 @@ class FileFaultsTest < Tiercel::TestCase
     SmallVolume.open("2m") do |volume|
       store = build_store(volume, size: "64MB")
       results = nil
-      reports = capture_reports { results = Array.new(60) { |index| store.write("key#{index}", Random.bytes(100_000)) } }
+      reports = capture_reports do
+        results = Array.new(60) { |index| store.write("key#{index}", Random.bytes(100_000)) }
+      end
       assert_includes results, nil
       assert_equal [Tiercel::Refused], reports.map { |report| report.error.class }.uniq
       assert_equal 100_000, store.read("key0").bytesize
@@ -198,7 +203,9 @@ class FileFaultsTest < Tiercel::TestCase
   def while_locked
     ready, done = IO.pipe, IO.pipe
     pid = fork do
-      locks = Dir["#{@directory}/tiercel-v1/locks/*"].map { |lock| File.open(lock, "r+").tap { |file| file.flock(File::LOCK_EX) } }
+      locks = Dir["#{@directory}/tiercel-v1/locks/*"].map do |lock|
+        File.open(lock, "r+").tap { |file| file.flock(File::LOCK_EX) }
+      end
       ready.last.write("x" * locks.size)
       done.first.read(1)
       exit!(0)

@@ -41,7 +41,9 @@ class SQLiteFaultsTest < Tiercel::TestCase
 
   def test_the_cache_of_a_later_release_stays_as_it_is
     in_child { SQLite3::Database.new(path).execute_batch(<<~SQL) }
-      CREATE TABLE future (name); PRAGMA application_id = #{Tiercel::Backends::SQLite::Schema::APPLICATION_ID}; PRAGMA user_version = 99
+      CREATE TABLE future (name);
+      PRAGMA application_id = #{Tiercel::Backends::SQLite::Schema::APPLICATION_ID};
+      PRAGMA user_version = 99
     SQL
     error = assert_raises(Tiercel::Refused) { build.get("key") }
     assert_match(/layout 99/, error.message)
@@ -121,7 +123,9 @@ class SQLiteFaultsTest < Tiercel::TestCase
     SmallVolume.open("2m") do |volume|
       store = build_store(File.join(volume, "cache.sqlite3"), size: "64MB")
       results = nil
-      reports = capture_reports { results = Array.new(60) { |index| store.write("key#{index}", Random.bytes(100_000)) } }
+      reports = capture_reports do
+        results = Array.new(60) { |index| store.write("key#{index}", Random.bytes(100_000)) }
+      end
       assert_includes results, nil
       assert_includes results, true
       assert_empty reports.map { |report| report.error.class } - [Tiercel::Refused, Tiercel::Unavailable]

@@ -16,7 +16,9 @@ native.call "segment: stop points (AddressSanitizer)", "stop-asan/stop_test"
 native.call "segment: 20,000 flipped bytes (AddressSanitizer)", "guarded/hostile_test", "20000"
 native.call "segment: fuzzed for 10 s", "fuzz/segment_fuzzer", "-max_total_time=10 -max_len=600 -verbosity=0"
 
-native.call "segment: processes, ten million reads, 1,000 of them killed", "gcc/processes_test", "3000000 1000", long: true
+native.call "segment: processes, ten million reads, 1,000 of them killed", "gcc/processes_test", "3000000 1000",
+            long: true
 native.call "segment: threads, long (ThreadSanitizer)", "tsan/threads_test", "500000", long: true
 native.call "segment: a million flipped bytes (AddressSanitizer)", "guarded/hostile_test", "1000000", long: true
-native.call "segment: fuzzed for ten minutes", "fuzz/segment_fuzzer", "-max_total_time=600 -max_len=600 -verbosity=0", long: true
+native.call "segment: fuzzed for ten minutes", "fuzz/segment_fuzzer", "-max_total_time=600 -max_len=600 -verbosity=0",
+            long: true

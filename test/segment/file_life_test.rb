@@ -142,7 +142,8 @@ class SegmentFileLifeTest < Tiercel::TestCase
     assert_match(/symbolic link/, assert_raises(Tiercel::ConfigurationError) { open }.message)
     assert_match(/directory|regular file/, assert_raises(Tiercel::ConfigurationError) { open(@directory) }.message)
     missing = File.join(@directory, "missing", "segment")
-    assert_match(/#{missing}.*cannot be opened: No such file/, assert_raises(Tiercel::ConfigurationError) { open(missing) }.message)
+    assert_match(/#{missing}.*cannot be opened: No such file/,
+                 assert_raises(Tiercel::ConfigurationError) { open(missing) }.message)
     File.symlink("/etc/passwd", "#{@path}2.lock")
     assert_match(/symbolic link/, assert_raises(Tiercel::ConfigurationError) { open("#{@path}2") }.message)
   end
@@ -163,7 +164,9 @@ class SegmentFileLifeTest < Tiercel::TestCase
   end
 
   def test_a_size_that_does_not_fit_is_an_error_and_leaves_nothing
-    error = assert_raises(Tiercel::ConfigurationError) { Tiercel::Segment.open("/dev/shm/tiercel-test-large", bytes: 1 << 41) }
+    error = assert_raises(Tiercel::ConfigurationError) do
+      Tiercel::Segment.open("/dev/shm/tiercel-test-large", bytes: 1 << 41)
+    end
     assert_match(/cannot be reserved: give a smaller size/, error.message)
     assert_empty Dir["/dev/shm/tiercel-test-large*"] - ["/dev/shm/tiercel-test-large.lock"]
   ensure
@@ -181,12 +184,14 @@ class SegmentFileLifeTest < Tiercel::TestCase
 
   def test_a_place_that_is_full_or_read_only_is_an_error_at_once
     with_small_tmpfs do |directory|
-      assert_match(/cannot be reserved/, assert_raises(Tiercel::ConfigurationError) { open(File.join(directory, "segment")) }.message)
+      assert_match(/cannot be reserved/,
+                   assert_raises(Tiercel::ConfigurationError) { open(File.join(directory, "segment")) }.message)
       File.write(File.join(directory, "filler"), "x" * 1_400_000)
       error = assert_raises(Tiercel::ConfigurationError) { open(File.join(directory, "segment"), least_bytes: 1 << 20) }
       assert_match(/cannot be reserved/, error.message)
       system("mount", "-o", "remount,ro", directory, exception: true)
-      assert_match(/cannot be/, assert_raises(Tiercel::ConfigurationError) { open(File.join(directory, "other")) }.message)
+      assert_match(/cannot be/,
+                   assert_raises(Tiercel::ConfigurationError) { open(File.join(directory, "other")) }.message)
     end
   end
 

@@ -51,12 +51,15 @@ class SegmentPlaceTest < Tiercel::TestCase
       assert_operator bytes, :<=, Place::DEFAULT_BYTES
       assert_operator bytes, :>=, Place::LEAST_DEFAULT_BYTES
     end
-    assert_match(/No such file/, assert_raises(Tiercel::ConfigurationError) { Place.new("/nonexistent/x").default_bytes }.message)
+    assert_match(/No such file/,
+                 assert_raises(Tiercel::ConfigurationError) { Place.new("/nonexistent/x").default_bytes }.message)
   end
 
   def test_other_layouts_of_the_same_name
     with_tmpdir do |directory|
-      %w[tiercel-a-0.v0 tiercel-a-0.v0.lock tiercel-b-0.v0 tiercel-a-0.v12].each { |name| File.write("#{directory}/#{name}", "") }
+      %w[tiercel-a-0.v0 tiercel-a-0.v0.lock tiercel-b-0.v0 tiercel-a-0.v12].each do |name|
+        File.write("#{directory}/#{name}", "")
+      end
       others = Place.new("#{directory}/tiercel-a-0.v1").other_layouts
       assert_equal %w[tiercel-a-0.v0 tiercel-a-0.v12], others.map { |path| File.basename(path) }.sort
       assert_empty Place.new("#{directory}/any").other_layouts

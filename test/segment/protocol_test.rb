@@ -23,7 +23,8 @@ class SegmentProtocolTest < Tiercel::TestCase
   end
 
   def torn(_memory, calls)
-    garbage = calls.values.flat_map { |call| call.answer.is_a?(Array) ? call.answer : [call.answer] }.grep(Calls::Garbage).first
+    answers = calls.values.flat_map { |call| call.answer.is_a?(Array) ? call.answer : [call.answer] }
+    garbage = answers.grep(Calls::Garbage).first
     garbage && "read #{garbage.to_a}"
   end
 
@@ -87,7 +88,8 @@ class SegmentProtocolTest < Tiercel::TestCase
   end
 
   rule("a_clear_empties_what_began_before_it", [:never_raises_the_epoch]) do |broken|
-    violation(-> { Memory.new }, clear: Calls.in_turn(Calls.clear(broken:), Calls.read), set: Calls.set(1)) do |memory, calls|
+    violation(-> { Memory.new }, clear: Calls.in_turn(Calls.clear(broken:), Calls.read),
+              set: Calls.set(1)) do |memory, calls|
       # Whoever read the epoch before the clear has written nothing that can be read after it.
       began_before = calls[:set].seen.first.zero? && (broken || memory.epoch == 1)
       entry = memory.slot.zero? ? nil : memory.at(memory.slot)
@@ -96,7 +98,8 @@ class SegmentProtocolTest < Tiercel::TestCase
   end
 
   rule("a_near_fill_loses_against_an_invalidation", %i[checks_then_publishes]) do |broken|
-    violation(-> { Memory.new }, fill: Calls.near_fill(1, broken:), stop: Calls.in_turn(Calls.near_invalidate, Calls.read)) do |memory, calls|
+    violation(-> { Memory.new }, fill: Calls.near_fill(1, broken:),
+              stop: Calls.in_turn(Calls.near_invalidate, Calls.read)) do |memory, calls|
       readable = !memory.slot.zero? && memory.at(memory.slot).sequence.even?
       "invalidated, and filled with what was fetched before" if readable && calls[:fill].seen.first.zero?
     end

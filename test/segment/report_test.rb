@@ -58,7 +58,8 @@ class SegmentReportTest < Tiercel::TestCase
     application = Rake.with_application { load File.expand_path("../../lib/tasks/tiercel.rake", __dir__) }
     error = assert_raises(ArgumentError) { application["tiercel:segments:resize"].invoke(@path) }
     assert_equal 'size missing: expected rake "tiercel:segments:resize[PATH,SIZE]"', error.message
-    assert_match(/path missing/, assert_raises(ArgumentError) { application["tiercel:segments:inspect"].invoke }.message)
+    assert_match(/path missing/,
+                 assert_raises(ArgumentError) { application["tiercel:segments:inspect"].invoke }.message)
     error = assert_raises(Tiercel::Unavailable) { application["tiercel:segments:remove"].invoke("#{@path}.none") }
     assert_match(/none does not exist/, error.message)
     refute_path_exists "#{@path}.none.lock"

@@ -19,8 +19,8 @@ class SegmentSanitizerTest < Tiercel::TestCase
     with_tmpdir do |dir|
       build(dir)
       TESTS.each do |test|
-        output, status = Open3.capture2e(environment(library), RbConfig.ruby, "-I#{dir}", "-I#{ROOT}/lib", "-I#{ROOT}/test",
-                                         File.join(ROOT, test))
+        output, status = Open3.capture2e(environment(library), RbConfig.ruby, "-I#{dir}", "-I#{ROOT}/lib",
+                                         "-I#{ROOT}/test", File.join(ROOT, test))
         assert_predicate status, :success?, output
         refute_match(/AddressSanitizer|runtime error/, output)
       end
@@ -30,7 +30,8 @@ class SegmentSanitizerTest < Tiercel::TestCase
   private
 
   def environment(library)
-    { "LD_PRELOAD" => library, "ASAN_OPTIONS" => "detect_leaks=0:detect_stack_use_after_return=0:use_sigaltstack=0", "TIERCEL_LONG" => nil }
+    { "LD_PRELOAD" => library, "ASAN_OPTIONS" => "detect_leaks=0:detect_stack_use_after_return=0:use_sigaltstack=0",
+      "TIERCEL_LONG" => nil }
   end
 
   def sanitizer_library

@@ -132,7 +132,9 @@ class SegmentTest < Tiercel::TestCase
   def test_the_same_hash_key_makes_the_same_evictions
     left = Array.new(2) do
       segment = Tiercel::Segment.open(bytes: 1 << 20, hash_key: "0123456789abcdef")
-      9_000.times { |index| segment.get("key#{index % 2_900}") || segment.set("key#{index % 2_900}", "x" * (index % 1_500)) }
+      9_000.times do |index|
+        segment.get("key#{index % 2_900}") || segment.set("key#{index % 2_900}", "x" * (index % 1_500))
+      end
       segment.scan.sort
     end
     assert_equal left[0], left[1]

@@ -19,7 +19,8 @@ class AutoPropertyTest < Tiercel::TestCase
       expected = Marshal.dump(Marshal.load(Marshal.dump(graph)))
       forms.each do |form|
         serializer = Auto.new(plain: form)
-        assert expected == Marshal.dump(serializer.load(serializer.dump(graph))), "seed #{seed}: #{inspect_graph(graph)}"
+        assert expected == Marshal.dump(serializer.load(serializer.dump(graph))),
+               "seed #{seed}: #{inspect_graph(graph)}"
       end
     end
   end

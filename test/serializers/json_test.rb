@@ -16,8 +16,8 @@ class JSONSerializerTest < Tiercel::TestCase
   end
 
   def test_what_would_come_back_as_something_else_is_refused
-    [:a, { a: 1 }, { 1 => 2 }, { nil => 1 }, Float::NAN, Float::INFINITY, "\xFF", "a".b, "é".encode("UTF-16LE"), Time.at(0),
-     1..2, 3r, Object.new, Names.new, [["\xFF"]], { "a" => { "b" => :c } }, { "\xFF" => 1 }].each do |value|
+    [:a, { a: 1 }, { 1 => 2 }, { nil => 1 }, Float::NAN, Float::INFINITY, "\xFF", "a".b, "é".encode("UTF-16LE"),
+     Time.at(0), 1..2, 3r, Object.new, Names.new, [["\xFF"]], { "a" => { "b" => :c } }, { "\xFF" => 1 }].each do |value|
       error = assert_raises(Tiercel::SerializationError, value.inspect) { serializer.dump(value) }
 
       assert_match(/does not survive JSON: choose serializer auto/, error.message)

@@ -102,7 +102,9 @@ class MessagePackSerializerTest < Tiercel::TestCase
 
   def test_bytes_that_are_cut_off_are_malformed
     bytes = serializer.dump([1, "text", 2.5])
-    (2...bytes.bytesize).each { |size| assert_raises(Tiercel::MalformedFrame) { serializer.load(bytes.byteslice(0, size)) } }
+    (2...bytes.bytesize).each do |size|
+      assert_raises(Tiercel::MalformedFrame) { serializer.load(bytes.byteslice(0, size)) }
+    end
   end
 
   private

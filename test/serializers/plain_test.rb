@@ -57,9 +57,10 @@ module PlainBehavior
   def test_hashes_with_more_than_pairs_are_not_plain
     with_proc = Hash.new { 1 }
     large = (0..20).to_h { |i| [i, i] }
-    [Hash.new(1), Hash.new(false), with_proc, {}.compare_by_identity, Hash.ruby2_keywords_hash({ a: 1 }),
-     Hash.new(1).merge!(large), with_proc.merge(large), {}.compare_by_identity.merge!(large), Hash.ruby2_keywords_hash(large)]
-      .each { |value| assert_nil plain.dump([value]) }
+    hashes = [Hash.new(1), Hash.new(false), with_proc, {}.compare_by_identity, Hash.ruby2_keywords_hash({ a: 1 }),
+              Hash.new(1).merge!(large), with_proc.merge(large), {}.compare_by_identity.merge!(large),
+              Hash.ruby2_keywords_hash(large)]
+    hashes.each { |value| assert_nil plain.dump([value]) }
     assert plain.dump([large, Hash.new(nil)])
   end
 

@@ -47,7 +47,8 @@ class StoreConfigurationTest < Tiercel::TestCase
 
   def test_a_scheme_that_nobody_knows
     error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("mysql://db") }
-    assert_match(/unknown backend "?:?mysql"?: expected one of .*file.*memcached.*memory.*redis.*shared.*sqlite/, error.message)
+    assert_match(/unknown backend "?:?mysql"?: expected one of .*file.*memcached.*memory.*redis.*shared.*sqlite/,
+                 error.message)
   end
 
   def test_what_is_no_url
@@ -157,7 +158,9 @@ class StoreConfigurationTest < Tiercel::TestCase
   end
 
   def test_a_breaker_that_cannot_work
-    error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("file:#{Dir.tmpdir}/never", breaker: { failures: 0 }) }
+    error = assert_raises(Tiercel::ConfigurationError) do
+      Tiercel.new("file:#{Dir.tmpdir}/never", breaker: { failures: 0 })
+    end
     assert_match(/breaker: failures/, error.message)
   end
 
@@ -182,7 +185,9 @@ class StoreConfigurationTest < Tiercel::TestCase
     [store.inspect, store.backend.to_s, store.backend.inspect].each { |text| refute_includes text, "hunter2" }
     error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("secretive://user:hunter2@host", unknown: 1) }
     refute_includes error.message, "hunter2"
-    error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", "secretive://user:hunter2@host?token=hunter2") }
+    error = assert_raises(Tiercel::ConfigurationError) do
+      Tiercel.new("memory:", "secretive://user:hunter2@host?token=hunter2")
+    end
     assert_includes error.message, "secretive://host"
     refute_includes error.message, "hunter2"
   end

@@ -120,7 +120,8 @@ module StoreErrorsTests
 
     def test_an_error_handler
       calls = []
-      store = failing(error_handler: ->(method:, returning:, exception:) { calls << [method, returning, exception.class] })
+      error_handler = ->(method:, returning:, exception:) { calls << [method, returning, exception.class] }
+      store = failing(error_handler:)
       assert_nil store.read("a")
       assert_equal false, store.delete("a")
       assert_equal({}, store.read_multi("a"))

@@ -270,7 +270,8 @@ class StoreHooksTest < Tiercel::TestCase
   end
 
   # A store on the fast path against one that is not.
-  def assert_sees_as_much_as_without(fast = TiercelStore.new("memory:"), plain = TiercelStore.new("memory:", fast_path: false))
+  def assert_sees_as_much_as_without(fast = TiercelStore.new("memory:"),
+                                     plain = TiercelStore.new("memory:", fast_path: false))
     sightings = [plain, fast].map do |store|
       @seen.clear
       exercise(store)

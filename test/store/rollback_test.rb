@@ -29,8 +29,9 @@ class StoreRollbackTest < Tiercel::TestCase
     def delete_entry(key, **) = !@bytes.delete(key).nil?
   end
 
-  VALUES = [nil, true, false, 7, 1.5, "", "text", "\u00fcml\u00e4ut", "bytes\xFF".b, "ascii".encode("US-ASCII"), :symbol, [1, [nil]],
-            { "a" => 1, b: [2.0] }, "compressible" * 500, ["compressible" * 500], 1..3, Time.at(1_700_000_000)].freeze
+  VALUES = [nil, true, false, 7, 1.5, "", "text", "\u00fcml\u00e4ut", "bytes\xFF".b, "ascii".encode("US-ASCII"),
+            :symbol, [1, [nil]], { "a" => 1, b: [2.0] }, "compressible" * 500, ["compressible" * 500], 1..3,
+            Time.at(1_700_000_000)].freeze
 
   # Cache format and options of Rails' stores.
   RAILS = [[7.0, {}], [7.1, {}], [7.0, { serializer: :marshal_7_1 }],

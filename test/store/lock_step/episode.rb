@@ -165,7 +165,9 @@ module LockStep
 
     def damaged(bytes, number)
       return bytes.byteslice(0, number % (bytes.bytesize + 1)) if number.even? || bytes.empty?
-      bytes.dup.tap { |copy| copy.setbyte(number % copy.bytesize, copy.getbyte(number % copy.bytesize) ^ (1 << (number % 8))) }
+      bytes.dup.tap do |copy|
+        copy.setbyte(number % copy.bytesize, copy.getbyte(number % copy.bytesize) ^ (1 << (number % 8)))
+      end
     end
 
     def plant

@@ -14,28 +14,30 @@ module LockStep
     # Few keys, so that calls meet.
     NAMES = [
       -> { +"a" }, -> { "b" }, -> { +"a/b" }, -> { "c".b }, -> { :a }, -> { :b }, -> { 1 }, -> { 1.5 }, -> { ["a"] },
-      -> { %w[a b] }, -> { [:a, "b"] }, -> { [["a", "b"], "c"] }, -> { [] }, -> { [nil] }, -> { ["a", nil] }, -> { [[]] },
-      -> { nil }, -> { "" }, -> { {} }, -> { true }, -> { [true] }, -> { [1, 2.5] }, -> { { b: 2, "a" => 1 } },
-      -> { ["a", { "b" => 1 }] }, -> { +"\u00fcml\u00e4ut" }, -> { "\u00fcml\u00e4ut".b },
+      -> { %w[a b] }, -> { [:a, "b"] }, -> { [["a", "b"], "c"] }, -> { [] }, -> { [nil] }, -> { ["a", nil] },
+      -> { [[]] }, -> { nil }, -> { "" }, -> { {} }, -> { true }, -> { [true] }, -> { [1, 2.5] },
+      -> { { b: 2, "a" => 1 } }, -> { ["a", { "b" => 1 }] }, -> { +"\u00fcml\u00e4ut" }, -> { "\u00fcml\u00e4ut".b },
       -> { "\u00fcml\u00e4ut".dup.force_encoding("ISO-8859-1") }, -> { "\xFF\xFE".b }, -> { "\xFF" },
       -> { "wide".encode("UTF-16LE") }, -> { [:"\u00fc", "\xFF".b] }, -> { ["\u00fc", "b".b] }, -> { "a b\n\0" },
       -> { "x" * 249 }, -> { "x" * 250 }, -> { "x" * 251 }, -> { "\u00fc" * 200 }, -> { ["x" * 200, "y" * 200] },
       -> { Text.new("a") }, -> { [Text.new("a")] }, -> { Names.new(["z"]) }, -> { [Names.new, "a"] },
       -> { "a".dup.tap { |name| name.define_singleton_method(:cache_key) { "own" } } },
-      -> { Parameter.new("p") }, -> { [Parameter.new("p"), 1] }, -> { Parameter.new(nil) }, -> { Unversioned.new("u/1") },
-      -> { [Unversioned.new("u/1"), "x"] }, -> { Unversioned.new(nil) }, -> { Unversioned.new("") }, -> { Unversioned.new(:sym) }
+      -> { Parameter.new("p") }, -> { [Parameter.new("p"), 1] }, -> { Parameter.new(nil) },
+      -> { Unversioned.new("u/1") }, -> { [Unversioned.new("u/1"), "x"] }, -> { Unversioned.new(nil) },
+      -> { Unversioned.new("") }, -> { Unversioned.new(:sym) }
     ].freeze
 
     UNDUMPABLE = -> {}
 
     VALUES = [
-      -> { nil }, -> { true }, -> { false }, -> { 0 }, -> { -7 }, -> { 2**70 }, -> { 1.5 }, -> { Float::NAN }, -> { "" },
-      -> { +"text" }, -> { "frozen" }, -> { "12" }, -> { "\u00fc" * 30 }, -> { "\xFF\x00".b }, -> { "\xFF" },
+      -> { nil }, -> { true }, -> { false }, -> { 0 }, -> { -7 }, -> { 2**70 }, -> { 1.5 }, -> { Float::NAN },
+      -> { "" }, -> { +"text" }, -> { "frozen" }, -> { "12" }, -> { "\u00fc" * 30 }, -> { "\xFF\x00".b }, -> { "\xFF" },
       -> { "latin\xFC".dup.force_encoding("ISO-8859-1") }, -> { "ascii".encode("US-ASCII") }, -> { "z" * 3_000 },
       -> { "z" * 200_000 }, -> { :symbol }, -> { :"\u00fc" }, -> { [1, [nil, "x"]] }, -> { { "a" => 1, b: [2.0] } },
       -> { Hash.new(5).merge!("a" => 1) }, -> { { 1 => { nil => :x } } }, -> { Point.new(1, [2]) }, -> { 1..3 },
-      -> { Time.at(1_700_000_000) }, -> { Text.new("sub") }, -> { ["q" * 2_000] * 3 }, -> { UNDUMPABLE }, -> { $stdout },
-      -> { [].tap { |list| list << list } }, -> { (+"ivar").tap { |text| text.instance_variable_set(:@note, 1) } },
+      -> { Time.at(1_700_000_000) }, -> { Text.new("sub") }, -> { ["q" * 2_000] * 3 }, -> { UNDUMPABLE },
+      -> { $stdout }, -> { [].tap { |list| list << list } },
+      -> { (+"ivar").tap { |text| text.instance_variable_set(:@note, 1) } },
       -> { 3 }, -> { 41 }, -> { "x" * 1_025 }, -> { Rational(1, 3) }, -> { Object }
     ].freeze
 

@@ -7,8 +7,8 @@ module LockStep
   # the same call with objects of its own.
   class RandomCall
     OPERATIONS = {
-      read: 8, fetch: 10, write: 6, delete: 2, exist?: 3, read_multi: 4, write_multi: 3, fetch_multi: 4, delete_multi: 1,
-      increment: 4, decrement: 1, read_counter: 1, write_counter: 1, delete_matched: 1, clear: 1
+      read: 8, fetch: 10, write: 6, delete: 2, exist?: 3, read_multi: 4, write_multi: 3, fetch_multi: 4,
+      delete_multi: 1, increment: 4, decrement: 1, read_counter: 1, write_counter: 1, delete_matched: 1, clear: 1
     }.flat_map { |operation, weight| [operation] * weight }.freeze
     BLOCKS = %i[value value value value nil raise throw break write read fetch options subscribe].freeze
     WRAPPINGS = ([nil] * 12 + %i[mute with_namespace with_logger local_cache]).freeze
@@ -26,7 +26,8 @@ module LockStep
       @arguments = arguments
       @block = @materials.pick(BLOCKS) if %i[fetch fetch_multi].include?(@operation) && !@materials.once_in(8)
       @value = @materials.value
-      @block_options = @materials.pick([{ expires_in: 5 }, { version: 2 }, { expires_at: Time.now + 20 }, { expires_in: nil }])
+      @block_options = @materials.pick([{ expires_in: 5 }, { version: 2 }, { expires_at: Time.now + 20 },
+                                        { expires_in: nil }])
     end
 
     # @return [String]

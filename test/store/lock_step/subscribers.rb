@@ -65,9 +65,12 @@ module LockStep
     def subscribe(kind, pattern, record)
       notifications = ActiveSupport::Notifications
       case kind
-      when :block then notifications.subscribe(pattern) { |name, _start, _end, _id, payload| record.call(kind, name, payload) }
+      when :block
+        notifications.subscribe(pattern) { |name, _start, _end, _id, payload| record.call(kind, name, payload) }
       when :monotonic
-        notifications.monotonic_subscribe(pattern) { |name, _start, _end, _id, payload| record.call(kind, name, payload) }
+        notifications.monotonic_subscribe(pattern) do |name, _start, _end, _id, payload|
+          record.call(kind, name, payload)
+        end
       when :event then notifications.subscribe(pattern) { |event| record.call(kind, event.name, event.payload) }
       when :evented then notifications.subscribe(pattern, Evented.new(record))
       when :silenced then notifications.subscribe(pattern, Silenced.new(record))

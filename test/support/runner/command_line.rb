@@ -106,7 +106,9 @@ module TestRunner
     end
 
     def rails_checkout
-      raise Error, "rails_behaviours needs --rails PATH: a repository of Rails, bare or not, with its tags" unless @rails
+      unless @rails
+        raise Error, "rails_behaviours needs --rails PATH: a repository of Rails, bare or not, with its tags"
+      end
       @rails_checkout ||= RailsCheckout.new(@rails)
     end
 
