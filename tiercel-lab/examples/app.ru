@@ -9,7 +9,10 @@ require "active_support/cache"
 require "erb"
 require "tiercel"
 
-PRODUCTS = Array.new(50) { |id| { id:, name: "Product <#{id}>", price: 995 + (137 * id), tags: Array.new(8) { |tag| "tag #{(id * tag) % 23}" } } }
+PRODUCTS = Array.new(50) do |id|
+  tags = Array.new(8) { |tag| "tag #{(id * tag) % 23}" }
+  { id:, name: "Product <#{id}>", price: 995 + (137 * id), tags: }
+end
 
 FRAGMENT = ERB.new(<<~HTML, trim_mode: "-")
   <article id="product-<%= product[:id] %>">

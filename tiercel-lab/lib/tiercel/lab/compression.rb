@@ -29,8 +29,8 @@ module Tiercel
                                 inflate: ->(bytes) { Snappy.inflate(bytes) })
       # Its second level is the form "high compression".
       add Library.new("lz4_ruby", feature: "lz4-ruby", levels: [1, 2], default: 1,
-                                  deflate: ->(bytes, level) { level == 2 ? LZ4.compressHC(bytes) : LZ4.compress(bytes) },
-                                  inflate: ->(bytes) { LZ4.uncompress(bytes) })
+                      deflate: ->(bytes, level) { level == 2 ? LZ4.compressHC(bytes) : LZ4.compress(bytes) },
+                      inflate: ->(bytes) { LZ4.uncompress(bytes) })
       add Library.new("lz4_flex", feature: "lz4_flex", deflate: ->(bytes, _level) { Lz4Flex::VarInt.compress(bytes) },
                                   inflate: ->(bytes) { Lz4Flex::VarInt.decompress(bytes) })
 

@@ -21,7 +21,8 @@ module Tiercel
       FORM = /\A(?:(?<name>[\w.-]+)=)?(?<type>\w+)(?::(?<place>[^#]*))?(?:#(?<options>.*))?\z/
 
       # Which Rails store speaks to a URL that is given without a type.
-      URL_TYPES = { "memcached" => "mem_cache_store", "redis" => "redis_cache_store", "rediss" => "redis_cache_store" }.freeze
+      URL_TYPES = { "memcached" => "mem_cache_store", "redis" => "redis_cache_store",
+                    "rediss" => "redis_cache_store" }.freeze
       # URLs that only Tiercel knows.
       TIERCEL_SCHEMES = %w[shared memory sqlite file].freeze
 
@@ -36,7 +37,9 @@ module Tiercel
         # @raise [UsageError] if it is not of that form, or the type is not known
         def parse(text)
           match = FORM.match(text)
-          raise UsageError, "store #{text.inspect}: expected TYPE[:PLACE][#OPTION=VALUE,...]. Types: #{known}" unless match
+          unless match
+            raise UsageError, "store #{text.inspect}: expected TYPE[:PLACE][#OPTION=VALUE,...]. Types: #{known}"
+          end
           type, place = type_and_place(match)
           contestant = @types[type] or raise UsageError, "store #{text.inspect} is not known. Known: #{known}"
           contestant.new(text:, name: match[:name] || text, place:, options: StoreOptions.parse(match[:options].to_s))

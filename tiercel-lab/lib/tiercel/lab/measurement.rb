@@ -57,8 +57,8 @@ module Tiercel
       # @return [Array<Cell>] all of them
       # @raise [Interrupt] after the cells measured so far were summarized and yielded
       def run(&on_value)
-        @pace = Runner::Pace.new(expected_seconds: @comparisons.sum { |comparison| comparison.expected_seconds(@protocol) },
-                                 budget_seconds: @protocol.budget_seconds)
+        expected_seconds = @comparisons.sum { |comparison| comparison.expected_seconds(@protocol) }
+        @pace = Runner::Pace.new(expected_seconds:, budget_seconds: @protocol.budget_seconds)
         with_resources do |pool, scratch|
           @comparisons.group_by(&:value).each do |value, comparisons|
             measure_value(value, comparisons, pool, scratch, &on_value)

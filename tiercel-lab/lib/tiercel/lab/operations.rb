@@ -30,11 +30,16 @@ module Tiercel
       QUICK = %w[read fetch miss write].freeze
 
       [Read, Fetch, Miss, Write, ReadMulti, WriteMulti, FetchMulti, Exist, Delete, Increment, FetchExpiresIn,
-       FetchRecord, ReadBesideWriter, WriteFull, BackendGet, BackendSet, BackendSetFull].each { |operation| add operation.new }
+       FetchRecord, ReadBesideWriter, WriteFull, BackendGet, BackendSet, BackendSetFull].each do |operation|
+         add operation.new
+       end
       %w[read fetch write].each { |name| add Subscribed.new(fetch(name)) }
       %w[read fetch].each { |name| add Subscribed.new(fetch(name), "event") }
-      [Deflate, Inflate, Dump, LoadBytes, DumpAndLoad, EndToEndRead, EndToEndWrite, WireGet, WireSet].each { |operation| add operation.new }
-      [ClientGet, ClientSet, ClientGetMulti, ClientSetMulti, ClientDeleteMulti, ClientLoop].each { |operation| add operation.new }
+      [Deflate, Inflate, Dump, LoadBytes, DumpAndLoad, EndToEndRead, EndToEndWrite, WireGet,
+       WireSet].each { |operation| add operation.new }
+      [ClientGet, ClientSet, ClientGetMulti, ClientSetMulti, ClientDeleteMulti, ClientLoop].each do |operation|
+        add operation.new
+      end
       add Loop.new
 
       def self.noun = "operation"

@@ -82,7 +82,8 @@ module Tiercel
       # Calls whose objects are counted; the count of none is subtracted.
       ALLOCATION_CALLS = 50
 
-      # How long calls are made while the CPU time of a server is looked at, and how many between two looks at the clock.
+      # How long calls are made while the CPU time of a server is looked at, and how many between two looks at the
+      # clock.
       SERVER_SECONDS = 0.08
       SERVER_CALLS = 10
 

@@ -18,7 +18,9 @@ module Tiercel
         document = records.first
         document = assemble(records) if document.is_a?(Hash) && document.key?("type")
         return document if document.is_a?(Hash) && document["schema"].to_s.start_with?("tiercel-lab/")
-        raise UsageError, "#{path}: not a result of the lab (its schema is #{document.is_a?(Hash) ? document["schema"].inspect : "missing"})"
+        raise UsageError,
+              "#{path}: not a result of the lab (its schema is " \
+              "#{document.is_a?(Hash) ? document["schema"].inspect : "missing"})"
       rescue SystemCallError, JSON::ParserError => e
         raise UsageError, "#{path}: #{e.message}"
       end

@@ -20,7 +20,8 @@ module Tiercel
         require "date"
         require "active_support/time_with_zone"
         require "active_support/core_ext/hash/indifferent_access"
-        types = [Symbol, Time, DateTime, Date, BigDecimal, Set, ActiveSupport::HashWithIndifferentAccess, ActiveSupport::TimeWithZone]
+        types = [Symbol, Time, DateTime, Date, BigDecimal, Set, ActiveSupport::HashWithIndifferentAccess,
+                 ActiveSupport::TimeWithZone]
         defined?(ActiveRecord::Base) ? types << ActiveRecord::Base : types
       end
 
@@ -44,7 +45,9 @@ module Tiercel
       add(Library.new("as_json", feature: "active_support/json", form: :json) do
         [ActiveSupport::JSON.method(:encode), ActiveSupport::JSON.method(:decode)]
       end)
-      add Library.new("message_pack", feature: "msgpack", form: :json) { [MessagePack.method(:pack), MessagePack.method(:unpack)] }
+      add(Library.new("message_pack", feature: "msgpack", form: :json) do
+        [MessagePack.method(:pack), MessagePack.method(:unpack)]
+      end)
       add(Library.new("as_message_pack", feature: "active_support/message_pack") do
         serializer = RAILS_MESSAGE_PACK.call
         [serializer.method(:dump), serializer.method(:load)]

@@ -34,7 +34,8 @@ module Tiercel
         protocol = @settings.within_budget(protocol)
         start(protocol)
         progress = Terminal::Progress.new(@err, expected_seconds: Session.expected_seconds(comparisons, protocol))
-        measurement = Measurement.new(comparisons, protocol:, seed: @settings.seed, requires: @settings.requires, progress:)
+        measurement = Measurement.new(comparisons, protocol:, seed: @settings.seed, requires: @settings.requires,
+                                      progress:)
         begin
           raise Interrupt if interrupted?
           measurement.run { |_value, cells| recorder.cells(cells) }

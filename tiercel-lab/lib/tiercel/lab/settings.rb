@@ -59,7 +59,9 @@ module Tiercel
         parser.on("--quick", "a short look: says faster or slower only beyond 10 %") { @quick = true }
         parser.on("--plan", "print what would be measured and how long it takes, measure nothing") { @plan = true }
         parser.on("--seed N", Integer, "of values, orders and resamples (#{DEFAULT_SEED})") { |seed| @seed = seed }
-        parser.on("--budget SECONDS", Float, "fewer blocks, at least two, where cells would take longer") { |seconds| @budget = seconds }
+        parser.on("--budget SECONDS", Float, "fewer blocks, at least two, where cells would take longer") do |seconds|
+          @budget = seconds
+        end
         parser.on("--data DIR", "your own files as values") { |directory| @data = directory }
         parser.on("--url NAME=URL", "a server or store of yours: memcached://, redis://, or TYPE:PLACE;",
                   "own key prefix, never flushed") { |text| add_url(text) }

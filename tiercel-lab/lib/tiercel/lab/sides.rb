@@ -33,7 +33,8 @@ module Tiercel
       def check(sides, same:)
         one, other = sides
         unless one.instance_of?(other.class)
-          raise UsageError, "compare #{one.text} #{other.text}: #{one.kind} and #{other.kind} cannot be sides of one comparison"
+          raise UsageError, "compare #{one.text} #{other.text}: #{one.kind} and #{other.kind} cannot be sides of one " \
+                            "comparison"
         end
         if one.is_a?(GemVersion) && one.gem_name != other.gem_name
           raise UsageError, "compare #{one.text} #{other.text}: two versions of one gem are expected"

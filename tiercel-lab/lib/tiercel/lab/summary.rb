@@ -104,10 +104,11 @@ module Tiercel
 
         def flags(cell)
           waits = %i[loopback remote].include?(cell.arm.contestant.medium)
-          { "compiling" => cell.compiling_slices.positive?,
-            "saturated" => waits && cell.cpu_share > Protocol::SATURATED_SHARE,
-            "incomplete" => @blocks[cell].size < @protocol.processes,
-            "hurried" => @blocks[cell].each_value.any? { |blocks| blocks.size < @protocol.blocks } }.select { |_flag, raised| raised }.keys
+          flags = { "compiling" => cell.compiling_slices.positive?,
+                    "saturated" => waits && cell.cpu_share > Protocol::SATURATED_SHARE,
+                    "incomplete" => @blocks[cell].size < @protocol.processes,
+                    "hurried" => @blocks[cell].each_value.any? { |blocks| blocks.size < @protocol.blocks } }
+          flags.select { |_flag, raised| raised }.keys
         end
       end
       private_constant :Summarizer

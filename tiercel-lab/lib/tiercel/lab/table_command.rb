@@ -61,7 +61,8 @@ module Tiercel
         Warnings.of(@measurement ? @measurement.disturbances : [], cells, interrupted: session.interrupted?)
       end
 
-      # @return [Hash{String => Object}] what else the results should have, such as the "servers" of what is not made of cells
+      # @return [Hash{String => Object}] what else the results should have, such as the "servers" of what is not made of
+      #   cells
       def facts = {}
 
       # @return [Integer] see {ExitCodes}

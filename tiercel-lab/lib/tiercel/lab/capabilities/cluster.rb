@@ -10,7 +10,8 @@ module Tiercel
       # Whether a store spreads its keys over two servers: two are started, the store is given both, and both are asked.
       class Cluster
         KEYS = 60
-        FORMS = { memcached: { "mem_cache_store" => "mem_cache_store:%s,%s", "tiercel:memcached:" => "tiercel:memcached://%s,%s" },
+        FORMS = { memcached: { "mem_cache_store" => "mem_cache_store:%s,%s",
+                               "tiercel:memcached:" => "tiercel:memcached://%s,%s" },
                   redis: { "redis_cache_store" => nil, "tiercel:redis:" => nil } }.freeze
 
         # @param contestant [Contestant]
@@ -27,7 +28,9 @@ module Tiercel
           form = FORMS.dig(:memcached, @contestant.text)
           return spread(form) if form
           return of_redis if FORMS[:redis].key?(@contestant.text)
-          return said("partly", "by shards over several databases, set up in the application: not probed") if @contestant.text.start_with?("solid_cache")
+          if @contestant.text.start_with?("solid_cache")
+            return said("partly", "by shards over several databases, set up in the application: not probed")
+          end
           said("no")
         end
 
@@ -38,7 +41,11 @@ module Tiercel
         def spread(form)
           servers = Array.new(2) { Servers::Memcached.new.start }
           counts = fill(format(form, *servers.map(&:address)), servers)
-          counts.all?(&:positive?) ? said("yes") : said("no", "of #{KEYS} keys #{counts.join(" and ")} were on two servers")
+          if counts.all?(&:positive?)
+            said("yes")
+          else
+            said("no", "of #{KEYS} keys #{counts.join(" and ")} were on two servers")
+          end
         rescue Error, Servers::Error => e
           said("no", "not probed: #{e.message.lines.first.strip}")
         ensure
@@ -64,10 +71,13 @@ module Tiercel
 
         # A cluster of Redis is a server of its own kind, to which only Tiercel has a scheme.
         def of_redis
-          return said("partly", "by a client that the application builds (`redis:`): not probed") unless @contestant.text.start_with?("tiercel")
+          unless @contestant.text.start_with?("tiercel")
+            return said("partly", "by a client that the application builds (`redis:`): not probed")
+          end
           facts = @pool.facts([:redis_cluster])
           job = Runner::JobProcess.new("capabilities/probe", requires: @requires).start
-          reason = job.call("open", text: "tiercel:redis+cluster:", servers: facts, folders: {}, label: "cluster")["reason"]
+          reason = job.call("open", text: "tiercel:redis+cluster:", servers: facts, folders: {},
+                            label: "cluster")["reason"]
           return said("no", "not probed: #{reason}") if reason
           job.call("spread", count: KEYS)
           job.call("read", name: "spread-#{KEYS - 1}") == "value" ? said("yes", "as `redis+cluster:`") : said("no")

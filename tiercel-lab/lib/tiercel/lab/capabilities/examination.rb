@@ -11,7 +11,8 @@ module Tiercel
     module Capabilities
       # One store, asked by two processes with its own bundle.
       class Examination
-        COLUMNS = ["serializes", "compression", "local store", "cross process", "node local", "remote", "cluster", "limited by"].freeze
+        COLUMNS = ["serializes", "compression", "local store", "cross process", "node local", "remote", "cluster",
+                   "limited by"].freeze
 
         # @param text [String] of the contestant
         # @param pool [Runner::ServerPool]
@@ -41,7 +42,9 @@ module Tiercel
 
         def examine
           bundle = Runner::Bundle.new(@contestant.bundle).tap(&:install)
-          @one, @other = Array.new(2) { Runner::JobProcess.new("capabilities/probe", bundle:, requires: @requires).start }
+          @one, @other = Array.new(2) do
+            Runner::JobProcess.new("capabilities/probe", bundle:, requires: @requires).start
+          end
           reason = [@one, @other].filter_map { |job| open(job)["reason"] }.first
           return { "reason" => reason } if reason
           marks = ask
@@ -59,8 +62,9 @@ module Tiercel
         def ask
           shared = shared?
           remote = @one.call("remote")
-          { "serializes" => @one.call("serializes"), "compression" => @one.call("compression"), "local store" => local_store(shared),
-            "cross process" => mark(shared), "node local" => node_local(shared, remote), "remote" => remote,
+          { "serializes" => @one.call("serializes"), "compression" => @one.call("compression"),
+            "local store" => local_store(shared), "cross process" => mark(shared),
+            "node local" => node_local(shared, remote), "remote" => remote,
             "cluster" => Cluster.new(@contestant, pool: @pool, requires: @requires).mark,
             "limited by" => @one.call("limited_by") }
         end

@@ -9,7 +9,8 @@ require_relative "specimen"
 module Tiercel
   module Lab
     module Capabilities
-      # Asks one store, in a job's process ({Runner::JobProcess}), what it does; two of them are built in the same place.
+      # Asks one store, in a job's process ({Runner::JobProcess}), what it does; two of them are built in the same
+      # place.
       class Probe
         # 300 KB of a text: more than any store's threshold for compressing.
         TEXT = "All work and no play makes Jack a dull boy. " * 7_000
@@ -32,7 +33,8 @@ module Tiercel
           @contestant = Contestants.parse(text)
           @contestant.gems.each { |name| require name }
           @folder = folders.transform_values { |folder| File.join(folder.to_s, "tiercel-lab-#{label}") }
-          @context = SamePlace.new(servers: JSON.parse(JSON.generate(servers)), folders: folders.transform_keys(&:to_s), label:)
+          @context = SamePlace.new(servers: JSON.parse(JSON.generate(servers)), folders: folders.transform_keys(&:to_s),
+                                   label:)
           @urls = servers.values.filter_map { |facts| facts[:url] }
           @ports = servers.values.filter_map { |facts| facts[:url]&.slice(/:(\d+)/, 1)&.to_i }
           @pids = @context.server_pids
@@ -142,19 +144,25 @@ module Tiercel
         def mark(mark, note = nil) = { mark:, note: }
 
         def squeezed?(name, **options)
-          bytes = options.any? && !@contestant.text.start_with?("tiercel") ? entry_bytes(options) : @contestant.stored_bytes(@store, name, TEXT)
+          own_options = options.any? && !@contestant.text.start_with?("tiercel")
+          bytes = own_options ? entry_bytes(options) : @contestant.stored_bytes(@store, name, TEXT)
           bytes && bytes < TEXT.bytesize / 2
         end
 
         def entry_bytes(options)
-          @store.send(:serialize_entry, ActiveSupport::Cache::Entry.new(TEXT), **@store.send(:merged_options, options)).bytesize
+          @store.send(:serialize_entry, ActiveSupport::Cache::Entry.new(TEXT),
+                      **@store.send(:merged_options, options)).bytesize
         end
 
         # In the order in which they are believed: files are files, even where their pages also count as memory.
         def holders
-          folders = @folder.to_h { |name, path| [name.to_s == "tmpfs" ? "memory (files on a tmpfs)" : "disk", Sockets.tree_bytes(path)] }
+          folders = @folder.to_h do |name, path|
+            [name.to_s == "tmpfs" ? "memory (files on a tmpfs)" : "disk", Sockets.tree_bytes(path)]
+          end
           servers = @urls.filter_map { |url| (bytes = ServerBytes.of(url)) && ["memory of the server", bytes] }
-          databases = @pids.filter_map { |pid| (folder = data_folder(pid)) && ["disk of the server", Sockets.tree_bytes(folder)] }
+          databases = @pids.filter_map do |pid|
+            (folder = data_folder(pid)) && ["disk of the server", Sockets.tree_bytes(folder)]
+          end
           folders.merge(servers.to_h, databases.to_h)
         end
 

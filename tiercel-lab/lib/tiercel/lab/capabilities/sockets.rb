@@ -44,7 +44,9 @@ module Tiercel
         end
 
         def own_inodes
-          Dir.glob("/proc/self/fd/*").filter_map { |link| File.readlink(link)[/\Asocket:\[(\d+)\]\z/, 1] if File.symlink?(link) }
+          Dir.glob("/proc/self/fd/*").filter_map do |link|
+            File.readlink(link)[/\Asocket:\[(\d+)\]\z/, 1] if File.symlink?(link)
+          end
         rescue SystemCallError
           []
         end

@@ -114,8 +114,15 @@ module Tiercel
         private
 
         def get_request(names) = "get #{names.join(" ")}\r\n".b
-        def get_answer(pairs) = pairs.map { |name, bytes| "VALUE #{name} 0 #{bytes.bytesize}\r\n".b << bytes << "\r\n" }.join << "END\r\n"
-        def set_request(pairs) = pairs.map { |name, bytes| "set #{name} 0 0 #{bytes.bytesize}\r\n".b << bytes << "\r\n" }.join
+
+        def get_answer(pairs)
+          pairs.map { |name, bytes| "VALUE #{name} 0 #{bytes.bytesize}\r\n".b << bytes << "\r\n" }.join << "END\r\n"
+        end
+
+        def set_request(pairs)
+          pairs.map { |name, bytes| "set #{name} 0 0 #{bytes.bytesize}\r\n".b << bytes << "\r\n" }.join
+        end
+
         def set_answer(count) = "STORED\r\n" * count
         def delete_request(names) = names.map { |name| "delete #{name}\r\n" }.join
         def delete_answer(count) = "DELETED\r\n" * count

@@ -11,12 +11,13 @@ module Tiercel
     module Commands
       # The first article's table of stores, each mark found by asking the store.
       class CapabilitiesTable < TableCommand
-        called "capabilities", "What each store does: serializes, compresses, is shared, remote, clustered; found by asking it."
+        called "capabilities",
+               "What each store does: serializes, compresses, is shared, remote, clustered; found by asking it."
         example "capabilities", "capabilities --quick", "capabilities --store tiercel:shared: --store memory_store"
 
         STORES = ["memory_store", "file_store:disk", "mem_cache_store", "redis_cache_store", "solid_cache_store",
-                  "solid_cache_store:postgresql", "litecache", "tiercel:memory:", "tiercel:shared:", "tiercel:file:", "tiercel:sqlite:",
-                  "tiercel:memcached:", "tiercel:redis:", "tiercel:memory: redis:"].freeze
+                  "solid_cache_store:postgresql", "litecache", "tiercel:memory:", "tiercel:shared:", "tiercel:file:",
+                  "tiercel:sqlite:", "tiercel:memcached:", "tiercel:redis:", "tiercel:memory: redis:"].freeze
         # Of one store, roughly.
         SECONDS = 3.0
         BLOCKS = 15
@@ -25,10 +26,15 @@ module Tiercel
         def self.document(results, command:) = Documents::Capabilities.new(results, command:).build
 
         def options(parser)
-          parser.on("--store STORE", "repeatable; default: #{STORES.join(", ")}") { |text| stores << Contestants.parse(text).text }
+          parser.on("--store STORE", "repeatable; default: #{STORES.join(", ")}") do |text|
+            stores << Contestants.parse(text).text
+          end
         end
 
-        def plan_in_words = "#{chosen.size} stores are asked by two processes each, in about #{(chosen.size * SECONDS).round} s: #{chosen.join(", ")}."
+        def plan_in_words
+          "#{chosen.size} stores are asked by two processes each, in about #{(chosen.size * SECONDS).round} s: " \
+          "#{chosen.join(", ")}."
+        end
 
         def take(_comparisons)
           session.watch(chosen.size * SECONDS) do |progress|
@@ -54,7 +60,8 @@ module Tiercel
 
         def examine(text, pool, scratch, progress)
           blocks = settings.quick ? QUICK_BLOCKS : BLOCKS
-          row = Lab::Capabilities::Examination.new(text, pool:, scratch:, requires: settings.requires, blocks:, seed: settings.seed).to_h
+          row = Lab::Capabilities::Examination.new(text, pool:, scratch:, requires: settings.requires, blocks:,
+                                                   seed: settings.seed).to_h
           progress.advance(SECONDS, text)
           row
         end

@@ -34,14 +34,20 @@ module Tiercel
         end
 
         def options(parser)
-          parser.separator("    compare A B                      two revisions, versions of a gem or stores instead: compare A B --help")
+          parser.separator("    compare A B                      two revisions, versions of a gem or stores instead: " \
+                           "compare A B --help")
           parser.on("--store STORE", "repeatable; default: #{Contestants::DEFAULT.join(", ")};",
-                    "any of TYPE[:PLACE][#OPTION=VALUE,...], such as tiercel:shared: or", "file_store:/mnt/nfs") do |text|
+                    "any of TYPE[:PLACE][#OPTION=VALUE,...], such as tiercel:shared: or",
+                    "file_store:/mnt/nfs") do |text|
             stores << Contestants.parse(text)
           end
-          parser.on("--op A,B", "of #{Operations.names.join(", ")}") { |text| operations.concat(named(Operations, text)) }
+          parser.on("--op A,B", "of #{Operations.names.join(", ")}") do |text|
+            operations.concat(named(Operations, text))
+          end
           parser.on("--value A,B", "of #{Values.names.join(", ")}") { |text| values.concat(named(Values, text)) }
-          parser.on("--baseline STORE", "what ratios are to (#{BASELINE})") { |text| @baseline = Contestants.parse(text) }
+          parser.on("--baseline STORE", "what ratios are to (#{BASELINE})") do |text|
+            @baseline = Contestants.parse(text)
+          end
         end
 
         def run
@@ -91,7 +97,11 @@ module Tiercel
         end
 
         def chosen_operations
-          operations.empty? ? named(Operations, (settings.quick ? Operations::QUICK : Operations::DEFAULT).join(",")) : operations
+          if operations.empty?
+            named(Operations, (settings.quick ? Operations::QUICK : Operations::DEFAULT).join(","))
+          else
+            operations
+          end
         end
 
         def print_plan(plan)

@@ -15,9 +15,10 @@ module Tiercel
       # `compare A B`: two sides against each other. Without sides it is {Compare}, which is asked first.
       class CompareSides < TableCommand
         called "compare", "Compares two revisions, two versions of a gem, or two stores: compare A B."
-        example "compare main .", "compare v0.1.0 HEAD --store tiercel:memory: --op read,fetch", "compare dalli@5.0.2 dalli@5.3.1",
-                "compare tiercel:shared:#compress=false tiercel:shared: --value html-822kb", "compare . --baseline results/kept.jsonl",
-                "compare main . --markdown summary.md"
+        example "compare main .", "compare v0.1.0 HEAD --store tiercel:memory: --op read,fetch",
+                "compare dalli@5.0.2 dalli@5.3.1",
+                "compare tiercel:shared:#compress=false tiercel:shared: --value html-822kb",
+                "compare . --baseline results/kept.jsonl", "compare main . --markdown summary.md"
 
         OPERATIONS = %w[read fetch write].freeze
         VALUES = %w[string-100b html-2kb rows-50].freeze
@@ -45,13 +46,18 @@ module Tiercel
         end
 
         def options(parser)
-          parser.separator("    A, B: a revision (\".\": the checkout as it is), GEM@VERSION, or a store TYPE[:PLACE][#OPTION=VALUE,...]")
-          parser.on("--store STORE", "what revisions and gems are measured with; repeatable") { |text| (@stores ||= []) << text }
+          parser.separator("    A, B: a revision (\".\": the checkout as it is), GEM@VERSION, or a store " \
+                           "TYPE[:PLACE][#OPTION=VALUE,...]")
+          parser.on("--store STORE", "what revisions and gems are measured with; repeatable") do |text|
+            (@stores ||= []) << text
+          end
           parser.on("--op A,B", Array, "of #{Operations.names.join(", ")}") { |names| @operations = names }
           parser.on("--value A,B", Array, "of #{Lab::Values.names.join(", ")}") { |names| @values = names }
           parser.on("--baseline FILE", "in place of A: an earlier run's file (not interleaved)") { |file| @file = file }
           parser.on("--same", "A and B may be the same") { @same = true }
-          parser.on("--[no-]flames", "flame graphs of both once all is measured (yes with --html, --markdown)") { |on| @flames = on }
+          parser.on("--[no-]flames", "flame graphs of both once all is measured (yes with --html, --markdown)") do |on|
+            @flames = on
+          end
           parser.on("--repository DIR", "checkout that revisions are of") { |folder| @repository = folder }
         end
 
@@ -108,7 +114,9 @@ module Tiercel
         # A plan copies and compiles nothing.
         def prepared? = @sides.none?(Sides::Revision)
 
-        def plan_in_words = "#{keys.size} comparisons of #{@texts.join(" and ")}: #{keys.map { |key| key.join(" ") }.join("; ")}"
+        def plan_in_words
+          "#{keys.size} comparisons of #{@texts.join(" and ")}: #{keys.map { |key| key.join(" ") }.join("; ")}"
+        end
 
         # @return [Array<Array(String, String, String)>] store, value, operation
         def keys
@@ -120,7 +128,8 @@ module Tiercel
 
         def saved_keys
           @saved.cells_of(stores).select do |_store, value, operation|
-            (@values.nil? || @values.include?(value)) && (operations.nil? || operations.include?(operation)) && Lab::Values.known?(value)
+            (@values.nil? || @values.include?(value)) && (operations.nil? || operations.include?(operation)) &&
+              Lab::Values.known?(value)
           end
         end
 
@@ -164,7 +173,7 @@ module Tiercel
         # Of the cell that differs most.
         def draw_flames
           cells = @measurement.cells.select { |cell| cell.arm.role == :contestant && cell.summary&.ratio }
-          cell = cells.max_by { |one| [%i[slower faster].count(one.summary.verdict), Math.log(one.summary.ratio.estimate).abs] } or return
+          cell = cells.max_by { |one| difference(one.summary) } or return
           rows = profiles(cell)
           return unless rows.size == 2
           session.recorder.table("profiles", rows, seconds: profile_seconds)
@@ -173,10 +182,14 @@ module Tiercel
           session.recorder.table("flame graphs", flame_files.write(rows, names))
         end
 
+        # What was decided counts more than what was not.
+        def difference(summary) = [%i[slower faster].count(summary.verdict), Math.log(summary.ratio.estimate).abs]
+
         def profiles(cell)
           contestants = cell.comparison.arms.select(&:row?).map(&:contestant)
           trial = Lab::Profile::Trial.new(contestants, operation: cell.arm.operation, value: cell.comparison.value,
-                                                       seconds: profile_seconds, seed: settings.seed, requires: settings.requires, stem: kept)
+                                                       seconds: profile_seconds, seed: settings.seed,
+                                                       requires: settings.requires, stem: kept)
           rows = []
           session.watch(trial.expected_seconds) { |progress| trial.run(progress) { |row| rows << row } }
           JSON.parse(JSON.generate(rows))

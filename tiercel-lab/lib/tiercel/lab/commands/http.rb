@@ -11,7 +11,8 @@ module Tiercel
       # Whole requests under two cache configurations.
       class Http < TableCommand
         called "http", "Whole requests: two URLs, or one Rack application under two cache configurations."
-        example "http http://127.0.0.1:3000/books http://127.0.0.1:3001/books", "http config.ru --config redis_cache_store --config shared:myapp",
+        example "http http://127.0.0.1:3000/books http://127.0.0.1:3001/books",
+                "http config.ru --config redis_cache_store --config shared:myapp",
                 "http app.ru --path /products --config null_store --config memory: --quick", "http"
 
         # What is measured where nothing is named: a page of 50 fragments, rendered each time, and from the cache.
@@ -24,7 +25,8 @@ module Tiercel
         def self.document(results, command:) = Documents::Http.new(results, command:).build
 
         def options(parser)
-          parser.separator("    URL_A URL_B                      two pages; or APP.ru, a Rack application (none: a page of ours)")
+          parser.separator("    URL_A URL_B                      two pages; or APP.ru, a Rack application (none: a " \
+                           "page of ours)")
           parser.on("--config TEXT", "for the application, twice: what it finds in TIERCEL_LAB_CACHE;",
                     "{folder} in it is a folder of the run's own") { |text| (@configs ||= []) << text }
           parser.on("--path PATH", "of the application (/)") { |path| @path = path }
@@ -34,7 +36,9 @@ module Tiercel
 
         def accept(rest)
           return take_application(rest.first || SAMPLE) if rest.size < 2 && !rest.first.to_s.match?(%r{\Ahttps?://})
-          raise UsageError, "http #{rest.join(" ")}: expected two URLs, or one file such as app.ru" unless rest.size == 2
+          unless rest.size == 2
+            raise UsageError, "http #{rest.join(" ")}: expected two URLs, or one file such as app.ru"
+          end
           raise UsageError, "--config is for an application, #{rest.first} is a URL" if @configs
           @labels = rest.each { |url| check_url(url) }
         end
@@ -44,8 +48,8 @@ module Tiercel
 
         def take(_comparisons)
           session.watch(trial.expected_seconds) { |progress| trial.run(progress) }
-          session.recorder.table("requests", trial.rows, app: @app && File.basename(@app), path: @path || "/", requests:,
-                                                         any_body: @any_body || false)
+          session.recorder.table("requests", trial.rows, app: @app && File.basename(@app), path: @path || "/",
+                                                         requests:, any_body: @any_body || false)
         end
 
         def exit_code
@@ -59,8 +63,8 @@ module Tiercel
         def plan_in_words
           what = @app ? "#{@app} with #{@labels.join(" and ")}" : @labels.join(" and ")
           protocol = settings.protocol
-          "#{what}: #{protocol.processes} fresh processes x #{protocol.blocks} blocks x #{2 * requests} requests to each, " \
-            "and to the first once more."
+          "#{what}: #{protocol.processes} fresh processes x #{protocol.blocks} blocks x #{2 * requests} requests to " \
+            "each, and to the first once more."
         end
 
         def take_application(app)
@@ -83,8 +87,8 @@ module Tiercel
         def requests = @requests || (settings.quick ? QUICK_REQUESTS : REQUESTS)
 
         def trial
-          @trial ||= Lab::Http::Trial.new(@labels, app: @app, path: @path || "/", any_body: @any_body || false, protocol: settings.protocol,
-                                                   requests:, seed: settings.seed)
+          @trial ||= Lab::Http::Trial.new(@labels, app: @app, path: @path || "/", any_body: @any_body || false,
+                                                   protocol: settings.protocol, requests:, seed: settings.seed)
         end
       end
 

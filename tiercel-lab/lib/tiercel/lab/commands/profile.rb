@@ -11,9 +11,12 @@ module Tiercel
     module Commands
       # Where the time of one operation goes: measured first, then watched by a profiler.
       class Profile < TableCommand
-        called "profile", "Where the time goes: flame graphs of an operation on a store or client, and of the bare socket beside it."
-        example "profile mem_cache_store", "profile tiercel:redis: --op fetch --value html-822kb", "profile dalli --op client_get",
-                "profile tiercel:shared: memory_store --html flames.html", "profile mem_cache_store --against before.jsonl"
+        called "profile",
+               "Where the time goes: flame graphs of an operation on a store or client, and of the bare socket " \
+               "beside it."
+        example "profile mem_cache_store", "profile tiercel:redis: --op fetch --value html-822kb",
+                "profile dalli --op client_get", "profile tiercel:shared: memory_store --html flames.html",
+                "profile mem_cache_store --against before.jsonl"
 
         # What the fourth article watched.
         DEFAULT = "mem_cache_store"
@@ -31,13 +34,18 @@ module Tiercel
         def self.document(results, command:) = Documents::Profile.new(results, command:).build
 
         def options(parser)
-          parser.separator("    TARGET [TARGET]                  a store or client as --store takes it (#{DEFAULT}); of two, the difference too")
+          parser.separator("    TARGET [TARGET]                  a store or client as --store takes it (#{DEFAULT}); " \
+                           "of two, the difference too")
           parser.on("--op NAME", "any of the lab's operations (read for stores, client_get for clients)") do |name|
             @operation = Operations.fetch(name)
           end
           parser.on("--value NAME", "of #{Values.names.join(", ")} (#{VALUE})") { |name| @value = Values.fetch(name) }
-          parser.on("--seconds N", Float, "for which each is watched (#{SECONDS})") { |seconds| @seconds = positive(seconds) }
-          parser.on("--against FILE", "an earlier run of this command: the difference") { |file| @against = profiles_of(file) }
+          parser.on("--seconds N", Float, "for which each is watched (#{SECONDS})") do |seconds|
+            @seconds = positive(seconds)
+          end
+          parser.on("--against FILE", "an earlier run of this command: the difference") do |file|
+            @against = profiles_of(file)
+          end
           parser.on("--[no-]raw", "the bare socket beside it (yes)") { |raw| @no_raw = !raw }
         end
 
@@ -45,7 +53,8 @@ module Tiercel
           raise UsageError, "profile #{rest.join(" ")}: expected one target, or two" if rest.size > 2
           @targets = (rest.empty? ? [DEFAULT] : rest).map { |text| Contestants.parse(text) }
           return unless @targets.map(&:kind).uniq.size > 1
-          raise UsageError, "profile #{rest.join(" ")}: one is a #{@targets.first.kind}, the other a #{@targets.last.kind}"
+          raise UsageError, "profile #{rest.join(" ")}: one is a #{@targets.first.kind}, the other a " \
+                            "#{@targets.last.kind}"
         end
 
         def plan
@@ -96,7 +105,8 @@ module Tiercel
         end
 
         def trial(contestants, operation)
-          Lab::Profile::Trial.new(contestants, operation:, value:, seconds:, seed: settings.seed, requires: settings.requires,
+          Lab::Profile::Trial.new(contestants, operation:, value:, seconds:, seed: settings.seed,
+                                               requires: settings.requires,
                                                stem: session.recorder.path.delete_suffix(".jsonl"))
         end
 

@@ -9,7 +9,8 @@ module Tiercel
     module Commands
       # Kept runs, rendered again; several in one report, side by side where they have cells in common.
       class RenderAgain < Command
-        called "report", "Renders kept runs again: in the terminal, or with --html, --markdown, --csv; several side by side."
+        called "report",
+               "Renders kept runs again: in the terminal, or with --html, --markdown, --csv; several side by side."
         example "report results/20261120T180000Z-compare-4711.jsonl --html report.html",
                 "report laptop.json server.json --html machines.html"
 

@@ -50,7 +50,8 @@ module Tiercel
         end
 
         def exit_code
-          { "holds" => ExitCodes::OK, "fails" => ExitCodes::DOES_NOT_HOLD }.fetch(Documents::Selfcheck.new(results, command: "").state, ExitCodes::UNDECIDED)
+          codes = { "holds" => ExitCodes::OK, "fails" => ExitCodes::DOES_NOT_HOLD }
+          codes.fetch(Documents::Selfcheck.new(results, command: "").state, ExitCodes::UNDECIDED)
         end
 
         private
@@ -58,7 +59,8 @@ module Tiercel
         def of_one = @of_one ||= Session.expected_seconds([Lab::Selfcheck::Recording.comparison], protocol)
 
         def plan_in_words
-          "#{recordings} recordings of the same work, and of 5 % more, about #{Terminal::Figures.duration(expected_seconds)}."
+          "#{recordings} recordings of the same work, and of 5 % more, about " \
+          "#{Terminal::Figures.duration(expected_seconds)}."
         end
 
         # Fresh workers; another order of everything by another seed.
@@ -69,13 +71,16 @@ module Tiercel
         end
 
         def row(recording, index, kind)
-          intervals = Array.new((resamples.to_f / recordings).ceil) { |draw| recording.ratio(kind, seed: settings.seed + index + (draw * 1_000)) }
+          intervals = Array.new((resamples.to_f / recordings).ceil) do |draw|
+            recording.ratio(kind, seed: settings.seed + index + (draw * 1_000))
+          end
           verdicts = intervals.map { |interval| Lab::Selfcheck::Recording.verdict(interval) }
           first = intervals.first
           { "recording" => index, "kind" => kind, "verdict" => verdicts.first, "resampled" => verdicts,
             "ratio" => { "estimate" => first.estimate, "low" => first.low, "high" => first.high } }
         rescue CannotRun => e
-          { "recording" => index, "kind" => kind, "verdict" => "cannot run", "resampled" => [], "ratio" => nil, "reason" => e.message }
+          { "recording" => index, "kind" => kind, "verdict" => "cannot run", "resampled" => [], "ratio" => nil,
+            "reason" => e.message }
         end
       end
 

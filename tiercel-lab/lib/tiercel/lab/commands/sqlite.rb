@@ -25,14 +25,19 @@ module Tiercel
           parser.on("--store STORE", "repeatable; default: #{Lab::Sqlite::Design::STORES.join(", ")}") do |text|
             (@stores ||= []) << Contestants.parse(text).text
           end
-          parser.on("--value A,B", Array, "of #{Values.names.join(", ")}") { |names| @values = names.map { |name| Values.fetch(name).name } }
-          parser.on("--baseline STORE", "what ratios are to (#{Lab::Sqlite::Design::BASELINE})") { |text| @baseline = Contestants.parse(text).text }
+          parser.on("--value A,B", Array, "of #{Values.names.join(", ")}") do |names|
+            @values = names.map { |name| Values.fetch(name).name }
+          end
+          parser.on("--baseline STORE", "what ratios are to (#{Lab::Sqlite::Design::BASELINE})") do |text|
+            @baseline = Contestants.parse(text).text
+          end
         end
 
         def plan
           contestants = [baseline, *(design.stores - [baseline])].map { |text| Contestants.parse(text) }
           design.values.product(Lab::Sqlite::Design::OPERATIONS).map do |value, operation|
-            Comparison.of(value: Values.fetch(value), operation: Operations.fetch(operation), contestants:, baseline: contestants.first)
+            Comparison.of(value: Values.fetch(value), operation: Operations.fetch(operation), contestants:,
+                          baseline: contestants.first)
           end
         end
 
@@ -49,7 +54,9 @@ module Tiercel
         end
 
         def exit_code
-          wrong = results["tables"].flat_map { |table| table["rows"] }.any? { |row| ["misses", "wrong values"].include?(row["status"]) }
+          wrong = results["tables"].flat_map { |table| table["rows"] }.any? do |row|
+            ["misses", "wrong values"].include?(row["status"])
+          end
           wrong ? ExitCodes::WRONG_VALUES : super
         end
 

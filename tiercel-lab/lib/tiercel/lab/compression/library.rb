@@ -43,7 +43,8 @@ module Tiercel
         def load_feature
           require feature if feature
         rescue LoadError => e
-          raise CannotRun, "gem #{feature} is not in the bundle: add gem #{feature.inspect} to the Gemfile (#{e.message})"
+          raise CannotRun, "gem #{feature} is not in the bundle: add gem #{feature.inspect} to the Gemfile " \
+                           "(#{e.message})"
         end
 
         # What compressors are to Rails' stores and to Tiercel's.

@@ -45,7 +45,8 @@ module Tiercel
 
         def connect(url, **options)
           require_relative "../client/dalli_client"
-          Lab::Client::DalliClient.new(addresses(url), value_max_bytes: LARGEST_BYTES, socket_timeout: PATIENCE_SECONDS, **options)
+          Lab::Client::DalliClient.new(addresses(url), value_max_bytes: LARGEST_BYTES, socket_timeout: PATIENCE_SECONDS,
+                                       **options)
         end
       end
 
@@ -81,7 +82,9 @@ module Tiercel
 
         def gems = %w[tiercel]
 
-        def servers = [SERVERS.fetch(place) { raise UsageError, "#{text}: expected backend:#{SERVERS.keys.join(", backend:")}" }]
+        def servers
+          [SERVERS.fetch(place) { raise UsageError, "#{text}: expected backend:#{SERVERS.keys.join(", backend:")}" }]
+        end
 
         private
 

@@ -10,8 +10,10 @@ module Tiercel
       # A store with any serializer and compressor: `combined:mem_cache_store#serializer=auto,compressor=zstd`.
       class Combined < Contestant
         # Those of the lab's that Tiercel has itself.
-        TIERCEL_SERIALIZERS = { "marshal" => :marshal, "auto" => :auto, "as_message_pack" => :message_pack, "as_json" => :as_json }.freeze
-        TIERCEL_COMPRESSORS = { "zlib" => :zlib, "brotli" => :brotli, "zstd" => :zstd, "snappy" => :snappy, "lz4_flex" => :lz4 }.freeze
+        TIERCEL_SERIALIZERS = { "marshal" => :marshal, "auto" => :auto, "as_message_pack" => :message_pack,
+                                "as_json" => :as_json }.freeze
+        TIERCEL_COMPRESSORS = { "zlib" => :zlib, "brotli" => :brotli, "zstd" => :zstd, "snappy" => :snappy,
+                                "lz4_flex" => :lz4 }.freeze
 
         def initialize(text:, name: text, **)
           super
@@ -29,7 +31,9 @@ module Tiercel
         # @return [Contestant] the store as it is without both
         def inner = @inner ||= Contestants.parse(place)
 
-        %i[medium clock servers gems bundle foreign? keeps?].each { |fact| define_method(fact) { inner.public_send(fact) } }
+        %i[medium clock servers gems bundle foreign? keeps?].each do |fact|
+          define_method(fact) { inner.public_send(fact) }
+        end
 
         # A serializer that knows no records has to say so while it is built, not as a store's miss.
         def build(context)

@@ -13,7 +13,9 @@ module Tiercel
         def initialize(text:, name: text, **)
           super
           library # so that a wrong name is found while the command line is read
-          @name = [place, options[:level], ("of #{options[:serializer]}" if options[:serializer])].compact.join(" ") if name == text
+          if name == text
+            @name = [place, options[:level], ("of #{options[:serializer]}" if options[:serializer])].compact.join(" ")
+          end
         end
 
         def kind = :compressor

@@ -37,7 +37,9 @@ module Tiercel
 
         def foreign? = false
 
-        def build(context) = ActiveSupport::Cache::MemCacheStore.new(context.server(:memcached_as_shipped).fetch("address"), **options)
+        def build(context)
+          ActiveSupport::Cache::MemCacheStore.new(context.server(:memcached_as_shipped).fetch("address"), **options)
+        end
       end
 
       register "mem_cache_store", MemCacheStore

@@ -93,7 +93,11 @@ module Tiercel
 
           def stored = "+OK\r\n"
           def get_request(name) = "*2\r\n$3\r\nGET\r\n#{bulk(name)}".b
-          def set_request(name, bytes) = "*3\r\n$3\r\nSET\r\n#{bulk(name)}".b << "$#{bytes.bytesize}\r\n" << bytes << "\r\n"
+
+          def set_request(name, bytes)
+            "*3\r\n$3\r\nSET\r\n#{bulk(name)}".b << "$#{bytes.bytesize}\r\n" << bytes << "\r\n"
+          end
+
           def delete_request(name) = "*2\r\n$3\r\nDEL\r\n#{bulk(name)}"
           def bulk(text) = "$#{text.bytesize}\r\n#{text}\r\n"
 

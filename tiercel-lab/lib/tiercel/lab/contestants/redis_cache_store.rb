@@ -24,7 +24,9 @@ module Tiercel
           )
         end
 
-        def configuration = configuration_line(":redis_cache_store", "url: #{(foreign? ? place : "redis://HOST:6379/0").inspect}")
+        def configuration
+          configuration_line(":redis_cache_store", "url: #{(foreign? ? place : "redis://HOST:6379/0").inspect}")
+        end
       end
 
       register "redis_cache_store", RedisCacheStore

@@ -69,7 +69,8 @@ module Tiercel
         end
 
         def create_table
-          templates = File.join(Gem.loaded_specs.fetch("solid_cache").full_gem_path, "lib/generators/solid_cache/install/templates")
+          templates = File.join(Gem.loaded_specs.fetch("solid_cache").full_gem_path,
+                                "lib/generators/solid_cache/install/templates")
           ActiveRecord::Migration.suppress_messages { load File.join(templates, "db/cache_schema.rb") }
         end
       end

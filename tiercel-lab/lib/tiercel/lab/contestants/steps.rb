@@ -5,8 +5,8 @@ require_relative "../contestant"
 module Tiercel
   module Lab
     module Contestants
-      # A Hash that counts down from so many steps before each read (`steps:2000`): a known amount of real work, which the
-      # lab has to find again in what it measures (`lab selfcheck`).
+      # A Hash that counts down from so many steps before each read (`steps:2000`): a known amount of real work, which
+      # the lab has to find again in what it measures (`lab selfcheck`).
       class Steps < Contestant
         # As little of a store as an operation needs.
         class Store

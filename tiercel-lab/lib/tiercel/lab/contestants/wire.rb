@@ -7,7 +7,8 @@ require_relative "raw_socket"
 module Tiercel
   module Lab
     module Contestants
-      # What a serializer and a compressor make of a value, through a raw socket: `wire:memcached#serializer=auto,compressor=zstd`.
+      # What a serializer and a compressor make of a value, through a raw socket:
+      # `wire:memcached#serializer=auto,compressor=zstd`.
       class Wire < RawSocket
         CLIENTS = { "memcached" => RawSocket::MemcachedClient, "redis" => RawSocket::RedisClient }.freeze
 

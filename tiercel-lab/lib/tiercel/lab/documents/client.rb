@@ -10,11 +10,14 @@ module Tiercel
         HEADER = ["client", "a call", "by the raw socket's", "verdict", "over it", "objects"].freeze
         NAMES = { "client_get" => "get", "client_set" => "set", "client_get_multi" => "get_multi of 100",
                   "client_set_multi" => "set_multi of 100", "client_delete_multi" => "delete_multi of 100" }.freeze
-        SERVERS = { "memcached" => "one memcached", "ring" => "a ring of two memcacheds", "redis" => "one Redis" }.freeze
+        SERVERS = { "memcached" => "one memcached", "ring" => "a ring of two memcacheds",
+                    "redis" => "one Redis" }.freeze
         # The gem whose version belongs to a client's name.
-        GEMS = { "dalli" => "dalli", "redis_client" => "redis-client", "redis_gem" => "redis", "backend" => "tiercel" }.freeze
+        GEMS = { "dalli" => "dalli", "redis_client" => "redis-client", "redis_gem" => "redis",
+                 "backend" => "tiercel" }.freeze
         # Source: "Ruby Caches - Improving Caching Via Tooling", dalli's set in us an iteration on its author's machine.
-        ARTICLE = [["client set, before", 333.52, 2.75], ["client set, after", 134.51, 1.10], ["raw socket set", 121.82, 1.0]].freeze
+        ARTICLE = [["client set, before", 333.52, 2.75], ["client set, after", 134.51, 1.10],
+                   ["raw socket set", 121.82, 1.0]].freeze
 
         def title = "Clients against a raw socket"
 
@@ -95,7 +98,8 @@ module Tiercel
         def loop_words(group)
           loop = group.find { |cell| cell["role"] == "loop" }
           return "" unless loop && measured?(loop)
-          "; a call that does nothing, loop included, takes #{Report::Format.number(loop["summary"]["ns"]["estimate"] / 1e3)} us"
+          "; a call that does nothing, loop included, takes " \
+          "#{Report::Format.number(loop["summary"]["ns"]["estimate"] / 1e3)} us"
         end
 
         def figures(group, cell)
@@ -116,21 +120,25 @@ module Tiercel
           return if compared.empty?
           floor = 1.0 + compared.map { |cell| cell["summary"]["floor"].to_f }.max
           chart = Report::Charts::ForestPlot.new("#{heading(group)}, by ratio", baseline: "raw socket",
-                                                                               floor: Statistics::Interval.new(1.0, 1.0 / floor, floor))
-          compared.each { |cell| chart.row(label(cell), interval(cell["summary"]["ratio"]), cell["summary"]["verdict"].to_sym) }
+                                                 floor: Statistics::Interval.new(1.0, 1.0 / floor, floor))
+          compared.each do |cell|
+            chart.row(label(cell), interval(cell["summary"]["ratio"]), cell["summary"]["verdict"].to_sym)
+          end
           chart
         end
 
         def again(group)
           raw = baseline(group)
-          [command[/\A.*?\bclient\b/], "--server", raw.dig("contestant", "text").delete_prefix("raw:"), "--op", raw["operation"],
-           "--value", raw["value"], *Carried.words(results)].join(" ")
+          [command[/\A.*?\bclient\b/], "--server", raw.dig("contestant", "text").delete_prefix("raw:"), "--op",
+           raw["operation"], "--value", raw["value"], *Carried.words(results)].join(" ")
         end
 
         def article
-          Report::Table.new("Client: as published", header: ["what", "us an iteration", "by the raw socket's"],
-                                                    note: "Reference: another machine, dalli's set before and after one change.",
-                                                    rows: ARTICLE.map { |name, us, ratio| [name, Report::Cell.number(us, unit: "us"), Report::Cell.number(ratio, unit: "x")] })
+          rows = ARTICLE.map do |name, us, ratio|
+            [name, Report::Cell.number(us, unit: "us"), Report::Cell.number(ratio, unit: "x")]
+          end
+          Report::Table.new("Client: as published", header: ["what", "us an iteration", "by the raw socket's"], rows:,
+                            note: "Reference: another machine, dalli's set before and after one change.")
         end
       end
     end

@@ -30,7 +30,7 @@ module Tiercel
                                                     "#{run["protocol"]["blocks"]} blocks, interleaved; 95 % intervals",
                                           environment:)
           document.verdict(@results.fetch("sentence", "No sentence was recorded."), floor: worst_floor,
-                                                                                    warnings: @results.fetch("warnings", []))
+                           warnings: @results.fetch("warnings", []))
           @results["cells"].group_by { |cell| cell["value"] }.each { |value, cells| add_value(document, value, cells) }
           document
         end
@@ -39,8 +39,9 @@ module Tiercel
 
         def environment
           facts = @results["environment"]
+          servers = @results.fetch("servers", []).map { |server| server.values_at("name", "version").compact.join(" ") }
           { "Machine" => Runner::Machine.sentence(facts), "Kernel" => facts["kernel"], "Pinning" => facts["pinning"],
-            "Servers" => @results.fetch("servers", []).map { |server| [server["name"], server["version"]].compact.join(" ") }.join(", "),
+            "Servers" => servers.join(", "),
             "Date" => @results["run"]["started_at"], "Seed" => @results["run"]["seed"],
             "Revision" => facts.dig("git", "sha")&.slice(0, 8) }.compact
         end
@@ -69,7 +70,8 @@ module Tiercel
           baseline = group.find { |cell| cell["role"] == "baseline" }
           title = "#{operation(group)}: #{value}"
           table = Report::Table.new(title, header: HEADER, command: again(group),
-                                           note: "Ratios are of the time to that of `#{baseline["contestant"]["name"]}`.")
+                                           note: "Ratios are of the time to that of " \
+                                                 "`#{baseline["contestant"]["name"]}`.")
           rows(group).each do |cell|
             table.row(*figures(cell))
             table.raw(cell["contestant"]["name"], block_us(cell), unit: "us") if cell["summary"]
@@ -80,7 +82,9 @@ module Tiercel
         def figures(cell)
           name = cell["contestant"]["name"]
           summary = cell["summary"]
-          return [name, Report::Cell.missing(reason(cell)), *[""] * (HEADER.size - 2)] unless summary && cell["status"] == "measured"
+          unless summary && cell["status"] == "measured"
+            return [name, Report::Cell.missing(reason(cell)), *[""] * (HEADER.size - 2)]
+          end
           ratio = interval(summary["ratio"])
           muted = summary["verdict"] == "cannot_tell"
           [name, Report::Cell.interval(interval(summary["ns"], 1e-3), unit: "us", muted:),
@@ -95,7 +99,8 @@ module Tiercel
         # A figure for each block, as the summary has them.
         def block_us(cell)
           cell["slices"].group_by { |process, block,| [process, block] }.values.map do |slices|
-            slices.sum { |slice| (cell["clock"] == "cpu" ? slice[6] : slice[4]) - slice[5] }.fdiv(slices.sum { |slice| slice[3] }) / 1e3
+            ns = slices.sum { |slice| (cell["clock"] == "cpu" ? slice[6] : slice[4]) - slice[5] }
+            ns.fdiv(slices.sum { |slice| slice[3] }) / 1e3
           end
         end
 

@@ -36,7 +36,8 @@ module Tiercel
           fastest = best.min_by { |cell| us(cell) }
           quickest = best.filter_map { |cell| twin(cell) }.select { |cell| measured?(cell) }.min_by { |cell| us(cell) }
           "#{name_of(value)}: #{name(smallest)} is the smallest (#{share(smallest)}, #{spent(smallest)}), " \
-            "#{name(fastest)} the fastest to deflate (#{share(fastest)}, #{spent(fastest)})#{", #{name(quickest)} to inflate" if quickest}."
+            "#{name(fastest)} the fastest to deflate (#{share(fastest)}, " \
+            "#{spent(fastest)})#{", #{name(quickest)} to inflate" if quickest}."
         end
 
         def compresses?(cell)
@@ -55,12 +56,13 @@ module Tiercel
         end
 
         def quick_note
-          "The quick form has each library's default level, few contents and few sizes; without `--quick` there are all levels, and " \
-            "HTML, JSON and noise from 100 B to 1 MB."
+          "The quick form has each library's default level, few contents and few sizes; without `--quick` there are " \
+            "all levels, and HTML, JSON and noise from 100 B to 1 MB."
         end
 
         def table(value, deflates)
-          table = Report::Table.new("Compressors: #{name_of(value)}", header: HEADER, command: again(value), note: note(value))
+          table = Report::Table.new("Compressors: #{name_of(value)}", header: HEADER, command: again(value),
+                                    note: note(value))
           deflates.each do |cell|
             inflate = twin(cell)
             table.row(*row(cell, inflate))
@@ -72,7 +74,10 @@ module Tiercel
         end
 
         def note(value)
-          "Payloads of #{Report::Format.number(payload(value))} bytes (the median). Microseconds a call; MB/s of the payload." if payload(value)
+          if payload(value)
+            "Payloads of #{Report::Format.number(payload(value))} bytes (the median). Microseconds a call; MB/s of " \
+            "the payload."
+          end
         end
 
         def row(cell, inflate)
@@ -99,9 +104,10 @@ module Tiercel
         # Facts of another machine: to be read beside ours as shares and ratios.
         def article(deflates)
           table = Report::Table.new("Compressors: the article's figures beside ours",
-                                    header: ["compressor", "article: share", "here: share", "article: by gzip's time", "here: by gzip's time"],
-                                    note: "Published in October 2024, on another machine and other random strings, deflating only; " \
-                                          "levels were not named.")
+                                    header: ["compressor", "article: share", "here: share", "article: by gzip's time",
+                                             "here: by gzip's time"],
+                                    note: "Published in October 2024, on another machine and other random strings, " \
+                                          "deflating only; levels were not named.")
           ARTICLE.each do |name, (size, per_second)|
             cell = deflates.find { |candidate| name(candidate) == name } or next
             table.row(name, size ? percent(size, ARTICLE_BYTES) : "", measured?(cell) ? share(cell) : missing(cell),

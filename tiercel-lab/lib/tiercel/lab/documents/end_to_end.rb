@@ -8,7 +8,8 @@ require_relative "../values"
 module Tiercel
   module Lab
     module Documents
-      # Serializer x compressor x store: for each value and way a table, a heatmap for each store, and where the time goes.
+      # Serializer x compressor x store: for each value and way a table, a heatmap for each store, and where the time
+      # goes.
       class EndToEnd < Table
         HEADER = ["store", "serializer", "compressor", "time", "ratio", "bytes", *Lab::EndToEnd::Split::PARTS].freeze
         WAYS = { "end_to_end_read" => "reads", "end_to_end_write" => "writes" }.freeze
@@ -23,7 +24,9 @@ module Tiercel
         private
 
         def groups
-          @groups ||= cells.select { |cell| WAYS.key?(cell["operation"]) }.group_by { |cell| cell.values_at("value", "operation") }
+          @groups ||= cells.select { |cell| WAYS.key?(cell["operation"]) }.group_by do |cell|
+            cell.values_at("value", "operation")
+          end
         end
 
         def sentence
@@ -55,9 +58,9 @@ module Tiercel
         end
 
         def method_text
-          "#{reach}`serialize` and `compress` were measured alone on the same values; `wire` and `server` are the same bytes " \
-            "through a raw socket, of which `server` is CPU time of the server's process; `client` is the CPU time that is left of the " \
-            "whole call, and where the store is in this process, the store."
+          "#{reach}`serialize` and `compress` were measured alone on the same values; `wire` and `server` are the " \
+            "same bytes through a raw socket, of which `server` is CPU time of the server's process; `client` is the " \
+            "CPU time that is left of the whole call, and where the store is in this process, the store."
         end
 
         # What was varied, and how.
@@ -67,8 +70,8 @@ module Tiercel
           product = groups.values.map(&:size).max
           short = groups.select { |_key, wholes| wholes.size < product }.map { |(value, _), _| name_of(value) }.uniq
           return "" if short.empty?
-          "All combinations are measured on #{name_of(groups.keys.first.first)}; on #{short.join(", ")} one factor is " \
-            "varied at a time from #{base}. "
+          "All combinations are measured on #{name_of(groups.keys.first.first)}; on #{short.join(", ")} one factor " \
+            "is varied at a time from #{base}. "
         end
 
         def table(value, operation, wholes)
@@ -91,9 +94,12 @@ module Tiercel
 
         def heatmap(value, operation, store, cells)
           return if cells.size < 3
-          serializers, compressors = %w[serializer compressor].map { |axis| cells.map { |cell| cell["contestant"][axis] }.uniq }
-          chart = Report::Charts::Heatmap.new("End to end: #{WAYS.fetch(operation)} by #{store}, #{name_of(value)}", rows: serializers,
-                                              columns: compressors, unit: "us", row_name: "serializer", column_name: "compressor")
+          serializers, compressors = %w[serializer compressor].map do |axis|
+            cells.map { |cell| cell["contestant"][axis] }.uniq
+          end
+          chart = Report::Charts::Heatmap.new("End to end: #{WAYS.fetch(operation)} by #{store}, #{name_of(value)}",
+                                              rows: serializers, columns: compressors, unit: "us",
+                                              row_name: "serializer", column_name: "compressor")
           cells.each do |cell|
             row, column = cell["contestant"].values_at("serializer", "compressor")
             figure = measured?(cell) ? Report::Cell.number(us(cell)) : missing(cell)
@@ -103,11 +109,16 @@ module Tiercel
         end
 
         def bars(value, operation, wholes)
-          chart = Report::Charts::StackedBar.new("End to end: where the time of #{WAYS.fetch(operation)} goes, #{name_of(value)}",
+          chart = Report::Charts::StackedBar.new("End to end: where the time of #{WAYS.fetch(operation)} goes, " \
+                                                 "#{name_of(value)}",
                                                  unit: "us", parts: Lab::EndToEnd::Split::PARTS)
           wholes.each do |cell|
             parts = split(cell) if measured?(cell)
-            parts ? chart.row(words(cell), parts) : chart.missing(words(cell), cell["reason"] || "a layer could not be measured alone")
+            if parts
+              chart.row(words(cell), parts)
+            else
+              chart.missing(words(cell), cell["reason"] || "a layer could not be measured alone")
+            end
           end
           chart
         end

@@ -14,8 +14,11 @@ module Tiercel
         def fill(document)
           document.verdict(sentence, warnings:)
           document.section("Hit ratio") do |section|
-            section.table("Hit ratio", header: ["policy or store", *workloads], command:, note: notes("hit_ratio")["note"]) do |table|
-              rows("hit_ratio").each { |row| table.row(row["name"], *workloads.map { |name| figure(row["figures"][name]) }) }
+            section.table("Hit ratio", header: ["policy or store", *workloads], command:,
+                          note: notes("hit_ratio")["note"]) do |table|
+              rows("hit_ratio").each do |row|
+                table.row(row["name"], *workloads.map { |name| figure(row["figures"][name]) })
+              end
             end
             section.add(heatmap) if rows("hit_ratio").size > 1
           end
@@ -28,7 +31,9 @@ module Tiercel
         # The best of each workload, leaving out what knows the future.
         def sentence
           best = workloads.filter_map do |name|
-            row = candidates.select { |one| one["figures"].dig(name, "estimate") }.max_by { |one| one["figures"][name]["estimate"] }
+            row = candidates.select { |one| one["figures"].dig(name, "estimate") }.max_by do |one|
+              one["figures"][name]["estimate"]
+            end
             row && format("%s on %s (%.1f %%)", row["name"], name, row["figures"][name]["estimate"])
           end
           best.any? ? "Most hits: #{best.join(", ")}." : "No hit ratio was found."
@@ -45,10 +50,14 @@ module Tiercel
 
         # Of misses: less is better there, as in the other heatmaps.
         def heatmap
-          chart = Report::Charts::Heatmap.new("Hit ratio: reads that miss", rows: rows("hit_ratio").map { |row| row["name"] },
-                                              columns: workloads, unit: "%", row_name: "policy or store", column_name: "workload")
+          chart = Report::Charts::Heatmap.new("Hit ratio: reads that miss",
+                                              rows: rows("hit_ratio").map { |row| row["name"] },
+                                              columns: workloads, unit: "%", row_name: "policy or store",
+                                              column_name: "workload")
           rows("hit_ratio").each do |row|
-            row["figures"].each { |name, found| chart.set(row["name"], name, 100 - found["estimate"]) if found["estimate"] }
+            row["figures"].each do |name, found|
+              chart.set(row["name"], name, 100 - found["estimate"]) if found["estimate"]
+            end
           end
           chart
         end

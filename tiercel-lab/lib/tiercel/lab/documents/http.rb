@@ -43,7 +43,9 @@ module Tiercel
 
         # @return [Hash{Integer => Hash{Integer => Array<Integer>}}] ns by process and block
         def blocks(row)
-          row["blocks"].group_by(&:first).transform_values { |of_process| of_process.to_h { |_process, block, *ns| [block, ns] } }
+          row["blocks"].group_by(&:first).transform_values do |of_process|
+            of_process.to_h { |_process, block, *ns| [block, ns] }
+          end
         end
 
         # Of the medians of blocks, each block's with the one beside it.
@@ -73,33 +75,38 @@ module Tiercel
           return unless measured_sides?
           protocol = results["run"]["protocol"]
           least = protocol["threshold"] || Protocol::MEDIUM_THRESHOLDS.fetch(:loopback)
-          Statistics::Verdict.of(ratio_interval, threshold: [least, Protocol::FLOORS * floor].max, equality: protocol["equality"])
+          Statistics::Verdict.of(ratio_interval, threshold: [least, Protocol::FLOORS * floor].max,
+                                 equality: protocol["equality"])
         end
 
         def sentence
           unless measured_sides?
-            broken = sides.find { |row| row["status"] != "measured" }
-            return broken ? "#{broken["side"]} could not be measured: #{broken["status"]}: #{broken["reason"]}." : "Nothing was measured."
+            broken = sides.find { |row| row["status"] != "measured" } or return "Nothing was measured."
+            return "#{broken["side"]} could not be measured: #{broken["status"]}: #{broken["reason"]}."
           end
           ratio = Report::Cell.interval(ratio_interval, unit: "x")
-          "A request takes #{ratio} the time with B (#{side("B")["label"]}) that it takes with A (#{side("A")["label"]}): " \
-            "#{Report::Cell::VERDICTS.fetch(verdict_of)}."
+          "A request takes #{ratio} the time with B (#{side("B")["label"]}) that it takes with A " \
+            "(#{side("A")["label"]}): #{Report::Cell::VERDICTS.fetch(verdict_of)}."
         end
 
         def add_latency(section)
-          section.text("From the first byte sent to the last one read, over connections that are kept; A, B and A again in turn and back. " \
-                       "Every status and every body was checked#{"; bodies were allowed to differ" if facts["any_body"]}.")
-          section.table("HTTP: latency#{" of #{facts["app"]} #{facts["path"]}" if facts["app"]}", header: HEADER, command:) do |table|
+          section.text("From the first byte sent to the last one read, over connections that are kept; A, B and A " \
+                       "again in turn and back. Every status and every body was " \
+                       "checked#{"; bodies were allowed to differ" if facts["any_body"]}.")
+          section.table("HTTP: latency#{" of #{facts["app"]} #{facts["path"]}" if facts["app"]}", header: HEADER,
+                        command:) do |table|
             sides.each { |row| add_side(table, row) }
           end
-          section.table("HTTP: compared", header: ["", "ratio of the median", "verdict", "noise floor"], command:) do |table|
+          section.table("HTTP: compared", header: ["", "ratio of the median", "verdict", "noise floor"],
+                        command:) do |table|
             table.row("B / A", *compared_cells)
           end
         end
 
         def compared_cells
           return [Report::Cell.missing("not measured"), "", ""] unless measured_sides?
-          [Report::Cell.interval(ratio_interval, unit: "x", muted: verdict_of == :cannot_tell), verdict_of, Terminal::Figures.percent(floor)]
+          [Report::Cell.interval(ratio_interval, unit: "x", muted: verdict_of == :cannot_tell), verdict_of,
+           Terminal::Figures.percent(floor)]
         end
 
         def add_side(table, row)
@@ -107,14 +114,16 @@ module Tiercel
             reason = row["status"] == "measured" ? "not measured" : "#{row["status"]}: #{row["reason"]}"
             return table.row(row["side"], row["label"], Report::Cell.missing(reason), *[""] * (HEADER.size - 3))
           end
-          table.row(row["side"], row["label"], *QUANTILES.each_value.map { |share| quantile(row, share) }, slowest(row), first(row),
-                    row["http_status"], row["bytes"])
+          table.row(row["side"], row["label"], *QUANTILES.each_value.map { |share| quantile(row, share) }, slowest(row),
+                    first(row), row["http_status"], row["bytes"])
           table.raw(row["side"], row["blocks"].map { |_process, _block, *ns| median(ns) / 1e3 }, unit: "us")
         end
 
         # A figure for each process, and what processes differ by.
         def quantile(row, share)
-          per_process = blocks(row).each_value.map { |of_process| [Statistics.quantile(of_process.values.flatten, share) / 1e3] }
+          per_process = blocks(row).each_value.map do |of_process|
+            [Statistics.quantile(of_process.values.flatten, share) / 1e3]
+          end
           Report::Cell.interval(bootstrap.interval(per_process), unit: "us")
         end
 
@@ -134,8 +143,8 @@ module Tiercel
         end
 
         def spectrum(sorted)
-          [0.5, 0.75, 0.9, 0.95, 0.99, 0.999].select { |share| sorted.size * (1 - share) >= 1 }
-                                            .map { |share| [share * 100, Statistics.sorted_quantile(sorted, share) / 1e3] }
+          shares = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999].select { |share| sorted.size * (1 - share) >= 1 }
+          shares.map { |share| [share * 100, Statistics.sorted_quantile(sorted, share) / 1e3] }
         end
       end
     end

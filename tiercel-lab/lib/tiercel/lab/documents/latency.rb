@@ -50,16 +50,21 @@ module Tiercel
 
         def sentence
           return "Nothing could be measured." unless baseline
-          "One iteration (exist? and fetch) takes #{baseline.words} with #{baseline["store"]} (#{baseline["place"]})#{farther}#{nearer}."
+          "One iteration (exist? and fetch) takes #{baseline.words} with #{baseline["store"]} " \
+          "(#{baseline["place"]})#{farther}#{nearer}."
         end
 
         def farther
-          far = loop_rows.select { |row| row.figures? && row["kind"] == "distance" && row["store"] == baseline["store"] }.last
+          far = loop_rows.reverse_each.find do |row|
+            row.figures? && row["kind"] == "distance" && row["store"] == baseline["store"]
+          end
           far ? ", #{far.words} with #{far["place"]} (#{percent(far)} of it)" : ""
         end
 
         def nearer
-          near = loop_rows.find { |row| row.figures? && !row.equal?(baseline) && row["medium"] == "process" && row["store"].start_with?("tiercel") }
+          near = loop_rows.find do |row|
+            row.figures? && !row.equal?(baseline) && row["medium"] == "process" && row["store"].start_with?("tiercel")
+          end
           near ? ", #{near.words} in process with #{near["store"]}" : ""
         end
 
@@ -72,9 +77,10 @@ module Tiercel
 
         def add_loop(section)
           count = notes("loop")["iterations"]
-          section.text("`exist?` and `fetch` of one name that is there, #{Report::Format.number(count)} times; seconds. The " \
-                       "distance is made by a delay proxy on this machine; the round trip is what was measured through it. " \
-                       "User, system and total are the client's CPU time; the server's is its own, without the proxy's.")
+          section.text("`exist?` and `fetch` of one name that is there, #{Report::Format.number(count)} times; " \
+                       "seconds. The distance is made by a delay proxy on this machine; the round trip is what was " \
+                       "measured through it. User, system and total are the client's CPU time; the server's is its " \
+                       "own, without the proxy's.")
           section.table("Latency: #{Report::Format.number(count)} iterations", header: HEADER, command:) do |table|
             loop_rows.each { |row| add_loop_row(table, row, count) }
           end
@@ -84,18 +90,23 @@ module Tiercel
         def add_loop_row(table, row, count)
           return table.row(row["store"], row["place"], row.reason, *[""] * (HEADER.size - 3)) unless row.figures?
           note = "Computed from as many iterations as the third column says." if row["iterations"] < count
+          cpu = row.cpu(count).map do |seconds|
+            seconds ? Report::Cell.number(seconds, unit: "s", digits: 3) : "none"
+          end
           table.row(row["store"], row["place"], row.round_trip, row["iterations"],
-                    Report::Cell.interval(row.real(count), unit: "s", note:),
-                    *row.cpu(count).map { |seconds| seconds ? Report::Cell.number(seconds, unit: "s", digits: 3) : "none" })
-          table.raw("#{row["store"]}, #{row["place"]}", row.seconds_per_iteration.flatten.map { |s| s * 1e6 }, unit: "us")
+                    Report::Cell.interval(row.real(count), unit: "s", note:), *cpu)
+          table.raw("#{row["store"]}, #{row["place"]}", row.seconds_per_iteration.flatten.map { |s| s * 1e6 },
+                    unit: "us")
         end
 
         def chart_of_distance
-          stores = loop_rows.select { |row| row.figures? && %w[direct distance].include?(row["kind"]) && row.round_trip_ms }
-                            .group_by { |row| row["store"] }
+          placed = loop_rows.select do |row|
+            row.figures? && %w[direct distance].include?(row["kind"]) && row.round_trip_ms
+          end
+          stores = placed.group_by { |row| row["store"] }
           return if stores.none? { |_name, rows| rows.size > 1 }
-          chart = Report::Charts::LineChart.new("Latency: one iteration by round trip", x: "measured round trip, ms", y: "ms",
-                                                                                      x_scale: :log, y_scale: :log)
+          chart = Report::Charts::LineChart.new("Latency: one iteration by round trip", x: "measured round trip, ms",
+                                                y: "ms", x_scale: :log, y_scale: :log)
           stores.each { |name, rows| chart.series(name, rows.map { |row| [row.round_trip_ms, *row.milliseconds] }) }
           chart
         end
@@ -105,8 +116,9 @@ module Tiercel
           count = notes("loop")["long_iterations"]
           section.table("Latency: time and % of baseline", command:,
                         header: ["configuration", "time", "how", "% of baseline"],
-                        note: "#{Report::Format.number(count)} iterations. The baseline is #{baseline["store"]} (#{baseline["place"]}); " \
-                              "the article's was Redis on the same machine. Percentages are of runs that took turns.") do |table|
+                        note: "#{Report::Format.number(count)} iterations. The baseline is #{baseline["store"]} " \
+                              "(#{baseline["place"]}); the article's was Redis on the same machine. Percentages are " \
+                              "of runs that took turns.") do |table|
             loop_rows.each { |row| add_long_row(table, row, count) }
           end
         end
@@ -114,8 +126,10 @@ module Tiercel
         def add_long_row(table, row, count)
           name = "#{row["store"]}, #{row["place"]}"
           return table.row(name, row.reason, "", "") unless row.figures?
-          time = row["long"] ? Report::Cell.number(row["long"]["real"], unit: "s") : Report::Cell.interval(row.real(count), unit: "s")
-          how = row["long"] ? "measured" : "computed from #{Report::Format.number(row["iterations"])}"
+          long = row["long"]
+          time = long && Report::Cell.number(long["real"], unit: "s")
+          time ||= Report::Cell.interval(row.real(count), unit: "s")
+          how = long ? "measured" : "computed from #{Report::Format.number(row["iterations"])}"
           ratio = row.ratio_to(baseline)&.map { |value| value * 100 }
           table.row(name, time, how, row.equal?(baseline) ? "baseline" : Report::Cell.interval(ratio, unit: "%"))
         end

@@ -27,7 +27,8 @@ module Tiercel
           document.section("Layers") do |section|
             section.text("Each row is the same call with another part of the way left out; what a layer costs is the " \
                          "difference of two rows.")
-            section.table("Layers: one call", header: ["call", "what it shows", "time", "ratio", "objects"], command:) do |table|
+            section.table("Layers: one call", header: ["call", "what it shows", "time", "ratio", "objects"],
+                          command:) do |table|
               cells.each { |cell| add_row(table, cell) }
             end
             section.add(chart)
@@ -45,13 +46,20 @@ module Tiercel
 
         def meaning(cell)
           name = cell["contestant"]["name"]
-          MEANINGS.find { |contestant, operation, _| contestant.match?(name) && operation === cell["operation"] }&.last || ""
+          found = MEANINGS.find do |contestant, operation, _|
+            contestant.match?(name) && operation === cell["operation"]
+          end
+          found&.last || ""
         end
 
         def chart
           bars = Report::Charts::BarChart.new("Layers: time of one call", unit: "us")
           cells.each do |cell|
-            measured?(cell) ? bars.row(label(cell), interval(cell["summary"]["ns"], 1e-3)) : bars.missing(label(cell), cell["reason"].to_s)
+            if measured?(cell)
+              bars.row(label(cell), interval(cell["summary"]["ns"], 1e-3))
+            else
+              bars.missing(label(cell), cell["reason"].to_s)
+            end
           end
           bars
         end

@@ -21,16 +21,24 @@ module Tiercel
 
         # @return [Report::Document]
         def build
-          document = Report::Document.new(title: "#{@runs.size} runs, #{machines.size == 1 ? "one machine" : "#{machines.size} machines"}",
-                                          subtitle: "Ratios are within a run; times of different machines stand side by side only",
+          document = Report::Document.new(title: "#{@runs.size} runs, " \
+                                                 "#{machines.size == 1 ? "one machine" : "#{machines.size} machines"}",
+                                          subtitle: "Ratios are within a run; times of different machines stand side " \
+                                                    "by side only",
                                           command: @command, data: data, environment:)
-          document.verdict(sentence, warnings: @runs.zip(@marks).flat_map { |run, mark| run.fetch("warnings", []).map { |text| "#{mark}: #{text}" } })
-          shared.group_by { |(command, _comparison), _cells| command }.each { |command, groups| side_by_side(document, command, groups) }
+          document.verdict(sentence, warnings:)
+          shared.group_by { |(command, _comparison), _cells| command }.each do |command, groups|
+            side_by_side(document, command, groups)
+          end
           each_part { |mark, name, part| chapter(document, mark, name, part) }
           document
         end
 
         private
+
+        def warnings
+          @runs.zip(@marks).flat_map { |run, mark| run.fetch("warnings", []).map { |text| "#{mark}: #{text}" } }
+        end
 
         def data = { "runs" => @runs.map { |run| Chapters.light(run).except("parts") } }
 
@@ -38,12 +46,18 @@ module Tiercel
 
         def environment
           @runs.zip(@marks).to_h do |run, mark|
-            [mark, [Runner::Machine.sentence(run["environment"]), run["run"]["started_at"], run.dig("environment", "git", "sha")&.slice(0, 8)].compact.join("; ")]
+            facts = [Runner::Machine.sentence(run["environment"]), run["run"]["started_at"],
+                     run.dig("environment", "git", "sha")&.slice(0, 8)]
+            [mark, facts.compact.join("; ")]
           end
         end
 
         def sentence
-          shared.empty? ? "The runs have no cell in common; each stands alone." : "#{shared.size} comparisons were made by more than one run."
+          if shared.empty?
+            "The runs have no cell in common; each stands alone."
+          else
+            "#{shared.size} comparisons were made by more than one run."
+          end
         end
 
         # Every run of a single command.
@@ -65,7 +79,9 @@ module Tiercel
           @shared ||= Hash.new { |hash, key| hash[key] = {} }.tap do |found|
             each_part do |mark, name, part|
               rows = part["cells"].select { |cell| %w[baseline contestant].include?(cell["role"]) }
-              rows.group_by { |cell| cell["comparison"] }.each { |comparison, cells| found[[name, comparison]][mark] = cells }
+              rows.group_by { |cell| cell["comparison"] }.each do |comparison, cells|
+                found[[name, comparison]][mark] = cells
+              end
             end
             found.select! { |_key, by_mark| by_mark.size > 1 }
           end
@@ -75,7 +91,9 @@ module Tiercel
           document.section("#{command}: side by side") do |section|
             groups.each do |(_command, comparison), by_mark|
               header = ["", *by_mark.keys.flat_map { |mark| ["#{mark}: time", "#{mark}: ratio"] }]
-              section.table("#{command}: #{comparison}, by run", header:, command: @command) { |table| fill(table, by_mark) }
+              section.table("#{command}: #{comparison}, by run", header:, command: @command) do |table|
+                fill(table, by_mark)
+              end
             end
           end
         end
@@ -85,7 +103,8 @@ module Tiercel
           key = ->(cell) { several ? "#{cell["contestant"]["name"]} #{cell["operation"]}" : cell["contestant"]["name"] }
           reader = Table.new({ "cells" => [], "tables" => [] }, command: @command)
           by_mark.values.flatten.map(&key).uniq.each do |name|
-            table.row(name, *by_mark.values.flat_map { |cells| figures(cells.find { |cell| key.call(cell) == name }, reader) })
+            of_name = by_mark.values.map { |cells| cells.find { |cell| key.call(cell) == name } }
+            table.row(name, *of_name.flat_map { |cell| figures(cell, reader) })
           end
         end
 

@@ -19,9 +19,13 @@ module Tiercel
         def fill(document)
           document.verdict(sentence, floor: worst_floor, warnings: warnings + quick_words)
           document.section("Time") { |section| add_times(section) }
-          profiles.each { |row| document.section("#{row["target"]}, #{row["operation"]}") { |section| add_profile(section, row) } }
+          profiles.each do |row|
+            document.section("#{row["target"]}, #{row["operation"]}") { |section| add_profile(section, row) }
+          end
           pairs.each do |before, after|
-            document.section("#{name(after)} against #{name(before)}") { |section| add_difference(section, before, after) }
+            document.section("#{name(after)} against #{name(before)}") do |section|
+              add_difference(section, before, after)
+            end
           end
         end
 
@@ -42,7 +46,9 @@ module Tiercel
 
         def pairs
           mine = profiles.select { |row| watched?(row) && !raw?(row) }
-          found = rows("profile before").map { |before| [before.merge("when" => notes("profile before")["started_at"]), mine.first] }
+          found = rows("profile before").map do |before|
+            [before.merge("when" => notes("profile before")["started_at"]), mine.first]
+          end
           found << [mine[0], mine[1]] if mine.size > 1
           found.select(&:all?)
         end
@@ -61,13 +67,15 @@ module Tiercel
 
         def stacks(row) = Report::Charts::Stacks.parse(row["folded"])
 
-        # @return [Array<Array(String, Statistics::Interval)>] functions with the share of samples that were in them themselves
+        # @return [Array<Array(String, Statistics::Interval)>] functions with the share of samples that were in them
+        #   themselves
         def top(row, count)
           stacks = stacks(row)
           stacks.own_by_name.max_by(count, &:last).map { |function, own| [function, share(own, stacks.total)] }
         end
 
-        # Wilson's interval of a share (Wilson, JASA 22, 1927). Samples close in time are not independent, so it is the least.
+        # Wilson's interval of a share (Wilson, JASA 22, 1927). Samples close in time are not independent, so it is the
+        # least.
         def share(own, total)
           share = own.fdiv(total)
           middle = (share + (Z**2 / (2 * total))) / (1 + (Z**2 / total))
@@ -76,8 +84,8 @@ module Tiercel
         end
 
         def add_times(section)
-          section.text("Measured first, without a profiler. The bare socket sends prepared bytes and reads exactly the answer: what is " \
-                       "beyond it is the client's.")
+          section.text("Measured first, without a profiler. The bare socket sends prepared bytes and reads exactly " \
+                       "the answer: what is beyond it is the client's.")
           section.table("Profile: times", header: TIMES, command:) do |table|
             cells.each do |cell|
               table.row(cell["contestant"]["name"], cell["operation"], time(cell), ratio(cell), beyond(cell),
@@ -88,19 +96,25 @@ module Tiercel
         end
 
         def beyond(cell)
-          socket = cells.find { |other| raw?(other["contestant"]) && other["contestant"]["servers"] == cell["contestant"]["servers"] }
+          socket = cells.find do |other|
+            raw?(other["contestant"]) && other["contestant"]["servers"] == cell["contestant"]["servers"]
+          end
           return "" if socket.nil? || socket == cell || !measured?(cell) || !measured?(socket)
-          difference = Lab::Sides::SavedBaseline.difference(*[socket, cell].map { |one| interval(one["summary"]["ns"], 1e-3) })
+          times = [socket, cell].map { |one| interval(one["summary"]["ns"], 1e-3) }
+          difference = Lab::Sides::SavedBaseline.difference(*times)
           Report::Cell.interval(difference, unit: "us", muted: difference.cover?(0))
         end
 
         def add_profile(section, row)
-          return section.text("No profile: #{[row["status"], row["reason"]].compact.join(": ")}.") unless row["status"] == "measured"
+          unless row["status"] == "measured"
+            return section.text("No profile: #{[row["status"], row["reason"]].compact.join(": ")}.")
+          end
           return section.text("No samples fell into the calls; `--seconds` watches longer.") unless watched?(row)
           title = "Profile: #{row["target"]}, #{row["operation"]} #{row["value"]}"
           section.add(Report::Charts::FlameGraph.new(title, row["folded"], command:))
           note = "In the function itself, without what it calls; #{samples_words(row)}."
-          section.table("Profile: self time of #{row["target"]}", header: ["function", "share of the time"], command:, note:) do |table|
+          section.table("Profile: self time of #{row["target"]}", header: ["function", "share of the time"], command:,
+                        note:) do |table|
             top(row, TOP).each { |function, share| table.row(function, share_cell(share)) }
           end
           section.code(row["file"], title: opened_with(row)) if row["file"]
@@ -122,7 +136,8 @@ module Tiercel
           return section.text("One of the two has no samples.") unless [before, after].all? { |row| watched?(row) }
           section.text("Shares of the time, not times: where everything became faster alike, nothing is coloured.")
           title = "Profile: #{name(after)} against #{name(before)}"
-          chart = Report::Charts::DifferentialFlameGraph.new(title, before["folded"], after["folded"], names: [name(before), name(after)], command:)
+          chart = Report::Charts::DifferentialFlameGraph.new(title, before["folded"], after["folded"],
+                                                             names: [name(before), name(after)], command:)
           section.add(chart)
         end
       end

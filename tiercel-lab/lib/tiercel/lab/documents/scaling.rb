@@ -19,8 +19,10 @@ module Tiercel
           document.section("Scaling") do |section|
             section.text("Throughput of as many processes as there are CPUs by that of one, and that figure by the " \
                          "control's: the same work on memory of each process's own.")
-            section.table("Scaling: throughput", header: ["work", "1 process", "#{most} processes", "growth", "of the control's"],
-                                                 command:) { |table| names.each { |name| add_row(table, name) } }
+            header = ["work", "1 process", "#{most} processes", "growth", "of the control's"]
+            section.table("Scaling: throughput", header:, command:) do |table|
+              names.each { |name| add_row(table, name) }
+            end
           end
         end
 
@@ -42,7 +44,9 @@ module Tiercel
         def rounds = throughput.map { |row| row["round"] }.uniq.size
 
         def rates(name, processes)
-          throughput.select { |row| row["work"] == name && row["processes"] == processes }.to_h { |row| row.values_at("round", "per_second") }
+          throughput.select { |row| row["work"] == name && row["processes"] == processes }.to_h do |row|
+            row.values_at("round", "per_second")
+          end
         end
 
         def growths(name)
@@ -61,17 +65,21 @@ module Tiercel
 
         def sentence
           return "Nothing was measured." if throughput.empty?
-          format("%d processes read a shared segment at %.2f of what the same loop on private memory grows by, and write at %.2f.",
+          format("%d processes read a shared segment at %.2f of what the same loop on private memory grows by, and " \
+                 "write at %.2f.",
                  most, relative("shared: get").estimate, relative("shared: set").estimate)
         end
 
-        def median(values) = values.sort.then { |sorted| (sorted[(sorted.size - 1) / 2] + sorted[sorted.size / 2]) / 2.0 }
+        def median(values)
+          values.sort.then { |sorted| (sorted[(sorted.size - 1) / 2] + sorted[sorted.size / 2]) / 2.0 }
+        end
 
         # Percentile bootstrap of the median.
         def interval_of(values)
           random = Random.new(results["run"]["seed"])
           medians = Array.new(RESAMPLES) { median(Array.new(values.size) { values[random.rand(values.size)] }) }.sort
-          Statistics::Interval.new(median(values), medians[(RESAMPLES * 0.025).floor], medians[(RESAMPLES * 0.975).floor])
+          Statistics::Interval.new(median(values), medians[(RESAMPLES * 0.025).floor],
+                                   medians[(RESAMPLES * 0.975).floor])
         end
       end
     end

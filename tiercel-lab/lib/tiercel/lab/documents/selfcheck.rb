@@ -16,7 +16,8 @@ module Tiercel
         def title = "Selfcheck: are the lab's verdicts to be believed here?"
 
         def subtitle
-          "#{super}; a difference counts beyond #{Terminal::Figures.percent(notes("selfcheck").fetch("threshold", 0))}, fixed beforehand"
+          "#{super}; a difference counts beyond " \
+          "#{Terminal::Figures.percent(notes("selfcheck").fetch("threshold", 0))}, fixed beforehand"
         end
 
         def fill(document)
@@ -33,8 +34,9 @@ module Tiercel
 
         # @return [String] for {Target}
         def sentence
-          "The same work was called different in #{wrong.size} of #{kind("same").size} recordings; 5 % more was found in " \
-            "#{found} of #{kind("planted").size}. With other resamples #{agreeing("same")} and #{agreeing("planted")} verdicts agree."
+          "The same work was called different in #{wrong.size} of #{kind("same").size} recordings; 5 % more was " \
+            "found in #{found} of #{kind("planted").size}. With other resamples #{agreeing("same")} and " \
+            "#{agreeing("planted")} verdicts agree."
         end
 
         private
@@ -49,7 +51,11 @@ module Tiercel
 
         # With other resamples the same work is still not told apart, and what was found is still found.
         def agree?(row, verdict)
-          row["kind"] == "same" ? !FALSE_VERDICTS.include?(verdict) : (verdict == "slower") == (row["verdict"] == "slower")
+          if row["kind"] == "same"
+            !FALSE_VERDICTS.include?(verdict)
+          else
+            (verdict == "slower") == (row["verdict"] == "slower")
+          end
         end
 
         def resamples_agree? = rows("selfcheck").all? { |row| row["resampled"].all? { |verdict| agree?(row, verdict) } }
@@ -61,16 +67,18 @@ module Tiercel
         end
 
         def counts
-          Report::Table.new("Selfcheck: verdicts", header: ["work", "recordings", "slower", "faster", "same", "cannot tell"], command:).tap do |table|
+          header = ["work", "recordings", "slower", "faster", "same", "cannot tell"]
+          Report::Table.new("Selfcheck: verdicts", header:, command:).tap do |table|
             { "same" => "the same once more", "planted" => "5 % more" }.each do |name, words|
-              of_kind = kind(name)
-              table.row(words, of_kind.size, *%w[slower faster same cannot_tell].map { |verdict| of_kind.count { |row| row["verdict"] == verdict } })
+              verdicts = kind(name).map { |row| row["verdict"] }
+              table.row(words, verdicts.size, *%w[slower faster same cannot_tell].map { |word| verdicts.count(word) })
             end
           end
         end
 
         def plot
-          chart = Report::Charts::ForestPlot.new("Selfcheck: every recording", baseline: "the same work", floor: band(notes("selfcheck").fetch("threshold", 0)))
+          chart = Report::Charts::ForestPlot.new("Selfcheck: every recording", baseline: "the same work",
+                                                 floor: band(notes("selfcheck").fetch("threshold", 0)))
           rows("selfcheck").select { |row| row["ratio"] }.each do |row|
             chart.row("#{row["kind"]} #{row["recording"] + 1}", interval(row["ratio"]), row["verdict"].to_sym)
           end

@@ -9,13 +9,15 @@ module Tiercel
     module Documents
       # Speed, bytes and objects of serializers on each value, and what becomes of things of every kind.
       class Serializers < Table
-        HEADER = ["serializer", "bytes", "dump", "load", "both", "both, ratio", "objects, dump", "objects, load", "comes back"].freeze
+        HEADER = ["serializer", "bytes", "dump", "load", "both", "both, ratio", "objects, dump", "objects, load",
+                  "comes back"].freeze
         FORMS = { value: "as it was", json: "as JSON says" }.freeze
-        # Of "Rails Cache Comparisons" (October 2024, an ARM Mac), on 1 MB of books: calls a second of both, and of dumping.
-        ARTICLE = { "as_message_pack" => [78.024, 155.636], "marshal" => [62.984, 114.629], "as_json" => [61.546, 76.329],
-                    "json" => [61.427, 74.783] }.freeze
-        SHORT = { /\Akept\z/ => "yes", /\Acomes back as / => "", /\Arefused: .*/ => "refused", /\Acannot be loaded.*/ => "not loaded",
-                  /\Anot installed.*/ => "n/a" }.freeze
+        # Of "Rails Cache Comparisons" (October 2024, an ARM Mac), on 1 MB of books: calls a second of both, and of
+        # dumping.
+        ARTICLE = { "as_message_pack" => [78.024, 155.636], "marshal" => [62.984, 114.629],
+                    "as_json" => [61.546, 76.329], "json" => [61.427, 74.783] }.freeze
+        SHORT = { /\Akept\z/ => "yes", /\Acomes back as / => "", /\Arefused: .*/ => "refused",
+                  /\Acannot be loaded.*/ => "not loaded", /\Anot installed.*/ => "n/a" }.freeze
 
         def title = "Serializers: speed, size, and what is lost"
 
@@ -30,13 +32,18 @@ module Tiercel
         def by_value = @by_value ||= cells.group_by { |cell| cell["value"] }
 
         def sentence
-          value, both = by_value.lazy.map { |name, of_value| [name, of(of_value, "dump_load").select { |cell| measured?(cell) }] }
-                                .find { |_name, found| found.any? }
+          measured = by_value.transform_values { |cells| of(cells, "dump_load").select { |cell| measured?(cell) } }
+          value, both = measured.find { |_name, found| found.any? }
           return "Nothing could be measured." unless value
           best = both.min_by { |cell| us(cell) }
           whole = both.select { |cell| form(cell) == :value }.min_by { |cell| us(cell) }
-          text = "#{name_of(value)}: #{name(best)} is the fastest there and back (#{spent(best)}#{", but what comes back is only what JSON says" if form(best) == :json})"
-          whole && whole != best ? "#{text}; of those that keep everything #{name(whole)} (#{spent(whole)})." : "#{text}."
+          text = "#{name_of(value)}: #{name(best)} is the fastest there and back " \
+                 "(#{spent(best)}#{", but what comes back is only what JSON says" if form(best) == :json})"
+          if whole && whole != best
+            "#{text}; of those that keep everything #{name(whole)} (#{spent(whole)})."
+          else
+            "#{text}."
+          end
         end
 
         def add(document, value, of_value)
@@ -48,16 +55,24 @@ module Tiercel
           end
         end
 
-        def quick_note = "The quick form has 20 books and 50 rows, in fewer blocks; without `--quick` there is the megabyte of books too."
+        def quick_note
+          "The quick form has 20 books and 50 rows, in fewer blocks; without `--quick` there is the megabyte of " \
+          "books too."
+        end
 
         def table(value, of_value)
           table = Report::Table.new("Serializers: #{name_of(value)}", header: HEADER, command: again(value),
-                                    note: "Microseconds a call; bytes of one value (the median). `as JSON says`: records come back as " \
-                                          "Hashes of their attributes, without what is associated.")
+                                    note: "Microseconds a call; bytes of one value (the median). `as JSON says`: " \
+                                          "records come back as Hashes of their attributes, without what is " \
+                                          "associated.")
           of(of_value, "dump").each do |dump|
-            ways = %w[dump load dump_load].map { |operation| of(of_value, operation).find { |cell| name(cell) == name(dump) } }
+            ways = %w[dump load dump_load].map do |operation|
+              of(of_value, operation).find { |cell| name(cell) == name(dump) }
+            end
             table.row(*row(ways))
-            ways.zip(%w[dump load both]) { |cell, way| table.raw("#{name(dump)}, #{way}", block_us(cell), unit: "us") if cell && measured?(cell) }
+            ways.zip(%w[dump load both]) do |cell, way|
+              table.raw("#{name(dump)}, #{way}", block_us(cell), unit: "us") if cell && measured?(cell)
+            end
           end
           table
         end
@@ -82,14 +97,17 @@ module Tiercel
 
         # Facts of another machine: to be read as ratios.
         def article(of_value)
-          table = Report::Table.new("Serializers: the article's figures beside ours, #{name_of(of_value.first["value"])}",
-                                    header: ["serializer", "article: both, by Marshal's time", "here: both", "article: dump", "here: dump"],
-                                    note: "Published in October 2024, on another machine, on its own 1 MB of books. There JSON was asked " \
-                                          "through Active Support, which is `as_json` here.")
+          table = Report::Table.new("Serializers: the article's figures beside ours, " \
+                                    "#{name_of(of_value.first["value"])}",
+                                    header: ["serializer", "article: both, by Marshal's time", "here: both",
+                                             "article: dump", "here: dump"],
+                                    note: "Published in October 2024, on another machine, on its own 1 MB of books. " \
+                                          "There JSON was asked through Active Support, which is `as_json` here.")
           ARTICLE.each do |name, (both, dump)|
             ours = %w[dump_load dump].map { |operation| of(of_value, operation).find { |cell| name(cell) == name } }
             next if ours.any?(&:nil?)
-            table.row(name, times(ARTICLE["marshal"].first / both), found(ours.first), times(ARTICLE["marshal"].last / dump), found(ours.last))
+            table.row(name, times(ARTICLE["marshal"].first / both), found(ours.first),
+                      times(ARTICLE["marshal"].last / dump), found(ours.last))
           end
           table
         end
@@ -99,8 +117,8 @@ module Tiercel
 
         def add_fidelity(document)
           document.section("What is lost") do |section|
-            section.text("Each thing was sent through each serializer: `yes` came back the same, a class is what came back instead, `refused` raised " \
-                         "an error. Other words say what is different.")
+            section.text("Each thing was sent through each serializer: `yes` came back the same, a class is what " \
+                         "came back instead, `refused` raised an error. Other words say what is different.")
             section.add(fidelity)
           end
         end
@@ -117,7 +135,8 @@ module Tiercel
         def fate(words)
           return Report::Cell.mark(:yes) if words == "kept"
           pattern, short = SHORT.find { |candidate, _| words.match?(candidate) }
-          Report::Cell.text(pattern ? words.sub(pattern, short) : words, muted: words.start_with?("refused", "not installed"))
+          Report::Cell.text(pattern ? words.sub(pattern, short) : words,
+                            muted: words.start_with?("refused", "not installed"))
         end
 
         def of(cells, operation) = cells.select { |cell| cell["operation"] == operation }

@@ -67,7 +67,9 @@ module Tiercel
         # A cell that was measured twice is there twice.
         def interleaved_rows
           groups = results["cells"].group_by { |cell| cell["id"] }
-          baselines, others = %w[baseline contestant].map { |role| groups.values.select { |cells| cells.first["role"] == role } }
+          baselines, others = %w[baseline contestant].map do |role|
+            groups.values.select { |cells| cells.first["role"] == role }
+          end
           baselines.zip(others).filter_map { |a, b| Row.new(a.first, b.first, b[1], nil) if b }
         end
 
@@ -75,16 +77,24 @@ module Tiercel
 
         def sentence
           return "Nothing could be measured." if compared.none? { |row| row.ratio }
-          counts = tally.slice("slower", "faster", "same", "cannot_tell").map { |word, count| "#{said(word)} in #{count}" }
+          counts = tally.slice("slower", "faster", "same", "cannot_tell").map do |word, count|
+            "#{said(word)} in #{count}"
+          end
           most = "; #{extreme_words}" if extreme
           "#{names.last} against #{names.first}: #{counts.join(", ")} of #{compared.size} cells#{most}.#{repeated}"
         end
 
         def said(word) = word == "cannot_tell" ? "cannot tell" : word
 
-        def extreme = compared.select { |row| %w[slower faster].include?(row.verdict) }.max_by { |row| Math.log(row.ratio["estimate"]).abs }
+        def extreme
+          compared.select { |row| %w[slower faster].include?(row.verdict) }.max_by do |row|
+            Math.log(row.ratio["estimate"]).abs
+          end
+        end
 
-        def extreme_words = "most: #{label(extreme)} takes #{Report::Cell.interval(interval(extreme.ratio), unit: "x")} the time"
+        def extreme_words
+          "most: #{label(extreme)} takes #{Report::Cell.interval(interval(extreme.ratio), unit: "x")} the time"
+        end
 
         def repeated
           passes = compared.select(&:again)
@@ -107,9 +117,13 @@ module Tiercel
         end
 
         def method_words
-          return "B was measured now, A is of an earlier run: they are not interleaved, so a difference may be the machine's." if saved?
-          "A and B in turn and back again, in fresh processes; the noise floor is A against itself, once more in a process of its own " \
-            "where the sides have processes of their own. Objects and bytes are counted exactly: any change is one."
+          if saved?
+            return "B was measured now, A is of an earlier run: they are not interleaved, so a difference may be the " \
+                   "machine's."
+          end
+          "A and B in turn and back again, in fresh processes; the noise floor is A against itself, once more in a " \
+            "process of its own where the sides have processes of their own. Objects and bytes are counted exactly: " \
+            "any change is one."
         end
 
         def add_row(table, row)
@@ -122,7 +136,11 @@ module Tiercel
 
         def a_time(row)
           return time(row.a) if row.a
-          row.saved ? Report::Cell.interval(interval(row.saved["then"], 1e-3), unit: "us") : Report::Cell.missing("not in the file")
+          if row.saved
+            Report::Cell.interval(interval(row.saved["then"], 1e-3), unit: "us")
+          else
+            Report::Cell.missing("not in the file")
+          end
         end
 
         def ratio_cell(row)
@@ -155,7 +173,7 @@ module Tiercel
           floors = results["cells"].filter_map { |cell| cell.dig("summary", "floor") }
           floor = 1.0 + floors.max.to_f
           plot = Report::Charts::ForestPlot.new("Compare: ratios", baseline: names.first,
-                                                                   floor: Statistics::Interval.new(1.0, 1.0 / floor, floor))
+                                                floor: Statistics::Interval.new(1.0, 1.0 / floor, floor))
           drawn.each { |row| plot.row(label(row), interval(row.ratio), row.verdict.to_sym) }
           plot
         end
@@ -165,15 +183,18 @@ module Tiercel
           broken = [before, after].find { |row| row["status"] != "measured" || row["folded"].empty? }
           return section.text("No flame graphs: #{broken["target"]}: #{broken["reason"] || "no samples"}.") if broken
           section.text("#{before["operation"]} of #{before["value"]}, watched after everything was measured. " \
-                       "Flame graphs: #{rows("flame graphs").map { |row| "[#{row["title"]}](#{row["link"]})" }.join(", ")}.")
-          section.add(Report::Charts::DifferentialFlameGraph.new("Compare: shares of the time", before["folded"], after["folded"], names:))
+                       "Flame graphs: " \
+                       "#{rows("flame graphs").map { |row| "[#{row["title"]}](#{row["link"]})" }.join(", ")}.")
+          section.add(Report::Charts::DifferentialFlameGraph.new("Compare: shares of the time", before["folded"],
+                                                                 after["folded"], names:))
         end
 
         def add_sides(section)
           section.table("Compare: the sides", header: ["", "what", "revision", "title"]) do |table|
             table.row("A", notes("sides")["baseline"], "", "an earlier run") if saved?
             sides.each_with_index do |side, index|
-              table.row(saved? ? "B" : %w[A B][index], side["text"], side["sha"].to_s[0, 12], side["title"] || side["kind"])
+              table.row(saved? ? "B" : %w[A B][index], side["text"], side["sha"].to_s[0, 12],
+                        side["title"] || side["kind"])
             end
           end
         end

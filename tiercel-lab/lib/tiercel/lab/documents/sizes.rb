@@ -13,7 +13,8 @@ module Tiercel
 
         # Source: Steph Skardal, "Raw Caching Performance in Ruby/Rails", 12 July 2011: ms a hit; Rails 2.3.
         ARTICLE = { "html-2kb" => { "mem_cache_store" => 0.52, "file_store:tmpfs" => 0.20, "file_store:disk" => 0.17 },
-                    "html-822kb" => { "mem_cache_store" => 0.22, "file_store:tmpfs" => 16.85, "file_store:disk" => 16.39 } }.freeze
+                    "html-822kb" => { "mem_cache_store" => 0.22, "file_store:tmpfs" => 16.85,
+                                      "file_store:disk" => 16.39 } }.freeze
         # On a file server over gigabit Ethernet: beside a folder of the user's.
         ARTICLE_NFS = { "html-2kb" => 0.22, "html-822kb" => 15.91 }.freeze
         DOUBTFUL = "Faster than its own figure for 2 KB: almost surely misses, which cost no transfer."
@@ -21,7 +22,8 @@ module Tiercel
         # @param cell [Hash] of the results
         # @return [Boolean] whether it is memcached as it is shipped, which takes no item over 1 MB
         def self.refused?(cell)
-          cell.dig("contestant", "text").start_with?(SHIPPED) && cell["status"] != "measured" && cell["reason"].to_s.match?(REFUSED)
+          cell.dig("contestant", "text").start_with?(SHIPPED) && cell["status"] != "measured" &&
+            cell["reason"].to_s.match?(REFUSED)
         end
 
         def title = "What a hit costs by size"
@@ -29,7 +31,9 @@ module Tiercel
         def fill(document)
           document.verdict(sentence, floor: worst_floor, warnings: warnings + quick_words)
           groups.each { |value, group| document.section(title_of(value)) { |section| add(section, value, group) } }
-          document.section("By size") { |section| add_crossovers(section) } if by_size.values.any? { |points| points.size > 1 }
+          if by_size.values.any? { |points| points.size > 1 }
+            document.section("By size") { |section| add_crossovers(section) }
+          end
         end
 
         private
@@ -49,7 +53,11 @@ module Tiercel
 
         def misses
           missing = cells.reject { |cell| measured?(cell) }.select { |cell| miss?(cell) }
-          missing.empty? ? "" : " #{missing.size} #{missing.one? ? "cell misses and has" : "cells miss and have"} no time."
+          if missing.empty?
+            ""
+          else
+            " #{missing.size} #{missing.one? ? "cell misses and has" : "cells miss and have"} no time."
+          end
         end
 
         def miss?(cell) = cell["status"] == "misses" || Sizes.refused?(cell)
@@ -104,7 +112,8 @@ module Tiercel
           chart = Report::Charts::BarChart.new("Sizes: #{value}, time of a hit", unit: "us", scale: :log)
           group.each do |cell|
             next chart.missing(name(cell), miss?(cell) ? "misses" : cell["status"]) unless measured?(cell)
-            chart.row(name(cell), interval(cell["summary"]["ns"], 1e-3), muted: cell.dig("summary", "verdict") == "cannot_tell")
+            chart.row(name(cell), interval(cell["summary"]["ns"], 1e-3),
+                      muted: cell.dig("summary", "verdict") == "cannot_tell")
           end
           chart
         end
@@ -117,21 +126,28 @@ module Tiercel
             bytes = rows("sizes").select { |row| row["html"] }.to_h { |row| row.values_at("name", "bytes") }
             measured = cells.select { |cell| measured?(cell) && bytes.key?(cell["value"]) }
             measured.group_by { |cell| name(cell) }.transform_values do |of_store|
-              of_store.map { |cell| [bytes[cell["value"]], *cell["summary"]["ns"].values_at("estimate", "low", "high").map { |ns| ns / 1e3 }] }
+              of_store.map do |cell|
+                [bytes[cell["value"]],
+                 *cell["summary"]["ns"].values_at("estimate", "low", "high").map { |ns| ns / 1e3 }]
+              end
             end
           end
         end
 
         def add_crossovers(section)
-          chart = Report::Charts::LineChart.new("Sizes: a hit by size", x: "bytes", y: "us", x_scale: :log, y_scale: :log, command:)
+          chart = Report::Charts::LineChart.new("Sizes: a hit by size", x: "bytes", y: "us", x_scale: :log,
+                                                y_scale: :log, command:)
           by_size.each { |store, points| chart.series(store, points) }
-          section.text("HTML of several sizes. Where two lines cross, one store becomes the cheaper one; between measured sizes the " \
-                       "place is interpolated, so it is computed.")
+          section.text("HTML of several sizes. Where two lines cross, one store becomes the cheaper one; between " \
+                       "measured sizes the place is interpolated, so it is computed.")
           section.add(chart)
           crossings, unclear = crossings(chart).partition { |first, second, at| clear?(first, second, at) }
-          section.text("#{unclear.size} more #{unclear.one? ? "is" : "are"} within the intervals: cannot tell.") if unclear.any?
+          if unclear.any?
+            section.text("#{unclear.size} more #{unclear.one? ? "is" : "are"} within the intervals: cannot tell.")
+          end
           return section.text("No two stores clearly cross within these sizes.") if crossings.empty?
-          section.table("Sizes: where stores cross (computed)", header: ["below it cheaper", "above it cheaper", "bytes"], command:) do |table|
+          section.table("Sizes: where stores cross (computed)",
+                        header: ["below it cheaper", "above it cheaper", "bytes"], command:) do |table|
             crossings.each { |first, second, at| table.row(first, second, Report::Cell.number(at.round, digits: 0)) }
           end
         end
@@ -156,7 +172,9 @@ module Tiercel
 
         # The intervals of the two lie apart on both sides.
         def clear?(one, other, at)
-          around(one, other, at).all? { |(_, _, low, high), (_, _, other_low, other_high)| high < other_low || other_high < low }
+          around(one, other, at).all? do |(_, _, low, high), (_, _, other_low, other_high)|
+            high < other_low || other_high < low
+          end
         end
       end
     end

@@ -17,15 +17,19 @@ module Tiercel
         # The article's own figures, of an AMD Ryzen 8740HS: its machine, its versions.
         ARTICLE_SIZES = ["10 B", "100 B", "1,000 B", "10,000 B"].freeze
         ARTICLE = {
-          "writes a second" => { "Litecache" => [14_763, 15_194, 16_165, 12_169], "Solid Cache" => [3_073, 3_008, 2_526, 2_826] },
-          "reads a second" => { "Litecache" => [56_302, 53_077, 51_378, 25_658], "Solid Cache" => [18_165, 17_861, 18_172, 12_674] }
+          "writes a second" => { "Litecache" => [14_763, 15_194, 16_165, 12_169],
+                                 "Solid Cache" => [3_073, 3_008, 2_526, 2_826] },
+          "reads a second" => { "Litecache" => [56_302, 53_077, 51_378, 25_658],
+                                "Solid Cache" => [18_165, 17_861, 18_172, 12_674] }
         }.freeze
 
         def title = "Caches on SQLite"
 
         def fill(document)
           document.verdict(sentence, floor: worst_floor, warnings: warnings + quick_words)
-          WORDS.each { |operation, word| document.section("#{word}, one process") { |section| add_operation(section, operation, word) } }
+          WORDS.each do |operation, word|
+            document.section("#{word}, one process") { |section| add_operation(section, operation, word) }
+          end
           document.section("Two processes at once") { |section| add_shared(section) }
           document.section("The article's own figures") { |section| section.add(article) }
         end
@@ -44,8 +48,9 @@ module Tiercel
           ours = all.find { |cell| cell["contestant"]["text"].start_with?("tiercel:sqlite:") }
           baseline = all.find { |cell| cell["role"] == "baseline" }
           return unless ours && baseline && ours != baseline
-          "#{ours["contestant"]["name"]} #{operation}s #{number(rate(ours).estimate)} values of #{title_of(values.last)} a second, " \
-            "#{baseline["contestant"]["name"]} #{number(rate(baseline).estimate)} (#{said(ours["summary"]["verdict"])})"
+          "#{ours["contestant"]["name"]} #{operation}s #{number(rate(ours).estimate)} values of " \
+            "#{title_of(values.last)} a second, #{baseline["contestant"]["name"]} #{number(rate(baseline).estimate)} " \
+            "(#{said(ours["summary"]["verdict"])})"
         end
 
         def said(verdict) = verdict ? verdict.tr("_", " ") : "not compared"
@@ -68,11 +73,13 @@ module Tiercel
         end
 
         def add_operation(section, operation, word)
-          section.text("Calls a second that one process makes, with garbage collection; the stores in turn, values checked before and " \
-                       "after. The stores without SQLite stand for reference.")
+          section.text("Calls a second that one process makes, with garbage collection; the stores in turn, values " \
+                       "checked before and after. The stores without SQLite stand for reference.")
           header = ["store", "pragmas", *values.map { |value| title_of(value) }]
           section.table("SQLite: #{word.downcase} a second", header:, command:) do |table|
-            cells(operation:).group_by { |cell| cell["contestant"]["text"] }.each_value { |of_store| add_row(table, of_store) }
+            cells(operation:).group_by { |cell| cell["contestant"]["text"] }.each_value do |of_store|
+              add_row(table, of_store)
+            end
           end
           chart = lines(operation, word) and section.add(chart)
           add_ratios(section, operation, word)
@@ -96,9 +103,11 @@ module Tiercel
         def lines(operation, word)
           stores = cells(operation:).select { |cell| measured?(cell) }.group_by { |cell| cell["contestant"]["name"] }
           return if stores.empty? || values.size < 2
-          chart = Report::Charts::LineChart.new("SQLite: #{word.downcase} a second, by size", x: "bytes", y: "calls a second",
-                                                                                            x_scale: :log, y_scale: :log, command:)
-          stores.each { |name, of_store| chart.series(name, of_store.map { |cell| [bytes(cell["value"]), *points(rate(cell))] }) }
+          chart = Report::Charts::LineChart.new("SQLite: #{word.downcase} a second, by size", x: "bytes",
+                                                y: "calls a second", x_scale: :log, y_scale: :log, command:)
+          stores.each do |name, of_store|
+            chart.series(name, of_store.map { |cell| [bytes(cell["value"]), *points(rate(cell))] })
+          end
           chart
         end
 
@@ -120,13 +129,16 @@ module Tiercel
         def add_shared(section)
           facts = notes("two processes")
           return section.text("Not measured.") if rows("two processes").empty?
-          section.text("Two processes on two CPUs use one database at the same time, each with its own names; both write, or both read. " \
-                       "#{facts["processes"]} pairs of fresh processes, #{facts["rounds"]} rounds of #{facts["seconds"]} s each, stores in turn. " \
-                       "Every call is timed: the slowest one is what a request may have to wait.")
+          section.text("Two processes on two CPUs use one database at the same time, each with its own names; both " \
+                       "write, or both read. #{facts["processes"]} pairs of fresh processes, #{facts["rounds"]} " \
+                       "rounds of #{facts["seconds"]} s each, stores in turn. Every call is timed: the slowest one " \
+                       "is what a request may have to wait.")
           bootstrap = Statistics::Bootstrap.new(seed: results["run"]["seed"])
           rows("two processes").group_by { |row| row["operation"] }.each do |operation, of_operation|
             section.table("SQLite: two processes #{operation}", header: SHARED_HEADER, command:) do |table|
-              of_operation.each { |row| table.row(row["store"], title_of(row["value"]), *shared_figures(row, bootstrap)) }
+              of_operation.each do |row|
+                table.row(row["store"], title_of(row["value"]), *shared_figures(row, bootstrap))
+              end
             end
           end
         end
@@ -143,8 +155,8 @@ module Tiercel
         end
 
         def article
-          note = "On an AMD Ryzen 8740HS, Solid Cache with WAL, synchronous 1 and 128 MB of mmap, Litecache as shipped. " \
-                 "For the order of things, not to be compared with figures of other machines."
+          note = "On an AMD Ryzen 8740HS, Solid Cache with WAL, synchronous 1 and 128 MB of mmap, Litecache as " \
+                 "shipped. For the order of things, not to be compared with figures of other machines."
           table = Report::Table.new("SQLite: as published", header: ["store", "", *ARTICLE_SIZES], note:)
           ARTICLE.each do |quantity, stores|
             stores.each { |store, figures| table.row(store, quantity, *figures) }

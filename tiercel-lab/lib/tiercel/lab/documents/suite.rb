@@ -7,8 +7,8 @@ require_relative "../suite/part"
 module Tiercel
   module Lab
     module Documents
-      # The report of `lab all`: an overview, then a section for each table. A table that did not come to its end says why,
-      # and shows what it had.
+      # The report of `lab all`: an overview, then a section for each table. A table that did not come to its end says
+      # why, and shows what it had.
       class Suite < Table
         # How tables are called whose names are not words.
         NAMES = { "sqlite" => "SQLite", "http" => "HTTP" }.freeze
@@ -16,13 +16,15 @@ module Tiercel
         def title = "Cache stores: every table"
 
         def subtitle
-          how = quick? ? "Quick form: each table varies one factor from its default and takes few levels" : "Everything is measured"
+          how = "Everything is measured"
+          how = "Quick form: each table varies one factor from its default and takes few levels" if quick?
           "#{parts.size} tables in #{Terminal::Figures.duration(parts.sum(&:seconds))}. #{how}."
         end
 
         def build
-          data = results.merge("parts" => parts.map { |part| part.to_h.merge("results" => Chapters.light(part.results)) })
-          document = Report::Document.new(title:, subtitle:, command:, data:, environment:)
+          light = parts.map { |part| part.to_h.merge("results" => Chapters.light(part.results)) }
+          document = Report::Document.new(title:, subtitle:, command:, data: results.merge("parts" => light),
+                                          environment:)
           fill(document)
           document
         end
@@ -41,7 +43,11 @@ module Tiercel
 
         def sentence
           complete = parts.count(&:complete?)
-          complete == parts.size ? "All #{complete} tables are complete." : "#{complete} of #{parts.size} tables are complete."
+          if complete == parts.size
+            "All #{complete} tables are complete."
+          else
+            "#{complete} of #{parts.size} tables are complete."
+          end
         end
 
         # Servers are those of all parts.
@@ -53,9 +59,11 @@ module Tiercel
 
         def overview(document, chapters)
           document.section("Overview") do |section|
-            section.table("All: what each table says", header: ["table", "what it says", "took", "state"], command:) do |table|
+            section.table("All: what each table says", header: ["table", "what it says", "took", "state"],
+                          command:) do |table|
               chapters.each do |part, found|
-                table.row(part.name, says(found), Terminal::Figures.duration(part.seconds), part.complete? ? "complete" : part.state)
+                table.row(part.name, says(found), Terminal::Figures.duration(part.seconds),
+                          part.complete? ? "complete" : part.state)
               end
             end
           end
@@ -76,7 +84,9 @@ module Tiercel
         def add(document, part, found)
           if found.is_a?(Report::Document)
             section = Chapters.add(document, found, title: heading(part, found), anchor: part.name)
-            section.elements.unshift(Report::Document::Paragraph.new("Not complete: #{part.note}.")) unless part.complete?
+            unless part.complete?
+              section.elements.unshift(Report::Document::Paragraph.new("Not complete: #{part.note}."))
+            end
           else
             document.section(part.name, anchor: part.name) do |section|
               section.text("There is no table: #{found}")

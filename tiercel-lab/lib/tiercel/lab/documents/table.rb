@@ -95,7 +95,8 @@ module Tiercel
         # @return [Report::Cell] microseconds a call with their interval, or why there are none
         def time(cell)
           return missing(cell) unless measured?(cell)
-          Report::Cell.interval(interval(cell["summary"]["ns"], 1e-3), unit: "us", muted: cell["summary"]["verdict"] == "cannot_tell")
+          Report::Cell.interval(interval(cell["summary"]["ns"], 1e-3), unit: "us",
+                                muted: cell["summary"]["verdict"] == "cannot_tell")
         end
 
         # @param cell [Hash]
@@ -142,7 +143,8 @@ module Tiercel
         # @return [Array<Float>] us
         def block_us(cell)
           cell["slices"].group_by { |process, block,| [process, block] }.values.map do |slices|
-            slices.sum { |slice| (cell["clock"] == "cpu" ? slice[6] : slice[4]) - slice[5] }.fdiv(slices.sum { |slice| slice[3] }) / 1e3
+            ns = slices.sum { |slice| (cell["clock"] == "cpu" ? slice[6] : slice[4]) - slice[5] }
+            ns.fdiv(slices.sum { |slice| slice[3] }) / 1e3
           end
         end
 

@@ -8,7 +8,8 @@ module Tiercel
     module Documents
       # Stores in each process against shared ones.
       class Workers < Table
-        HEADER = ["store", "workers", "bytes each", "hit ratio", "a call", "mean with misses", "CPU a call", "resident", "grown under load"].freeze
+        HEADER = ["store", "workers", "bytes each", "hit ratio", "a call", "mean with misses", "CPU a call", "resident",
+                  "grown under load"].freeze
         MEGABYTE = 1024.0 * 1024
 
         # One store with one number of workers, all rounds.
@@ -20,8 +21,9 @@ module Tiercel
           facts = notes("workers")
           return "Interrupted before anything was measured" if facts.empty?
           rounds = "#{facts["rounds"]} #{facts["rounds"] == 1 ? "round" : "rounds"}"
-          "Zipf #{facts["zipf"]} over #{Report::Format.number(facts["items"])} names of #{Report::Format.number(facts["value_bytes"])} B, " \
-            "#{Report::Format.bytes(facts["total_bytes"])} for all workers together; #{rounds}"
+          "Zipf #{facts["zipf"]} over #{Report::Format.number(facts["items"])} names of " \
+            "#{Report::Format.number(facts["value_bytes"])} B, #{Report::Format.bytes(facts["total_bytes"])} for all " \
+            "workers together; #{rounds}"
         end
 
         def fill(document)
@@ -36,7 +38,8 @@ module Tiercel
         private
 
         def loads
-          @loads ||= rows("workers").group_by { |row| row.values_at("store", "workers") }.sort_by { |(store, count), _| [order(store), count] }
+          @loads ||= rows("workers").group_by { |row| row.values_at("store", "workers") }
+                                    .sort_by { |(store, count), _| [order(store), count] }
                                     .map { |(store, count), rows| load(store, count, rows) }
         end
 
@@ -47,8 +50,10 @@ module Tiercel
           facts = { store:, workers:, own: rows.first["own"], failed:, rows: }
           return Load.new(**facts) if failed
           miss_us = notes("workers")["miss_ms"] * 1e3
-          Load.new(**facts, hit: over(rows) { |segment| 100.0 * hits(segment) }, call: over(rows) { |segment| us(segment) },
-                            mean: over(rows) { |segment| us(segment) + ((1 - hits(segment)) * miss_us) }, cpu: cpu(rows))
+          Load.new(**facts, hit: over(rows) { |segment| 100.0 * hits(segment) },
+                            call: over(rows) { |segment| us(segment) },
+                            mean: over(rows) { |segment| us(segment) + ((1 - hits(segment)) * miss_us) },
+                            cpu: cpu(rows))
         end
 
         def hits(segment) = segment["hits"].fdiv(segment["requests"])
@@ -74,8 +79,9 @@ module Tiercel
           own, shared = loads.reject(&:failed).select { |load| load.workers == most }.partition(&:own)
           best_own, best_shared = [own, shared].map { |group| group.min_by { |load| load.mean.estimate } }
           return "Nothing could be compared." unless best_own && best_shared
-          "With #{most} workers a call costs, misses included, #{words(best_shared)} with one cache for all (#{best_shared.store}) and " \
-            "#{words(best_own)} with one in each (#{best_own.store}): hits #{percent(best_shared)} against #{percent(best_own)}.#{turn(best_own, best_shared)}"
+          "With #{most} workers a call costs, misses included, #{words(best_shared)} with one cache for all " \
+            "(#{best_shared.store}) and #{words(best_own)} with one in each (#{best_own.store}): hits " \
+            "#{percent(best_shared)} against #{percent(best_own)}.#{turn(best_own, best_shared)}"
         end
 
         def words(load) = Report::Cell.interval(load.mean, unit: "us").to_s
@@ -89,31 +95,41 @@ module Tiercel
             mine, theirs = [own, shared].map { |load| group.find { |other| other.store == load.store } }
             mine && theirs && theirs.mean.high < mine.mean.low
           end
-          count ? " Sharing is clearly cheaper from #{count} #{count == 1 ? "worker" : "workers"} on." : " Which is cheaper cannot be told."
+          if count
+            " Sharing is clearly cheaper from #{count} #{count == 1 ? "worker" : "workers"} on."
+          else
+            " Which is cheaper cannot be told."
+          end
         end
 
         def quick_words
-          quick? ? ["Quick: fewer workers' numbers, a smaller cache, one round; intervals are over segments and workers."] : []
+          if quick?
+            ["Quick: fewer workers' numbers, a smaller cache, one round; intervals are over segments and workers."]
+          else
+            []
+          end
         end
 
         def explanation
-          "All workers ask at once, each at its own pace, and write what they miss. *Mean with misses* is computed: a call as measured, " \
-            "and #{Report::Format.number(notes("workers")["miss_ms"])} ms for each miss, which nobody waited for. Where there are more workers than " \
-            "CPUs, a call waits for the others; *CPU* does not. *Resident* is the #{notes("workers")["memory"]} of all workers and the server; " \
-            "*grown under load* is what came since the stores were built. A database's pages in the kernel's cache are nobody's."
+          "All workers ask at once, each at its own pace, and write what they miss. *Mean with misses* is computed: " \
+            "a call as measured, and #{Report::Format.number(notes("workers")["miss_ms"])} ms for each miss, which " \
+            "nobody waited for. Where there are more workers than CPUs, a call waits for the others; *CPU* does not. " \
+            "*Resident* is the #{notes("workers")["memory"]} of all workers and the server; *grown under load* is " \
+            "what came since the stores were built. A database's pages in the kernel's cache are nobody's."
         end
 
         def table
-          table = Report::Table.new("Workers: stores at equal bytes", header: HEADER, command:,
-                                                                   note: "Nothing is compressed. Bytes each: of a worker's own store, or of the one they share.")
+          note = "Nothing is compressed. Bytes each: of a worker's own store, or of the one they share."
+          table = Report::Table.new("Workers: stores at equal bytes", header: HEADER, command:, note:)
           loads.each { |load| add(table, load) }
           table
         end
 
         def add(table, load)
           return table.row(name(load), load.workers, failure(load), *[""] * (HEADER.size - 3)) if load.failed
-          table.row(name(load), load.workers, bytes_each(load), Report::Cell.interval(load.hit, unit: "%"), Report::Cell.interval(load.call, unit: "us"),
-                    Report::Cell.interval(load.mean, unit: "us"), Report::Cell.number(load.cpu, unit: "us"), *memory(load))
+          table.row(name(load), load.workers, bytes_each(load), Report::Cell.interval(load.hit, unit: "%"),
+                    Report::Cell.interval(load.call, unit: "us"), Report::Cell.interval(load.mean, unit: "us"),
+                    Report::Cell.number(load.cpu, unit: "us"), *memory(load))
         end
 
         def name(load) = "#{load.store} (#{load.own ? "in each" : "shared"})"
@@ -136,11 +152,15 @@ module Tiercel
         end
 
         def charts
-          { "hit ratio" => [:hit, "%", :linear], "mean with misses" => [:mean, "us", :log] }.filter_map do |what, (figure, unit, scale)|
+          drawn = { "hit ratio" => [:hit, "%", :linear], "mean with misses" => [:mean, "us", :log] }
+          drawn.filter_map do |what, (figure, unit, scale)|
             by_store = loads.reject(&:failed).group_by { |load| name(load) }
             next if by_store.none? { |_store, group| group.size > 1 }
-            chart = Report::Charts::LineChart.new("Workers: #{what}", x: "workers", y: unit, x_scale: :log, y_scale: scale)
-            by_store.each { |store, group| chart.series(store, group.map { |load| [load.workers, *values(load[figure])] }) }
+            chart = Report::Charts::LineChart.new("Workers: #{what}", x: "workers", y: unit, x_scale: :log,
+                                                  y_scale: scale)
+            by_store.each do |store, group|
+              chart.series(store, group.map { |load| [load.workers, *values(load[figure])] })
+            end
             chart
           end
         end

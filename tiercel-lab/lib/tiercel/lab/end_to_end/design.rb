@@ -16,12 +16,14 @@ module Tiercel
         VALUES = %w[rows-50 books].freeze
 
         QUICK = { serializers: %w[marshal as_message_pack auto], compressors: %w[zlib none zstd lz4_flex],
-                  stores: %w[mem_cache_store redis_cache_store file_store:tmpfs tiercel:memcached:], values: %w[rows-50] }.freeze
+                  stores: %w[mem_cache_store redis_cache_store file_store:tmpfs tiercel:memcached:],
+                  values: %w[rows-50] }.freeze
         FULL = { serializers: SERIALIZERS, compressors: COMPRESSORS, stores: STORES, values: VALUES }.freeze
 
         # By what each server's bytes are asked for without a client.
         WIRES = { memcached: "memcached", redis: "redis" }.freeze
-        WAYS = { "end_to_end_read" => %w[load inflate wire_get], "end_to_end_write" => %w[dump deflate wire_set] }.freeze
+        WAYS = { "end_to_end_read" => %w[load inflate wire_get],
+                 "end_to_end_write" => %w[dump deflate wire_set] }.freeze
 
         # @param quick [Boolean] one factor is varied from the default, instead of the full product
         # @param given [Hash] what the user named: :serializers, :compressors, :stores (Strings), :values; values that
@@ -77,7 +79,9 @@ module Tiercel
           [*pairs.map(&:first).uniq.map { |name| ["serializer:#{name}", serialize] },
            *pairs.reject { |_, compressor| compressor == "none" }
                  .map { |serializer, compressor| ["compressor:#{compressor}#serializer=#{serializer}", compress] },
-           *wires(combinations).map { |text| [text, wire] }].map { |text, operation| [Contestants.parse(text), Operations.fetch(operation)] }
+           *wires(combinations).map { |text| [text, wire] }].map do |text, operation|
+             [Contestants.parse(text), Operations.fetch(operation)]
+           end
         end
 
         def wires(combinations)

@@ -6,7 +6,8 @@ module Tiercel
       # The time of one combination, split: what its layers take alone, and what is left of the whole.
       class Split
         PARTS = %w[serialize compress client wire server].freeze
-        SERVERS = { /\A(mem_cache_store|tiercel:memcached:)\z/ => "memcached", /\A(redis_cache_store|tiercel:redis:)\z/ => "redis" }.freeze
+        SERVERS = { /\A(mem_cache_store|tiercel:memcached:)\z/ => "memcached",
+                    /\A(redis_cache_store|tiercel:redis:)\z/ => "redis" }.freeze
 
         # @param whole [Hash] the cell of the combination
         # @param cells [Array<Hash>] of the same value; the layers alone among them
@@ -18,11 +19,11 @@ module Tiercel
           @parts = whole["contestant"]
         end
 
-        # Serializer, compressor and client by CPU time, which other programs do not touch; the wire by the wall clock, as
-        # it waits. So on a busy machine the sum is less than the whole took.
+        # Serializer, compressor and client by CPU time, which other programs do not touch; the wire by the wall clock,
+        # as it waits. So on a busy machine the sum is less than the whole took.
         #
-        # @return [Hash{String => Float}, nil] microseconds by part; nil if a layer could not be measured. What a store in
-        #   this process does is the client's.
+        # @return [Hash{String => Float}, nil] microseconds by part; nil if a layer could not be measured. What a store
+        #   in this process does is the client's.
         def us
           serialize = cpu_of(@serialize, @parts["serializer"])
           layers = [serialize, compress, socket_cpu]
@@ -65,7 +66,8 @@ module Tiercel
 
         def cell(operation, name)
           @cells.find do |cell|
-            cell["operation"] == operation && cell["contestant"]["name"] == name && cell["status"] == "measured" && cell["summary"]
+            cell["operation"] == operation && cell["contestant"]["name"] == name && cell["status"] == "measured" &&
+              cell["summary"]
           end
         end
       end

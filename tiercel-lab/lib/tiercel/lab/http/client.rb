@@ -33,10 +33,13 @@ module Tiercel
           outcome do
             page = @pages[id] = connect(URI(url))
             ns, response = timed(page)
-            raise WrongValue, "#{url} answered #{response.code} #{response.message}" unless response.is_a?(Net::HTTPSuccess)
+            unless response.is_a?(Net::HTTPSuccess)
+              raise WrongValue, "#{url} answered #{response.code} #{response.message}"
+            end
             page.status, page.body = response.code, response.body
             warm_up(page)
-            { http_status: page.status, bytes: page.body.bytesize, sha256: Digest::SHA256.hexdigest(page.body), first_ns: ns }
+            { http_status: page.status, bytes: page.body.bytesize, sha256: Digest::SHA256.hexdigest(page.body),
+              first_ns: ns }
           end
         end
 
@@ -67,7 +70,11 @@ module Tiercel
 
         def outcome(&)
           found = Runner::Subject.outcome(&)
-          found["status"] == "cannot run" ? found.merge("reason" => found["reason"].sub(/\ASocketError: |\AErrno::\w+: /, "")) : found
+          if found["status"] == "cannot run"
+            found.merge("reason" => found["reason"].sub(/\ASocketError: |\AErrno::\w+: /, ""))
+          else
+            found
+          end
         end
 
         def connect(uri)
@@ -93,7 +100,9 @@ module Tiercel
         end
 
         def check(page, response, any_body)
-          raise WrongValue, "#{page.path} answered #{response.code}, before it was #{page.status}" unless response.code == page.status
+          unless response.code == page.status
+            raise WrongValue, "#{page.path} answered #{response.code}, before it was #{page.status}"
+          end
           return if any_body || response.body == page.body
           raise WrongValue, "#{page.path} answered with another body than at first; --any-body where it has to differ"
         end

@@ -15,7 +15,8 @@ rescue LoadError
 end
 
 if puma
-  Puma::CLI.new(["--bind", "tcp://#{host}:#{port}", "--threads", "5:5", "--environment", ENV.fetch("RACK_ENV"), "--silent", app]).run
+  Puma::CLI.new(["--bind", "tcp://#{host}:#{port}", "--threads", "5:5", "--environment", ENV.fetch("RACK_ENV"),
+                 "--silent", app]).run
 else
   require_relative "small_server"
   application = Array(Rack::Builder.parse_file(app)).first

@@ -60,8 +60,9 @@ module Tiercel
         def environment(line, headers)
           verb, target, = line.split
           path, query = target.split("?", 2)
-          { "REQUEST_METHOD" => verb, "SCRIPT_NAME" => "", "PATH_INFO" => path, "QUERY_STRING" => query.to_s, "SERVER_NAME" => @host,
-            "SERVER_PORT" => @port.to_s, "SERVER_PROTOCOL" => "HTTP/1.1", "rack.url_scheme" => "http", "rack.input" => StringIO.new("".b),
+          { "REQUEST_METHOD" => verb, "SCRIPT_NAME" => "", "PATH_INFO" => path, "QUERY_STRING" => query.to_s,
+            "SERVER_NAME" => @host, "SERVER_PORT" => @port.to_s, "SERVER_PROTOCOL" => "HTTP/1.1",
+            "rack.url_scheme" => "http", "rack.input" => StringIO.new("".b),
             "rack.errors" => $stderr, "rack.hijack?" => false }.merge(headers)
         end
 

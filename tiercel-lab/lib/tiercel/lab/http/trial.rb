@@ -63,7 +63,8 @@ module Tiercel
         private
 
         def blank(side)
-          { "side" => side.id, "label" => side.label, "status" => "measured", "reason" => nil, "blocks" => [], "first_ns" => [] }
+          { "side" => side.id, "label" => side.label, "status" => "measured", "reason" => nil, "blocks" => [],
+            "first_ns" => [] }
         end
 
         def row(side) = rows[@sides.index(side)]
@@ -131,7 +132,9 @@ module Tiercel
 
         # The first failure stays.
         def note(side, outcome)
-          row(side).merge!(outcome.slice("status", "reason")) if row(side)["status"] == "measured" && outcome["status"] != "measured"
+          if row(side)["status"] == "measured" && outcome["status"] != "measured"
+            row(side).merge!(outcome.slice("status", "reason"))
+          end
         end
       end
     end

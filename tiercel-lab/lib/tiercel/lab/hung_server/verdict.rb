@@ -22,7 +22,9 @@ module Tiercel
           name, worst = worst_of(times)
           state = worst <= BUDGET_SECONDS * (1 + ALLOWANCE) ? :holds : :fails
           state = :undecided if state == :fails && quantile(all, 0.5) <= BUDGET_SECONDS * (1 + ALLOWANCE)
-          [state, format("median %.1f ms, longest %.1f ms (%s), %d calls", quantile(all, 0.5) * 1e3, worst * 1e3, name, all.size)]
+          [state,
+           format("median %.1f ms, longest %.1f ms (%s), %d calls", quantile(all, 0.5) * 1e3, worst * 1e3, name,
+                  all.size)]
         end
 
         # Judged by the operation that is slowest at the 99th percentile: what is above it is the machine's.
@@ -45,7 +47,9 @@ module Tiercel
 
         def worst_of(times) = times.transform_values(&:max).max_by(&:last)
 
-        def in_us(list) = [quantile(list, 0.5), quantile(list, 0.99), list.max].map { |time| format("%.1f", time * 1e6) }.join("/")
+        def in_us(list)
+          [quantile(list, 0.5), quantile(list, 0.99), list.max].map { |time| format("%.1f", time * 1e6) }.join("/")
+        end
       end
     end
   end

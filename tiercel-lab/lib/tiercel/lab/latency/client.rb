@@ -34,7 +34,8 @@ module Tiercel
             objects = [value ? Values.fetch(value).generate(seed).first : Client.article_value(seed)]
             servers = context[:servers].to_h { |name, facts| [name.to_s, facts.transform_keys(&:to_s)] }
             folders = context[:folders].transform_keys(&:to_s)
-            subject = Runner::Subject.new(text:, values: objects, prefix: id, context: { **context, servers:, folders: })
+            subject = Runner::Subject.new(text:, values: objects, prefix: id,
+                                          context: { **context, servers:, folders: })
             subject.fill
             subject.verify
             @subjects[id] = subject

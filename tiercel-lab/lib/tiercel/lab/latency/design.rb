@@ -40,7 +40,8 @@ module Tiercel
                            :budget_seconds, :processes, :repeats, :loads, :load_seconds, :arrivals, :value)
 
       class Design
-        STORES = %w[redis_cache_store mem_cache_store tiercel:redis: tiercel:memcached: tiercel:shared: memory_store].freeze
+        STORES = %w[redis_cache_store mem_cache_store tiercel:redis: tiercel:memcached: tiercel:shared:
+                    memory_store].freeze
         FULL = { round_trips_ms: [0.0, 0.25, 0.5, 1.0, 5.0, 20.0], megabits: [100.0, 10.0], iterations: 1_000,
                  long_iterations: 100_000, long_seconds: 60, budget_seconds: 3, processes: 4, repeats: 1,
                  loads: [0.25, 0.5, 0.75, 0.9, 1.1], load_seconds: 0.8, arrivals: "exponential", value: nil }.freeze
@@ -74,7 +75,8 @@ module Tiercel
           def place
             case kind
             when "distance" then "+#{delay_ms.to_s.delete_suffix(".0")} ms"
-            when "bandwidth" then "+#{delay_ms.to_s.delete_suffix(".0")} ms, #{megabits.to_s.delete_suffix(".0")} Mbit/s"
+            when "bandwidth"
+              "+#{delay_ms.to_s.delete_suffix(".0")} ms, #{megabits.to_s.delete_suffix(".0")} Mbit/s"
             when "own" then "yours"
             else contestant.servers.any? ? "loopback" : PLACES.fetch(contestant.medium)
             end
@@ -94,10 +96,10 @@ module Tiercel
         # @return [Array<Slot>]
         def slots
           far = contestants.select { |contestant| contestant.servers.any? }
-          contestants.map { |contestant| Slot.new(contestant:, kind: "direct", delay_ms: nil, megabits: nil) } +
-            round_trips_ms.flat_map { |ms| far.map { |store| Slot.new(contestant: store, kind: "distance", delay_ms: ms, megabits: nil) } } +
-            megabits.flat_map { |rate| far.map { |store| Slot.new(contestant: store, kind: "bandwidth", delay_ms: CAPPED_MS, megabits: rate) } } +
-            own.map { |contestant| Slot.new(contestant:, kind: "own", delay_ms: nil, megabits: nil) }
+          slots_of("direct", contestants) +
+            round_trips_ms.flat_map { |delay_ms| slots_of("distance", far, delay_ms:) } +
+            megabits.flat_map { |rate| slots_of("bandwidth", far, delay_ms: CAPPED_MS, megabits: rate) } +
+            slots_of("own", own)
         end
 
         # Under an offered load: over the loopback, and the user's own.
@@ -122,6 +124,10 @@ module Tiercel
         end
 
         private
+
+        def slots_of(kind, contestants, delay_ms: nil, megabits: nil)
+          contestants.map { |contestant| Slot.new(contestant:, kind:, delay_ms:, megabits:) }
+        end
 
         # Two calls each, roughly; a proxy adds as much as a server takes.
         def iteration_seconds(slot)

@@ -16,6 +16,8 @@ module Tiercel
         LARGEST_ITEM = "8m"
         # A question with an answer of one line.
         QUESTIONS = { memcached: "version\r\n", redis: "PING\r\n" }.freeze
+        # A server in the text of a contestant; none with a user and password.
+        OWN_URL = %r{(?:\A|=|:)(?<type>memcached|redis)://(?<host>[^@:/,]+)(?::(?<port>\d+))?(?:[/,?]|\z)}
 
         # @param names [Array<Symbol>] :memcached, :redis
         # @param pinning [Runner::Pinning]
@@ -90,12 +92,14 @@ module Tiercel
         rescue Servers::Error => e
           @failures[name] = e.message.lines.first.strip
         rescue IO::TimeoutError
-          @failures[name] = "the delay proxy did not start within #{Network::Proxy::ANSWER_SECONDS} s: the machine is too busy"
+          @failures[name] = "the delay proxy did not start within #{Network::Proxy::ANSWER_SECONDS} s: the machine " \
+                            "is too busy"
         end
 
         def build(name)
           case name
-          when :memcached then Servers::Memcached.new(memory_mb: MEMORY_MB, max_item: LARGEST_ITEM, cpu: @pinning.server_cpu)
+          when :memcached
+            Servers::Memcached.new(memory_mb: MEMORY_MB, max_item: LARGEST_ITEM, cpu: @pinning.server_cpu)
           when :redis then Servers::Redis.new(cpu: @pinning.server_cpu)
           else raise UsageError, "latency through #{name} is not measured; memcached and redis are"
           end
@@ -103,7 +107,7 @@ module Tiercel
 
         # Of a server without TLS and password; others are not asked.
         def question_of_own(text)
-          match = text.match(%r{(?:\A|=|:)(?<type>memcached|redis)://(?<host>[^@:/,]+)(?::(?<port>\d+))?(?:[/,?]|\z)}) or return
+          match = OWN_URL.match(text) or return
           name = match[:type].to_sym
           port = Integer(match[:port] || { memcached: 11_211, redis: 6_379 }.fetch(name))
           { host: match[:host], port:, request: QUESTIONS.fetch(name) }

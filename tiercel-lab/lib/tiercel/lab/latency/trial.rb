@@ -90,7 +90,9 @@ module Tiercel
         def note(id, outcome)
           subject = @ids.key(id)
           slots = @design.slots.select { |slot| slot.subject == subject }
-          slots.each { |slot| outcome["status"] == "measured" ? @rows[slot]["bytes"] ||= outcome["bytes"] : fail(slot, outcome) }
+          slots.each do |slot|
+            outcome["status"] == "measured" ? @rows[slot]["bytes"] ||= outcome["bytes"] : fail(slot, outcome)
+          end
         end
 
         def fail(slot, outcome) = @rows[slot].update(outcome.slice("status", "reason"))
@@ -166,8 +168,9 @@ module Tiercel
         end
 
         def offer(slot, share, capacity, process)
-          outcome = @client.call("open_loop", id: @ids[slot.subject], rate: capacity * share, arrivals: @design.arrivals,
-                                              seconds: @design.load_seconds, seed: @seed + process)
+          outcome = @client.call("open_loop", id: @ids[slot.subject], rate: capacity * share,
+                                              arrivals: @design.arrivals, seconds: @design.load_seconds,
+                                              seed: @seed + process)
           @loads << { "store" => slot.contestant.name, "place" => slot.place, "share_of_capacity" => share,
                       "capacity" => capacity, "process" => process }.merge(outcome)
           @progress.advance(@design.load_seconds, "#{slot.contestant.name} at #{(share * 100).round} %")

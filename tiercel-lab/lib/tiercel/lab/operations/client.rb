@@ -137,7 +137,9 @@ module Tiercel
 
         private
 
-        def group(arm, names) = names.each_with_index.to_h { |name, index| [name, bytes_of(arm.values[index % arm.values.size])] }
+        def group(arm, names)
+          names.each_with_index.to_h { |name, index| [name, bytes_of(arm.values[index % arm.values.size])] }
+        end
 
         def write(arm, names)
           pairs = group(arm, names)

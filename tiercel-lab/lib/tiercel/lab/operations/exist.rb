@@ -15,7 +15,9 @@ module Tiercel
           arm.each_pair do |name, _value|
             raise Missed, "exist? of a written name is #{arm.store.exist?(name).inspect}" unless arm.store.exist?(name)
           end
-          raise WrongValue, "exist? of a name that nobody wrote is true" if arm.store.exist?("#{arm.names.first}-absent")
+          if arm.store.exist?("#{arm.names.first}-absent")
+            raise WrongValue, "exist? of a name that nobody wrote is true"
+          end
         end
       end
     end

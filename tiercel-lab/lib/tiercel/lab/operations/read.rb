@@ -15,7 +15,8 @@ module Tiercel
         def verify(arm) = arm.each_pair { |name, value| arm.expect(value, arm.store.read(name)) }
       end
 
-      # The same while another process keeps writing other names into the same store (on another CPU, where there is one).
+      # The same while another process keeps writing other names into the same store (on another CPU, where there is
+      # one).
       class ReadBesideWriter < Read
         called "read_beside_writer", "a hit while another process writes"
 

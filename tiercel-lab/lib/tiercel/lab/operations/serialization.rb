@@ -14,7 +14,8 @@ module Tiercel
           return arm.expect(value, found) if library.form == :value
           raise Missed, "nothing came back for what had been written" if found.nil?
           return if library.same_as_json?(value, found)
-          raise CannotRun, "does not keep #{value.is_a?(Array) ? "an Array of #{value.first.class}" : "a #{value.class}"}"
+          raise CannotRun,
+                "does not keep #{value.is_a?(Array) ? "an Array of #{value.first.class}" : "a #{value.class}"}"
         end
       end
 

@@ -22,7 +22,8 @@ module Tiercel
           end
         end
 
-        # StackProf's raw samples: for each run of equal stacks its depth, its frames (the caller first), and their number.
+        # StackProf's raw samples: for each run of equal stacks its depth, its frames (the caller first), and their
+        # number.
         #
         # @param report [Hash] of `StackProf.run(raw: true)`
         # @return [Hash{String => Integer}]

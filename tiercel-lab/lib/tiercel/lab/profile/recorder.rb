@@ -50,7 +50,8 @@ module Tiercel
         rescue WrongValue => e
           { "status" => "wrong values", "reason" => e.message }
         rescue StandardError, ScriptError => e
-          { "status" => "cannot run", "reason" => e.is_a?(CannotRun) ? e.message : "#{e.class}: #{e.message.lines.first.to_s.strip}" }
+          { "status" => "cannot run",
+            "reason" => e.is_a?(CannotRun) ? e.message : "#{e.class}: #{e.message.lines.first.to_s.strip}" }
         end
 
         def available

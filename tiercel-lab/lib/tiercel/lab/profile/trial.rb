@@ -54,15 +54,16 @@ module Tiercel
         private
 
         def facts(contestant)
-          { "target" => contestant.name, "text" => contestant.text, "operation" => @operation.name, "value" => @value.name }
+          { "target" => contestant.name, "text" => contestant.text, "operation" => @operation.name,
+            "value" => @value.name }
         end
 
         def watch(contestant, index, pool, scratch, progress)
           bundle = bundle_of(contestant)
           bundle.install(progress:)
           job = Runner::JobProcess.new("profile/recorder", bundle:, pinning: @pinning, requires: @requires).start
-          job.call("watch", text: contestant.text, operation: @operation.name, value: @value.to_spec, seed: @seed, seconds: @seconds,
-                            file: "#{@stem}-#{contestant.name.gsub(/[^\w.-]+/, "_")}.profile.json",
+          job.call("watch", text: contestant.text, operation: @operation.name, value: @value.to_spec, seed: @seed,
+                            seconds: @seconds, file: "#{@stem}-#{contestant.name.gsub(/[^\w.-]+/, "_")}.profile.json",
                             context: { servers: pool.facts(contestant.servers), folders: scratch.folders,
                                        label: "#{Process.pid}-#{index}" })
         rescue CannotRun, WorkerLost => e

@@ -36,7 +36,9 @@ module Tiercel
         end
         private_class_method :summary
 
-        def interval(interval) = interval && { "estimate" => interval.estimate, "low" => interval.low, "high" => interval.high }
+        def interval(interval)
+          interval && { "estimate" => interval.estimate, "low" => interval.low, "high" => interval.high }
+        end
         private_class_method :interval
       end
     end

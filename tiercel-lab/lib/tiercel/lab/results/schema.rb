@@ -33,7 +33,9 @@ module Tiercel
           wrong = type_errors(data, schema, at)
           return wrong if wrong.any?
           wrong += members(data, schema, at) if data.is_a?(Hash)
-          wrong += data.each_with_index.flat_map { |item, i| check(item, schema["items"], "#{at}[#{i}]") } if items?(data, schema)
+          if items?(data, schema)
+            wrong += data.each_with_index.flat_map { |item, i| check(item, schema["items"], "#{at}[#{i}]") }
+          end
           wrong + scalar_errors(data, schema, at)
         end
 
@@ -49,9 +51,15 @@ module Tiercel
 
         def scalar_errors(data, schema, at)
           wrong = []
-          wrong << "#{at} is #{data.inspect}, expected #{schema["const"].inspect}" if schema.key?("const") && data != schema["const"]
-          wrong << "#{at} is #{data.inspect}, expected one of #{schema["enum"]}" if schema.key?("enum") && !schema["enum"].include?(data)
-          wrong << "#{at} is #{data}, expected #{schema["minimum"]} or more" if data.is_a?(Numeric) && schema["minimum"]&.>(data)
+          if schema.key?("const") && data != schema["const"]
+            wrong << "#{at} is #{data.inspect}, expected #{schema["const"].inspect}"
+          end
+          if schema.key?("enum") && !schema["enum"].include?(data)
+            wrong << "#{at} is #{data.inspect}, expected one of #{schema["enum"]}"
+          end
+          if data.is_a?(Numeric) && schema["minimum"]&.>(data)
+            wrong << "#{at} is #{data}, expected #{schema["minimum"]} or more"
+          end
           wrong
         end
 

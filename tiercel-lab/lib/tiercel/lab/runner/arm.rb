@@ -82,7 +82,9 @@ module Tiercel
         # @raise [Missed, WrongValue]
         def expect(value, found)
           raise Missed, "nothing came back for what had been written" if found.nil?
-          raise WrongValue, "something else came back than was written (a #{found.class})" unless @value.same?(value, found)
+          unless @value.same?(value, found)
+            raise WrongValue, "something else came back than was written (a #{found.class})"
+          end
         end
 
         # @return [void]
@@ -114,7 +116,9 @@ module Tiercel
 
         # @return [Integer, nil] bytes kept for one value, the median over {#values} (large ones: of the first three)
         def stored_bytes
-          sizes = each_pair(@value.large? ? 3 : values.size).filter_map { |name, value| contestant.stored_bytes(store, name, value) }
+          sizes = each_pair(@value.large? ? 3 : values.size).filter_map do |name, value|
+            contestant.stored_bytes(store, name, value)
+          end
           sizes.sort[sizes.size / 2]
         end
 
@@ -164,7 +168,8 @@ module Tiercel
         # A class of its own for each arm: its call sites then see one store class only, as an application's do.
         def compile
           source = <<~RUBY
-            def run(calls, store = @store, names = @names, values = @values, inputs = @inputs, count = @count, i = @position)
+            def run(calls, store = @store, names = @names, values = @values, inputs = @inputs, count = @count,
+                    i = @position)
               #{operation.preamble}
               while calls > 0
                 #{operation.body}

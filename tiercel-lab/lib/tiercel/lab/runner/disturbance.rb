@@ -12,7 +12,8 @@ module Tiercel
           @started = now
         end
 
-        # @return [Hash{String => Float, nil}] shares of the time since {#initialize}; nil where the kernel does not tell
+        # @return [Hash{String => Float, nil}] shares of the time since {#initialize}; nil where the kernel does not
+        #   tell
         def shares
           steal, total = cpu_times
           waited = waited_us

@@ -39,7 +39,9 @@ module Tiercel
 
         # @return [Boolean]
         def self.taskset?
-          ENV.fetch("PATH", "").split(File::PATH_SEPARATOR).any? { |folder| File.executable?(File.join(folder, "taskset")) }
+          ENV.fetch("PATH", "").split(File::PATH_SEPARATOR).any? do |folder|
+            File.executable?(File.join(folder, "taskset"))
+          end
         end
       end
     end

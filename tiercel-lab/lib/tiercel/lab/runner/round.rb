@@ -12,8 +12,8 @@ module Tiercel
         # @param cells [Array<Cell>] of the whole run
         # @param pace [Pace] says when a comparison has had its time
         # @param options see {Measurement}
-        def initialize(process:, comparisons:, cells:, protocol:, seed:, pool:, scratch:, requires:, progress:, pinning:,
-                       digests:, pace:)
+        def initialize(process:, comparisons:, cells:, protocol:, seed:, pool:, scratch:, requires:, progress:,
+                       pinning:, digests:, pace:)
           @pace = pace
           @process = process
           @comparisons = comparisons
@@ -107,7 +107,9 @@ module Tiercel
         end
 
         # Arms that follow each other in one worker are one request.
-        def passes(order) = order.chunk_while { |one, next_one| one.contestant.bundle == next_one.contestant.bundle }.to_a
+        def passes(order)
+          order.chunk_while { |one, next_one| one.contestant.bundle == next_one.contestant.bundle }.to_a
+        end
 
         def pass_request(share, cells)
           { do: "pass", order: share.map(&:id), calls: share.to_h { |arm| [arm.id, cells[arm.id].calls] } }

@@ -21,12 +21,15 @@ module Tiercel
         # @return [Comparison]
         def self.comparison
           contestants = ["steps:#{STEPS}", *KINDS.values].map { |text| Contestants.parse(text) }
-          Comparison.of(value: Values.fetch(VALUE), operation: Operations.fetch("read"), contestants:, baseline: contestants.first)
+          Comparison.of(value: Values.fetch(VALUE), operation: Operations.fetch("read"), contestants:,
+                        baseline: contestants.first)
         end
 
         # @param cells [Array<Cell>] measured, of one comparison
         def initialize(cells)
-          @blocks = cells.select { |cell| cell.arm.row? && cell.measured? }.to_h { |cell| [cell.arm.contestant.text, cell.block_ns] }
+          @blocks = cells.select { |cell| cell.arm.row? && cell.measured? }.to_h do |cell|
+            [cell.arm.contestant.text, cell.block_ns]
+          end
         end
 
         # @param kind [String] of {KINDS}

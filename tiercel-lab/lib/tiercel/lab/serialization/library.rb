@@ -31,7 +31,8 @@ module Tiercel
           require feature if feature
           Codec.new(*@calls.call)
         rescue LoadError => e
-          raise CannotRun, "gem #{feature} is not in the bundle: add gem #{feature.inspect} to the Gemfile (#{e.message})"
+          raise CannotRun, "gem #{feature} is not in the bundle: add gem #{feature.inspect} to the Gemfile " \
+                           "(#{e.message})"
         end
 
         # @param value [Object]

@@ -14,7 +14,8 @@ module Tiercel
         # @!attribute [r] make
         #   @return [Proc] makes the object
         # @!attribute [r] losses
-        #   @return [Hash{String => Proc}] in words what is lost if the Proc of the object and of what came back is false
+        #   @return [Hash{String => Proc}] in words what is lost if the Proc of the object and of what came back is
+        #     false
         Specimen = Data.define(:name, :make, :losses) do
           # @param codec [#dump, #load]
           # @return [String] "kept", "refused: ERROR", or what is different
@@ -87,24 +88,33 @@ module Tiercel
         put("NaN", "comes back as a number" => ->(_value, found) { found.nan? }) { Float::NAN }
         put("BigDecimal") { BigDecimal("12345678901234567890.12345") }
         put("Rational") { 1/3r }
-        put("String in UTF-8", "another encoding" => ->(value, found) { found.encoding == value.encoding && found == value }) { "Grüße" }
-        put("binary String", "another encoding" => ->(value, found) { found.encoding == value.encoding && found == value }) { "\xFF\x00\x80".b }
-        put("String in ISO-8859-1", "another encoding" => ->(value, found) { found.encoding == value.encoding && found == value }) do
+        same_encoding = ->(value, found) { found.encoding == value.encoding && found == value }
+        put("String in UTF-8", "another encoding" => same_encoding) { "Grüße" }
+        put("binary String", "another encoding" => same_encoding) { "\xFF\x00\x80".b }
+        put("String in ISO-8859-1", "another encoding" => same_encoding) do
           "Gr\xFC\xDFe".dup.force_encoding(Encoding::ISO_8859_1)
         end
         put("SafeBuffer (HTML)", "not html_safe" => ->(_value, found) { found.html_safe? }) { "<b>bold</b>".html_safe }
         put("Symbol") { :published }
-        put("Hash with Symbols as keys", "keys are Strings" => ->(_value, found) { found.keys == [:id] }, "unequal" => EQUAL) { { id: 1 } }
-        put("Hash with Integers as keys", "keys are Strings" => ->(_value, found) { found.keys == [7] }, "unequal" => EQUAL) { { 7 => "a" } }
+        put("Hash with Symbols as keys", "keys are Strings" => ->(_value, found) { found.keys == [:id] },
+            "unequal" => EQUAL) { { id: 1 } }
+        put("Hash with Integers as keys", "keys are Strings" => ->(_value, found) { found.keys == [7] },
+            "unequal" => EQUAL) { { 7 => "a" } }
         put("HashWithIndifferentAccess") { { id: 1 }.with_indifferent_access }
         put("Hash with a default", "without the default" => ->(_value, found) { found[:none] == 5 }) { Hash.new(5) }
         put("Set") { Set[1, 2] }
         put("Range") { 1..10 }
-        put("Time in UTC", "another instant" => EQUAL, "not utc?" => ->(_value, found) { found.utc? }) { Time.utc(2024, 10, 20, 12, 30, 1.5) }
+        put("Time in UTC", "another instant" => EQUAL, "not utc?" => ->(_value, found) { found.utc? }) do
+          Time.utc(2024, 10, 20, 12, 30, 1.5)
+        end
         put("Time with nanoseconds and offset", "another instant" => EQUAL,
-            "another offset" => ->(value, found) { found.utc_offset == value.utc_offset }) { Time.new(2024, 10, 20, 12, 30, 1 + 123_456_789/1_000_000_000r, "+02:00") }
+            "another offset" => ->(value, found) { found.utc_offset == value.utc_offset }) do
+          Time.new(2024, 10, 20, 12, 30, 1 + 123_456_789/1_000_000_000r, "+02:00")
+        end
         put("TimeWithZone", "another instant" => EQUAL,
-            "another zone" => ->(value, found) { found.time_zone == value.time_zone }) { Time.utc(2024, 10, 20).in_time_zone("Tokyo") }
+            "another zone" => ->(value, found) { found.time_zone == value.time_zone }) do
+          Time.utc(2024, 10, 20).in_time_zone("Tokyo")
+        end
         put("Duration") { ActiveSupport::Duration.build(3_600) }
         put("Date") { Date.new(2024, 10, 20) }
         put("DateTime") { DateTime.new(2024, 10, 20, 12, 30) }
@@ -116,7 +126,9 @@ module Tiercel
         put("URI") { URI("https://example.org/a?b=c") }
         put("Pathname") { Pathname("a/b") }
         put("frozen Array", "not frozen" => ->(_value, found) { found.frozen? }) { [1].freeze }
-        put("the same Array twice", "two Arrays" => ->(_value, found) { found[0].equal?(found[1]) }) { [["same"]].then { |one| [one[0], one[0]] } }
+        put("the same Array twice", "two Arrays" => ->(_value, found) { found[0].equal?(found[1]) }) do
+          [["same"]].then { |one| [one[0], one[0]] }
+        end
         put("record", "other attributes" => ->(value, found) { found.attributes == value.attributes }) { record }
         put("record's loaded association", "associations not loaded" => lambda { |value, found|
           found.association(:author).loaded? && found.reviews.loaded? && found.reviews.size == value.reviews.size

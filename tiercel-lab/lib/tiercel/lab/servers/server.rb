@@ -243,7 +243,9 @@ module Tiercel
           deadline = now + self.class::START_SECONDS
           until (@version = ask_version)
             raise Error, "#{self} ended at its start. Its log:\n#{log}" unless running?
-            raise Error, "#{self} did not answer within #{self.class::START_SECONDS} s. Its log:\n#{log}" if now > deadline
+            if now > deadline
+              raise Error, "#{self} did not answer within #{self.class::START_SECONDS} s. Its log:\n#{log}"
+            end
             sleep 0.005
           end
         end

@@ -38,7 +38,8 @@ module Tiercel
         end
 
         def save(path, chart, profile)
-          document = Report::Document.new(title: "Flame graph", subtitle: "#{profile["operation"]} of #{profile["value"]}")
+          document = Report::Document.new(title: "Flame graph",
+                                          subtitle: "#{profile["operation"]} of #{profile["value"]}")
           document.section(chart.title) { |section| section.add(chart) }
           FileUtils.mkdir_p(File.dirname(File.expand_path(path)))
           File.write(path, Report::Html.render(document))

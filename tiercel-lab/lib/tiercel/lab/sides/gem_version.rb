@@ -11,8 +11,9 @@ module Tiercel
       class GemVersion < Side
         # Which store shows what a gem does.
         STORES = { "dalli" => "mem_cache_store", "redis" => "redis_cache_store", "redis-client" => "redis_cache_store",
-                   "hiredis-client" => "redis_cache_store", "litestack" => "litecache", "solid_cache" => "solid_cache_store",
-                   "activesupport" => "memory_store", "sqlite3" => "tiercel:sqlite:" }.freeze
+                   "hiredis-client" => "redis_cache_store", "litestack" => "litecache",
+                   "solid_cache" => "solid_cache_store", "activesupport" => "memory_store",
+                   "sqlite3" => "tiercel:sqlite:" }.freeze
         DEFAULT_STORE = "tiercel"
 
         # @return [String]

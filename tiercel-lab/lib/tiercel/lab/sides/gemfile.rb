@@ -25,7 +25,8 @@ module Tiercel
         # @param label [String] of the file
         # @return [String] its path
         def write(label)
-          path = File.join(Gemfile.folder, "#{label.gsub(/[^\w.-]/, "_")}-#{Digest::SHA256.hexdigest(text)[0, 8]}.gemfile")
+          path = File.join(Gemfile.folder,
+                           "#{label.gsub(/[^\w.-]/, "_")}-#{Digest::SHA256.hexdigest(text)[0, 8]}.gemfile")
           FileUtils.mkdir_p(Gemfile.folder)
           File.write(path, text) unless File.exist?(path) && File.read(path) == text
           path
@@ -52,7 +53,8 @@ module Tiercel
         def held
           bundled = defined?(Bundler) && Bundler.respond_to?(:definition)
           names = bundled ? Bundler.definition.dependencies.map(&:name) : Gem.loaded_specs.keys
-          Gem.loaded_specs.values_at(*names).compact.reject { |spec| spec.default_gem? || spec.name == "tiercel-lab" }.sort_by(&:name)
+          specs = Gem.loaded_specs.values_at(*names).compact
+          specs.reject { |spec| spec.default_gem? || spec.name == "tiercel-lab" }.sort_by(&:name)
         end
 
         def held_line(spec)

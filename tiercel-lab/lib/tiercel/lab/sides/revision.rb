@@ -11,7 +11,8 @@ require_relative "side"
 module Tiercel
   module Lab
     module Sides
-      # A revision of the repository, copied into the user's cache folder and compiled there; "." is the checkout as it is.
+      # A revision of the repository, copied into the user's cache folder and compiled there; "." is the checkout as it
+      # is.
       class Revision < Side
         HERE = "."
         # What a measurement can depend on.
@@ -22,7 +23,8 @@ module Tiercel
         def self.repository
           folder, status = Open3.capture2e("git", "-C", __dir__, "rev-parse", "--show-toplevel")
           return folder.strip if status.success?
-          raise UsageError, "the lab lies in no git repository here; --repository DIR says where the checkout of tiercel is"
+          raise UsageError, "the lab lies in no git repository here; --repository DIR says where the checkout of " \
+                            "tiercel is"
         end
 
         attr_reader :text
@@ -57,12 +59,15 @@ module Tiercel
           placed(store, gemfile.write("tiercel-#{here? ? "checkout" : @sha[0, 12]}#{"-again" if again}"))
         end
 
-        def describe = super.merge("sha" => @sha, "title" => here? ? "the checkout as it is" : git("log", "-1", "--format=%s", @sha))
+        def describe
+          super.merge("sha" => @sha, "title" => here? ? "the checkout as it is" : git("log", "-1", "--format=%s", @sha))
+        end
 
         # @return [String] where its files are; copies them there if need be
         def folder
           return @repository if here?
-          path = File.join(File.dirname(Gemfile.folder), "revisions", "#{@sha}-#{RUBY_VERSION}-#{RbConfig::CONFIG["arch"]}")
+          path = File.join(File.dirname(Gemfile.folder), "revisions",
+                           "#{@sha}-#{RUBY_VERSION}-#{RbConfig::CONFIG["arch"]}")
           copy(path) unless File.directory?(path)
           path
         end
@@ -81,7 +86,8 @@ module Tiercel
         def copy(path)
           partial = "#{path}.#{Process.pid}"
           FileUtils.mkdir_p(partial)
-          statuses = Open3.pipeline(["git", "-C", @repository, "archive", "--format=tar", @sha], ["tar", "-x", "-C", partial])
+          statuses = Open3.pipeline(["git", "-C", @repository, "archive", "--format=tar", @sha],
+                                    ["tar", "-x", "-C", partial])
           raise CannotRun, "the files of #{text} could not be copied into #{path}" unless statuses.all?(&:success?)
           File.rename(partial, path)
         rescue Errno::ENOTEMPTY, Errno::EEXIST
@@ -91,10 +97,14 @@ module Tiercel
         end
 
         def extensions
-          Dir.glob(File.join(folder, "ext/tiercel/*/extconf.rb")).select { |path| Dir.glob(File.join(File.dirname(path), "*.c")).any? }
+          Dir.glob(File.join(folder, "ext/tiercel/*/extconf.rb")).select do |path|
+            Dir.glob(File.join(File.dirname(path), "*.c")).any?
+          end
         end
 
-        def library(extconf) = File.join(folder, "lib/tiercel/#{File.basename(File.dirname(extconf))}_ext.#{RbConfig::CONFIG["DLEXT"]}")
+        def library(extconf)
+          File.join(folder, "lib/tiercel/#{File.basename(File.dirname(extconf))}_ext.#{RbConfig::CONFIG["DLEXT"]}")
+        end
 
         def compiled? = extensions.all? { |extconf| File.exist?(library(extconf)) }
 
@@ -113,7 +123,8 @@ module Tiercel
         end
 
         def run(*command, folder:)
-          said, status = Open3.capture2e({ "RUBYOPT" => nil, "RUBYLIB" => nil, "MAKEFLAGS" => nil }, *command, chdir: folder)
+          said, status = Open3.capture2e({ "RUBYOPT" => nil, "RUBYLIB" => nil, "MAKEFLAGS" => nil }, *command,
+                                         chdir: folder)
           raise CannotRun, "#{text} could not be compiled: #{said.lines.last.to_s.strip}" unless status.success?
         end
 

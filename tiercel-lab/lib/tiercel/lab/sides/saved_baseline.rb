@@ -31,7 +31,8 @@ module Tiercel
           found = stores.product(usable).filter_map { |text, cell| key(cell) if cell["contestant"]["text"] == text }
           return found.uniq if found.any?
           there = usable.map { |cell| cell["contestant"]["text"] }.uniq
-          raise UsageError, "#{path}: it has no cells of #{stores.join(", ")}; it has #{there.any? ? there.join(", ") : "none"}"
+          raise UsageError,
+                "#{path}: it has no cells of #{stores.join(", ")}; it has #{there.any? ? there.join(", ") : "none"}"
         end
 
         # @param record [Hash{String => Object}] a measured cell of the new run, as results hold it
@@ -58,8 +59,8 @@ module Tiercel
           ["Not interleaved: the baseline was measured at #{@results["run"]["started_at"]}.", *then_and_now]
         end
 
-        # The interval of a difference from those of its terms, without assuming that they are symmetric (Zou and Donner,
-        # "Construction of confidence limits about effect measures", Statistics in Medicine 27, 2008: MOVER).
+        # The interval of a difference from those of its terms, without assuming that they are symmetric (Zou and
+        # Donner, "Construction of confidence limits about effect measures", Statistics in Medicine 27, 2008: MOVER).
         #
         # @param one [Statistics::Interval]
         # @param other [Statistics::Interval]
@@ -78,11 +79,15 @@ module Tiercel
           end
         end
 
-        def null_floor = @results["cells"].filter_map { |cell| cell.dig("summary", "floor") if cell["role"] == "null" }.max
+        def null_floor
+          @results["cells"].filter_map { |cell| cell.dig("summary", "floor") if cell["role"] == "null" }.max
+        end
 
         def key(cell) = [cell["contestant"]["text"], cell["value"], cell["operation"]]
 
-        def logarithms(hash) = Statistics::Interval.new(*hash.values_at("estimate", "low", "high").map { |ns| Math.log(ns) })
+        def logarithms(hash)
+          Statistics::Interval.new(*hash.values_at("estimate", "low", "high").map { |ns| Math.log(ns) })
+        end
 
         def plain(interval) = { "estimate" => interval.estimate, "low" => interval.low, "high" => interval.high }
       end

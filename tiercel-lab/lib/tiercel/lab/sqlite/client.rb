@@ -49,7 +49,9 @@ module Tiercel
             sleep([at - now - 0.001, 0].max)
             nil until now >= at
             calls_ns, failures = operation == "write" ? writes(at + seconds) : reads(at + seconds)
-            raise Missed, "#{failures} of #{calls_ns.size} reads found nothing" if failures.positive? && operation == "read"
+            if failures.positive? && operation == "read"
+              raise Missed, "#{failures} of #{calls_ns.size} reads found nothing"
+            end
             raise WrongValue, "#{failures} of #{calls_ns.size} writes were refused" if failures.positive?
             { calls: calls_ns.size, seconds: now - at, ns: calls_ns }
           end
@@ -65,7 +67,10 @@ module Tiercel
 
         private
 
-        def write(index) = @subject.store.write(@subject.names[index % @subject.names.size], @subject.values[index % @subject.values.size])
+        def write(index)
+          @subject.store.write(@subject.names[index % @subject.names.size],
+                               @subject.values[index % @subject.values.size])
+        end
 
         def read(index) = @subject.store.read(@subject.names[index % @subject.names.size])
 

@@ -83,7 +83,8 @@ module Tiercel
 
         def work(pair, operation, process)
           answers = pair.work(operation, @design.seconds)
-          @progress.advance(@design.seconds + Design::START_SECONDS, "two processes #{operation} with #{pair.contestant.name}")
+          @progress.advance(@design.seconds + Design::START_SECONDS, "two processes #{operation} with " \
+                                                                     "#{pair.contestant.name}")
           return unless answers
           row = row_of(pair, operation)
           (row["rates"][process] ||= []) << answers.sum { |answer| answer["calls"] / answer["seconds"] }
@@ -93,7 +94,9 @@ module Tiercel
         end
 
         def row_of(pair, operation)
-          rows.find { |row| row.values_at("value", "text", "operation") == [pair.value, pair.contestant.text, operation] }
+          rows.find do |row|
+            row.values_at("value", "text", "operation") == [pair.value, pair.contestant.text, operation]
+          end
         end
 
         # A pair that failed once has failed.

@@ -29,7 +29,8 @@ module Tiercel
         # @return [Float] of the part with two processes, roughly
         def expected_seconds
           cells = shared_stores.size * shared_values.size
-          processes * cells * (Design::OPEN_SECONDS + (Design::OPERATIONS.size * rounds * (seconds + Design::START_SECONDS)))
+          turns = Design::OPERATIONS.size * rounds
+          processes * cells * (Design::OPEN_SECONDS + (turns * (seconds + Design::START_SECONDS)))
         end
       end
 
@@ -56,11 +57,13 @@ module Tiercel
 
         # The fifth article's sizes, a process of its own and two at once.
         FULL = new(values: %w[string-10b string-100b string-1000b string-10000b], stores: STORES,
-                   shared_values: %w[string-100b string-10000b], shared_stores: STORES, processes: 3, rounds: 3, seconds: 0.3)
+                   shared_values: %w[string-100b string-10000b], shared_stores: STORES, processes: 3, rounds: 3,
+                   seconds: 0.3)
         # Two sizes, and two processes with one of them.
         QUICK = FULL.with(values: %w[string-100b string-10000b], stores: STORES - %w[tiercel:sqlite:#synchronous=:off],
                           shared_values: %w[string-10000b], processes: 2, rounds: 3, seconds: 0.25,
-                          shared_stores: %w[litecache litecache:equal solid_cache_store tiercel:sqlite: redis_cache_store])
+                          shared_stores: %w[litecache litecache:equal solid_cache_store tiercel:sqlite:
+                                            redis_cache_store])
       end
     end
   end

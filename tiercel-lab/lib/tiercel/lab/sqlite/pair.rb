@@ -39,7 +39,9 @@ module Tiercel
         def start(progress: nil)
           bundle = Runner::Bundle.new(contestant.bundle)
           bundle.install(progress:)
-          @pinnings.each { |pinning| @jobs << Runner::JobProcess.new("sqlite/client", bundle:, pinning:, requires: @requires).start }
+          @pinnings.each do |pinning|
+            @jobs << Runner::JobProcess.new("sqlite/client", bundle:, pinning:, requires: @requires).start
+          end
         rescue CannotRun => e
           note("status" => "cannot run", "reason" => e.message)
         end

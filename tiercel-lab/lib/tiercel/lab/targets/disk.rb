@@ -7,8 +7,9 @@ module Tiercel
       sizes = { "10" => "string-10b", "100" => "string-100b", "1000" => "string-1000b" }
       sizes.each do |bytes, value|
         { "read" => ["a", 1 / 2.0], "write" => ["b", 1 / 2.5] }.each do |operation, (letter, bound)|
-          ratio "disk-1#{letter}-#{bytes}", "sqlite: #{operation} of #{bytes} B, of Litecache with equal pragmas", value:,
-                baseline: ["litecache:equal", operation], candidate: ["tiercel:sqlite:", operation], at_most: bound
+          ratio "disk-1#{letter}-#{bytes}", "sqlite: #{operation} of #{bytes} B, of Litecache with equal pragmas",
+                value:, baseline: ["litecache:equal", operation], candidate: ["tiercel:sqlite:", operation],
+                at_most: bound
         end
       end
       { "read" => ["a", 1 / 4.0], "write" => ["b", 1 / 6.0] }.each do |operation, (letter, bound)|

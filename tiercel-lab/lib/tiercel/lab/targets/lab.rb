@@ -11,7 +11,8 @@ module Tiercel
             value: "html-2kb", baseline: %w[memory_store read], at_most: 0.03
       elsewhere "lab-1", "a quick run takes at most 3 minutes, and no row says that it could not run",
                 command: "bin/lab --quick"
-      kept "lab-selfcheck", "20 recordings of the same work: no false verdict; of 5 % more: found in 19; resamples agree",
+      kept "lab-selfcheck",
+           "20 recordings of the same work: no false verdict; of 5 % more: found in 19; resamples agree",
            run: "selfcheck", command: "bin/lab selfcheck",
            judging: lambda { |results|
              found = Documents::Selfcheck.new(results, command: "")

@@ -17,7 +17,8 @@ module Tiercel
       end
       { "3a" => "memcached", "3b" => "redis" }.each do |number, scheme|
         ratio "remote-#{number}", "#{scheme}: read of 2 KB, of the same bytes over a raw socket", value: "html-2kb",
-              baseline: ["raw_#{scheme}", "read"], candidate: ["tiercel:#{scheme}:#compress=false", "read"], at_most: 1.35
+              baseline: ["raw_#{scheme}", "read"], candidate: ["tiercel:#{scheme}:#compress=false", "read"],
+              at_most: 1.35
       end
       { "4a" => :memcached, "4b" => :redis }.each do |number, kind|
         limit "remote-#{number}", "#{kind}: a call against a hung server ends within its budget of 250 ms",

@@ -24,7 +24,8 @@ module Tiercel
         # @param style [Style]
         # @return [String]
         def to_s(style = Style.new(nil))
-          [@session.recorder.document.fetch("sentence"), "", @session.machine, LEGEND, *warnings, "", *tables(style), *advice].join("\n")
+          [@session.recorder.document.fetch("sentence"), "", @session.machine, LEGEND, *warnings, "", *tables(style),
+           *advice].join("\n")
         end
 
         private
@@ -38,7 +39,8 @@ module Tiercel
 
         def advice
           best = self.best
-          lines = best&.arm&.contestant&.configuration ? ["The fastest of these overall:", "  #{best.arm.contestant.configuration}"] : []
+          configuration = best&.arm&.contestant&.configuration
+          lines = configuration ? ["The fastest of these overall:", "  #{configuration}"] : []
           lines + ["One cell alone:", "  #{alone(best || @cells.first)}",
                    "Every block of this run: #{@session.recorder.path}"]
         end

@@ -45,7 +45,9 @@ module Tiercel
         end
 
         # By the ratios to the common baseline, which are of paired blocks.
-        def factor(hero, other) = "#{Figures.plain(to_baseline(other) / to_baseline(hero))}x as fast as #{other.arm.name}"
+        def factor(hero, other)
+          "#{Figures.plain(to_baseline(other) / to_baseline(hero))}x as fast as #{other.arm.name}"
+        end
 
         def to_baseline(cell) = cell.summary.ratio&.estimate || 1.0
 

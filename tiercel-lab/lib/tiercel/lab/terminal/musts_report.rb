@@ -34,7 +34,8 @@ module Tiercel
 
         def sentence
           counts = @outcomes.each_value.map(&:state).tally
-          "#{@outcomes.size} targets: #{WORDS.filter_map { |state, words| "#{counts[state]} #{words}" if counts[state] }.join(", ")}."
+          "#{@outcomes.size} targets: " \
+          "#{WORDS.filter_map { |state, words| "#{counts[state]} #{words}" if counts[state] }.join(", ")}."
         end
 
         # Why some cannot run, each reason once.
@@ -42,11 +43,13 @@ module Tiercel
           stuck = @outcomes.select { |_target, outcome| outcome.state == :cannot_run }
           reasons = stuck.group_by { |_target, outcome| outcome.note }
           return [] if reasons.empty?
-          ["Cannot run:", *reasons.map { |note, pairs| "  #{pairs.map { |target, _| target.id }.join(", ")}: #{note}" }, ""]
+          ["Cannot run:", *reasons.map { |note, pairs| "  #{pairs.map { |target, _| target.id }.join(", ")}: #{note}" },
+           ""]
         end
 
         def table
-          table = Table.new([["target", :left], ["", :left], ["ratio", :left], ["at most", :right], ["what", :left], ["cell", :left]])
+          table = Table.new([["target", :left], ["", :left], ["ratio", :left], ["at most", :right], ["what", :left],
+                             ["cell", :left]])
           @outcomes.each { |target, outcome| add(table, target, outcome) }
           table
         end

@@ -19,7 +19,8 @@ module Tiercel
         # @param style [Style]
         # @return [String]
         def to_s(style = Style.new(nil))
-          table = Table.new([["value", :left], ["operation", :left], ["cells", :right], ["expected", :right], ["stores", :left]])
+          table = Table.new([["value", :left], ["operation", :left], ["cells", :right], ["expected", :right],
+                             ["stores", :left]])
           @comparisons.each { |comparison| add(table, comparison) }
           "#{sentence}\n\n#{table.to_s(style)}"
         end

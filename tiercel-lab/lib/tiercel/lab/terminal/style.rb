@@ -10,7 +10,8 @@ module Tiercel
         # @param io [IO]
         # @param environment [#[]]
         def initialize(io, environment = ENV)
-          @coloured = io.respond_to?(:tty?) && io.tty? && environment["NO_COLOR"].to_s.empty? && environment["TERM"] != "dumb"
+          @coloured = io.respond_to?(:tty?) && io.tty? && environment["NO_COLOR"].to_s.empty? &&
+                      environment["TERM"] != "dumb"
         end
 
         # @param text [String]

@@ -24,9 +24,10 @@ module Tiercel
         def card(page, random)
           id = random.rand(1_000_000)
           name = words(random, 3)
-          page << "  <article class=\"product-card\" id=\"product_#{id}\" data-sku=\"#{random.rand(36**8).to_s(36)}\">\n" \
-                  "    <a href=\"/products/#{id}-#{name.tr(" ", "-")}\"><img src=\"/images/#{random.rand(36**6).to_s(36)}" \
-                  ".webp\" alt=\"#{name}\" loading=\"lazy\"></a>\n" \
+          page << "  <article class=\"product-card\" id=\"product_#{id}\" " \
+                  "data-sku=\"#{random.rand(36**8).to_s(36)}\">\n" \
+                  "    <a href=\"/products/#{id}-#{name.tr(" ", "-")}\">" \
+                  "<img src=\"/images/#{random.rand(36**6).to_s(36)}.webp\" alt=\"#{name}\" loading=\"lazy\"></a>\n" \
                   "    <h3 class=\"title\">#{name.capitalize}</h3>\n" \
                   "    <p class=\"description\">#{words(random, 8 + random.rand(16))}.</p>\n" \
                   "    <span class=\"price\">€ #{random.rand(900)}.#{format("%02d", random.rand(100))}</span>\n" \

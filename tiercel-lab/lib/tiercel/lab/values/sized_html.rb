@@ -25,7 +25,8 @@ module Tiercel
         # @param bytes [Integer]
         def initialize(bytes:)
           size = SizedHTML.words(bytes)
-          super(name: "html-#{size.delete(" ").downcase}", title: "#{size} of HTML", bytes:, count: (TOTAL_BYTES / bytes).clamp(2, 100))
+          super(name: "html-#{size.delete(" ").downcase}", title: "#{size} of HTML", bytes:,
+                count: (TOTAL_BYTES / bytes).clamp(2, 100))
         end
 
         # @return [Hash{String => Object}] the bytes too: the name alone is in no catalogue

@@ -28,12 +28,14 @@ module Tiercel
           @zipf = Simulator::Zipf.new(items, zipf)
           @random = Random.new((seed * 1_000) + worker)
           # Popular names must not be neighbours.
-          @names = Array.new(items) { |index| format("tiercel-lab:%s:%07d", label, index) }.shuffle(random: Random.new(seed))
+          @names = Array.new(items) { |index| format("tiercel-lab:%s:%07d", label, index) }
+                        .shuffle(random: Random.new(seed))
           @base = Values::Text.new(name: "base", title: "", bytes: BASE_BYTES, count: 1).generate(seed).first
           Runner::Subject.outcome do
             servers = context[:servers].to_h { |name, facts| [name.to_s, facts.transform_keys(&:to_s)] }
             folders = context[:folders].transform_keys(&:to_s)
-            @subject = Runner::Subject.new(text:, values: [], prefix: "#{label}-#{worker}", context: { **context, servers:, folders: })
+            @subject = Runner::Subject.new(text:, values: [], prefix: "#{label}-#{worker}",
+                                           context: { **context, servers:, folders: })
             {}
           end
         end

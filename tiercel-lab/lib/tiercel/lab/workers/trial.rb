@@ -32,8 +32,9 @@ module Tiercel
           @scratch = Runner::Scratch.new
           @design.rounds.times do |round|
             @design.configurations.shuffle(random: Random.new(@seed + round)).each do |store, count|
-              @rows << { "store" => store, "workers" => count, "round" => round, "own" => Design::STORES.fetch(store).own }
-                       .merge(configuration(store, count, round))
+              facts = { "store" => store, "workers" => count, "round" => round,
+                        "own" => Design::STORES.fetch(store).own }
+              @rows << facts.merge(configuration(store, count, round))
               progress.advance(@design.seconds(count), "#{store}, #{count} workers")
             end
           end
@@ -56,7 +57,9 @@ module Tiercel
           server&.stop
         end
 
-        def worker = Runner::JobProcess.new("workers/load", pinning: Runner::Pinning.new(cpus: []), requires: @requires).start
+        def worker
+          Runner::JobProcess.new("workers/load", pinning: Runner::Pinning.new(cpus: []), requires: @requires).start
+        end
 
         # Servers of both kinds evict what was not used for longest when they are full.
         def start(store)
@@ -77,8 +80,9 @@ module Tiercel
           failed = failure(loads) || failure(ask(workers, "settle")) and return failed
           full = Runner::ResidentMemory.bytes(pids)
           ask(workers, "close")
-          { "status" => "measured", "reason" => nil, "loads" => loads.map { |load| load["segments"] }, "server_cpu" => server_cpu,
-            "version" => server&.version, "empty_bytes" => empty, "full_bytes" => full }.compact
+          { "status" => "measured", "reason" => nil, "loads" => loads.map { |load| load["segments"] },
+            "server_cpu" => server_cpu, "version" => server&.version, "empty_bytes" => empty,
+            "full_bytes" => full }.compact
         end
 
         def open(store, workers, server, round)
@@ -91,14 +95,20 @@ module Tiercel
         end
 
         def context(store, count, server, label)
-          facts = server ? { store.server => { "url" => server.url, "address" => (server.address if server.respond_to?(:address)) }.compact } : {}
-          { servers: facts, folders: @scratch.folders, label:, capacity_bytes: store.own ? @design.total_bytes / count : @design.total_bytes }
+          { servers: server ? { store.server => facts(server) } : {}, folders: @scratch.folders, label:,
+            capacity_bytes: store.own ? @design.total_bytes / count : @design.total_bytes }
+        end
+
+        def facts(server)
+          address = server.address if server.respond_to?(:address)
+          { "url" => server.url, "address" => address }.compact
         end
 
         # A segment and a database lie in one place for all workers.
         def located(store, label)
           return store.text unless store.text.include?("%<path>s")
-          folder = @scratch.folders[store.text.start_with?("tiercel:shared") ? "tmpfs" : "disk"] || @scratch.folders.fetch("disk")
+          folder = @scratch.folders[store.text.start_with?("tiercel:shared") ? "tmpfs" : "disk"] ||
+                   @scratch.folders.fetch("disk")
           format(store.text, path: File.join(folder, "workers-#{label}"), bytes: @design.total_bytes)
         end
 

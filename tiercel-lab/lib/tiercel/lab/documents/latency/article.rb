@@ -25,8 +25,8 @@ module Tiercel
 
           # @return [Report::Table]
           def self.table
-            Report::Table.new("Latency: as published in 2015", header: HEADER,
-                                                               note: "Reference: other machines, other versions, no intervals.") .tap do |table|
+            note = "Reference: other machines, other versions, no intervals."
+            Report::Table.new("Latency: as published in 2015", header: HEADER, note:).tap do |table|
               ROWS.each do |machine, name, count, seconds, percent|
                 table.row(machine, name, count, Report::Cell.number(seconds, unit: "s"), percent ? "#{percent} %" : "")
               end

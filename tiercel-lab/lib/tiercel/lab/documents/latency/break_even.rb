@@ -10,8 +10,8 @@ module Tiercel
         # From where on compressing, or a tier in between, pays: computed from
         # measured reads over the loopback and of the near backend.
         class BreakEven
-          # Payload of a TCP segment over Ethernet, and the segments that a connection may have on the way at its start or
-          # after a pause; they double with each round trip (RFC 6928, RFC 5681).
+          # Payload of a TCP segment over Ethernet, and the segments that a connection may have on the way at its start
+          # or after a pause; they double with each round trip (RFC 6928, RFC 5681).
           SEGMENT_BYTES = 1_460
           FIRST_SEGMENTS = 10
           HIT_SHARES = [0.5, 0.8, 0.95].freeze
@@ -52,9 +52,12 @@ module Tiercel
           private
 
           def measured
-            table = Report::Table.new("Latency: the measured parts", header: ["value", "store", "a read", "bytes"], command: @report.command)
+            table = Report::Table.new("Latency: the measured parts", header: ["value", "store", "a read", "bytes"],
+                                      command: @report.command)
             @groups.each do |value, cells|
-              cells.each { |cell| table.row(value, name(cell), @report.time(cell), cell.dig("exact", "stored_bytes") || "") }
+              cells.each do |cell|
+                table.row(value, name(cell), @report.time(cell), cell.dig("exact", "stored_bytes") || "")
+              end
             end
             table
           end
@@ -63,9 +66,11 @@ module Tiercel
 
           def compressing
             table = Report::Table.new("Latency: where compressing pays (computed)", command: @report.command,
-                                      header: ["value", "bytes saved", "cost of it a read", "bandwidth below which it pays", "round trip above which it pays"],
-                                      note: "The last column is for a connection that was idle: #{FIRST_SEGMENTS} segments, doubled " \
-                                            "with each round trip (RFC 6928). Where both answers need as many, distance alone never pays for it.")
+                                      header: ["value", "bytes saved", "cost of it a read",
+                                               "bandwidth below which it pays", "round trip above which it pays"],
+                                      note: "The last column is for a connection that was idle: #{FIRST_SEGMENTS} " \
+                                            "segments, doubled with each round trip (RFC 6928). Where both answers " \
+                                            "need as many, distance alone never pays for it.")
             @groups.each { |value, cells| table.row(value, *compression(*cells.first(2))) }
             table
           end
@@ -75,8 +80,8 @@ module Tiercel
             return [failed ? @report.missing(failed) : "", "", "", ""] if failed || packed.nil?
             before, after = [plain, packed].map { |cell| cell.dig("exact", "stored_bytes") }
             cost = difference(packed, plain)
-            [before - after, Report::Cell.interval(cost.map { |ns| ns / 1e3 }, unit: "us"), bandwidth(before - after, cost),
-             distance(BreakEven.rounds(before) - BreakEven.rounds(after), cost)]
+            [before - after, Report::Cell.interval(cost.map { |ns| ns / 1e3 }, unit: "us"),
+             bandwidth(before - after, cost), distance(BreakEven.rounds(before) - BreakEven.rounds(after), cost)]
           end
 
           # Of two medians' intervals, the farthest apart.
@@ -110,10 +115,11 @@ module Tiercel
 
           def near_tier
             shares = HIT_SHARES.map { |share| "#{(share * 100).round} % hits near" }
-            table = Report::Table.new("Latency: the round trip from which a near tier pays (computed)", command: @report.command,
+            table = Report::Table.new("Latency: the round trip from which a near tier pays (computed)",
+                                      command: @report.command,
                                       header: ["value", "near", "far", "least hits on the loopback", *shares],
-                                      note: "A read costs near + (1 - hits) x (far + distance) with the tier, far + distance without: it pays " \
-                                            "from near / hits - far on.")
+                                      note: "A read costs near + (1 - hits) x (far + distance) with the tier, far + " \
+                                            "distance without: it pays from near / hits - far on.")
             @groups.each { |value, cells| table.row(value, *tier(cells)) }
             table
           end
@@ -121,21 +127,24 @@ module Tiercel
           def tier(cells)
             far = cells.first
             near = cells.find { |cell| cell.dig("contestant", "medium") == "process" }
-            return ["", @report.missing(near || far), *[""] * (HIT_SHARES.size + 1)] unless near && [near, far].all? { |cell| @report.measured?(cell) }
+            unless near && [near, far].all? { |cell| @report.measured?(cell) }
+              return ["", @report.missing(near || far), *[""] * (HIT_SHARES.size + 1)]
+            end
             [name(near), name(far), least_hits(near, far), *HIT_SHARES.map { |share| tier_distance(near, far, share) }]
           end
 
           # With so many hits the tier costs as much as it saves without any distance.
           def least_hits(near, far)
             mine, theirs = [near, far].map { |cell| @report.interval(cell["summary"]["ns"]) }
-            Report::Cell.interval(Statistics::Interval.new(mine.estimate / theirs.estimate, mine.low / theirs.high, mine.high / theirs.low)
-                                                      .map { |share| share * 100 }, unit: "%")
+            shares = Statistics::Interval.new(mine.estimate / theirs.estimate, mine.low / theirs.high,
+                                              mine.high / theirs.low)
+            Report::Cell.interval(shares.map { |share| share * 100 }, unit: "%")
           end
 
           def tier_distance(near, far, share)
             mine, theirs = [near, far].map { |cell| @report.interval(cell["summary"]["ns"]) }
-            milliseconds(Statistics::Interval.new((mine.estimate / share) - theirs.estimate, (mine.low / share) - theirs.high,
-                                                  (mine.high / share) - theirs.low))
+            milliseconds(Statistics::Interval.new((mine.estimate / share) - theirs.estimate,
+                                                  (mine.low / share) - theirs.high, (mine.high / share) - theirs.low))
           end
         end
       end

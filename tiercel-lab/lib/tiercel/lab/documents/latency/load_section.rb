@@ -28,9 +28,10 @@ module Tiercel
           def add_to(document)
             return if @groups.empty?
             document.section("Latency under load") do |section|
-              section.text("Fetches that hit, by one client on one connection, at #{@notes["arrivals"]} intervals whether the one " \
-                           "before was answered or not; loads in % of what a closed loop reached. *Intended*: from when a request was " \
-                           "due, its wait behind others included. *Service*: from when it was sent, which is all that a closed loop sees.")
+              section.text("Fetches that hit, by one client on one connection, at #{@notes["arrivals"]} intervals " \
+                           "whether the one before was answered or not; loads in % of what a closed loop reached. " \
+                           "*Intended*: from when a request was due, its wait behind others included. *Service*: " \
+                           "from when it was sent, which is all that a closed loop sees.")
               section.add(table)
               spectra.each { |chart| section.add(chart) }
               section.add(by_load) if carried.size > 1
@@ -41,7 +42,7 @@ module Tiercel
 
           def table
             table = Report::Table.new("Latency: percentiles by offered load", header: HEADER, command: @command,
-                                                                             note: "Milliseconds; brackets: least and most of the processes.")
+                                      note: "Milliseconds; brackets: least and most of the processes.")
             @groups.each { |key, rows| add_rows(table, key, rows) }
             table
           end
@@ -51,19 +52,24 @@ module Tiercel
             failed = rows.find { |row| row["status"] != "measured" }
             return table.row(name, *missing([failed["status"], failed["reason"]].compact.join(": "))) if failed
             return table.row(name, *missing(overload(rows))) unless carried?(rows)
-            %w[response service].each { |kind| table.row(name, *rates(rows), kind == "response" ? "intended" : "service", *percentiles(rows, kind)) }
+            %w[response service].each do |kind|
+              table.row(name, *rates(rows), kind == "response" ? "intended" : "service", *percentiles(rows, kind))
+            end
           end
 
           def missing(reason) = [Report::Cell.missing(reason), *[""] * (HEADER.size - 2)]
 
           def overload(rows)
             worst = rows.min_by { |row| row["share"] }
-            "dropped: #{Report::Format.number(worst["achieved"])}/s of #{Report::Format.number(worst["offered"])}/s were carried " \
-              "(#{Report::Format.number(worst["share"] * 100)} %, less than #{(Lab::Latency::OpenLoop::LEAST_SHARE * 100).round} %)"
+            "dropped: #{Report::Format.number(worst["achieved"])}/s of #{Report::Format.number(worst["offered"])}/s " \
+              "were carried (#{Report::Format.number(worst["share"] * 100)} %, less than " \
+              "#{(Lab::Latency::OpenLoop::LEAST_SHARE * 100).round} %)"
           end
 
           # In each process: one that was overloaded would hide in a mean.
-          def carried?(rows) = rows.all? { |row| row["status"] == "measured" && row["share"] >= Lab::Latency::OpenLoop::LEAST_SHARE }
+          def carried?(rows)
+            rows.all? { |row| row["status"] == "measured" && row["share"] >= Lab::Latency::OpenLoop::LEAST_SHARE }
+          end
 
           def carried = @groups.select { |_key, rows| carried?(rows) }
 
@@ -72,23 +78,28 @@ module Tiercel
           def mean(rows, name) = rows.sum { |row| row[name] } / rows.size
 
           def percentiles(rows, kind)
-            SHARES.values.map { |share| interval(rows, kind, share) } << Report::Cell.number(merged(rows, kind).max / 1e6, unit: "ms")
+            longest = Report::Cell.number(merged(rows, kind).max / 1e6, unit: "ms")
+            [*SHARES.values.map { |share| interval(rows, kind, share) }, longest]
           end
 
           def interval(rows, kind, share)
             each = histograms(rows, kind).map { |histogram| histogram.quantile(share) / 1e6 }
-            Report::Cell.interval(Statistics::Interval.new(merged(rows, kind).quantile(share) / 1e6, *each.minmax), unit: "ms")
+            Report::Cell.interval(Statistics::Interval.new(merged(rows, kind).quantile(share) / 1e6, *each.minmax),
+                                  unit: "ms")
           end
 
           def histograms(rows, kind) = rows.map { |row| Statistics::Histogram.from_h(row[kind]) }
 
-          def merged(rows, kind) = histograms(rows, kind).reduce(Statistics::Histogram.new) { |sum, one| sum.merge!(one) }
+          def merged(rows, kind)
+            histograms(rows, kind).reduce(Statistics::Histogram.new) { |sum, one| sum.merge!(one) }
+          end
 
           # One chart for each store, at its highest load that was carried.
           def spectra
             carried.group_by { |(store, place, _share), _rows| [store, place] }.map do |(store, place), groups|
               (_, _, share), rows = groups.max_by { |(_store, _place, load), _rows| load }
-              chart = Report::Charts::PercentileSpectrum.new("Latency: #{store}, #{place}, at #{(share * 100).round} %", unit: "ms")
+              chart = Report::Charts::PercentileSpectrum.new("Latency: #{store}, #{place}, at #{(share * 100).round} %",
+                                                             unit: "ms")
               { "from when it was due" => "response", "service alone" => "service" }.each do |name, kind|
                 chart.series(name, spectrum(merged(rows, kind)))
               end
@@ -103,9 +114,13 @@ module Tiercel
           end
 
           def by_load
-            chart = Report::Charts::LineChart.new("Latency: p99 by offered load", x: "offered, % of a closed loop's", y: "ms", y_scale: :log)
+            chart = Report::Charts::LineChart.new("Latency: p99 by offered load", x: "offered, % of a closed loop's",
+                                                  y: "ms", y_scale: :log)
             carried.group_by { |(store, place, _share), _rows| "#{store}, #{place}" }.each do |name, groups|
-              chart.series(name, groups.map { |(_, _, share), rows| [(share * 100).round, merged(rows, "response").quantile(0.99) / 1e6] })
+              points = groups.map do |(_, _, share), rows|
+                [(share * 100).round, merged(rows, "response").quantile(0.99) / 1e6]
+              end
+              chart.series(name, points)
             end
             chart
           end

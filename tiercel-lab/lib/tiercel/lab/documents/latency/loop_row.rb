@@ -42,7 +42,9 @@ module Tiercel
           def real(count) = per_iteration.map { |seconds| seconds * count }
 
           # @return [Array<Float>] estimate and bounds of an iteration in ms
-          def milliseconds = [per_iteration.estimate, per_iteration.low, per_iteration.high].map { |seconds| seconds * 1e3 }
+          def milliseconds
+            [per_iteration.estimate, per_iteration.low, per_iteration.high].map { |seconds| seconds * 1e3 }
+          end
 
           # @return [String] "0.120 ms [0.115-0.131]"
           def words = Report::Cell.interval(per_iteration.map { |seconds| seconds * 1e3 }, unit: "ms").to_s

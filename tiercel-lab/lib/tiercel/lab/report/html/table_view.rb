@@ -133,7 +133,8 @@ module Tiercel
               whole, fraction = split(cell)
               text = "#{Report.escape(whole)}#{fraction_span(fraction, mark)}"
               return text unless @bounds.positive?
-              bounds = %(<span class="bounds" style="min-width:#{(@bounds * BRACKETS).round(1)}ch">#{cell.bounds_text}</span>)
+              width = (@bounds * BRACKETS).round(1)
+              bounds = %(<span class="bounds" style="min-width:#{width}ch">#{cell.bounds_text}</span>)
               %(<span class="estimate">#{text}</span> #{bounds}#{whisker(cell)})
             end
 
