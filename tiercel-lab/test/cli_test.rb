@@ -17,8 +17,9 @@ class CLITest < LabCase
   end
 
   def test_wrong_words_are_answered_with_the_right_ones
-    { %w[--op red] => /"red" is not known\. Known: read, fetch/, %w[--value big] => /html-2kb/, %w[--store nothing] => /memory_store/,
-      %w[--bogus] => /invalid option: --bogus/, %w[--url x] => /NAME=URL/, %w[nonsense] => /command "nonsense".*compare/,
+    { %w[--op red] => /"red" is not known\. Known: read, fetch/, %w[--value big] => /html-2kb/,
+      %w[--store nothing] => /memory_store/, %w[--bogus] => /invalid option: --bogus/, %w[--url x] => /NAME=URL/,
+      %w[nonsense] => /command "nonsense".*compare/,
       %w[--require /nowhere.rb] => /no such file/, %w[--data /nowhere] => /no such folder/, %w[extra] => /extra/,
       %w[musts no-such-target] => /fast-path-1a/, %w[--seed x] => /invalid argument/ }.each do |arguments, words|
       code, out, err = lab(*arguments)
@@ -30,7 +31,9 @@ class CLITest < LabCase
   def test_help_has_examples_commands_and_exit_codes
     code, out, = lab("--help")
     assert_equal 0, code
-    ["bin/lab --quick", "musts", "--url NAME=URL", "130  interrupted", "memory_store"].each { |words| assert_includes out, words }
+    ["bin/lab --quick", "musts", "--url NAME=URL", "130  interrupted", "memory_store"].each do |words|
+      assert_includes out, words
+    end
     assert_includes lab("musts", "--help")[1], "bin/lab musts fast-path-1a"
   end
 
@@ -48,8 +51,8 @@ class CLITest < LabCase
   def test_a_short_run_prints_and_keeps_its_results
     Dir.mktmpdir do |results|
       json = File.join(results, "run.json")
-      code, out, err = lab("--quick", "--store", "tiercel:memory:", "--op", "read", "--value", "string-100b", "--seed", "5",
-                           "--results", results, "--json", json)
+      code, out, err = lab("--quick", "--store", "tiercel:memory:", "--op", "read", "--value", "string-100b", "--seed",
+                           "5", "--results", results, "--json", json)
       assert_equal 0, code, err
       assert_match(/\AA hit costs \S+ us \[\S+\] with tiercel:memory: \(String of 100 B\)/, out.lines.first)
       assert_includes out, 'config.cache_store = :tiercel_store, "memory:"'
@@ -64,8 +67,8 @@ class CLITest < LabCase
 
   def test_wrong_values_have_their_exit_code
     Dir.mktmpdir do |results|
-      code, out, = lab("--quick", "--require", PLANTED, "--store", "planted_wrong", "--op", "read", "--value", "string-100b",
-                       "--results", results)
+      code, out, = lab("--quick", "--require", PLANTED, "--store", "planted_wrong", "--op", "read", "--value",
+                       "string-100b", "--results", results)
       assert_equal 4, code
       assert_match(/planted_wrong +wrong values: something else came back/, out)
     end
@@ -73,8 +76,8 @@ class CLITest < LabCase
 
   def test_ctrl_c_keeps_what_was_measured_and_stops_the_servers
     Dir.mktmpdir do |results|
-      command = [RbConfig.ruby, EXECUTABLE, "--quick", "--store", "mem_cache_store", "--value", "string-10b,html-2kb", "--op", "read",
-                 "--results", results]
+      command = [RbConfig.ruby, EXECUTABLE, "--quick", "--store", "mem_cache_store", "--value", "string-10b,html-2kb",
+                 "--op", "read", "--results", results]
       Open3.popen3({ "XDG_CACHE_HOME" => results }, *command, pgroup: true) do |input, out, err, thread|
         input.close
         wait_for { kept(results).include?('"string-10b/read/mem_cache_store"') }

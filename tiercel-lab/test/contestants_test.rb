@@ -13,14 +13,16 @@ class ContestantsTest < LabCase
 
   def test_a_name_and_a_url_of_the_users
     redis = parse("production=redis://10.0.0.7:6379/0")
-    assert_equal ["production", "redis://10.0.0.7:6379/0", :remote, []], [redis.name, redis.place, redis.medium, redis.servers]
+    assert_equal ["production", "redis://10.0.0.7:6379/0", :remote, []],
+                 [redis.name, redis.place, redis.medium, redis.servers]
     memcached = parse("near=memcached://127.0.0.1:11211,127.0.0.1:11212")
     assert_equal ["127.0.0.1:11211,127.0.0.1:11212", :loopback], [memcached.place, memcached.medium]
     assert memcached.foreign?
   end
 
   def test_a_url_of_tiercels_needs_no_type
-    { "shared:" => "shared:", "mine=shared:app#size=64MB" => "shared:app", "memory:" => "memory:", "file:/mnt/nfs" => "file:/mnt/nfs",
+    { "shared:" => "shared:", "mine=shared:app#size=64MB" => "shared:app", "memory:" => "memory:",
+      "file:/mnt/nfs" => "file:/mnt/nfs",
       "sqlite:storage/cache.sqlite3" => "sqlite:storage/cache.sqlite3" }.each do |text, place|
       assert_instance_of Lab::Contestants::TiercelStore, parse(text), text
       assert_equal place, parse(text).place
@@ -36,8 +38,9 @@ class ContestantsTest < LabCase
   end
 
   def test_media
-    media = { "memory_store" => :process, "file_store:tmpfs" => :process, "file_store:disk" => :disk, "mem_cache_store" => :loopback,
-              "tiercel" => :process, "tiercel:shared:" => :process, "tiercel:sqlite:" => :disk, "tiercel:redis:" => :loopback,
+    media = { "memory_store" => :process, "file_store:tmpfs" => :process, "file_store:disk" => :disk,
+              "mem_cache_store" => :loopback, "tiercel" => :process, "tiercel:shared:" => :process,
+              "tiercel:sqlite:" => :disk, "tiercel:redis:" => :loopback,
               "tiercel:memory: memcached://cache.example:11211" => :remote, "tiercel:file:" => :process,
               "tiercel:file:/mnt/nfs" => :disk, "tiercel:shared: redis:" => :loopback }
     media.each { |text, medium| assert_equal medium, parse(text).medium, text }
@@ -63,7 +66,8 @@ class ContestantsTest < LabCase
     def context.capacity_bytes = 7
     { "tiercel:redis:" => "redis://127.0.0.1:1?timeout=2", "tiercel:memcached:" => "memcached://127.0.0.1:1?timeout=2",
       "tiercel:sqlite:" => "sqlite:/disk/cache.sqlite?size=7&timeout=2",
-      "tiercel:file:?size=8" => "file:/tmpfs?size=8&timeout=2", "tiercel:shared:" => "shared:/tmpfs/cache.shared?size=7",
+      "tiercel:file:?size=8" => "file:/tmpfs?size=8&timeout=2",
+      "tiercel:shared:" => "shared:/tmpfs/cache.shared?size=7",
       "tiercel:redis:?timeout=0.1" => "redis://127.0.0.1:1?timeout=0.1",
       "tiercel:redis:#timeout=0.1" => "redis://127.0.0.1:1", "tiercel:redis://far:6379" => "redis://far:6379",
       "tiercel:memory:?size=1MB" => "memory:?size=1MB" }.each do |text, url|

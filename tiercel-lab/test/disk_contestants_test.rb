@@ -22,8 +22,11 @@ class DiskContestantsTest < LabCase
   end
 
   def test_only_postgresql_needs_a_server
-    assert_equal [%i[postgresql], [], []], [parse("solid_cache_store:postgresql"), parse("solid_cache_store"), parse("litecache")].map(&:servers)
-    assert_equal %i[loopback disk disk], [parse("solid_cache_store:postgresql"), parse("solid_cache_store"), parse("litecache:equal")].map(&:medium)
+    assert_equal [%i[postgresql], [], []],
+                 [parse("solid_cache_store:postgresql"), parse("solid_cache_store"), parse("litecache")].map(&:servers)
+    assert_equal %i[loopback disk disk],
+                 [parse("solid_cache_store:postgresql"), parse("solid_cache_store"),
+                  parse("litecache:equal")].map(&:medium)
   end
 
   private

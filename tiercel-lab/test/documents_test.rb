@@ -8,13 +8,17 @@ class DocumentsTest < LabCase
   def results
     comparison = compare("memory_store", "null_store", "planted_absent")
     cells = comparison.arms.map do |arm|
-      next Lab::Cell.new(comparison, arm).tap { |cell| cell.note("status" => "cannot run", "reason" => "no gem") } if arm.name == "planted_absent"
+      if arm.name == "planted_absent"
+        next Lab::Cell.new(comparison, arm).tap { |cell| cell.note("status" => "cannot run", "reason" => "no gem") }
+      end
       base = arm.role == :contestant ? 500 : 1_000
       cell_of(comparison, arm, Array.new(2) { |process| Array.new(2) { |block| base + process + block } })
     end
     Lab::Summary.fill(cells, protocol: TINY, seed: 1)
-    run = { "command" => "compare", "arguments" => ["--quick"], "seed" => 1, "protocol" => TINY.to_h, "started_at" => "2026-11-20T18:00:00Z" }
-    { "schema" => "tiercel-lab/1", "run" => run, "environment" => Lab::Runner::Machine.describe.merge("pinning" => "not pinned"),
+    run = { "command" => "compare", "arguments" => ["--quick"], "seed" => 1, "protocol" => TINY.to_h,
+            "started_at" => "2026-11-20T18:00:00Z" }
+    { "schema" => "tiercel-lab/1", "run" => run,
+      "environment" => Lab::Runner::Machine.describe.merge("pinning" => "not pinned"),
       "workload" => {}, "tables" => [], "complete" => true, "sentence" => "A hit costs 1 us.", "warnings" => ["Busy."],
       "cells" => JSON.parse(JSON.generate(cells.map { |cell| Lab::Results::CellRecord.of(cell) })) }
   end
@@ -36,7 +40,8 @@ class DocumentsTest < LabCase
       File.write(kept, JSON.generate(results))
       out = StringIO.new
       files = %w[html markdown csv].to_h { |form| [form, File.join(folder, "report.#{form}")] }
-      assert_equal 0, Lab::CLI.run(["report", kept, *files.flat_map { |form, file| ["--#{form}", file] }], out:, program: "bin/lab")
+      arguments = ["report", kept, *files.flat_map { |form, file| ["--#{form}", file] }]
+      assert_equal 0, Lab::CLI.run(arguments, out:, program: "bin/lab")
       assert_match(/<svg/, File.read(files["html"]))
       assert_match(/\| null_store \|/, File.read(files["markdown"]))
       assert_match(/^read: string-100b,null_store,/, File.read(files["csv"]))
@@ -54,7 +59,8 @@ class DocumentsTest < LabCase
 
   # A command under a table makes it from the same values, by the same protocol.
   def test_what_commands_of_single_tables_carry_over
-    arguments = ["--quick", "--html", "a.html", "--data", "my files", "--seed=7", "--op", "read", "--url", "a=redis://h:1/0"]
+    arguments = ["--quick", "--html", "a.html", "--data", "my files", "--seed=7", "--op", "read", "--url",
+                 "a=redis://h:1/0"]
     words = Tiercel::Lab::Documents::Carried.words("run" => { "arguments" => arguments })
     assert_equal ["--quick", "--data", "'my files'", "--seed=7", "--url", "a=redis://h:1/0"], words
     assert_equal "it\\'s", Tiercel::Lab::Documents::Carried.quoted("it's")

@@ -41,7 +41,8 @@ class HungServerTest < LabCase
   end
 
   def test_what_cannot_be_measured_is_said
-    raising = Lab::Target::Limit.new(id: "t", text: "t", measuring: -> { raise Lab::Servers::NotInstalled, "no memcached" })
+    raising = Lab::Target::Limit.new(id: "t", text: "t",
+                                     measuring: -> { raise Lab::Servers::NotInstalled, "no memcached" })
     assert_equal [:cannot_run, "no memcached"], [raising.measure.state, raising.measure.note]
     held = Lab::Target::Limit.new(id: "t", text: "t", measuring: -> { [:holds, "1 ms"] })
     assert_equal [:holds, "1 ms"], [held.measure.state, held.measure.note]

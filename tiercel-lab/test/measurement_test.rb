@@ -23,7 +23,8 @@ class MeasurementTest < LabCase
     assert_equal "wrong values", cells.fetch("planted_wrong").status
     assert_equal "misses", cells.fetch("planted_forgetful").status
     assert_equal "wrong values", cells.fetch("planted_tiring").status
-    assert_equal %w[memory_store], cells.values.select { |cell| cell.arm.row? && cell.summary }.map { |cell| cell.arm.name }
+    assert_equal %w[memory_store],
+                 cells.values.select { |cell| cell.arm.row? && cell.summary }.map { |cell| cell.arm.name }
   end
 
   def test_what_cannot_run_says_why_and_hinders_nobody
@@ -41,7 +42,9 @@ class MeasurementTest < LabCase
     assert_nil apart.reason
     assert_includes 1.6..2.4, apart.summary.ratio.estimate
     slices = cells.values.flat_map { |cell| cell.slices.map { |slice| [cell.arm.contestant.bundle, slice] } }
-    turns = slices.select { |_bundle, slice| slice.process.zero? && slice.block.zero? }.sort_by { |_bundle, slice| slice.position }
+    turns = slices.select { |_bundle, slice| slice.process.zero? && slice.block.zero? }.sort_by do |_bundle, slice|
+      slice.position
+    end
     assert_equal turns.map(&:first), turns.map(&:first).reverse
     assert_equal apart_protocol.processes * apart_protocol.blocks * 2, apart.slices.size
   end
@@ -83,7 +86,8 @@ class MeasurementTest < LabCase
     assert_empty cells.reject(&:measured?).map(&:reason)
     port = Integer(measurement.servers.first.fetch("address")[/\d+\z/])
     assert_raises(Errno::ECONNREFUSED) { Socket.tcp("127.0.0.1", port) }
-    assert_equal Lab::Values.fetch("html-2kb").then { |value| value.digest(value.generate(1)) }, measurement.digests["html-2kb"]
+    assert_equal Lab::Values.fetch("html-2kb").then { |value| value.digest(value.generate(1)) },
+                 measurement.digests["html-2kb"]
   end
 
   # A server of the user's keeps what it had, and nothing of ours.

@@ -10,7 +10,8 @@ class ResultsTest < LabCase
       run = { "command" => "compare", "arguments" => ["--quick"], "seed" => 1, "protocol" => TINY.to_h,
               "started_at" => "2026-11-20T18:00:00Z" }
       path = File.join(folder, "deep", "run.jsonl")
-      recorder = Results::Recorder.new(path, run:, environment: Lab::Runner::Machine.describe.merge("pinning" => "not pinned"))
+      recorder = Results::Recorder.new(path, run:,
+                                       environment: Lab::Runner::Machine.describe.merge("pinning" => "not pinned"))
       comparison = compare("memory_store", "null_store")
       cells = comparison.arms.map { |arm| cell_of(comparison, arm, [[1_000, 1_001], [1_002, 1_004]]) }
       Lab::Summary.fill(cells, protocol: TINY, seed: 1)

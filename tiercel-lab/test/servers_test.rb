@@ -259,7 +259,8 @@ class ServersTest < Tiercel::TestCase
         assert_match(/called: --port/, assert_raises(Servers::Error) { Servers::Redis.new.start }.message)
       end
       within_environment("REDIS_SERVER" => File.join(dir, "nothing")) do
-        assert_match(/REDIS_SERVER=\S+nothing: expected the path/, assert_raises(Servers::NotInstalled) { Servers::Redis.new.start }.message)
+        assert_match(/REDIS_SERVER=\S+nothing: expected the path/,
+                     assert_raises(Servers::NotInstalled) { Servers::Redis.new.start }.message)
       end
       within_environment("REDIS_SERVER" => "") { assert_predicate Servers::Redis, :installed? }
     end

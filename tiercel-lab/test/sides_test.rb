@@ -40,8 +40,8 @@ class SidesTest < LabCase
   def test_revisions_are_copied_and_compiled_once
     with_repository do |repository|
       commit(repository, "First", "lib/tiercel/thing.rb" => "1\n",
-                                  "ext/tiercel/tiny/extconf.rb" => "require \"mkmf\"\ncreate_makefile(\"tiercel/tiny_ext\")\n",
-                                  "ext/tiercel/tiny/tiny.c" => "void Init_tiny_ext(void) {}\n")
+             "ext/tiercel/tiny/extconf.rb" => "require \"mkmf\"\ncreate_makefile(\"tiercel/tiny_ext\")\n",
+             "ext/tiercel/tiny/tiny.c" => "void Init_tiny_ext(void) {}\n")
       commit(repository, "Second", "README.md" => "words\n")
       commit(repository, "Third", "lib/tiercel/thing.rb" => "2\n")
       first, second, third, here = %w[HEAD~2 HEAD~1 HEAD .].map { |text| parse(text, repository:) }
@@ -63,7 +63,8 @@ class SidesTest < LabCase
 
   def test_what_does_not_compile_says_so
     with_repository do |repository|
-      commit(repository, "Broken", "ext/tiercel/tiny/extconf.rb" => "abort \"no compiler for you\"\n", "ext/tiercel/tiny/tiny.c" => "")
+      commit(repository, "Broken", "ext/tiercel/tiny/extconf.rb" => "abort \"no compiler for you\"\n",
+             "ext/tiercel/tiny/tiny.c" => "")
       error = assert_raises(Lab::CannotRun) { parse("HEAD", repository:).prepare }
       assert_match(/HEAD could not be compiled: no compiler for you/, error.message)
     end
@@ -85,7 +86,8 @@ class SidesTest < LabCase
   end
 
   def test_the_same_is_refused_unless_asked_for
-    { %w[dalli@5.3 dalli@5.3.0] => /same version of dalli/, %w[tiercel:memory: tiercel:memory:] => /same store with the same options/,
+    { %w[dalli@5.3 dalli@5.3.0] => /same version of dalli/,
+      %w[tiercel:memory: tiercel:memory:] => /same store with the same options/,
       %w[tiercel:memory:#compress=false x=tiercel:memory:#compress=false] => /same store/ }.each do |texts, words|
       sides = texts.map { |text| parse(text) }
       assert_match words, assert_raises(Lab::UsageError) { Sides.check(sides, same: false) }.message
@@ -94,11 +96,13 @@ class SidesTest < LabCase
   end
 
   def test_sides_of_different_kinds_are_refused
-    { %w[dalli@5.3.1 redis@5.0.0] => /two versions of one gem/, %w[dalli@5.3.1 memory_store] => /a version of a gem and a store/ }.each do |texts, words|
+    { %w[dalli@5.3.1 redis@5.0.0] => /two versions of one gem/,
+      %w[dalli@5.3.1 memory_store] => /a version of a gem and a store/ }.each do |texts, words|
       error = assert_raises(Lab::UsageError) { Sides.check(texts.map { |text| parse(text) }, same: true) }
       assert_match words, error.message
     end
-    assert_match(/no-such-thing: neither a store/, assert_raises(Lab::UsageError) { parse("no-such-thing", repository: __dir__) }.message)
+    assert_match(/no-such-thing: neither a store/,
+                 assert_raises(Lab::UsageError) { parse("no-such-thing", repository: __dir__) }.message)
     assert_match(/"nonsense:x".*not known/, assert_raises(Lab::UsageError) { parse("nonsense:x") }.message)
   end
 

@@ -6,7 +6,10 @@ require_relative "support/lab_case"
 class SummaryTest < LabCase
   def summarize(protocol: Lab::Protocol::FULL, **figures)
     comparison = compare("memory_store", "null_store")
-    cells = comparison.arms.map { |arm| cell_of(comparison, arm, Array.new(6) { |process| Array.new(8) { |block| figures.fetch(arm.role).call(process, block) } }) }
+    cells = comparison.arms.map do |arm|
+      cell_of(comparison, arm,
+              Array.new(6) { |process| Array.new(8) { |block| figures.fetch(arm.role).call(process, block) } })
+    end
     Lab::Summary.fill(cells, protocol:, seed: 1)
     cells.to_h { |cell| [cell.arm.role, cell.summary] }
   end

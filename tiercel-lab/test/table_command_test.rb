@@ -12,7 +12,9 @@ class TableCommandTest < LabCase
 
       def fill(document)
         document.verdict("#{rows("ages").size} ages.", warnings:)
-        document.section("All") { |section| section.table("Ages: all", header: %w[thing age], rows: rows("ages").map(&:values)) }
+        document.section("All") do |section|
+          section.table("Ages: all", header: %w[thing age], rows: rows("ages").map(&:values))
+        end
       end
     end
 

@@ -14,7 +14,8 @@ class TargetsTest < LabCase
     figures = { baseline:, contestant:, null: baseline }
     made = comparison.arms.map do |arm|
       factor = arm.role == :contestant ? spread : 0
-      cell_of(comparison, arm, Array.new(6) { |process| Array.new(8) { |block| figures.fetch(arm.role) + (factor * (((process * 8) + block) % 9)) } })
+      ns = ->(process, block) { figures.fetch(arm.role) + (factor * (((process * 8) + block) % 9)) }
+      cell_of(comparison, arm, Array.new(6) { |process| Array.new(8) { |block| ns.call(process, block) } })
     end
     Lab::Summary.fill(made, protocol: Lab::Protocol::FULL, seed: 1)
     made
@@ -44,7 +45,9 @@ class TargetsTest < LabCase
     assert_operator measured.size, :>, 30
     measured.each do |target|
       assert Lab::Values.known?(target.value), target.id
-      [target.baseline, target.candidate].compact.each { |_store, operation| assert Lab::Operations.known?(operation), target.id }
+      [target.baseline, target.candidate].compact.each do |_store, operation|
+        assert Lab::Operations.known?(operation), target.id
+      end
       assert_operator target.bound, :>, 0
       refute_empty target.text
     end

@@ -16,19 +16,23 @@ class TerminalTest < LabCase
     comparison = compare("memory_store", "null_store", "planted_absent")
     figures = { baseline: 3_000, contestant: 600, null: 3_010 }
     made = comparison.arms.map do |arm|
-      cell_of(comparison, arm, Array.new(4) { |process| Array.new(5) { |block| figures.fetch(arm.role) + process + block } })
+      cell_of(comparison, arm,
+              Array.new(4) { |process| Array.new(5) { |block| figures.fetch(arm.role) + process + block } })
     end
     absent = made.find { |cell| cell.arm.name == "planted_absent" }
     absent.slices.clear
     absent.note("status" => "cannot run", "reason" => "gem x is not in the bundle: add gem \"x\"")
-    made.each { |cell| cell.note("status" => "ready", "allocations" => 12.0, "stored_bytes" => 2072) unless cell.equal?(absent) }
+    made.each do |cell|
+      cell.note("status" => "ready", "allocations" => 12.0, "stored_bytes" => 2072) unless cell.equal?(absent)
+    end
     Lab::Summary.fill(made, protocol: Lab::Protocol::QUICK, seed: 1)
     made
   end
 
   def test_figures_have_three_digits_that_mean_something
     figures = Terminal::Figures
-    assert_equal %w[0.604 12.3 1540 0 0.0833], [0.6041, 12.34, 1540.4, 0, 0.083333].map { |number| figures.plain(number) }
+    assert_equal %w[0.604 12.3 1540 0 0.0833],
+                 [0.6041, 12.34, 1540.4, 0, 0.083333].map { |number| figures.plain(number) }
     assert_equal "0.604", figures.us(604)
     assert_equal ["45 s", "2 min 05 s"], [figures.duration(45), figures.duration(125)]
     assert_equal ["1,234,567", ""], [figures.bytes(1_234_567), figures.bytes(nil)]

@@ -42,7 +42,11 @@ class RawSocketTest < LabCase
     skip "memcached is not installed" unless Lab::Servers::Memcached.installed?
     Lab::Servers::MemcachedRing.run(count: 2) do |ring|
       check(Lab::Client::RawMemcached.new(ring.addresses))
-      items = ring.nodes.map { |node| Socket.tcp("127.0.0.1", node.port) { |io| io.write("stats\r\n") && io.readpartial(65_536)[/total_items (\d+)/, 1].to_i } }
+      items = ring.nodes.map do |node|
+        Socket.tcp("127.0.0.1", node.port) do |io|
+          io.write("stats\r\n") && io.readpartial(65_536)[/total_items (\d+)/, 1].to_i
+        end
+      end
       assert(items.all? { |count| count >= 10 }, items.inspect)
     end
   end

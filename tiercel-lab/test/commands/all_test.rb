@@ -9,7 +9,9 @@ class AllCommandTest < LabCase
 
   # All, with tables that take no time; children are real.
   def all_of(*entries)
-    Class.new(Lab::Commands::All) { define_method(:entries) { entries } }.tap { |klass| klass.called("all", "every table") }
+    Class.new(Lab::Commands::All) { define_method(:entries) { entries } }.tap do |klass|
+      klass.called("all", "every table")
+    end
   end
 
   def entry(name, *arguments) = Lab::Suite::Entry.new(name:, arguments:, seconds: 1)
@@ -26,7 +28,8 @@ class AllCommandTest < LabCase
   end
 
   def test_a_table_that_fails_does_not_end_the_run_and_says_why
-    run_all(all_of(*short_ones, entry("no-such-command")), "--html", html = File.join(Dir.tmpdir, "all-#{Process.pid}.html")) do |code, out, err, kept|
+    run_all(all_of(*short_ones, entry("no-such-command")), "--html",
+            html = File.join(Dir.tmpdir, "all-#{Process.pid}.html")) do |code, out, err, kept|
       assert_equal 3, code, err
       results = Lab::Results.load(kept)
       assert_equal %w[complete failed failed], results["parts"].map { |part| part["state"] }
@@ -67,7 +70,8 @@ class AllCommandTest < LabCase
         plan = again.new(out:, err: StringIO.new, program: "bin/lab").call(["--resume", kept, "--plan"])
         assert_equal 0, plan
         assert_match(/^hit-ratio +complete +not measured again/, out.string)
-        assert_equal 3, again.new(out:, err: StringIO.new, program: "bin/lab").call(["--resume", kept, "--results", folder])
+        command = again.new(out:, err: StringIO.new, program: "bin/lab")
+        assert_equal 3, command.call(["--resume", kept, "--results", folder])
         after = Lab::Results.load(Dir[File.join(folder, "*.jsonl")].first)
         assert_equal before.first, after["parts"].first
         assert_match(/again-not-there/, after["parts"].last["note"])
@@ -78,8 +82,10 @@ class AllCommandTest < LabCase
 
   def test_ctrl_c_keeps_what_is_complete_and_says_how_to_go_on
     Dir.mktmpdir do |folder|
-      command = [RbConfig.ruby, Lab::Suite::Child::EXECUTABLE, "all", "--quick", "--only", "hit-ratio,layers", "--results", folder]
-      Open3.popen3({ "XDG_CACHE_HOME" => folder, "TIERCEL_LAB_PROGRAM" => "bin/lab" }, *command, pgroup: true) do |input, out, err, thread|
+      command = [RbConfig.ruby, Lab::Suite::Child::EXECUTABLE, "all", "--quick", "--only", "hit-ratio,layers",
+                 "--results", folder]
+      Open3.popen3({ "XDG_CACHE_HOME" => folder, "TIERCEL_LAB_PROGRAM" => "bin/lab" }, *command,
+                   pgroup: true) do |input, out, err, thread|
         input.close
         wait_for { Dir[File.join(folder, "*.parts", "layers", "*.jsonl")].any? }
         Process.kill(:INT, thread.pid)

@@ -7,7 +7,9 @@ class CapabilitiesTest < LabCase
   TABLE = Lab::Commands::CapabilitiesTable
 
   def test_marks_are_what_the_stores_answer
-    run_table(TABLE, "--quick", "--require", PLANTED, *%w[memory_store null_store mem_cache_store tiercel:shared: planted_absent].flat_map { |text| ["--store", text] }) do |code, command|
+    stores = %w[memory_store null_store mem_cache_store tiercel:shared: planted_absent]
+    chosen = stores.flat_map { |text| ["--store", text] }
+    run_table(TABLE, "--quick", "--require", PLANTED, *chosen) do |code, command|
       assert_equal 0, code, command.err.string
       rows = command.document.tables.first.rows.to_h { |row| [row.first.to_s, row.drop(1).map(&:to_s)] }
       assert_equal ["yes", "partly", "partly", "no", "no", "no", "no", "memory of the process"], rows["memory_store"]
@@ -18,17 +20,20 @@ class CapabilitiesTest < LabCase
       assert_match(/a_gem_that_nobody_has/, rows["planted_absent"].first)
       local = command.document.tables.last.rows.find { |row| row.first.to_s == "mem_cache_store" }
       assert_equal %i[interval interval], local[1..2].map(&:kind)
-      assert_match(/\A4 stores asked, 1 could not be; shared by processes: mem_cache_store, tiercel:shared:\.\z/, command.document.verdicts.first.sentence)
+      assert_match(/\A4 stores asked, 1 could not be; shared by processes: mem_cache_store, tiercel:shared:\.\z/,
+                   command.document.verdicts.first.sentence)
     end
   end
 
   def test_differences_from_the_article
     marks = Lab::Documents::Capabilities::COLUMNS.to_h { |column| [column, { "mark" => "yes", "note" => nil }] }
     marks["limited by"] = { "words" => "disk" }
-    tables = [{ "name" => "capabilities", "rows" => [{ "store" => "file_store:disk", "marks" => marks, "local" => {} }], "notes" => {} }]
+    tables = [{ "name" => "capabilities", "rows" => [{ "store" => "file_store:disk", "marks" => marks, "local" => {} }],
+                "notes" => {} }]
     document = TABLE.document(results_of("capabilities", tables:), command: "bin/lab capabilities")
     different = document.tables.find { |table| table.title.include?("otherwise") }
-    assert_equal [["local store", "no", "yes"], ["remote", "no", "yes"], ["cluster", "no", "yes"]], different.rows.map { |row| row.drop(1).map(&:to_s) }
+    assert_equal [["local store", "no", "yes"], ["remote", "no", "yes"], ["cluster", "no", "yes"]],
+                 different.rows.map { |row| row.drop(1).map(&:to_s) }
   end
 
   def test_a_plan_starts_nothing

@@ -35,15 +35,16 @@ class ClientCommandTest < LabCase
       assert_all_measured(command)
       assert_equal operations, command.results["cells"].map { |cell| cell["operation"] }.uniq - ["client_loop"]
       assert_match(/^Client: delete_multi of 100, a ring of two memcacheds, string-100b$/, command.out.string)
-      assert_match(/^dalli:ring \(#{Regexp.escape(Gem.loaded_specs.fetch("dalli").version.to_s)}\) /, command.out.string)
+      assert_match(/^dalli:ring \(#{Regexp.escape(Gem.loaded_specs.fetch("dalli").version.to_s)}\) /,
+                   command.out.string)
       assert_match(/a call that does nothing, loop included, takes 0.0/, command.out.string)
     end
   end
 
   def test_clients_of_redis
     skip "redis-server is not installed" unless Lab::Servers::Redis.installed?
-    client("--server", "redis", "--op", "client_set,client_get_multi", "--client", "redis_gem", "--client", "backend:redis",
-           "--client", "redis_client") do |code, command|
+    client("--server", "redis", "--op", "client_set,client_get_multi", "--client", "redis_gem", "--client",
+           "backend:redis", "--client", "redis_client") do |code, command|
       assert_equal 0, code
       assert_all_measured(command)
       assert_equal "raw:redis", command.results["cells"].first["contestant"]["text"]
@@ -58,7 +59,8 @@ class ClientCommandTest < LabCase
   end
 
   def test_what_is_no_client_is_refused
-    { ["--client", "memory_store"] => /not a client/, ["--op", "fly"] => /client_get/, ["--server", "sun"] => /memcached/ }.each do |arguments, complaint|
+    { ["--client", "memory_store"] => /not a client/, ["--op", "fly"] => /client_get/,
+      ["--server", "sun"] => /memcached/ }.each do |arguments, complaint|
       client(*arguments) do |code, command|
         assert_equal 2, code
         assert_match complaint, command.err.string

@@ -6,7 +6,8 @@ require "tiercel/lab/cli"
 class CompressorsTest < LabCase
   TABLE = Lab::Commands::Compressors
   # Returns something else than it was given.
-  BROKEN = Lab::Compression::Library.new("planted_broken", deflate: ->(bytes, _level) { bytes }, inflate: ->(bytes) { bytes.reverse })
+  BROKEN = Lab::Compression::Library.new("planted_broken", deflate: ->(bytes, _level) { bytes },
+                                         inflate: ->(bytes) { bytes.reverse })
 
   def test_bytes_and_both_ways_of_what_the_libraries_make
     run_table(TABLE, "--quick", "--value", "html-1kb", "--compressor", "none,lz4_flex,zstd#level=9") do |code, command|
@@ -18,7 +19,8 @@ class CompressorsTest < LabCase
       assert_operator bytes["zstd 9"], :<, bytes["lz4_flex"]
       table.rows.each { |row| assert_equal %i[interval interval], [row[3].kind, row[5].kind] }
       assert_equal 2, command.document.sections.first.elements.grep(Lab::Report::Charts::ParetoChart).size
-      assert_match(/\A1 KB of HTML: \S+ .*is the smallest .*the fastest to deflate/, command.document.verdicts.first.sentence)
+      assert_match(/\A1 KB of HTML: \S+ .*is the smallest .*the fastest to deflate/,
+                   command.document.verdicts.first.sentence)
     end
   end
 
@@ -54,7 +56,11 @@ class CompressorsTest < LabCase
                          contestants: compressors, baseline: compressors.first)
     end
     cells = comparison.flat_map do |of_way|
-      of_way.arms.map { |arm| cell_of(of_way, arm, [[1_000, 1_001], [1_002, 1_003]]).tap { |cell| cell.note("status" => "ready", "stored_bytes" => 500) } }
+      of_way.arms.map do |arm|
+        cell_of(of_way, arm, [[1_000, 1_001], [1_002, 1_003]]).tap do |cell|
+          cell.note("status" => "ready", "stored_bytes" => 500)
+        end
+      end
     end
     Lab::Summary.fill(cells, protocol: TINY, seed: 1)
     document = Lab::Commands::Compressors.document(results_of("compressors", cells:), command: "bin/lab compressors")

@@ -14,8 +14,8 @@ class LatencyCommandTest < LabCase
     end
 
     def design
-      super.with(megabits: [], iterations: 20, long_iterations: 100, long_seconds: 30, processes: 1, repeats: 2, loads: [0.3],
-                 load_seconds: 0.1)
+      super.with(megabits: [], iterations: 20, long_iterations: 100, long_seconds: 30, processes: 1, repeats: 2,
+                 loads: [0.3], load_seconds: 0.1)
     end
 
     def protocol = LabCase::TINY

@@ -6,7 +6,8 @@ require "tiercel/lab/cli"
 
 class ReportCommandTest < LabCase
   def results(cpu, baseline:, store:)
-    cells = Canned.cells(compare("memory_store", "tiercel:memory:"), "memory_store" => baseline, "tiercel:memory:" => store)
+    cells = Canned.cells(compare("memory_store", "tiercel:memory:"), "memory_store" => baseline,
+                         "tiercel:memory:" => store)
     Canned.results(command: "compare", cells:).tap { |document| document["environment"]["cpu"] = cpu }
   end
 
@@ -26,7 +27,8 @@ class ReportCommandTest < LabCase
   end
 
   def test_two_machines_side_by_side_with_ratios_within_each
-    files(results("Old", baseline: 4_000, store: 2_000), results("New", baseline: 1_000, store: "no such gem")) do |paths, folder|
+    files(results("Old", baseline: 4_000, store: 2_000),
+          results("New", baseline: 1_000, store: "no such gem")) do |paths, folder|
       text = render(*paths, "--markdown")
       assert_match(/^# 2 runs, 2 machines$/, text)
       assert_match(/^- A: Old, .*\n- B: New, /, text)
@@ -42,7 +44,8 @@ class ReportCommandTest < LabCase
   end
 
   def test_a_run_of_all_tables_counts_by_its_parts
-    part = { name: "compare", arguments: [], state: "complete", seconds: 1, results: results("Old", baseline: 4_000, store: 2_000) }
+    part = { name: "compare", arguments: [], state: "complete", seconds: 1,
+             results: results("Old", baseline: 4_000, store: 2_000) }
     all = Canned.results(command: "all", parts: [part])
     files(all, results("New", baseline: 1_000, store: 900)) do |paths, _folder|
       assert_match(/^1 comparisons were made by more than one run/, render(*paths))

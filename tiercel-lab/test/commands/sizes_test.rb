@@ -23,7 +23,8 @@ class SizesCommandTest < LabCase
 
   def test_what_memcached_refuses_is_a_miss_and_has_no_time
     skip "memcached is not installed" unless Lab::Servers::Memcached.installed?
-    sizes("--size", "2KB,1100KB", "--store", "mem_cache_store_as_shipped#compress=false", "--store", "memory_store") do |code, command|
+    sizes("--size", "2KB,1100KB", "--store", "mem_cache_store_as_shipped#compress=false", "--store",
+          "memory_store") do |code, command|
       assert_equal 0, code, command.err.string
       assert_empty Lab::Results::Schema.fetch("tiercel-lab/1").errors(command.results)
       assert_match(/^mem_cache_store_as_shipped#compress=false +misses: .*up to 1 MB/, command.out.string)
@@ -34,7 +35,8 @@ class SizesCommandTest < LabCase
   end
 
   def test_stores_that_forget_or_lie_have_no_time_and_fail_the_run
-    sizes("--require", PLANTED, "--size", "512B", "--store", "memory_store", "--store", "planted_forgetful", "--store", "planted_tiring") do |code, command|
+    sizes("--require", PLANTED, "--size", "512B", "--store", "memory_store", "--store", "planted_forgetful", "--store",
+          "planted_tiring") do |code, command|
       assert_equal 4, code
       assert_match(/^planted_forgetful +misses: /, command.out.string)
     end
@@ -53,7 +55,8 @@ class SizesCommandTest < LabCase
   end
 
   def test_what_makes_no_sense_is_refused
-    { ["--size", "big"] => /512B, 20KB or 2MB/, ["--dir", "/no/such/folder"] => /no such folder/, ["--size", "0KB"] => /at least 1 byte/ }.each do |arguments, complaint|
+    { ["--size", "big"] => /512B, 20KB or 2MB/, ["--dir", "/no/such/folder"] => /no such folder/,
+      ["--size", "0KB"] => /at least 1 byte/ }.each do |arguments, complaint|
       sizes(*arguments) do |code, command|
         assert_equal 2, code
         assert_match complaint, command.err.string

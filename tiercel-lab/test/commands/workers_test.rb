@@ -47,7 +47,8 @@ class WorkersCommandTest < LabCase
   end
 
   def test_what_makes_no_sense_is_refused
-    { ["--workers", "0"] => /> 0/, ["--store", "cloud"] => /memory_store/, ["--total", "much"] => /20KB/ }.each do |arguments, complaint|
+    { ["--workers", "0"] => /> 0/, ["--store", "cloud"] => /memory_store/,
+      ["--total", "much"] => /20KB/ }.each do |arguments, complaint|
       workers(*arguments) do |code, command|
         assert_equal 2, code
         assert_match complaint, command.err.string

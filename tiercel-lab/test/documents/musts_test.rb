@@ -9,7 +9,8 @@ class MustsDocumentTest < LabCase
     figure = { estimate: 0.5, low: 0.4, high: 0.6 }
     targets = [{ id: "fast-1", text: "fast", cell: "a read / b read", bound: 0.7, state: "holds", figure:, note: nil },
                { id: "far-1", text: "far", cell: "c", bound: 1.1, state: "cannot_run", figure: nil, note: "no server" },
-               { id: "lab-1", text: "time", cell: "", bound: nil, state: "elsewhere", figure: nil, note: "bin/lab --quick" }]
+               { id: "lab-1", text: "time", cell: "", bound: nil, state: "elsewhere", figure: nil,
+                 note: "bin/lab --quick" }]
     document = Lab::Commands::Musts.document(Canned.results(command: "musts", targets:), command: "bin/lab musts")
     text = Lab::Report::Markdown.render(document)
     assert_match(/\*\*3 targets: 1 holds, 1 cannot run, 1 decided elsewhere\.\*\*/, text)
@@ -22,9 +23,12 @@ class MustsDocumentTest < LabCase
     target = Lab::Targets.fetch("lab-all")
     Dir.mktmpdir do |folder|
       assert_equal :elsewhere, target.judge_kept(folder).state
-      parts = Lab::Suite::ENTRIES.map { |entry| { name: entry.name, arguments: [], state: "complete", seconds: 50, results: nil } }
+      parts = Lab::Suite::ENTRIES.map do |entry|
+        { name: entry.name, arguments: [], state: "complete", seconds: 50, results: nil }
+      end
       keep = lambda do |kept|
-        File.write(File.join(folder, "20261120T180000Z-all-1.jsonl"), JSON.generate(Canned.results(command: "all", parts: kept)))
+        File.write(File.join(folder, "20261120T180000Z-all-1.jsonl"),
+                   JSON.generate(Canned.results(command: "all", parts: kept)))
         target.judge_kept(folder).state
       end
       assert_equal :holds, keep.call(parts)

@@ -6,14 +6,19 @@ require "tiercel/lab/documents/sizes"
 class SizesDocumentTest < LabCase
   def cell(text, value, us, spread: 0.01, **more)
     ns = { "estimate" => us * 1e3, "low" => us * 1e3 * (1 - spread), "high" => us * 1e3 * (1 + spread) }
-    { "value" => value, "operation" => "fetch", "role" => "contestant", "status" => "measured", "slices" => [], "exact" => {}, "clock" => "wall",
-      "contestant" => { "name" => text, "text" => text }, "summary" => { "ns" => ns, "ratio" => nil, "verdict" => nil } }.merge(more)
+    { "value" => value, "operation" => "fetch", "role" => "contestant", "status" => "measured", "slices" => [],
+      "exact" => {}, "clock" => "wall", "contestant" => { "name" => text, "text" => text },
+      "summary" => { "ns" => ns, "ratio" => nil, "verdict" => nil } }.merge(more)
   end
 
   def render(*cells)
-    sizes = { "html-2kb" => 2_048, "html-822kb" => 841_728 }.map { |name, bytes| { "name" => name, "title" => name, "bytes" => bytes, "html" => true } }
-    results = { "run" => { "seed" => 1, "started_at" => "2026-11-20T19:00:00Z", "protocol" => { "name" => "full", "processes" => 6, "blocks" => 8 } },
-                "environment" => Lab::Runner::Machine.describe, "cells" => cells, "tables" => [{ "name" => "sizes", "rows" => sizes, "notes" => {} }] }
+    sizes = { "html-2kb" => 2_048, "html-822kb" => 841_728 }.map do |name, bytes|
+      { "name" => name, "title" => name, "bytes" => bytes, "html" => true }
+    end
+    results = { "run" => { "seed" => 1, "started_at" => "2026-11-20T19:00:00Z",
+                           "protocol" => { "name" => "full", "processes" => 6, "blocks" => 8 } },
+                "environment" => Lab::Runner::Machine.describe, "cells" => cells,
+                "tables" => [{ "name" => "sizes", "rows" => sizes, "notes" => {} }] }
     document = Lab::Documents::Sizes.new(results, command: "bin/lab sizes").build
     Lab::Report::Html.render(document)
     Lab::Report::Markdown.render(document)
@@ -34,7 +39,8 @@ class SizesDocumentTest < LabCase
   end
 
   def test_the_articles_figures_stand_beside_with_their_doubt
-    text = render(cell("mem_cache_store", "html-2kb", 100), cell("mem_cache_store", "html-822kb", 1_000), cell("nfs=file_store:/mnt/nfs", "html-822kb", 9))
+    text = render(cell("mem_cache_store", "html-2kb", 100), cell("mem_cache_store", "html-822kb", 1_000),
+                  cell("nfs=file_store:/mnt/nfs", "html-822kb", 9))
     assert_match(/0.220 ms \[1\]/, text)
     assert_match(/almost surely misses/, text)
     assert_match(/15.9 ms/, text)

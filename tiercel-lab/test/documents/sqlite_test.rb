@@ -5,7 +5,8 @@ require_relative "../support/canned"
 require "tiercel/lab/cli"
 
 class SqliteDocumentTest < LabCase
-  STORES = { "litecache" => 100_000, "solid_cache_store:postgresql" => "no postgres here", "tiercel:sqlite:" => 20_000 }.freeze
+  STORES = { "litecache" => 100_000, "solid_cache_store:postgresql" => "no postgres here",
+             "tiercel:sqlite:" => 20_000 }.freeze
 
   def cells
     %w[string-100b string-10000b].product(%w[write read]).flat_map do |value, operation|
@@ -22,7 +23,8 @@ class SqliteDocumentTest < LabCase
   end
 
   def document(tables = { "two processes" => [shared, { processes: 2, rounds: 2, seconds: 0.1 }] })
-    Lab::Commands::Sqlite.document(Canned.results(command: "sqlite", cells:, tables:), command: "bin/lab sqlite --quick")
+    Lab::Commands::Sqlite.document(Canned.results(command: "sqlite", cells:, tables:),
+                                   command: "bin/lab sqlite --quick")
   end
 
   def table(title) = document.tables.find { |table| table.title == title }

@@ -42,7 +42,8 @@ class HttpTrialTest < LabCase
   def test_requests_in_turn_by_fresh_processes
     with_app do |app|
       a, b, again = rows_of(app, "fast", "slow", path: "/page?x=1", protocol: TINY)
-      assert_equal [%w[A fast], %w[B slow], ["A again", "fast"]], [a, b, again].map { |row| row.values_at("side", "label") }
+      assert_equal [%w[A fast], %w[B slow], ["A again", "fast"]],
+                   [a, b, again].map { |row| row.values_at("side", "label") }
       [a, b, again].each do |row|
         assert_equal ["measured", "200", 8], row.values_at("status", "http_status", "bytes"), row["reason"]
         assert_equal [[0, 0], [0, 1], [1, 0], [1, 1]], row["blocks"].map { |block| block.first(2) }

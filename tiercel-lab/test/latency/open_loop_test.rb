@@ -8,7 +8,8 @@ class OpenLoopTest < LabCase
   def open_loop(rate:, seconds:, service:, **options)
     now = 100.0
     served = -1
-    loop = Lab::Latency::OpenLoop.new(rate:, seconds:, clock: -> { now += 2e-6 }, wait: ->(time) { now += time }, **options)
+    loop = Lab::Latency::OpenLoop.new(rate:, seconds:, clock: -> { now += 2e-6 }, wait: ->(time) { now += time },
+                                      **options)
     result = loop.run { now += service.call(served += 1) }
     [result, *%i[response service].map { |name| Lab::Statistics::Histogram.from_h(result[name]) }]
   end

@@ -105,7 +105,8 @@ class ReportHtmlTest < Tiercel::TestCase
 
   def test_words_are_set_apart_products_are_not
     inline = Tiercel::Lab::Report::Html.method(:inline)
-    assert_equal "<em>Intended</em>: 2*3*4 <code class=\"unbroken\">*a*</code> a * b *", inline.call("*Intended*: 2*3*4 `*a*` a * b *")
+    assert_equal "<em>Intended</em>: 2*3*4 <code class=\"unbroken\">*a*</code> a * b *",
+                 inline.call("*Intended*: 2*3*4 `*a*` a * b *")
     assert_equal "<code>#{"a" * 30}</code>", inline.call("`#{"a" * 30}`")
   end
 end

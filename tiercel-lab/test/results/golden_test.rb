@@ -12,7 +12,9 @@ class GoldenResultsTest < LabCase
     FILES.each do |path|
       document = Lab::Results.load(path)
       schema = Lab::Results::Schema.fetch(document["schema"])
-      [document, *document.fetch("parts", []).filter_map { |part| part["results"] }].each { |one| assert_empty schema.errors(one), path }
+      [document, *document.fetch("parts", []).filter_map { |part| part["results"] }].each do |one|
+        assert_empty schema.errors(one), path
+      end
     end
   end
 
@@ -30,10 +32,12 @@ class GoldenResultsTest < LabCase
   def test_what_an_interruption_leaves_is_rendered
     FILES.flat_map { |path| Lab::Results.load(path).fetch("parts") }.each do |part|
       results = part["results"] or next
-      mute = results["cells"].map { |cell| cell.merge("summary" => cell["summary"]&.merge("ratio" => nil, "verdict" => nil, "floor" => nil)) }
+      mute = results["cells"].map do |cell|
+        cell.merge("summary" => cell["summary"]&.merge("ratio" => nil, "verdict" => nil, "floor" => nil))
+      end
       lost = results["cells"].map { |cell| cell.merge("summary" => nil, "status" => "cannot run", "reason" => "gone") }
-      [{ "cells" => [] }, { "tables" => [] }, { "cells" => [], "tables" => [] }, { "cells" => results["cells"].first(1) }, { "cells" => mute },
-       { "cells" => lost }].each do |left|
+      [{ "cells" => [] }, { "tables" => [] }, { "cells" => [], "tables" => [] },
+       { "cells" => results["cells"].first(1) }, { "cells" => mute }, { "cells" => lost }].each do |left|
         document = Lab::Commands.fetch(part["name"]).document(results.merge(left), command: "bin/lab #{part["name"]}")
         refute_empty Lab::Report::Markdown.render(document), part["name"]
       end

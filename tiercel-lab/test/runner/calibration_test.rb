@@ -20,7 +20,10 @@ class CalibrationTest < LabCase
     end
 
     def contestant = Contestant.new(@medium == :process ? :cpu : :wall, @medium)
-    def operation = Operation.new(@prepared).tap { |operation| operation.define_singleton_method(:before_slice) { |*| nil } }
+
+    def operation
+      Operation.new(@prepared).tap { |operation| operation.define_singleton_method(:before_slice) { |*| nil } }
+    end
 
     def run(calls)
       @runs << calls
@@ -35,7 +38,9 @@ class CalibrationTest < LabCase
     def cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :microsecond)
   end
 
-  def calibration(arm, slice_ns: 12_000_000) = Lab::Runner::Calibration.new(arm, slice_ns:, value: Lab::Values.fetch("string-1kb"))
+  def calibration(arm, slice_ns: 12_000_000)
+    Lab::Runner::Calibration.new(arm, slice_ns:, value: Lab::Values.fetch("string-1kb"))
+  end
 
   def test_a_slice_takes_what_it_shall
     assert_includes 80..150, calibration(BusyArm.new(100)).calls

@@ -16,7 +16,8 @@ class WorkerProcessTest < LabCase
 
   def open_request(*texts)
     arms = texts.each_with_index.map { |text, id| { id:, text:, operation: "read", exact: true } }
-    { do: "open", value: { name: "string-100b" }, seed: 1, slice_ns: 500_000, label: "t", servers: {}, folders: {}, arms: }
+    { do: "open", value: { name: "string-100b" }, seed: 1, slice_ns: 500_000, label: "t", servers: {}, folders: {},
+      arms: }
   end
 
   def test_it_is_another_ruby_with_the_same_bundle_and_yjit

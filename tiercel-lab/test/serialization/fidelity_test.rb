@@ -13,8 +13,10 @@ class FidelityTest < LabCase
   end
 
   def test_json_changes_types
-    found = fates("json").values_at("Symbol", "NaN", "Hash with Symbols as keys", "the same Array twice", "String in UTF-8")
-    assert_equal ["comes back as String", "refused: JSON::GeneratorError", "keys are Strings", "two Arrays", "kept"], found
+    found = fates("json").values_at("Symbol", "NaN", "Hash with Symbols as keys", "the same Array twice",
+                                    "String in UTF-8")
+    assert_equal ["comes back as String", "refused: JSON::GeneratorError", "keys are Strings", "two Arrays", "kept"],
+                 found
   end
 
   def test_rails_and_paquito_know_records
@@ -24,7 +26,9 @@ class FidelityTest < LabCase
   end
 
   def test_a_library_that_ends_its_process_says_so
-    library = Serialization::Library.new("planted") { [->(value) { value == :published ? exit!(1) : Marshal.dump(value) }, Marshal.method(:load)] }
+    library = Serialization::Library.new("planted") do
+      [->(value) { value == :published ? exit!(1) : Marshal.dump(value) }, Marshal.method(:load)]
+    end
     found = Serialization::Fidelity.new(library).to_h
     assert_equal ["kept", "ends the process", "ends the process"], found.values_at("nil", "Symbol", "Proc")
   end

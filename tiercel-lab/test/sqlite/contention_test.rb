@@ -35,7 +35,9 @@ class SqliteContentionTest < LabCase
 
   def test_a_shared_folder_is_left_as_it_is
     Dir.mktmpdir do |folder|
-      contexts = Array.new(2) { Lab::Runner::Context.new(servers: {}, folders: { "disk" => folder }, label: "x", shared: true) }
+      contexts = Array.new(2) do
+        Lab::Runner::Context.new(servers: {}, folders: { "disk" => folder }, label: "x", shared: true)
+      end
       File.write(File.join(contexts.first.directory, "kept"), "")
       assert_equal ["kept"], Dir.children(contexts.last.directory)
       contexts.each(&:clean_up)

@@ -3,7 +3,9 @@
 require_relative "../support/lab_case"
 
 class VerdictTest < LabCase
-  def verdict(low, high, **) = Lab::Statistics::Verdict.of(Lab::Statistics::Interval.new((low + high) / 2, low, high), **)
+  def verdict(low, high, **)
+    Lab::Statistics::Verdict.of(Lab::Statistics::Interval.new((low + high) / 2, low, high), **)
+  end
 
   def test_four_verdicts
     assert_equal :faster, verdict(0.5, 0.9, threshold: 0.02)

@@ -40,7 +40,8 @@ class LabCase < Tiercel::TestCase
     end
   end
 
-  # Runs a table's command with the shortest protocol there is; its results are valid, and rendered again they are the same.
+  # Runs a table's command with the shortest protocol there is; its results are valid, and rendered again they are the
+  # same.
   #
   # @yieldparam code [Integer] exit code
   # @yieldparam command [TableCommand] with document, results, out, err
@@ -64,9 +65,11 @@ class LabCase < Tiercel::TestCase
 
   # Results as a run's file has them, of made-up cells and tables.
   def results_of(command, cells: [], tables: [], protocol: TINY)
-    run = { "command" => command, "arguments" => [], "seed" => 1, "protocol" => protocol.to_h, "started_at" => "2026-11-20T18:00:00Z" }
-    results = { "schema" => "tiercel-lab/1", "run" => run, "environment" => Lab::Runner::Machine.describe, "workload" => {},
-                "cells" => cells.map { |cell| Lab::Results::CellRecord.of(cell) }, "tables" => tables, "complete" => true }
+    run = { "command" => command, "arguments" => [], "seed" => 1, "protocol" => protocol.to_h,
+            "started_at" => "2026-11-20T18:00:00Z" }
+    results = { "schema" => "tiercel-lab/1", "run" => run, "environment" => Lab::Runner::Machine.describe,
+                "workload" => {}, "cells" => cells.map { |cell| Lab::Results::CellRecord.of(cell) }, "tables" => tables,
+                "complete" => true }
     JSON.parse(JSON.generate(results))
   end
 end

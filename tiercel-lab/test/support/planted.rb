@@ -95,5 +95,6 @@ module Planted
   end
 
   # As the lab's books, fewer.
-  Tiercel::Lab::Values.add(Tiercel::Lab::Values::Books.new(name: "planted-books", title: "two books", books: 2, count: 2))
+  Tiercel::Lab::Values.add(Tiercel::Lab::Values::Books.new(name: "planted-books", title: "two books", books: 2,
+                                                           count: 2))
 end

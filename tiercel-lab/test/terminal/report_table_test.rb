@@ -35,18 +35,23 @@ class TerminalReportTableTest < Tiercel::TestCase
     lines = Tiercel::Lab::Terminal::ReportTable.new(table).to_s(style).lines
     assert_match(/\e\[90mx/, lines[3])
     refute_match(/\e/, lines[4])
-    table = Report::Table.new("T", header: %w[a b c], rows: [["x", Cell.number(1, muted: true), :faster], ["y", 2, :slower]])
+    table = Report::Table.new("T", header: %w[a b c],
+                              rows: [["x", Cell.number(1, muted: true), :faster], ["y", 2, :slower]])
     lines = Tiercel::Lab::Terminal::ReportTable.new(table).to_s(style).lines
     assert_equal ["x  \e[90m1\e[0m  \e[32mfaster\e[0m\n", "y  2  \e[31mslower\e[0m\n"], lines.last(2)
   end
 
   # What overlaps is seen; the text of the reference row is no interval.
   def test_intervals_have_whiskers_on_one_scale
-    interval = ->(estimate, low, high, **options) { Cell.interval(Tiercel::Lab::Statistics::Interval.new(estimate, low, high), **options) }
+    interval = lambda do |*figures, **options|
+      Cell.interval(Tiercel::Lab::Statistics::Interval.new(*figures), unit: "x", **options)
+    end
     table = Report::Table.new("T", header: %w[store ratio])
-    table.row("a", "baseline").row("b", interval.call(1.5, 1.0, 2.0, unit: "x")).row("c", interval.call(2.3, 1.95, 2.3, unit: "x", muted: true))
+    table.row("a", "baseline").row("b", interval.call(1.5, 1.0, 2.0))
+    table.row("c", interval.call(2.3, 1.95, 2.3, muted: true))
     lines = Tiercel::Lab::Terminal::ReportTable.new(table).to_s.lines.map(&:chomp)
-    assert_equal ["store  ratio", "a      baseline", "b      1.50x [1.00\u20132.00] \u251C\u2500\u2500\u2500\u2500\u25CF\u2500\u2500\u2500\u2500\u2524",
+    assert_equal ["store  ratio", "a      baseline",
+                  "b      1.50x [1.00\u20132.00] \u251C\u2500\u2500\u2500\u2500\u25CF\u2500\u2500\u2500\u2500\u2524",
                   "c      2.30x [1.95\u20132.30]           \u251C\u2500\u2500\u25CF"], lines.drop(2)
   end
 end
