@@ -23,7 +23,7 @@ suite "lab", gemfile: "Gemfile", tests: ["tiercel-lab/test/**/*_test.rb"]
 # The C cores without Ruby, under the sanitizers.
 suite "native", commands: "test/native/commands.rb"
 
-# What the built gems contain.
+# What the built gems contain, and how long the lines of the repository are.
 suite "packaging", gemfile: "Gemfile", tests: ["test/packaging/**/*_test.rb"]
 
 # This runner itself.

@@ -3,10 +3,11 @@
 require "test_helper"
 require "open3"
 require "rubygems/package"
+require_relative "../support/committed_files"
 
 # The gems are built from a copy of what is under version control, as a release is.
 class GemsTest < Tiercel::TestCase
-  ROOT = File.expand_path("../..", __dir__)
+  ROOT = CommittedFiles::ROOT
   # What of the repository is not for users of the gem.
   NOT_SHIPPED = /\.(lock|so|bundle|o)\z|(\A|\/)(test|fuzz|bench)\//
 
@@ -20,21 +21,12 @@ class GemsTest < Tiercel::TestCase
       (@built ||= {})[name] ||= build(name == "tiercel" ? copy : File.join(copy, name), name)
     end
 
-    # @return [Array<String>] paths in the repository
-    def tracked
-      @tracked ||= begin
-        output, status = Open3.capture2("git", "-C", ROOT, "ls-files", "-z")
-        files = status.success? ? output.split("\0") : Dir.glob("**/*", base: ROOT)
-        files.select { |path| File.file?(File.join(ROOT, path)) }
-      end
-    end
-
     private
 
     def copy
       @copy ||= Dir.mktmpdir("tiercel-packaging-").tap do |folder|
         Minitest.after_run { FileUtils.rm_rf(folder) }
-        tracked.each do |path|
+        CommittedFiles.paths.each do |path|
           FileUtils.mkdir_p(File.join(folder, File.dirname(path)))
           FileUtils.cp(File.join(ROOT, path), File.join(folder, path))
         end
@@ -56,7 +48,7 @@ class GemsTest < Tiercel::TestCase
 
   def specification(name) = Gem::Package.new(path_of(name)).spec
 
-  def tracked(pattern) = self.class.tracked.grep(pattern).grep_v(NOT_SHIPPED)
+  def tracked(pattern) = CommittedFiles.paths.grep(pattern).grep_v(NOT_SHIPPED)
 
   # Documents change often and harm nobody: what counts is that the code is there, all of it and nothing else.
   def test_tiercel_has_every_file_of_lib_and_ext_and_nothing_else

@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "../support/committed_files"
+
+# How Ruby and C are written, as PROJECT_RULES.md says.
+class ColumnsTest < Tiercel::TestCase
+  COLUMNS = 120
+  SOURCES = %r{\.(rb|rake|ru|gemspec|gemfile|c|h)\z|\A(Gemfile|Rakefile)\z|\Atiercel-lab/exe/}
+
+  def test_no_line_of_ruby_or_c_is_longer
+    sources = CommittedFiles.paths.grep(SOURCES)
+    assert_includes sources, "lib/tiercel/version.rb"
+    assert_empty(sources.flat_map { |path| long_lines(path) }, "break these lines: at most #{COLUMNS} columns")
+  end
+
+  def test_columns_are_characters
+    with_tmpdir do |directory|
+      File.write(File.join(directory, "a.rb"), "#{"ü" * COLUMNS}\n#{"ü" * (COLUMNS + 1)}\n")
+      assert_equal ["a.rb:2: 121"], long_lines("a.rb", directory)
+    end
+  end
+
+  private
+
+  # @return [Array<String>] "PATH:LINE: COLUMNS" of each line that is too long
+  def long_lines(path, root = CommittedFiles::ROOT)
+    lines = File.readlines(File.join(root, path), chomp: true, encoding: "UTF-8")
+    lines.each.with_index(1).filter_map do |line, number|
+      "#{path}:#{number}: #{line.size}" if line.size > COLUMNS
+    end
+  end
+end

@@ -1,0 +1,17 @@
+# frozen_string_literal: true
+
+require "open3"
+
+# What is under version control; in a copy without it, every file.
+module CommittedFiles
+  ROOT = File.expand_path("../..", __dir__)
+
+  # @return [Array<String>] paths in the repository
+  def self.paths
+    @paths ||= begin
+      output, status = Open3.capture2("git", "-C", ROOT, "ls-files", "-z")
+      files = status.success? ? output.split("\0") : Dir.glob("**/*", base: ROOT)
+      files.select { |path| File.file?(File.join(ROOT, path)) }
+    end
+  end
+end
