@@ -39,8 +39,8 @@ module Tiercel
       # What the third article caches: [SomeKlass.first, SomeKlass.last].
       add Books.new(name: "pair", title: "A pair of records (2 books with authors and reviews)", books: 2, count: 50)
       # What the first article serializes, and what it compresses.
-      add Books.new(name: "books-1mb", title: "500 books with random strings (1 MB marshalled)", books: 500, count: 2,
-                    random_strings: true)
+      add Books.new(name: "books-1mb", title: "500 books with random strings (1 MB marshalled when fresh)", books: 500,
+                    count: 2, random_strings: true)
       add BooksDump.new(name: "books-dump-1mb", title: "1 MB of marshalled books with random strings", books: 500,
                         count: 2, random_strings: true)
       { "100b" => [100, 100], "1kb" => [1024, 100], "10kb" => [10_240, 50], "100kb" => [102_400, 10],

@@ -16,7 +16,7 @@ module Tiercel
         def title = "Cache stores: every table"
 
         def subtitle
-          how = "Everything is measured"
+          how = "Full form; what is computed says so"
           how = "Quick form: each table varies one factor from its default and takes few levels" if quick?
           "#{parts.size} tables in #{Terminal::Figures.duration(parts.sum(&:seconds))}. #{how}."
         end
