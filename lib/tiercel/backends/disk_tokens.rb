@@ -11,8 +11,9 @@ module Tiercel
       # @return [Integer]
       def next
         unless @pid == Process.pid
-          @pid = Process.pid
+          # The start before the process: another thread must never count on from the parent's, or from nothing.
           @last = Random.urandom(8).unpack1("Q") % STARTS
+          @pid = Process.pid
         end
         @last += 1
       end

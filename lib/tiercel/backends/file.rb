@@ -39,7 +39,7 @@ module Tiercel
         if directory.to_s.empty?
           raise ConfigurationError, "file: expected a folder, such as \"file:tmp/cache\", got none"
         end
-        @directory = ::File.expand_path(directory.to_s)
+        @directory = ::File.expand_path(directory.to_s).force_encoding(Encoding::UTF_8) # for messages
         @settings = Settings.new(**options)
         @folders = Folders.new(@directory, @settings)
         @layout = @folders.layout

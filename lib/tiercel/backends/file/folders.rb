@@ -15,8 +15,10 @@ module Tiercel
         # Files take whole blocks; also in memory file systems.
         BLOCK_BYTES = 4_096
         # For entries without an end: the access time is the hint about the end that costs no read.
-        ENDLESS_AT = Time.utc(2200)
+        ENDLESS_AT = Time.utc(2200).to_f
         WRITE = ::File::WRONLY | ::File::CREAT | ::File::TRUNC | ::File::BINARY
+        # Of writing a file, where others remove the folder at the same time.
+        ATTEMPTS = 4
 
         # @return [Layout]
         attr_reader :layout
@@ -58,15 +60,15 @@ module Tiercel
         # @param used_at [Float]
         # @param expires_at [Float, nil]
         def note_use(path, used_at, expires_at)
-          ::File.utime(expires_at || ENDLESS_AT, used_at, path)
+          ::File.utime(hint(expires_at), used_at, path)
         rescue Errno::ENOENT
           nil
         end
 
         # @param folder [Integer]
-        # @return [Array<String>] names of what is there
+        # @return [Array<String>] names of the entries, and of what writers left
         def names(folder)
-          Dir.children(@layout.folder(folder))
+          Dir.children(@layout.folder(folder)).select { |name| Layout.ours?(name) }
         rescue Errno::ENOENT
           []
         end
@@ -75,6 +77,10 @@ module Tiercel
         def totals
           @stripes.map(&:totals).transpose.map(&:sum)
         end
+
+        # @param folder [Integer]
+        # @return [Integer] bytes on disk of the folder itself
+        def own_bytes(folder) = blocks(::File.size?(@layout.folder(folder)) || 0)
 
         # @param size [Integer] of a file
         # @return [Integer] what it takes on disk
@@ -87,9 +93,16 @@ module Tiercel
 
         def place(path, head, bytes, expires_at, now)
           temporary = @layout.temporary(path)
-          write(temporary, head, bytes)
-          ::File.utime(expires_at || ENDLESS_AT, now, temporary)
-          ::File.rename(temporary, path)
+          attempts = 0
+          begin
+            FileUtils.mkdir_p(::File.dirname(path), mode: 0o700) if attempts.positive?
+            write(temporary, head, bytes)
+            ::File.utime(hint(expires_at), now, temporary)
+            ::File.rename(temporary, path)
+          rescue Errno::ENOENT # the folder is new, or was removed meanwhile
+            raise if (attempts += 1) >= ATTEMPTS
+            retry
+          end
         rescue SystemCallError
           FileUtils.rm_f(temporary)
           raise
@@ -101,10 +114,10 @@ module Tiercel
             file.sync = true
             file.write(head, bytes)
           end
-        rescue Errno::ENOENT
-          FileUtils.mkdir_p(::File.dirname(temporary), mode: 0o700)
-          retry
         end
+
+        # What file systems and Ruby can keep as a time.
+        def hint(expires_at) = expires_at && expires_at < ENDLESS_AT ? expires_at : ENDLESS_AT
       end
     end
   end

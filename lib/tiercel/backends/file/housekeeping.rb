@@ -17,6 +17,7 @@ module Tiercel
         # Files of one look, and looks of one round.
         SAMPLE = 64
         LOOKS = 16
+        # Folders of a look that only seeks what has ended; where room is made, a small cache is looked at whole.
         FOLDERS_OF_A_LOOK = 32
         # Of each look at most this share goes, so that the choice is worth its name.
         EVICTED_SHARE = 0.25
@@ -28,9 +29,19 @@ module Tiercel
         # Fill from which hits are noted, and from which room is made.
         NOTING_FILL = 0.75
         EVICTING_FILL = 0.96
+        # How long one write makes room where the cache is larger than `size`; the next one goes on.
+        PATIENCE_SECONDS = 0.25
 
         # A file of the cache, as a sweep sees it.
-        Seen = Struct.new(:folder, :path, :size, :used_at, :ends_at)
+        Seen = Struct.new(:folder, :path, :size, :used_at, :ends_at, :inode) do
+          # @return [Boolean] whether it was neither replaced nor used since
+          def same?
+            stat = ::File.stat(path)
+            stat.ino == inode && stat.mtime.to_f == used_at
+          rescue Errno::ENOENT
+            false
+          end
+        end
         private_constant :Seen
 
         # @return [Integer] entries that this process evicted
@@ -42,7 +53,11 @@ module Tiercel
           @folders = folders
           @settings = settings
           @interval = settings.max_entries ? (settings.max_entries / 20).clamp(1, INTERVAL) : INTERVAL
+          @patience_seconds = [settings.timeout_seconds, PATIENCE_SECONDS].min
+          # What is between the fill that sweeps aim at and `size`.
+          @slack_bytes = settings.size_bytes - target_bytes
           @writes = @added_bytes = @evictions = 0
+          @above_size = false
           @hits = {}
           @noting = !settings.max_entries.nil?
           @hand = rand(Layout::FOLDERS)
@@ -60,21 +75,23 @@ module Tiercel
         # @return [Boolean] whether a round is due
         def due?(added_bytes)
           @added_bytes += added_bytes
-          (@writes += 1) >= @interval || @added_bytes > @settings.size_bytes * EARLY_SHARE
+          (@writes += 1) >= @interval || @added_bytes > @settings.size_bytes * EARLY_SHARE || @above_size
         end
 
-        # One round.
+        # One round: a sweep, and more of them while the cache is larger than `size`, as it is where large values
+        # follow many small ones.
         #
         # @param now [Float]
         def round(now)
           @writes = @added_bytes = 0
           flush_hits(now)
-          bytes, entries = @folders.totals
-          fill = bytes.fdiv(@settings.size_bytes)
-          @noting = fill >= NOTING_FILL || !@settings.max_entries.nil?
-          bytes -= (@settings.size_bytes * EVICTING_FILL).to_i
-          entries -= @settings.max_entries if @settings.max_entries
-          sweep(bytes, @settings.max_entries ? entries : 0, now)
+          give_up_at = Clock.monotonic + @patience_seconds
+          loop do
+            bytes, entries = excess
+            @above_size = bytes > @slack_bytes
+            @above_size ? urgent_sweep(bytes, now) : sweep(bytes, entries, now)
+            break if !@above_size || Clock.monotonic >= give_up_at
+          end
         end
 
         # Removes what has ended in one folder, some files at a time.
@@ -102,38 +119,64 @@ module Tiercel
           end
         end
 
+        def target_bytes = (@settings.size_bytes * EVICTING_FILL).to_i
+
+        # @return [Array(Integer, Integer)] bytes and entries that are to go; negative where there is room
+        def excess
+          bytes, entries = @folders.totals
+          bounded = @settings.max_entries
+          @noting = bytes.fdiv(@settings.size_bytes) >= NOTING_FILL || !bounded.nil?
+          [bytes - target_bytes, bounded ? entries - bounded : 0]
+        end
+
         def sweep(bytes, entries, now)
           LOOKS.times do
-            ended, alive = survey.partition { |seen| ended?(seen, now) }
-            bytes, entries = remove(ended, bytes, entries)
-            evicted = victims(alive, bytes, entries)
-            @evictions += evicted.size
-            bytes, entries = remove(evicted, bytes, entries)
+            folders = bytes.positive? || entries.positive? ? Layout::FOLDERS : FOLDERS_OF_A_LOOK
+            seen = survey(folders)
+            bytes, entries = make_room(seen.size > SAMPLE ? seen.sample(SAMPLE) : seen, bytes, entries, now)
             break if bytes <= 0 && entries <= 0
           end
         end
 
-        # A sample of files, out of as many folders as it takes.
-        def survey
-          seen = []
-          FOLDERS_OF_A_LOOK.times do
-            folder = @hand = (@hand + 1) % Layout::FOLDERS # another thread may move the hand on meanwhile
-            @folders.hold(folder) { |stripe| seen.concat(visit(stripe, folder)) }
-            break if seen.size >= SAMPLE
-          end
-          seen.size > SAMPLE ? seen.sample(SAMPLE) : seen
+        # One look that takes all it sees into account.
+        def urgent_sweep(bytes, now) = make_room(survey(Layout::FOLDERS, RECOUNTED), bytes, 0, now)
+
+        # Of some files those go that have ended, then the ones that were not used for longest.
+        #
+        # @return [Array(Integer, Integer)] bytes and entries that are still to go
+        def make_room(files, bytes, entries, now)
+          ended, alive = files.partition { |seen| ended?(seen, now) }
+          bytes, entries = remove(ended, bytes, entries)
+          evicted = victims(alive, bytes, entries)
+          @evictions += evicted.size
+          remove(evicted, bytes, entries)
         end
 
-        def visit(stripe, folder)
+        # A sample of files, out of as many folders as it takes.
+        def survey(folders, files_of_a_large_one = SAMPLE)
+          seen = []
+          folders.times do
+            folder = @hand = (@hand + 1) % Layout::FOLDERS # another thread may move the hand on meanwhile
+            @folders.hold(folder) { |stripe| seen.concat(visit(stripe, folder, files_of_a_large_one)) }
+            break if seen.size >= SAMPLE
+          end
+          seen
+        end
+
+        def visit(stripe, folder, files_of_a_large_one)
           names = @folders.names(folder)
-          return look(folder, names.sample(SAMPLE)) if names.size > RECOUNTED
+          return look(folder, names.sample(files_of_a_large_one)) if names.size > RECOUNTED
           look(folder, names).tap { |files| recount(stripe, folder, files) }
         end
 
+        # What another process wrote or used since it was seen stays.
+        #
         # @return [Array(Integer, Integer)] bytes and entries that are still to go
         def remove(files, bytes, entries)
           files.group_by(&:folder).each do |folder, together|
-            @folders.hold(folder) { |stripe| together.each { |seen| @folders.remove(stripe, seen.path) } }
+            @folders.hold(folder) do |stripe|
+              together.each { |seen| @folders.remove(stripe, seen.path, seen.size) if seen.same? }
+            end
           end
           [bytes - bytes_of(files), entries - files.size]
         end
@@ -144,7 +187,7 @@ module Tiercel
             path = "#{at}/#{name}"
             next leftover(path) if Layout.temporary?(name)
             stat = ::File.stat(path)
-            Seen.new(folder, path, stat.size, stat.mtime.to_f, stat.atime.to_f)
+            Seen.new(folder, path, stat.size, stat.mtime.to_f, stat.atime.to_f, stat.ino)
           rescue Errno::ENOENT
             nil
           end
@@ -157,8 +200,7 @@ module Tiercel
         end
 
         def recount(stripe, folder, files)
-          return if files.empty?
-          stripe.put(folder, bytes_of(files) + @folders.blocks(::File.size(@folders.layout.folder(folder))), files.size)
+          stripe.correct(folder, bytes_of(files) + @folders.own_bytes(folder), files.size)
         end
 
         def victims(files, bytes, entries)

@@ -58,10 +58,15 @@ module Tiercel
         def temporary(path) = "#{::File.dirname(path)}/#{TEMPORARY}#{Process.pid}-#{process_digits}"
 
         TEMPORARY = ".new-"
+        DIGEST_BYTES = 32
 
         # @param name [String] a file's name
         # @return [Boolean] whether it is what a writer left behind, if nobody holds the lock
         def self.temporary?(name) = name.start_with?(TEMPORARY)
+
+        # @param name [String] a file's name
+        # @return [Boolean] whether it is an entry's or a writer's: NFS keeps removed files that are open as .nfs...
+        def self.ours?(name) = name.bytesize == DIGEST_BYTES || temporary?(name)
 
         private
 

@@ -27,6 +27,7 @@ module Tiercel
         # Read at once: with it most entries are one system call.
         FIRST_READ_BYTES = 32 * 1024
         READ = ::File::RDONLY | ::File::BINARY
+        ATTEMPTS = 3
 
         class << self
           # @param path [String]
@@ -34,7 +35,13 @@ module Tiercel
           # @return [Record, nil] nil if there is no file, or none of ours
           # @raise [SystemCallError]
           def read(path, whole: true)
-            ::File.open(path, READ) { |file| parse(file, whole) }
+            attempts = 0
+            begin
+              ::File.open(path, READ) { |file| parse(file, whole) }
+            rescue Errno::ESTALE # another machine replaced the file of a network file system since it was opened
+              raise if (attempts += 1) >= ATTEMPTS
+              retry
+            end
           rescue Errno::ENOENT, EOFError
             nil
           end

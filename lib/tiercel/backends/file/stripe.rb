@@ -4,6 +4,7 @@ require "fileutils"
 require "timeout"
 
 require_relative "../../clock"
+require_relative "forks"
 
 module Tiercel
   module Backends
@@ -32,6 +33,7 @@ module Tiercel
           @budget_seconds = budget_seconds
           @mutex = Mutex.new
           @opening = Mutex.new
+          Forks.track(self)
         end
 
         # Runs the block alone among all threads and processes.
@@ -45,10 +47,7 @@ module Tiercel
           lock_file(give_up_at)
           yield self
         ensure
-          if @mutex.owned?
-            unlock_file
-            @mutex.unlock
-          end
+          release
         end
 
         # Notes a change; the caller holds the lock.
@@ -62,7 +61,12 @@ module Tiercel
           put(folder, old_bytes + bytes, old_entries + entries)
         end
 
-        # Corrects a record; the caller holds the lock.
+        # Corrects a record that is wrong; the caller holds the lock.
+        def correct(folder, bytes, entries)
+          put(folder, bytes, entries) unless record(folder) == [bytes, entries]
+        end
+
+        # Replaces a record; the caller holds the lock.
         def put(folder, bytes, entries)
           @file.pwrite([[bytes, 0].max, [entries, 0].max].pack(FORMAT), offset(folder))
         end
@@ -83,12 +87,20 @@ module Tiercel
           @mutex.synchronize { drop }
         end
 
+        # Closes in a child what is its parent's.
+        #
+        # @private
+        def close_inherited
+          drop unless @pid == Process.pid
+        end
+
         private
 
         # flock belongs to the open file, which a child has in common with its parent: a child opens its own.
         # One thread opens it: a lock taken on one open file is not let go through another.
         def current
-          return @file if @file && @pid == Process.pid
+          file = @file
+          return file if file && @pid == Process.pid
           @opening.synchronize do
             next @file if @file && @pid == Process.pid
             drop
@@ -104,20 +116,39 @@ module Tiercel
           retry
         end
 
+        # Forgotten first: who is killed while it is being closed must not leave a closed file for the next one.
         def drop
-          @file&.close
-          @file = nil
+          file, @file = @file, nil
+          file&.close
         end
 
         # A lock on a file that was removed or replaced is none.
         def lock_file(give_up_at)
           loop do
             file = current
-            unless file.flock(::File::LOCK_EX | ::File::LOCK_NB)
-              within(give_up_at) { file.flock(::File::LOCK_EX) }
-            end
-            return if ::File.identical?(@path, file)
+            return if locked?(file, give_up_at) && ::File.identical?(@path, file)
             drop
+            raise Busy if Clock.monotonic >= give_up_at
+          end
+        end
+
+        # @return [Boolean] false if another machine removed the file of a network file system
+        def locked?(file, give_up_at)
+          file.flock(::File::LOCK_EX | ::File::LOCK_NB) || within(give_up_at) { file.flock(::File::LOCK_EX) }
+          true
+        rescue Errno::ESTALE
+          false
+        end
+
+        # All of it, whatever the caller's Timeout or Thread#kill does meanwhile.
+        def release
+          Thread.handle_interrupt(Object => :never) do
+            next unless @mutex.owned?
+            begin
+              unlock_file
+            ensure
+              @mutex.unlock
+            end
           end
         end
 
