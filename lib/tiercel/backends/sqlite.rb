@@ -9,10 +9,13 @@ require_relative "disk_tokens"
 require_relative "sqlite/settings"
 require_relative "sqlite/schema"
 require_relative "sqlite/access"
+require_relative "sqlite/batches"
 require_relative "sqlite/entry_count"
 require_relative "sqlite/hits"
 require_relative "sqlite/housekeeping"
 require_relative "sqlite/log"
+require_relative "sqlite/place"
+require_relative "sqlite/room"
 
 module Tiercel
   module Backends
@@ -20,14 +23,13 @@ module Tiercel
     # machine share: `sqlite:PATH`. See docs/sqlite.md.
     #
     # How to read it: each method says which statement of {Schema} it runs;
-    # {Access} runs it alone and turns errors into {BackendError}s;
-    # {Housekeeping} keeps the bounds.
+    # {Access} runs it alone and turns errors into {BackendError}s; {Room} makes
+    # room for it in a full file; {Housekeeping} keeps the bounds.
     class SQLite < Backend
       # Ids that are remembered, to spare the digest for keys in use.
       REMEMBERED_IDS = 8_192
       SCANNED_ROWS = 500
       CLEARED_ROWS = 500
-      VACUUMED_PAGES = 4_096
       # Below every id: those are 63 bits wide with their sign, so that they are immediate Integers in Ruby.
       SMALLEST_ID = -(2**62) - 1
 
@@ -47,11 +49,12 @@ module Tiercel
         if path.to_s.empty?
           raise ConfigurationError, "sqlite: expected a path, such as \"sqlite:storage/cache.sqlite3\", got none"
         end
-        @path = ::File.expand_path(path.to_s)
+        @path = Place.of(path.to_s)
         @settings = Settings.new(**options)
         @access = Access.new(@path, @settings, to_s)
         @hits = Hits.new
         @housekeeping = Housekeeping.new(@settings, @hits)
+        @room = Room.new(@access, @housekeeping, @settings.timeout_seconds)
         @log = Log.new(@path, @settings.wal_bytes, @settings.timeout_seconds)
         @ids = {}
         @hit_count = @miss_count = 0
@@ -84,32 +87,29 @@ module Tiercel
       def set(key, bytes, ttl = nil)
         return refuse(key) if bytes.bytesize > @settings.largest_value_bytes
         now = Clock.now
-        added = write(key, bytes.bytesize) { |connection| set_row(connection, key, bytes, ttl, now) }
+        added = @room.write(key, bytes.bytesize) { |connection| set_row(connection, key, bytes, ttl, now) }
         keep_house(bytes.bytesize + key.bytesize, now, added: added)
         true
       end
 
-      # In one write transaction.
+      # In as few write transactions as the log has room for.
       def set_multi(pairs, ttl = nil)
         large, small = pairs.partition { |_, bytes| bytes.bytesize > @settings.largest_value_bytes }
         large.each { |key, _| refuse(key) }
         now = Clock.now
-        small.each_slice(INSERTED_AT_ONCE) do |slice|
-          bytesize = slice.sum { |key, bytes| key.bytesize + bytes.bytesize }
-          write(nil, bytesize) do |connection|
-            connection.transaction { slice.each { |key, bytes| set_row(connection, key, bytes, ttl, now) } }
+        Batches.of(small, @settings.rows_at_once, @settings.largest_value_bytes).each do |batch|
+          bytesize = batch.sum { |key, bytes| key.bytesize + bytes.bytesize }
+          @room.write(nil, bytesize) do |connection|
+            connection.transaction { batch.each { |key, bytes| set_row(connection, key, bytes, ttl, now) } }
           end
-          slice.size.times { |index| keep_house(index.zero? ? bytesize : 0, now) }
+          batch.size.times { |index| keep_house(index.zero? ? bytesize : 0, now) }
         end
         large.empty?
       end
-      INSERTED_AT_ONCE = 500
-      private_constant :INSERTED_AT_ONCE
-
       def add(key, bytes, ttl = nil)
         return false if bytes.bytesize > @settings.largest_value_bytes
         now = Clock.now
-        added = write(key, bytes.bytesize) do |connection|
+        added = @room.write(key, bytes.bytesize) do |connection|
           connection.change(:add, id_of(key), blob(key), blob(bytes), end_of(ttl, now), next_token, micros(now),
                             now) == 1
         end
@@ -120,7 +120,7 @@ module Tiercel
       def compare_and_set(key, bytes, token, ttl = nil)
         return false if bytes.bytesize > @settings.largest_value_bytes || !token.is_a?(Integer)
         now = Clock.now
-        written = write(key, bytes.bytesize) do |connection|
+        written = @room.write(key, bytes.bytesize) do |connection|
           connection.change(:compare_and_set, id_of(key), blob(key), now, blob(bytes), end_of(ttl, now), next_token,
                             micros(now), token) == 1
         end
@@ -144,7 +144,7 @@ module Tiercel
 
       def increment(key, amount = 1, ttl = nil)
         now = Clock.now
-        count, added = write(key, 0) do |connection|
+        count, added = @room.write(key, 0) do |connection|
           connection.transaction { count_up(connection, key, amount, ttl, now) }
         end
         keep_house(key.bytesize, now, added: added)
@@ -153,7 +153,10 @@ module Tiercel
 
       def touch(key, ttl)
         now = Clock.now
-        @access.use(key) { |connection| connection.change(:touch, id_of(key), blob(key), now, end_of(ttl, now)) == 1 }
+        # An end may lengthen a large row, which then needs pages for a copy.
+        @room.write(key, @settings.largest_value_bytes / Room::ATTEMPTS) do |connection|
+          connection.change(:touch, id_of(key), blob(key), now, end_of(ttl, now)) == 1
+        end
       end
 
       # By pages of the ids' order; between two pages nothing is held.
@@ -179,6 +182,7 @@ module Tiercel
         while (count, last = @access.use { |connection| @housekeeping.remove_ended(connection, last, Clock.now) })
           removed += count
         end
+        give_back
         removed
       end
 
@@ -230,7 +234,7 @@ module Tiercel
           return
         end
         @hit_count += 1
-        @hits.note(id, row) if row.size > Schema::HITS
+        @hits.note(id, row) if row.size > Schema::HITS && @hits.wanted
         row
       end
 
@@ -246,15 +250,6 @@ module Tiercel
         count = row ? Counter.add(row[Schema::VALUE], amount, key) : Counter.in_range(amount, key)
         expires_at = row ? row[Schema::EXPIRES_AT] : end_of(ttl, now)
         [count, connection.set(id_of(key), blob(key), count.to_s.b, expires_at, next_token, micros(now))]
-      end
-
-      # A write that makes room where the file is full.
-      def write(key, bytesize, &)
-        @access.use(key, &)
-      rescue Refused => error
-        raise unless error.cause.is_a?(SQLite3::FullException)
-        raise unless @access.use(key) { |connection| @housekeeping.make_room(connection, bytesize) }
-        @access.use(key, &)
       end
 
       def keep_house(bytes, now, added: true)
@@ -278,10 +273,15 @@ module Tiercel
             ids.last&.first
           end
         end
+        give_back
+      end
+
+      # All free pages, some at a time, and the room of the log.
+      def give_back
         free = nil
         loop do
           before = free
-          free = @access.use { |connection| connection.vacuum(VACUUMED_PAGES) && connection.number(:free_pages) }
+          free = @access.use { |connection| @housekeeping.shrink(connection) }
           break if free.zero? || (before && free >= before)
         end
         @access.use(&:checkpoint)
@@ -298,7 +298,7 @@ module Tiercel
 
       def blob(string) = string.encoding == Encoding::BINARY ? string : string.b
 
-      def end_of(ttl, now) = ttl && now + ttl
+      def end_of(ttl, now) = ttl && (now + ttl).to_f
 
       def micros(now) = (now * 1_000_000).to_i
     end

@@ -35,18 +35,28 @@ module Tiercel
 
           # @yieldreturn [Integer] the process id, 0 in the child
           def around
-            taken = @locks.keys.reject(&:owned?).each(&:lock)
+            locks = @locks.keys.reject(&:owned?)
+            locks.each { |lock| take(lock) }
             pid = yield
             discard_inherited if pid.zero?
             pid
           ensure
-            taken&.each { |lock| lock.unlock if lock.owned? }
+            locks&.each { |lock| lock.unlock if lock.owned? }
           end
 
           # Drops every connection that belongs to another process. The gem's close does so without
           # touching the file when the process is not the one that opened it.
           def discard_inherited
             @databases.each_key { |database| database.close if database.inherited? && !database.closed? }
+          end
+
+          private
+
+          # Where an application forks in a signal handler: there no Mutex can be had.
+          def take(lock)
+            lock.lock
+          rescue ThreadError
+            nil
           end
         end
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../clock"
 require_relative "hits"
 
 module Tiercel
@@ -15,11 +16,14 @@ module Tiercel
       # unused and seldom hit. That is sampled eviction as in Redis, ranked as
       # in hyperbolic caching (Blankstein, Sen, Freedman, USENIX ATC 2017).
       class Housekeeping
-        # Writes between two rounds.
+        # Writes between two rounds, and the share of `size` after which one comes earlier.
         INTERVAL = 32
+        EARLY_SHARE = 1.0 / 64
         # Rows of one look, and looks of one round.
         SAMPLE_ROWS = 64
         LOOKS = 12
+        # Below every id.
+        START = -(2**62) - 1
         # Of each look at most this share goes while it is not urgent, so that the choice is worth its name.
         EVICTED_SHARE = 0.25
         # Notes of hits that one round takes along.
@@ -29,11 +33,14 @@ module Tiercel
         EVICTING_FILL = 0.96
         # How much more than came goes when the file is at its bound.
         URGENCY = 3
-        # Pages that are free after room was made for one write.
+        # Pages that are free after room was made for one write, and what its pages hold beside its bytes.
         SPARE_PAGES = 16
+        PAGE_OVERHEAD = 1.03
         # Free pages that are kept for reuse, as a share of the file, and how many are given back in a round.
         SPARE_SHARE = 0.25
         VACUUMED_PAGES = 128
+        # Share of the log that one step of giving all of them back may fill.
+        SHRINKING_SHARE = 0.5
         # A use is noted again after this share of the time that entries live.
         REFRESH_SHARE = 0.25
 
@@ -54,7 +61,7 @@ module Tiercel
         # @return [Boolean] whether a round is due
         def due?(added_bytes)
           @added_bytes += added_bytes
-          (@writes += 1) >= @interval
+          (@writes += 1) >= @interval || @added_bytes > @settings.size_bytes * EARLY_SHARE
         end
 
         # One round. Most find nothing to do, so it looks before it locks the file.
@@ -71,24 +78,27 @@ module Tiercel
           end
         end
 
-        # Makes room at once, where a write found no free page: whole runs go, because only pages without
-        # any row become free. Rare, since rounds keep {EVICTING_FILL}.
+        # Makes room at once, where a write found no free page. Rare, since rounds keep {EVICTING_FILL}.
         #
         # @param connection [Connection]
         # @param bytes [Integer] that are to be free
+        # @param give_up_at [Float] on the monotonic clock
         # @return [Boolean] false if it is the disk that is full, not the cache: evicting would not help then
-        def make_room(connection, bytes)
-          return false if connection.number(:page_count) < connection.page_limit * EVICTING_FILL
-          wanted_pages = bytes / connection.page_size_bytes + SPARE_PAGES
-          connection.transaction do
-            LOOKS.times do
-              rows = sample(connection)
-              remove(connection, rows)
-              @evictions += rows.size
-              break if connection.number(:free_pages) >= wanted_pages
-            end
+        def make_room(connection, bytes, give_up_at)
+          wanted_pages = (bytes * PAGE_OVERHEAD / connection.page_size_bytes).ceil + SPARE_PAGES
+          return false if room?(connection, wanted_pages)
+          until enough?(connection, wanted_pages) || Clock.monotonic >= give_up_at
+            break unless connection.transaction { clear_runs(connection, wanted_pages) }
           end
           true
+        end
+
+        # Gives free pages back, so many that the log stays short.
+        #
+        # @return [Integer] how many are left
+        def shrink(connection)
+          connection.vacuum([(@settings.wal_bytes * SHRINKING_SHARE / connection.page_size_bytes).to_i, 1].max)
+          connection.number(:free_pages)
         end
 
         # Removes what has ended, a run at a time.
@@ -99,8 +109,8 @@ module Tiercel
           rows = connection.rows(:sample, after_id, SAMPLE_ROWS * 8)
           return if rows.empty?
           ended = rows.select { |row| ended?(row, now) }
-          connection.transaction { remove(connection, ended) } if ended.any?
-          [ended.size, rows.last.first]
+          count = connection.transaction { drop_ended(connection, ended, now) } if ended.any?
+          [count || 0, rows.last.first]
         end
 
         private
@@ -162,27 +172,88 @@ module Tiercel
           end
         end
 
+        # A run of neighbours, over the end of the ids if need be: a few rows would be no choice.
         def sample(connection)
-          rows = connection.rows(:sample, @hand, SAMPLE_ROWS)
+          from = @hand
+          rows = connection.rows(:sample, from, SAMPLE_ROWS)
           move_hand(rows.size, rows.last&.first)
-          rows
+          return rows if rows.size == SAMPLE_ROWS || from == START
+          others = connection.rows(:sample, START, SAMPLE_ROWS - rows.size).take_while { |row| row.first <= from }
+          move_hand(SAMPLE_ROWS, others.last.first) if others.any?
+          rows + others
         end
 
         # Behind the run, or to the start when there are no further rows.
         def move_hand(rows, last)
-          @hand = rows < SAMPLE_ROWS ? -(2**62) - 1 : last
+          @hand = rows < SAMPLE_ROWS ? START : last
         end
 
         def victims(rows, bytes, entries, now)
           return [] if bytes <= 0 && entries <= 0
           now_us = now * 1_000_000
-          ranked = rows.max_by((rows.size * EVICTED_SHARE).ceil) { |row| (now_us - row[2]) / (1 + row[3]) }
-          ranked.take_while do |row|
+          rows.max_by((rows.size * EVICTED_SHARE).ceil) { |row| staleness(row, now_us) }.take_while do |row|
             wanted = bytes.positive? || entries.positive?
             bytes -= row[4] + Schema::ROW_OVERHEAD_BYTES
             entries -= 1
             wanted
           end
+        end
+
+        def staleness(row, now_us) = (now_us - row[2]) / (1 + row[3])
+
+        # Whether the database is far from its bound: not near it, and not so near either that these pages pass it.
+        # Twice as many are counted, because rows of more than half a page have one for each.
+        def room?(connection, pages)
+          used = connection.number(:page_count)
+          used < connection.page_limit * EVICTING_FILL &&
+            connection.page_limit - used + connection.number(:free_pages) >= pages * 2
+        end
+
+        def enough?(connection, wanted_pages) = connection.number(:free_pages) >= wanted_pages
+
+        # @return [Boolean] false if there is nothing left to remove
+        def clear_runs(connection, wanted_pages)
+          LOOKS.times do
+            return true if enough?(connection, wanted_pages)
+            return false unless clear_run(connection, wanted_pages)
+          end
+          true
+        end
+
+        # Removes from a run of neighbours what it takes: of small rows all, because only a page without any row becomes
+        # free; of large ones, which have pages of their own, first those with the least to expect.
+        #
+        # @return [Boolean] false if there is nothing left
+        def clear_run(connection, wanted_pages)
+          rows = sample(connection)
+          return false if rows.empty?
+          if bytes_of(rows) < rows.size * connection.page_size_bytes
+            clear_small(connection, rows)
+          else
+            clear_large(connection, rows, wanted_pages)
+          end
+          true
+        end
+
+        def clear_small(connection, rows)
+          rows.chunk_while { |row, following| row.first < following.first }.each do |run|
+            connection.change(:remove_range, run.first.first - 1, run.last.first)
+          end
+          @evictions += rows.size
+        end
+
+        def clear_large(connection, rows, wanted_pages)
+          now = Clock.now
+          rows.sort_by { |row| ended?(row, now) ? -Float::INFINITY : -staleness(row, now * 1_000_000) }.each do |row|
+            break if enough?(connection, wanted_pages)
+            remove(connection, [row])
+            @evictions += 1
+          end
+        end
+
+        # Another process may have written one of them anew since it was looked at.
+        def drop_ended(connection, rows, now)
+          rows.sum { |row| connection.change(:remove_ended, row[0], now) }
         end
 
         def evict(connection, rows, now)

@@ -26,13 +26,20 @@ module Tiercel
         private
 
         def move_aside
-          target = "#{@path}.set-aside-#{Time.now.utc.strftime("%Y%m%dT%H%M%S")}-#{Process.pid}"
+          target = free_name
           COMPANIONS.each do |companion|
             ::File.rename("#{@path}#{companion}", "#{target}#{companion}")
           rescue Errno::ENOENT
             nil
           end
           target
+        end
+
+        # A second file within a second must not take the first one's place.
+        def free_name
+          base = "#{@path}.set-aside-#{Time.now.utc.strftime("%Y%m%dT%H%M%S")}-#{Process.pid}"
+          return base unless ::File.exist?(base)
+          (2..).each { |number| return "#{base}-#{number}" unless ::File.exist?("#{base}-#{number}") }
         end
       end
     end

@@ -34,8 +34,13 @@ module Tiercel
         # What a row takes beside its key and value, for estimates.
         ROW_OVERHEAD_BYTES = 40
 
+        # The count of hits is kept with this much more: every one from 0 to 3 then takes a byte, a note never changes
+        # the length of its row, and so never moves the pages of a large one.
+        HITS_BASE = 2
+        KEPT_HITS = "max(hits - #{HITS_BASE}, 0)"
+
         INSERT = "INSERT INTO entries (id, key, value, expires_at, version, used_at, hits) " \
-                 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0) ON CONFLICT (id) DO UPDATE SET key = excluded.key, " \
+                 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, #{HITS_BASE}) ON CONFLICT (id) DO UPDATE SET key = excluded.key, " \
                  "value = excluded.value, expires_at = excluded.expires_at, version = excluded.version, " \
                  "used_at = excluded.used_at"
         PRESENT = "id = ?1 AND key = ?2 AND (expires_at IS NULL OR expires_at > ?3)"
@@ -43,7 +48,7 @@ module Tiercel
         # Names of the prepared statements, and their text.
         STATEMENTS = {
           find: "SELECT value, key, expires_at FROM entries WHERE id = ?1",
-          find_whole: "SELECT value, key, expires_at, hits, used_at, version FROM entries WHERE id = ?1",
+          find_whole: "SELECT value, key, expires_at, #{KEPT_HITS}, used_at, version FROM entries WHERE id = ?1",
           set: INSERT,
           add: "#{INSERT} WHERE entries.expires_at <= ?7 OR entries.key <> excluded.key",
           compare_and_set: "UPDATE entries SET value = ?4, expires_at = ?5, version = ?6, used_at = ?7 " \
@@ -51,13 +56,14 @@ module Tiercel
           delete: "DELETE FROM entries WHERE #{PRESENT}",
           touch: "UPDATE entries SET expires_at = ?4 WHERE #{PRESENT}",
           keys: "SELECT id, key, expires_at FROM entries WHERE id > ?1 ORDER BY id LIMIT ?2",
-          sample: "SELECT id, expires_at, used_at, hits, length(value) + length(key) FROM entries " \
+          sample: "SELECT id, expires_at, used_at, #{KEPT_HITS}, length(value) + length(key) FROM entries " \
                   "WHERE id > ?1 ORDER BY id LIMIT ?2",
           look_ahead: "SELECT max(id), count(*), sum(expires_at <= ?3) FROM " \
                       "(SELECT id, expires_at FROM entries WHERE id > ?1 ORDER BY id LIMIT ?2)",
           remove: "DELETE FROM entries WHERE id = ?1",
+          remove_ended: "DELETE FROM entries WHERE id = ?1 AND expires_at <= ?2",
           remove_range: "DELETE FROM entries WHERE id > ?1 AND id <= ?2",
-          note_use: "UPDATE entries SET hits = min(hits + ?2, ?3), used_at = ?4 WHERE id = ?1",
+          note_use: "UPDATE entries SET hits = min(hits + ?2, ?3 + #{HITS_BASE}), used_at = ?4 WHERE id = ?1",
           counted: "SELECT value FROM totals WHERE name = 'entries'",
           count: "SELECT count(*) FROM entries",
           page_count: "PRAGMA page_count",

@@ -26,6 +26,9 @@ module Tiercel
         # The file of the log's index, and what one round of housekeeping puts into the log beyond.
         SHM_BYTES = 32 * 1024
         ROUND_BYTES = 192 * 1024
+        # A new row touches up to four pages of the usual size, each of which goes into the log.
+        BYTES_OF_A_ROW = 8 * 1024
+        MOST_ROWS = 500
 
         # @return [Integer] bytes on disk, with the write-ahead log
         attr_reader :size_bytes
@@ -62,6 +65,9 @@ module Tiercel
 
         # @return [Integer] what the write-ahead log may take before it is written back
         def wal_bytes = (size_bytes / WAL_SHARE).clamp(WAL_BYTES)
+
+        # @return [Integer] how many rows one transaction writes
+        def rows_at_once = [wal_bytes / BYTES_OF_A_ROW, MOST_ROWS].min
 
         # @param page_size_bytes [Integer] of the file, which may be older than the option
         # @return [Integer] pages that the database itself may have
