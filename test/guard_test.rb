@@ -121,6 +121,18 @@ class GuardTest < Tiercel::TestCase
     assert_empty reports
   end
 
+  def test_the_answers_of_the_other_servers_close_the_breaker
+    guarded = guard(breaker: { failures: 1, cool_down: 0.001 })
+    capture_reports { guarded.call(:read_multi_entries) { raise unavailable } }
+    assert_predicate guarded, :open?
+    skipped = Tiercel::BreakerOpen.new("one of three").with_partial({ "a" => "1" })
+    reports = capture_reports do
+      wait_until("the probe") { guarded.call(:read_multi_entries) { raise skipped } == { "a" => "1" } }
+    end
+    assert_empty reports
+    refute_predicate guarded, :open?
+  end
+
   def test_it_closes_again
     guarded = guard(breaker: { failures: 1, cool_down: 0.001 })
     guarded.call(:read_entry) { raise unavailable }

@@ -81,13 +81,14 @@ module Tiercel
     end
 
     # A backend of several servers has breakers of its own; that one of them is open was reported
-    # when it opened, and says nothing about the others.
+    # when it opened, and says nothing about the others, unless they have answered.
     def worth_a_report?(error)
-      return false if error.is_a?(BreakerOpen)
-      return true unless @breaker
+      skipped = error.is_a?(BreakerOpen)
+      return !skipped unless @breaker
+      return false if skipped && error.partial.nil?
       return @breaker.failed if error.counts_for_breaker? && error.partial.nil?
       @breaker.succeeded
-      true
+      !skipped
     end
 
     # An open breaker is reported when it opens, not for each call that it saves. But whoever wants

@@ -52,6 +52,31 @@ class RedisClusterTest < Tiercel::TestCase
     assert_equal [0, 0, 0], shares
   end
 
+  # A connection that breaks between the command and its reply.
+  module Cut
+    def call(command, timeout)
+      reply = super
+      raise RedisClient::ConnectionError, "cut" if command.first == "INCR"
+      reply
+    end
+  end
+
+  def test_what_may_have_been_run_is_not_sent_again
+    reader = build_backend
+    redis = Tiercel::Backends::Redis
+    driver = Class.new(redis::Deadline.driver(:ruby)) { prepend Cut }
+    config = RedisClient.cluster(nodes: RedisServers.cluster.nodes.map { |node| "redis://127.0.0.1:#{node.port}" },
+                                 concurrency: { model: :none }, protocol: 2, reconnect_attempts: 0,
+                                 driver: redis::NodeShare.driver(driver))
+    commands = redis::Cluster.new(config, timeout: 2, pool: { size: 2, timeout: 2 })
+    [[false, "once", 1], [true, "again", 2..]].each do |resend, key, counts|
+      assert_raises(RedisClient::ConnectionError) { commands.call(["INCR", key], resend: resend) }
+      assert_operator counts, :===, reader.get(key).to_i
+    end
+  ensure
+    [commands, reader].each { |one| one&.close }
+  end
+
   def test_clear_reaches_every_master
     backend.set_multi((0...100).to_h { |index| ["key#{index}", "x"] })
     backend.clear

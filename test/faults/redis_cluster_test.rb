@@ -98,7 +98,9 @@ class RedisClusterFaultsTest < Tiercel::TestCase
     define_method(:"test_one_master_#{fault}_has_a_breaker_of_its_own") do
       with_broken_master(fault) do |(store), _, ours, others|
         expected = others.to_h { |name| [name, "value of #{name}"] }
-        reports = capture_reports { 12.times { assert_equal expected, within_budget(budget: 0.5) { store.read_multi(*NAMES) } } }
+        reports = capture_reports do
+          12.times { assert_equal expected, within_budget(budget: 0.5) { store.read_multi(*NAMES) } }
+        end
         assert_includes 1..6, reports.size
         fastest = Array.new(5) do
           start = now
@@ -121,6 +123,25 @@ class RedisClusterFaultsTest < Tiercel::TestCase
         assert_nil within_budget(budget: 0.5) { store.read(ours.first) }
       end
       assert_equal found, store.read_multi(*others), "what has nothing to do with it"
+    end
+  end
+
+  # Its layout has no node for the lost slots from the beginning.
+  def test_a_store_that_is_built_when_the_cluster_has_given_a_master_up
+    with_broken_master(:kill) do |_, (_, peer, *), ours, others|
+      found = others.to_h { |name| [name, "value of #{name}"] }
+      wait_until("the peers' verdict", within: 20) { peer.command("CLUSTER", "NODES").match?(/master,fail\s/) }
+      store = build("redis+cluster://127.0.0.1:#{peer.port}", breaker: true)
+      reports = capture_reports { assert_equal found, store.read_multi(*NAMES) }
+      assert_reported(reports, nil, Tiercel::Refused)
+      assert_includes reports.first.error.message, "#{ours.size} of #{NAMES.size} keys have no answer: no node ("
+      capture_reports do
+        assert_equal false, store.write_multi(NAMES.to_h { |name| [name, "value of #{name}"] })
+        assert_equal({}, store.read_multi(*ours))
+        5.times { assert_nil within_budget(budget: 0.5) { store.read(ours.first) } }
+      end
+      assert_equal found, store.read_multi(*others), "the breaker of all masters is closed"
+      capture_reports { assert_equal others.size, store.delete_multi(NAMES) }
     end
   end
 

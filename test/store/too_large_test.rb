@@ -12,7 +12,8 @@ class StoreTooLargeTest < Tiercel::TestCase
     with_tmpdir do |dir|
       urls = ["memory:", "file:#{dir}/cache"]
       urls.product([true, false]).each do |url, fast_path|
-        store = ActiveSupport::Cache.lookup_store(:tiercel_store, url, size: SIZE, compress: false, fast_path: fast_path)
+        store = ActiveSupport::Cache.lookup_store(:tiercel_store, url, size: SIZE, compress: false,
+                                                  fast_path: fast_path)
         yield store, url
       ensure
         store&.clear
@@ -46,6 +47,19 @@ class StoreTooLargeTest < Tiercel::TestCase
     each_store do |store, url|
       assert_one_report(url) { store.write_multi({ "small" => "1", "large" => LARGE }) }
       assert_nil store.read("large")
+    end
+  end
+
+  def test_an_error_handler_that_raises_is_called_once
+    [LARGE, [LARGE]].each do |value|
+      calls = 0
+      handler = lambda do |exception:, **|
+        calls += 1
+        raise exception
+      end
+      store = Tiercel.new("memory:", size: SIZE, compress: false, error_handler: handler)
+      reports = capture_reports { assert_raises(Tiercel::Refused) { store.write("key", value) } }
+      assert_equal [1, 1], [calls, reports.size]
     end
   end
 

@@ -14,11 +14,13 @@ module Tiercel
       # A URL and options, as redis-client and redis-cluster-client take them.
       class Address
         CLUSTER = /\A(rediss?)\+cluster\z/
-        # Of each node of a cluster, so that a dead one costs the others' keys nothing; after a second it is asked again.
-        # One call is up to four attempts, so six failures are two to six calls. Connecting and one command are two
-        # successes.
+        # Of each node of a cluster, so that a dead one costs the others' keys nothing; after a second it is asked
+        # again. One call is up to four attempts, so six failures are two to six calls. Connecting and one command are
+        # two successes.
         NODE_BREAKER = { error_threshold: 6, error_threshold_timeout: 10.0, error_timeout: 1.0,
                          success_threshold: 2 }.freeze
+        # After this time without a call, a PING shows whether a connection to a node of a cluster is dead.
+        IDLE_SECONDS = 1.0
         OPTIONS = %i[username password db driver ssl_params
                      sentinels name role sentinel_username sentinel_password].freeze
 
@@ -99,23 +101,24 @@ module Tiercel
                                      "Add to the Gemfile: gem \"redis-cluster-client\""
           end
           RedisClient.cluster(nodes: cluster_nodes, concurrency: { model: :none }, **common,
-                              driver: NodeShare.driver(Deadline.driver(@options[:driver])), circuit_breaker: NODE_BREAKER)
+                              driver: NodeShare.driver(Deadline.driver(@options[:driver])),
+                              circuit_breaker: NODE_BREAKER, idle_timeout: IDLE_SECONDS)
         rescue RedisClient::ClusterConfig::InvalidClientConfigError
           raise unreadable
         end
 
         def unreadable
           form = cluster? ? "HOST:PORT[,HOST:PORT]" : "HOST[:PORT][/DATABASE]"
-          ConfigurationError.new("#{@url}: expected #{@url.scheme}://[USER:PASSWORD@]#{form}, with what is special in user " \
-                                 "and password percent-encoded")
+          ConfigurationError.new("#{@url}: expected #{@url.scheme}://[USER:PASSWORD@]#{form}, with what is special " \
+                                 "in user and password percent-encoded")
         end
 
         def check_cluster_options
           given = %i[sentinels name role sentinel_username sentinel_password].select { |name| @options[name] }
           given << :db unless [nil, "0", 0].include?(@options[:db])
           return if given.empty?
-          raise ConfigurationError, "#{@url}: #{given.join(", ")}: not for a cluster, which finds its masters itself and " \
-                                    "has one database"
+          raise ConfigurationError, "#{@url}: #{given.join(", ")}: not for a cluster, which finds its masters itself " \
+                                    "and has one database"
         end
 
         def cluster_nodes

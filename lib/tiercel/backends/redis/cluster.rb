@@ -37,7 +37,9 @@ module Tiercel
 
         # In place of a reply that has not come.
         NONE = Object.new.freeze
-        private_constant :NONE
+        # In place of a node's name, for slots that no node has.
+        NO_NODE = "no node"
+        private_constant :NONE, :NO_NODE
 
         # @param config [RedisClient::ClusterConfig]
         # @param timeout [Float] seconds for one call
@@ -54,7 +56,8 @@ module Tiercel
         # @return [Object] the reply
         # @raise [RedisClient::Error]
         def call(command, resend: true)
-          within_budget { |client| resend ? client.call_v(command) : client.call_once_v(command) }
+          return within_budget { |client| client.call_v(command) } if resend
+          within_budget(1, once: command) { |client| client.call_once_v(command) }
         end
 
         # Sends commands in one trip to each node. Where some nodes do not answer, the others' replies are kept.
@@ -64,16 +67,13 @@ module Tiercel
         # @raise [RedisClient::Error] if no node answered
         def pipelined(commands)
           replies = Array.new(commands.size, NONE)
-          within_budget(commands.size) do |client|
-            client.pipelined(exception: false) do |pipeline|
-              commands.each_with_index { |command, index| pipeline.call_v(command) { |reply| replies[index] = reply } }
-            end
+          lost = nil
+          answers = within_budget(commands.size) do |client|
+            client.pipelined(exception: false) { |pipeline| lost = add(pipeline, commands, replies) }
           end
+          lost ? partly(replies, lost, { NO_NODE => lost }) : answers
         rescue RedisClient::Cluster::ErrorCollection => error
-          unanswered = replies.count(NONE)
-          raise if unanswered == commands.size
-          stand_in = Unanswered.new(error.errors, unanswered, commands.size)
-          replies.map { |reply| NONE.equal?(reply) ? stand_in : reply }
+          partly(replies, error, error.errors)
         end
 
         # @param keys [Array<String>]
@@ -121,13 +121,38 @@ module Tiercel
 
         private
 
-        def within_budget(commands = 1)
+        # Once the cluster has given a master up that has no replica, the layout has no node for its slots: nothing
+        # is sent for their keys.
+        #
+        # @return [RedisClient::Error, nil] what was said of these
+        def add(pipeline, commands, replies)
+          lost = nil
+          commands.each_with_index do |command, index|
+            pipeline.call_v(command) { |reply| replies[index] = reply }
+          rescue RedisClient::Cluster::NodeMightBeDown => error
+            lost = error
+          end
+          lost
+        end
+
+        def partly(replies, error, errors)
+          unanswered = replies.count { |reply| NONE.equal?(reply) }
+          raise error if unanswered == replies.size
+          stand_in = Unanswered.new(errors, unanswered, replies.size)
+          replies.map { |reply| NONE.equal?(reply) ? stand_in : reply }
+        end
+
+        def within_budget(commands = 1, once: nil)
           client = self.client
-          NodeShare.expect(@ready ? commands : NodeShare::UNKNOWN)
+          NodeShare.expect(@ready ? commands : NodeShare::UNKNOWN, once)
           Deadline.set(Clock.monotonic + (@ready ? @timeout : [@timeout, SETUP_SECONDS].max))
           result = yield client
           @ready = true
           result
+        rescue RedisClient::Error => error
+          # Whatever else is raised, the layout is known by then.
+          @ready = true unless error.is_a?(RedisClient::Cluster::InitialSetupError)
+          raise
         end
 
         # Of this process: a forked child makes its own, and leaves its parent's alone.

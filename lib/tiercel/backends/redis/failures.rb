@@ -75,12 +75,18 @@ module Tiercel
           when RedisClient::CircuitBreaker::OpenCircuitError then BreakerOpen
           when RedisClient::ReadOnlyError then Refused
           when RedisClient::CommandError then serving?(error) ? Refused : Unavailable
-          else Unavailable
+          else nobody_to_ask?(error) ? Refused : Unavailable
           end
         end
 
+        # Of a slot that no node of the cluster has at present. Asking costs no trip, and other slots have nodes.
+        def nobody_to_ask?(error)
+          defined?(RedisClient::Cluster::NodeMightBeDown) && error.is_a?(RedisClient::Cluster::NodeMightBeDown)
+        end
+
         def serving?(error)
-          !NOT_SERVING.include?(error.code || error.message[/\A\S+/]) && !closing?(error) && !NO_WAY_IN.match?(error.message)
+          !NOT_SERVING.include?(error.code || error.message[/\A\S+/]) && !closing?(error) &&
+            !NO_WAY_IN.match?(error.message)
         end
       end
     end

@@ -13,15 +13,31 @@ module Tiercel
       # what is left, so that one that hangs leaves the others enough time to answer.
       module NodeShare
         VARIABLE = :tiercel_redis_commands_left
+        ONCE = :tiercel_redis_sent_once
         # For a call that first has to ask for the cluster's layout: nobody knows how many commands that takes.
         UNKNOWN = Float::INFINITY
 
         # Tells what the call that begins on this thread has to send.
         #
         # @param commands [Integer, Float] how many, over all nodes
+        # @param once [Array<String>, nil] the one that must not be sent twice
         # @return [void]
-        def self.expect(commands)
-          Thread.current[VARIABLE] = commands
+        def self.expect(commands, once = nil)
+          thread = Thread.current
+          thread[VARIABLE] = commands
+          thread[ONCE] = once
+        end
+
+        # redis-cluster-client sends a command again whose connection broke, on another node perhaps, though the node
+        # may have run it. It does not where the error is said to be of something else than the node that it asked.
+        #
+        # @param error [RedisClient::ConnectionError]
+        # @param command [Array<String>] that was sent
+        # @return [void]
+        def self.not_again(error, command)
+          return unless Thread.current[ONCE]&.first == command.first
+          return if error.is_a?(RedisClient::HasCommand) # a reply: it was not run
+          error.extend(RedisClient::Cluster::ErrorIdentification::TaggedError)
         end
 
         # Runs the block, which talks to one node, with that node's share of the time.
@@ -46,10 +62,18 @@ module Tiercel
         module Driver
           def initialize(...) = NodeShare.of(0) { super }
 
-          def call(command, timeout) = NodeShare.of(1) { super }
+          # The PING that redis-client sends on an idle connection is none of the call's commands.
+          def call(command, timeout)
+            NodeShare.of(command.first == "PING" ? 0 : 1) { super }
+          rescue RedisClient::ConnectionError => error
+            NodeShare.not_again(error, command)
+            raise
+          end
 
           # What redis-cluster-client adds to the connections of redis-client.
-          def call_pipelined_aware_of_redirection(commands, timeouts, exception:) = NodeShare.of(commands.size) { super }
+          def call_pipelined_aware_of_redirection(commands, timeouts, exception:)
+            NodeShare.of(commands.size) { super }
+          end
         end
 
         # @param driver [Class] of {Deadline.driver}

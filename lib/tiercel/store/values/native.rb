@@ -38,14 +38,17 @@ module Tiercel
         end
 
         def write(key, value, version, expires_in, ttl, threshold)
-          if @frames_strings && version.nil? && value.instance_of?(String) && (threshold.nil? || value.bytesize < threshold)
-            stored = @segment.write_string(key, value, expires_in && Clock.now + expires_in, ttl)
-            @guard.too_large(key, value.bytesize) if stored == false
-            return stored unless stored.nil?
+          if @frames_strings && version.nil? && value.instance_of?(String) &&
+             (threshold.nil? || value.bytesize < threshold)
+            begin
+              stored = @segment.write_string(key, value, expires_in && Clock.now + expires_in, ttl)
+              @guard.too_large(key, value.bytesize) if stored == false
+              return stored unless stored.nil?
+            rescue BackendError => error
+              return @guard.call(:write_entry, key) { raise error }
+            end
           end
-          super
-        rescue BackendError => error
-          @guard.call(:write_entry, key) { raise error }
+          super # asks the guard itself
         end
       end
     end
