@@ -31,8 +31,21 @@
 #include <zlib.h>
 #endif
 
-#if defined(HAVE_ZLIB_H) && defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+/* Older compilers do not know the names of these targets, or not all of the intrinsics (Apple counts its clang
+ * differently). */
+#if defined(__clang__)
+#define COMPILER_FOLDS (__clang_major__ >= 6)
+#define COMPILER_FOLDS_WIDE (__clang_major__ >= 11)
+#else
+#define COMPILER_FOLDS (__GNUC__ >= 7)
+#define COMPILER_FOLDS_WIDE (__GNUC__ >= 9)
+#endif
+
+#if defined(HAVE_ZLIB_H) && defined(__x86_64__) && COMPILER_FOLDS
 #define CRC32_FOLDS 1
+#if COMPILER_FOLDS_WIDE
+#define CRC32_FOLDS_WIDE 1
+#endif
 #include <immintrin.h>
 #endif
 
@@ -128,6 +141,8 @@ static uint32_t update_by_folding(uint32_t crc, const uint8_t *bytes, size_t siz
     return finish(join(a, b, c, d), bytes, size);
 }
 
+#ifdef CRC32_FOLDS_WIDE
+
 #define WIDE_FOLDING static inline __attribute__((target("vpclmulqdq,avx512f,pclmul,sse4.1"), always_inline))
 
 WIDE_FOLDING __m512i load_wide(const uint8_t *bytes) { return _mm512_loadu_si512((const void *)bytes); }
@@ -153,7 +168,9 @@ static uint32_t update_by_wide_folding(uint32_t crc, const uint8_t *bytes, size_
     const __m512i by_stride = wide_constants(X_544, X_480);
     __m512i a, b, c, d;
     if (size < WIDE_STRIDE) return update_by_folding(crc, bytes, size);
-    a = _mm512_xor_si512(load_wide(bytes), _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)~crc)));
+    /* Inserted, because _mm512_zextsi128_si512 is not in gcc 9. */
+    a = _mm512_inserti32x4(_mm512_setzero_si512(), _mm_cvtsi32_si128((int)~crc), 0);
+    a = _mm512_xor_si512(load_wide(bytes), a);
     b = load_wide(bytes + STRIDE);
     c = load_wide(bytes + 2 * STRIDE);
     d = load_wide(bytes + 3 * STRIDE);
@@ -171,12 +188,15 @@ static uint32_t update_by_wide_folding(uint32_t crc, const uint8_t *bytes, size_
 }
 
 #endif
+#endif
 
 /* Each is faster than the one before it, and can do with what that one needs. */
 static uint32_t (*const ways[])(uint32_t crc, const uint8_t *bytes, size_t size) = {
     update_by_table,
 #ifdef CRC32_FOLDS
     update_by_folding,
+#endif
+#ifdef CRC32_FOLDS_WIDE
     update_by_wide_folding,
 #endif
 };
@@ -188,7 +208,10 @@ void crc32_init(void)
 #ifdef CRC32_FOLDS
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("pclmul") || !__builtin_cpu_supports("sse4.1")) return;
-    fastest = __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f") ? 2 : 1;
+    fastest = 1;
+#endif
+#ifdef CRC32_FOLDS_WIDE
+    if (__builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f")) fastest = 2;
 #endif
 }
 
