@@ -16,15 +16,15 @@ class FileHousekeepingTest < Tiercel::TestCase
   def teardown = FileUtils.rm_rf(@directory)
 
   def test_size_is_held_when_large_values_follow_small_ones
-    backend = build(size: 6 * MEGABYTE)
-    2_000.times { |index| backend.set("small#{index}", "x") }
-    used = Array.new(40) do |index|
-      assert_equal true, backend.set("large#{index}", "x" * 300_000)
+    backend = build(size: 32 * MEGABYTE)
+    7_500.times { |index| backend.set("small#{index}", "x") }
+    used = Array.new(25) do |index|
+      assert_equal true, backend.set("large#{index}", "x" * 1_600_000)
       disk_bytes
     end
-    assert_operator used.max, :<=, 6 * MEGABYTE * 1.05
-    assert_operator used.last, :>=, 6 * MEGABYTE * 0.7
-    assert backend.get("large39")
+    assert_operator used.max, :<=, 32 * MEGABYTE * 1.05
+    assert_operator used.last, :>=, 32 * MEGABYTE * 0.7
+    assert backend.get("large24")
   end
 
   def test_size_is_held_when_values_grow

@@ -98,12 +98,13 @@ class SQLiteRoomTest < Tiercel::TestCase
     backend = build(max_entries: 100)
     15.times { |index| backend.set("key#{index}", "x" * 150_000) }
     access(backend).use(&:checkpoint)
-    5.times do |round|
+    logs = Array.new(5) do |round|
       15.times { |index| backend.get("key#{index}") }
       travel(round) { 5.times { |index| backend.set("small#{index}", "x") } }
+      File.size(File.join(@directory, "cache.sqlite3-wal"))
     end
     assert_equal [3], rows(backend).filter_map { |row| row[3] if row[4] > 100_000 }.uniq
-    assert_operator File.size(File.join(@directory, "cache.sqlite3-wal")), :<, 1_000_000
+    assert_operator logs.max, :<, 1_000_000
   end
 
   def test_a_large_row_can_get_an_end_in_a_full_file
