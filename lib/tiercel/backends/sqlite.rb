@@ -106,6 +106,7 @@ module Tiercel
         end
         large.empty?
       end
+
       def add(key, bytes, ttl = nil)
         return false if bytes.bytesize > @settings.largest_value_bytes
         now = Clock.now
