@@ -2,6 +2,10 @@
 
 require_relative "support/strict_warnings"
 
+# A shell that runs this in the background has it ignore SIGINT, and children inherit that: tests of Ctrl-C could not
+# interrupt what they start.
+Signal.trap("INT", "DEFAULT")
+
 require "minitest/autorun"
 require "tiercel"
 require "active_support"
