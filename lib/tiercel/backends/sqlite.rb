@@ -30,8 +30,6 @@ module Tiercel
       REMEMBERED_IDS = 8_192
       SCANNED_ROWS = 500
       CLEARED_ROWS = 500
-      # Below every id: those are 63 bits wide with their sign, so that they are immediate Integers in Ruby.
-      SMALLEST_ID = -(2**62) - 1
 
       # @return [Array<Symbol>] names of the options that {.build} knows
       def self.option_names = %i[size max_entries timeout synchronous mmap_size page_size]
@@ -164,7 +162,7 @@ module Tiercel
       def scan(prefix = nil)
         return to_enum(:scan, prefix) unless block_given?
         prefix = prefix&.b
-        last = SMALLEST_ID
+        last = Schema::BEFORE_IDS
         loop do
           rows = @access.use { |connection| connection.rows(:keys, last, SCANNED_ROWS) }
           return if rows.empty?
@@ -179,7 +177,7 @@ module Tiercel
       # @return [Integer] how many entries were removed because their TTL is over
       def cleanup
         removed = 0
-        last = SMALLEST_ID
+        last = Schema::BEFORE_IDS
         while (count, last = @access.use { |connection| @housekeeping.remove_ended(connection, last, Clock.now) })
           removed += count
         end
@@ -266,7 +264,7 @@ module Tiercel
       end
 
       def clear_all
-        last = SMALLEST_ID
+        last = Schema::BEFORE_IDS
         while last
           last = @access.use do |connection|
             ids = connection.rows(:keys, last, CLEARED_ROWS)

@@ -9,7 +9,7 @@ require "tmpdir"
 # What a full file takes, what it gives up for that, and what it gives back.
 class SQLiteRoomTest < Tiercel::TestCase
   SIZE = 4 * 1024**2
-  SMALLEST_ID = Tiercel::Backends::SQLite::SMALLEST_ID
+  BEFORE_IDS = Tiercel::Backends::SQLite::Schema::BEFORE_IDS
 
   def setup
     @directory = Dir.mktmpdir("tiercel-sqlite", File.writable?("/dev/shm") ? "/dev/shm" : nil)
@@ -131,7 +131,7 @@ class SQLiteRoomTest < Tiercel::TestCase
     travel(10) do
       count, = access(backend).use do |connection|
         overtaken = Overtaken.new(connection) { peer.set("rewritten", "new") }
-        housekeeping(backend).remove_ended(overtaken, SMALLEST_ID, Time.now.to_f)
+        housekeeping(backend).remove_ended(overtaken, BEFORE_IDS, Time.now.to_f)
       end
       assert_equal 1, count
       assert_equal "new".b, backend.get("rewritten")
@@ -150,7 +150,7 @@ class SQLiteRoomTest < Tiercel::TestCase
   def housekeeping(backend) = backend.instance_variable_get(:@housekeeping)
 
   # What a round of housekeeping sees of the first 64.
-  def rows(backend) = access(backend).use { |connection| connection.rows(:sample, SMALLEST_ID, 64) }
+  def rows(backend) = access(backend).use { |connection| connection.rows(:sample, BEFORE_IDS, 64) }
 
   def disk_bytes = Dir[File.join(@directory, "cache.sqlite3*")].sum { |file| File.size?(file) || 0 }
 end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "schema"
+
 module Tiercel
   module Backends
     class SQLite < Backend
@@ -11,8 +13,6 @@ module Tiercel
         # Where the range is looked at, and rows of one look.
         SAMPLES = 8
         SAMPLE_ROWS = 64
-        # Ids that there are (see {Schema}), from the smallest to the largest.
-        RANGE = (-(2**62)...2**62)
 
         module_function
 
@@ -20,11 +20,11 @@ module Tiercel
         # @return [Integer]
         def of(connection)
           return connection.number(:count) if connection.number(:page_count) <= COUNTED_PAGES
-          samples = Array.new(SAMPLES) { connection.rows(:keys, rand(RANGE), SAMPLE_ROWS) }
+          samples = Array.new(SAMPLES) { connection.rows(:keys, rand(Schema::IDS), SAMPLE_ROWS) }
           samples.select! { |rows| rows.size > 1 }
           return 0 if samples.empty?
           gap = samples.sum { |rows| (rows.last.first - rows.first.first).fdiv(rows.size - 1) } / samples.size
-          (RANGE.size / gap).round
+          (Schema::IDS.size / gap).round
         end
       end
     end

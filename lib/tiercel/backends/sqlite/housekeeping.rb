@@ -2,6 +2,7 @@
 
 require_relative "../../clock"
 require_relative "hits"
+require_relative "schema"
 
 module Tiercel
   module Backends
@@ -22,8 +23,6 @@ module Tiercel
         # Rows of one look, and looks of one round.
         SAMPLE_ROWS = 64
         LOOKS = 12
-        # Below every id.
-        START = -(2**62) - 1
         # Of each look at most this share goes while it is not urgent, so that the choice is worth its name.
         EVICTED_SHARE = 0.25
         # Notes of hits that one round takes along.
@@ -177,15 +176,16 @@ module Tiercel
           from = @hand
           rows = connection.rows(:sample, from, SAMPLE_ROWS)
           move_hand(rows.size, rows.last&.first)
-          return rows if rows.size == SAMPLE_ROWS || from == START
-          others = connection.rows(:sample, START, SAMPLE_ROWS - rows.size).take_while { |row| row.first <= from }
+          return rows if rows.size == SAMPLE_ROWS || from == Schema::BEFORE_IDS
+          others = connection.rows(:sample, Schema::BEFORE_IDS, SAMPLE_ROWS - rows.size)
+                             .take_while { |row| row.first <= from }
           move_hand(SAMPLE_ROWS, others.last.first) if others.any?
           rows + others
         end
 
         # Behind the run, or to the start when there are no further rows.
         def move_hand(rows, last)
-          @hand = rows < SAMPLE_ROWS ? START : last
+          @hand = rows < SAMPLE_ROWS ? Schema::BEFORE_IDS : last
         end
 
         def victims(rows, bytes, entries, now)

@@ -15,6 +15,11 @@ module Tiercel
         # Raised whenever the tables change; `user_version` of the file.
         VERSION = 1
 
+        # Ids are 63 bits wide with their sign, so that they are immediate Integers in Ruby.
+        IDS = (-(2**62)...2**62)
+        # Where a walk through all of them begins.
+        BEFORE_IDS = IDS.first - 1
+
         TABLES = [
           "CREATE TABLE entries (id INTEGER PRIMARY KEY, expires_at REAL, used_at INTEGER NOT NULL, " \
           "hits INTEGER NOT NULL, version INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL)",
