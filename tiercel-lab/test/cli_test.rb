@@ -80,7 +80,7 @@ class CLITest < LabCase
                  "--op", "read", "--results", results]
       Open3.popen3({ "XDG_CACHE_HOME" => results }, *command, pgroup: true) do |input, out, err, thread|
         input.close
-        wait_for { kept(results).include?('"string-10b/read/mem_cache_store"') }
+        wait_until("a measured cell", within: 100) { kept(results).include?('"string-10b/read/mem_cache_store"') }
         Process.kill(:INT, thread.pid)
         text = out.read
         assert_equal 130, thread.value.exitstatus, err.read
@@ -95,12 +95,4 @@ class CLITest < LabCase
   end
 
   def kept(results) = Dir[File.join(results, "*.jsonl")].map { |path| File.read(path) }.join
-
-  def wait_for(seconds = 100)
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
-    until yield
-      flunk "nothing happened within #{seconds} s" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-      sleep 0.05
-    end
-  end
 end

@@ -87,7 +87,7 @@ class AllCommandTest < LabCase
       Open3.popen3({ "XDG_CACHE_HOME" => folder, "TIERCEL_LAB_PROGRAM" => "bin/lab" }, *command,
                    pgroup: true) do |input, out, err, thread|
         input.close
-        wait_for { Dir[File.join(folder, "*.parts", "layers", "*.jsonl")].any? }
+        wait_until("a table of the run", within: 100) { Dir[File.join(folder, "*.parts", "layers", "*.jsonl")].any? }
         Process.kill(:INT, thread.pid)
         text = out.read
         assert_equal 130, thread.value.exitstatus, err.read
@@ -97,14 +97,6 @@ class AllCommandTest < LabCase
       refute results["complete"]
       assert_equal %w[layers interrupted], results["parts"].first.values_at("name", "state")
       assert_equal 1, results["parts"].size
-    end
-  end
-
-  def wait_for(seconds = 100)
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
-    until yield
-      flunk "nothing happened within #{seconds} s" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-      sleep 0.05
     end
   end
 

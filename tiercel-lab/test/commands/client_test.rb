@@ -13,13 +13,7 @@ class ClientCommandTest < LabCase
     end
   end
 
-  def client(*arguments)
-    Dir.mktmpdir do |folder|
-      command = Short.new(out: StringIO.new, err: StringIO.new, program: "bin/lab")
-      code = command.call([*arguments, "--value", "string-100b", "--results", folder])
-      yield code, command
-    end
-  end
+  def client(*arguments, &) = run_command(Short, *arguments, "--value", "string-100b", &)
 
   def assert_all_measured(command)
     wrong = command.results["cells"].reject { |cell| cell["status"] == "measured" }
@@ -59,12 +53,10 @@ class ClientCommandTest < LabCase
   end
 
   def test_what_is_no_client_is_refused
-    { ["--client", "memory_store"] => /not a client/, ["--op", "fly"] => /client_get/,
-      ["--server", "sun"] => /memcached/ }.each do |arguments, complaint|
-      client(*arguments) do |code, command|
-        assert_equal 2, code
-        assert_match complaint, command.err.string
-      end
-    end
+    complaints = {
+      ["--client", "memory_store"] => /not a client/, ["--op", "fly"] => /client_get/,
+      ["--server", "sun"] => /memcached/,
+    }
+    assert_refused(complaints) { |arguments, check| client(*arguments, &check) }
   end
 end

@@ -21,13 +21,7 @@ class LatencyCommandTest < LabCase
     def protocol = LabCase::TINY
   end
 
-  def latency(*arguments)
-    Dir.mktmpdir do |folder|
-      command = Short.new(out: StringIO.new, err: StringIO.new, program: "bin/lab")
-      code = command.call([*arguments, "--results", folder])
-      yield code, command
-    end
-  end
+  def latency(*arguments, &) = run_command(Short, *arguments, &)
 
   def test_near_and_far_and_under_load
     skip "memcached is not installed" unless Lab::Servers::Memcached.installed?
@@ -58,12 +52,10 @@ class LatencyCommandTest < LabCase
   end
 
   def test_what_makes_no_sense_is_refused
-    { ["--bandwidth", "0"] => /> 0/, ["--round-trips", "-1"] => />= 0/, ["--iterations", "0"] => /1 or more/,
-      ["--arrivals", "bursts"] => /bursts/ }.each do |arguments, complaint|
-      latency(*arguments) do |code, command|
-        assert_equal 2, code
-        assert_match complaint, command.err.string
-      end
-    end
+    complaints = {
+      ["--bandwidth", "0"] => /> 0/, ["--round-trips", "-1"] => />= 0/, ["--iterations", "0"] => /1 or more/,
+      ["--arrivals", "bursts"] => /bursts/,
+    }
+    assert_refused(complaints) { |arguments, check| latency(*arguments, &check) }
   end
 end

@@ -13,13 +13,7 @@ class SizesCommandTest < LabCase
     end
   end
 
-  def sizes(*arguments)
-    Dir.mktmpdir do |folder|
-      command = Short.new(out: StringIO.new, err: StringIO.new, program: "bin/lab")
-      code = command.call([*arguments, "--results", folder])
-      yield code, command
-    end
-  end
+  def sizes(*arguments, &) = run_command(Short, *arguments, &)
 
   def test_what_memcached_refuses_is_a_miss_and_has_no_time
     skip "memcached is not installed" unless Lab::Servers::Memcached.installed?
@@ -55,12 +49,10 @@ class SizesCommandTest < LabCase
   end
 
   def test_what_makes_no_sense_is_refused
-    { ["--size", "big"] => /512B, 20KB or 2MB/, ["--dir", "/no/such/folder"] => /no such folder/,
-      ["--size", "0KB"] => /at least 1 byte/ }.each do |arguments, complaint|
-      sizes(*arguments) do |code, command|
-        assert_equal 2, code
-        assert_match complaint, command.err.string
-      end
-    end
+    complaints = {
+      ["--size", "big"] => /512B, 20KB or 2MB/, ["--dir", "/no/such/folder"] => /no such folder/,
+      ["--size", "0KB"] => /at least 1 byte/,
+    }
+    assert_refused(complaints) { |arguments, check| sizes(*arguments, &check) }
   end
 end

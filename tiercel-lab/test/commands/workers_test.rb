@@ -10,13 +10,7 @@ class WorkersCommandTest < LabCase
     def design = super.with(warm_up: 3_000, requests: 1_200, segments: 2, value_bytes: 1_000)
   end
 
-  def workers(*arguments)
-    Dir.mktmpdir do |folder|
-      command = Short.new(out: StringIO.new, err: StringIO.new, program: "bin/lab")
-      code = command.call(["--quick", *arguments, "--results", folder])
-      yield code, command
-    end
-  end
+  def workers(*arguments, &) = run_command(Short, "--quick", *arguments, &)
 
   def hit_ratio(rows, store, count)
     segments = rows.find { |row| row.values_at("store", "workers") == [store, count] }["loads"].flatten
@@ -47,12 +41,10 @@ class WorkersCommandTest < LabCase
   end
 
   def test_what_makes_no_sense_is_refused
-    { ["--workers", "0"] => /> 0/, ["--store", "cloud"] => /memory_store/,
-      ["--total", "much"] => /20KB/ }.each do |arguments, complaint|
-      workers(*arguments) do |code, command|
-        assert_equal 2, code
-        assert_match complaint, command.err.string
-      end
-    end
+    complaints = {
+      ["--workers", "0"] => /> 0/, ["--store", "cloud"] => /memory_store/,
+      ["--total", "much"] => /20KB/,
+    }
+    assert_refused(complaints) { |arguments, check| workers(*arguments, &check) }
   end
 end

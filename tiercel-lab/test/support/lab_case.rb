@@ -48,11 +48,33 @@ class LabCase < Tiercel::TestCase
   def run_table(table, *arguments, protocol: TINY)
     short = Class.new(table) { define_method(:protocol) { protocol } }
     short.called(table.command_name, table.summary)
-    Dir.mktmpdir do |folder|
-      command = short.new(out: StringIO.new, err: StringIO.new, program: "bin/lab")
-      code = command.call([*arguments, "--results", folder])
+    run_command(short, *arguments) do |code, command|
       check_results(table, command) if command.results
       yield code, command
+    end
+  end
+
+  # Runs a command; what it keeps goes into a folder that is removed.
+  #
+  # @yieldparam code [Integer] exit code
+  # @yieldparam command [TableCommand] with document, results, out, err
+  def run_command(table, *arguments)
+    Dir.mktmpdir do |folder|
+      command = table.new(out: StringIO.new, err: StringIO.new, program: "bin/lab")
+      code = command.call([*arguments, "--results", folder])
+      yield code, command
+    end
+  end
+
+  # @param complaints [Hash{Array<String> => Regexp}] by the arguments that make no sense
+  # @yieldparam arguments [Array<String>]
+  # @yieldparam check [Proc] for the block of {#run_command}
+  def assert_refused(complaints)
+    complaints.each do |arguments, complaint|
+      yield arguments, lambda { |code, command|
+        assert_equal 2, code
+        assert_match complaint, command.err.string
+      }
     end
   end
 

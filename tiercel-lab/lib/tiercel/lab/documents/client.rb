@@ -40,8 +40,6 @@ module Tiercel
           @groups ||= results["cells"].slice_when { |_one, other| other["role"] == "baseline" }.to_a
         end
 
-        def title_of(value) = Values.known?(value) ? Values.fetch(value).title : value
-
         def baseline(group) = group.find { |cell| cell["role"] == "baseline" }
 
         def shown(group) = group.select { |cell| %w[baseline contestant].include?(cell["role"]) }

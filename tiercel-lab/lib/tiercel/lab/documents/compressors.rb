@@ -33,9 +33,10 @@ module Tiercel
           return "Nothing could be measured." unless value
           best = deflates.select { |cell| compresses?(cell) }
           smallest = best.min_by { |cell| bytes(cell) }
-          fastest = best.min_by { |cell| us(cell) }
-          quickest = best.filter_map { |cell| twin(cell) }.select { |cell| measured?(cell) }.min_by { |cell| us(cell) }
-          "#{name_of(value)}: #{name(smallest)} is the smallest (#{share(smallest)}, #{spent(smallest)}), " \
+          fastest = best.min_by { |cell| microseconds(cell) }
+          quickest = best.filter_map { |cell| twin(cell) }.select { |cell| measured?(cell) }
+                         .min_by { |cell| microseconds(cell) }
+          "#{title_of(value)}: #{name(smallest)} is the smallest (#{share(smallest)}, #{spent(smallest)}), " \
             "#{name(fastest)} the fastest to deflate (#{share(fastest)}, " \
             "#{spent(fastest)})#{", #{name(quickest)} to inflate" if quickest}."
         end
@@ -45,7 +46,7 @@ module Tiercel
         end
 
         def add(document, value, deflates)
-          document.section(name_of(value)) do |section|
+          document.section(title_of(value)) do |section|
             section.text(quick_note) if quick? && by_value.keys.first == value
             section.add(table(value, deflates))
             [["deflate", deflates], ["inflate", deflates.filter_map { |cell| twin(cell) }]].each do |way, group|
@@ -61,7 +62,7 @@ module Tiercel
         end
 
         def table(value, deflates)
-          table = Report::Table.new("Compressors: #{name_of(value)}", header: HEADER, command: again(value),
+          table = Report::Table.new("Compressors: #{title_of(value)}", header: HEADER, command: command_for(value),
                                     note: note(value))
           deflates.each do |cell|
             inflate = twin(cell)
@@ -88,16 +89,16 @@ module Tiercel
 
         def speed(cell)
           return "" unless measured?(cell) && name(cell) != "none" && payload(cell["value"])
-          Report::Cell.number(payload(cell["value"]) / us(cell), digits: 0)
+          Report::Cell.number(payload(cell["value"]) / microseconds(cell), digits: 0)
         end
 
         # Without "none": no axis has room for what costs nothing and for what costs milliseconds.
         def pareto(value, way, cells)
           shown = cells.select { |cell| measured?(cell) && name(cell) != "none" && bytes(deflate_of(cell)) }
           return if shown.size < 2
-          chart = Report::Charts::ParetoChart.new("Compressors: bytes against time to #{way}, #{name_of(value)}",
+          chart = Report::Charts::ParetoChart.new("Compressors: bytes against time to #{way}, #{title_of(value)}",
                                                   x: "bytes", y: "us to #{way}", note: "Less is better in both.")
-          shown.each { |cell| chart.point(name(cell), bytes(deflate_of(cell)), us(cell)) }
+          shown.each { |cell| chart.point(name(cell), bytes(deflate_of(cell)), microseconds(cell)) }
           chart
         end
 
@@ -116,10 +117,6 @@ module Tiercel
           table
         end
 
-        def again(value)
-          [*command.split.take(2), *(["--value", value] if Values.known?(value)), *Carried.words(results)].join(" ")
-        end
-
         def twin(deflate)
           results["cells"].find do |cell|
             cell["operation"] == "inflate" && cell["value"] == deflate["value"] && cell["role"] == deflate["role"] &&
@@ -129,9 +126,6 @@ module Tiercel
 
         def deflate_of(cell) = by_value.fetch(cell["value"]).find { |candidate| name(candidate) == name(cell) }
 
-        def name(cell) = cell["contestant"]["name"]
-        def name_of(value) = Values.known?(value) ? Values.fetch(value).title : value
-        def us(cell) = cell["summary"]["ns"]["estimate"] / 1e3
         def bytes(cell) = cell.dig("exact", "stored_bytes")
 
         # "none" measures the payload itself.
@@ -142,7 +136,6 @@ module Tiercel
 
         def share(cell) = percent(bytes(cell), payload(cell["value"]))
         def percent(part, whole) = part && whole ? format("%.1f %%", 100.0 * part / whole) : ""
-        def spent(cell) = Report::Format.with_unit(us(cell), "us")
       end
     end
   end

@@ -32,9 +32,9 @@ module Tiercel
         def sentence
           (value, operation), wholes = groups.find { |_key, found| found.any? { |cell| measured?(cell) } }
           return "Nothing could be measured." unless value
-          best = wholes.select { |cell| measured?(cell) }.min_by { |cell| us(cell) }
+          best = wholes.select { |cell| measured?(cell) }.min_by { |cell| microseconds(cell) }
           first = wholes.find { |cell| measured?(cell) }
-          "#{name_of(value)}, #{WAYS.fetch(operation)}: #{words(best)} is the fastest (#{spent(best)}); " \
+          "#{title_of(value)}, #{WAYS.fetch(operation)}: #{words(best)} is the fastest (#{spent(best)}); " \
             "#{words(first)}, which is what Rails does unasked, takes #{spent(first)}#{share(first)}."
         end
 
@@ -43,11 +43,11 @@ module Tiercel
         def share(cell)
           parts = split(cell) or return ""
           own = parts.values_at("serialize", "compress").sum
-          format(", %d %% of it in serializer and compressor", 100.0 * own / us(cell))
+          format(", %d %% of it in serializer and compressor", 100.0 * own / microseconds(cell))
         end
 
         def add(document, value, operation, wholes)
-          document.section("#{name_of(value)}: #{WAYS.fetch(operation)}") do |section|
+          document.section("#{title_of(value)}: #{WAYS.fetch(operation)}") do |section|
             section.text(method_text) if groups.keys.first == [value, operation]
             section.add(table(value, operation, wholes))
             wholes.group_by { |cell| cell["contestant"]["store"] }.each do |store, of_store|
@@ -68,14 +68,15 @@ module Tiercel
           base = words(groups.values.first.first)
           return "The quick form varies one factor at a time from #{base}, on one value. " if quick?
           product = groups.values.map(&:size).max
-          short = groups.select { |_key, wholes| wholes.size < product }.map { |(value, _), _| name_of(value) }.uniq
+          short = groups.select { |_key, wholes| wholes.size < product }.map { |(value, _), _| title_of(value) }.uniq
           return "" if short.empty?
-          "All combinations are measured on #{name_of(groups.keys.first.first)}; on #{short.join(", ")} one factor " \
+          "All combinations are measured on #{title_of(groups.keys.first.first)}; on #{short.join(", ")} one factor " \
             "is varied at a time from #{base}. "
         end
 
         def table(value, operation, wholes)
-          table = Report::Table.new("End to end: #{WAYS.fetch(operation)}, #{name_of(value)}", header: HEADER, command:,
+          title = "End to end: #{WAYS.fetch(operation)}, #{title_of(value)}"
+          table = Report::Table.new(title, header: HEADER, command:,
                                     note: "Microseconds a call; ratios are to the first row of the same comparison.")
           wholes.each do |cell|
             who = cell["contestant"].values_at("store", "serializer", "compressor")
@@ -97,12 +98,12 @@ module Tiercel
           serializers, compressors = %w[serializer compressor].map do |axis|
             cells.map { |cell| cell["contestant"][axis] }.uniq
           end
-          chart = Report::Charts::Heatmap.new("End to end: #{WAYS.fetch(operation)} by #{store}, #{name_of(value)}",
+          chart = Report::Charts::Heatmap.new("End to end: #{WAYS.fetch(operation)} by #{store}, #{title_of(value)}",
                                               rows: serializers, columns: compressors, unit: "us",
                                               row_name: "serializer", column_name: "compressor")
           cells.each do |cell|
             row, column = cell["contestant"].values_at("serializer", "compressor")
-            figure = measured?(cell) ? Report::Cell.number(us(cell)) : missing(cell)
+            figure = measured?(cell) ? Report::Cell.number(microseconds(cell)) : missing(cell)
             chart.set(row, column, figure)
           end
           chart
@@ -110,7 +111,7 @@ module Tiercel
 
         def bars(value, operation, wholes)
           chart = Report::Charts::StackedBar.new("End to end: where the time of #{WAYS.fetch(operation)} goes, " \
-                                                 "#{name_of(value)}",
+                                                 "#{title_of(value)}",
                                                  unit: "us", parts: Lab::EndToEnd::Split::PARTS)
           wholes.each do |cell|
             parts = split(cell) if measured?(cell)
@@ -127,10 +128,6 @@ module Tiercel
           same_value = results["cells"].select { |other| other["value"] == cell["value"] }
           Lab::EndToEnd::Split.new(cell, same_value, cell["operation"]).us
         end
-
-        def name_of(value) = Values.known?(value) ? Values.fetch(value).title : value
-        def us(cell) = cell["summary"]["ns"]["estimate"] / 1e3
-        def spent(cell) = Report::Format.with_unit(us(cell), "us")
       end
     end
   end

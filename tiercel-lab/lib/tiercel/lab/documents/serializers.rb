@@ -35,9 +35,9 @@ module Tiercel
           measured = by_value.transform_values { |cells| of(cells, "dump_load").select { |cell| measured?(cell) } }
           value, both = measured.find { |_name, found| found.any? }
           return "Nothing could be measured." unless value
-          best = both.min_by { |cell| us(cell) }
-          whole = both.select { |cell| form(cell) == :value }.min_by { |cell| us(cell) }
-          text = "#{name_of(value)}: #{name(best)} is the fastest there and back " \
+          best = both.min_by { |cell| microseconds(cell) }
+          whole = both.select { |cell| form(cell) == :value }.min_by { |cell| microseconds(cell) }
+          text = "#{title_of(value)}: #{name(best)} is the fastest there and back " \
                  "(#{spent(best)}#{", but what comes back is only what JSON says" if form(best) == :json})"
           if whole && whole != best
             "#{text}; of those that keep everything #{name(whole)} (#{spent(whole)})."
@@ -47,7 +47,7 @@ module Tiercel
         end
 
         def add(document, value, of_value)
-          document.section(name_of(value)) do |section|
+          document.section(title_of(value)) do |section|
             section.text(quick_note) if quick? && by_value.keys.first == value
             section.add(table(value, of_value))
             chart = bars(value, of(of_value, "dump_load")) and section.add(chart)
@@ -61,7 +61,7 @@ module Tiercel
         end
 
         def table(value, of_value)
-          table = Report::Table.new("Serializers: #{name_of(value)}", header: HEADER, command: again(value),
+          table = Report::Table.new("Serializers: #{title_of(value)}", header: HEADER, command: command_for(value),
                                     note: "Microseconds a call; bytes of one value (the median). `as JSON says`: " \
                                           "records come back as Hashes of their attributes, without what is " \
                                           "associated.")
@@ -87,7 +87,7 @@ module Tiercel
 
         def bars(value, both)
           return if both.none? { |cell| measured?(cell) }
-          chart = Report::Charts::BarChart.new("Serializers: dump and load, #{name_of(value)}", unit: "us")
+          chart = Report::Charts::BarChart.new("Serializers: dump and load, #{title_of(value)}", unit: "us")
           both.each do |cell|
             next chart.missing(name(cell), cell["reason"].to_s) unless measured?(cell)
             chart.row(name(cell), interval(cell["summary"]["ns"], 1e-3))
@@ -98,7 +98,7 @@ module Tiercel
         # Facts of another machine: to be read as ratios.
         def article(of_value)
           table = Report::Table.new("Serializers: the article's figures beside ours, " \
-                                    "#{name_of(of_value.first["value"])}",
+                                    "#{title_of(of_value.first["value"])}",
                                     header: ["serializer", "article: both, by Marshal's time", "here: both",
                                              "article: dump", "here: dump"],
                                     note: "Published in October 2024, on another machine, on its own 1 MB of books. " \
@@ -125,7 +125,7 @@ module Tiercel
 
         def fidelity
           names = rows("fidelity").map { |row| row["serializer"] }
-          table = Report::Table.new("Serializers: what comes back", header: ["", *names], command: again(nil))
+          table = Report::Table.new("Serializers: what comes back", header: ["", *names], command: command_for(nil))
           (rows("fidelity").first.keys - ["serializer"]).each do |specimen|
             table.row(specimen, *rows("fidelity").map { |row| fate(row[specimen]) })
           end
@@ -141,15 +141,7 @@ module Tiercel
 
         def of(cells, operation) = cells.select { |cell| cell["operation"] == operation }
 
-        def again(value)
-          [*command.split.take(2), *(["--value", value] if Values.known?(value)), *Carried.words(results)].join(" ")
-        end
-
         def form(cell) = Serialization.known?(name(cell)) ? Serialization.fetch(name(cell)).form : :value
-        def name(cell) = cell["contestant"]["name"]
-        def name_of(value) = Values.known?(value) ? Values.fetch(value).title : value
-        def us(cell) = cell["summary"]["ns"]["estimate"] / 1e3
-        def spent(cell) = Report::Format.with_unit(us(cell), "us")
       end
     end
   end

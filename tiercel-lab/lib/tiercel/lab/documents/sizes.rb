@@ -70,8 +70,6 @@ module Tiercel
 
         def words(cell) = Report::Format.duration(median(cell) / 1e9)
 
-        def name(cell) = cell.dig("contestant", "name")
-
         def add(section, value, group)
           table = Report::Table.new("Sizes: #{value}", header: HEADER, command:, note: table_note(group))
           group.each do |cell|

@@ -63,7 +63,7 @@ module Tiercel
 
         def values = results["cells"].map { |cell| cell["value"] }.uniq
 
-        def title_of(value) = Values.known?(value) ? Values.fetch(value).title.sub(/\AString of /, "") : value
+        def title_of(value) = super.sub(/\AString of /, "")
 
         # Calls a second, garbage collection included.
         def rate(cell)

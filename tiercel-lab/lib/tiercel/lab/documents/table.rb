@@ -4,6 +4,7 @@ require_relative "../report"
 require_relative "../runner/machine"
 require_relative "../statistics"
 require_relative "../terminal/figures"
+require_relative "../values"
 require_relative "carried"
 
 module Tiercel
@@ -119,6 +120,28 @@ module Tiercel
         # @param cell [Hash]
         # @return [Report::Cell]
         def missing(cell) = Report::Cell.missing([cell["status"], cell["reason"]].compact.join(": "))
+
+        # @param value [String] a value's name
+        # @return [String] its title; the name where it is no value of this lab's (`--data`, another version's run)
+        def title_of(value) = Values.known?(value) ? Values.fetch(value).title : value
+
+        # @param value [String] a value's name
+        # @return [String] what to type to make this part of the table again
+        def command_for(value)
+          [*command.split.take(2), *(["--value", value] if Values.known?(value)), *Carried.words(results)].join(" ")
+        end
+
+        # @param cell [Hash]
+        # @return [String] the contestant, without options
+        def name(cell) = cell["contestant"]["name"]
+
+        # @param cell [Hash] that was measured
+        # @return [Float] us of a call
+        def microseconds(cell) = cell["summary"]["ns"]["estimate"] / 1e3
+
+        # @param cell [Hash] that was measured
+        # @return [String] time of a call, for a sentence
+        def spent(cell) = Report::Format.with_unit(microseconds(cell), "us")
 
         # @param hash [Hash{String => Float}, nil] estimate, low, high
         # @param factor [Float]
