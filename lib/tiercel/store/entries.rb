@@ -112,11 +112,16 @@ module Tiercel
         batch = {}
         entries.each { |key, entry| write_entry(key, entry, raw: raw, batch: batch, **options) }
         ttl = backend_ttl(raw, **options)
-        stored = @guard.call(:write_multi_entries) do
-          @backend.set_multi(batch, ttl) || @guard.too_large(nil, batch.sum { |_, bytes| bytes.bytesize })
-        end
+        stored = set_frames(batch, ttl)
         forget_locally(batch.keys) unless stored
         stored
+      end
+
+      # @return [Boolean] whether all are stored
+      def set_frames(frames, ttl)
+        @guard.call(:write_multi_entries) do
+          @backend.set_multi(frames, ttl) || @guard.too_large(nil, frames.sum { |_, frame| frame.bytesize })
+        end
       end
 
       def serialize_entry(entry, raw: false, **options)

@@ -34,10 +34,8 @@ module Tiercel
           return super if observed?("cache_write_multi.active_support")
           expires_in = @options[:expires_in]
           frames = hash.each_value.with_index.to_h { |value, index| [keys[index], frame_of(value, expires_in)] }
-          ttl = backend_ttl(false, expires_in: expires_in, race_condition_ttl: @options[:race_condition_ttl])
-          @guard.call(:write_multi_entries) do
-            @backend.set_multi(frames, ttl) || @guard.too_large(nil, frames.sum { |_, frame| frame.bytesize })
-          end
+          set_frames(frames, backend_ttl(false, expires_in: expires_in,
+                                                race_condition_ttl: @options[:race_condition_ttl]))
         end
 
         private
