@@ -62,12 +62,28 @@ class LegacyPayloadTest < Tiercel::TestCase
   end
 
   def test_marshal_can_be_forbidden
-    strict = coder(marshal: false)
+    strict = coder(marshal: false, legacy: true)
     seventy_one = ActiveSupport::Cache::Coder.new(rails(:marshal_7_1), Zlib)
     [rails(:marshal_7_0).dump(Entry.new(1)), seventy_one.dump(Entry.new(1))].each do |payload|
       assert_raises(Tiercel::SerializationError) { strict.load(payload) }
     end
     assert_equal "text", strict.load(seventy_one.dump(Entry.new("text"))).value
+  end
+
+  def test_message_pack_needs_marshal_or_to_be_the_stores_own_serializer
+    packed = ActiveSupport::Cache::Coder.new(rails(:message_pack), Zlib).dump(Entry.new([1, :a]))
+    %i[auto json as_json].each do |serializer|
+      assert_equal [1, :a], coder(serializer:).load(packed).value
+      assert_raises(Tiercel::SerializationError) { coder(serializer:, marshal: false, legacy: true).load(packed) }
+    end
+    assert_equal [1, :a], coder(serializer: :message_pack, marshal: false, legacy: true).load(packed).value
+  end
+
+  def test_without_marshal_they_are_refused_by_default
+    payload = ActiveSupport::Cache::Coder.new(rails(:marshal_7_1), Zlib).dump(Entry.new("text"))
+
+    assert_raises(Tiercel::MalformedFrame) { coder(marshal: false).load(payload) }
+    assert_equal "text", coder(marshal: false, legacy: true).load(payload).value
   end
 
   def test_they_can_be_refused

@@ -40,13 +40,14 @@ module Tiercel
     # @param compress_threshold [Integer] bytes
     # @param checksum [Boolean] whether frames carry the CRC-32 of what they hold; it is verified wherever it is there
     # @param inflate_limit [Integer] bytes that one payload may inflate to
-    # @param marshal [Boolean] whether Marshal may dump and load
-    # @param legacy [Boolean] whether payloads of Rails 7.0 and 7.1 are read
+    # @param marshal [Boolean] whether Marshal may dump and load; without it nothing is loaded that the serializer
+    #   itself would not load
+    # @param legacy [Boolean] whether payloads of Rails 6.1 to 8.1 are read
     # @param native [Module, nil] the C extension, nil to do without it
     # @raise [ConfigurationError] if the serializer or the compressor is none, or contradicts `marshal: false`
     # @raise [MissingDependency] if its library is not installed
     def initialize(serializer: :auto, compressor: Compressors.default, compress_threshold: DEFAULT_COMPRESS_THRESHOLD,
-                   checksum: true, inflate_limit: DEFAULT_INFLATE_LIMIT, marshal: true, legacy: true,
+                   checksum: true, inflate_limit: DEFAULT_INFLATE_LIMIT, marshal: true, legacy: marshal,
                    native: Codec.native)
       @native = native
       @serializer = build_serializer(serializer, marshal)
@@ -133,7 +134,9 @@ module Tiercel
     def build_serializer(option, marshal)
       serializer = Serializers.build(option)
       return Serializers::Auto.new(plain: plain_form, marshal:) if serializer.is_a?(Serializers::Auto)
-      return serializer if marshal || serializer.type != TYPE_MARSHAL
+      return serializer if marshal
+      return serializer.strict if serializer.respond_to?(:strict)
+      return serializer unless serializer.type == TYPE_MARSHAL
       raise ConfigurationError, "serializer #{option.inspect} and marshal: false contradict each other: choose auto, " \
                                 "message_pack, json or as_json"
     end

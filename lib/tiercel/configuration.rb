@@ -17,7 +17,7 @@ module Tiercel
   # what is built from them.
   class Configuration
     # Options of the store itself. Everything else belongs to Rails or to the backend.
-    STORE_OPTIONS = %i[serializer compressor marshal checksum inflate_limit error_handler breaker frozen
+    STORE_OPTIONS = %i[serializer compressor marshal legacy checksum inflate_limit error_handler breaker frozen
                        fast_path].freeze
 
     # What Rails takes as a default for the calls of a store.
@@ -67,7 +67,7 @@ module Tiercel
     # @param backend [Backend] whose defaults hold where no option is given
     # @return [Coder]
     def frame_coder(backend)
-      Coder.new(serializer: serializer, compressor: compressor, marshal: @options.fetch(:marshal, true),
+      Coder.new(serializer: serializer, compressor: compressor, marshal: marshal?, legacy: legacy?,
                 checksum: @options.fetch(:checksum, backend.checksum?), **inflate_limit)
     end
 
@@ -114,6 +114,10 @@ module Tiercel
 
     private
 
+    def marshal? = @options.fetch(:marshal, true)
+
+    def legacy? = @options[:legacy].nil? ? marshal? : @options[:legacy]
+
     def single_url(urls)
       case urls.compact.size
       when 0 then BackendURL.parse("shared:")
@@ -142,10 +146,13 @@ module Tiercel
       return unless @options.key?(:coder)
       both = %i[serializer compressor].find { |name| @options[name] }
       raise ConfigurationError, "cannot specify :#{both} and :coder options together: a coder does both" if both
+      return if @options[:coder].nil? || marshal?
+      raise ConfigurationError, "marshal: false and coder: contradict each other: a coder alone decides what it " \
+                                "loads. Leave one of them out"
     end
 
     def check_switches
-      %i[marshal checksum fast_path].each do |name|
+      %i[marshal legacy checksum fast_path].each do |name|
         value = @options[name]
         next if value.nil? || value == true || value == false
         raise ConfigurationError, "#{name}: expected true or false, got #{value.inspect}"

@@ -4,6 +4,7 @@ require "active_support"
 require "active_support/cache"
 require_relative "compressors/zlib"
 require_relative "errors"
+require_relative "frame/layout"
 require_relative "serializers"
 
 module Tiercel
@@ -34,6 +35,10 @@ module Tiercel
     OBJECT_TYPE = 0x01
     STRING_ENCODINGS = { 0x02 => Encoding::UTF_8, 0x03 => Encoding::BINARY, 0x04 => Encoding::US_ASCII }.freeze
 
+    # Serializers of a store that may find MessagePack's signature in a payload of their own.
+    READERS_OF_MESSAGE_PACK = [Frame::Layout::TYPE_MESSAGE_PACK, Frame::Layout::TYPE_CUSTOM].freeze
+    private_constant :READERS_OF_MESSAGE_PACK
+
     # @param bytes [String]
     # @return [Boolean] whether they begin as a payload of Rails does
     def self.recognize?(bytes)
@@ -41,10 +46,11 @@ module Tiercel
       (first == 0x00 || first == 0x01 || first == 0x04) && bytes.b.start_with?(*SIGNATURES)
     end
 
-    # @param serializer [Object] the store's own, for payloads that are neither Marshal's nor MessagePack's
+    # @param serializer [Object] the store's own, for payloads that are neither Marshal's nor MessagePack's; with
+    #   `marshal: false` for all
     # @param compressor [Object, nil] the store's own, for payloads that are not zlib's
     # @param inflate_limit [Integer] bytes
-    # @param marshal [Boolean] whether Marshal may load
+    # @param marshal [Boolean] false: only what the store's own serializer would load
     def initialize(serializer:, compressor:, inflate_limit:, marshal:)
       @serializer = serializer
       @compressor = compressor
@@ -56,7 +62,7 @@ module Tiercel
     # @param bytes [String] that {recognize?} says yes to
     # @return [ActiveSupport::Cache::Entry]
     # @raise [MalformedFrame] if they are damaged
-    # @raise [SerializationError] if they are Marshal's and that is forbidden
+    # @raise [SerializationError] if they are Marshal's or MessagePack's and that is forbidden
     # @raise [ActiveSupport::Cache::DeserializationError] if a class is gone
     def load(bytes)
       bytes = bytes.b
@@ -104,10 +110,18 @@ module Tiercel
     end
 
     def serializer_of(bytes)
-      return Serializers::REGISTRY.fetch(:message_pack) if bytes.start_with?(MESSAGE_PACK_SIGNATURE)
-      return @serializer unless bytes.start_with?(MARSHAL_SIGNATURE)
-      raise SerializationError, "a Marshal payload of Rails, and marshal: false forbids loading it" unless @marshal
-      Serializers::REGISTRY.fetch(:marshal)
+      if bytes.start_with?(MARSHAL_SIGNATURE) then of_rails(:marshal)
+      elsif bytes.start_with?(MESSAGE_PACK_SIGNATURE) then of_rails(:message_pack)
+      else @serializer
+      end
+    end
+
+    # A payload of MessagePack can name the class that makes its objects, so `marshal: false` is about it too.
+    def of_rails(name)
+      return Serializers::REGISTRY.fetch(name) if @marshal
+      return @serializer if name == :message_pack && READERS_OF_MESSAGE_PACK.include?(@serializer.type)
+      raise SerializationError, "a #{name} payload of Rails, and marshal: false forbids loading it with another " \
+                                "serializer than the store's own"
     end
 
     def inflate(bytes)

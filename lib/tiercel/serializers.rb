@@ -48,6 +48,9 @@ module Tiercel
       "Marshal" => :marshal,
       "ActiveSupport::MessagePack" => :message_pack,
       "ActiveSupport::MessagePack::CacheSerializer" => :message_pack,
+      "ActiveSupport::Cache::SerializerWithFallback::Marshal70WithFallback" => :marshal,
+      "ActiveSupport::Cache::SerializerWithFallback::Marshal71WithFallback" => :marshal,
+      "ActiveSupport::Cache::SerializerWithFallback::MessagePackWithFallback" => :message_pack,
     }.freeze
     private_constant :MODULES
 

@@ -107,7 +107,7 @@ class StoreConfigurationTest < Tiercel::TestCase
   end
 
   def test_switches_are_checked
-    { marshal: 0, checksum: "yes", fast_path: :on }.each do |name, value|
+    { marshal: 0, legacy: "no", checksum: "yes", fast_path: :on }.each do |name, value|
       error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", name => value) }
       assert_equal "#{name}: expected true or false, got #{value.inspect}", error.message
     end

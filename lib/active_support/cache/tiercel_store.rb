@@ -48,7 +48,10 @@ module ActiveSupport
       #   object that answers to dump and load
       # @option options [Symbol, #deflate, nil] :compressor :lz4, :zstd, :snappy, :brotli, :zlib, :none, or
       #   an object that answers to deflate and inflate
-      # @option options [Boolean] :marshal false: neither dump nor load anything with Marshal
+      # @option options [Boolean] :marshal false: neither dump nor load anything with Marshal, and load nothing whose
+      #   bytes name a class
+      # @option options [Boolean] :legacy whether payloads that Rails' stores wrote are read; by default unless
+      #   `marshal: false`
       # @option options [Boolean] :checksum whether frames carry a checksum of their payload; by default
       #   all but those in memory do
       # @option options [Integer, String] :inflate_limit the largest value that is decompressed, in bytes

@@ -11,7 +11,7 @@ require_relative "moved_clock"
 %w[
   counters coders compression delete_matched expiry fetching instrumentation local_caching logging maintenance
   multi_operations names namespaces option_errors race_condition raw_values reading_and_writing serializers silence
-  store_object undecodable unless_exist versions
+  store_object undecodable unless_exist untrusted versions
 ].each { |subject| require_relative "store_contract/#{subject}" }
 
 module Tiercel
@@ -54,6 +54,7 @@ module Tiercel
       include LocalCaching
       include Maintenance
       include Undecodable
+      include Untrusted
       include OptionErrors
       include Silence
       include StoreObject

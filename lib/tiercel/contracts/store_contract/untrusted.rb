@@ -1,0 +1,160 @@
+# frozen_string_literal: true
+
+require "json"
+require "zlib"
+
+module Tiercel
+  module Contracts
+    module StoreContract
+      # `marshal: false`: whatever somebody else put under a key, no class that it names is called.
+      module Untrusted
+        # Remembers what would have made an object of it.
+        class Planted
+          CALLS = []
+
+          class << self
+            %i[json_create from_msgpack_ext _load].each do |name|
+              define_method(name) { |*| CALLS << name && allocate }
+            end
+          end
+
+          def to_msgpack_ext = ""
+          def as_json(*) = {}
+          def _dump(_depth) = ""
+        end
+
+        # The same, for Rails' MessagePack, which prefers `from_msgpack_ext`.
+        class PlantedAsJSON
+          def self.json_create(*) = Planted.json_create
+
+          def as_json(*) = {}
+        end
+
+        SERIALIZERS = %i[auto message_pack json as_json].freeze
+
+        def test_no_planted_payload_calls_what_it_names
+          payloads = Untrusted.payloads
+          SERIALIZERS.product([{}, { legacy: true }]) do |serializer, legacy|
+            careful = new_store(marshal: false, serializer: serializer, **legacy)
+            payloads.each do |name, bytes|
+              careful.backend.set(key_of("name"), bytes)
+              Planted::CALLS.clear
+              reports { Untrusted.ask(careful) }
+              assert_empty Planted::CALLS, "#{name}, read with #{serializer}, #{legacy}"
+            end
+          end
+        end
+
+        def test_the_same_payloads_are_read_where_marshal_is_allowed
+          Untrusted.payloads.each do |name, bytes|
+            next if name.end_with?("json") # no reader of ours makes objects of JSON
+            store.backend.set(key_of("name"), bytes)
+            Planted::CALLS.clear
+            reports { store.read("name") }
+            refute_empty Planted::CALLS, name
+          end
+        end
+
+        def test_payloads_of_rails_are_misses_without_marshal_unless_asked_for
+          entry = ActiveSupport::Cache::Entry.new("text")
+          payload = ActiveSupport::Cache::Coder.new(Untrusted.rails(:marshal_7_1), Zlib).dump(entry)
+          { nil => nil, false => nil, true => "text" }.each do |legacy, expected|
+            careful = new_store(marshal: false, legacy: legacy)
+            careful.backend.set(key_of("name"), payload)
+            errors = reports { assert_equal [expected].compact, [careful.read("name")].compact }
+            assert_equal expected ? 0 : 1, errors.size, "legacy: #{legacy.inspect}"
+          end
+        end
+
+        def test_payloads_of_rails_can_be_refused
+          [[store, 1], [new_store(legacy: false), nil]].each do |reader, expected|
+            reader.backend.set(key_of("name"), Marshal.dump(ActiveSupport::Cache::Entry.new(1)))
+            errors = reports { assert_equal [expected].compact, [reader.read("name")].compact }
+            assert_equal expected ? 0 : 1, errors.size
+          end
+        end
+
+        def test_a_coder_that_would_decide_alone_is_refused
+          error = assert_raises(ConfigurationError) { new_store(marshal: false, coder: Marshal) }
+          assert_match(/marshal: false and coder:/, error.message)
+          assert new_store(marshal: false, coder: nil)
+        end
+
+        def test_serializers_that_fall_back_to_marshal_are_refused_or_made_strict
+          %i[marshal_7_0 marshal_7_1].each do |name|
+            [name, Untrusted.rails(name)].each do |serializer|
+              assert_raises(ConfigurationError) { new_store(marshal: false, serializer: serializer) }
+            end
+          end
+          careful = in_format(7.1) { new_store(marshal: false, serializer: Untrusted.rails(:message_pack)) }
+          Planted::CALLS.clear
+          Untrusted.payloads.each_value do |bytes|
+            careful.backend.set(key_of("name"), bytes)
+            reports { careful.read("name") }
+          end
+          assert_empty Planted::CALLS
+        end
+
+        class << self
+          # @return [void] every way on which a value is decoded
+          def ask(store)
+            store.read("name")
+            store.read_multi("name")
+            store.fetch("name", race_condition_ttl: 5)
+            store.exist?("name")
+            store.write("name", 1, unless_exist: true)
+            store.increment("name")
+          end
+
+          # @return [Hash{String => String}] payloads that name {Planted}, in every format that a store of ours may meet
+          def payloads = of_rails.merge(of_ours)
+
+          def rails(name) = ActiveSupport::Cache::SerializerWithFallback[name]
+
+          private
+
+          def of_rails
+            entry = ActiveSupport::Cache::Entry.new(Planted.new)
+            as_json = ActiveSupport::Cache::Entry.new(PlantedAsJSON.new)
+            large = ActiveSupport::Cache::Entry.new([Planted.new, "0" * 500])
+            packed = coder(:message_pack)
+            { "7.1, MessagePack" => packed.dump(entry), "7.1, MessagePack, json_create" => packed.dump(as_json),
+              "7.1, MessagePack, zlib" => packed.dump_compressed(large, 1),
+              "7.1, Marshal" => coder(:marshal_7_1).dump(entry),
+              "7.1, Marshal, zlib" => coder(:marshal_7_1).dump_compressed(large, 1),
+              "7.1, Marshal in the version" => in_the_version,
+              "7.0" => rails(:marshal_7_0).dump(entry), "7.0, zlib" => rails(:marshal_7_0).dump_compressed(large, 1),
+              "6.1" => Marshal.dump(entry), "6.1, by Dalli" => Marshal.dump(rails(:marshal_7_0).dump(entry)) }
+          end
+
+          def coder(name) = ActiveSupport::Cache::Coder.new(rails(name), Zlib)
+
+          def in_the_version
+            version = Marshal.dump(Planted.new)
+            ["\x00\x11".b, [0x02, -1.0, version.bytesize].pack("CEl<"), version, "text"].join
+          end
+
+          def of_ours
+            layout = Frame::Layout
+            json = JSON.generate({ "json_class" => Planted.name, "data" => {} })
+            { "a frame, Marshal" => frame(layout::TYPE_MARSHAL, Marshal.dump(Planted.new)),
+              "a frame, Marshal, zlib" => deflated(layout::TYPE_MARSHAL, Marshal.dump(Planted.new)),
+              "a frame, MessagePack" => frame(layout::TYPE_MESSAGE_PACK, pack(Planted.new)),
+              "a frame, MessagePack, inside of an Array" => frame(layout::TYPE_MESSAGE_PACK, pack([[Planted.new]])),
+              "a frame, MessagePack, zlib" => deflated(layout::TYPE_MESSAGE_PACK, pack(Planted.new)),
+              "a frame, json" => frame(layout::TYPE_JSON, json), "a frame, as_json" => frame(layout::TYPE_AS_JSON, json) }
+          end
+
+          def pack(value) = ActiveSupport::MessagePack::CacheSerializer.dump(value)
+
+          def frame(type, payload) = Frame.build(type, payload, checksum: true)
+
+          def deflated(type, payload)
+            Frame.build(type, Zlib.deflate(payload), compressor: Frame::Layout::COMPRESSOR_ZLIB, checksum: true,
+                                                     parts: Frame::Parts.encode(inflated_bytes: payload.bytesize))
+          end
+        end
+      end
+    end
+  end
+end
