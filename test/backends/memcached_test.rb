@@ -5,7 +5,7 @@ require "test_helper"
 require "tiercel/backends/memcached"
 require "tiercel/contracts/backend_contract"
 require "tiercel/lab/servers"
-require_relative "../support/self_signed"
+require_relative "../support/tls_front"
 
 # Servers for all the tests of this file; each test clears them.
 module MemcachedServers
@@ -188,40 +188,15 @@ class MemcachedDetailsTest < Tiercel::TestCase
 
   # memcached is not built with TLS everywhere, so the server here is OpenSSL's, and speaks to a memcached.
   def test_tls
-    certificate, key = Tiercel::SelfSigned.certificate_and_key
-    with_tls_in_front(certificate, key) do |port|
-      store = OpenSSL::X509::Store.new.tap { |trusted| trusted.add_cert(certificate) }
-      trusting = MemcachedServers.build("memcached://localhost:#{port}", ssl_params: { cert_store: store }, timeout: 2)
-      pairs = (0...50).to_h { |index| ["tls#{index}", Random.bytes(5_000)] }
-      assert_equal true, trusting.set_multi(pairs)
-      assert trusting.get_multi(pairs.keys) == pairs
-      assert_equal 1, trusting.increment("tls")
-      wary = MemcachedServers.build("memcached://localhost:#{port}", ssl: true, timeout: 2)
-      error = assert_raises(Tiercel::Unavailable) { wary.get("tls1") }
-      assert_match(/certificate/, error.message)
-    end
-  end
-
-  private
-
-  def with_tls_in_front(certificate, key)
-    context = OpenSSL::SSL::SSLContext.new.tap { |ssl| ssl.cert = certificate }.tap { |ssl| ssl.key = key }
-    plain = TCPServer.new("127.0.0.1", 0)
-    server = OpenSSL::SSL::SSLServer.new(plain, context)
-    acceptor = Thread.new { loop { relay_tls(server.accept) rescue nil } }
-    yield plain.addr[1]
-  ensure
-    acceptor&.kill
-    plain&.close
-  end
-
-  def relay_tls(client)
-    upstream = MemcachedServers.one.connect
-    [[client, upstream], [upstream, client]].each do |from, to|
-      Thread.new do
-        loop { to.write(from.readpartial(16_384)) }
-      rescue IOError, SystemCallError, OpenSSL::SSL::SSLError
-        [from, to].each(&:close)
+    Tiercel::TLSFront.run(MemcachedServers.one) do |front|
+      store = OpenSSL::X509::Store.new.tap { |trusted| trusted.add_cert(front.certificate) }
+      context = OpenSSL::SSL::SSLContext.new.tap { |ssl| ssl.set_params(cert_store: store) }
+      [{ ssl_params: { cert_store: store } }, { ssl: context }, { ssl_context: context }].each do |options|
+        trusting = MemcachedServers.build("memcached://localhost:#{front.port}", timeout: 2, **options)
+        pairs = (0...50).to_h { |index| ["tls#{index}", Random.bytes(5_000)] }
+        assert_equal true, trusting.set_multi(pairs)
+        assert trusting.get_multi(pairs.keys) == pairs
+        assert_operator trusting.increment("tls"), :>, 0
       end
     end
   end

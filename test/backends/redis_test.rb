@@ -5,7 +5,6 @@ require "test_helper"
 require "tiercel/backends/redis"
 require "tiercel/contracts/backend_contract"
 require "tiercel/lab/servers"
-require_relative "../support/self_signed"
 
 # Servers for all the tests of this file; each test clears them.
 module RedisServers
@@ -195,35 +194,17 @@ class RedisDetailsTest < Tiercel::TestCase
     end
   end
 
-  # @yieldparam port [Integer] where a Redis speaks TLS
-  # @yieldparam authority [String] path of the certificate that vouches for it
-  def with_tls
-    with_tmpdir do |dir|
-      certificate, key = Tiercel::SelfSigned.certificate_and_key.map(&:to_pem)
-      places = { "certificate.pem" => certificate, "key.pem" => key }.map do |name, pem|
-        File.join(dir, name).tap { |path| File.write(path, pem) }
-      end
-      port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
-      args = ["--tls-port", port.to_s, "--tls-cert-file", places[0], "--tls-key-file", places[1],
-              "--tls-ca-cert-file", places[0], "--tls-auth-clients", "no"]
-      RedisServers::Servers::Redis.run(args: args) { yield port, places[0] }
-    end
-  end
-
   def test_tls
-    with_tls do |port, authority|
-      %i[hiredis ruby].each do |driver|
-        trusting = RedisServers.build("rediss://localhost:#{port}", ssl_params: { ca_file: authority }, driver: driver)
-        pairs = (0...50).to_h { |index| ["tls#{index}", Random.bytes(5_000)] }
-        assert_equal true, trusting.set_multi(pairs), driver
-        assert trusting.get_multi(pairs.keys) == pairs, driver
-        assert_equal 1, trusting.increment("counter #{driver}")
-        lost = RedisServers.build("rediss://localhost:#{port}", ssl_params: { ca_file: "/nowhere.pem" }, driver: driver)
-        assert_raises(Tiercel::Unavailable) { lost.get("tls1") }
-        wary = RedisServers.build("rediss://localhost:#{port}", driver: driver)
-        error = assert_raises(Tiercel::Unavailable) { wary.get("tls1") }
-        assert_match(/certificate/i, error.message)
-      end
+    RedisServers::Servers::Redis.run(tls: true) do |server|
+      options = { ssl_params: { ca_file: server.certificate.file } }
+      trusting = RedisServers.build(server.url, **options)
+      pairs = (0...50).to_h { |index| ["tls#{index}", Random.bytes(5_000)] }
+      assert_equal true, trusting.set_multi(pairs)
+      assert trusting.get_multi(pairs.keys) == pairs
+      assert_equal 1, trusting.increment("counter")
+      answers = fork_and_wait(2) { |child| trusting.increment("counter") && trusting.get("tls#{child}").bytesize }
+      assert_equal [5_000, 5_000], answers
+      assert_equal 4, trusting.increment("counter")
     end
   end
 

@@ -3,19 +3,22 @@
 require "openssl"
 
 module Tiercel
-  # A certificate for localhost and 127.0.0.1 that is its own authority, for tests of TLS.
+  # A certificate that is its own authority, for tests of TLS.
   module SelfSigned
-    def self.certificate_and_key
-      key = OpenSSL::PKey::RSA.new(2048)
+    # @param names [String] whose it is, as OpenSSL writes a subjectAltName
+    # @param ends_in [Numeric] seconds from now; below 0 it has expired
+    # @return [Array(OpenSSL::X509::Certificate, OpenSSL::PKey)]
+    def self.certificate_and_key(names: "DNS:localhost,IP:127.0.0.1", ends_in: 3600)
+      key = OpenSSL::PKey::EC.generate("prime256v1")
       certificate = OpenSSL::X509::Certificate.new
       certificate.version = 2
-      certificate.serial = 1
+      certificate.serial = OpenSSL::BN.rand(64)
       certificate.subject = certificate.issuer = OpenSSL::X509::Name.parse("/CN=localhost")
-      certificate.public_key = key.public_key
-      certificate.not_before = Time.now - 60
-      certificate.not_after = Time.now + 3600
+      certificate.public_key = key
+      certificate.not_before = Time.now - 7200
+      certificate.not_after = Time.now + ends_in
       extensions = OpenSSL::X509::ExtensionFactory.new(certificate, certificate)
-      certificate.add_extension(extensions.create_extension("subjectAltName", "DNS:localhost,IP:127.0.0.1"))
+      certificate.add_extension(extensions.create_extension("subjectAltName", names))
       certificate.add_extension(extensions.create_extension("basicConstraints", "CA:TRUE", true))
       [certificate.sign(key, OpenSSL::Digest.new("SHA256")), key]
     end

@@ -6,17 +6,18 @@ require "io/wait"
 require_relative "../../backend"
 require_relative "../../clock"
 require_relative "../../errors"
+require_relative "../remote/handshake"
 
 module Tiercel
   module Backends
     class Memcached < Backend
       # One socket to one memcached, under a deadline.
       #
-      # Dalli opens it (TCP, Unix, TLS, keep-alive, buffers); reading and
+      # Dalli opens it (TCP, Unix, keep-alive, buffers); TLS, reading and
       # writing are our own, because every wait here ends at the deadline of the
-      # whole call, where Dalli's timeouts are for each wait, and because a get
-      # costs 1.07 of the same bytes over a bare socket, through Dalli 1.33
-      # (adr/006).
+      # whole call, where Dalli's timeouts are for each wait (its handshake has
+      # none), and because a get costs 1.07 of the same bytes over a bare
+      # socket, through Dalli 1.33 (adr/006).
       #
       # It is busy from the first byte of a request to the last one of its
       # reply. The {Remote::Pool} closes what comes back busy.
@@ -37,14 +38,14 @@ module Tiercel
 
         # @param host [String] name, or the path of a Unix socket
         # @param port [Integer, nil] nil for a Unix socket
-        # @param options [Hash] for Dalli's sockets: `ssl_context`, `keepalive`, `sndbuf`, `rcvbuf`; and
-        #   `connect_timeout` (seconds)
+        # @param options [Hash] for Dalli's sockets: `keepalive`, `sndbuf`, `rcvbuf`; and `ssl_context`, and
+        #   `connect_timeout` (seconds, TLS included)
         def initialize(host, port, options)
           @host = host
           @port = port
-          @options = options
           @connect_timeout = options[:connect_timeout]
-          @tls = !options[:ssl_context].nil?
+          @tls = options[:ssl_context]
+          @options = options.except(:ssl_context, :connect_timeout)
           @io = nil
           @busy = false
         end
@@ -61,9 +62,7 @@ module Tiercel
         def open(deadline, verify: false)
           return false if @io && !(verify && stale?)
           close
-          seconds = deadline - Clock.monotonic
-          raise IO::TimeoutError, "no time left to connect" unless seconds.positive?
-          @io = open_socket([seconds, @connect_timeout].compact.min)
+          @io = open_socket(deadline)
           start_buffer
           true
         end
@@ -134,9 +133,14 @@ module Tiercel
           @position = 0
         end
 
-        def open_socket(seconds)
-          options = @options.merge(connect_timeout: seconds, socket_timeout: seconds)
-          @port ? Dalli::Socket::TCP.open(@host, @port, options) : Dalli::Socket::UNIX.open(@host, options)
+        def open_socket(deadline)
+          now = Clock.monotonic
+          raise IO::TimeoutError, "no time left to connect" unless deadline > now
+          deadline = [deadline, now + @connect_timeout].min if @connect_timeout
+          options = @options.merge(connect_timeout: deadline - now, socket_timeout: deadline - now)
+          return Dalli::Socket::UNIX.open(@host, options) unless @port
+          socket = Dalli::Socket::TCP.open(@host, @port, options)
+          @tls ? Remote::Handshake.over(socket, @tls, @host, deadline) : socket
         end
 
         # Nothing is outstanding, so what can be read is the end of the connection, or worse; under TLS it

@@ -21,7 +21,8 @@ module Tiercel
                          success_threshold: 2 }.freeze
         # After this time without a call, a PING shows whether a connection to a node of a cluster is dead.
         IDLE_SECONDS = 1.0
-        OPTIONS = %i[username password db driver ssl_params
+        SECURE = /\Arediss/
+        OPTIONS = %i[username password db driver ssl_params fixed_hostname
                      sentinels name role sentinel_username sentinel_password].freeze
 
         # @param url [BackendURL]
@@ -55,10 +56,26 @@ module Tiercel
 
         # RESP2 needs no greeting, so a new connection costs no trip; nothing here needs RESP3.
         def common
-          { protocol: 2, timeout: @timeout, reconnect_attempts: 0, driver: Deadline.driver(@options[:driver]),
+          { protocol: 2, timeout: @timeout, reconnect_attempts: 0, driver: driver,
             connect_timeout: Remote::Options.seconds(@options[:connect_timeout], :connect_timeout, @timeout),
-            **@options.slice(:username, :password, :ssl_params) }
+            **(tls? ? { ssl_params: Deadline::TLSContext.new(@options[:ssl_params], driver) } : {}),
+            **@options.slice(:username, :password) }
         end
+
+        # Of the two only the one in Ruby keeps what TLS is for, and the deadline (adr/006).
+        def driver
+          name = @options[:driver]
+          return Deadline.driver(name) unless tls?
+          return Deadline.driver(name || :ruby) unless name&.to_sym == :hiredis
+          raise ConfigurationError, "#{@url}: driver: :hiredis is not for TLS: it takes a certificate of any host, and " \
+                                    "a handshake that stops in the middle holds it for ever; leave driver: away, or " \
+                                    "say :ruby"
+        end
+
+        # Sentinels may speak TLS though the master does not.
+        def tls? = SECURE.match?(@url.scheme) || (@options[:sentinels] && sentinels.any? { |one| secure?(one) })
+
+        def secure?(sentinel) = sentinel[:ssl] || SECURE.match?(sentinel[:url].to_s)
 
         def place
           path = @url.scheme == "unix" && @url.place
@@ -72,8 +89,13 @@ module Tiercel
           raise ConfigurationError, "sentinels: expected the master's name as the URL's host or as name:" unless name
           RedisClient.sentinel(
             name: name, role: (@options[:role] || :master).to_sym, sentinels: sentinels, **sentinel_url, **common,
-            **@options.slice(:sentinel_username, :sentinel_password), **db
+            **@options.slice(:sentinel_username, :sentinel_password), **db, **sentinel_tls
           )
+        end
+
+        # Said for all, it holds for the Sentinels too that those named here tell of.
+        def sentinel_tls
+          SECURE.match?(@url.scheme) && sentinels.all? { |sentinel| secure?(sentinel) } ? { ssl: true } : {}
         end
 
         def sentinel_url = @url.scheme == "unix" ? {} : { url: "#{@url.scheme}:#{@url.rest}" }
@@ -85,11 +107,17 @@ module Tiercel
           given = given.split(",") if given.is_a?(String)
           raise ConfigurationError, "sentinels: expected HOST:PORT of at least one, got none" if Array(given).empty?
           Array(given).map do |sentinel|
-            next sentinel.transform_keys(&:to_sym) if sentinel.is_a?(Hash)
-            Remote::Options.check_ports("sentinels: #{sentinel}", [sentinel])
-            host, port = sentinel.split(":", 2)
-            { host: host, port: Integer(port || 26_379) }
+            next sentinel(sentinel) unless sentinel.is_a?(Hash)
+            sentinel.transform_keys(&:to_sym).except(:driver, :ssl_params)
           end
+        end
+
+        # @param text [String] HOST[:PORT], or rediss://HOST[:PORT] for TLS
+        def sentinel(text)
+          scheme, place = text.strip.match(%r{\A(?:(rediss?)://)?(.*)\z}m).captures
+          Remote::Options.check_ports("sentinels: #{place}", [place])
+          host, port = place.split(":", 2)
+          { host: host, port: Integer(port || 26_379), **(scheme == "rediss" ? { ssl: true } : {}) }
         end
 
         def cluster_config
@@ -101,7 +129,7 @@ module Tiercel
                                      "Add to the Gemfile: gem \"redis-cluster-client\""
           end
           RedisClient.cluster(nodes: cluster_nodes, concurrency: { model: :none }, **common,
-                              driver: NodeShare.driver(Deadline.driver(@options[:driver])),
+                              driver: NodeShare.driver(driver), fixed_hostname: @options[:fixed_hostname].to_s,
                               circuit_breaker: NODE_BREAKER, idle_timeout: IDLE_SECONDS)
         rescue RedisClient::ClusterConfig::InvalidClientConfigError
           raise unreadable

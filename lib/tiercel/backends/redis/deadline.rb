@@ -4,6 +4,7 @@ require "redis-client"
 
 require_relative "../../backend"
 require_relative "../../clock"
+require_relative "../remote/ssl_params"
 
 module Tiercel
   module Backends
@@ -78,6 +79,41 @@ module Tiercel
           end
         end
 
+        # @param timeout [Numeric, nil] seconds
+        # @return [Numeric, nil] seconds, at most those that are left; 0 where none are
+        def self.at_most(timeout)
+          at = Thread.current[VARIABLE] or return timeout
+          [timeout, [at - Clock.monotonic, 0].max].compact.min
+        end
+
+        # The waits of a socket, each of which would otherwise have all of its timeout: of a reply that comes in
+        # pieces, and of a handshake.
+        module Waits
+          def wait_readable(timeout = nil) = super(Deadline.at_most(timeout))
+          def wait_writable(timeout = nil) = super(Deadline.at_most(timeout))
+        end
+
+        # For redis-client's driver in Ruby.
+        module RubySockets
+          # TLS was not set up in time.
+          class HandshakeTimeout < RedisClient::CannotConnectError; end
+
+          private
+
+          def connect
+            super.tap { @io.instance_variable_get(:@io).to_io.extend(Waits) }
+          rescue RedisClient::CannotConnectError => error
+            raise unless config.ssl && error.cause.nil? # whatever else there is has one
+            raise HandshakeTimeout, "TLS could not be set up within the time budget"
+          end
+
+          # Between TCP and TLS.
+          def enable_socket_keep_alive(socket)
+            super
+            socket.extend(Waits)
+          end
+        end
+
         # @param name [Symbol, String, nil] :hiredis, :ruby; nil for hiredis where its gem is there
         # @return [Class]
         # @raise [ConfigurationError]
@@ -108,39 +144,37 @@ module Tiercel
         def self.ruby
           @ruby ||= begin
             require "redis_client/ruby_connection"
-            bounded(RedisClient::RubyConnection)
+            bounded(RedisClient::RubyConnection) { prepend RubySockets }
           end
         end
         private_class_method :ruby
 
-        # What TLS is made from is read by the first connection: hiredis raises a RuntimeError where it cannot.
+        # The context of TLS is made once, not for each connection: reading authorities takes milliseconds.
         module Certificates
-          def ssl_context(ssl_params)
-            super
-          rescue RuntimeError => error
-            raise error if error.is_a?(RedisClient::Error)
-            raise RedisClient::CannotConnectError, "ssl_params: #{error.message}"
+          # @param params [Hash, TLSContext]
+          # @return [Object] the library's context
+          def ssl_context(params) = params.is_a?(TLSContext) ? params.context : super(params.dup)
+        end
+
+        # In the place of `ssl_params`: the context that was made of them when the store was built.
+        class TLSContext
+          # @return [Object] the library's
+          attr_reader :context
+
+          # @param params [Hash, nil] `ssl_params`
+          # @param driver [Class] of {Deadline.driver}
+          # @raise [ConfigurationError] if none can be made of them
+          def initialize(params, driver)
+            @context = Remote::SSLParams.context(params) do |copy|
+              driver.ssl_context(copy).tap { |made| made.setup if made.respond_to?(:setup) }
+            end
           end
         end
 
-        # All that hiredis says where TLS could not be agreed on is that nothing is there to be read.
-        module Handshake
-          SAYS_NOTHING = Errno::EAGAIN.new.message.freeze
-
-          def initialize(config, ...)
-            super
-          rescue RedisClient::ConnectionError => error
-            raise unless config.ssl && error.message.include?(SAYS_NOTHING)
-            raise error.class, "#{error.message}: TLS could not be set up, and hiredis does not say why; is the " \
-                               "server's certificate trusted (ssl_params: { ca_file: }), and does TLS listen there? " \
-                               "driver: :ruby says more"
-          end
-        end
-
-        def self.bounded(connection_class)
+        def self.bounded(connection_class, &details)
           Class.new(connection_class) do
+            class_exec(&details) if details
             prepend Driver
-            prepend Handshake
             extend Certificates
           end
         end

@@ -71,7 +71,8 @@ module Tiercel
           case error
           when Remote::Pool::Exhausted, RedisClient::CheckoutTimeoutError, ConnectionPool::TimeoutError
             PoolExhausted
-          when RedisClient::TimeoutError, Errno::ETIMEDOUT, Deadline::Spent then TimedOut
+          when RedisClient::TimeoutError, Errno::ETIMEDOUT, Deadline::Spent, Deadline::RubySockets::HandshakeTimeout
+            TimedOut
           when RedisClient::CircuitBreaker::OpenCircuitError then BreakerOpen
           when RedisClient::ReadOnlyError then Refused
           when RedisClient::CommandError then serving?(error) ? Refused : Unavailable

@@ -1,0 +1,279 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "active_support/cache"
+require "redis-client"
+require_relative "../support/tls_front"
+require_relative "remote_failures"
+
+# What TLS adds to the table. The class says `server` (what is behind it), `place(port, host)` (a URL) and
+# `trusting(path)` (options).
+module TLSRows
+  include RemoteFailures
+
+  Front = Tiercel::TLSFront
+
+  def teardown = @server&.stop
+
+  def with_front(behind = nil, **options)
+    with_tmpdir { |dir| Front.run(behind, **options) { |front| yield front, front.authority(dir) } }
+  end
+
+  def tls_store(front, authority, host: "localhost", **options)
+    build(place(front.port, host), **trusting(authority), **options)
+  end
+
+  # @return [Array] what came within the budget from threads of their own, none of which hangs
+  def in_threads(count, &call)
+    threads = Array.new(count) { Thread.new { within_budget(&call) } }
+    assert(threads.all? { |thread| thread.join(20 * BUDGET_SECONDS) }, "a thread hangs")
+    threads.map(&:value)
+  ensure
+    threads.each(&:kill)
+  end
+
+  def assert_refused(store, message = /certificate verify failed/)
+    reports = capture_reports { assert_nil within_budget { store.read("key") } }
+    assert_reported(reports, "key")
+    assert_match message, reports.first.error.message
+    capture_reports { assert_nil within_budget { store.write("key", "secret") } }
+  end
+
+  %i[silent half trickle].each do |manner|
+    define_method(:"test_a_handshake_that_does_not_end_#{manner}") do
+      with_front(server, manner: manner) do |front, authority|
+        store = tls_store(front, authority)
+        reports = capture_reports { assert_equal [nil] * 5, in_threads(5) { store.read("key") } }
+        assert_equal 5, reports.size
+        reports.each { |report| assert_instance_of Tiercel::TimedOut, report.error }
+        [-> { store.write("key", 1) }, -> { store.read_multi("a", "b").first }].each do |call|
+          reports = capture_reports { assert_equal [nil], in_threads(1, &call) }
+          assert_reported(reports, nil, Tiercel::TimedOut)
+        end
+      end
+    end
+  end
+
+  def test_an_expired_certificate
+    with_front(server, ends_in: -60) { |front, authority| assert_refused(tls_store(front, authority), /expired/) }
+  end
+
+  def test_an_unknown_authority
+    with_front(server) do |front, _|
+      with_front(server) { |_, another| assert_refused(tls_store(front, another)) }
+      assert_refused(tls_store(front, nil))
+    end
+  end
+
+  def test_a_server_without_tls
+    place = place(server.port)
+    with_front { |_, authority| assert_refused(build(place, **trusting(authority)), //) }
+  end
+
+  def test_large_values_and_many_threads
+    with_front(server) do |front, authority|
+      store = tls_store(front, authority, timeout: 5, compress: false)
+      values = (0...20).to_h { |index| ["large#{index}", Random.bytes(50_000)] }
+      assert_equal true, store.write_multi(values)
+      assert store.read_multi(*values.keys) == values
+      assert_no_reply_for_another(store)
+    end
+  end
+
+  def test_another_hosts_certificate
+    with_front(server, names: "DNS:elsewhere.example") do |front, authority|
+      assert_refused(tls_store(front, authority), /hostname mismatch/)
+    end
+  end
+
+  def test_checks_that_were_given_up
+    with_front(server, names: "DNS:elsewhere.example") do |front, authority|
+      store = build(place(front.port), ssl_params: { ca_file: authority, verify_hostname: false })
+      assert_equal true, store.write("key", "value")
+      nothing = { "verify_mode" => OpenSSL::SSL::VERIFY_NONE }
+      assert_equal "value", build(place(front.port), ssl_params: nothing).read("key")
+    end
+  end
+
+  # The address that was asked for is a name too.
+  def test_an_address_that_is_not_in_the_certificate
+    with_front(server, names: "DNS:localhost") do |front, authority|
+      assert_refused(tls_store(front, authority, host: "127.0.0.1"), /(IP address|hostname) mismatch/)
+      assert_equal true, tls_store(front, authority).write("key", "value")
+    end
+  end
+
+  def test_files_that_cannot_be_read_are_told_when_the_store_is_built
+    [{ ca_file: "/nowhere.pem" }, { "ca_path" => "/nowhere" }].each do |params|
+      error = assert_raises(Tiercel::ConfigurationError) { build(place(1), ssl_params: params) }
+      assert_match(%r{ssl_params: ca_\w+: "/nowhere(.pem)?" is not there}, error.message)
+    end
+  end
+
+  def test_what_no_tls_can_be_made_of_is_told_without_what_is_secret
+    [{ ca_file: __FILE__ }, { shoe_size: "secret" }, { key: "secret", cert: "secret" }, { verify_mode: "secret" },
+     { ca_file: "/" }, 3].each do |params|
+      error = assert_raises(Tiercel::ConfigurationError, params.inspect) { build(place(1), ssl_params: params) }
+      assert_match(/ssl_params: (no TLS can be made of|expected a Hash)/, error.message)
+      refute_match(/secret(?!\?)/, error.message)
+    end
+  end
+end
+
+class MemcachedTLSTest < Tiercel::TestCase
+  include TLSRows
+
+  def server = @server ||= Servers::Memcached.new.start
+  def place(port, host = "localhost") = "memcached://#{host}:#{port}"
+  def trusting(authority) = authority ? { ssl_params: { ca_file: authority } } : { ssl: true }
+
+  def test_a_context_that_checks_nothing_is_told_of
+    bare = OpenSSL::SSL::SSLContext.new
+    careful = OpenSSL::SSL::SSLContext.new.tap { |context| context.set_params({}) }
+    assert_match(/does not check whose certificate/, capture_io { build(place(1), ssl: bare) }.last)
+    assert_empty capture_io { build(place(1), ssl_context: careful) }.last
+  end
+end
+
+class RedisTLSTest < Tiercel::TestCase
+  include TLSRows
+
+  def server = @server ||= Servers::Redis.new.start
+  def place(port, host = "localhost") = "rediss://#{host}:#{port}/0"
+  def trusting(authority) = authority ? { ssl_params: { ca_file: authority } } : {}
+
+  # Names one master, whoever asks.
+  class Sentinel
+    ANSWERS = { "get-master-addr-by-name" => ->(port) { "*2\r\n$9\r\nlocalhost\r\n$#{port.size}\r\n#{port}\r\n" },
+                "sentinels" => ->(_) { "*0\r\n" } }.freeze
+    attr_reader :port
+
+    def initialize(master_port)
+      @master_port = master_port.to_s
+      @listener = TCPServer.new("127.0.0.1", 0)
+      @port = @listener.addr[1]
+      @thread = Thread.new { loop { answer(@listener.accept) } }
+    end
+
+    def answer(client)
+      while (asked = client.readpartial(1_000))
+        client.write(ANSWERS.find { |word, _| asked.include?(word) }.last.call(@master_port))
+      end
+    rescue IOError, SystemCallError
+      client.close
+    end
+
+    def connect = TCPSocket.new("127.0.0.1", port)
+
+    def stop
+      @thread.kill
+      @listener.close
+    end
+  end
+
+  def with_sentinel(master_port)
+    sentinel = Sentinel.new(master_port)
+    yield sentinel
+  ensure
+    sentinel&.stop
+  end
+
+  def test_sentinels_without_tls
+    with_front(server) do |front, authority|
+      with_sentinel(front.port) do |sentinel|
+        store = build("rediss://master/0", sentinels: "127.0.0.1:#{sentinel.port}", timeout: 1, **trusting(authority))
+        assert_equal true, store.write("key", "value")
+      end
+    end
+  end
+
+  def test_sentinels_with_tls
+    shown = Tiercel::SelfSigned.certificate_and_key
+    with_front(server, shown: shown) do |front, authority|
+      with_sentinel(front.port) do |plain|
+        with_front(plain, shown: shown) do |sentinel, _|
+          hash = { host: "localhost", port: sentinel.port, ssl: true }
+          ["rediss://localhost:#{sentinel.port}", [hash]].each do |place|
+            store = build("rediss://master/0", sentinels: place, timeout: 1, **trusting(authority))
+            assert_equal true, store.write("key", "value"), place
+          end
+        end
+        with_front(plain) do |stranger, _|
+          assert_refused(build("rediss://master/0", sentinels: "rediss://localhost:#{stranger.port}",
+                                                    **trusting(authority)), /./)
+        end
+      end
+    end
+  end
+end
+
+# hiredis-client does not look whose certificate it is shown, and waits without end for the second half of a handshake.
+class RedisHiredisTLSTest < Tiercel::TestCase
+  include RemoteFailures
+
+  def driver(url, **options)
+    config = Tiercel::Backends::Redis::Address.new(Tiercel::BackendURL.parse(url), options, 0.25).config
+    config.is_a?(RedisClient::ClusterConfig) ? config.client_config.fetch(:driver) : config.driver
+  end
+
+  def test_it_is_refused
+    { "rediss://cache:6380/0" => {}, "rediss+cluster://a:1,b:2" => {}, "redis://name" => { sentinels: "rediss://a:1" },
+      "redis://other" => { sentinels: [{ url: "rediss://a" }] } }.each do |url, options|
+      error = assert_raises(Tiercel::ConfigurationError, url) { build(url, driver: "hiredis", **options) }
+      assert_match(/driver: :hiredis is not for TLS/, error.message)
+    end
+  end
+
+  def test_without_a_driver_it_is_not_taken
+    ["rediss://cache", "rediss+cluster://a:1"].each do |url|
+      assert_operator driver(url), :<, RedisClient::RubyConnection, url
+    end
+    assert_operator driver("redis://cache", sentinels: "rediss://a:1"), :<, RedisClient::RubyConnection
+    assert_operator driver("redis://cache"), :<, RedisClient::HiredisConnection
+    assert_operator driver("redis://cache", sentinels: "a:1"), :<, RedisClient::HiredisConnection
+  end
+end
+
+# A cluster behind TLS, whose nodes tell of each other by address, as most do.
+class RedisClusterTLSTest < Tiercel::TestCase
+  include RemoteFailures
+
+  def with_cluster(names:)
+    shown = Tiercel::SelfSigned.certificate_and_key(names: names)
+    Servers::RedisCluster.run do |cluster|
+      fronts = cluster.nodes.map { |node| Tiercel::TLSFront.new(node, :relay, *shown) }
+      announce(cluster.nodes, fronts.map(&:port))
+      with_tmpdir { |dir| yield "rediss+cluster://localhost:#{fronts.first.port}", fronts.first.authority(dir) }
+    ensure
+      fronts&.each(&:stop)
+    end
+  end
+
+  def announce(nodes, ports)
+    nodes.zip(ports) { |node, port| node.command("CONFIG", "SET", "cluster-announce-port", port) }
+    wait_until("the cluster's gossip", within: 20) do
+      nodes.all? { |node| node.command("CLUSTER", "NODES").scan(/:(\d+)@/).flatten.map(&:to_i).sort == ports.sort }
+    end
+  end
+
+  def test_certificates_of_addresses
+    with_cluster(names: "DNS:localhost,IP:127.0.0.1") do |url, authority|
+      store = build(url, timeout: 2, ssl_params: { ca_file: authority })
+      values = (0...50).to_h { |index| ["key#{index}", index] }
+      assert_equal true, store.write_multi(values)
+      assert_equal values, store.read_multi(*values.keys)
+      capture_reports { assert_nil build(url, timeout: 2).read("key1"), "nobody vouches for it" }
+    end
+  end
+
+  def test_certificates_of_one_name
+    with_cluster(names: "DNS:localhost") do |url, authority|
+      options = { timeout: 2, ssl_params: { ca_file: authority } }
+      reports = capture_reports { assert_nil build(url, **options).read("key") }
+      assert_reported(reports, "key")
+      store = build(url, fixed_hostname: "localhost", **options)
+      assert_equal true, store.write_multi((0...50).to_h { |index| ["key#{index}", index] })
+    end
+  end
+end
