@@ -7,7 +7,7 @@ module Tiercel
   # and a second look at what other gems have patched once all of them are there.
   class Railtie < Rails::Railtie
     config.after_initialize do
-      Store::FastPath::Conditions.recheck if defined?(Store::FastPath)
+      Store::FastPath::Patches.recheck if defined?(Store::FastPath)
     end
 
     config.after_initialize do

@@ -7,14 +7,21 @@ require_relative "guard"
 module Tiercel
   # The parts of {ActiveSupport::Cache::TiercelStore}, each a module with one
   # subject. All of them together are what stands between Rails' cache API and
-  # a {Backend}.
+  # a {Backend}; what they share is the store's {Settings}.
+  #
+  #   FastPath      the common calls: names to keys, values in and out
+  #   Entries       what Rails' own public methods call for all others: entries, frames
+  #   Counters      Maintenance      LocalCaching
+  #
+  # Below them is one {Accessor}, through which all of them reach what is kept.
   module Store
   end
 end
 
+require_relative "store/settings"
 require_relative "store/keys"
-require_relative "store/serialized_frame"
 require_relative "store/entries"
 require_relative "store/counters"
 require_relative "store/maintenance"
+require_relative "store/local_caching"
 require_relative "store/fast_path"

@@ -9,7 +9,7 @@ class CodecKeysTest < Tiercel::TestCase
   class Rule
     include Tiercel::Store::FastPath::Names
 
-    def initialize(max_key_size) = @max_key_size = max_key_size
+    def initialize(max_key_bytes) = @settings = Struct.new(:max_key_bytes).new(max_key_bytes)
 
     def one?(name) = key_as_it_is?(name)
 

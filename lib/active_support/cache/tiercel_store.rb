@@ -16,10 +16,10 @@ module ActiveSupport
     #   config.cache_store = :tiercel_store, "shared:", { size: "1GB" }
     #   config.cache_store = :tiercel_store, "redis://cache:6379/0", { pool: { size: 10 } }
     #
-    # How to read it: a call that the fast path serves ends in
-    # {Tiercel::Store::FastPath}; every other call goes through Rails' own
-    # public methods (`super`) to {Tiercel::Store::Entries}, which turns entries
-    # into frames and asks the backend through the {Tiercel::Guard}.
+    # How to read it: a call that {Tiercel::Store::FastPath} knows is served there; every other call goes through Rails'
+    # own public methods (`super`) to {Tiercel::Store::Entries}, which turns entries into frames. Both ways end in one
+    # {Tiercel::Store::Accessor}, which asks the backend through the {Tiercel::Guard}. What is fixed when a store is
+    # built, and shared by its parts, is {Tiercel::Store::Settings}.
     class TiercelStore < Store
       # Rails asks before it lets records use cache versions.
       #
@@ -31,9 +31,6 @@ module ActiveSupport
       include ::Tiercel::Store::Counters
       include ::Tiercel::Store::Maintenance
       include ::Tiercel::Store::FastPath
-
-      # @return [Tiercel::Backend] where the frames are kept
-      attr_reader :backend
 
       # Builds a store.
       #
@@ -67,28 +64,26 @@ module ActiveSupport
         ::Tiercel.refuse_other_ractors
         configuration = ::Tiercel::Configuration.new(urls, options)
         super(configuration.rails_options)
-        @backend = configuration.build_backend
-        @frame_coder = configuration.frame_coder(@backend)
-        @coder = @frame_coder unless options.key?(:coder)
-        @guard = configuration.build_guard(@backend, -> { logger })
-        @max_key_size = configuration.max_key_size
-        @options[:compress_threshold] = configuration.compress_threshold(@backend)
-        @local_cache_mounted = @backend.local_cache?
-        extend Strategy::LocalCache if @local_cache_mounted
-        @frozen = configuration.frozen?
-        start_fast_path(configuration.fast_path?, configuration.build_memo(@backend))
+        @settings = ::Tiercel::Store::Settings.new(configuration, -> { logger })
+        @coder = @settings.coder unless options.key?(:coder)
+        @options[:compress_threshold] = @settings.compress_threshold
+        extend ::Tiercel::Store::LocalCaching if @settings.request_local
+        start_fast_path
       end
 
       # A copy is a store on the same backend; what was mounted on the original
       # alone has to be mounted on it too.
       def initialize_copy(original)
         super
-        extend Strategy::LocalCache if @local_cache_mounted
-        ::Tiercel::Store::FastPath::Conditions.watch(self)
+        extend ::Tiercel::Store::LocalCaching if @settings.request_local
+        start_fast_path
       end
 
+      # @return [Tiercel::Backend] where the frames are kept
+      def backend = @settings.backend
+
       # @return [String] without the values, and without passwords
-      def inspect = "#<#{self.class.name} backend=#{@backend} options=#{@options.inspect}>"
+      def inspect = "#<#{self.class.name} backend=#{backend} options=#{@options.inspect}>"
     end
   end
 end

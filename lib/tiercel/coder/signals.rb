@@ -2,11 +2,22 @@
 
 module Tiercel
   class Coder
+    # What is said where there is no value to answer with. Nothing that was stored is ever one, so a caller asks
+    # `Coder::Signal === answer` and has a value otherwise.
+    class Signal
+      # @param name [String] for {#inspect}
+      def initialize(name)
+        @name = name
+        freeze
+      end
+
+      # @return [String]
+      def inspect = "#{Coder}::#{@name}"
+    end
+
     # What {Coder#load_value} answers where there is no value: nothing usable;
     # an entry whose time is over; a frame that {Coder#load} has to look at.
     # FALLBACK is what the C extension says where the Ruby form has to look.
-    MISS, EXPIRED, SLOW, FALLBACK = %w[MISS EXPIRED SLOW FALLBACK].map do |name|
-      Object.new.tap { |signal| signal.define_singleton_method(:inspect) { "Tiercel::Coder::#{name}" } }.freeze
-    end
+    MISS, EXPIRED, SLOW, FALLBACK = %w[MISS EXPIRED SLOW FALLBACK].map { |name| Signal.new(name) }
   end
 end

@@ -51,23 +51,27 @@ module Tiercel
         key = normalize_key(name, options)
         change = yield
         instrument(operation, key, { amount: amount }) do
-          @guard.call(operation, key) { counted(key, change, options[:expires_in]) }
+          count(operation, key, change, options[:expires_in])
         end
+      end
+
+      def count(operation, key, amount, expires_in)
+        ttl = backend_ttl(true, expires_in: expires_in)
+        @settings.accessor.count(operation, key) { |backend| counted(backend, key, amount, ttl) }
       end
 
       # Another caller may replace, delete or count between each two steps; then
       # it begins anew.
-      def counted(key, amount, expires_in)
-        ttl = backend_ttl(true, expires_in: expires_in)
+      def counted(backend, key, amount, ttl)
         failure = nil
         MAX_TRIES.times do
-          return @backend.increment(key, amount, ttl)
+          return backend.increment(key, amount, ttl)
         rescue NotACounter => failure
-          bytes, token = @backend.get_with_token(key)
+          bytes, token = backend.get_with_token(key)
           next if token.nil? || countable?(bytes, amount)
           count, rest = next_count(bytes, amount, ttl)
           break unless count && in_range?(count)
-          return count if @backend.compare_and_set(key, count.to_s, token, rest)
+          return count if backend.compare_and_set(key, count.to_s, token, rest)
         end
         report_undecodable(failure, key)
       end

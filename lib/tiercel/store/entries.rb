@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
+require_relative "../counter"
 require_relative "../deep_freeze"
 require_relative "serialized_frame"
 
 module Tiercel
   module Store
     # Entries to frames and back: what Rails' public methods call. Each method
-    # asks the backend once, through the guard.
+    # asks the {Accessor} once.
     module Entries
       # How long an entry outlives its end where `race_condition_ttl` is set,
       # so that there is something stale to give (seconds; Rails' own figure).
@@ -18,6 +19,16 @@ module Tiercel
 
       # What a TTL of zero or less becomes for the backend (seconds); the frame says that it has ended.
       SHORTEST_TTL = 0.001
+
+      # See ActiveSupport::Cache::Store#fetch_multi. What the request-local cache has is taken from there; Rails' own
+      # method (and its event) is for the other names.
+      def fetch_multi(*names, &)
+        return super unless block_given? && @settings.request_local&.current
+        options = merged_options(names.extract_options!)
+        local = options[:force] ? {} : read_local_entries(names, **options)
+        unknown = local.empty? ? names : names - local.keys
+        unknown.empty? ? local : local.merge!(super(*unknown, options, &)).slice(*names)
+      end
 
       # Deletes several names. Rails 7.2 and 8.0 would normalize them in the
       # caller's own Array.
@@ -35,42 +46,65 @@ module Tiercel
         deserialize_entry(read_serialized_entry(key, **options), key: key, **options)
       end
 
-      def read_serialized_entry(key, raw: false, **)
-        @guard.call(:read_entry, key) { @backend.get(key) }
+      def read_serialized_entry(key, event: nil, **)
+        @settings.accessor.get(key, event)
       end
 
       def read_multi_entries(names, **options)
-        keys = names.map { |name| normalize_key(name, options) }
-        found = @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi(keys.uniq) }
-        names.zip(keys).each_with_object({}) do |(name, key), results|
-          bytes = found[key] or next
-          entry = deserialize_entry(bytes, key: key, **options) or next
-          if entry.expired?
-            delete_entry(key, **options)
-          elsif !entry.mismatched?(normalize_version(name, options))
+        local = read_local_entries(names, **options)
+        return read_far_entries(names, **options) if local.empty?
+        local.merge!(read_far_entries(names - local.keys, **options)).slice(*names)
+      end
+
+      # What the request-local cache has of the names. A copy that is of no use (ended, of another version) is
+      # forgotten.
+      def read_local_entries(names, **options)
+        local = @settings.request_local&.current or return {}
+        names.each_with_object({}) do |name, results|
+          key = normalize_key(name, options)
+          bytes = local.read_entry(key) or next
+          entry = deserialize_entry(bytes, report: false, **options)
+          if entry.nil? || entry.expired? || entry.mismatched?(normalize_version(name, options))
+            local.delete_entry(key)
+          else
             results[name] = entry.value
           end
         end
       end
 
-      def deserialize_entry(payload, raw: false, key: nil, **)
-        payload = payload.bytes if payload.is_a?(SerializedFrame)
+      def read_far_entries(names, **options)
+        keys = names.map { |name| normalize_key(name, options) }
+        found = @settings.accessor.get_multi(keys.uniq)
+        ended = []
+        results = names.zip(keys).each_with_object({}) do |(name, key), values|
+          bytes = found[key] or next
+          entry = deserialize_entry(bytes, key: key, **options) or next
+          if entry.expired? then ended << key
+          elsif !entry.mismatched?(normalize_version(name, options)) then values[name] = entry.value
+          end
+        end
+        delete_multi_entries(ended.uniq, **options) unless ended.empty?
+        results
+      end
+
+      def deserialize_entry(payload, raw: false, key: nil, report: true, **)
         return if payload.nil?
+        payload = payload.bytes if payload.is_a?(SerializedFrame)
         return ActiveSupport::Cache::Entry.new(raw_value(payload)) if raw
         entry = load_entry(payload)
         return entry if entry.nil? || entry.expired?
         value = entry.value
-        DeepFreeze.call(value) if @frozen
+        DeepFreeze.call(value) if @settings.frozen_values
         entry
       rescue MalformedFrame, SerializationError, ActiveSupport::Cache::DeserializationError => error
-        report_undecodable(error, key)
+        report_undecodable(error, key) if report
         nil
       end
 
       # With `coder: nil` Rails' pass-through neither dumps nor loads: what comes
       # from a backend then is a frame ({#bytes_of}).
       def load_entry(payload)
-        coder = payload.is_a?(String) && @coder.equal?(PASS_THROUGH) ? @frame_coder : @coder
+        coder = payload.is_a?(String) && @coder.equal?(PASS_THROUGH) ? @settings.coder : @coder
         coder.load(payload)
       end
 
@@ -79,7 +113,7 @@ module Tiercel
       def report_undecodable(error, key)
         ActiveSupport.error_reporter&.report(
           error, handled: true, severity: :warning, source: Guard::SOURCE,
-          context: { backend: @backend.to_s, key: key }
+          context: { backend: @settings.backend.to_s, key: key }
         )
       end
 
@@ -99,10 +133,8 @@ module Tiercel
         bytes = bytes_of(payload)
         return !!(batch[key] = bytes) if batch
         ttl = backend_ttl(raw, **options)
-        @guard.call(:write_entry, key) do
-          next add_unless_live(key, bytes, ttl) if unless_exist
-          @backend.set(key, bytes, ttl) || @guard.too_large(key, bytes.bytesize)
-        end
+        return @settings.accessor.set(key, bytes, ttl) unless unless_exist
+        @settings.accessor.add(key, bytes, ttl) { |present| ended?(present, key) }
       end
 
       def write_multi_entries(entries, raw: false, unless_exist: false, **options)
@@ -111,23 +143,13 @@ module Tiercel
         end
         batch = {}
         entries.each { |key, entry| write_entry(key, entry, raw: raw, batch: batch, **options) }
-        ttl = backend_ttl(raw, **options)
-        stored = set_frames(batch, ttl)
-        forget_locally(batch.keys) unless stored
-        stored
-      end
-
-      # @return [Boolean] whether all are stored
-      def set_frames(frames, ttl)
-        @guard.call(:write_multi_entries) do
-          @backend.set_multi(frames, ttl) || @guard.too_large(nil, frames.sum { |_, frame| frame.bytesize })
-        end
+        @settings.accessor.set_multi(batch, backend_ttl(raw, **options))
       end
 
       def serialize_entry(entry, raw: false, **options)
         return entry.value.to_s.b.freeze if raw
         serialized = super(entry, **options)
-        @coder.is_a?(Coder) ? SerializedFrame.new(serialized, entry.expires_at) : serialized
+        @coder.is_a?(Coder) ? SerializedFrame.new(serialized) : serialized
       end
 
       # What a backend keeps of a serialized entry. `coder: nil` leaves the
@@ -136,7 +158,7 @@ module Tiercel
         case payload
         when SerializedFrame then payload.bytes
         when String then payload
-        else @frame_coder.dump(payload)
+        else @settings.coder.dump(payload)
         end
       end
 
@@ -148,19 +170,11 @@ module Tiercel
         ttl = [expires_in.to_f, SHORTEST_TTL].max
         return ttl if raw
         return ttl + [RACE_CONDITION_GRACE, race_condition_ttl.to_f * 2].max if race_condition_ttl
-        @backend.remote? ? ttl : ttl + [ttl, RACE_CONDITION_GRACE].min
+        @settings.backend.remote? ? ttl : ttl + [ttl, RACE_CONDITION_GRACE].min
       end
 
       # Where the entry that is there has ended (its frame outlives it), it
       # counts as absent.
-      def add_unless_live(key, bytes, ttl)
-        return true if @backend.add(key, bytes, ttl)
-        present, token = @backend.get_with_token(key)
-        return @backend.add(key, bytes, ttl) unless token
-        return false unless ended?(present, key)
-        @backend.compare_and_set(key, bytes, token, ttl)
-      end
-
       def ended?(bytes, key)
         return false if Counter.parse(bytes)
         entry = deserialize_entry(bytes, key: key)
@@ -169,20 +183,9 @@ module Tiercel
 
       # --- delete ---
 
-      def delete_entry(key, **)
-        @guard.call(:delete_entry, key, returning: false) { @backend.delete(key) }
-      end
+      def delete_entry(key, **) = @settings.accessor.delete(key)
 
-      def delete_multi_entries(keys, **)
-        forget_locally(keys)
-        @guard.call(:delete_multi_entries, returning: 0) { @backend.delete_multi(keys) }
-      end
-
-      # Rails' request-local cache hooks one key at a time only.
-      def forget_locally(keys)
-        local = local_cache if respond_to?(:local_cache, true)
-        keys.each { |key| local.delete_entry(key) } if local
-      end
+      def delete_multi_entries(keys, **) = @settings.accessor.delete_multi(keys)
     end
   end
 end

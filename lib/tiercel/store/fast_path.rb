@@ -4,7 +4,6 @@ require_relative "fast_path/conditions"
 require_relative "fast_path/names"
 require_relative "fast_path/multi"
 require_relative "fast_path/observation"
-require_relative "values"
 
 module Tiercel
   module Store
@@ -13,9 +12,12 @@ module Tiercel
     # Rails' own methods merge options, normalize, instrument and build an Entry
     # for every call; that costs more than a look-up in shared memory. Each
     # method here serves the calls whose name and options it knows, and leaves
-    # every other call to Rails' method (`super`). What is not a plain hit goes
-    # through the same private methods that Rails' own take (`read_entry`,
-    # `handle_expired_entry`, `save_block_result_to_cache`).
+    # every other call to Rails' method (`super`).
+    #
+    #   read, fetch:  fast? -> key_of, version_of -> who listens? -> Accessor#read -> value
+    #                 what is no plain value (Found) -> settle, on its bytes, as Rails' own methods would
+    #   fetch, miss:  the block -> write
+    #   write:        fast? -> key_of, version_of -> who listens? -> Accessor#write
     #
     # Nothing but time may differ: test/store/property_test.rb holds the two
     # ways against each other.
@@ -25,116 +27,122 @@ module Tiercel
       include Multi
       include Observation
 
+      MISS = Accessor::MISS
+      private_constant :MISS
+
       # A value that was found, as Rails' `get_entry_value` wants it.
-      Found = Struct.new(:value)
-      private_constant :Found
+      Hit = Struct.new(:value)
+      private_constant :Hit
 
       # See ActiveSupport::Cache::Store#read.
       def read(name, options = nil)
         return super unless options.nil? && fast?
-        key = fast_key(name) or return super
-        version = name.instance_of?(String) ? nil : fast_version(name)
-        observers = subscribers(READ)
-        value = observers.empty? ? @values.read(key, version) : observed_read(name, key, version, observers)
-        value = read_as_entry(key, version, @options) if value.equal?(Values::SLOW)
-        value unless value.equal?(Values::MISS)
+        key = key_of(name) or return super
+        version = version_of(name)
+        observers = observers_of(READ)
+        return observed_read(name, key, version, observers) unless observers.empty?
+        value = @settings.accessor.read(key, version)
+        return value unless Coder::Signal === value
+        value = settle(value, key, version)
+        value unless MISS.equal?(value)
       end
 
       # See ActiveSupport::Cache::Store#fetch.
-      def fetch(name, options = nil, &block)
+      def fetch(name, options = nil, &)
         return super unless block_given? && fast? && (options.nil? || only_expires_in?(options))
-        key = fast_key(name) or return super
-        version = name.instance_of?(String) ? nil : fast_version(name)
-        observers = subscribers(READ)
-        value = observers.empty? ? @values.read(key, version) : Values::SLOW
-        value = observed_fetch(name, key, version, merged_options(options), observers) if value.equal?(Values::SLOW)
-        return compute(name, options, &block) if value.equal?(Values::MISS)
-        return value unless observed?("cache_fetch_hit.active_support")
-        get_entry_value(Found.new(value), name, merged_options(options))
+        key = key_of(name) or return super
+        version = version_of(name)
+        observers = observers_of(READ)
+        value = if observers.empty? then @settings.accessor.read(key, version)
+                else observed_fetch(name, key, version, options, observers)
+                end
+        value = settle_for_fetch(value, key, version, options) if Coder::Signal === value
+        return generate(name, options, &) if MISS.equal?(value)
+        return value unless observed?(FETCH_HIT)
+        get_entry_value(Hit.new(value), name, merged_options(options))
       end
 
       # See ActiveSupport::Cache::Store#write.
       def write(name, value, options = nil)
         return super unless fast? && @fast_writes && (options.nil? || only_expires_in?(options))
-        key = fast_key(name) or return super
-        return super if observed?("cache_write.active_support")
-        expires_in = options ? options[:expires_in] : @options[:expires_in]
-        write_value(key, value, fast_version(name), expires_in&.to_f)
+        key = key_of(name) or return super
+        return super if observed?(WRITE)
+        defaults = @options
+        ends = if (expires_in = options ? options[:expires_in] : defaults[:expires_in])
+                 expires_in = expires_in.to_f
+                 ttl = backend_ttl(false, expires_in: expires_in, race_condition_ttl: defaults[:race_condition_ttl])
+                 Clock.now + expires_in
+               end
+        @settings.accessor.write(key, value, version_of(name), ends, ttl, compress_threshold(defaults))
       end
 
       # See ActiveSupport::Cache::Store#delete.
       def delete(name, options = nil)
         return super unless options.nil? && fast?
-        key = fast_key(name) or return super
-        return super if observed?("cache_delete.active_support")
-        @guard.call(:delete_entry, key, returning: false) { @backend.delete(key) }
+        key = key_of(name) or return super
+        return super if observed?(DELETE)
+        @settings.accessor.delete(key)
       end
 
       # See ActiveSupport::Cache::Store#exist?.
       def exist?(name, options = nil)
         return super unless options.nil? && fast?
-        key = fast_key(name) or return super
-        return super if observed?("cache_exist?.active_support")
-        value = @values.read(key, fast_version(name))
-        value.equal?(Values::SLOW) ? super : !value.equal?(Values::MISS)
+        key = key_of(name) or return super
+        return super if observed?(EXIST)
+        version = version_of(name)
+        value = @settings.accessor.read(key, version)
+        !(Coder::Signal === value) || live?(value, key, version)
       end
 
       # See {Counters#increment}.
       def increment(name, amount = 1, options = nil, **keywords)
         return super unless options.nil? && keywords.empty? && fast?
-        key = fast_key(name) or return super
-        return super if observed?("cache_increment.active_support")
-        @guard.call(:increment, key) { counted(key, Integer(amount), @options[:expires_in]) }
+        key = key_of(name) or return super
+        return super if observed?(INCREMENT)
+        count(:increment, key, Integer(amount), @options[:expires_in])
       end
 
       private
 
-      def observed_read(name, key, version, observers)
-        observe_read(name, key, @options, observers) do |payload|
-          value = @values.read(key, version)
-          value = read_as_entry(key, version, @options, payload) if value.equal?(Values::SLOW)
-          payload[:hit] = !value.equal?(Values::MISS)
-          value
+      # What Rails' `read` does with an entry.
+      def settle(found, key, version)
+        entry = entry_of(found, key) or return MISS
+        return entry.mismatched?(version) ? MISS : entry.value unless entry.expired?
+        delete_entry(key)
+        MISS
+      end
+
+      # What Rails' `fetch` does with an entry.
+      def settle_for_fetch(found, key, version, options)
+        entry = entry_of(found, key) or return MISS
+        entry = handle_expired_entry(entry, key, merged_options(options))
+        entry.nil? || entry.mismatched?(version) ? MISS : entry.value
+      end
+
+      # What Rails' `exist?` does with an entry.
+      def live?(found, key, version)
+        entry = entry_of(found, key)
+        !entry.nil? && !entry.expired? && !entry.mismatched?(version)
+      end
+
+      # @return [ActiveSupport::Cache::Entry, nil] of bytes that were read
+      def entry_of(found, key) = MISS.equal?(found) ? nil : deserialize_entry(found.bytes, key: key)
+
+      # Rails' `save_block_result_to_cache`: what the block gives is written as `fetch` was called, unless the block
+      # has changed the options that are handed to it.
+      def generate(name, options, &)
+        merged = merged_options(options)
+        if !@fast_fills || observed?(GENERATE)
+          return save_block_result_to_cache(name, normalize_key(name, merged), merged, &)
         end
+        own = merged.dup
+        value = yield(name, ActiveSupport::Cache::WriteOptions.new(own))
+        write(name, value, own == merged ? options : own) unless value.nil? && own[:skip_nil]
+        value
       end
 
-      def observed_fetch(name, key, version, options, observers)
-        observe_read(name, key, options, observers) do |payload|
-          value = @values.read(key, version)
-          value = fetch_as_entry(key, version, options, payload) if value.equal?(Values::SLOW)
-          payload[:super_operation] = :fetch
-          payload[:hit] = !value.equal?(Values::MISS)
-          value
-        end
-      end
-
-      # What Rails' `read` does with the entry.
-      def read_as_entry(key, version, options, event = nil)
-        entry = read_entry(key, **options, event: event)
-        return Values::MISS if entry.nil?
-        if entry.expired?
-          delete_entry(key, **options)
-          return Values::MISS
-        end
-        entry.mismatched?(version) ? Values::MISS : entry.value
-      end
-
-      # What Rails' `fetch` does with it.
-      def fetch_as_entry(key, version, options, event)
-        entry = handle_expired_entry(read_entry(key, **options, event: event), key, options)
-        entry.nil? || entry.mismatched?(version) ? Values::MISS : entry.value
-      end
-
-      def compute(name, options, &)
-        options = merged_options(options)
-        save_block_result_to_cache(name, normalize_key(name, options), options, &)
-      end
-
-      def write_value(key, value, version, expires_in)
-        options = @options
-        ttl = backend_ttl(false, expires_in: expires_in, race_condition_ttl: options[:race_condition_ttl]) if expires_in
-        @values.write(key, value, version, expires_in, ttl, options[:compress] ? options[:compress_threshold] : nil)
-      end
+      # Bytes; nil for no compression.
+      def compress_threshold(options) = options[:compress] ? options[:compress_threshold] : nil
     end
   end
 end

@@ -26,7 +26,7 @@ module Tiercel
       end
 
       def truncate_key(key)
-        limit_bytes = @max_key_size
+        limit_bytes = @settings.max_key_bytes
         return key if !limit_bytes || key.bytesize <= limit_bytes
         suffix = ":hash:#{ActiveSupport::Digest.hexdigest(key)}"
         "#{key.byteslice(0, limit_bytes - suffix.bytesize).scrub("")}#{suffix}"

@@ -14,7 +14,7 @@ module Tiercel
       # @return [nil]
       def clear(options = nil)
         prefix = key_prefix(merged_options(options))
-        @guard.call(:clear) { @backend.clear(prefix) }
+        @settings.accessor.clear(prefix)
         nil
       end
 
@@ -24,10 +24,8 @@ module Tiercel
       # @param options [Hash, nil] taken for Rails' sake
       # @return [Integer, nil] how many were removed
       def cleanup(options = nil)
-        size = @guard.call(:cleanup) { @backend.stats[:entries] }
-        instrument(:cleanup, nil, { size: size }) do
-          @guard.call(:cleanup) { @backend.cleanup }
-        end
+        size = @settings.accessor.stats(:cleanup)&.[](:entries)
+        instrument(:cleanup, nil, { size: size }) { @settings.accessor.cleanup }
       end
 
       # Deletes the entries whose key matches. Keys that were too long end in a
@@ -41,20 +39,20 @@ module Tiercel
         options = merged_options(options)
         pattern, prefix = pattern_for(matcher, options)
         instrument(:delete_matched, matcher.is_a?(Regexp) ? pattern.inspect : matcher) do
-          @guard.call(:delete_matched) { delete_keys(pattern, prefix) }
+          @settings.accessor.delete_matching(prefix) { |key| pattern.match?(as_text(key)) }
         end
       end
 
       # @return [Hash{Symbol => Object}, nil] what the backend knows of :entries, :bytes, :hits, :misses and
       #   :evictions, and more; nil where it failed
-      def stats = @guard.call(:stats) { @backend.stats }
+      def stats = @settings.accessor.stats
 
       # Gives back the backend's connections, descriptors and threads. The store
       # can be used again.
       #
       # @return [void]
       def close
-        @backend.close
+        @settings.backend.close
         nil
       end
 
@@ -68,13 +66,6 @@ module Tiercel
           [glob.regexp, glob.literal_prefix]
         else
           raise ArgumentError, "delete_matched: expected a Regexp or a glob String, got #{matcher.inspect}"
-        end
-      end
-
-      def delete_keys(pattern, prefix)
-        @backend.scan(prefix).lazy.select { |key| pattern.match?(as_text(key)) }.each_slice(1_000).sum do |keys|
-          forget_locally(keys)
-          @backend.delete_multi(keys)
         end
       end
 

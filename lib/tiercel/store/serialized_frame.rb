@@ -2,22 +2,18 @@
 
 module Tiercel
   module Store
-    # A frame on its way between Rails' machinery and a backend.
+    # A frame on its way from Rails' machinery to the accessor.
     #
-    # Not a String: Rails takes a serialized String for one of its own formats,
-    # and its request-local cache keeps the object as it is.
+    # Not a String: what Rails finds to be one it takes for a payload in a format of its own.
     #
     # @private
     class SerializedFrame
       # @return [String] the frame
       attr_reader :bytes
 
-      # @return [Float, nil] epoch seconds
-      attr_reader :expires_at
-
-      def initialize(bytes, expires_at)
+      # @param bytes [String]
+      def initialize(bytes)
         @bytes = bytes.freeze
-        @expires_at = expires_at
         freeze
       end
 

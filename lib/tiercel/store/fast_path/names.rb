@@ -15,12 +15,40 @@ module Tiercel
         private
 
         # @return [String, nil] the key, nil for a name that Rails has to normalize
-        def fast_key(name)
+        def key_of(name)
           expanded = plain_string?(name) ? name : expand(name)
           return if expanded.nil? || expanded.empty? || !text?(expanded)
           namespace = @options[:namespace]
           expanded = in_namespace(namespace, expanded) or return if namespace
-          expanded if !@max_key_size || expanded.bytesize <= @max_key_size
+          limit_bytes = @settings.max_key_bytes
+          expanded if !limit_bytes || expanded.bytesize <= limit_bytes
+        end
+
+        # @param name [Object] one that has a key here
+        # @return [String, nil] an Array always has a version, if only an empty one: so has it in Rails
+        def version_of(name)
+          return if name.instance_of?(String) || name.instance_of?(Symbol)
+          name.instance_of?(Array) ? array_version(name) : normalize_version(name)
+        end
+
+        # @return [Array<String>, nil] the keys, the names themselves where they are what is asked for; nil where Rails
+        #   has to normalize one, and where two names of one key may want different versions
+        def keys_of(names)
+          return if names.empty?
+          return names if !@options[:namespace] && keys_as_they_are?(names)
+          only_strings = true
+          keys = names.map do |name|
+            only_strings &&= name.instance_of?(String)
+            key_of(name) or return
+          end
+          keys if only_strings || keys.uniq.size == keys.size
+        end
+
+        # @param names [Array<Object>] that have keys here
+        # @return [Array<String, nil>, nil] nil where all of them are Strings, which have none
+        def versions_of(names)
+          return if names.all? { |name| name.instance_of?(String) }
+          names.map { |name| version_of(name) }
         end
 
         # Even a String may have been given a key or a version of its own.
@@ -30,13 +58,14 @@ module Tiercel
 
         # Whether a name is its own key, where there is no namespace.
         def key_as_it_is?(name)
-          plain_string?(name) && !name.empty? && text?(name) && (!@max_key_size || name.bytesize <= @max_key_size)
+          limit_bytes = @settings.max_key_bytes
+          plain_string?(name) && !name.empty? && text?(name) && (!limit_bytes || name.bytesize <= limit_bytes)
         end
 
         # The same of many; the C form refuses a String that has methods of its own, whatever they are.
         def keys_as_they_are?(names)
           return names.all? { |name| key_as_it_is?(name) } unless NATIVE && plain_string?(ANY_STRING)
-          NATIVE.plain_keys?(names, @max_key_size)
+          NATIVE.plain_keys?(names, @settings.max_key_bytes)
         end
 
         def in_namespace(namespace, expanded)
@@ -65,16 +94,8 @@ module Tiercel
           expanded
         end
 
-        # An Array always has a version, if only an empty one: so has it in Rails.
-        #
-        # @return [String, nil]
-        def fast_version(name)
-          return if plain_string?(name) || name.instance_of?(Symbol)
-          name.instance_of?(Array) ? array_version(name) : normalize_version(name)
-        end
-
         def array_version(names)
-          versions = names.filter_map { |name| fast_version(name) }
+          versions = names.filter_map { |name| version_of(name) }
           versions.size == 1 ? versions.first : versions.join("/")
         end
       end

@@ -3,13 +3,22 @@
 module Tiercel
   module Store
     module FastPath
+      # Names of the events.
+      READ = "cache_read.active_support"
+      READ_MULTI = "cache_read_multi.active_support"
+      FETCH_HIT = "cache_fetch_hit.active_support"
+      GENERATE = "cache_generate.active_support"
+      WRITE = "cache_write.active_support"
+      WRITE_MULTI = "cache_write_multi.active_support"
+      DELETE = "cache_delete.active_support"
+      EXIST = "cache_exist?.active_support"
+      INCREMENT = "cache_increment.active_support"
+
       # Events for subscribers: the same as those of Rails' `instrument`, from
       # the same notifier, without the detours on the way to it.
       #
       # @private
       module Observation
-        READ = "cache_read.active_support"
-
         NOBODY = {}.freeze
         private_constant :NOBODY
 
@@ -19,21 +28,41 @@ module Tiercel
         # question comes first.
         #
         # @return [Hash{Class => Array}]
-        def subscribers(event)
+        def observers_of(event)
           notifier = ActiveSupport::Notifications.notifier
           notifier.all_listeners_for(event).empty? ? NOBODY : notifier.groups_for(event)
         end
 
-        def observed?(event) = !subscribers(event).empty?
+        def observed?(event) = !observers_of(event).empty?
+
+        def observed_read(name, key, version, observers)
+          value = observe_read(name, key, @options, observers) do |payload|
+            value = @settings.accessor.read(key, version, payload)
+            value = settle(value, key, version) if Coder::Signal === value
+            payload[:hit] = !value.equal?(Accessor::MISS)
+            value
+          end
+          value unless value.equal?(Accessor::MISS)
+        end
+
+        def observed_fetch(name, key, version, options, observers)
+          observe_read(name, key, merged_options(options), observers) do |payload|
+            value = @settings.accessor.read(key, version, payload)
+            value = settle_for_fetch(value, key, version, options) if Coder::Signal === value
+            payload[:super_operation] = :fetch
+            payload[:hit] = !value.equal?(Accessor::MISS)
+            value
+          end
+        end
 
         # As `ActiveSupport::Notifications::Instrumenter#instrument` does it, for
         # the usual case: all subscribers are called in one way.
-        def observe_read(name, key, options, subscribers)
+        def observe_read(name, key, options, observers)
           key = normalize_key(name, options) unless name.instance_of?(String) && key.encoding == Encoding::UTF_8
-          return instrument(:read, key, options) { |payload| yield payload } unless subscribers.size == 1
+          return instrument(:read, key, options) { |payload| yield payload } unless observers.size == 1
           payload = { key: key, store: self.class.name }.merge!(options)
           id = ActiveSupport::Notifications.instrumenter.id
-          kind, listeners = subscribers.first
+          kind, listeners = observers.first
           group = kind.new(listeners, READ, id, payload)
           group.start(READ, id, payload)
           begin

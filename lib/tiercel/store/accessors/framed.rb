@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require_relative "../accessor"
+
+module Tiercel
+  module Store
+    module Accessors
+      # Through any backend, behind its guard: a frame is read and written whole.
+      #
+      # @private
+      class Framed < Accessor
+        def initialize(backend, guard, coder, frozen: false)
+          super(coder, frozen: frozen)
+          @backend = backend
+          @guard = guard
+        end
+
+        def get(key, _event = nil)
+          @guard.call(:read_entry, key) { @backend.get(key) }
+        end
+
+        # @param keys [Array<String>] different ones
+        # @yield for an accessor that keeps bytes in front of others: see {RequestLocal#get_multi}
+        def get_multi(keys)
+          @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi(keys) }
+        end
+
+        def set(key, bytes, ttl)
+          @guard.call(:write_entry, key) { @backend.set(key, bytes, ttl) || @guard.too_large(key, bytes.bytesize) }
+        end
+
+        # @return [Boolean] whether all are stored
+        def set_multi(frames, ttl)
+          @guard.call(:write_multi_entries) do
+            @backend.set_multi(frames, ttl) || @guard.too_large(nil, frames.sum { |_, frame| frame.bytesize })
+          end
+        end
+
+        # Writes where nothing is, or where what is there has ended: bytes may outlive their end.
+        #
+        # @yieldparam present [String] the bytes that are in the way
+        # @yieldreturn [Boolean] whether they have ended
+        # @return [Boolean, nil] whether it was written
+        def add(key, bytes, ttl)
+          @guard.call(:write_entry, key) do
+            next true if @backend.add(key, bytes, ttl)
+            present, token = @backend.get_with_token(key)
+            next @backend.add(key, bytes, ttl) unless token
+            yield(present) ? @backend.compare_and_set(key, bytes, token, ttl) : false
+          end
+        end
+
+        def delete(key)
+          @guard.call(:delete_entry, key, returning: false) { @backend.delete(key) }
+        end
+
+        def delete_multi(keys)
+          @guard.call(:delete_multi_entries, returning: 0) { @backend.delete_multi(keys) }
+        end
+
+        # Changes a counter, in one step or in several.
+        #
+        # @param operation [Symbol] for the report
+        # @yieldparam backend [Backend] that keeps the counters
+        # @yieldreturn [Integer, nil] the new count
+        # @return [Integer, nil]
+        def count(operation, key)
+          @guard.call(operation, key) { yield @backend }
+        end
+
+        # @param prefix [String, nil] what the keys begin with
+        # @yieldparam key [String]
+        # @yieldreturn [Boolean] whether it is to go
+        # @return [Integer, nil] how many went
+        def delete_matching(prefix, &)
+          @guard.call(:delete_matched) do
+            @backend.scan(prefix).lazy.select(&).each_slice(1_000).sum { |keys| @backend.delete_multi(keys) }
+          end
+        end
+
+        def clear(prefix)
+          @guard.call(:clear) { @backend.clear(prefix) }
+        end
+
+        def cleanup = @guard.call(:cleanup) { @backend.cleanup }
+
+        # @param method [Symbol] for the report
+        def stats(method = :stats) = @guard.call(method) { @backend.stats }
+      end
+    end
+  end
+end

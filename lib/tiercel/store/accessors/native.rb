@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require_relative "framed"
+
+module Tiercel
+  module Store
+    module Accessors
+      # Through a {Segment}, which knows the frame of a plain String: that one
+      # is read and written without a Ruby String for the frame.
+      #
+      # @private
+      class Native < Framed
+        def initialize(backend, guard, coder)
+          super
+          @segment = backend.segment
+          @frames_strings = !coder.checksum? # the segment writes none
+        end
+
+        # What the segment could not decode by itself is a frame, and frozen.
+        def read(key, version, _event = nil)
+          value = @segment.read(key)
+          return value unless value.frozen?
+          value.nil? ? MISS : decode(value, version)
+        rescue BackendError => error
+          failed(:read_entry, key, error)
+          MISS
+        end
+
+        def read_multi(keys, versions, unsettled)
+          found = @segment.read_multi(keys, framed = [])
+          return found if framed.empty?
+          wanted = keys.zip(versions).to_h if versions
+          framed.uniq.each do |key|
+            value = found[key] = decode(found[key], wanted && wanted[key])
+            unsettled << key if Coder::Signal === value
+          end
+          found
+        rescue BackendError => error
+          failed(:read_multi_entries, nil, error)
+          {}
+        end
+
+        def write(key, value, version, expires_at, ttl, threshold)
+          return super unless @frames_strings && version.nil? && value.instance_of?(String) &&
+                              (threshold.nil? || value.bytesize < threshold)
+          stored = begin
+            @segment.write_string(key, value, expires_at, ttl)
+          rescue BackendError => error
+            return failed(:write_entry, key, error)
+          end
+          return super if stored.nil? # of an encoding that is left to Ruby
+          stored || @guard.call(:write_entry, key) { @guard.too_large(key, value.bytesize) }
+        end
+
+        private
+
+        # What the segment said without the guard is told to it.
+        def failed(method, key, error) = @guard.call(method, key) { raise error }
+      end
+    end
+  end
+end

@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+require "active_support/notifications"
+
+module Tiercel
+  module Store
+    module FastPath
+      # Notices when something patches what the fast path goes around: ActiveSupport::Cache::Store and the classes
+      # below it, and the parts of ActiveSupport::Notifications that an event passes. APM agents do, some of them long
+      # after the application has booted. Ruby tells a class when a method is defined in it, and {Noticing} tells when
+      # a module is prepended to it or included; so nothing has to be asked at each call, and no patch comes too late.
+      #
+      # @private
+      module Patches
+        @stores = ObjectSpace::WeakMap.new
+
+        class << self
+          # @param store [ActiveSupport::Cache::TiercelStore]
+          # @return [void]
+          def watch(store) = @stores[store] = true
+
+          # Looks again, for every store that there is.
+          #
+          # @return [void]
+          def recheck = @stores.keys.each { |store| store.send(:check_fast_path) }
+
+          # @param name [Symbol] of a method that was defined or removed
+          # @return [nil]
+          def changed(name)
+            recheck if watched.any? { |_, names, _| names.include?(name) }
+            nil
+          end
+
+          # Has Rails' classes tell of changes from now on.
+          #
+          # @return [void]
+          def notice
+            watched.each { |owner, _, _| owner.extend(Noticing) }
+            ActiveSupport::Notifications.extend(NoticingSingletons)
+            ActiveSupport::Notifications.singleton_class.prepend(NoticingNotifier)
+          end
+
+          # @return [Boolean] whether Rails' own code is what runs
+          def rails_untouched?
+            watched.all? { |owner, names, witness| names.all? { |name| original?(owner, name, witness) } } &&
+              %i[groups_for all_listeners_for].all? { |name| ActiveSupport::Notifications.notifier.respond_to?(name) }
+          end
+
+          private
+
+          # Who owns which methods, and a method that nobody replaces, from whose file the others have to be.
+          def watched
+            notifications = ActiveSupport::Notifications
+            @watched ||= [
+              [ActiveSupport::Cache::Store, Conditions::FRONTS + Conditions::HOOKS, :initialize],
+              [notifications.singleton_class, %i[instrument], :publish],
+              [notifications::Instrumenter, %i[instrument], :initialize],
+              [notifications::Fanout, %i[build_handle groups_for], :initialize],
+              [notifications::Fanout::Handle, %i[start finish finish_with_values], :initialize],
+            ].freeze
+          end
+
+          def original?(owner, name, witness)
+            return true unless owner.method_defined?(name) || owner.private_method_defined?(name)
+            method = owner.instance_method(name)
+            method.owner == owner && method.source_location&.first == owner.instance_method(witness).source_location&.first
+          end
+        end
+
+        # For a class, of its own singleton: tells of modules that come, and of methods that come and go. Its
+        # subclasses, and the singleton classes of their instances, inherit it.
+        module Noticing
+          # See Module#prepend.
+          def prepend(*) = super.tap { Patches.recheck }
+
+          # See Module#include.
+          def include(*) = super.tap { Patches.recheck }
+
+          private
+
+          def method_added(name) = Patches.changed(name) || super
+          def method_removed(name) = Patches.changed(name) || super
+          def method_undefined(name) = Patches.changed(name) || super
+        end
+
+        # For an object: tells of its singleton methods.
+        module NoticingSingletons
+          private
+
+          def singleton_method_added(name) = Patches.changed(name) || super
+          def singleton_method_removed(name) = Patches.changed(name) || super
+          def singleton_method_undefined(name) = Patches.changed(name) || super
+        end
+
+        # For ActiveSupport::Notifications: tells of another notifier, which may be none of Rails' own class.
+        module NoticingNotifier
+          # @param notifier [Object]
+          def notifier=(notifier)
+            super.tap { Patches.recheck }
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require_relative "accessors"
+
+module Tiercel
+  module Store
+    # What a store is built with: fixed from then on, the same for its copies, and all that its parts (the modules of
+    # {Store}) share. A part finds it in `@settings`.
+    #
+    # @private
+    class Settings
+      # @return [Backend] where the frames are kept
+      attr_reader :backend
+      # @return [Accessor] through which every call asks it
+      attr_reader :accessor
+      # @return [Accessors::RequestLocal, nil] that accessor, where Rails' request-local cache pays in front of it
+      attr_reader :request_local
+      # @return [Coder] of the frames
+      attr_reader :coder
+      # @return [Integer, false] bytes; false for no limit
+      attr_reader :max_key_bytes
+      # @return [Integer] bytes from which a payload is compressed
+      attr_reader :compress_threshold
+      # @return [Boolean] whether values of plain types come back deep-frozen
+      attr_reader :frozen_values
+      # @return [Boolean] whether the fast path is wanted
+      attr_reader :fast_path
+
+      # @param configuration [Configuration]
+      # @param logger [#call] gives the store's Logger, or nil
+      # @raise [ConfigurationError]
+      # @raise [MissingDependency]
+      def initialize(configuration, logger)
+        @backend = configuration.build_backend
+        @coder = configuration.frame_coder(@backend)
+        @max_key_bytes = configuration.max_key_size
+        @compress_threshold = configuration.compress_threshold(@backend)
+        @frozen_values = configuration.frozen?
+        @fast_path = configuration.fast_path?
+        build_accessor(configuration.build_guard(@backend, logger), configuration.build_memo(@backend))
+        freeze
+      end
+
+      private
+
+      def build_accessor(guard, memo)
+        @accessor = Accessors.for(@backend, guard, @coder, frozen: @frozen_values, memo: memo)
+        return unless @backend.local_cache?
+        @accessor = @request_local = Accessors::RequestLocal.new(@accessor, @coder, frozen: @frozen_values)
+      end
+    end
+  end
+end
