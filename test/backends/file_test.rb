@@ -49,11 +49,37 @@ class FileBackendTest < Tiercel::TestCase
     assert_equal ["tiercel-v1"], Dir.children(@directory)
   end
 
-  def test_other_files_of_the_folder_stay
-    File.write(File.join(@directory, "notes.txt"), "mine")
-    backend.set("key", "value")
-    backend.clear
-    assert_equal "mine", File.read(File.join(@directory, "notes.txt"))
+  def test_other_files_stay_whatever_is_removed
+    backend.set("key", "value", 5)
+    digest = "3f" + "0" * 30
+    foreign = ["notes.txt", "3F1/key", digest, ".new-1-ab", "tiercel-v1/notes.txt", "tiercel-v1/3f/#{"n" * 32}",
+               "tiercel-v1/3f/#{"notes of thirty-two letters".ljust(32, ".")}", "tiercel-v1/3f/.new-notes",
+               "tiercel-v1/3f/#{digest}/inside", "tiercel-v1/3f/#{"F" * 32}"].map { |name| File.join(@directory, name) }
+    foreign.each do |path|
+      FileUtils.mkdir_p(File.dirname(path))
+      File.write(path, "mine")
+    end
+    later(10) { backend.cleanup }
+    assert_empty backend.scan.to_a
+    bounded = Tiercel::Backends::File.new(@directory, max_entries: 5, timeout: 20)
+    200.times { |index| bounded.set("key#{index}", "value") }
+    [bounded, backend].each(&:clear)
+    assert_empty backend.scan.to_a
+    assert_equal ["mine"], foreign.map { |path| File.read(path) }.uniq
+  end
+
+  def test_another_users_folder_where_everybody_may_write_is_refused
+    skip "giving files away needs root" unless Process.uid.zero?
+    File.chmod(0o1777, @directory)
+    early = build_backend
+    Dir.mkdir(root = File.join(@directory, "tiercel-v1"))
+    File.chown(65_534, 65_534, root)
+    message = /tiercel-v1 belongs to user 65534, this process runs as 0, and everybody may write to #{@directory}/
+    assert_match(message, assert_raises(Tiercel::ConfigurationError) { build_backend }.message)
+    assert_match(message, assert_raises(Tiercel::Refused) { early.get("key") }.message)
+    assert_match(message, assert_raises(Tiercel::Refused) { early.set("key", "value") }.message)
+    File.chown(0, 0, root)
+    assert_equal true, early.set("key", "value")
   end
 
   def test_the_key_in_the_file_decides

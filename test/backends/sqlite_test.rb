@@ -192,7 +192,7 @@ class SQLiteBackendTest < Tiercel::TestCase
 
   def test_entries_of_a_large_file_are_estimated
     backend.set_multi((0...3_000).to_h { |index| ["key#{index}", "value"] })
-    with_constant(Tiercel::Backends::SQLite::EntryCount, :COUNTED_PAGES, 1) do
+    with_constant(Tiercel::Backends::SQLite::Connection, :COUNTED_PAGES, 1) do
       assert_in_delta 3_000, backend.stats[:entries], 1_000
     end
   end

@@ -88,14 +88,14 @@ class FileFaultsTest < Tiercel::TestCase
     assert_in_delta Dir["#{@directory}/tiercel-v1/??/*"].size, backend.stats[:entries], 1
   end
 
+  # Each of these calls ends while the lock is still held: it waits for its budget, not for the lock.
   def test_locked_by_another_process
     store = build_store(timeout: 0.2)
     store.write("key", "value")
     while_locked do
-      started = Tiercel::Clock.monotonic
       reports = capture_reports { assert_nil store.write("key", "new") }
       assert_equal [Tiercel::TimedOut], reports.map { |report| report.error.class }
-      assert_operator Tiercel::Clock.monotonic - started, :<, 1.0
+      assert_match(/locked for more than 200 ms/, reports.first.error.message)
       assert_equal "value", store.read("key")
     end
     assert_equal true, store.write("key", "new")

@@ -3,6 +3,7 @@
 require_relative "../backend"
 require_relative "../counter"
 require_relative "disk_tokens"
+require_relative "ownership"
 require_relative "file/settings"
 require_relative "file/layout"
 require_relative "file/record"
@@ -34,7 +35,7 @@ module Tiercel
 
       # @param directory [String] may be shared with other files: the cache has a folder of its own in it
       # @param options [Hash] see {Settings#initialize}
-      # @raise [ConfigurationError]
+      # @raise [ConfigurationError] also for a folder of another user where everybody may write
       def initialize(directory, **options)
         if directory.to_s.empty?
           raise ConfigurationError, "file: expected a folder, such as \"file:tmp/cache\", got none"
@@ -43,6 +44,7 @@ module Tiercel
         @settings = Settings.new(**options)
         @folders = Folders.new(@directory, @settings)
         @layout = @folders.layout
+        objection = Ownership.objection(@layout.root) and raise ConfigurationError, "file: #{objection}"
         @housekeeping = Housekeeping.new(@folders, @settings)
         @tokens = DiskTokens.new
         @hit_count = @miss_count = 0
@@ -182,7 +184,7 @@ module Tiercel
       # The write is done: what is wrong here meets the next call too, and is reported there.
       def keep_house(added_bytes, now)
         @housekeeping.round(now) if @housekeeping.due?(added_bytes)
-      rescue SystemCallError, Stripe::Busy
+      rescue SystemCallError, FileLock::Busy
         nil
       end
 
@@ -216,9 +218,16 @@ module Tiercel
         end
       end
 
+      # Until the folder is there somebody else could make it.
+      def claim(key)
+        objection = Ownership.objection(@layout.root) and raise Refused.new(objection, backend: to_s, key: key)
+        @claimed = ::File.directory?(@layout.root)
+      end
+
       def medium(key = nil)
+        claim(key) unless @claimed
         yield
-      rescue Stripe::Busy
+      rescue FileLock::Busy
         raise TimedOut.new("locked for more than #{(@settings.timeout_seconds * 1000).round} ms",
                            backend: to_s, key: key)
       rescue *REFUSALS => error

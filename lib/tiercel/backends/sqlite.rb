@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "digest"
+require "digest/md5"
 require "sqlite3"
 
 require_relative "../backend"
@@ -9,13 +9,9 @@ require_relative "disk_tokens"
 require_relative "sqlite/settings"
 require_relative "sqlite/schema"
 require_relative "sqlite/access"
-require_relative "sqlite/batches"
-require_relative "sqlite/entry_count"
 require_relative "sqlite/hits"
 require_relative "sqlite/housekeeping"
-require_relative "sqlite/log"
-require_relative "sqlite/place"
-require_relative "sqlite/room"
+require_relative "sqlite/writer"
 
 module Tiercel
   module Backends
@@ -23,8 +19,9 @@ module Tiercel
     # machine share: `sqlite:PATH`. See docs/sqlite.md.
     #
     # How to read it: each method says which statement of {Schema} it runs;
-    # {Access} runs it alone and turns errors into {BackendError}s; {Room} makes
-    # room for it in a full file; {Housekeeping} keeps the bounds.
+    # {Access} runs it alone and turns errors into {BackendError}s; {Writer}
+    # makes room for it in a full file; {Housekeeping} keeps the bounds;
+    # {CacheFile} makes the file, and touches no other.
     class SQLite < Backend
       # Ids that are remembered, to spare the digest for keys in use.
       REMEMBERED_IDS = 8_192
@@ -42,18 +39,18 @@ module Tiercel
 
       # @param path [String]
       # @param options [Hash] see {Settings#initialize}
-      # @raise [ConfigurationError]
+      # @raise [ConfigurationError] also for a file that is no cache of this user: it is left as it is
       def initialize(path, **options)
         if path.to_s.empty?
           raise ConfigurationError, "sqlite: expected a path, such as \"sqlite:storage/cache.sqlite3\", got none"
         end
-        @path = Place.of(path.to_s)
         @settings = Settings.new(**options)
-        @access = Access.new(@path, @settings, to_s)
+        @file = CacheFile.new(path.to_s, @settings.timeout_seconds)
+        check_file
+        @access = Access.new(@file, @settings, to_s)
         @hits = Hits.new
         @housekeeping = Housekeeping.new(@settings, @hits)
-        @room = Room.new(@access, @housekeeping, @settings.timeout_seconds)
-        @log = Log.new(@path, @settings.wal_bytes, @settings.timeout_seconds)
+        @writer = Writer.new(@access, @housekeeping, @settings)
         @ids = {}
         @hit_count = @miss_count = 0
         @tokens = DiskTokens.new
@@ -71,7 +68,7 @@ module Tiercel
 
       # In one read transaction.
       def get_multi(keys)
-        @access.use do |connection|
+        @access.read do |connection|
           connection.transaction(:begin) do
             keys.each_with_object({}) do |key, found|
               id = id_of(key)
@@ -85,8 +82,8 @@ module Tiercel
       def set(key, bytes, ttl = nil)
         return refuse(key) if bytes.bytesize > @settings.largest_value_bytes
         now = Clock.now
-        added = @room.write(key, bytes.bytesize) { |connection| set_row(connection, key, bytes, ttl, now) }
-        keep_house(bytes.bytesize + key.bytesize, now, added: added)
+        added = @writer.write(key, bytes.bytesize) { |connection| set_row(connection, key, bytes, ttl, now) }
+        @writer.keep_house(bytes.bytesize + key.bytesize, now, added: added)
         true
       end
 
@@ -95,12 +92,12 @@ module Tiercel
         large, small = pairs.partition { |_, bytes| bytes.bytesize > @settings.largest_value_bytes }
         large.each { |key, _| refuse(key) }
         now = Clock.now
-        Batches.of(small, @settings.rows_at_once, @settings.largest_value_bytes).each do |batch|
+        @settings.batches(small).each do |batch|
           bytesize = batch.sum { |key, bytes| key.bytesize + bytes.bytesize }
-          @room.write(nil, bytesize) do |connection|
+          @writer.write(nil, bytesize) do |connection|
             connection.transaction { batch.each { |key, bytes| set_row(connection, key, bytes, ttl, now) } }
           end
-          batch.size.times { |index| keep_house(index.zero? ? bytesize : 0, now) }
+          batch.size.times { |index| @writer.keep_house(index.zero? ? bytesize : 0, now) }
         end
         large.empty?
       end
@@ -108,34 +105,34 @@ module Tiercel
       def add(key, bytes, ttl = nil)
         return false if bytes.bytesize > @settings.largest_value_bytes
         now = Clock.now
-        added = @room.write(key, bytes.bytesize) do |connection|
-          connection.change(:add, id_of(key), blob(key), blob(bytes), end_of(ttl, now), next_token, micros(now),
+        added = @writer.write(key, bytes.bytesize) do |connection|
+          connection.change(:add, id_of(key), blob(key), blob(bytes), end_of(ttl, now), @tokens.next, micros(now),
                             now) == 1
         end
-        keep_house(bytes.bytesize + key.bytesize, now, added: added)
+        @writer.keep_house(bytes.bytesize + key.bytesize, now, added: added)
         added
       end
 
       def compare_and_set(key, bytes, token, ttl = nil)
         return false if bytes.bytesize > @settings.largest_value_bytes || !token.is_a?(Integer)
         now = Clock.now
-        written = @room.write(key, bytes.bytesize) do |connection|
-          connection.change(:compare_and_set, id_of(key), blob(key), now, blob(bytes), end_of(ttl, now), next_token,
+        written = @writer.write(key, bytes.bytesize) do |connection|
+          connection.change(:compare_and_set, id_of(key), blob(key), now, blob(bytes), end_of(ttl, now), @tokens.next,
                             micros(now), token) == 1
         end
-        keep_house(bytes.bytesize + key.bytesize, now, added: false)
+        @writer.keep_house(bytes.bytesize + key.bytesize, now, added: false)
         written
       end
 
       def delete(key)
-        @access.use(key) { |connection| delete_row(connection, key, Clock.now) }
+        @access.write(key) { |connection| delete_row(connection, key, Clock.now) }
       end
 
       # In one write transaction.
       def delete_multi(keys)
         now = Clock.now
         keys.each_slice(SCANNED_ROWS).sum do |slice|
-          @access.use do |connection|
+          @access.write do |connection|
             connection.transaction { slice.count { |key| delete_row(connection, key, now) } }
           end
         end
@@ -143,17 +140,17 @@ module Tiercel
 
       def increment(key, amount = 1, ttl = nil)
         now = Clock.now
-        count, added = @room.write(key, 0) do |connection|
+        count, added = @writer.write(key, 0) do |connection|
           connection.transaction { count_up(connection, key, amount, ttl, now) }
         end
-        keep_house(key.bytesize, now, added: added)
+        @writer.keep_house(key.bytesize, now, added: added)
         count
       end
 
       def touch(key, ttl)
         now = Clock.now
         # An end may lengthen a large row, which then needs pages for a copy.
-        @room.write(key, @settings.largest_value_bytes / Room::ATTEMPTS) do |connection|
+        @writer.write(key, @settings.largest_value_bytes / Writer::ATTEMPTS) do |connection|
           connection.change(:touch, id_of(key), blob(key), now, end_of(ttl, now)) == 1
         end
       end
@@ -164,7 +161,7 @@ module Tiercel
         prefix = prefix&.b
         last = Schema::BEFORE_IDS
         loop do
-          rows = @access.use { |connection| connection.rows(:keys, last, SCANNED_ROWS) }
+          rows = @access.read { |connection| connection.rows(:keys, last, SCANNED_ROWS) }
           return if rows.empty?
           now = Clock.now
           rows.each do |_, key, expires_at|
@@ -178,7 +175,7 @@ module Tiercel
       def cleanup
         removed = 0
         last = Schema::BEFORE_IDS
-        while (count, last = @access.use { |connection| @housekeeping.remove_ended(connection, last, Clock.now) })
+        while (count, last = @access.write { |connection| @housekeeping.remove_ended(connection, last, Clock.now) })
           removed += count
         end
         give_back
@@ -188,8 +185,8 @@ module Tiercel
       # @return [Hash{Symbol => Integer}] :entries (estimated in a large file), :bytes in use, :disk_bytes of the
       #   file; :hits, :misses and :evictions of this process
       def stats
-        @access.use do |connection|
-          { entries: EntryCount.of(connection), bytes: connection.used_pages * connection.page_size_bytes,
+        @access.read do |connection|
+          { entries: connection.entries, bytes: connection.used_pages * connection.page_size_bytes,
             disk_bytes: connection.number(:page_count) * connection.page_size_bytes,
             hits: @hit_count, misses: @miss_count, evictions: @housekeeping.evictions }
         end
@@ -208,14 +205,22 @@ module Tiercel
       # As for any other database in SQLite: the disk is trusted. `checksum: true` does otherwise.
       def checksum? = false
 
-      def to_s = "sqlite:#{@path}"
+      def to_s = "sqlite:#{@file.path}"
 
       private
+
+      def check_file
+        @file.verify
+      rescue CacheFile::Missing, SystemCallError
+        nil # made by the first call, or reported by it
+      rescue CacheFile::Foreign => error
+        raise ConfigurationError, "sqlite: #{error.message}"
+      end
 
       # The hot path: what does not need the connection is done outside of the lock's blocks.
       def present(key, whole = @hits.wanted)
         id = id_of(key)
-        row = @access.use(key) { |connection| connection.find(id, whole) }
+        row = @access.read(key) { |connection| connection.find(id, whole) }
         counted(row, id, key)
       end
 
@@ -238,7 +243,7 @@ module Tiercel
       end
 
       def set_row(connection, key, bytes, ttl, now)
-        connection.set(id_of(key), blob(key), blob(bytes), end_of(ttl, now), next_token, micros(now))
+        connection.set(id_of(key), blob(key), blob(bytes), end_of(ttl, now), @tokens.next, micros(now))
       end
 
       def delete_row(connection, key, now) = connection.change(:delete, id_of(key), blob(key), now) == 1
@@ -248,14 +253,7 @@ module Tiercel
         row = nil if row && row[Schema::EXPIRES_AT]&.<=(now)
         count = row ? Counter.add(row[Schema::VALUE], amount, key) : Counter.in_range(amount, key)
         expires_at = row ? row[Schema::EXPIRES_AT] : end_of(ttl, now)
-        [count, connection.set(id_of(key), blob(key), count.to_s.b, expires_at, next_token, micros(now))]
-      end
-
-      def keep_house(bytes, now, added: true)
-        @log.shorten { @access.try(&:checkpoint) } if @log.too_long?(bytes)
-        @access.try { |connection| @housekeeping.round(connection, now) } if @housekeeping.due?(added ? bytes : 0)
-      rescue SQLite3::Exception, SystemCallError, Connection::Foreign, Connection::TooNew
-        # The write itself is done; what is wrong here meets the next call too, and is reported there.
+        [count, connection.set(id_of(key), blob(key), count.to_s.b, expires_at, @tokens.next, micros(now))]
       end
 
       def refuse(key)
@@ -266,7 +264,7 @@ module Tiercel
       def clear_all
         last = Schema::BEFORE_IDS
         while last
-          last = @access.use do |connection|
+          last = @access.write do |connection|
             ids = connection.rows(:keys, last, CLEARED_ROWS)
             connection.change(:remove_range, last, ids.last.first) if ids.any?
             ids.last&.first
@@ -280,10 +278,10 @@ module Tiercel
         free = nil
         loop do
           before = free
-          free = @access.use { |connection| @housekeeping.shrink(connection) }
+          free = @access.write { |connection| @housekeeping.shrink(connection) }
           break if free.zero? || (before && free >= before)
         end
-        @access.use(&:checkpoint)
+        @access.write(&:checkpoint)
       end
 
       def id_of(key)
@@ -292,8 +290,6 @@ module Tiercel
           @ids[key] = Digest::MD5.digest(key).unpack1("q") >> 1
         end
       end
-
-      def next_token = @tokens.next
 
       def blob(string) = string.encoding == Encoding::BINARY ? string : string.b
 

@@ -35,7 +35,7 @@ class SQLiteForksTest < Tiercel::TestCase
       backends.each { |backend| backend.set("key", "value") }
       go = Queue.new
       taken = Queue.new
-      holder = Thread.new { backends[1].instance_variable_get(:@access).use { taken << true && go.pop } }
+      holder = Thread.new { backends[1].instance_variable_get(:@access).read { taken << true && go.pop } }
       taken.pop
       yield backends.values_at(0, 2)
     ensure

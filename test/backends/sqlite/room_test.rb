@@ -97,7 +97,7 @@ class SQLiteRoomTest < Tiercel::TestCase
   def test_notes_of_hits_write_no_large_value_again
     backend = build(max_entries: 100)
     15.times { |index| backend.set("key#{index}", "x" * 150_000) }
-    access(backend).use(&:checkpoint)
+    access(backend).write(&:checkpoint)
     logs = Array.new(5) do |round|
       15.times { |index| backend.get("key#{index}") }
       travel(round) { 5.times { |index| backend.set("small#{index}", "x") } }
@@ -129,7 +129,7 @@ class SQLiteRoomTest < Tiercel::TestCase
     peer = build
     %w[ended rewritten].each { |key| backend.set(key, "old", 5) }
     travel(10) do
-      count, = access(backend).use do |connection|
+      count, = access(backend).write do |connection|
         overtaken = Overtaken.new(connection) { peer.set("rewritten", "new") }
         housekeeping(backend).remove_ended(overtaken, BEFORE_IDS, Time.now.to_f)
       end
@@ -150,7 +150,7 @@ class SQLiteRoomTest < Tiercel::TestCase
   def housekeeping(backend) = backend.instance_variable_get(:@housekeeping)
 
   # What a round of housekeeping sees of the first 64.
-  def rows(backend) = access(backend).use { |connection| connection.rows(:sample, BEFORE_IDS, 64) }
+  def rows(backend) = access(backend).write { |connection| connection.rows(:sample, BEFORE_IDS, 64) }
 
   def disk_bytes = Dir[File.join(@directory, "cache.sqlite3*")].sum { |file| File.size?(file) || 0 }
 end

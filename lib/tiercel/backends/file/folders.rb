@@ -51,7 +51,7 @@ module Tiercel
           ::File.unlink(path)
           stripe.add(@layout.folder_of(path), -blocks(size || 0), -1)
           true
-        rescue Errno::ENOENT
+        rescue Errno::ENOENT, Errno::EISDIR
           false
         end
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "digest"
+require "digest/md5"
 
 module Tiercel
   module Backends
@@ -58,15 +58,17 @@ module Tiercel
         def temporary(path) = "#{::File.dirname(path)}/#{TEMPORARY}#{Process.pid}-#{process_digits}"
 
         TEMPORARY = ".new-"
-        DIGEST_BYTES = 32
+        # Of an entry, and of what a writer has not finished.
+        NAMES = /\A(?:[0-9a-f]{32}|\.new-[0-9]+-[0-9a-f]+)\z/
 
         # @param name [String] a file's name
         # @return [Boolean] whether it is what a writer left behind, if nobody holds the lock
         def self.temporary?(name) = name.start_with?(TEMPORARY)
 
         # @param name [String] a file's name
-        # @return [Boolean] whether it is an entry's or a writer's: NFS keeps removed files that are open as .nfs...
-        def self.ours?(name) = name.bytesize == DIGEST_BYTES || temporary?(name)
+        # @return [Boolean] whether it is an entry's or a writer's: others are not touched, and NFS keeps removed files
+        #   that are open as .nfs...
+        def self.ours?(name) = name.match?(NAMES)
 
         private
 

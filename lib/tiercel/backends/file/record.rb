@@ -42,7 +42,7 @@ module Tiercel
               raise if (attempts += 1) >= ATTEMPTS
               retry
             end
-          rescue Errno::ENOENT, EOFError
+          rescue Errno::ENOENT, Errno::EISDIR, EOFError
             nil
           end
 

@@ -1,11 +1,9 @@
 # frozen_string_literal: true
 
-require "fileutils"
-
 require_relative "../../clock"
 require_relative "../../errors"
+require_relative "cache_file"
 require_relative "connection"
-require_relative "replacement"
 
 module Tiercel
   module Backends
@@ -28,16 +26,21 @@ module Tiercel
         REFUSALS = [
           SQLite3::FullException, SQLite3::ReadOnlyException, SQLite3::PermissionException,
           SQLite3::AuthorizationException, SQLite3::TooBigException, SQLite3::ConstraintException,
+          Errno::EACCES, Errno::EPERM, Errno::EROFS, Errno::ENOSPC, Connection::TooNew,
         ].freeze
         BUSY = [SQLite3::BusyException, SQLite3::LockedException].freeze
-        DAMAGE = [SQLite3::CorruptException, SQLite3::NotADatabaseException, SQLite3::FormatException,
-                  Connection::Foreign].freeze
+        DAMAGE = [*CacheFile::DAMAGE, Connection::Damaged].freeze
+        FAILURES = [
+          SQLite3::Exception, SystemCallError, Connection::TooNew, CacheFile::Foreign, CacheFile::Missing, FileLock::Busy,
+        ].freeze
+        # How often the file is made for one call, where others remove it.
+        ATTEMPTS = 3
 
-        # @param path [String]
+        # @param file [CacheFile]
         # @param settings [Settings]
         # @param name [String] of the backend, for messages
-        def initialize(path, settings, name)
-          @path = path
+        def initialize(file, settings, name)
+          @file = file
           @settings = settings
           @name = name
           @lock = Mutex.new
@@ -45,35 +48,53 @@ module Tiercel
           Forks.track_lock(@lock)
         end
 
+        # @return [String] of the file
+        def path = @file.path
+
         # Runs the block with the connection, alone.
         #
         # @param key [String, nil] for messages
         # @yieldparam connection [Connection]
         # @return [Object] the block's value
         # @raise [BackendError]
-        def use(key = nil)
-          waiting = nil
+        def read(key = nil)
+          waiting = attempts = nil
           begin
             @lock.synchronize { yield connection }
-          rescue *BUSY => error
-            (waiting ||= Waiting.new(@settings.timeout_seconds)).pause(error) { timed_out(key) }
+          rescue *BUSY
+            (waiting ||= Waiting.new(@settings.timeout_seconds)).pause
+            retry
+          rescue CacheFile::Missing
+            raise if (attempts = attempts.to_i + 1) > ATTEMPTS
+            make_file
             retry
           end
         rescue *DAMAGE => error
           set_aside(error, key)
-        rescue SQLite3::Exception, SystemCallError, Connection::TooNew => error
+        rescue *FAILURES => error
           raise translated(error, key)
         end
 
-        # Runs the block if the file is free now, gives it up otherwise: for work that can wait.
+        # As {#read}, for blocks that change rows.
+        def write(key = nil)
+          read(key) do |connection|
+            connection.before_writing
+            yield connection
+          end
+        end
+
+        # Runs the block if the file is there and free now, gives it up otherwise: for work that can wait.
         def try
           @lock.synchronize { yield connection }
-        rescue *BUSY
+        rescue *BUSY, CacheFile::Missing
           nil
         end
 
         # @return [void]
-        def close = @lock.synchronize { drop }
+        def close
+          @lock.synchronize { drop }
+          @file.lock.close
+        end
 
         private
 
@@ -92,9 +113,11 @@ module Tiercel
 
         def open
           Forks.discard_inherited
-          FileUtils.mkdir_p(::File.dirname(@path))
-          @connection = Connection.new(@path, @settings)
+          @file.verify
+          @connection = Connection.new(@file.path, @settings).tap { @file.mark }
         end
+
+        def make_file = @file.create { |path| Connection.make(path, @settings) }
 
         # A parent's connection is only let go: closing its statements could touch the parent's locks.
         def drop
@@ -102,23 +125,22 @@ module Tiercel
           @connection = nil
         end
 
+        # Whoever holds both locks took that of the file first.
         def set_aside(error, key)
-          moved_to = @lock.synchronize do
-            damaged = @connection&.inode
-            drop
-            Replacement.new(@path).call { damaged ? damaged == Connection.inode(@path) : unusable? }
-          end
+          damaged = @lock.synchronize { @connection&.inode.tap { drop } }
+          moved_to = @file.set_aside { damaged ? damaged == CacheFile.inode(@file.path) : unusable? }
           fate = moved_to ? "set aside as #{moved_to}; a new one takes its place" : "replaced; it is opened again"
-          raise Refused.new("the file is damaged or not a cache (#{error.message}) and was #{fate}",
-                            backend: @name, key: key)
+          raise Refused.new("the file is damaged (#{error.message}) and was #{fate}", backend: @name, key: key)
         rescue SystemCallError => failure
-          raise Unavailable.new("the file is damaged or not a cache (#{error.message}) and cannot be set aside: " \
-                                "#{failure.message}", backend: @name, key: key)
+          raise Unavailable.new("the file is damaged (#{error.message}) and cannot be set aside: #{failure.message}",
+                                backend: @name, key: key)
+        rescue CacheFile::Foreign, FileLock::Busy => failure
+          raise translated(failure, key)
         end
 
         # Whether the file still cannot be opened, now that no other process is replacing it.
         def unusable?
-          Connection.new(@path, @settings).close
+          Connection.new(@file.path, @settings).close
           false
         rescue *DAMAGE
           true
@@ -129,27 +151,26 @@ module Tiercel
         def translated(error, key)
           message = "#{error.class}: #{error.message}"
           case error
-          when *REFUSALS, Errno::EACCES, Errno::EPERM, Errno::EROFS, Errno::ENOSPC, Connection::TooNew
-            Refused.new(message, backend: @name, key: key)
-          else
-            Unavailable.new(message, backend: @name, key: key)
+          when FileLock::Busy
+            message = "locked for more than #{(@settings.timeout_seconds * 1000).round} ms"
+            TimedOut.new(message, backend: @name, key: key)
+          when CacheFile::Foreign then Refused.new(error.message, backend: @name, key: key)
+          when *REFUSALS then Refused.new(message, backend: @name, key: key)
+          else Unavailable.new(message, backend: @name, key: key)
           end
-        end
-
-        def timed_out(key)
-          TimedOut.new("locked for more than #{(@settings.timeout_seconds * 1000).round} ms", backend: @name, key: key)
         end
 
         # Growing pauses until a budget ends.
         class Waiting
+          # @param budget_seconds [Float]
           def initialize(budget_seconds)
             @until = Clock.monotonic + budget_seconds
             @pause_seconds = SHORTEST_PAUSE_SECONDS
           end
 
-          # @raise what the block returns, once the budget is spent
-          def pause(_error)
-            raise yield if Clock.monotonic >= @until
+          # @raise [FileLock::Busy] once the budget is spent
+          def pause
+            raise FileLock::Busy if Clock.monotonic >= @until
             sleep(@pause_seconds * (0.5 + rand))
             @pause_seconds = [@pause_seconds * 1.5, LONGEST_PAUSE_SECONDS].min
           end

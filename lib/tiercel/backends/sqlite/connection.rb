@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "cache_file"
 require_relative "forks"
 require_relative "schema"
 
@@ -9,15 +10,19 @@ module Tiercel
       # An open file with its prepared statements. Not thread-safe: whoever uses
       # it holds the lock of {Access}.
       class Connection
-        # Raised for a database that is not a cache of this layout.
-        class Foreign < StandardError; end
+        # Raised for a cache without its tables.
+        class Damaged < StandardError; end
         # Raised for a cache of a later release.
         class TooNew < StandardError; end
 
-        OWNER_ONLY = 0o600
         # Above this a bound value is let go after use, not kept until the next write.
         KEPT_BINDING_BYTES = 64 * 1024
         CACHE_KIB = 8 * 1024
+        # Above so many pages entries are not counted but estimated.
+        COUNTED_PAGES = 20_000
+        # Where the range is looked at for that, and rows of one look.
+        SAMPLES = 8
+        SAMPLE_ROWS = 64
 
         # @return [Array(Integer, Integer), nil] device and inode of the file that is open
         attr_reader :inode
@@ -26,27 +31,39 @@ module Tiercel
         # @return [Integer] pages that the database may have
         attr_reader :page_limit
 
+        # Makes an empty cache in an empty file.
+        #
         # @param path [String]
-        # @return [Array(Integer, Integer), nil] device and inode
-        def self.inode(path)
-          stat = ::File.stat(path)
-          [stat.dev, stat.ino]
-        rescue SystemCallError
-          nil
+        # @param settings [Settings]
+        # @return [void]
+        # @raise [SQLite3::Exception]
+        def self.make(path, settings)
+          database = Forks::Database.new(path)
+          database.execute("PRAGMA page_size = #{settings.page_size_bytes}")
+          database.execute("PRAGMA auto_vacuum = 2")
+          database.transaction(:immediate) do
+            database.execute("PRAGMA application_id = #{Schema::APPLICATION_ID}")
+            database.execute("PRAGMA user_version = #{Schema::VERSION}")
+            Schema::TABLES.each { |sql| database.execute(sql) }
+          end
+          database.execute("PRAGMA journal_mode = WAL")
+        ensure
+          database&.close
         end
 
-        # Opens the file, and creates it where there is none.
+        # Opens a file that is there. It takes no lock of writers, so that a new process can read while others write.
         #
         # @param path [String]
         # @param settings [Settings]
         # @raise [SQLite3::Exception] where SQLite cannot
-        # @raise [Foreign] if it is another application's database
+        # @raise [CacheFile::Foreign] if it has become another application's database
+        # @raise [Damaged]
         # @raise [TooNew] if a later release made it
         def initialize(path, settings)
           @path = path
-          create_file
-          @inode = self.class.inode(path)
-          @database = Forks::Database.new(path)
+          @inode = CacheFile.inode(path)
+          @database = Forks::Database.new(path, flags: SQLite3::Constants::Open::READWRITE)
+          check_layout
           configure(settings)
           @statements = Schema::STATEMENTS.transform_values { |sql| @database.prepare(sql) }
           @find, @find_whole, @set = @statements.values_at(:find, :find_whole, :set)
@@ -59,7 +76,7 @@ module Tiercel
         def own? = !@database.inherited?
 
         # @return [Boolean] whether the path still leads to the file that is open
-        def in_place? = @inode == self.class.inode(@path)
+        def in_place? = @inode == CacheFile.inode(@path)
 
         # Looks one row up: the hot path, three calls into SQLite.
         #
@@ -129,6 +146,19 @@ module Tiercel
           @database.execute("ROLLBACK") if @database.transaction_active?
         end
 
+        # Counting reads every page, so entries of a large file are estimated: ids are digests, evenly spread over their
+        # range, so the mean gap between neighbours tells how many there are.
+        #
+        # @return [Integer]
+        def entries
+          return number(:count) if number(:page_count) <= COUNTED_PAGES
+          samples = Array.new(SAMPLES) { rows(:keys, rand(Schema::IDS), SAMPLE_ROWS) }
+          samples.select! { |sample| sample.size > 1 }
+          return 0 if samples.empty?
+          gap = samples.sum { |sample| (sample.last.first - sample.first.first).fdiv(sample.size - 1) } / samples.size
+          (Schema::IDS.size / gap).round
+        end
+
         # @return [Integer] pages in use
         def used_pages = number(:page_count) - number(:free_pages)
 
@@ -141,6 +171,16 @@ module Tiercel
         #
         # @return [Boolean] whether it is empty now
         def checkpoint = @database.execute("PRAGMA wal_checkpoint(TRUNCATE)").first.first.zero?
+
+        # The first write begins what the options ask for.
+        #
+        # @return [void]
+        # @raise [SQLite3::BusyException]
+        def before_writing
+          return unless @to_be_counted
+          transaction { Schema::COUNTING.each { |sql| @database.execute(sql) } unless counting? }
+          @to_be_counted = false
+        end
 
         def close
           @statements.each_value(&:close)
@@ -161,20 +201,13 @@ module Tiercel
           statement
         end
 
-        def create_file
-          ::File.open(@path, ::File::CREAT | ::File::EXCL | ::File::WRONLY, OWNER_ONLY, &:close)
-        rescue Errno::EEXIST
-          nil
-        end
-
         def configure(settings)
-          pragma("page_size", settings.page_size_bytes)
-          pragma("auto_vacuum", 2)
-          prepare_tables(settings)
+          pragma("journal_mode", "WAL") unless @database.get_first_value("PRAGMA journal_mode") == "wal"
           pragma("synchronous", settings.synchronous)
           pragma("mmap_size", settings.mmap_size_bytes)
           pragma("cache_size", -CACHE_KIB)
           @page_size_bytes = @database.get_first_value("PRAGMA page_size")
+          @to_be_counted = settings.max_entries && !counting?
           bound(settings)
         end
 
@@ -185,44 +218,21 @@ module Tiercel
           pragma("max_page_count", @page_limit)
         end
 
-        def prepare_tables(settings)
-          check_owner
-          pragma("journal_mode", "WAL")
-          transaction_of do
-            create_tables if empty?
-            Schema::COUNTING.each { |sql| @database.execute(sql) } if settings.max_entries && !counting?
+        # An application that took the file for its own database has put tables into it.
+        def check_layout
+          version = @database.get_first_value("PRAGMA user_version")
+          raise TooNew, "layout #{version}, this release knows #{Schema::VERSION}" if version > Schema::VERSION
+          tables = @database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").flatten
+          alien = tables.grep_v(/\Asqlite_/) - Schema::TABLE_NAMES
+          if alien.any?
+            raise CacheFile::Foreign, "#{@path} holds tables that are not the cache's (#{alien.join(", ")}) and is " \
+                                      "left as it is: give another path"
           end
+          raise Damaged, "layout #{version}, tables #{tables}" if (Schema::TABLE_NAMES - tables).any? || version.zero?
         end
-
-        # Without prepared statements, which need the tables.
-        def transaction_of
-          @database.execute("BEGIN IMMEDIATE")
-          yield
-          @database.execute("COMMIT")
-        ensure
-          @database.execute("ROLLBACK") if @database.transaction_active?
-        end
-
-        def create_tables
-          pragma("application_id", Schema::APPLICATION_ID)
-          pragma("user_version", Schema::VERSION)
-          Schema::TABLES.each { |sql| @database.execute(sql) }
-        end
-
-        def empty? = @database.get_first_value("SELECT count(*) FROM sqlite_schema").zero?
 
         def counting?
           @database.get_first_value("SELECT count(*) FROM sqlite_schema WHERE type = 'trigger'").positive?
-        end
-
-        def check_owner
-          return if empty?
-          application = @database.get_first_value("PRAGMA application_id")
-          version = @database.get_first_value("PRAGMA user_version")
-          if application != Schema::APPLICATION_ID || version < Schema::VERSION
-            raise Foreign, "application_id #{application}, user_version #{version}"
-          end
-          raise TooNew, "layout #{version}, this release knows #{Schema::VERSION}" if version > Schema::VERSION
         end
 
         def pragma(name, value) = @database.execute("PRAGMA #{name} = #{value}")

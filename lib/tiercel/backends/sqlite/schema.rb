@@ -27,6 +27,9 @@ module Tiercel
           "INSERT INTO totals VALUES ('entries', 0)",
         ].freeze
 
+        # Of the tables above.
+        TABLE_NAMES = %w[entries totals].freeze
+
         # An exact count costs a page per insert, so it is kept only where `max_entries` asks for it.
         COUNTING = [
           "CREATE TRIGGER entries_inserted AFTER INSERT ON entries " \

@@ -69,6 +69,22 @@ module Tiercel
         # @return [Integer] how many rows one transaction writes
         def rows_at_once = [wal_bytes / BYTES_OF_A_ROW, MOST_ROWS].min
 
+        # Divides many pairs into what one transaction may put into the log.
+        #
+        # @param pairs [Array<Array(String, String)>] keys and bytes
+        # @return [Enumerator<Array<Array(String, String)>>] a pair of more bytes than a batch may have is one of its own
+        def batches(pairs)
+          rows = bytes = 0
+          pairs.slice_before do |key, value|
+            rows += 1
+            bytes += bytesize = key.bytesize + value.bytesize
+            next false if rows <= rows_at_once && bytes <= largest_value_bytes
+            rows = 1
+            bytes = bytesize
+            true
+          end
+        end
+
         # @param page_size_bytes [Integer] of the file, which may be older than the option
         # @return [Integer] pages that the database itself may have
         def page_limit(page_size_bytes) = (size_bytes - wal_bytes - SHM_BYTES - ROUND_BYTES) / page_size_bytes

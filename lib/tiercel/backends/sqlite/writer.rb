@@ -1,26 +1,27 @@
 # frozen_string_literal: true
 
-require "sqlite3"
-
 require_relative "../../clock"
 require_relative "../../errors"
+require_relative "log"
 
 module Tiercel
   module Backends
     class SQLite < Backend
-      # Writes that make room where the file is full.
-      class Room
+      # Writes, and what they bring with them: room where the file is full, a
+      # short log, and rounds of housekeeping.
+      class Writer
         # How often room is made for one write: each time more, because rows do not fill their pages, and other
         # processes write too.
         ATTEMPTS = 4
 
         # @param access [Access]
         # @param housekeeping [Housekeeping]
-        # @param budget_seconds [Float] for making room
-        def initialize(access, housekeeping, budget_seconds)
+        # @param settings [Settings]
+        def initialize(access, housekeeping, settings)
           @access = access
           @housekeeping = housekeeping
-          @budget_seconds = budget_seconds
+          @budget_seconds = settings.timeout_seconds
+          @log = Log.new(access.path, settings.wal_bytes, settings.timeout_seconds)
         end
 
         # Runs the block with the connection, again after room was made where the file was full.
@@ -33,14 +34,27 @@ module Tiercel
         def write(key, bytesize, &)
           attempts = 0
           begin
-            @access.use(key, &)
+            @access.write(key, &)
           rescue Refused => error
             raise unless error.cause.is_a?(SQLite3::FullException) && (attempts += 1) <= ATTEMPTS
             give_up_at ||= Clock.monotonic + @budget_seconds
             wanted = bytesize * attempts
-            raise unless @access.use(key) { |connection| @housekeeping.make_room(connection, wanted, give_up_at) }
+            raise unless @access.write(key) { |connection| @housekeeping.make_room(connection, wanted, give_up_at) }
             retry
           end
+        end
+
+        # After a write: it is done, and what is wrong here meets the next call too, and is reported there.
+        #
+        # @param bytes [Integer] that were written
+        # @param now [Float]
+        # @param added [Boolean] whether they came, and replaced none
+        # @return [void]
+        def keep_house(bytes, now, added: true)
+          @log.shorten { @access.try(&:checkpoint) } if @log.too_long?(bytes)
+          @access.try { |connection| @housekeeping.round(connection, now) } if @housekeeping.due?(added ? bytes : 0)
+        rescue *Access::FAILURES, *Access::DAMAGE
+          nil
         end
       end
     end

@@ -1,0 +1,128 @@
+# frozen_string_literal: true
+# suites: kernel
+
+require "test_helper"
+require "socket"
+require "tiercel/backends/file_lock"
+
+# The lock of `file:` and `sqlite:` where its holder does not end as it should.
+class FileLockTest < Tiercel::TestCase
+  class Interruption < StandardError; end
+
+  def test_what_interrupts_a_release_comes_after_it
+    with_tmpdir do |directory|
+      lock = lock_in(directory)
+      lock.define_singleton_method(:unlock_file) do
+        Thread.current.raise(Interruption) # as a Timeout does, in this very moment
+        super()
+      end
+      assert_raises(Interruption) { lock.hold { :done } }
+      assert_equal :free, lock_in(directory).hold { :free }
+      lock.singleton_class.remove_method(:unlock_file)
+      assert_equal(:free, Thread.new { lock.hold { :free } }.value)
+    end
+  end
+
+  def test_the_lock_of_a_killed_parent_is_let_go_though_its_child_lives
+    with_tmpdir do |directory|
+      holding, child_pid = IO.pipe
+      parent = fork { hold_with_a_child(lock_in(directory), child_pid) }
+      child = holding.gets.to_i
+      Process.kill(:KILL, parent)
+      Process.wait(parent)
+      assert_equal 1, Process.kill(0, child), "the child lives"
+      assert_equal :free, lock_in(directory).hold { :free }
+    ensure
+      Process.kill(:KILL, child) if child&.positive?
+    end
+  end
+
+  # As a network file system answers where another machine removed the file.
+  def test_a_stale_lock_file_is_opened_anew
+    with_tmpdir do |directory|
+      lock = lock_in(directory)
+      lock.hold { :opened }
+      lock.file.define_singleton_method(:flock) { |_| raise Errno::ESTALE }
+      assert_raises(Errno::ESTALE) { lock.file.flock(0) }
+      assert_equal :free, lock.hold { :free }
+    end
+  end
+
+  def test_it_is_held_by_one_thread_of_one_process
+    with_tmpdir do |directory|
+      lock_in(directory).hold { File.write("#{directory}/count", "0") }
+      fork_and_wait(4) do
+        lock = lock_in(directory)
+        2.times.map { Thread.new { 50.times { lock.hold { count_up("#{directory}/count") } } } }.each(&:join)
+      end
+      assert_equal "400", File.read("#{directory}/count")
+    end
+  end
+
+  def test_who_holds_it_may_take_it_again
+    with_tmpdir do |directory|
+      lock = lock_in(directory)
+      assert_equal(:inner, lock.hold { lock.hold { :inner } })
+      assert_equal(:free, lock_in(directory).hold { :free })
+    end
+  end
+
+  def test_waiting_ends_with_the_budget
+    with_tmpdir do |directory|
+      lock_in(directory).hold do
+        started = Tiercel::Clock.monotonic
+        assert_raises(Tiercel::Backends::FileLock::Busy) { lock_in(directory).hold(0.05) { flunk } }
+        assert_raises(Tiercel::Backends::FileLock::Busy) { lock_in(directory).hold(0.0) { flunk } }
+        assert_operator Tiercel::Clock.monotonic - started, :<, 1.0
+      end
+    end
+  end
+
+  # A daemon closes all descriptors by number, and sockets take the numbers.
+  def test_a_socket_that_took_the_number_of_a_closed_file_stays_open
+    with_tmpdir do |directory|
+      answers = fork_and_wait(1) do
+        lock = lock_in(directory)
+        lock.hold { :opened }
+        socket = take_number(lock.file.fileno)
+        result = [lock.hold { :held }, socket.first.write("x"), socket.last.read(1)]
+        lock.close
+        result << socket.first.closed? << (socket.first.stat.socket? && lock.hold { :again })
+      end
+      assert_equal [[:held, 1, "x", false, :again]], answers
+    end
+  end
+
+  def test_files_that_were_closed_under_it_are_opened_anew
+    with_tmpdir do |directory|
+      lock = lock_in(directory)
+      lock.hold { :opened }
+      lock.file.close
+      assert_equal(:free, lock.hold { :free })
+    end
+  end
+
+  private
+
+  def lock_in(directory) = Tiercel::Backends::FileLock.new(File.join(directory, "00"), 2)
+
+  def count_up(path) = File.write(path, (File.read(path).to_i + 1).to_s)
+
+  def take_number(number)
+    IO.for_fd(number).close
+    pairs = []
+    pairs << UNIXSocket.pair until pairs.flatten.any? { |socket| socket.fileno == number }
+    pair = pairs.last
+    pair.first.fileno == number ? pair : pair.reverse
+  end
+
+  # The file was open before the fork, and is locked after it.
+  def hold_with_a_child(lock, child_pid)
+    lock.hold { :opened }
+    child = fork { sleep 60 }
+    lock.hold do
+      child_pid.puts(child)
+      sleep 60
+    end
+  end
+end

@@ -1,0 +1,275 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "tiercel/backends/sqlite"
+require "tiercel"
+require "active_support/cache/tiercel_store"
+
+# Where the file of `sqlite:` is, and whose it has to be.
+class SQLiteCacheFileTest < Tiercel::TestCase
+  NOBODY = 65_534
+  SCHEMA = Tiercel::Backends::SQLite::Schema
+
+  def setup
+    @directory = Dir.mktmpdir("tiercel-cache-file")
+    @path = File.join(@directory, "production.sqlite3")
+    @open = []
+  end
+
+  def teardown
+    @open.each(&:close)
+    FileUtils.rm_rf(@directory)
+  end
+
+  def test_another_programs_database_is_refused_and_stays_as_it_is
+    %w[delete wal].each do |mode|
+      make_database(mode)
+      assert_untouched(/another program's database, application_id 0/)
+      FileUtils.rm_f(Dir["#{@path}*"])
+    end
+  end
+
+  def test_a_live_database_with_its_log_stays_as_it_is
+    ready, done = IO.pipe, IO.pipe
+    pid = fork do
+      @open << make_database("wal", close: false)
+      ready.last.write("x")
+      done.first.read(1)
+      exit!(0)
+    end
+    ready.first.read(1)
+    assert_path_exists "#{@path}-wal"
+    assert_untouched(/another program's database/)
+  ensure
+    done.last.write("x")
+    Process.wait(pid)
+    [*ready, *done].each(&:close)
+  end
+
+  def test_any_other_file_is_refused_and_stays_as_it_is
+    { "no database" * 1_000 => /no database/, "" => /empty/, "SQLite format 3\0" => /no database/,
+      "x" => /no database/, Random.new(1).bytes(20_000) => /no database/ }.each do |content, message|
+      File.binwrite(@path, content)
+      assert_untouched(message)
+    end
+    FileUtils.rm(@path)
+    Dir.mkdir(@path)
+    assert_untouched(/not a regular file/)
+    Dir.rmdir(@path)
+    File.mkfifo(@path)
+    assert_match(/not a regular file/, assert_raises(Tiercel::ConfigurationError) { build }.message)
+  end
+
+  def test_what_another_database_left_stays_as_it_is
+    %w[-wal -journal -shm].each do |ending|
+      File.binwrite("#{@path}#{ending}", "rows that were never written back")
+      assert_untouched(/belongs to a database that is not there any more/)
+      FileUtils.rm("#{@path}#{ending}")
+    end
+  end
+
+  def test_a_database_that_takes_the_place_of_a_cache_is_refused_though_the_mark_is_there
+    build.tap { |backend| backend.set("key", "value") }.close
+    FileUtils.rm(@path)
+    make_database("delete")
+    assert_untouched(/another program's database/)
+  end
+
+  def test_a_database_that_comes_while_the_cache_is_used_is_left_alone
+    backend = build
+    backend.set("key", "value")
+    FileUtils.rm(Dir["#{@path}*"])
+    make_database("delete")
+    before = contents
+    errors = 100.times.filter_map do
+      backend.get("key")
+      nil
+    rescue Tiercel::BackendError => error
+      error
+    end
+    refute_empty errors
+    assert_equal [Tiercel::Refused], errors.map(&:class).uniq
+    assert_equal before, contents
+  end
+
+  def test_tables_of_an_application_in_a_cache_are_left_alone
+    build.tap { |backend| backend.set("key", "value") }.close
+    in_child { SQLite3::Database.new(@path).execute("CREATE TABLE users (name)") }
+    error = assert_raises(Tiercel::Refused) { build.get("key") }
+    assert_match(/tables that are not the cache's \(users\)/, error.message)
+    assert_equal 1, in_child { SQLite3::Database.new(@path).get_first_value("SELECT count(*) FROM entries") }
+  end
+
+  def test_a_damaged_cache_is_set_aside
+    { "all of it" => [0, 40_000], "its beginning" => [0, 16], "its application id" => [68, 4], "its page size" => [16, 2],
+      "nothing left" => nil }.each do |what, range|
+      FileUtils.rm_f(Dir["#{@path}*"])
+      build.tap { |backend| backend.set_multi((0...100).to_h { |i| ["key#{i}", "x" * 500] }) }.close
+      range ? in_child { File.open(@path, "r+b") { |file| file.pwrite("\xAA" * range[1], range[0]) } } : File.truncate(@path, 0)
+      backend = build
+      2.times { backend.set("key", "value") rescue nil }
+      assert_equal "value".b, backend.get("key"), what
+      backend.close
+    end
+  end
+
+  def test_a_damaged_cache_without_its_mark_is_known_by_its_application_id
+    build.tap { |backend| backend.set_multi((0...100).to_h { |i| ["key#{i}", "x" * 500] }) }.close
+    File.unlink("#{@path}.lock")
+    in_child { File.open(@path, "r+b") { |file| file.pwrite("\xAA" * 40, 0) } }
+    backend = build
+    assert_raises(Tiercel::Refused) { backend.get("key") }
+    assert_equal true, backend.set("key", "value")
+    assert_equal 1, set_aside.size
+  end
+
+  def test_a_copy_of_a_cache_is_a_cache
+    build.tap { |backend| backend.set("key", "value") }.close
+    copy = File.join(@directory, "copy.sqlite3")
+    FileUtils.cp(@path, copy)
+    assert_equal "value".b, build(copy).get("key")
+    assert_path_exists "#{copy}.lock"
+  end
+
+  def test_logs_that_a_removed_cache_left_are_not_replayed
+    backend = build
+    backend.set_multi((0...100).to_h { |i| ["key#{i}", "x" * 500] })
+    FileUtils.rm(@path)
+    assert_path_exists "#{@path}-wal"
+    fresh = in_child { build.then { |other| [other.get("key1"), other.set("key", "value"), other.get("key")] } }
+    assert_equal [nil, true, "value".b], fresh
+  end
+
+  def test_twenty_processes_make_one_file
+    answers = fork_and_wait(20) { |index| build(timeout: 20).then { |backend| backend.set("key#{index}", "value") } }
+    assert_equal [true], answers.uniq
+    assert_equal 20, build.scan.count
+    assert_equal %w[production.sqlite3 production.sqlite3-shm production.sqlite3-wal production.sqlite3.lock],
+                 Dir.children(@directory).sort
+  end
+
+  def test_who_is_killed_while_making_the_file_leaves_none_that_is_refused
+    20.times do |round|
+      pid = fork { build.set("key", "value") && sleep }
+      sleep(0.002 * round)
+      Process.kill(:KILL, pid)
+      Process.wait(pid)
+      backend = build
+      assert_equal true, backend.set("key", "value"), "killed after #{2 * round} ms"
+      backend.close
+      assert_empty Dir["#{@path}.tiercel-new*"]
+      FileUtils.rm_f(Dir["#{@path}*"])
+    end
+  end
+
+  def test_another_users_file_where_everybody_may_write_is_refused
+    skip "giving files away needs root" unless Process.uid.zero?
+    build.tap { |backend| backend.set("key", "value") }.close
+    File.chown(NOBODY, NOBODY, @path)
+    assert_equal "value".b, build.tap { |backend| @open << backend }.get("key")
+    File.chmod(0o1777, @directory)
+    assert_untouched(/belongs to user #{NOBODY}, this process runs as 0, and everybody may write to/)
+  end
+
+  def test_another_users_link_or_folder_where_everybody_may_write_is_refused
+    skip "giving files away needs root" unless Process.uid.zero?
+    File.chmod(0o1777, @directory)
+    Dir.mkdir(folder = File.join(@directory, "folder"))
+    File.symlink(folder, link = File.join(@directory, "link"))
+    [folder, link].each do |place|
+      File.lchown(NOBODY, NOBODY, place)
+      assert_raises(Tiercel::ConfigurationError) { build(File.join(place, "cache.sqlite3")) }
+      File.lchown(0, 0, place)
+      build(File.join(place, "cache.sqlite3"))
+    end
+  end
+
+  def test_paths_of_any_characters
+    ["a b", "wäre?x=1", "x#y", "100%41", ":memory:", "file:x", "caf\xE9".b].each do |name|
+      backend = build(File.join(@directory.b, name.b))
+      assert_equal true, backend.set("größe", "value"), name
+      assert_includes Dir.children(@directory).map(&:b), name.b
+      backend.close
+      assert_equal "value".b, build(File.join(@directory.b, name.b)).get("größe")
+    end
+  end
+
+  def test_a_relative_path_stays_where_it_was
+    backend = Dir.chdir(@directory) { build("cache.sqlite3") }
+    assert_equal true, backend.set("key", "value")
+    assert_path_exists File.join(@directory, "cache.sqlite3")
+  end
+
+  def test_a_symbolic_link_to_the_file
+    Dir.mkdir(File.join(@directory, "disk"))
+    target = File.join(@directory, "disk", "cache.sqlite3")
+    link = File.join(@directory, "cache.sqlite3")
+    File.symlink("disk/cache.sqlite3", link)
+    build(link).tap { |backend| backend.set("key", "value") }.close
+    File.binwrite(target, "no database" * 1_000)
+    backend = build(link)
+    assert_raises(Tiercel::Refused) { backend.set("key", "value") }
+    assert_equal true, backend.set("key", "value")
+    assert File.symlink?(link)
+    assert_equal 1, Dir["#{target}.set-aside-*"].size
+    assert_path_exists "#{target}-wal"
+  end
+
+  def test_links_that_lead_nowhere
+    link = File.join(@directory, "circle")
+    File.symlink("circle", link)
+    assert_raises(Tiercel::Unavailable) { build(link).get("key") }
+  end
+
+  def test_files_that_are_set_aside_within_one_second_are_all_kept
+    names = %w[first second third].map do |content|
+      build.tap { |backend| backend.set("key", "value") }.close
+      File.write(@path, content)
+      File.write("#{@path}-journal", "log of the #{content}")
+      file = Tiercel::Backends::SQLite::CacheFile.new(@path, 1.0)
+      file.set_aside { true }
+    end
+    assert_equal(%w[first second third], names.map { |name| File.read(name) })
+    assert_equal("log of the third", File.read("#{names.last}-journal"))
+  end
+
+  def test_what_another_process_replaced_stays
+    build.tap { |backend| backend.set("key", "value") }.close
+    assert_nil(Tiercel::Backends::SQLite::CacheFile.new(@path, 1.0).set_aside { false })
+    assert_equal "value".b, build.get("key")
+  end
+
+  private
+
+  def build(path = @path, **)
+    Tiercel::Backends::SQLite.new(path, **).tap { |backend| @open << backend }
+  end
+
+  def set_aside = Dir["#{@path}.set-aside-*"]
+
+  def in_child(&block) = fork_and_wait(1) { block.call }.first
+
+  def make_database(mode, close: true)
+    database = SQLite3::Database.new(@path)
+    database.execute("PRAGMA journal_mode = #{mode}")
+    database.execute("CREATE TABLE users (name)")
+    database.execute("INSERT INTO users VALUES ('me')")
+    close ? database.close : database
+  end
+
+  # Names, bytes and times of change of all that is there.
+  def contents
+    Dir["#{@directory}/**/*"].sort.to_h do |path|
+      [path, [File.mtime(path), (File.binread(path) if File.file?(path))]]
+    end
+  end
+
+  def assert_untouched(message)
+    before = contents
+    error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("sqlite:#{@path}") }
+    assert_match(message, error.message)
+    assert_match(/\Asqlite: #{Regexp.escape(@path)}/, error.message)
+    assert_equal before, contents
+  end
+end
