@@ -14,7 +14,7 @@ class DocumentsTest < LabCase
       base = arm.role == :contestant ? 500 : 1_000
       cell_of(comparison, arm, Array.new(2) { |process| Array.new(2) { |block| base + process + block } })
     end
-    Lab::Summary.fill(cells, protocol: TINY, seed: 1)
+    Lab::Summary.fill(cells, protocol: TINY)
     run = { "command" => "compare", "arguments" => ["--quick"], "seed" => 1, "protocol" => TINY.to_h,
             "started_at" => "2026-11-20T18:00:00Z" }
     { "schema" => "tiercel-lab/1", "run" => run,

@@ -10,7 +10,7 @@ class SummaryTest < LabCase
       cell_of(comparison, arm,
               Array.new(6) { |process| Array.new(8) { |block| figures.fetch(arm.role).call(process, block) } })
     end
-    Lab::Summary.fill(cells, protocol:, seed: 1)
+    Lab::Summary.fill(cells, protocol:)
     cells.to_h { |cell| [cell.arm.role, cell.summary] }
   end
 
@@ -26,11 +26,25 @@ class SummaryTest < LabCase
     assert_nil found[:baseline].ratio
   end
 
-  def test_the_threshold_is_twice_the_floor_of_the_same_code
-    found = summarize(baseline: ->(*) { 1_000 }, contestant: ->(*) { 1_150 }, null: ->(*) { 1_100 })
-    assert_in_delta 0.10, found[:contestant].floor, 0.001
-    assert_in_delta 0.20, found[:contestant].threshold, 0.002
-    assert_equal :same, found[:contestant].verdict
+  # An 8 % slowdown beside a null arm that differs by 7.6 %: no noise makes it the same.
+  def test_noise_widens_no_margin
+    noisy = ->(process, block) { 1_000 + (80 * wobble(process, block)) }
+    found = summarize(baseline: noisy, contestant: ->(*at) { 1.08 * noisy.call(*at) },
+                      null: ->(process, block) { noisy.call(process + 1, block) })
+    assert_operator found[:contestant].floor, :>, 0.05
+    assert_equal 0.02, found[:contestant].margin
+    assert_equal :slower, found[:contestant].verdict
+    unclear = summarize(baseline: noisy, null: noisy,
+                        contestant: ->(process, block) { (1.0 + (0.04 * (process % 5))) * noisy.call(process, block) })
+    assert_equal :cannot_tell, unclear[:contestant].verdict
+    assert_operator unclear[:contestant].needs, :>, 6
+  end
+
+  def test_a_quick_run_asks_for_twice_the_floor
+    found = summarize(protocol: Lab::Protocol::QUICK, baseline: ->(*) { 1_000 }, contestant: ->(*) { 1_150 },
+                      null: ->(*) { 1_100 })
+    assert_in_delta 0.20, found[:contestant].margin, 0.002
+    assert_equal [:cannot_tell, nil], [found[:contestant].verdict, found[:contestant].needs]
   end
 
   def test_drift_that_both_share_is_no_difference

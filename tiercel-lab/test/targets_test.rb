@@ -5,6 +5,7 @@ require "tiercel/lab/targets"
 
 class TargetsTest < LabCase
   Target = Lab::Target
+  FULL = Lab::Protocol::FULL
 
   def ratio(at_most) = Target::Ratio.new(id: "t", text: "t", value: "string-100b", baseline: %w[memory_store read],
                                          candidate: %w[null_store read], at_most:)
@@ -17,27 +18,28 @@ class TargetsTest < LabCase
       ns = ->(process, block) { figures.fetch(arm.role) + (factor * (((process * 8) + block) % 9)) }
       cell_of(comparison, arm, Array.new(6) { |process| Array.new(8) { |block| ns.call(process, block) } })
     end
-    Lab::Summary.fill(made, protocol: Lab::Protocol::FULL, seed: 1)
+    Lab::Summary.fill(made, protocol: FULL)
     made
   end
 
   def test_only_an_interval_on_one_side_decides
-    assert_equal :holds, ratio(0.7).judge(cells).state
-    assert_equal :fails, ratio(0.4).judge(cells).state
-    assert_equal :undecided, ratio(0.54).judge(cells).state
-    assert_in_delta 0.54, ratio(0.7).judge(cells).figure.estimate, 0.01
+    assert_equal :holds, ratio(0.7).judge(cells, FULL).state
+    assert_equal :fails, ratio(0.4).judge(cells, FULL).state
+    assert_equal :undecided, ratio(0.54).judge(cells, FULL).state
+    assert_match(/\A--processes \d+ would decide it|at its bound/, ratio(0.54).judge(cells, FULL).note)
+    assert_in_delta 0.54, ratio(0.7).judge(cells, FULL).figure.estimate, 0.01
   end
 
   def test_what_was_not_measured_cannot_be_judged
     made = cells
     made.find { |cell| cell.arm.name == "null_store" }.note("status" => "misses", "reason" => "nothing came back")
-    outcome = ratio(0.7).judge(made)
+    outcome = ratio(0.7).judge(made, FULL)
     assert_equal [:cannot_run, "null_store: misses: nothing came back"], [outcome.state, outcome.note]
   end
 
   def test_a_noise_floor_is_judged_by_its_farther_bound
     floor = Target::Floor.new(id: "f", text: "f", value: "string-100b", baseline: %w[memory_store read], at_most: 0.03)
-    assert_equal :holds, floor.judge(cells).state
+    assert_equal :holds, floor.judge(cells, FULL).state
   end
 
   def test_every_declared_target_names_a_value_and_operations_that_exist

@@ -25,7 +25,7 @@ class TerminalTest < LabCase
     made.each do |cell|
       cell.note("status" => "ready", "allocations" => 12.0, "stored_bytes" => 2072) unless cell.equal?(absent)
     end
-    Lab::Summary.fill(made, protocol: Lab::Protocol::QUICK, seed: 1)
+    Lab::Summary.fill(made, protocol: Lab::Protocol::QUICK)
     made
   end
 
@@ -77,16 +77,46 @@ class TerminalTest < LabCase
     refute_match(/again/, table)
   end
 
+  def headline(cells)
+    results = results_of("compare", cells:)
+    Lab::Documents::Headline.new(results, command: "").to_s
+  end
+
   def test_the_first_line_is_a_sentence
-    headline = Terminal::Headline.new(cells).to_s
-    assert_match(/\AA hit costs 3\.00 us \[3\.00-3\.01\] with memory_store \(String of 100 B\): /, headline)
-    assert_match(/0\.2\d+x as fast as null_store here; floor 0\.\d %\z/, headline)
-    assert_equal "Nothing could be measured.", Terminal::Headline.new([]).to_s
+    headline = self.headline(cells)
+    # A store that keeps nothing is nobody to be compared with.
+    assert_match(/\AA hit costs 3\.00 us \[3\.00-3\.01\] with memory_store \(String of 100 B\); floor 0\.\d %\z/,
+                 headline)
+    assert_equal "Nothing could be measured.", self.headline([])
+  end
+
+  # @param ratios [Hash{String => Array(Float, Float)}] of stores to memory_store, between which their blocks lie
+  def compared(ratios)
+    comparison = compare("memory_store", *ratios.keys)
+    cells = comparison.arms.map do |arm|
+      low, high = arm.role == :contestant ? ratios.fetch(arm.name) : [1.0, 1.001]
+      step = (high - low) / 4
+      cell_of(comparison, arm, Array.new(6) { |process| Array.new(8) { 3_000 * (low + (step * (process % 5))) } })
+    end
+    Lab::Summary.fill(cells, protocol: Lab::Protocol::FULL)
+    headline(cells)
+  end
+
+  def test_a_headline_leads_with_who_won
+    sentence = compared("file_store:tmpfs" => [5.9, 6.1], "tiercel:memory:" => [0.19, 0.21])
+    assert_match(/with tiercel:memory: .*: \S+x as fast as memory_store, \S+x as fast as file_store/, sentence)
+    assert_match(/with memory_store .*: \S+x as fast as tiercel:memory:/, compared("tiercel:memory:" => [1.9, 2.1]))
+  end
+
+  def test_who_did_not_win_does_not_lead
+    { [0.5, 1.1] => "not to be told from", [0.985, 0.999] => "the same as" }.each do |between, words|
+      assert_match(/with memory_store .*: #{words} tiercel:memory: here/, compared("tiercel:memory:" => between))
+    end
   end
 
   def test_a_plan_has_every_comparison_and_a_time
     plan = Terminal::PlanReport.new([compare("memory_store", "mem_cache_store")], protocol: Lab::Protocol::FULL).to_s
-    assert_match(/\A2 cells in about .*6 processes x 8 blocks; servers to start: memcached\.$/, plan)
+    assert_match(/\A2 cells in about .*6 processes \(to 24 where cells are undecided\) x 8 blocks; servers to start: memcached\.$/, plan)
     assert_match(/^string-100b  read +2 .*memory_store, mem_cache_store$/, plan)
   end
 end

@@ -15,19 +15,20 @@ class CompareSidesTest < LabCase
       json, again = %w[run again].map { |name| File.join(folder, "#{name}.json") }
       common = ["--quick", "--budget", "1", "--require", PLANTED, "--op", "read", "--value", "string-100b", "--results",
                 folder]
-      code, out, err = lab("compare", "planted_working:100", "planted_working:3000", *common, "--json", json)
+      code, out, err = lab("compare", "planted_working:100", "planted_working:30000", *common, "--json", json)
       assert_equal 0, code, err
-      assert out.start_with?("planted_working:3000 against planted_working:100: slower in 1 of 1 cells; " \
+      assert out.start_with?("planted_working:30000 against planted_working:100: slower in 1 of 1 cells; " \
                              "most: read string-100b takes"), out
       assert_empty Lab::Results::Schema.fetch("tiercel-lab/1").errors(Lab::Results.load(json))
       code, out, = lab("report", json)
       assert_equal 0, code
-      assert_includes out, "bin/lab compare planted_working:100 planted_working:3000 --quick"
-      code, out, = lab("compare", "planted_working:3000", *common, "--baseline", json, "--json", again)
+      assert_includes out, "bin/lab compare planted_working:100 planted_working:30000 --quick"
+      code, out, = lab("compare", "planted_working:30000", *common, "--baseline", json, "--json", again)
       assert_equal 0, code
       assert_match(/Not interleaved: the baseline was measured at/, out)
-      assert_match(/cannot tell in 1 of 1/, out)
-      assert_match(/has no cells of memory_store; it has planted_working:100, planted_working:3000/,
+      # Never "same", however close they are.
+      assert_match(/(?:slower|faster|cannot tell) in 1 of 1 cells/, out)
+      assert_match(/has no cells of memory_store; it has planted_working:100, planted_working:30000/,
                    lab("compare", "memory_store", "--baseline", json).last)
     end
   end
@@ -45,6 +46,16 @@ class CompareSidesTest < LabCase
     assert_match(/--baseline STORE/, lab("compare", "--help")[1])
     assert_match(/\A\d+ cells in about/, lab("compare", "--plan", "--quick")[1])
     assert_match(/\A4 cells in about/, lab("compare", "memory_store", "null_store", "--plan", "--quick")[1])
+  end
+
+  def test_the_same_store_is_measured_against_itself
+    Dir.mktmpdir do |folder|
+      code, out, err = lab("compare", "memory_store", "memory_store", "--same", "--quick", "--budget", "1", "--op",
+                           "read", "--value", "string-100b", "--results", folder)
+      assert_equal 0, code, err
+      assert_match(/\Amemory_store against memory_store: .* of 1 cells/, out)
+      assert_match(/^read string-100b +\d/, out)
+    end
   end
 
   def test_ones_own_files_are_values

@@ -3,7 +3,7 @@
 require_relative "../support/lab_case"
 require "tiercel/lab/cli"
 
-# The lab on work that is known: 20 fresh recordings of the same work and of 5 % more, 60 resamples of each kind.
+# The lab on work that is known: 20 fresh recordings of the same work and of 5 % more.
 class LongSelfcheckTest < LabCase
   def test_no_false_verdict_and_planted_work_is_found
     skip "long tier" unless long?

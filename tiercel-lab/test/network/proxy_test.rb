@@ -34,7 +34,7 @@ class ProxyTest < Tiercel::TestCase
     with_echo do |place|
       Network::Proxy.run(place, **conditions) do |proxy|
         socket = TCPSocket.new("127.0.0.1", proxy.port)
-        socket.timeout = 5
+        socket.timeout = 30
         yield proxy, socket
       ensure
         socket&.close
@@ -66,14 +66,13 @@ class ProxyTest < Tiercel::TestCase
   end
 
   def test_a_delay_is_a_round_trip
-    with_proxy(delay: 0.1) do |proxy, socket|
+    with_proxy(delay: 0.6) do |proxy, socket|
       ask(socket, "warm")
-      assert_operator seconds { ask(socket, "a") }, :>=, 0.1
-      measured = Network::RoundTrip.measure("127.0.0.1", proxy.port, request: "x\n", samples: 3)
-      assert_operator measured, :>=, 0.1
-      assert_operator measured, :<, 0.5
+      assert_operator seconds { ask(socket, "a") }, :>=, 0.6
+      assert_operator Network::RoundTrip.measure("127.0.0.1", proxy.port, request: "x\n", samples: 1), :>=, 0.6
       proxy.change(delay: 0.0)
-      assert_operator seconds { ask(socket, "a") }, :<, 0.1
+      # The least of ten: one of them is not kept from the CPU for so long.
+      assert_operator Array.new(10) { seconds { ask(socket, "a") } }.min, :<, 0.6
     end
   end
 
@@ -164,7 +163,7 @@ class ProxyTest < Tiercel::TestCase
     end
     Process.wait(parent)
     pid = Integer(reader.gets)
-    wait_until("the relay's end") { gone?(pid) }
+    wait_until("the relay's end", within: 25) { gone?(pid) }
   ensure
     [reader, writer].each(&:close)
   end

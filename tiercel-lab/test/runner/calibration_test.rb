@@ -4,12 +4,27 @@ require_relative "../support/lab_case"
 require "tiercel/lab/runner/calibration"
 
 class CalibrationTest < LabCase
-  # An arm whose calls burn CPU for so many microseconds, and now and then much longer.
+  # A clock that goes on when an arm runs, and not otherwise.
+  class Clock
+    attr_accessor :us
+
+    def initialize = @us = 0
+
+    def seconds = @us / 1e6
+
+    def time
+      before = @us
+      yield
+      ns = (@us - before) * 1_000
+      [ns, 0, ns, 0]
+    end
+  end
+
+  # An arm whose calls take so many microseconds, and now and then much longer.
   class BusyArm
     Contestant = Struct.new(:clock, :medium)
     Operation = Struct.new(:prepared) { def prepared? = prepared }
-
-    attr_reader :runs
+    attr_reader :runs, :clock
 
     def initialize(us, hiccup_every: nil, medium: :process, prepared: false)
       @us = us
@@ -17,6 +32,7 @@ class CalibrationTest < LabCase
       @medium = medium
       @prepared = prepared
       @runs = []
+      @clock = Clock.new
     end
 
     def contestant = Contestant.new(@medium == :process ? :cpu : :wall, @medium)
@@ -27,32 +43,25 @@ class CalibrationTest < LabCase
 
     def run(calls)
       @runs << calls
-      burn((@us * calls) + (@hiccup_every && (@runs.size % @hiccup_every).zero? ? 30_000 : 0))
+      @clock.us += (@us * calls) + (@hiccup_every && (@runs.size % @hiccup_every).zero? ? 30_000 : 0)
     end
-
-    def burn(us)
-      deadline = cpu + us
-      nil while cpu < deadline
-    end
-
-    def cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :microsecond)
   end
 
   def calibration(arm, slice_ns: 12_000_000)
-    Lab::Runner::Calibration.new(arm, slice_ns:, value: Lab::Values.fetch("string-1kb"))
+    Lab::Runner::Calibration.new(arm, slice_ns:, value: Lab::Values.fetch("string-1kb"), stopwatch: arm.clock)
   end
 
   def test_a_slice_takes_what_it_shall
-    assert_includes 80..150, calibration(BusyArm.new(100)).calls
+    assert_equal 120, calibration(BusyArm.new(100)).calls
   end
 
   def test_an_interrupted_probe_does_not_shorten_all_slices
-    assert_includes 80..150, calibration(BusyArm.new(100, hiccup_every: 3)).calls
+    assert_equal 120, calibration(BusyArm.new(100, hiccup_every: 3)).calls
   end
 
   def test_a_socket_has_its_least_number_of_calls
-    assert_operator calibration(BusyArm.new(600, medium: :loopback)).calls, :>=, 40
-    assert_operator calibration(BusyArm.new(6_000, medium: :loopback)).calls, :<=, 10 # SLICE_MOST_NS
+    assert_equal 50, calibration(BusyArm.new(600, medium: :loopback)).calls
+    assert_equal 10, calibration(BusyArm.new(6_000, medium: :loopback)).calls # SLICE_MOST_NS
   end
 
   def test_prepared_operations_have_a_limit

@@ -30,11 +30,14 @@ class DescriptiveTest < LabCase
     assert_in_delta 4.0, Statistics.geometric_mean([2, 8])
   end
 
-  # R: qt(0.975, 5) = 2.570582, qt(0.975, 40) = 2.021075; pnorm(-1.959964) = 0.025
-  def test_students_t_and_the_normal_share
-    assert_in_delta 2.571, Statistics.t_975(5)
-    assert_in_delta 2.021, Statistics.t_975(40), 0.003
-    assert_in_delta 0.025, Statistics.normal_share(-1.959964), 1e-6
-    assert_raises(ArgumentError) { Statistics.t_975(0) }
+  # R: qt(0.975, c(1, 2, 5, 40)), qt(0.9999, 6), pt(1, 3)
+  def test_students_t
+    [[1, 12.706205], [2, 4.302653], [5, 2.570582], [40, 2.021075]].each do |degrees, expected|
+      assert_in_delta expected, Statistics.t_quantile(0.975, degrees), 1e-5
+    end
+    assert_in_delta 8.024793, Statistics.t_quantile(0.9999, 6), 1e-4
+    assert_in_delta 0.8044989, Statistics.t_share(1.0, 3), 1e-6
+    assert_raises(ArgumentError) { Statistics.t_share(1.0, 0) }
+    assert_raises(ArgumentError) { Statistics.t_quantile(1.0, 5) }
   end
 end

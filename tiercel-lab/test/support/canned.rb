@@ -10,7 +10,7 @@ module Canned
   # @param tables [Hash{String => Array(Array<Hash>, Hash)}] rows and notes by name
   # @return [Hash{String => Object}]
   def results(command:, cells: [], tables: {}, arguments: ["--quick"], protocol: Lab::Protocol::QUICK, **more)
-    Lab::Summary.fill(cells, protocol:, seed: 1)
+    Lab::Summary.fill(cells, protocol:)
     document = { schema: "tiercel-lab/1", environment: Lab::Runner::Machine.describe.merge("pinning" => "not pinned"),
                  run: { command:, arguments:, seed: 1, protocol: protocol.to_h, started_at: "2026-11-20T18:00:00Z" },
                  workload: {}, servers: [], disturbances: [], complete: true, warnings: [],

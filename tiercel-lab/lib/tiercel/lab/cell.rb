@@ -22,7 +22,11 @@ module Tiercel
       #   @return [Integer] CPU time of the worker
       # @!attribute [r] compiled
       #   @return [Integer] methods that YJIT compiled meanwhile
-      Slice = Data.define(:process, :block, :position, :calls, :ns, :gc_ns, :cpu_ns, :compiled) do
+      # @!attribute [r] server_ns
+      #   @return [Integer, nil] CPU time of the servers, where the operation asks for it
+      Slice = Data.define(:process, :block, :position, :calls, :ns, :gc_ns, :cpu_ns, :compiled, :server_ns) do
+        def initialize(process:, block:, position:, calls:, ns:, gc_ns:, cpu_ns:, compiled:, server_ns: nil) = super
+
         # @param clock [Symbol] :cpu or :wall
         # @return [Integer] without garbage collection
         def net_ns(clock) = (clock == :cpu ? cpu_ns : ns) - gc_ns
@@ -44,12 +48,13 @@ module Tiercel
       attr_accessor :allocations
       # @return [Integer, nil]
       attr_accessor :stored_bytes
-      # @return [Array<Numeric>] ns of CPU that the servers spend on a call, one figure a process; often there is none
-      attr_reader :server_ns
       # @return [Array<Slice>]
       attr_reader :slices
       # @return [Summary, nil]
       attr_accessor :summary
+      # @return [Boolean] whether it has been decided: further processes leave it out
+      attr_accessor :settled
+      alias settled? settled
 
       # @param comparison [Comparison]
       # @param arm [ArmSpec]
@@ -57,12 +62,17 @@ module Tiercel
         @comparison = comparison
         @arm = arm
         @slices = []
-        @server_ns = []
         @status = "measured"
       end
 
       # @return [String]
       def id = comparison.cell_id(arm)
+
+      # Forgets what later processes measured: a look that was interrupted is none.
+      #
+      # @param processes [Integer] of the last complete look
+      # @return [void]
+      def keep(processes) = slices.select! { |slice| slice.process < processes }
 
       # @return [Boolean]
       def measured? = status == "measured" && slices.any?
@@ -81,7 +91,6 @@ module Tiercel
         @warm_up ||= outcome["warm_up"]
         @allocations ||= outcome["allocations"]
         @stored_bytes ||= outcome["stored_bytes"]
-        @server_ns << outcome["server_ns"] if outcome["server_ns"]
       end
 
       # Nanoseconds a call by the contestant's clock, without garbage collection, one figure a block.

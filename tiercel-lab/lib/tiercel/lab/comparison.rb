@@ -83,12 +83,14 @@ module Tiercel
       def bundles = arms.group_by { |arm| arm.contestant.bundle }
 
       # @param protocol [Protocol]
+      # @param arms [Array<ArmSpec>] those that take part
+      # @param processes [Integer]
       # @return [Float] roughly
-      def expected_seconds(protocol)
+      def expected_seconds(protocol, arms: self.arms, processes: protocol.processes)
         slice = protocol.slice_ns / 1e9
         per_process = (arms.size * Protocol::PREPARE_SECONDS) +
                       (protocol.blocks * ((arms.size * 2 * slice) + Protocol::BLOCK_SECONDS))
-        per_process * protocol.processes * (value.large? ? Protocol::LARGE_FACTOR : 1)
+        per_process * processes * (value.large? ? Protocol::LARGE_FACTOR : 1)
       end
     end
   end

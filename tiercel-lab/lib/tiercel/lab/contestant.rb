@@ -103,7 +103,7 @@ module Tiercel
       # @return [Hash{String => Object}] for the results
       def describe
         { "text" => text, "name" => name, "medium" => medium.to_s, "bundle" => bundle, "gems" => gems,
-          "servers" => servers.map(&:to_s) }
+          "servers" => servers.map(&:to_s), **(keeps? ? {} : { "keeps" => false }) }
       end
 
       private

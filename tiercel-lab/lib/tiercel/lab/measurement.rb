@@ -22,6 +22,9 @@ module Tiercel
     #   measurement.run { |value, cells| ... }   # a value's cells, as soon as they are complete
     #   measurement.cells
     class Measurement
+      # A verdict has been found.
+      VERDICT = ->(cell) { cell.summary.verdict != :cannot_tell }
+
       # @return [Array<Cell>] in the order planned
       attr_reader :cells
       # @return [Hash{String => String}] SHA-256 of each value's objects, by the value's name
@@ -37,15 +40,18 @@ module Tiercel
       # @param protocol [Protocol]
       # @param seed [Integer]
       # @param requires [Array<String>] files with contestants of the user's
-      # @param progress [#advance, #say, nil]
+      # @param progress [#advance, #expect, #say, nil]
       # @param pinning [Runner::Pinning]
-      def initialize(comparisons, protocol:, seed:, requires: [], progress: nil, pinning: Runner::Pinning.new)
+      # @param decided [#call] whether a cell is; a command that asks for something else than a verdict says so
+      def initialize(comparisons, protocol:, seed:, requires: [], progress: nil, pinning: Runner::Pinning.new,
+                     decided: VERDICT)
         @comparisons = comparisons
         @protocol = protocol
         @seed = seed
         @requires = requires
         @progress = progress
         @pinning = pinning
+        @decided = decided
         @digests = {}
         @servers = []
         @disturbances = []
@@ -79,17 +85,55 @@ module Tiercel
         scratch&.remove
       end
 
+      # At each look the cells that it decides are left out of what follows; see {Statistics::Looks}.
       def measure_value(value, comparisons, pool, scratch)
-        @protocol.processes.times do |process|
-          disturbance = Runner::Disturbance.new
-          Runner::Round.new(process:, comparisons:, cells: @cells, protocol: @protocol, seed: @seed, pool:, scratch:,
-                            requires: @requires, progress: @progress, pinning:, digests: @digests, pace: @pace).run
-          @disturbances << disturbance.shares.merge("value" => value.name, "process" => process)
+        mine = @cells.select { |cell| cell.comparison.value.equal?(value) }
+        done = 0
+        @protocol.looks.sizes.each do |size|
+          open = comparisons.reject { |comparison| comparison_settled?(comparison, mine) }
+          break if open.empty? || !time_for?(open, mine, size - done, first: done.zero?)
+          (done...size).each { |process| round(process, value, open, pool, scratch) }
+          done = size
+          Summary.fill(mine, protocol: @protocol)
+          settle(mine)
         end
       ensure
-        mine = @cells.select { |cell| cell.comparison.value.equal?(value) }
-        Summary.fill(mine, protocol: @protocol, seed: @seed)
+        mine.each { |cell| cell.keep(done) } if done.positive?
+        Summary.fill(mine, protocol: @protocol)
         yield value, mine if block_given?
+      end
+
+      def round(process, value, comparisons, pool, scratch)
+        disturbance = Runner::Disturbance.new
+        Runner::Round.new(process:, comparisons:, cells: @cells, protocol: @protocol, seed: @seed, pool:, scratch:,
+                          requires: @requires, progress: @progress, pinning:, digests: @digests, pace: @pace).run
+        @disturbances << disturbance.shares.merge("value" => value.name, "process" => process)
+      end
+
+      # The baseline and its twins go on as long as anything is compared to them.
+      def settle(cells)
+        cells.group_by(&:comparison).each_value do |group|
+          rows, others = group.partition { |cell| cell.arm.role == :contestant }
+          rows.each { |cell| cell.settled = !cell.measured? || @decided.call(cell) }
+          others.each { |cell| cell.settled = cell.arm.role == :loop || rows.all?(&:settled?) }
+        end
+      end
+
+      def comparison_settled?(comparison, cells)
+        cells.all? { |cell| cell.settled? || !cell.comparison.equal?(comparison) }
+      end
+
+      # What goes on is more than was planned: it is left where the budget has no room for it.
+      def time_for?(comparisons, cells, processes, first:)
+        return true if first
+        seconds = comparisons.sum do |comparison|
+          open = cells.select { |cell| cell.comparison.equal?(comparison) && !cell.settled? }
+          comparison.expected_seconds(@protocol, arms: open.map(&:arm), processes:) +
+            (processes * Protocol::WORKER_SECONDS)
+        end
+        return false unless @pace.room?(seconds)
+        @progress&.expect(seconds)
+        true
       end
     end
   end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "statistics"
+
 module Tiercel
   module Lab
     # How a measurement is made: every constant of the method, with its reason.
@@ -9,6 +11,9 @@ module Tiercel
     #   @return [String] "full" or "quick"
     # @!attribute [r] processes
     #   @return [Integer] fresh processes per value; even, so that slot orders balance
+    # @!attribute [r] most_processes
+    #   @return [Integer, nil] how far a cell goes on that {#processes} did not decide; nil: not at all; see
+    #     {Statistics::Looks}
     # @!attribute [r] blocks
     #   @return [Integer] blocks per process and cell
     # @!attribute [r] slice_ns
@@ -16,22 +21,42 @@ module Tiercel
     # @!attribute [r] equality
     #   @return [Boolean] whether "same" may be said
     # @!attribute [r] threshold
-    #   @return [Float, nil] least difference that is called faster or slower; nil: by {MEDIUM_THRESHOLDS}
+    #   @return [Float, nil] least margin, whatever the medium; nil: by {MARGINS}
     # @!attribute [r] budget_seconds
     #   @return [Numeric, nil] what a run shall not take longer than: a comparison that is behind stops after
-    #     {LEAST_BLOCKS} blocks; nil: takes what it takes
-    Protocol = Data.define(:name, :processes, :blocks, :slice_ns, :equality, :threshold, :budget_seconds) do
+    #     {LEAST_BLOCKS} blocks, and none goes on beyond it; nil: takes what it takes
+    Protocol = Data.define(:name, :processes, :most_processes, :blocks, :slice_ns, :equality, :threshold,
+                           :budget_seconds) do
       # @return [Boolean]
       def quick? = name == "quick"
 
+      # Fixed by the media alone: noise widens no margin. A quick run, which never says "same", asks for more where the
+      # same code differed from itself.
+      #
       # @param media [Array<Symbol>] of the two arms compared
-      # @return [Float] least difference of interest, before the noise floor is looked at
-      def threshold_for(media)
-        threshold || media.map { |medium| Protocol::MEDIUM_THRESHOLDS.fetch(medium) }.max
+      # @param floor [Float, nil] the noise floor
+      # @return [Float] see {Statistics::Verdict}
+      def margin_for(media, floor: nil)
+        margin = threshold || media.map { |medium| Protocol::MARGINS.fetch(medium) }.max
+        equality ? margin : [margin, Protocol::FLOORS * floor.to_f].max
       end
+
+      # @param interval [Statistics::Interval] of ratios
+      # @param margin [Float] see {#margin_for}
+      # @return [Symbol] see {Statistics::Verdict}
+      def verdict(interval, margin:) = Statistics::Verdict.of(interval, margin:, equality:)
+
+      # @return [Statistics::Looks]
+      def looks = Statistics::Looks.new(first: processes, most: most_processes || processes)
 
       # @return [Hash{String => Object}] for the results
       def to_h = super.transform_keys(&:to_s)
+
+      # @return [String] for a plan
+      def size_words
+        most = " (to #{looks.sizes.last} where cells are undecided)" if looks.sizes.size > 1
+        "#{processes} processes#{most} x #{blocks} blocks"
+      end
 
       # @param hash [Hash] keys as in {FULL}
       # @return [Protocol] a variant, for tests and for commands that need fewer blocks
@@ -39,21 +64,32 @@ module Tiercel
     end
 
     class Protocol
+      # @param hash [Hash{String => Object}] of a run's results; older ones say less
+      # @return [Protocol]
+      def self.from(hash)
+        known = hash.transform_keys(&:to_sym).slice(*members)
+        (known[:name] == QUICK.name ? QUICK : FULL).with(most_processes: nil, **known)
+      end
+
       # Between fresh processes the same code differs by 1.8 % (addresses, hash seed, JIT), and inside one process
       # the order of the arms alone makes 6 %: so several processes, an even number, every second one with the
-      # arms built in the reverse order of the one before. With 6 the expanded interval's factor is 1.4; with 4, 1.9.
-      FULL = new(name: "full", processes: 6, blocks: 8, slice_ns: 12_000_000, equality: true, threshold: nil,
-                 budget_seconds: nil)
+      # arms built in the reverse order of the one before. Six decide what is clear; a planted difference of 5 % was
+      # found by 24 in each of 1,000 draws on a machine whose blocks differed by 9 % (adr/010).
+      FULL = new(name: "full", processes: 6, most_processes: 24, blocks: 8, slice_ns: 12_000_000, equality: true,
+                 threshold: nil, budget_seconds: nil)
 
       # A quick run is for looking: it says faster or slower only beyond 10 % or twice its floor, and gates nothing.
-      QUICK = new(name: "quick", processes: 4, blocks: 5, slice_ns: 8_000_000, equality: false, threshold: 0.10,
-                  budget_seconds: 150)
+      QUICK = new(name: "quick", processes: 4, most_processes: nil, blocks: 5, slice_ns: 8_000_000, equality: false,
+                  threshold: 0.10, budget_seconds: 150)
 
-      # Differences below these are of no interest, and below the repeatability of each medium.
-      MEDIUM_THRESHOLDS = { process: 0.02, loopback: 0.05, disk: 0.10, remote: 0.10 }.freeze
+      # Differences within these are of no interest, and within the repeatability of each medium.
+      MARGINS = { process: 0.02, loopback: 0.05, disk: 0.10, remote: 0.10 }.freeze
 
-      # A verdict needs a difference of this many times what the same code differed by from itself in this run.
+      # A quick run's verdict needs a difference of this many times what the same code differed by from itself in it.
       FLOORS = 2.0
+
+      # More processes than these are nobody's to wait for: what would need them is at its margin.
+      PATIENCE_PROCESSES = 200
 
       # Calls before anything is measured: YJIT compiles a method at its 30th call. Fixed, never "until stable":
       # runs would then differ in their warm-up.
@@ -81,11 +117,6 @@ module Tiercel
 
       # Calls whose objects are counted; the count of none is subtracted.
       ALLOCATION_CALLS = 50
-
-      # How long calls are made while the CPU time of a server is looked at, and how many between two looks at the
-      # clock.
-      SERVER_SECONDS = 0.08
-      SERVER_CALLS = 10
 
       # A worker that does not answer within this is ended, and its cells say so.
       ANSWER_SECONDS = 120

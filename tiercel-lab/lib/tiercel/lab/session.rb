@@ -29,13 +29,14 @@ module Tiercel
 
       # @param comparisons [Array<Comparison>]
       # @param protocol [Protocol]
+      # @param options [Hash] further ones of {Measurement#initialize}
       # @return [Measurement] with its cells summarized, also after an interruption
-      def measure(comparisons, protocol: @settings.protocol)
-        protocol = @settings.within_budget(protocol)
+      def measure(comparisons, protocol: @settings.protocol, **options)
+        protocol = @settings.bounded(protocol)
         start(protocol)
         progress = Terminal::Progress.new(@err, expected_seconds: Session.expected_seconds(comparisons, protocol))
         measurement = Measurement.new(comparisons, protocol:, seed: @settings.seed, requires: @settings.requires,
-                                      progress:)
+                                      progress:, **options)
         begin
           raise Interrupt if interrupted?
           measurement.run { |_value, cells| recorder.cells(cells) }

@@ -46,8 +46,10 @@ module Tiercel
 
       # @param protocol [Protocol]
       # @return [Protocol] the same within --budget
-      def within_budget(protocol)
-        budget ? protocol.vary(budget_seconds: [budget, protocol.budget_seconds].compact.min) : protocol
+      def bounded(protocol)
+        protocol = protocol.vary(budget_seconds: [budget, protocol.budget_seconds].compact.min) if budget
+        return protocol unless @most_processes && protocol.equality
+        protocol.vary(processes: [protocol.processes, @most_processes].min, most_processes: @most_processes)
       end
 
       # @return [Protocol]
@@ -58,7 +60,12 @@ module Tiercel
       def options(parser)
         parser.on("--quick", "a short look: says faster or slower only beyond 10 %") { @quick = true }
         parser.on("--plan", "print what would be measured and how long it takes, measure nothing") { @plan = true }
-        parser.on("--seed N", Integer, "of values, orders and resamples (#{DEFAULT_SEED})") { |seed| @seed = seed }
+        parser.on("--seed N", Integer, "of values and orders (#{DEFAULT_SEED})") { |seed| @seed = seed }
+        parser.on("--processes N", Integer,
+                  "at most, where cells are undecided (#{Protocol::FULL.most_processes})") do |most|
+          raise UsageError, "--processes #{most}: expected 2 or more" if most < 2
+          @most_processes = most
+        end
         parser.on("--budget SECONDS", Float, "fewer blocks, at least two, where cells would take longer") do |seconds|
           @budget = seconds
         end

@@ -16,37 +16,38 @@ module Tiercel
     #   @return [Statistics::Interval, nil] of the time to the baseline's, blocks paired; nil for the baseline
     # @!attribute [r] floor
     #   @return [Float, nil] how far the same code came from itself (0.01: 1 %) in the media of both arms
-    # @!attribute [r] threshold
-    #   @return [Float, nil] least difference that is called one
+    # @!attribute [r] margin
+    #   @return [Float, nil] what the verdict was given by, see {Protocol#margin_for}
     # @!attribute [r] verdict
     #   @return [Symbol, nil] see {Statistics::Verdict}
     # @!attribute [r] p_value
-    #   @return [Float, nil] that the ratio is 1, from the same resamples
+    #   @return [Float, nil] that the ratio is 1
+    # @!attribute [r] needs
+    #   @return [Integer, nil] processes that would decide what could not be told; nil: it could be told, it is at its
+    #     margin, or the run was a quick one
     # @!attribute [r] flags
     #   @return [Array<String>] "compiling" (YJIT, inside a slice), "saturated" (the client's CPU),
     #     "incomplete" (fewer processes), "hurried" (fewer blocks)
-    Summary = Data.define(:ns, :mad_ns, :gc_ns, :ratio, :floor, :threshold, :verdict, :p_value, :flags)
+    Summary = Data.define(:ns, :mad_ns, :gc_ns, :ratio, :floor, :margin, :verdict, :p_value, :needs, :flags)
 
     class Summary
       # Computes the summaries of cells whose comparisons are complete among them.
       #
       # @param cells [Array<Cell>]
       # @param protocol [Protocol]
-      # @param seed [Integer]
       # @return [void]
-      def self.fill(cells, protocol:, seed:)
-        bootstrap = Statistics::Bootstrap.new(seed:)
-        cells.group_by(&:comparison).each_value { |group| Summarizer.new(group, protocol, bootstrap).fill }
+      def self.fill(cells, protocol:)
+        cells.group_by(&:comparison).each_value { |group| Summarizer.new(group, protocol).fill }
       end
 
       # The summaries of one comparison.
       #
       # @private
       class Summarizer
-        def initialize(cells, protocol, bootstrap)
+        def initialize(cells, protocol)
           @cells = cells.select(&:measured?)
           @protocol = protocol
-          @bootstrap = bootstrap
+          @looks = protocol.looks
           @by_id = @cells.to_h { |cell| [cell.arm.id, cell] }
           @blocks = @cells.to_h { |cell| [cell, cell.block_ns] }
         end
@@ -59,16 +60,16 @@ module Tiercel
 
         private
 
-        def floor_of(cell)
-          interval = @bootstrap.interval(log_ratios(cell, @by_id[cell.arm.twin_of]))
-          Math.exp(interval.reach) - 1.0
-        end
+        def floor_of(cell) = Math.exp(interval(log_ratios(cell, @by_id[cell.arm.twin_of])).reach) - 1.0
+
+        # As sure as the look has to be that had so many processes.
+        def interval(processes) = Statistics::MedianInterval.of(processes, alpha: @looks.alpha(processes.size))
 
         def summarize(cell)
           per_process = @blocks[cell].values.map(&:values)
           flat = per_process.flatten
-          base = { ns: @bootstrap.interval(per_process), mad_ns: Statistics.mad(flat).to_f, gc_ns: cell.gc_ns,
-                   flags: flags(cell), ratio: nil, floor: nil, threshold: nil, verdict: nil, p_value: nil }
+          base = { ns: interval(per_process), mad_ns: Statistics.mad(flat).to_f, gc_ns: cell.gc_ns,
+                   flags: flags(cell), ratio: nil, floor: nil, margin: nil, verdict: nil, p_value: nil, needs: nil }
           Summary.new(**base, **compared(cell))
         end
 
@@ -77,12 +78,18 @@ module Tiercel
           return {} unless reference
           logs = log_ratios(cell, reference)
           return {} if logs.empty?
-          ratio = @bootstrap.interval(logs).exp
+          ratio = interval(logs)
           media = [cell.arm.contestant.medium, reference.arm.contestant.medium].uniq
           floor = @floors.values_at(*media).compact.max
-          threshold = [@protocol.threshold_for(media), Protocol::FLOORS * floor.to_f].max
-          { ratio:, floor:, threshold:, p_value: @bootstrap.p_value(logs),
-            verdict: Statistics::Verdict.of(ratio, threshold:, equality: @protocol.equality) }
+          margin = @protocol.margin_for(media, floor:)
+          verdict = @protocol.verdict(ratio.exp, margin:)
+          { ratio: ratio.exp, floor:, margin:, verdict:, p_value: Statistics::MedianInterval.p_value(logs),
+            needs: (needs(ratio, logs.size, margin) if verdict == :cannot_tell && @protocol.equality) }
+        end
+
+        def needs(ratio, processes, margin)
+          @looks.needed(ratio, processes, distance: (ratio.estimate.abs - Math.log(1.0 + margin)).abs,
+                                          most: Protocol::PATIENCE_PROCESSES)
         end
 
         def reference_of(cell)

@@ -46,7 +46,7 @@ module Tiercel
       def expected_seconds
         comparisons = plan
         return if comparisons.empty?
-        Session.expected_seconds(comparisons, settings.within_budget(protocol))
+        Session.expected_seconds(comparisons, settings.bounded(protocol))
       end
 
       # @param comparisons [Array<Comparison>] of {#plan}

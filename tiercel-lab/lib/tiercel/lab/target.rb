@@ -66,12 +66,20 @@ module Tiercel
         def group = [value, baseline]
 
         # @param cells [Array<Cell>] of the target's comparison
+        # @param protocol [Protocol] that they were measured by
         # @return [Outcome]
-        def judge(cells)
+        def judge(cells, protocol)
           mine = find(cells, candidate, :contestant)
           missing = [find(cells, baseline, :baseline), mine].find { |cell| !cell.measured? }
           return Outcome.new(state: :cannot_run, note: words(missing)) if missing
-          Outcome.new(state: state(mine.summary.ratio), figure: mine.summary.ratio)
+          ratio = mine.summary.ratio
+          Outcome.new(state: state(ratio), figure: ratio, note: needed(mine.block_ns.size, ratio, protocol))
+        end
+
+        # @param cell [Cell] measured
+        # @return [Boolean] whether it is this target's, and says too little
+        def undecided?(cell)
+          [cell.arm.contestant.text, cell.arm.operation.name] == candidate && state(cell.summary.ratio) == :undecided
         end
 
         private
@@ -83,6 +91,14 @@ module Tiercel
         end
 
         def words(cell) = "#{cell.arm.name}: #{[cell.status, cell.reason].compact.join(": ")}"
+
+        def needed(processes, ratio, protocol)
+          return unless state(ratio) == :undecided && protocol.equality
+          count = protocol.looks.needed(ratio.map { |figure| Math.log(figure) }, processes,
+                                        distance: (Math.log(bound) - Math.log(ratio.estimate)).abs,
+                                        most: Protocol::PATIENCE_PROCESSES)
+          count ? "--processes #{count} would decide it" : "it is as good as at its bound"
+        end
 
         # Only an interval that lies wholly on one side decides.
         def state(ratio)
@@ -113,7 +129,7 @@ module Tiercel
 
         # @param cells [Array<Cell>]
         # @return [Outcome]
-        def judge(cells)
+        def judge(cells, _protocol)
           twin = cells.find { |cell| cell.arm.role == :null && cell.measured? && cell.summary.ratio }
           return Outcome.new(state: :cannot_run, note: "it was not measured") unless twin
           ratio = twin.summary.ratio
@@ -136,7 +152,7 @@ module Tiercel
         def cell = ""
         def bound = nil
 
-        def judge(_cells) = Outcome.new(state: :elsewhere, note: @command)
+        def judge(_cells = [], _protocol = nil) = Outcome.new(state: :elsewhere, note: @command)
       end
 
       # A figure of its own kind, with a bound in a unit: measured when the target is judged, in this process.
@@ -169,13 +185,13 @@ module Tiercel
         # @param folder [String] of kept results
         # @return [Outcome] where to decide it, if there is no such run
         def judge_kept(folder)
-          file = Dir[File.join(folder, "*-#{@run}-*.jsonl")].max or return judge([])
+          file = Dir[File.join(folder, "*-#{@run}-*.jsonl")].max or return judge
           results = Results.load(file)
-          return judge([]) unless results.dig("environment", "git", "sha") == Runner::Machine.describe.dig("git", "sha")
+          return judge unless results.dig("environment", "git", "sha") == Runner::Machine.describe.dig("git", "sha")
           state, note = @judging.call(results)
           Outcome.new(state:, note: "#{note} (#{File.basename(file)})")
         rescue UsageError
-          judge([])
+          judge
         end
       end
     end

@@ -94,8 +94,7 @@ module Tiercel
 
         def local_cost
           figures = @one.call("local_cost", blocks: @blocks)
-          bootstrap = Statistics::Bootstrap.new(seed: @seed)
-          figures.transform_values { |us| bootstrap.interval([us]).to_h.transform_keys(&:to_s) }
+          figures.transform_values { |us| Statistics::MedianInterval.of([us]).to_h.transform_keys(&:to_s) }
         end
       end
     end

@@ -28,7 +28,7 @@ module Tiercel
         QUICK_VALUE = "string-1kb"
         QUICK_BLOCKS = 3
         # 36 comparisons of workers with bundles of their own.
-        FULL = Protocol::FULL.vary(processes: 4, blocks: 3, budget_seconds: 240)
+        FULL = Protocol::FULL.vary(processes: 4, most_processes: 8, blocks: 3, budget_seconds: 240)
 
         def self.document(results, command:) = Documents::Client.new(results, command:).build
 

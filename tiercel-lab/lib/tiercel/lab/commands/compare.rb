@@ -4,7 +4,7 @@ require_relative "../command"
 require_relative "../comparison"
 require_relative "../documents/compare"
 require_relative "../terminal/compare_report"
-require_relative "../terminal/headline"
+require_relative "../documents/headline"
 require_relative "../terminal/plan_report"
 require_relative "../warnings"
 require_relative "compare_sides"
@@ -64,7 +64,7 @@ module Tiercel
 
         def conclusions(measurement)
           cells = measurement.cells
-          { "sentence" => Terminal::Headline.new(cells).to_s,
+          { "sentence" => Documents::Headline.new(session.results, command: "").to_s,
             "warnings" => Warnings.of(measurement.disturbances, cells, interrupted: session.interrupted?) }
         end
 

@@ -145,6 +145,7 @@ module Tiercel
         def comparison(store, value, operation)
           @sides.each { |side| side.prepare(progress: Progress.new(err)) }
           first, second = @sides.map { |side| side.contestant(store) }
+          second = Contestants.parse("again=#{second.text}") if second && second.name == first.name
           if second && @sides.first.is_a?(Sides::OptionSet)
             return Comparison.of(value:, operation:, contestants: [first, second], baseline: first)
           end

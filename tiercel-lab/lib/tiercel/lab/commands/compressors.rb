@@ -25,7 +25,7 @@ module Tiercel
         SLOW_MOST_BYTES = 16 * 1024
         QUICK = Protocol::QUICK.vary(blocks: 3, slice_ns: 6_000_000, budget_seconds: 60)
         # Hundreds of cells, whose differences are large: fewer and shorter blocks, wider intervals.
-        FULL = Protocol::FULL.vary(processes: 4, blocks: 3, slice_ns: 8_000_000, budget_seconds: 420)
+        FULL = Protocol::FULL.vary(processes: 4, most_processes: 8, blocks: 3, slice_ns: 8_000_000, budget_seconds: 420)
 
         def self.document(results, command:) = Documents::Compressors.new(results, command:).build
 

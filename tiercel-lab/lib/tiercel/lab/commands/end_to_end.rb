@@ -18,7 +18,7 @@ module Tiercel
         QUICK = Protocol::QUICK.vary(blocks: 2, slice_ns: 6_000_000, budget_seconds: 60)
         # Some 800 cells: to build and check them takes longer than to time them, so there are few processes, and as few
         # blocks as have a median.
-        FULL = Protocol::FULL.vary(processes: 4, blocks: 2, slice_ns: 6_000_000, budget_seconds: 720)
+        FULL = Protocol::FULL.vary(processes: 4, most_processes: 8, blocks: 2, slice_ns: 6_000_000, budget_seconds: 720)
 
         def self.document(results, command:) = Documents::EndToEnd.new(results, command:).build
 

@@ -25,7 +25,7 @@ module Tiercel
         NEAR = "tiercel:shared:"
         # Blocks of those reads in a quick run, which looks at the loop above all.
         QUICK_BLOCKS = 3
-        FULL = Protocol::FULL.vary(processes: 4, blocks: 4, budget_seconds: 60)
+        FULL = Protocol::FULL.vary(processes: 4, most_processes: 8, blocks: 4, budget_seconds: 60)
 
         def self.document(results, command:) = Documents::Latency.new(results, command:).build
 

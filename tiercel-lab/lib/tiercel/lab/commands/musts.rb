@@ -28,7 +28,7 @@ module Tiercel
           pairs, refused = planned(targets)
           plan = pairs.map(&:first)
           return print_plan(plan) if settings.plan
-          measurement = session.measure(plan)
+          measurement = session.measure(plan, decided: decided(pairs.to_h))
           outcomes = judge(targets, pairs, refused, measurement.cells)
           session.finish("targets" => records(outcomes))
           publish(self.class.document(session.results, command: command_line("musts", *@arguments)),
@@ -44,6 +44,13 @@ module Tiercel
             found = Targets.all.select { |target| target.id.start_with?(id) }
             found.empty? ? [Targets.fetch(id)] : found
           end.uniq
+        end
+
+        # What is asked is on which side of its bound a ratio lies, not whether it is the baseline's.
+        def decided(targets)
+          lambda do |cell|
+            targets.fetch(cell.comparison).grep(Target::Ratio).none? { |target| target.undecided?(cell) }
+          end
         end
 
         # One comparison for all targets with the same baseline on the same value; a contestant that is not known here
@@ -74,18 +81,20 @@ module Tiercel
         def judge(targets, pairs, refused, cells)
           by_comparison = cells.group_by(&:comparison)
           judged = pairs.flat_map do |comparison, members|
-            members.map { |target| [target, target.judge(by_comparison.fetch(comparison))] }
+            members.map { |target| [target, target.judge(by_comparison.fetch(comparison), protocol)] }
           end.to_h
           targets.to_h do |target|
             [target, judged[target] || cannot(refused[target]) || decided_elsewhere(target)]
           end
         end
 
+        def protocol = settings.bounded(settings.protocol)
+
         def decided_elsewhere(target)
           case target
           when Target::Kept then target.judge_kept(settings.results)
           when Target::Limit then target.measure
-          else target.judge([])
+          else target.judge
           end
         end
 

@@ -15,8 +15,6 @@ module Tiercel
         RECORDINGS = 20
         # Too few to decide; shows that it works.
         QUICK_RECORDINGS = 4
-        # Analyses of each kind, with other resamples: the verdict must not hang on those that were drawn.
-        RESAMPLES = 60
 
         def self.document(results, command:) = Documents::Selfcheck.new(results, command:).build
 
@@ -32,21 +30,15 @@ module Tiercel
 
         def recordings = @recordings || (settings.quick ? QUICK_RECORDINGS : RECORDINGS)
 
-        # @return [Integer] of each kind, over all recordings
-        def resamples = RESAMPLES
-
         def expected_seconds = recordings * of_one
 
         def take(_comparisons)
           rows = []
           session.start(protocol)
           session.watch(expected_seconds) do |progress|
-            recordings.times do |index|
-              rows.concat(record(index))
-              progress.advance(of_one, "recording #{index + 1} of #{recordings}")
-            end
+            recordings.times { |index| rows.concat(record(index, progress)) }
           end
-          session.recorder.table("selfcheck", rows, threshold: Lab::Selfcheck::Recording::THRESHOLD, asked: recordings)
+          session.recorder.table("selfcheck", rows, threshold: Lab::Selfcheck::Recording::MARGIN, asked: recordings)
         end
 
         def exit_code
@@ -64,23 +56,10 @@ module Tiercel
         end
 
         # Fresh workers; another order of everything by another seed.
-        def record(index)
-          measurement = Measurement.new([Lab::Selfcheck::Recording.comparison], protocol:, seed: settings.seed + index)
-          recording = Lab::Selfcheck::Recording.new(measurement.run)
-          Lab::Selfcheck::Recording::KINDS.keys.map { |kind| row(recording, index, kind) }
-        end
-
-        def row(recording, index, kind)
-          intervals = Array.new((resamples.to_f / recordings).ceil) do |draw|
-            recording.ratio(kind, seed: settings.seed + index + (draw * 1_000))
-          end
-          verdicts = intervals.map { |interval| Lab::Selfcheck::Recording.verdict(interval) }
-          first = intervals.first
-          { "recording" => index, "kind" => kind, "verdict" => verdicts.first, "resampled" => verdicts,
-            "ratio" => { "estimate" => first.estimate, "low" => first.low, "high" => first.high } }
-        rescue CannotRun => e
-          { "recording" => index, "kind" => kind, "verdict" => "cannot run", "resampled" => [], "ratio" => nil,
-            "reason" => e.message }
+        def record(index, progress)
+          measurement = Measurement.new([Lab::Selfcheck::Recording.comparison], protocol:, progress:,
+                                        seed: settings.seed + index)
+          Lab::Selfcheck::Recording.rows(measurement.run, index)
         end
       end
 

@@ -18,7 +18,7 @@ module Tiercel
         VALUES = %w[books-1mb books rows-50].freeze
         OPERATIONS = %w[dump load dump_load].freeze
         QUICK = Protocol::QUICK.vary(blocks: 3, slice_ns: 6_000_000, budget_seconds: 50)
-        FULL = Protocol::FULL.vary(processes: 4, blocks: 6, budget_seconds: 180)
+        FULL = Protocol::FULL.vary(processes: 4, most_processes: 8, blocks: 6, budget_seconds: 180)
         # What probing one serializer takes, roughly.
         FIDELITY_SECONDS = 0.5
 

@@ -19,7 +19,7 @@ module Tiercel
         # The article's two sizes and its records, and what does not fit into an item of memcached's.
         QUICK_VALUES = %w[html-2kb pair html-822kb html-1mb].freeze
         QUICK_BLOCKS = 3
-        FULL = Protocol::FULL.vary(processes: 4, blocks: 6, budget_seconds: 210)
+        FULL = Protocol::FULL.vary(processes: 4, most_processes: 8, blocks: 6, budget_seconds: 210)
 
         def self.document(results, command:) = Documents::Sizes.new(results, command:).build
 

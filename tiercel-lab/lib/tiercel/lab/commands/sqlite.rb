@@ -12,7 +12,7 @@ module Tiercel
       # The fifth article's tables: caches on SQLite, by the size of the value, alone and two processes at once.
       class Sqlite < TableCommand
         # Four bundles are started for each process.
-        FULL = Protocol::FULL.vary(processes: 4, blocks: 4, budget_seconds: 180)
+        FULL = Protocol::FULL.vary(processes: 4, most_processes: 8, blocks: 4, budget_seconds: 180)
         QUICK = Protocol::QUICK.vary(processes: 2)
 
         called "sqlite", "Caches on SQLite: writes and reads a second by size, one process, and two at once."

@@ -33,13 +33,15 @@ module Tiercel
           return "Nothing could be measured." unless value
           best = deflates.select { |cell| compresses?(cell) }
           smallest = best.min_by { |cell| bytes(cell) }
-          fastest = best.min_by { |cell| microseconds(cell) }
-          quickest = best.filter_map { |cell| twin(cell) }.select { |cell| measured?(cell) }
-                         .min_by { |cell| microseconds(cell) }
-          "#{title_of(value)}: #{name(smallest)} is the smallest (#{share(smallest)}, #{spent(smallest)}), " \
-            "#{name(fastest)} the fastest to deflate (#{share(fastest)}, " \
-            "#{spent(fastest)})#{", #{name(quickest)} to inflate" if quickest}."
+          inflates = best.filter_map { |cell| twin(cell) }.select { |cell| measured?(cell) }
+          ways = { "deflate" => best, "inflate" => inflates }.reject { |_way, cells| cells.empty? }.map do |way, cells|
+            leader(cells).to_s("the fastest to #{way}") { |cell| figures_of(cell) }
+          end
+          "#{title_of(value)}: #{name(smallest)} is the smallest (#{share(smallest)}, #{spent(smallest)}); " \
+            "#{ways.join("; ")}."
         end
+
+        def figures_of(cell) = "#{name(cell)} (#{[share(cell), spent(cell)].reject(&:empty?).join(", ")})"
 
         def compresses?(cell)
           measured?(cell) && name(cell) != "none" && bytes(cell) && bytes(cell) < payload(cell["value"]).to_i

@@ -32,16 +32,16 @@ module Tiercel
         def sentence
           (value, operation), wholes = groups.find { |_key, found| found.any? { |cell| measured?(cell) } }
           return "Nothing could be measured." unless value
-          best = wholes.select { |cell| measured?(cell) }.min_by { |cell| microseconds(cell) }
           first = wholes.find { |cell| measured?(cell) }
-          "#{title_of(value)}, #{WAYS.fetch(operation)}: #{words(best)} is the fastest (#{spent(best)}); " \
-            "#{words(first)}, which is what Rails does unasked, takes #{spent(first)}#{share(first)}."
+          best = leader(wholes).to_s { |cell| "#{words(cell)} (#{spent(cell)})" }
+          "#{title_of(value)}, #{WAYS.fetch(operation)}: #{best}; #{words(first)}, which is what Rails does unasked, " \
+            "takes #{spent(first)}#{share(first)}."
         end
 
         def words(cell) = cell["contestant"].values_at("store", "serializer", "compressor").join(" + ")
 
         def share(cell)
-          parts = split(cell) or return ""
+          parts = split(cell).us or return ""
           own = parts.values_at("serialize", "compress").sum
           format(", %d %% of it in serializer and compressor", 100.0 * own / microseconds(cell))
         end
@@ -88,9 +88,14 @@ module Tiercel
 
         def figures(cell)
           return [missing(cell), *[""] * (HEADER.size - 4)] unless measured?(cell)
-          parts = split(cell)
-          [time(cell), ratio(cell), cell.dig("exact", "stored_bytes"),
-           *Lab::EndToEnd::Split::PARTS.map { |part| parts ? Report::Cell.number(parts[part], unit: "us") : "" }]
+          [time(cell), ratio(cell), cell.dig("exact", "stored_bytes"), *parts_of(split(cell))]
+        end
+
+        def parts_of(split)
+          parts = split.us
+          Lab::EndToEnd::Split::PARTS.map do |part|
+            parts ? Report::Cell.number(parts[part], unit: "us") : Report::Cell.missing("cannot split: #{split.reason}")
+          end
         end
 
         def heatmap(value, operation, store, cells)
@@ -114,19 +119,17 @@ module Tiercel
                                                  "#{title_of(value)}",
                                                  unit: "us", parts: Lab::EndToEnd::Split::PARTS)
           wholes.each do |cell|
-            parts = split(cell) if measured?(cell)
-            if parts
-              chart.row(words(cell), parts)
-            else
-              chart.missing(words(cell), cell["reason"] || "a layer could not be measured alone")
-            end
+            next chart.missing(words(cell), cell["reason"].to_s) unless measured?(cell)
+            split = split(cell)
+            parts = split.us
+            parts ? chart.row(words(cell), parts) : chart.missing(words(cell), "cannot split: #{split.reason}")
           end
           chart
         end
 
         def split(cell)
           same_value = results["cells"].select { |other| other["value"] == cell["value"] }
-          Lab::EndToEnd::Split.new(cell, same_value, cell["operation"]).us
+          Lab::EndToEnd::Split.new(cell, same_value, cell["operation"])
         end
       end
     end

@@ -30,13 +30,21 @@ module Tiercel
 
         # The best of each workload, leaving out what knows the future.
         def sentence
-          best = workloads.filter_map do |name|
-            row = candidates.select { |one| one["figures"].dig(name, "estimate") }.max_by do |one|
-              one["figures"][name]["estimate"]
-            end
-            row && format("%s on %s (%.1f %%)", row["name"], name, row["figures"][name]["estimate"])
-          end
+          best = workloads.filter_map { |name| best_on(name) }
           best.any? ? "Most hits: #{best.join(", ")}." : "No hit ratio was found."
+        end
+
+        # Fewest misses: less is better there.
+        def best_on(workload)
+          rows = candidates.select { |row| row["figures"].dig(workload, "estimate") }
+          return if rows.empty?
+          misses = rows.to_h do |row|
+            estimate, low, high = row["figures"][workload].values_at("estimate", "low", "high")
+            [row, Statistics::Interval.new(100.0 - estimate, 100.0 - (high || estimate), 100.0 - (low || estimate))]
+          end
+          leader = Leader.new(misses, margin: 0.0)
+          hits = leader.first["figures"][workload]["estimate"]
+          format("%s on %s (%.1f %%)", leader.words { |row| row["name"] }, workload, hits)
         end
 
         def candidates = rows("hit_ratio").reject { |row| row["foresees"] }

@@ -39,8 +39,6 @@ module Tiercel
 
         def measured_sides? = sides.size > 1 && sides.all? { |row| row["status"] == "measured" && row["blocks"].any? }
 
-        def bootstrap = @bootstrap ||= Statistics::Bootstrap.new(seed: results["run"]["seed"])
-
         # @return [Hash{Integer => Hash{Integer => Array<Integer>}}] ns by process and block
         def blocks(row)
           row["blocks"].group_by(&:first).transform_values do |of_process|
@@ -58,7 +56,7 @@ module Tiercel
             end
             pairs unless pairs.empty?
           end
-          bootstrap.interval(logs) unless logs.empty?
+          Statistics::MedianInterval.of(logs) unless logs.empty?
         end
 
         def median(values) = Statistics.median(values).to_f
@@ -73,10 +71,8 @@ module Tiercel
 
         def verdict_of
           return unless measured_sides?
-          protocol = results["run"]["protocol"]
-          least = protocol["threshold"] || Protocol::MEDIUM_THRESHOLDS.fetch(:loopback)
-          Statistics::Verdict.of(ratio_interval, threshold: [least, Protocol::FLOORS * floor].max,
-                                 equality: protocol["equality"])
+          protocol = Protocol.from(results["run"]["protocol"])
+          protocol.verdict(ratio_interval, margin: protocol.margin_for([:loopback], floor:))
         end
 
         def sentence
@@ -124,12 +120,14 @@ module Tiercel
           per_process = blocks(row).each_value.map do |of_process|
             [Statistics.quantile(of_process.values.flatten, share) / 1e3]
           end
-          Report::Cell.interval(bootstrap.interval(per_process), unit: "us")
+          Report::Cell.interval(Statistics::MedianInterval.of(per_process), unit: "us")
         end
 
         def slowest(row) = Report::Cell.number(all_ns(row).max / 1e3, unit: "us")
 
-        def first(row) = Report::Cell.interval(bootstrap.interval(row["first_ns"].map { |ns| [ns / 1e3] }), unit: "us")
+        def first(row)
+          Report::Cell.interval(Statistics::MedianInterval.of(row["first_ns"].map { |ns| [ns / 1e3] }), unit: "us")
+        end
 
         def all_ns(row) = row["blocks"].flat_map { |_process, _block, *ns| ns }
 

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../statistics/bootstrap"
 require_relative "latency/article"
 require_relative "latency/break_even"
 require_relative "latency/load_section"
@@ -34,10 +33,7 @@ module Tiercel
 
         # @return [Array<LoopRow>]
         def loop_rows
-          @loop_rows ||= begin
-            bootstrap = Statistics::Bootstrap.new(seed: results["run"]["seed"])
-            rows("loop").map { |row| LoopRow.new(row, bootstrap) }
-          end
+          @loop_rows ||= rows("loop").map { |row| LoopRow.new(row) }
         end
 
         # @return [LoopRow, nil] what percentages are of

@@ -8,8 +8,6 @@ module Tiercel
     module Documents
       # The report of {Commands::Scaling}.
       class Scaling < Table
-        RESAMPLES = 2_000
-
         def title = "How reads and writes of a segment grow with processes"
 
         def subtitle = "#{rounds} rounds, all works in turn in each; 95 % intervals of medians"
@@ -56,8 +54,8 @@ module Tiercel
 
         def add_row(table, name)
           controlled = Lab::Scaling::Works::CONTROLS.key?(name)
-          table.row(name, Report::Cell.number(median(rates(name, 1).values) / 1e6, unit: "M/s"),
-                    Report::Cell.number(median(rates(name, most).values) / 1e6, unit: "M/s"),
+          table.row(name, Report::Cell.number(Statistics.median(rates(name, 1).values) / 1e6, unit: "M/s"),
+                    Report::Cell.number(Statistics.median(rates(name, most).values) / 1e6, unit: "M/s"),
                     Report::Cell.interval(interval_of(growths(name).values), unit: "x"),
                     controlled ? Report::Cell.interval(relative(name), unit: "x") : "control")
           table.raw(name, growths(name).values, unit: "x")
@@ -70,17 +68,7 @@ module Tiercel
                  most, relative("shared: get").estimate, relative("shared: set").estimate)
         end
 
-        def median(values)
-          values.sort.then { |sorted| (sorted[(sorted.size - 1) / 2] + sorted[sorted.size / 2]) / 2.0 }
-        end
-
-        # Percentile bootstrap of the median.
-        def interval_of(values)
-          random = Random.new(results["run"]["seed"])
-          medians = Array.new(RESAMPLES) { median(Array.new(values.size) { values[random.rand(values.size)] }) }.sort
-          Statistics::Interval.new(median(values), medians[(RESAMPLES * 0.025).floor],
-                                   medians[(RESAMPLES * 0.975).floor])
-        end
+        def interval_of(values) = Statistics::MedianInterval.of(values.map { |value| [value] })
       end
     end
   end

@@ -27,16 +27,14 @@ module Tiercel
 
         # @return [String] "holds", "fails", or "undecided" with too few recordings
         def state
-          return "fails" if wrong.any? || kind("planted").size - found >= allowed_misses + 1
-          complete = %w[same planted].all? { |name| kind(name).size >= LEAST_RECORDINGS }
-          complete && resamples_agree? ? "holds" : "undecided"
+          return "fails" if wrong.any? || overlooked.any? || kind("planted").size - found > allowed_misses
+          %w[same planted].all? { |name| kind(name).size >= LEAST_RECORDINGS } ? "holds" : "undecided"
         end
 
         # @return [String] for {Target}
         def sentence
           "The same work was called different in #{wrong.size} of #{kind("same").size} recordings; 5 % more was " \
-            "found in #{found} of #{kind("planted").size}. With other resamples #{agreeing("same")} and " \
-            "#{agreeing("planted")} verdicts agree."
+            "found in #{found} of #{kind("planted").size} and called the same in #{overlooked.size}."
         end
 
         private
@@ -45,26 +43,11 @@ module Tiercel
 
         def wrong = kind("same").select { |row| FALSE_VERDICTS.include?(row["verdict"]) }
 
+        def overlooked = kind("planted").select { |row| %w[faster same].include?(row["verdict"]) }
+
         def found = kind("planted").count { |row| row["verdict"] == "slower" }
 
         def allowed_misses = ([kind("planted").size, LEAST_RECORDINGS].max * (1 - FOUND_SHARE)).round
-
-        # With other resamples the same work is still not told apart, and what was found is still found.
-        def agree?(row, verdict)
-          if row["kind"] == "same"
-            !FALSE_VERDICTS.include?(verdict)
-          else
-            (verdict == "slower") == (row["verdict"] == "slower")
-          end
-        end
-
-        def resamples_agree? = rows("selfcheck").all? { |row| row["resampled"].all? { |verdict| agree?(row, verdict) } }
-
-        def agreeing(name)
-          of_kind = kind(name)
-          all = of_kind.sum { |row| row["resampled"].size }
-          "#{of_kind.sum { |row| row["resampled"].count { |verdict| agree?(row, verdict) } }} of #{all}"
-        end
 
         def counts
           header = ["work", "recordings", "slower", "faster", "same", "cannot tell"]

@@ -35,15 +35,15 @@ module Tiercel
           measured = by_value.transform_values { |cells| of(cells, "dump_load").select { |cell| measured?(cell) } }
           value, both = measured.find { |_name, found| found.any? }
           return "Nothing could be measured." unless value
-          best = both.min_by { |cell| microseconds(cell) }
-          whole = both.select { |cell| form(cell) == :value }.min_by { |cell| microseconds(cell) }
-          text = "#{title_of(value)}: #{name(best)} is the fastest there and back " \
-                 "(#{spent(best)}#{", but what comes back is only what JSON says" if form(best) == :json})"
-          if whole && whole != best
-            "#{text}; of those that keep everything #{name(whole)} (#{spent(whole)})."
-          else
-            "#{text}."
-          end
+          whole = both.select { |cell| form(cell) == :value }
+          all, keeping = [both, whole].map { |cells| leader(cells) }
+          text = "#{title_of(value)}: #{all.to_s("the fastest there and back") { |cell| described(cell) }}"
+          return "#{text}." if whole.empty? || keeping.ahead == all.ahead
+          "#{text}; of those that keep everything #{keeping.to_s { |cell| described(cell) }}."
+        end
+
+        def described(cell)
+          "#{name(cell)} (#{spent(cell)}#{", but what comes back is only what JSON says" if form(cell) == :json})"
         end
 
         def add(document, value, of_value)

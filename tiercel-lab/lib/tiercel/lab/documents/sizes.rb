@@ -44,9 +44,12 @@ module Tiercel
 
         def sentence
           parts = groups.filter_map do |value, group|
-            fastest, slowest = group.select { |cell| measured?(cell) }.minmax_by { |cell| median(cell) }
-            next unless fastest
-            "#{title_of(value)}: #{name(fastest)} #{words(fastest)} to #{name(slowest)} #{words(slowest)}"
+            measured = group.select { |cell| measured?(cell) }
+            next if measured.empty?
+            least = leader(measured)
+            dearest = measured.max_by { |cell| median(cell) }
+            "#{title_of(value)}: from #{words(least.first)} (#{least.words { |cell| name(cell) }}) to " \
+              "#{words(dearest)} (#{name(dearest)})"
           end
           parts.empty? ? "Nothing could be measured." : "A hit costs, #{parts.join("; ")}.#{misses}"
         end

@@ -133,24 +133,23 @@ module Tiercel
                        "write, or both read. #{facts["processes"]} pairs of fresh processes, #{facts["rounds"]} " \
                        "rounds of #{facts["seconds"]} s each, stores in turn. Every call is timed: the slowest one " \
                        "is what a request may have to wait.")
-          bootstrap = Statistics::Bootstrap.new(seed: results["run"]["seed"])
           rows("two processes").group_by { |row| row["operation"] }.each do |operation, of_operation|
             section.table("SQLite: two processes #{operation}", header: SHARED_HEADER, command:) do |table|
               of_operation.each do |row|
-                table.row(row["store"], title_of(row["value"]), *shared_figures(row, bootstrap))
+                table.row(row["store"], title_of(row["value"]), *shared_figures(row))
               end
             end
           end
         end
 
-        def shared_figures(row, bootstrap)
+        def shared_figures(row)
           rates = row["rates"].compact
           unless row["status"] == "measured" && rates.any?
             reason = row["status"] == "measured" ? "not measured" : [row["status"], row["reason"]].compact.join(": ")
             return [Report::Cell.missing(reason), "", "", ""]
           end
           histogram = Statistics::Histogram.from_h(row["histogram"])
-          [Report::Cell.interval(bootstrap.interval(rates), digits: 0),
+          [Report::Cell.interval(Statistics::MedianInterval.of(rates), digits: 0),
            *[0.5, 0.99, 1.0].map { |share| Report::Cell.number(histogram.quantile(share) / 1e3, unit: "us") }]
         end
 

@@ -6,6 +6,7 @@ require_relative "../statistics"
 require_relative "../terminal/figures"
 require_relative "../values"
 require_relative "carried"
+require_relative "leader"
 
 module Tiercel
   module Lab
@@ -47,8 +48,7 @@ module Tiercel
 
         # @return [String]
         def subtitle
-          protocol = results["run"]["protocol"]
-          "#{protocol["processes"]} processes x #{protocol["blocks"]} blocks, interleaved; 95 % intervals"
+          "#{Protocol.from(results["run"]["protocol"]).size_words}, interleaved; 95 % intervals"
         end
 
         # @param document [Report::Document]
@@ -111,7 +111,11 @@ module Tiercel
 
         # @param cell [Hash]
         # @return [Symbol, String] for {Report::Cell.from}
-        def verdict(cell) = cell.dig("summary", "verdict")&.to_sym || ""
+        def verdict(cell)
+          word, needs = cell["summary"].to_h.values_at("verdict", "needs")
+          return "" unless word
+          Report::Cell.verdict(word.to_sym, note: needs && "`--processes #{needs}` would decide it.")
+        end
 
         # @param cell [Hash, nil]
         # @return [Report::Cell] objects that a call allocates
@@ -150,6 +154,19 @@ module Tiercel
           hash && Statistics::Interval.new(*hash.values_at("estimate", "low", "high").map { |number| number * factor })
         end
 
+        # Who is ahead of cells that keep something: by their ratios where they were interleaved, else by their times.
+        #
+        # @param cells [Array<Hash>]
+        # @return [Leader] of cells
+        def leader(cells)
+          interleaved = cells.map { |cell| cell["comparison"] }.uniq.one? && cells.one? { |cell| baseline?(cell) }
+          cells = cells.select { |cell| measured?(cell) && cell["contestant"]["keeps"] != false }
+          interleaved &&= cells.all? { |cell| baseline?(cell) || cell["summary"]["ratio"] }
+          margins = cells.map { |cell| cell["summary"]["threshold"] || Protocol::MARGINS.fetch(medium(cell)) }
+          Leader.new(cells.to_h { |cell| [cell, interleaved ? to_baseline(cell) : interval(cell["summary"]["ns"])] },
+                     margin: margins.max)
+        end
+
         # @return [String, nil] the noise floor of the run: its worst null arm
         def worst_floor
           floors = results["cells"].filter_map { |cell| cell.dig("summary", "floor") if cell["role"] == "null" }
@@ -172,6 +189,12 @@ module Tiercel
         end
 
         private
+
+        def baseline?(cell) = cell["role"] == "baseline"
+
+        def medium(cell) = cell["contestant"].fetch("medium", "process").to_sym
+
+        def to_baseline(cell) = interval(cell["summary"]["ratio"]) || Statistics::Interval.new(1.0, 1.0, 1.0)
 
         def recorded(name) = results["tables"].find { |table| table["name"] == name } || { "rows" => [], "notes" => {} }
       end

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../statistics/bootstrap"
 require_relative "table"
 
 module Tiercel
@@ -62,10 +61,8 @@ module Tiercel
 
         # Of each worker of each round its segments.
         def over(rows, &)
-          bootstrap.interval(rows.flat_map { |row| row["loads"] }.map { |segments| segments.map(&) })
+          Statistics::MedianInterval.of(rows.flat_map { |row| row["loads"] }.map { |segments| segments.map(&) })
         end
-
-        def bootstrap = @bootstrap ||= Statistics::Bootstrap.new(seed: results["run"]["seed"])
 
         # The workers' and the server's.
         def cpu(rows)
@@ -77,10 +74,12 @@ module Tiercel
         def sentence
           most = loads.map(&:workers).max
           own, shared = loads.reject(&:failed).select { |load| load.workers == most }.partition(&:own)
-          best_own, best_shared = [own, shared].map { |group| group.min_by { |load| load.mean.estimate } }
-          return "Nothing could be compared." unless best_own && best_shared
+          return "Nothing could be compared." if own.empty? || shared.empty?
+          leaders = [own, shared].map { |group| Leader.new(group.to_h { |load| [load, load.mean] }, margin: 0.0) }
+          best_own, best_shared = leaders.map(&:first)
+          stores = leaders.map { |leader| leader.words(&:store) }
           "With #{most} workers a call costs, misses included, #{words(best_shared)} with one cache for all " \
-            "(#{best_shared.store}) and #{words(best_own)} with one in each (#{best_own.store}): hits " \
+            "(#{stores.last}) and #{words(best_own)} with one in each (#{stores.first}): hits " \
             "#{percent(best_shared)} against #{percent(best_own)}.#{turn(best_own, best_shared)}"
         end
 

@@ -5,8 +5,6 @@ module Tiercel
     module Results
       # A cell as the results hold it: plain Hashes, every slice kept.
       module CellRecord
-        SLICE_FIELDS = %w[process block position calls ns gc_ns cpu_ns compiled].freeze
-
         module_function
 
         # @param cell [Cell]
@@ -17,9 +15,8 @@ module Tiercel
             "operation" => arm.operation.name, "contestant" => arm.contestant.describe, "role" => arm.role.to_s,
             "twin_of" => twin_id(cell), "clock" => arm.contestant.clock.to_s, "status" => cell.status,
             "reason" => cell.reason, "calls" => cell.calls, "warm_up" => cell.warm_up,
-            "exact" => { "allocations" => cell.allocations, "stored_bytes" => cell.stored_bytes,
-                         "server_ns" => cell.server_ns },
-            "slices" => cell.slices.map { |slice| slice.to_h.values }, "summary" => summary(cell.summary) }
+            "exact" => { "allocations" => cell.allocations, "stored_bytes" => cell.stored_bytes },
+            "slices" => cell.slices.map { |slice| slice.to_h.values.compact }, "summary" => summary(cell.summary) }
         end
 
         def twin_id(cell)
@@ -31,8 +28,9 @@ module Tiercel
         def summary(summary)
           return nil unless summary
           { "ns" => interval(summary.ns), "mad_ns" => summary.mad_ns, "gc_ns" => summary.gc_ns,
-            "ratio" => interval(summary.ratio), "floor" => summary.floor, "threshold" => summary.threshold,
-            "verdict" => summary.verdict&.to_s, "p_value" => summary.p_value, "flags" => summary.flags }
+            "ratio" => interval(summary.ratio), "floor" => summary.floor, "threshold" => summary.margin,
+            "verdict" => summary.verdict&.to_s, "p_value" => summary.p_value, "needs" => summary.needs,
+            "flags" => summary.flags }
         end
         private_class_method :summary
 

@@ -122,20 +122,12 @@ module Tiercel
           sizes.sort[sizes.size / 2]
         end
 
-        # CPU time that the contestant's servers spend on one call, for operations that ask for it. The servers of the
-        # comparison serve nobody else meanwhile.
+        # CPU time of the contestant's servers, for operations that ask for it. They serve nobody else while a slice is
+        # timed.
         #
-        # @return [Float, nil] ns; nil where there is no server of the lab's, or no such figure on this system
-        def server_ns
-          return unless operation.server_time? && contestant.servers.any?
-          before = ServerCPU.seconds(@context.server_pids) or return
-          calls = 0
-          deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Protocol::SERVER_SECONDS
-          while Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline
-            run(Protocol::SERVER_CALLS)
-            calls += Protocol::SERVER_CALLS
-          end
-          ((ServerCPU.seconds(@context.server_pids) - before) * 1e9 / calls).round
+        # @return [Float, nil] seconds; nil where there is no server of the lab's, or no such figure on this system
+        def server_seconds
+          ServerCPU.seconds(@context.server_pids) if operation.server_time? && contestant.servers.any?
         end
 
         # @return [void]

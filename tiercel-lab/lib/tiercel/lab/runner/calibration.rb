@@ -19,19 +19,21 @@ module Tiercel
         # @param arm [Arm]
         # @param slice_ns [Integer]
         # @param value [Value]
-        def initialize(arm, slice_ns:, value:)
+        # @param stopwatch [#time, #seconds]
+        def initialize(arm, slice_ns:, value:, stopwatch: Stopwatch)
           @arm = arm
           @slice_ns = slice_ns
           @value = value
+          @stopwatch = stopwatch
         end
 
         # @param calls [Integer, nil] as an earlier process found them; nil: find them
         # @return [Integer] calls made
         def warm_up(calls)
-          deadline = now + Protocol::WARM_UP_SECONDS
+          deadline = @stopwatch.seconds + Protocol::WARM_UP_SECONDS
           made = 0
           until made >= (calls || Protocol::WARM_UP_CALLS)
-            break if calls.nil? && made >= Protocol::WARM_UP_LEAST && now > deadline
+            break if calls.nil? && made >= Protocol::WARM_UP_LEAST && @stopwatch.seconds > deadline
             slice(1)
             made += 1
           end
@@ -64,7 +66,7 @@ module Tiercel
         # @return [Integer] ns by the contestant's clock
         def slice(number)
           @arm.operation.before_slice(@arm, number) if @arm.operation.prepared?
-          ns, _gc_ns, cpu_ns = Stopwatch.time { @arm.run(number) }
+          ns, _gc_ns, cpu_ns = @stopwatch.time { @arm.run(number) }
           @arm.contestant.clock == :cpu ? cpu_ns : ns
         end
 
@@ -78,8 +80,6 @@ module Tiercel
           return 10**9 unless @arm.operation.prepared?
           (Protocol::PREPARED_BYTES / @value.approximate_bytes).clamp(1, Protocol::PREPARED_CALLS)
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

@@ -25,6 +25,10 @@ module Tiercel
         # @return [Boolean] whether the parts begun have used up their share of the budget
         def behind? = @budget ? now - @started > @budget * [@begun / @expected, 1.0].min : false
 
+        # @param seconds [Float] of more than was planned
+        # @return [Boolean] whether the parts begun have left room for it
+        def room?(seconds) = @budget ? now - @started + seconds <= @budget * [@begun / @expected, 1.0].min : true
+
         private
 
         def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

@@ -24,16 +24,16 @@ module Tiercel
           @scratch = scratch
           @progress = progress
           @digests = digests
-          @crew = Crew.new(bundles: comparisons.flat_map { |comparison| comparison.bundles.keys }.uniq,
-                           pinning:, requires:, progress:)
+          arms = comparisons.flat_map { |comparison| open_arms(comparison) }
+          @crew = Crew.new(bundles: arms.map { |arm| arm.contestant.bundle }.uniq, pinning:, requires:, progress:)
         end
 
         # @return [void]
         def run
           # Another comparison comes first each time, so that none is always measured by the youngest process.
           @comparisons.rotate(@process).each do |comparison|
-            share = comparison.expected_seconds(@protocol) / @protocol.processes
-            @pace.begin(share)
+            share = comparison.expected_seconds(@protocol, arms: open_arms(comparison), processes: 1)
+            @pace.begin(share) if @process < @protocol.processes
             measure(comparison)
             @progress&.advance(share, comparison.id)
           end
@@ -42,6 +42,9 @@ module Tiercel
         end
 
         private
+
+        # Those that have not been decided yet.
+        def open_arms(comparison) = @cells.fetch(comparison).reject(&:settled?).map(&:arm)
 
         def measure(comparison)
           @crew.revive
@@ -62,7 +65,7 @@ module Tiercel
         # In the slot order of this process, without those that cannot run.
         def running(comparison, cells)
           ids = Slots.order(comparison.arms.map(&:id), process: @process, seed: @seed)
-          comparison.arms.sort_by { |arm| ids.index(arm.id) }.select do |arm|
+          open_arms(comparison).sort_by { |arm| ids.index(arm.id) }.select do |arm|
             cell = cells[arm.id]
             note_unsuitable(cell)
             failure = @crew.failure(arm) and cell.note("status" => "cannot run", "reason" => failure)

@@ -7,6 +7,9 @@ module Tiercel
       module Stopwatch
         module_function
 
+        # @return [Float] seconds of a clock that only goes forward
+        def seconds = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
         # @yield the slice
         # @return [Array(Integer, Integer, Integer, Integer)] ns, gc_ns, cpu_ns, ISEQs compiled
         def time

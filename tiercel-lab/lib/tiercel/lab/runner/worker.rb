@@ -103,7 +103,7 @@ module Tiercel
           warm_up = calibration.warm_up(spec["warm_up"])
           calls = spec["calls"] || calibration.calls
           arm.verify
-          facts = { "warm_up" => warm_up, "calls" => calls, "server_ns" => arm.server_ns }
+          facts = { "warm_up" => warm_up, "calls" => calls }
           return facts unless spec["exact"]
           facts.merge("allocations" => arm.allocations, "stored_bytes" => stored_bytes(arm))
         end
@@ -123,7 +123,9 @@ module Tiercel
         def slice(id, calls)
           arm = @arms.fetch(id)
           arm.operation.prepared? ? arm.operation.before_slice(arm, calls) : arm.run((calls * Protocol::LEAD_IN).floor)
-          [id, calls, *Stopwatch.time { arm.run(calls) }]
+          before = arm.server_seconds
+          figures = Stopwatch.time { arm.run(calls) }
+          [id, calls, *figures, *(((arm.server_seconds - before) * 1e9).round if before)]
         end
 
         def close

@@ -12,7 +12,7 @@ module Tiercel
       # since then is in the ratio too.
       class SavedBaseline
         # Between two runs of the same code lie other addresses, another temperature, other neighbours.
-        LEAST_THRESHOLD = 0.10
+        LEAST_MARGIN = 0.10
 
         # @return [String]
         attr_reader :path
@@ -43,9 +43,9 @@ module Tiercel
           one, other = [old, record].map { |cell| logarithms(cell["summary"]["ns"]) }
           ratio = SavedBaseline.difference(one, other).exp
           floor = [old["summary"]["floor"], record["summary"]["floor"], null_floor].compact.max.to_f
-          threshold = [LEAST_THRESHOLD, Protocol::FLOORS * floor].max
-          { "cell" => record["id"], "then" => old["summary"]["ns"], "ratio" => plain(ratio), "threshold" => threshold,
-            "verdict" => Statistics::Verdict.of(ratio, threshold:, equality: false).to_s,
+          margin = [LEAST_MARGIN, Protocol::FLOORS * floor].max
+          { "cell" => record["id"], "then" => old["summary"]["ns"], "ratio" => plain(ratio), "threshold" => margin,
+            "verdict" => Statistics::Verdict.of(ratio, margin:, equality: false).to_s,
             "allocations" => old.dig("exact", "allocations"), "stored_bytes" => old.dig("exact", "stored_bytes") }
         end
 

@@ -3,9 +3,6 @@
 module Tiercel
   module Lab
     module Statistics
-      # Makes the median absolute deviation of normal data equal its standard deviation: 1 / Φ⁻¹(3/4).
-      MAD_TO_SIGMA = 1.4826
-
       module_function
 
       # @param values [Array<Numeric>] at least one
@@ -22,7 +19,7 @@ module Tiercel
         size.odd? ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2.0
       end
 
-      # Median absolute deviation from the median, not scaled (see {MAD_TO_SIGMA}).
+      # Median absolute deviation from the median, not scaled.
       #
       # @param values [Array<Numeric>]
       # @return [Numeric]

@@ -22,6 +22,10 @@ module Tiercel
         # @return [Interval] of 1/x, for positive bounds
         def inverse = Interval.new(1.0 / estimate, 1.0 / high, 1.0 / low)
 
+        # @param other [Interval] positive
+        # @return [Interval] of this by the other, the bounds farthest apart
+        def over(other) = Interval.new(estimate / other.estimate, low / other.high, high / other.low)
+
         # @return [Float] the farther bound's distance from zero
         def reach = [low.abs, high.abs].max
 

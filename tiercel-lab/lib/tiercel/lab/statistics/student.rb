@@ -5,24 +5,40 @@ module Tiercel
     module Statistics
       module_function
 
-      # Upper 97.5 % points of Student's t, by degrees of freedom (any statistics text's table).
-      T_975 = [nil, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
-               2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045,
-               2.042].freeze
-      # The same of the normal distribution.
+      # The 97.5 % point of the normal distribution.
       Z_975 = 1.959964
 
+      # Share of Student's t distribution below a value. For whole degrees of freedom it is a finite sum (Abramowitz and
+      # Stegun, 26.7.3 and 26.7.4).
+      #
+      # @param value [Float]
       # @param degrees [Integer] degrees of freedom, 1 or more
-      # @return [Float] the 97.5 % point of Student's t
-      def t_975(degrees)
+      # @return [Float]
+      def t_share(value, degrees)
         raise ArgumentError, "degrees of freedom #{degrees.inspect}: expected 1 or more" if degrees < 1
-        # Beyond the table: the first terms of the expansion in 1/degrees (Abramowitz and Stegun, 26.7.5).
-        T_975[degrees] || (Z_975 + (((Z_975**3) + Z_975) / (4.0 * degrees)))
+        angle = Math.atan(value / Math.sqrt(degrees))
+        cosine = Math.cos(angle)
+        term, sum = degrees.odd? ? [cosine, degrees == 1 ? 0.0 : cosine] : [1.0, 1.0]
+        (degrees.odd? ? 3 : 2).step(degrees - 2, 2) { |k| sum += (term *= cosine**2 * (k - 1) / k) }
+        within = degrees.odd? ? (angle + (Math.sin(angle) * sum)) * 2 / Math::PI : Math.sin(angle) * sum
+        0.5 + (within / 2)
       end
 
-      # @param z [Float]
-      # @return [Float] share of the standard normal distribution below z
-      def normal_share(z) = 0.5 * Math.erfc(-z / Math.sqrt(2))
+      # The value below which Student's t has a share, by bisection.
+      #
+      # @param share [Float] 0.5 up to, not including, 1.0
+      # @param degrees [Integer]
+      # @return [Float]
+      def t_quantile(share, degrees)
+        raise ArgumentError, "share #{share.inspect}: expected 0.5 to 1.0" unless share >= 0.5 && share < 1.0
+        low, high = 0.0, 1.0
+        high *= 2 while t_share(high, degrees) < share
+        60.times do
+          middle = (low + high) / 2
+          t_share(middle, degrees) < share ? low = middle : high = middle
+        end
+        high
+      end
     end
   end
 end

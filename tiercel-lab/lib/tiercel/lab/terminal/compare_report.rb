@@ -2,6 +2,7 @@
 
 require_relative "value_table"
 require_relative "../documents/carried"
+require_relative "../documents/leader"
 require_relative "../statistics"
 
 module Tiercel
@@ -38,11 +39,27 @@ module Tiercel
         def warnings = @session.recorder.document.fetch("warnings", [])
 
         def advice
-          best = self.best
-          configuration = best&.arm&.contestant&.configuration
-          lines = configuration ? ["The fastest of these overall:", "  #{configuration}"] : []
-          lines + ["One cell alone:", "  #{alone(best || @cells.first)}",
-                   "Every block of this run: #{@session.recorder.path}"]
+          best = leader.first&.first
+          [*configuration(best), "One cell alone:", "  #{alone(best || @cells.first)}", *undecided,
+           "Every block of this run: #{@session.recorder.path}"]
+        end
+
+        # Only of one that is faster than all others.
+        def configuration(best)
+          return ["Which is the fastest overall cannot be told (#{leader.words { |cells| cells.first.arm.name }})."] \
+            if leader.ahead.size > 1
+          line = best&.arm&.contestant&.configuration
+          line ? ["The fastest of these overall:", "  #{line}"] : []
+        end
+
+        # How much longer it would take to tell.
+        def undecided
+          cells = @cells.select { |cell| cell.arm.row? && cell.summary&.verdict == :cannot_tell }
+          return [] if cells.empty?
+          needs = cells.filter_map { |cell| cell.summary.needs }
+          ["Undecided: #{cells.size} of #{@cells.count { |cell| cell.arm.role == :contestant }}" \
+           "#{"; --processes #{needs.max} would decide #{needs.size}" if needs.any?}" \
+           "#{"; a quick run decides only what is clear" if needs.empty?}."]
         end
 
         def alone(cell)
@@ -53,13 +70,28 @@ module Tiercel
                                 *Documents::Carried.words(@session.recorder.document))
         end
 
-        # By the geometric mean of its times, among those measured wherever anything was.
-        def best
-          rows = @cells.select { |cell| cell.arm.row? && cell.measured? && cell.summary }
-          by_name = rows.group_by { |cell| cell.arm.name }
-          most = by_name.values.map(&:size).max
-          by_name.values.select { |cells| cells.size == most }
-                 .min_by { |cells| Statistics.geometric_mean(cells.map { |cell| cell.summary.ns.estimate }) }&.first
+        # By the geometric mean of the ratios, among those that were measured wherever anything was; its interval is of
+        # the geometric means of the bounds.
+        def leader
+          @leader ||= begin
+            rows = @cells.select { |cell| cell.arm.row? && cell.measured? && cell.arm.contestant.keeps? }
+            by_name = rows.select { |cell| ratio(cell) }.group_by { |cell| cell.arm.name }.values
+            most = by_name.map(&:size).max
+            margins = rows.filter_map { |cell| cell.summary.margin }
+            complete = by_name.select { |cells| cells.size == most }
+            Documents::Leader.new(complete.to_h { |cells| [cells, overall(cells)] }, margin: margins.max || 0.0)
+          end
+        end
+
+        def overall(cells)
+          bounds = %i[estimate low high].map do |bound|
+            Statistics.geometric_mean(cells.map { |cell| ratio(cell).public_send(bound) })
+          end
+          Statistics::Interval.new(*bounds)
+        end
+
+        def ratio(cell)
+          cell.arm.role == :baseline ? Statistics::Interval.new(1.0, 1.0, 1.0) : cell.summary.ratio
         end
       end
     end

@@ -31,7 +31,7 @@ module Tiercel
           cells = @comparisons.sum { |comparison| comparison.arms.count(&:row?) }
           servers = @comparisons.flat_map(&:servers).uniq
           "#{cells} cells in about #{Figures.duration(Session.expected_seconds(@comparisons, @protocol))}: " \
-            "#{@protocol.processes} processes x #{@protocol.blocks} blocks; " \
+            "#{@protocol.size_words}; " \
             "#{servers.empty? ? "no servers" : "servers to start: #{servers.join(", ")}"}."
         end
 

@@ -37,6 +37,10 @@ module Tiercel
           show("#{(100 * @done / @expected).clamp(0, 100).round} %, #{Figures.duration(left)} left: #{what}")
         end
 
+        # @param seconds [Float] of more than was planned
+        # @return [void]
+        def expect(seconds) = @expected += seconds
+
         # @param text [String] something out of the ordinary
         # @return [void]
         def say(text)

@@ -10,10 +10,8 @@ module Tiercel
         # One store in one place, as recorded.
         class LoopRow
           # @param row [Hash{String => Object}]
-          # @param bootstrap [Statistics::Bootstrap]
-          def initialize(row, bootstrap)
+          def initialize(row)
             @row = row
-            @bootstrap = bootstrap
           end
 
           # @param name [String] of a recorded fact
@@ -35,7 +33,7 @@ module Tiercel
           end
 
           # @return [Statistics::Interval] seconds
-          def per_iteration = @per_iteration ||= @bootstrap.interval(seconds_per_iteration)
+          def per_iteration = @per_iteration ||= Statistics::MedianInterval.of(seconds_per_iteration)
 
           # @param count [Integer] iterations
           # @return [Statistics::Interval] seconds
@@ -74,7 +72,7 @@ module Tiercel
               pairs = mine.zip(their || []).select(&:all?)
               pairs.map { |one, two| Math.log(speed(one) / speed(two)) } if pairs.any?
             end
-            @bootstrap.interval(logs).exp if logs.any?
+            Statistics::MedianInterval.of(logs).exp if logs.any?
           end
 
           private
