@@ -4,6 +4,7 @@ require "test_helper"
 require "active_support/cache/tiercel_store"
 require "active_support/core_ext/object/with"
 require_relative "lock_step/episode"
+require_relative "lock_step/local_episode"
 
 # Nobody can tell the fast path from Rails' own methods but by a clock: random
 # calls on two stores, one of each, compared call by call in what they return
@@ -46,6 +47,11 @@ class StorePropertyTest < Tiercel::TestCase
     on_disk(calls(400)) { |path, options| Tiercel.new("file:#{path}", **options) }
   end
 
+  def test_within_the_request_local_cache
+    LockStep::FarMemory.register
+    compare_episodes(calls(6_000)) { |seed| LockStep::LocalEpisode.new(seed) }
+  end
+
   private
 
   def needs(scheme)
@@ -64,11 +70,15 @@ class StorePropertyTest < Tiercel::TestCase
   end
 
   def compare(calls, &)
+    compare_episodes(calls) { |seed| LockStep::Episode.new(seed, &) }
+  end
+
+  def compare_episodes(calls)
     episode_seeds = Random.new(SEED)
     done = 0
     while done < calls
       episode_seed = episode_seeds.rand(2**32)
-      episode = LockStep::Episode.new(episode_seed, &)
+      episode = yield(episode_seed)
       difference = episode.run(CALLS_PER_EPISODE)
       done += episode.calls
       flunk "TIERCEL_SEED=#{SEED}, episode #{episode_seed}, latest first:\n#{difference}" if difference

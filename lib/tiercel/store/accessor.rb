@@ -12,7 +12,8 @@ module Tiercel
     #
     # - `read(key, version, event)`: the value, {MISS} where nothing is there, or a {Found}
     # - `read_multi(keys, versions, unsettled)`: Hash of keys and values, in the order of the keys; where a value would
-    #   be a {Found}, that is what is under the key, and the key is added to the Array `unsettled`
+    #   be a {Found}, that is what is under the key, and the key is added to the Array `unsettled`. Nil where the
+    #   entries' way has to do it
     # - `write(key, value, version, expires_at, ttl, threshold)`: as `Store#write`
     #
     # A {Found} carries the bytes that were read: whatever has to be decided about them (ended, of another version,

@@ -60,8 +60,8 @@ module Tiercel
       # forgotten.
       def read_local_entries(names, **options)
         local = @settings.request_local&.current or return {}
-        names.each_with_object({}) do |name, results|
-          key = normalize_key(name, options)
+        keys = names.map { |name| normalize_key(name, options) }
+        names.zip(keys).each_with_object({}) do |(name, key), results|
           bytes = local.read_entry(key) or next
           entry = deserialize_entry(bytes, report: false, **options)
           if entry.nil? || entry.expired? || entry.mismatched?(normalize_version(name, options))
@@ -73,6 +73,7 @@ module Tiercel
       end
 
       def read_far_entries(names, **options)
+        return {} if names.empty?
         keys = names.map { |name| normalize_key(name, options) }
         found = @settings.accessor.get_multi(keys.uniq)
         ended = []

@@ -51,10 +51,12 @@ module LockStep
     def step
       @calls += 1
       seed = @random.rand(2**32)
-      outcomes = [@fast, @plain].map { |store| outcome(RandomCall.new(seed, @subscribers), store) }
-      @history << RandomCall.new(seed, @subscribers).to_s
+      outcomes = [@fast, @plain].map { |store| outcome(random_call(seed), store) }
+      @history << random_call(seed).to_s
       difference_of(*outcomes) || (difference_of_contents if (@calls % 4).zero?)
     end
+
+    def random_call(seed) = RandomCall.new(seed, @subscribers)
 
     def outcome(call, store)
       outcome = Outcome.new

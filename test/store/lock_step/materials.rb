@@ -47,7 +47,11 @@ module LockStep
     FOREIGN = ["garbage", "12", "-3", "\x00", "\x00\x04\x08[\x06I\"\ab\x06:\x06ET".b, "\x04\x08i\x06".b, ""].freeze
 
     # @param random [Random]
-    def initialize(random) = @random = random
+    # @param distinct [Boolean] whether the names of one call, and their keys, all differ
+    def initialize(random, distinct: false)
+      @random = random
+      @distinct = distinct
+    end
 
     # @return [Integer] below the limit
     def number(limit) = @random.rand(limit)
@@ -62,7 +66,10 @@ module LockStep
       once_in(3) ? pick(NAMES).call : pick(NAMES.first(10)).call
     end
 
-    def names = Array.new(@random.rand(5)) { name }
+    def names
+      names = Array.new(@random.rand(5)) { name }
+      @distinct ? names.uniq.uniq { |name| text_of(name) } : names
+    end
 
     def value = pick(VALUES).call
 
@@ -100,6 +107,11 @@ module LockStep
     ].freeze
 
     private
+
+    def text_of(name)
+      return name.cache_key.to_s.b if name.respond_to?(:cache_key)
+      name.is_a?(Array) ? name.map { |part| text_of(part) }.join("/") : name.to_param.to_s.b
+    end
 
     def record
       pick([Record.new("r/1", pick([nil, 1, 2, "3"])), ["views", Record.new("r/1", pick([1, 2]))],

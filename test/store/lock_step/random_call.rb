@@ -18,8 +18,9 @@ module LockStep
 
     # @param seed [Integer]
     # @param subscribers [Subscribers]
-    def initialize(seed, subscribers)
-      @materials = Materials.new(Random.new(seed))
+    # @param distinct [Boolean] see {Materials#initialize}
+    def initialize(seed, subscribers, distinct: false)
+      @materials = Materials.new(Random.new(seed), distinct: distinct)
       @subscribers = subscribers
       @operation = @materials.pick(OPERATIONS)
       @wrapping = @materials.pick(WRAPPINGS)

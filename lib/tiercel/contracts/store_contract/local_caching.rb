@@ -150,6 +150,127 @@ module Tiercel
           assert_equal 2, store.read("a")
         end
 
+        # Rails' own gave what had ended, and what was of another version (rails#54408).
+        def test_multi_reads_mind_ends_and_versions_of_what_is_remembered
+          needs_local_cache
+          store.with_local_cache do
+            store.write_multi({ "a" => 1, Record.new("b", 1) => 2 }, expires_in: 60)
+            assert_equal({ "a" => 1 }, store.read_multi("a", Record.new("b", 2)))
+            assert_equal({ Record.new("b", 2) => 3 }, store.fetch_multi(Record.new("b", 2)) { 3 })
+            later(61) { assert_equal({}, store.read_multi("a", Record.new("b", 1))) }
+          end
+        end
+
+        # Rails' own gave nil (rails#54497).
+        def test_multi_reads_ask_again_for_what_was_not_there
+          needs_local_cache
+          peer = peer_of(store)
+          store.with_local_cache do
+            assert_equal [false, nil], [store.exist?("a"), store.read("b")]
+            peer.write_multi({ "a" => 1, "b" => 2 })
+            assert_equal({ "a" => 1, "b" => 2 }, store.read_multi("a", "b"))
+            assert_equal({ "b" => 2, "a" => 1 }, store.fetch_multi("b", "a") { flunk "it is there" })
+          end
+        end
+
+        def test_multi_reads_answer_in_the_order_of_the_names
+          needs_local_cache
+          store.write_multi({ "a" => 1, "b" => 2, "c" => 3 })
+          store.with_local_cache do
+            store.read("b")
+            assert_equal %w[a b c], store.read_multi("a", "b", "c").keys
+            assert_equal %w[c b a], store.fetch_multi("c", "b", "a") { 0 }.keys
+          end
+        end
+
+        def test_force_asks_nobody
+          needs_local_cache
+          store.with_local_cache do
+            store.write_multi({ "a" => 1, "b" => 1 })
+            assert_equal 2, store.fetch("a", force: true) { 2 }
+            assert_equal({ "a" => 3, "b" => 3 }, store.fetch_multi("a", "b", force: true) { 3 })
+          end
+        end
+
+        def test_what_cannot_be_decoded_is_no_value_in_the_local_cache
+          needs_local_cache
+          store.backend.set(key_of("a"), "\x7Fgarbage")
+          store.with_local_cache do
+            reports { assert_nil store.read("a") }
+            reports { assert_equal({}, store.read_multi("a")) }
+            reports { assert_equal({ "a" => 1 }, store.fetch_multi("a") { 1 }) }
+          end
+        end
+
+        def test_what_a_failed_write_meant_is_not_remembered
+          needs_local_cache
+          store.with_local_cache do
+            store.write("a", 1)
+            assert_raises(TypeError) { store.write_multi({ "a" => 2, "b" => -> {} }) }
+            assert_equal({ "a" => 1 }, store.read_multi("a", "b"))
+          end
+        end
+
+        def test_without_a_coder_each_reader_has_an_object_of_its_own
+          needs_local_cache
+          plain = new_store(coder: nil)
+          plain.with_local_cache do
+            written = { "list" => [] }
+            plain.write("a", written)
+            written["list"] << 1
+            plain.read("a")["list"] << 2
+            assert_equal({ "list" => [] }, plain.read("a"))
+          end
+        end
+
+        def test_one_local_cache_within_another
+          needs_local_cache
+          peer = peer_of(store)
+          store.with_local_cache do
+            store.write("a", 1)
+            peer.write("a", 2)
+            assert_equal(2, store.with_local_cache { store.read("a") })
+            assert_equal 1, store.read("a")
+          end
+          assert_nil store.local_cache
+        end
+
+        def test_begun_and_ended_by_hand
+          needs_local_cache
+          peer = peer_of(store)
+          store.new_local_cache
+          store.write("a", 1)
+          peer.write("a", 2)
+          assert_equal 1, store.read("a")
+          store.unset_local_cache
+          assert_equal 2, store.read("a")
+        ensure
+          store.unset_local_cache if store.respond_to?(:unset_local_cache)
+        end
+
+        def test_a_copy_of_the_store_has_the_same_local_cache
+          needs_local_cache
+          peer = peer_of(store)
+          copy = store.dup
+          store.with_local_cache do
+            store.write("a", 1)
+            peer.write("a", 2)
+            assert_equal 1, copy.read("a")
+            copy.write("a", 3)
+            assert_equal 3, store.read("a")
+          end
+        end
+
+        def test_frozen_values_in_the_local_cache
+          needs_local_cache
+          frozen = new_store(frozen: true)
+          frozen.with_local_cache do
+            frozen.write("a", { "list" => [+"text"] })
+            2.times { assert_predicate frozen.read("a")["list"].first, :frozen? }
+            assert_predicate frozen.read_multi("a")["a"], :frozen?
+          end
+        end
+
         private
 
         def needs_local_cache

@@ -20,7 +20,6 @@ module Tiercel
         end
 
         # @param keys [Array<String>] different ones
-        # @yield for an accessor that keeps bytes in front of others: see {RequestLocal#get_multi}
         def get_multi(keys)
           @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi(keys) }
         end

@@ -45,15 +45,16 @@ module Tiercel
           bytes.nil? ? MISS : decode(bytes, version)
         end
 
-        # A copy that is of no use (ended, of another version) is forgotten, and its key asked for.
+        # Nil where a copy is no plain value: whether its key has to be asked for is decided on the entries' way.
         def read_multi(keys, versions, unsettled)
           known = current&.read_multi_entries(keys)&.compact
           return @far.read_multi(keys, versions, unsettled) if known.nil? || known.empty?
-          found = usable_values(known, keys, versions)
+          wanted = keys.zip(versions).to_h if versions
+          found = known.to_h { |key, bytes| [key, decode(bytes, wanted && wanted[key])] }
+          return if found.each_value.any?(Coder::Signal)
           unknown = keys.each_index.reject { |index| found.key?(keys[index]) }
-          return found if unknown.empty?
-          asked = @far.read_multi(keys.values_at(*unknown), versions&.values_at(*unknown), unsettled)
-          found.merge!(asked).slice(*keys)
+          return found.slice(*keys) if unknown.empty?
+          found.merge!(@far.read_multi(keys.values_at(*unknown), versions&.values_at(*unknown), unsettled)).slice(*keys)
         end
 
         def write(key, value, version, expires_at, ttl, threshold)
@@ -67,16 +68,8 @@ module Tiercel
           remembered(local, key, event)
         end
 
-        # @yieldparam key [String]
-        # @yieldparam bytes [String] of the local copy
-        # @yieldreturn [Boolean] whether it is of use; it is forgotten otherwise, and its key asked for
-        def get_multi(keys)
-          known = current&.read_multi_entries(keys)&.compact
-          return @far.get_multi(keys) if known.nil? || known.empty?
-          known.select! { |key, bytes| yield(key, bytes) || forget(key) }
-          unknown = keys - known.keys
-          unknown.empty? ? known : known.merge!(@far.get_multi(unknown))
-        end
+        # Asks for all of them: what copies are worth is the caller's to say, who looks at them first.
+        def get_multi(keys) = @far.get_multi(keys)
 
         def set(key, bytes, ttl)
           remember(key, bytes, @far.set(key, bytes, ttl))
@@ -136,14 +129,6 @@ module Tiercel
           end
           event[:store] = local.class.name if hit && event
           bytes
-        end
-
-        def usable_values(known, keys, versions)
-          wanted = keys.zip(versions).to_h if versions
-          known.each_with_object({}) do |(key, bytes), found|
-            value = decode(bytes, wanted && wanted[key])
-            Coder::Signal === value ? forget(key) : found[key] = value
-          end
         end
 
         # What was not written (lost, failed, too large) is not known any more.

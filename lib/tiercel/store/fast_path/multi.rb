@@ -11,14 +11,14 @@ module Tiercel
         def read_multi(*names)
           return super unless fast? && (keys = keys_of(names))
           return super if observed?(READ_MULTI)
-          read_many(names, keys)
+          read_many(names, keys) || super
         end
 
         # See ActiveSupport::Cache::Store#fetch_multi.
         def fetch_multi(*names)
           return super unless block_given? && fast? && (keys = keys_of(names)) && !@options[:skip_nil]
           return super if observed?(READ_MULTI)
-          found = read_many(names, keys)
+          found = read_many(names, keys) or return super
           writes = {}
           ordered = names.index_with { |name| found.fetch(name) { writes[name] = yield(name) } }
           write_multi(writes)
@@ -35,10 +35,10 @@ module Tiercel
 
         private
 
-        # @return [Hash] names and values, in the order of the names
+        # @return [Hash, nil] names and values, in the order of the names; nil where only the entries' way will do
         def read_many(names, keys)
           versions = keys.equal?(names) ? nil : versions_of(names)
-          found = @settings.accessor.read_multi(keys, versions, unsettled = [])
+          found = @settings.accessor.read_multi(keys, versions, unsettled = []) or return
           settle_many(found, unsettled, keys, versions) unless unsettled.empty?
           return found if keys.equal?(names)
           keys.each_with_index.with_object({}) do |(key, index), results|

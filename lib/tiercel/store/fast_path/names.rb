@@ -34,7 +34,7 @@ module Tiercel
         # @return [Array<String>, nil] the keys, the names themselves where they are what is asked for; nil where Rails
         #   has to normalize one, and where two names of one key may want different versions
         def keys_of(names)
-          return if names.empty?
+          return if names.empty? || names.last.is_a?(Hash)
           return names if !@options[:namespace] && keys_as_they_are?(names)
           only_strings = true
           keys = names.map do |name|
@@ -92,6 +92,8 @@ module Tiercel
             expanded << part
           end
           expanded
+        rescue Encoding::CompatibilityError
+          nil # Rails says so in its own order
         end
 
         def array_version(names)

@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require "tiercel/backends/memory_lru"
+
+module LockStep
+  # Memory that poses as something far away, in front of which a request-local cache pays, and counts what it is asked.
+  class FarMemory < Tiercel::Backends::MemoryLRU
+    OPERATIONS = %i[
+      get get_multi get_with_token set set_multi add compare_and_set delete delete_multi increment touch
+    ].freeze
+
+    # @return [Integer] calls so far
+    attr_accessor :trips
+
+    # @param local_cache [Boolean] whether the store is to mount one
+    def initialize(local_cache:)
+      super(size: "4MB")
+      @local_cache = local_cache
+      @trips = 0
+    end
+
+    def near? = false
+    def local_cache? = @local_cache
+    def to_s = "far:"
+
+    OPERATIONS.each do |name|
+      define_method(name) do |*arguments|
+        outermost = !@asked
+        @asked = true
+        @trips += 1 if outermost
+        super(*arguments)
+      ensure
+        @asked = false if outermost
+      end
+    end
+
+    # Registers both forms as backends.
+    #
+    # @return [void]
+    def self.register
+      { "far" => true, "far-unmounted" => false }.each do |scheme, local_cache|
+        place = Module.new
+        place.define_singleton_method(:option_names) { [] }
+        place.define_singleton_method(:build) { |*| FarMemory.new(local_cache: local_cache) }
+        Tiercel::Backends::REGISTRY.register(scheme) { place }
+      end
+    end
+  end
+end

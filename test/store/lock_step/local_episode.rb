@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require_relative "episode"
+require_relative "far_memory"
+require_relative "rails_local_cache"
+
+module LockStep
+  # The same within the request-local cache: ours on the fast path against Rails' own on Rails' methods. They are
+  # compared in what they remember, too, and in trips: the fast one never makes more.
+  class LocalEpisode < Episode
+    STRATEGY = ActiveSupport::Cache::Strategy::LocalCache
+
+    # @param seed [Integer]
+    def initialize(seed)
+      super do |fast_path:, **options|
+        options.delete(:coder) if options[:coder].nil? # Rails' then remembers the caller's own objects
+        store = Tiercel.new(fast_path ? "far:" : "far-unmounted:", fast_path: fast_path, **options)
+        store.extend(RailsLocalCache) unless fast_path
+        store
+      end
+      remember(true)
+    end
+
+
+    def run(steps)
+      super
+    ensure
+      remember(false)
+    end
+
+    private
+
+    def step
+      before = trips
+      super || difference_of_trips(before) || difference_of_memories
+    end
+
+    # Of several names with one key Rails' cache asks the local copy for the last one alone.
+    def random_call(seed) = RandomCall.new(seed, @subscribers, distinct: true)
+
+    def trips = [@fast, @plain].map { |store| store.backend.trips }
+
+    def difference_of_trips(before)
+      fast, plain = trips.zip(before).map { |after, then_| after - then_ }
+      "trips: #{fast} fast, #{plain} plain" if fast > plain
+    end
+
+    def difference_of_memories
+      fast, plain = [@fast, @plain].map { |store| memory(store) }
+      "memories differ\n  fast:  #{fast.inspect[0, 1_000]}\n  plain: #{plain.inspect[0, 1_000]}" unless fast == plain
+    end
+
+    def memory(store)
+      local = STRATEGY::LocalCacheRegistry.cache_for(store.send(:local_cache_key)) or return
+      local.instance_variable_get(:@data).to_h do |key, copy|
+        copy = copy.bytes if copy.is_a?(Tiercel::Store::SerializedFrame)
+        [key.b, copy&.b]
+      end
+    end
+
+    def circumstance
+      return super unless @random.rand(3).zero?
+      on = !@random.rand(4).zero?
+      ["request-local cache #{on}", -> { remember(on) }]
+    end
+
+    def remember(on)
+      [@fast, @plain].each do |store|
+        STRATEGY::LocalCacheRegistry.set_cache_for(store.send(:local_cache_key), (STRATEGY::LocalStore.new if on))
+      end
+    end
+  end
+end

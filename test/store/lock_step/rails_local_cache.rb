@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "active_support/cache/strategy/local_cache"
+
+module LockStep
+  # Rails' own request-local cache on a store of ours, with the right answers where Rails' are known to be wrong: what
+  # ours is held against.
+  module RailsLocalCache
+    include ActiveSupport::Cache::Strategy::LocalCache
+
+    # Rails' asks for the block only where its local cache has not all names, answers from it whatever `force` says,
+    # and on 7.2 and 8.0 in another order than that of the names.
+    def fetch_multi(*given, &block)
+      names = given.dup
+      options = names.extract_options!
+      if block.nil? || (names.any? && self.options.merge(options)[:force])
+        method = ActiveSupport::Cache::Store.instance_method(:fetch_multi)
+        return method.bind_call(self, *names, options, &block)
+      end
+      forget_undecodable(names, self.options.merge(options)) if local_cache && !refused?(options)
+      super(*given, &block).slice(*names)
+    end
+
+    # Rails' forgets all for a matcher that is none.
+    def delete_matched(matcher, options = nil)
+      return super if matcher.is_a?(Regexp) || matcher.is_a?(String)
+      Tiercel::Store::Maintenance.instance_method(:delete_matched).bind_call(self, matcher, options)
+    end
+
+    private
+
+    # Whether Rails raises for them before it looks at anything.
+    def refused?(options)
+      ends = options.slice(:expires_in, :expire_in, :expired_in)
+      (options.key?(:expires_at) && !ends.empty?) || !ends.values.compact.all?(Numeric)
+    end
+
+    # Rails' keeps its copies of what is deleted with others.
+    def delete_multi_entries(keys, **)
+      keys.each { |key| local_cache&.delete_entry(key) }
+      super
+    end
+
+    # A copy that cannot be decoded is a nil that was found in Rails'.
+    def read_multi_entries(names, **options)
+      forget_undecodable(names, options) if local_cache
+      super.slice(*names)
+    end
+
+    # Rails' remembers what comes before a value that cannot be dumped, although none is written.
+    def write_multi_entries(entries, unless_exist: false, **)
+      return super if unless_exist
+      data = local_cache&.instance_variable_get(:@data)
+      before = data.dup
+      super
+    rescue StandardError, SystemStackError
+      data&.replace(before)
+      raise
+    end
+
+    def forget_undecodable(names, options)
+      options = options.except(:expires_in, :expire_in, :expired_in, :expires_at) # Rails 7.2 looks at them each time
+      names.map { |name| normalize_key(name, options) }.each do |key|
+        copy = local_cache.read_entry(key) or next
+        local_cache.delete_entry(key) if deserialize_entry(copy, report: false, **options).nil?
+      end
+    rescue StandardError
+      nil # of names and options, Rails' own method says what is wrong with them
+    end
+  end
+end
