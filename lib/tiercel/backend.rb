@@ -79,6 +79,12 @@ module Tiercel
     # @return [Boolean] whether it was written
     def add(key, bytes, ttl = nil) = raise(NotImplementedError)
 
+    # Writes if the key is absent, else reads what is there. One trip where the medium allows.
+    #
+    # @return [true, Array(String, Object), nil] true if it was written; else as {#get_with_token}: bytes and token of
+    #   what is there, nil where that has gone meanwhile
+    def add_or_get(key, bytes, ttl = nil) = add(key, bytes, ttl) || get_with_token(key)
+
     # Writes if the entry is still the one that the token came with. Never
     # brings back what was deleted.
     #

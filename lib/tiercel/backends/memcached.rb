@@ -105,6 +105,16 @@ module Tiercel
 
       def add(key, bytes, ttl = nil) = conditional_set(key, bytes, ttl, mode: :add)
 
+      def add_or_get(key, bytes, ttl = nil)
+        wire_key = WireKey.encode(key)
+        answer, present, details = node(wire_key).call(key, resend: false) do |connection, deadline|
+          Protocol.add_or_get(connection, wire_key, bytes, wire_ttl(ttl), deadline)
+            .tap { |stored,| raise Protocol::ServerError, too_large(bytes) if stored == :too_large }
+        end
+        return true if answer == :stored
+        present ? [present, details["c"]] : get_with_token(key)
+      end
+
       def compare_and_set(key, bytes, token, ttl = nil) = conditional_set(key, bytes, ttl, cas: token)
 
       def delete(key)

@@ -109,6 +109,13 @@ module Tiercel
         !call(["SET", key, bytes, "NX", "PX", Lifetime.ms(ttl)], key, resend: false).nil?
       end
 
+      def add_or_get(key, bytes, ttl = nil)
+        guarded(key) do
+          ends_at, present = Script::ADD_OR_GET.call(@commands, key, bytes, Lifetime.ms(ttl))
+          present ? [binary(present), [ends_at, present]] : true
+        end
+      end
+
       def compare_and_set(key, bytes, token, ttl = nil)
         ends_at, present = token
         digest = Digest::SHA1.hexdigest(present)

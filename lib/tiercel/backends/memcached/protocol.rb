@@ -52,6 +52,18 @@ module Tiercel
           answer
         end
 
+        # Reads, and writes where nothing was read: both requests at once.
+        #
+        # @return [Array(Symbol, String, Hash)] as {#set}, then as {#get_with_details} where there was something
+        def add_or_get(connection, key, bytes, ttl, deadline)
+          connection.write("mg #{key} c t v\r\n".b << set_request(key, bytes, "T#{ttl}#{MODES[:add]}"), deadline)
+          line = connection.read_line(deadline)
+          present = value(connection, line, deadline) unless line == "EN"
+          answer = stored(connection, connection.read_line(deadline))
+          connection.finish
+          [answer, present, present && flags(line)]
+        end
+
         # @return [Boolean]
         def delete(connection, key, deadline)
           connection.write("md #{key}\r\n", deadline)

@@ -25,6 +25,12 @@ module Tiercel
           commands.call(["EVAL", @source, "1", key, *arguments], resend: false)
         end
 
+        # A set if nothing is there; else the end in ms and the bytes of what is. KEYS: key. ARGV: bytes, ttl in ms.
+        ADD_OR_GET = new(<<~LUA)
+          if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return false end
+          return {redis.call('PEXPIRETIME', KEYS[1]), redis.call('GET', KEYS[1])}
+        LUA
+
         # A set if the entry is the one that the token came with: the end in ms (empty: any) and the
         # SHA-1 of the bytes. KEYS: key. ARGV: end, SHA-1, bytes, ttl in ms.
         COMPARE_AND_SET = new(<<~LUA)

@@ -13,6 +13,17 @@ module Tiercel
           assert_equal true, backend.add("key", "three")
         end
 
+        def test_add_or_get
+          assert_equal true, backend.add_or_get("key", "one")
+          present = backend.add_or_get("key", "two")
+          assert_equal backend.get_with_token("key"), present
+          assert_equal "one".b, present.first
+          assert_equal true, backend.compare_and_set("key", "three", present.last)
+          backend.delete("key")
+          assert_equal true, backend.add_or_get("key", "four".b * 5_000, 60)
+          assert_equal "four".b * 5_000, backend.get("key")
+        end
+
         def test_compare_and_set
           backend.set("key", "one")
           bytes, token = backend.get_with_token("key")
@@ -126,6 +137,17 @@ module Tiercel
             winners = in_processes(4) { |peer, index| peer.add("key#{round}", index.to_s) ? index : nil }.compact
             assert_equal 1, winners.size
             assert_equal winners.first.to_s.b, backend.get("key#{round}")
+          end
+        end
+
+        def test_one_process_adds_and_the_others_get
+          needs_processes
+          backend.set("warm", "up")
+          20.times do |round|
+            answers = in_processes(4) { |peer, index| [index, peer.add_or_get("key#{round}", index.to_s)] }
+            winners, others = answers.partition { |_, answer| answer == true }
+            assert_equal 1, winners.size
+            assert_equal [winners.first.first.to_s.b], others.map { |_, (bytes, _)| bytes }.uniq
           end
         end
 

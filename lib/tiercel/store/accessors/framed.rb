@@ -42,8 +42,8 @@ module Tiercel
         # @return [Boolean, nil] whether it was written
         def add(key, bytes, ttl)
           @guard.call(:write_entry, key) do
-            next true if @backend.add(key, bytes, ttl)
-            present, token = @backend.get_with_token(key)
+            present, token = answer = @backend.add_or_get(key, bytes, ttl)
+            next true if answer == true
             next @backend.add(key, bytes, ttl) unless token
             yield(present) ? @backend.compare_and_set(key, bytes, token, ttl) : false
           end

@@ -46,16 +46,13 @@ module Tiercel
           end
         end
 
-        # What Rails' `read_multi` does with entries; those that have ended are deleted in one trip.
+        # What is done with entries on the entries' way.
         def settle_many(found, unsettled, keys, versions)
-          ended = []
           unsettled.each do |key|
             entry = entry_of(found[key], key)
-            ended << key if entry&.expired?
             usable = entry && !entry.expired? && !entry.mismatched?(versions && versions[keys.index(key)])
             usable ? found[key] = entry.value : found.delete(key)
           end
-          delete_multi_entries(ended) unless ended.empty?
         end
 
         def frames_of(hash, keys, expires_in)

@@ -1,0 +1,151 @@
+# frozen_string_literal: true
+# suites: store*
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+require "active_support/cache/mem_cache_store"
+require "active_support/cache/redis_cache_store"
+require "support/counting_proxy"
+$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
+require "tiercel/lab/servers"
+
+# Round trips of every public operation, counted on the wire: never more than those of Rails' own store for the same
+# server, whatever it finds there, on both ways, subscribed to or not, within a request-local cache or not.
+class StoreTripsTest < Tiercel::TestCase
+  Record = Struct.new(:cache_key, :cache_version)
+  NAME = Record.new("record/1", "2")
+  OTHERS = ["other/1", "other/2"].freeze
+
+  # What is found under NAME: from there on Ruby's clock is so many seconds ahead.
+  STATES = {
+    hit: [->(store) { store.write(NAME, "value") }, 0],
+    miss: [->(store) { store.delete(NAME) }, 0],
+    other_version: [->(store) { store.write(Record.new("record/1", "1"), "value") }, 0],
+    ended: [->(store) { store.write(NAME, "value", expires_in: 60, race_condition_ttl: 5) }, 61],
+    counter: [->(store) { store.write(NAME, 5, raw: true) }, 0],
+  }.freeze
+
+  OPERATIONS = {
+    read: ->(store) { store.read(NAME) },
+    read_twice: ->(store) { 2.times { store.read(NAME) } },
+    read_with_options: ->(store) { store.read(NAME, namespace: "trips") },
+    fetch: ->(store) { store.fetch(NAME) { "made" } },
+    fetch_twice: ->(store) { 2.times { store.fetch(NAME) { "made" } } },
+    fetch_ending: ->(store) { store.fetch(NAME, expires_in: 60) { "made" } },
+    fetch_with_options: ->(store) { store.fetch(NAME, skip_nil: true) { "made" } },
+    fetch_with_options_of_the_block: ->(store) { store.fetch(NAME) { |_, options| options.expires_in = 60 } },
+    fetch_forced: ->(store) { store.fetch(NAME, force: true) { "made" } },
+    fetch_in_a_race: ->(store) { store.fetch(NAME, race_condition_ttl: 10) { "made" } },
+    fetch_of_nil: ->(store) { store.fetch(NAME, skip_nil: true) { nil } },
+    exist: ->(store) { store.exist?(NAME) },
+    write: ->(store) { store.write(NAME, "value") },
+    write_ending: ->(store) { store.write(NAME, "value", expires_in: 60) },
+    write_raw: ->(store) { store.write(NAME, "value", raw: true) },
+    write_unless_exist: ->(store) { store.write(NAME, "value", unless_exist: true, expires_in: 60) },
+    delete: ->(store) { store.delete(NAME) },
+    increment: ->(store) { store.increment("count/#{rand}") },
+    increment_ending: ->(store) { store.increment("count/#{rand}", 2, expires_in: 60) },
+    decrement: ->(store) { store.decrement("count/#{rand}") },
+    write_counter: ->(store) { store.write_counter("count", 1) },
+    read_counter: ->(store) { store.read_counter("count") },
+    read_multi: ->(store) { store.read_multi(NAME, *OTHERS) },
+    read_multi_after_read: ->(store) { store.read(OTHERS.first) && store.read_multi(NAME, *OTHERS) },
+    fetch_multi: ->(store) { store.fetch_multi(NAME, *OTHERS) { "made" } },
+    write_multi: ->(store) { store.write_multi({ NAME => 1, OTHERS.first => 2 }) },
+    delete_multi: ->(store) { store.delete_multi([NAME, *OTHERS]) },
+  }.select { |name, _| !name.end_with?("_counter") || ActiveSupport::Cache::Store.method_defined?(name) }.freeze
+
+  # Where Rails' store makes one trip because it answers something else: an entry that has ended is in the way of
+  # `unless_exist`; a counter of memcached stops at zero.
+  OTHERWISE_ANSWERED = [
+    ->(_, operation, state) { operation == :write_unless_exist && state == :ended },
+    ->(place, operation, _) { operation == :decrement && place == :memcached },
+  ].freeze
+
+  # One server, Rails' store on it and both ways of ours, through a proxy.
+  Place = Struct.new(:proxy, :rails, :ours)
+
+  def self.places = @places ||= { redis: redis, memcached: memcached }
+
+  def self.redis
+    server = Tiercel::Lab::Servers::Redis.new.start
+    proxy = CountingProxy.new(port_of(server))
+    url = "redis://127.0.0.1:#{proxy.port}/0"
+    place(proxy, ActiveSupport::Cache::RedisCacheStore.new(url: url, pool: false, **OPTIONS), url)
+  end
+
+  def self.memcached
+    Dalli.logger = Logger.new(IO::NULL) # on Rails 7.2 it warns of Marshal
+    server = Tiercel::Lab::Servers::Memcached.new.start
+    proxy = CountingProxy.new(port_of(server))
+    address = "127.0.0.1:#{proxy.port}"
+    place(proxy, ActiveSupport::Cache::MemCacheStore.new(address, pool: false, **OPTIONS), "memcached://#{address}")
+  end
+
+  OPTIONS = { namespace: "trips" }.freeze
+
+  def self.port_of(server) = Integer(server.url[/:(\d+)/, 1])
+
+  def self.place(proxy, rails, url)
+    fast, plain = [true, false].map { |fast_path| Tiercel.new(url, timeout: 5, fast_path: fast_path, **OPTIONS) }
+    [fast, plain].each { |store| load_scripts(store) }
+    Place.new(proxy, rails, { "the fast path" => fast, "Rails' methods" => plain })
+  end
+
+  # Redis is told of a script when it is first asked for it.
+  def self.load_scripts(store)
+    store.write("script", 1, unless_exist: true)
+    store.increment("script/count")
+    store.backend.set("script", "bytes")
+    store.backend.compare_and_set("script", "others", store.backend.get_with_token("script").last)
+  end
+
+  %i[redis memcached].each do |place|
+    [false, true].product([false, true]) do |local, subscribed|
+      circumstances = [("_locally" if local), ("_subscribed" if subscribed)].join
+      define_method(:"test_#{place}#{circumstances}") { compare(place, local, subscribed) }
+    end
+  end
+
+  def test_a_stale_version_and_an_ended_entry_are_read_once
+    self.class.places.each_value do |place|
+      store = place.ours.fetch("the fast path")
+      read, fetch = OPERATIONS.values_at(:read, :fetch)
+      assert_equal [1, 2], [read, fetch].map { |operation| trips(place, store, operation, :other_version) }
+      assert_equal [1, 2], [read, fetch].map { |operation| trips(place, store, operation, :miss) }
+      assert_equal [1, 1], [read, fetch].map { |operation| trips(place, store, operation, :hit) }
+    end
+  end
+
+  private
+
+  def compare(name, local, subscribed)
+    place = self.class.places.fetch(name)
+    surplus = OPERATIONS.keys.product(STATES.keys).flat_map do |operation, state|
+      rails = trips(place, place.rails, OPERATIONS[operation], state, local, subscribed)
+      rails = 2 if OTHERWISE_ANSWERED.any? { |otherwise| otherwise.call(name, operation, state) }
+      place.ours.filter_map do |way, store|
+        ours = trips(place, store, OPERATIONS[operation], state, local, subscribed)
+        "#{operation}, #{state}, on #{way}: #{ours} trips, #{rails} of Rails' store" if ours > rails
+      end
+    end
+    assert_empty surplus
+  end
+
+  def trips(place, store, operation, state, local = false, subscribed = false)
+    prepare, seconds = STATES.fetch(state)
+    store.delete_multi(OTHERS.dup)
+    store.write(OTHERS.first, "other")
+    prepare.call(store)
+    place.proxy.count do
+      MovedClock.by(seconds) do
+        observed(subscribed) { local ? store.with_local_cache { operation.call(store) } : operation.call(store) }
+      end
+    end
+  end
+
+  def observed(subscribed, &)
+    return yield unless subscribed
+    ActiveSupport::Notifications.subscribed(->(*) {}, /\Acache_/, &)
+  end
+end

@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require "socket"
+
+# Stands between a client and a server and counts round trips: how often the client has spoken after the server had,
+# over all connections.
+class CountingProxy
+  # @return [Integer] of the loopback interface
+  attr_reader :port
+
+  # @param port [Integer] of the server
+  def initialize(port)
+    @server_port = port
+    @listener = TCPServer.new("127.0.0.1", 0)
+    @port = @listener.addr[1]
+    @trips = 0
+    @lock = Mutex.new
+    @threads = [Thread.new { accept }]
+  end
+
+  # @return [Integer] how many round trips the block makes
+  def count
+    before = @lock.synchronize { @trips }
+    yield
+    @lock.synchronize { @trips } - before
+  end
+
+  # @return [void]
+  def close
+    @listener.close
+    @threads.each(&:kill).each(&:join)
+  end
+
+  private
+
+  def accept
+    loop do
+      client = @listener.accept
+      @threads << Thread.new { pass(client, TCPSocket.new("127.0.0.1", @server_port)) }
+    end
+  rescue IOError, SystemCallError
+    nil # closed
+  end
+
+  def pass(client, server)
+    asked = false
+    loop do
+      ready, = IO.select([client, server])
+      if ready.include?(client)
+        bytes = client.readpartial(1 << 20)
+        @lock.synchronize { @trips += 1 } unless asked
+        asked = true
+        server.write(bytes)
+      else
+        bytes = server.readpartial(1 << 20)
+        asked = false
+        client.write(bytes)
+      end
+    end
+  rescue IOError, SystemCallError
+    nil # one of them hung up
+  ensure
+    [client, server].each(&:close)
+  end
+end
