@@ -4,19 +4,12 @@ require "test_helper"
 require "active_support/cache/tiercel_store"
 require "tiercel/backends/memory_lru"
 require "active_support/cache/strategy/local_cache"
+require_relative "recorded_calls"
 
 # Other gems patch what the fast path goes around. Whatever they hook into sees
 # every call. What cannot be undone in this process is done in a child.
 class StoreHooksTest < Tiercel::TestCase
-  Store = ActiveSupport::Cache::Store
-  TiercelStore = ActiveSupport::Cache::TiercelStore
-
-  # What the calls of {#exercise} are to a hook of each public method.
-  PUBLIC_CALLS = %i[write read fetch exist? write_multi read_multi fetch_multi delete].freeze
-
-  def setup
-    @seen = []
-  end
+  include RecordedCalls
 
   # --- the class of Rails ---
 
@@ -24,16 +17,6 @@ class StoreHooksTest < Tiercel::TestCase
     in_child do
       Store.prepend(recording_module(PUBLIC_CALLS))
       assert_sees_every_call(TiercelStore.new("memory:"))
-    end
-  end
-
-  def test_a_module_prepended_after_the_store_was_built
-    in_child do
-      store = TiercelStore.new("memory:")
-      exercise(store)
-      store.clear
-      Store.prepend(recording_module(PUBLIC_CALLS))
-      assert_sees_every_call(store)
     end
   end
 
@@ -60,14 +43,6 @@ class StoreHooksTest < Tiercel::TestCase
     in_child do
       replace(ActiveSupport::Notifications.singleton_class, :instrument)
       assert_sees_as_much_as_without
-    end
-  end
-
-  def test_instrument_that_is_replaced_after_the_store_was_built
-    in_child do
-      store = TiercelStore.new("memory:")
-      ActiveSupport::Notifications.singleton_class.prepend(recording_module(%i[instrument]))
-      assert_sees_as_much_as_without(store)
     end
   end
 
@@ -241,85 +216,5 @@ class StoreHooksTest < Tiercel::TestCase
     tracing.enable { exercise(store) }
     assert_empty passed - %i[logger options merged_options initialize], "else these tests prove nothing"
     refute_includes passed, :instrument
-  end
-
-  private
-
-  # The calls that the fast path serves, each at least once, hits and misses.
-  def exercise(store)
-    store.write("a", "value")
-    store.read("a")
-    store.fetch("a") { "absent" }
-    store.fetch("b") { "made" }
-    store.exist?("a")
-    store.write_multi({ "c" => 1 })
-    store.read_multi("a", "c")
-    store.fetch_multi("c", "d") { 2 }
-    store.delete("a")
-  end
-
-  def assert_sees_every_call(store)
-    @seen.clear
-    exercise(store)
-    assert_equal [], PUBLIC_CALLS - @seen
-    assert_operator @seen.count(:fetch), :>=, 2
-    assert_operator @seen.count(:write), :>=, 2, "the write of the fetch that missed"
-  end
-
-  # A store on the fast path against one that is not.
-  def assert_sees_as_much_as_without(fast = TiercelStore.new("memory:"),
-                                     plain = TiercelStore.new("memory:", fast_path: false))
-    sightings = [plain, fast].map do |store|
-      @seen.clear
-      exercise(store)
-      @seen.dup
-    end
-    refute_empty sightings.first
-    assert_equal sightings.first, sightings.last
-  end
-
-  def recording_module(names)
-    seen = @seen
-    Module.new do
-      names.each do |name|
-        define_method(name) { |*arguments, **options, &block| seen << name; super(*arguments, **options, &block) }
-      end
-    end
-  end
-
-  def recording_subclass(names)
-    recording = recording_module(names)
-    Class.new(TiercelStore) { prepend recording }
-  end
-
-  # As older agents do: a new method under the name, the old one under another.
-  def replace(target, name)
-    seen = @seen
-    hidden = target.private_method_defined?(name)
-    target.send(:alias_method, :"unpatched_#{name}", name)
-    target.define_method(name) do |*arguments, **options, &block|
-      seen << name
-      send(:"unpatched_#{name}", *arguments, **options, &block)
-    end
-    target.send(:private, name) if hidden
-  end
-
-  def store_over(backend)
-    building = Module.new do
-      define_singleton_method(:option_names) { [] }
-      define_singleton_method(:build) { |*| backend }
-    end
-    Tiercel::Backends::REGISTRY.register(:hooked) { building }
-    TiercelStore.new("hooked:")
-  end
-
-  def count_calls(backend, name)
-    keys = []
-    backend.define_singleton_method(name) { |key| keys << key; super(key) }
-    keys
-  end
-
-  def in_child
-    fork_and_wait(1) { yield; true }.each { |done| assert done }
   end
 end
