@@ -24,7 +24,7 @@ module Tiercel
         def parse(given)
           params = (given || {}).to_h.transform_keys(&:to_sym)
           PLACES.each do |name|
-            next if params[name].nil? || File.readable?(params[name])
+            next if params[name].nil? || ::File.readable?(params[name])
             raise ConfigurationError, "ssl_params: #{name}: #{params[name].inspect} is not there, or cannot be read"
           end
           params
