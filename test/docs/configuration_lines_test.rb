@@ -2,6 +2,7 @@
 # suites: store
 
 require "test_helper"
+require "support/self_signed"
 require "active_support"
 require "active_support/cache/tiercel_store"
 require "active_support/core_ext/numeric"
@@ -44,7 +45,8 @@ class ConfigurationLinesTest < Tiercel::TestCase
 
   def in_an_application(&)
     with_tmpdir do |dir|
-      Dir.mkdir(File.join(dir, "storage"))
+      %w[config storage].each { |name| Dir.mkdir(File.join(dir, name)) }
+      File.write(File.join(dir, "config", "redis-ca.pem"), Tiercel::SelfSigned.certificate_and_key.first.to_pem)
       Dir.chdir(dir, &)
     end
   end

@@ -33,7 +33,8 @@ class MeasurementTest < LabCase
 
   # The parent lets the two workers take turns.
   def test_a_contestant_with_its_own_bundle_runs_in_its_own_worker
-    cells = measure("planted_working:1000", "planted_apart:10000", "null=planted_working:1000", protocol: apart_protocol)
+    cells = measure("planted_working:1000", "planted_apart:10000", "null=planted_working:1000",
+                    protocol: apart_protocol)
     apart = cells.fetch("planted_apart:10000")
     assert_nil apart.reason
     assert_operator apart.summary.ratio.estimate, :>, 3

@@ -17,8 +17,8 @@ module Tiercel
         steps(path) do |parent, child, stat, last|
           next if ::File.stat(parent).mode.nobits?(EVERYBODY_WRITES)
           next if stat.uid == Process.euid || (stat.uid.zero? && !last)
-          return "#{readable(child)} belongs to user #{stat.uid}, this process runs as #{Process.euid}, and everybody may write " \
-                 "to #{readable(parent)}: give another path"
+          return "#{readable(child)} belongs to user #{stat.uid}, this process runs as #{Process.euid}, and " \
+                 "everybody may write to #{readable(parent)}: give another path"
         end
         nil
       rescue SystemCallError

@@ -101,12 +101,18 @@ class SQLiteCacheFileTest < Tiercel::TestCase
     assert_equal 1, in_child { SQLite3::Database.new(@path).get_first_value("SELECT count(*) FROM entries") }
   end
 
+  # Overwrites a range (its first byte, its length), or takes all away.
+  def damage(range)
+    return File.truncate(@path, 0) unless range
+    in_child { File.open(@path, "r+b") { |file| file.pwrite("\xAA" * range[1], range[0]) } }
+  end
+
   def test_a_damaged_cache_is_set_aside
-    { "all of it" => [0, 40_000], "its beginning" => [0, 16], "its application id" => [68, 4], "its page size" => [16, 2],
-      "nothing left" => nil }.each do |what, range|
+    { "all of it" => [0, 40_000], "its beginning" => [0, 16], "its application id" => [68, 4],
+      "its page size" => [16, 2], "nothing left" => nil }.each do |what, range|
       FileUtils.rm_f(Dir["#{@path}*"])
       build.tap { |backend| backend.set_multi((0...100).to_h { |i| ["key#{i}", "x" * 500] }) }.close
-      range ? in_child { File.open(@path, "r+b") { |file| file.pwrite("\xAA" * range[1], range[0]) } } : File.truncate(@path, 0)
+      damage(range)
       backend = build
       2.times { backend.set("key", "value") rescue nil }
       assert_equal "value".b, backend.get("key"), what

@@ -67,9 +67,9 @@ module Tiercel
           name = @options[:driver]
           return Deadline.driver(name) unless tls?
           return Deadline.driver(name || :ruby) unless name&.to_sym == :hiredis
-          raise ConfigurationError, "#{@url}: driver: :hiredis is not for TLS: it takes a certificate of any host, and " \
-                                    "a handshake that stops in the middle holds it for ever; leave driver: away, or " \
-                                    "say :ruby"
+          raise ConfigurationError, "#{@url}: driver: :hiredis is not for TLS: it takes a certificate of any host, " \
+                                    "and a handshake that stops in the middle holds it for ever; leave driver: " \
+                                    "away, or say :ruby"
         end
 
         # Sentinels may speak TLS though the master does not.

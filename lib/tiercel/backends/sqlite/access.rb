@@ -31,7 +31,8 @@ module Tiercel
         BUSY = [SQLite3::BusyException, SQLite3::LockedException].freeze
         DAMAGE = [*CacheFile::DAMAGE, Connection::Damaged].freeze
         FAILURES = [
-          SQLite3::Exception, SystemCallError, Connection::TooNew, CacheFile::Foreign, CacheFile::Missing, FileLock::Busy,
+          SQLite3::Exception, SystemCallError, Connection::TooNew, CacheFile::Foreign, CacheFile::Missing,
+          FileLock::Busy,
         ].freeze
         # How often the file is made for one call, where others remove it.
         ATTEMPTS = 3

@@ -136,8 +136,8 @@ module Tiercel
         def verify_companions
           left = COMPANIONS.map { |name| "#{@path}#{name}" }.find { |path| ::File.exist?(path) }
           return if left.nil? || written_mark
-          raise Foreign, "#{left} belongs to a database that is not there any more, and is left as it is: give another " \
-                         "path, or delete it if nobody needs it"
+          raise Foreign, "#{left} belongs to a database that is not there any more, and is left as it is: give " \
+                         "another path, or delete it if nobody needs it"
         end
 
         # @return [String, nil] what it is instead of a cache

@@ -72,7 +72,8 @@ module Tiercel
         # Divides many pairs into what one transaction may put into the log.
         #
         # @param pairs [Array<Array(String, String)>] keys and bytes
-        # @return [Enumerator<Array<Array(String, String)>>] a pair of more bytes than a batch may have is one of its own
+        # @return [Enumerator<Array<Array(String, String)>>] a pair of more bytes than a batch may have is one of
+        #   its own
         def batches(pairs)
           rows = bytes = 0
           pairs.slice_before do |key, value|

@@ -142,7 +142,8 @@ module Tiercel
               "a frame, MessagePack" => frame(layout::TYPE_MESSAGE_PACK, pack(Planted.new)),
               "a frame, MessagePack, inside of an Array" => frame(layout::TYPE_MESSAGE_PACK, pack([[Planted.new]])),
               "a frame, MessagePack, zlib" => deflated(layout::TYPE_MESSAGE_PACK, pack(Planted.new)),
-              "a frame, json" => frame(layout::TYPE_JSON, json), "a frame, as_json" => frame(layout::TYPE_AS_JSON, json) }
+              "a frame, json" => frame(layout::TYPE_JSON, json),
+              "a frame, as_json" => frame(layout::TYPE_AS_JSON, json) }
           end
 
           def pack(value) = ActiveSupport::MessagePack::CacheSerializer.dump(value)

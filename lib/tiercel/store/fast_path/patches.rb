@@ -63,7 +63,8 @@ module Tiercel
           def original?(owner, name, witness)
             return true unless owner.method_defined?(name) || owner.private_method_defined?(name)
             method = owner.instance_method(name)
-            method.owner == owner && method.source_location&.first == owner.instance_method(witness).source_location&.first
+            file = owner.instance_method(witness).source_location&.first
+            method.owner == owner && method.source_location&.first == file
           end
         end
 
