@@ -64,8 +64,11 @@ module Tiercel
   # The time budget of the call ran out.
   class TimedOut < Unavailable; end
 
-  # No connection (or other slot) was free within the time budget.
-  class PoolExhausted < Unavailable; end
+  # No connection (or other slot) was free within the time budget. It says
+  # nothing about the backend: the breaker stays as it is.
+  class PoolExhausted < Unavailable
+    def counts_for_breaker? = false
+  end
 
   # The circuit breaker is open: the backend was not asked.
   class BreakerOpen < Unavailable

@@ -86,6 +86,7 @@ module Tiercel
       skipped = error.is_a?(BreakerOpen)
       return !skipped unless @breaker
       return false if skipped && error.partial.nil?
+      return true if error.is_a?(PoolExhausted) && error.partial.nil? # nobody was asked
       return @breaker.failed if error.counts_for_breaker? && error.partial.nil?
       @breaker.succeeded
       !skipped

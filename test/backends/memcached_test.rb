@@ -160,6 +160,18 @@ class MemcachedDetailsTest < Tiercel::TestCase
     assert_match(/\A1\.\d/, stats[:version])
   end
 
+  # However it got there: a connection that owes somebody a reply answers nobody else.
+  def test_a_busy_connection_is_closed_where_it_is_met
+    connection = Tiercel::Backends::Memcached::Connection.new("127.0.0.1", MemcachedServers.one.port, {})
+    soon = Tiercel::Clock.monotonic + 5
+    connection.open(soon)
+    connection.write("mg key v\r\n", soon)
+    assert_equal true, connection.open(soon), "a new one"
+    assert_equal "1.6", Tiercel::Backends::Memcached::Protocol.stats(connection, soon)["version"][0, 3]
+  ensure
+    connection&.close
+  end
+
   def test_urls
     names = {
       "memcached://10.0.0.1" => "memcached://10.0.0.1:11211",

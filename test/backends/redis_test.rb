@@ -51,6 +51,16 @@ class RedisClusterTest < Tiercel::TestCase
     assert_equal [0, 0, 0], shares
   end
 
+  # @return [Redis::Cluster] over drivers that the module changes
+  def commands_with(change, timeout: 2)
+    redis = Tiercel::Backends::Redis
+    driver = Class.new(redis::Deadline.driver(:ruby)) { prepend change }
+    config = RedisClient.cluster(nodes: RedisServers.cluster.nodes.map { |node| "redis://127.0.0.1:#{node.port}" },
+                                 concurrency: { model: :none }, protocol: 2, reconnect_attempts: 0,
+                                 driver: redis::NodeShare.driver(driver))
+    redis::Cluster.new(config, timeout: timeout, pool: { size: 2, timeout: 2 })
+  end
+
   # A connection that breaks between the command and its reply.
   module Cut
     def call(command, timeout)
@@ -62,18 +72,46 @@ class RedisClusterTest < Tiercel::TestCase
 
   def test_what_may_have_been_run_is_not_sent_again
     reader = build_backend
-    redis = Tiercel::Backends::Redis
-    driver = Class.new(redis::Deadline.driver(:ruby)) { prepend Cut }
-    config = RedisClient.cluster(nodes: RedisServers.cluster.nodes.map { |node| "redis://127.0.0.1:#{node.port}" },
-                                 concurrency: { model: :none }, protocol: 2, reconnect_attempts: 0,
-                                 driver: redis::NodeShare.driver(driver))
-    commands = redis::Cluster.new(config, timeout: 2, pool: { size: 2, timeout: 2 })
+    commands = commands_with(Cut)
     [[false, "once", 1], [true, "again", 2..]].each do |resend, key, counts|
       assert_raises(RedisClient::ConnectionError) { commands.call(["INCR", key], resend: resend) }
       assert_operator counts, :===, reader.get(key).to_i
     end
   ensure
     [commands, reader].each { |one| one&.close }
+  end
+
+  # A page takes 0.15 s here, where the budget is a second.
+  module SlowPages
+    def call(command, timeout)
+      sleep 0.15 if command.first.casecmp?("SCAN")
+      super
+    end
+  end
+
+  # The few keys with the prefix are among many of others, which nobody gets to see.
+  def assert_cleared_among(foreign_keys, patient)
+    backend.clear
+    (0...foreign_keys).each_slice(10_000) do |slice|
+      backend.set_multi(slice.to_h { |index| ["foreign#{index}", "x"] })
+    end
+    ours = (0...20).to_h { |index| ["ours:#{index}", "x"] }
+    backend.set_multi(ours)
+    assert_equal ours.keys.sort, patient.scan("ours:").to_a.uniq.sort
+    patient.clear("ours:")
+    assert_empty backend.get_multi(ours.keys)
+    assert_equal foreign_keys, backend.stats[:entries]
+  end
+
+  def test_clear_among_many_keys_of_others_has_a_budget_for_each_page
+    patient = RedisServers.build(RedisServers.cluster.url)
+    patient.instance_variable_set(:@commands, commands_with(SlowPages, timeout: 1))
+    assert_cleared_among(12_000, patient)
+  end
+
+  def test_clear_among_600_000_keys_of_others
+    skip "--long" unless long?
+    assert_cleared_among(600_000, RedisServers.build(RedisServers.cluster.url, timeout: 0.25))
   end
 
   def test_clear_reaches_every_master
@@ -206,6 +244,19 @@ class RedisDetailsTest < Tiercel::TestCase
       assert_equal [5_000, 5_000], answers
       assert_equal 4, trusting.increment("counter")
     end
+  end
+
+  # However it got there: a connection that owes somebody a reply answers nobody else.
+  def test_a_busy_connection_is_closed_where_it_is_met
+    config = Redis::Address.new(Tiercel::BackendURL.parse(server.url), {}, 2).config
+    connection = Redis::Connection.new(config)
+    soon = Tiercel::Clock.monotonic + 5
+    connection.use(soon, resend: true) { |driver| driver.call(["SET", "key", "old"], nil) }
+    connection.instance_variable_get(:@driver).write(["GET", "key"])
+    connection.instance_variable_set(:@busy, true)
+    assert_equal "PONG", connection.use(soon, resend: true) { |driver| driver.call(["PING"], nil) }
+  ensure
+    connection&.close
   end
 
   def test_urls

@@ -211,19 +211,52 @@ module ServerRows
     end
   end
 
+  # It says nothing about the server.
   def test_pool_exhausted_breaker
     with_proxy do |proxy, _|
-      store = build(proxy.url, pool: { size: 1, timeout: 0.02 }, timeout: 2, breaker: true)
+      store = build(proxy.url, pool: { size: 1, timeout: 0.02 }, timeout: 5, breaker: true)
       store.write("key", "value")
       proxy.change(hold: true)
       holder = Thread.new { store.read("key") }
       wait_until("the one connection's use") { holder.status == "sleep" }
-      assert_equal 3, capture_reports { 3.times { assert_nil store.read("key") } }.size
-      assert_empty capture_reports { assert_quick(store) }
+      reports = capture_reports { 10.times { assert_nil store.read("key") } }
+      assert_equal [Tiercel::PoolExhausted] * 10, reports.map { |report| report.error.class }
       proxy.change(hold: false)
-      holder.join
-      wait_until("the breaker's end", within: 10) { store.read("key") == "value" }
+      assert_equal "value", holder.value
+      assert_equal "value", store.read("key")
     end
+  end
+
+  # Those who wait in vain for a connection count neither as failures nor as answers.
+  def test_hung_breaker_with_more_threads_than_connections
+    with_server do |server|
+      store = build(server.url, pool: 2, breaker: { failures: 3, cool_down: 60, max_cool_down: 60 })
+      store.write("key", "value")
+      server.pause
+      reports = capture_reports { Array.new(8) { Thread.new { 3.times { store.read("key") } } }.each(&:join) }
+      assert_operator reports.count { |report| report.error.is_a?(Tiercel::TimedOut) }, :>=, 3
+      assert_empty capture_reports { assert_nil store.read("key") }
+      server.resume
+    end
+  end
+
+  def test_more_threads_than_connections
+    with_server do |server|
+      store = build(server.url, timeout: 2, pool: 5)
+      store.write("key", "value")
+      store.write("other", "value")
+      found = nil
+      reports = capture_reports do
+        threads = Array.new(25) { Thread.new { Array.new(200) { |call| read_some(store, call) } } }
+        found = threads.flat_map(&:value).tally
+      end
+      assert_equal({ %w[value] => 25 * 180, %w[value value] => 25 * 20 }, found)
+      assert_empty reports
+    end
+  end
+
+  def read_some(store, call)
+    (call % 10).zero? ? store.read_multi("key", "other").values : [store.read("key")]
   end
 
   def test_a_fork_in_mid_call

@@ -32,13 +32,19 @@ module Tiercel
 
     def initialize(server, manner, certificate, key)
       @server = server
-      @certificate = certificate
-      @context = OpenSSL::SSL::SSLContext.new
-      @context.add_certificate(certificate, key)
+      show(certificate, key)
       @listener = TCPServer.new("127.0.0.1", 0)
       @port = @listener.addr[1]
       @threads = ThreadGroup.new
       start { |client| public_send(manner, client) }
+    end
+
+    # To those who connect from now on; there are no others.
+    def show(certificate, key)
+      @certificate = certificate
+      @context = OpenSSL::SSL::SSLContext.new.tap { |context| context.add_certificate(certificate, key) }
+      @connections&.each(&:close)
+      @connections = []
     end
 
     # @param dir [String] a folder
@@ -93,6 +99,7 @@ module Tiercel
 
     def speak(client)
       secured = OpenSSL::SSL::SSLSocket.new(client, @context).tap { |ssl| ssl.sync_close = true }
+      @connections << secured
       secured.accept
       yield secured, @server.connect
     end

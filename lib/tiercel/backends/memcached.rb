@@ -212,8 +212,7 @@ module Tiercel
         socket = options.slice(:sndbuf, :rcvbuf).compact.to_h { |name, bytes| [name, buffer_bytes(bytes, name)] }
         socket[:keepalive] = options.fetch(:keepalive, true).to_s != "false"
         socket[:connect_timeout] = Remote::Options.seconds(options[:connect_timeout], :connect_timeout)
-        context = TLS.context(options)
-        socket[:ssl_context] = context if context
+        socket[:tls] = TLS.context(options)
         { timeout: Remote::Options.timeout(options), pool: Remote::Options.pool(options), socket: socket.compact }
       end
     end

@@ -195,20 +195,14 @@ module Tiercel
         error && Failures.translate(error, @name, nil)
       end
 
-      # What the caller's block raises is not the server's.
-      def each_page(pattern, &block)
-        raised = nil
-        guarded do
-          @commands.scan(pattern, SCAN_COUNT) do |keys|
-            block.call(keys)
-          rescue StandardError => error
-            raised = error
-            raise
-          end
-        rescue StandardError => error
-          raise unless error.equal?(raised)
-        end
-        raise raised if raised
+      # Each page has a time budget of its own, and what the caller's block raises is not the server's. In a cluster
+      # redis-cluster-client's cursor says which node is next.
+      def each_page(pattern)
+        cursor = "0"
+        begin
+          cursor, keys = call(["SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT], nil)
+          yield keys
+        end until cursor == "0"
       end
 
       def clear_all

@@ -8,9 +8,14 @@ class PoolTest < Tiercel::TestCase
 
   class FakeConnection
     attr_accessor :busy
+    attr_writer :often_interrupted
     attr_reader :closed
 
-    def clean? = !busy
+    # Others, and what they raise, may come at any time.
+    def clean?
+      Thread.pass if @often_interrupted
+      !busy
+    end
 
     def close
       @busy = false
@@ -68,6 +73,86 @@ class PoolTest < Tiercel::TestCase
     leave << true
     holder.join
     assert_same held, waiter.value
+  end
+
+  # @return [Array<Thread>] one after the other has begun to wait
+  def waiters(count)
+    Array.new(count) do |index|
+      Thread.new { pool.with(soon) { yield index } }.tap do |thread|
+        wait_until("the wait") { thread.status == "sleep" }
+      end
+    end
+  end
+
+  def test_first_come_first_served
+    served = []
+    newcomers = []
+    threads = pool(size: 1).with(soon) { waiters(5) { |index| (served << index) && Thread.pass } }
+    20.times { newcomers << pool.with(soon) { served.size } }
+    threads.each(&:join)
+    assert_equal [0, 1, 2, 3, 4], served
+    assert_equal [5] * 20, newcomers, "who comes later waits for those who came before"
+  end
+
+  def test_who_does_not_wait_overtakes_nobody_either
+    threads = pool(size: 1).with(soon) do
+      assert_raises(Pool::Exhausted) { pool.with(soon, wait: false) { flunk } }
+      waiters(2) { sleep 0.001 }
+    end
+    threads.each(&:join)
+    assert_kind_of FakeConnection, pool.with(soon, wait: false) { |connection| connection }
+  end
+
+  # What was given to one whose wait ended in that moment goes to the next.
+  def test_waiters_that_are_interrupted_keep_nothing
+    100.times do
+      threads = pool(size: 1).with(soon) { waiters(3) { nil } }
+      [threads[0].tap(&:kill), *threads[1..]].each(&:join)
+      assert_equal 1, pool.with(soon(1)) { pool.count }
+    end
+  end
+
+  # What another thread raises.
+  class Cut < StandardError; end
+
+  # At any point between taking and giving back.
+  def test_interrupts_lose_no_connection_and_pass_none_on_busy
+    pool(size: 3)
+    met_busy = cuts = 0
+    stop = false
+    threads = Thread.handle_interrupt(Cut => :never) do
+      Array.new(6) do
+        Thread.new do
+          cuts += 1 if cut? { pool.with(soon) { |connection| use(connection) { met_busy += 1 } } } until stop
+        end
+      end
+    end
+    10_000.times { rand < 0.7 ? threads.sample.raise(Cut) : Thread.pass }
+    stop = true
+    threads.each { |thread| cut? { assert thread.join(10), "a thread hangs" } }
+    assert_operator cuts, :>, 100
+    assert_equal 0, met_busy
+    assert_equal [3, 3], three_at_once
+  end
+
+  def use(connection)
+    yield if connection.busy
+    connection.often_interrupted = connection.busy = true
+    Thread.pass if rand < 0.3
+    connection.busy = false
+  end
+
+  # @return [Boolean] whether the block was
+  def cut?(&block)
+    Thread.handle_interrupt(Cut => :immediate, &block)
+    false
+  rescue Cut
+    true
+  end
+
+  # @return [Array(Integer, Integer)] how many there are, and how many can be had
+  def three_at_once
+    pool.with(soon(1)) { |a| pool.with(soon(1)) { |b| pool.with(soon(1)) { |c| [pool.count, [a, b, c].uniq.size] } } }
   end
 
   def test_the_deadline_ends_a_wait_before_the_timeout

@@ -38,14 +38,14 @@ module Tiercel
 
         # @param host [String] name, or the path of a Unix socket
         # @param port [Integer, nil] nil for a Unix socket
-        # @param options [Hash] for Dalli's sockets: `keepalive`, `sndbuf`, `rcvbuf`; and `ssl_context`, and
-        #   `connect_timeout` (seconds, TLS included)
+        # @param options [Hash] for Dalli's sockets: `keepalive`, `sndbuf`, `rcvbuf`; and `tls` (see {TLS.context}),
+        #   and `connect_timeout` (seconds, TLS included)
         def initialize(host, port, options)
           @host = host
           @port = port
           @connect_timeout = options[:connect_timeout]
-          @tls = options[:ssl_context]
-          @options = options.except(:ssl_context, :connect_timeout)
+          @tls = options[:tls]
+          @options = options.except(:tls, :connect_timeout)
           @io = nil
           @busy = false
         end
@@ -53,14 +53,14 @@ module Tiercel
         # @return [Boolean] whether no reply is outstanding
         def clean? = !@busy
 
-        # Connects, unless it is connected.
+        # Connects, unless it is connected. One that still owes a reply to somebody is closed first.
         #
         # @param deadline [Float] of {Clock.monotonic}
         # @param verify [Boolean] whether to look first whether the server closed it meanwhile (costs a
         #   system call), for requests that must not be sent twice
         # @return [Boolean] whether the connection is a new one
         def open(deadline, verify: false)
-          return false if @io && !(verify && stale?)
+          return false if @io && !@busy && !(verify && stale?)
           close
           @io = open_socket(deadline)
           start_buffer
@@ -140,7 +140,7 @@ module Tiercel
           options = @options.merge(connect_timeout: deadline - now, socket_timeout: deadline - now)
           return Dalli::Socket::UNIX.open(@host, options) unless @port
           socket = Dalli::Socket::TCP.open(@host, @port, options)
-          @tls ? Remote::Handshake.over(socket, @tls, @host, deadline) : socket
+          @tls ? Remote::Handshake.over(socket, @tls.current, @host, deadline) : socket
         end
 
         # Nothing is outstanding, so what can be read is the end of the connection, or worse; under TLS it

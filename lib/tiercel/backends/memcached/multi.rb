@@ -3,6 +3,7 @@
 require_relative "../../backend"
 require_relative "../../clock"
 require_relative "../../errors"
+require_relative "exchange"
 require_relative "protocol"
 require_relative "wire_key"
 
@@ -93,28 +94,10 @@ module Tiercel
         #
         # @return [BackendError, nil] the first failure
         def exchange(wire_keys, write, read)
-          failures = []
           groups = @ring.group(wire_keys).to_a
-          send_on(groups, Clock.monotonic + @timeout, write, read, failures)
+          failures = Exchange.new(Clock.monotonic + @timeout, write, read).run(groups)
           @all_failed = failures.size == groups.size
           failures.find { |error| !error.is_a?(BreakerOpen) } || failures.first
-        end
-
-        # Each server's request is written, then the other servers' turn comes, then its replies are read.
-        def send_on(groups, deadline, write, read, failures)
-          (node, at), *others = groups
-          asked_others = others.empty?
-          node.call(nil, deadline: deadline) do |connection|
-            write.call(at, connection, deadline)
-            unless asked_others
-              asked_others = true
-              send_on(others, deadline, write, read, failures)
-            end
-            read.call(at, connection, deadline)
-          end
-        rescue BackendError => error
-          failures << error
-          send_on(others, deadline, write, read, failures) unless asked_others
         end
       end
     end

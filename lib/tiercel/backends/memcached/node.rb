@@ -50,13 +50,14 @@ module Tiercel
         # @param key [String, nil] for errors
         # @param resend [Boolean] whether the block's request may be sent twice
         # @param deadline [Float] of {Clock.monotonic}
+        # @param wait [Boolean] whether to wait where all connections are in use
         # @yieldparam connection [Connection]
         # @yieldparam deadline [Float]
         # @return [Object] the block's value
         # @raise [BackendError]
-        def call(key, resend: true, deadline: Clock.monotonic + @timeout)
+        def call(key, resend: true, deadline: Clock.monotonic + @timeout, wait: true)
           skip(key) if @breaker && !@breaker.allow?
-          result = @pool.with(deadline) do |connection|
+          result = @pool.with(deadline, wait: wait) do |connection|
             fresh = connection.open(deadline, verify: !resend)
             yield connection, deadline
           rescue Connection::Lost

@@ -58,8 +58,12 @@ module Tiercel
         def common
           { protocol: 2, timeout: @timeout, reconnect_attempts: 0, driver: driver,
             connect_timeout: Remote::Options.seconds(@options[:connect_timeout], :connect_timeout, @timeout),
-            **(tls? ? { ssl_params: Deadline::TLSContext.new(@options[:ssl_params], driver) } : {}),
+            **(tls? ? { ssl_params: tls_context } : {}),
             **@options.slice(:username, :password) }
+        end
+
+        def tls_context
+          Remote::TLSContext.new(@options[:ssl_params]) { |params| driver.ssl_context(params).tap(&:setup) }
         end
 
         # Of the two only the one in Ruby keeps what TLS is for, and the deadline (adr/006).

@@ -84,19 +84,6 @@ module Tiercel
         # @return [Array<Integer, RedisClient::Error>] how many were there, in parts
         def delete_multi(keys) = pipelined(keys.map { |key| ["UNLINK", key] })
 
-        # @param pattern [String] a glob
-        # @param count [String] keys to look at in one step
-        # @yieldparam keys [Array<String>]
-        # @return [void]
-        def scan(pattern, count)
-          within_budget do |client|
-            client.scan("MATCH", pattern, "COUNT", count) do |key|
-              yield [key]
-              Deadline.set(Clock.monotonic + @timeout)
-            end
-          end
-        end
-
         # @return [void]
         def flush = call(%w[FLUSHDB ASYNC])
 

@@ -54,6 +54,7 @@ module Tiercel
         # @return [Object] the block's value
         def use(deadline, resend:, &)
           Deadline.set(deadline)
+          close if @busy # it still owes a reply to somebody
           fresh = @driver.nil?
           check unless fresh || resend
           exchange(&)

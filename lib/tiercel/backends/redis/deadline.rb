@@ -4,7 +4,7 @@ require "redis-client"
 
 require_relative "../../backend"
 require_relative "../../clock"
-require_relative "../remote/ssl_params"
+require_relative "../remote/tls_context"
 
 module Tiercel
   module Backends
@@ -149,26 +149,11 @@ module Tiercel
         end
         private_class_method :ruby
 
-        # The context of TLS is made once, not for each connection: reading authorities takes milliseconds.
+        # In the place of `ssl_params` a connection class may be given the context that was made of them.
         module Certificates
-          # @param params [Hash, TLSContext]
-          # @return [Object] the library's context
-          def ssl_context(params) = params.is_a?(TLSContext) ? params.context : super(params.dup)
-        end
-
-        # In the place of `ssl_params`: the context that was made of them when the store was built.
-        class TLSContext
-          # @return [Object] the library's
-          attr_reader :context
-
-          # @param params [Hash, nil] `ssl_params`
-          # @param driver [Class] of {Deadline.driver}
-          # @raise [ConfigurationError] if none can be made of them
-          def initialize(params, driver)
-            @context = Remote::SSLParams.context(params) do |copy|
-              driver.ssl_context(copy).tap { |made| made.setup if made.respond_to?(:setup) }
-            end
-          end
+          # @param params [Hash, Remote::TLSContext]
+          # @return [OpenSSL::SSL::SSLContext]
+          def ssl_context(params) = params.is_a?(Remote::TLSContext) ? params.current : super
         end
 
         def self.bounded(connection_class, &details)

@@ -52,19 +52,6 @@ module Tiercel
         # @return [Array<Integer>] how many were there, in parts
         def delete_multi(keys) = [call(["UNLINK", *keys])]
 
-        # @param pattern [String] a glob
-        # @param count [String] keys to look at in one step
-        # @yieldparam keys [Array<String>]
-        # @return [void]
-        def scan(pattern, count)
-          cursor = "0"
-          loop do
-            cursor, keys = call(["SCAN", cursor, "MATCH", pattern, "COUNT", count])
-            yield keys unless keys.empty?
-            break if cursor == "0"
-          end
-        end
-
         # @return [void]
         def flush = call(%w[FLUSHDB ASYNC])
 

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require "openssl"
+
+require_relative "../../errors"
+
+module Tiercel
+  module Backends
+    module Remote
+      # What a store's connections set TLS up with, made of the option
+      # `ssl_params`.
+      #
+      # It is made once, not for each connection: reading the authorities of a
+      # machine takes 20 ms. When a file that it was made of changes, as
+      # certificates that are renewed do, it is made anew.
+      class TLSContext
+        # Options that name files.
+        PLACES = %i[ca_file ca_path].freeze
+        # Options that name files, or are what the file would hold.
+        PLACES_OR_TEXTS = %i[cert key].freeze
+        # What the libraries raise where they can make no context.
+        ERRORS = [TypeError, ArgumentError, NoMethodError, RuntimeError, SystemCallError,
+                  OpenSSL::OpenSSLError].freeze
+        private_constant :PLACES, :PLACES_OR_TEXTS, :ERRORS
+
+        # @param params [Hash, nil] `ssl_params`, with names as Symbols or Strings
+        # @yieldparam params [Hash{Symbol => Object}] a copy, of the library's to change
+        # @yieldreturn [Object] the context that the library makes
+        # @raise [ConfigurationError] if none can be made. Values may be private keys: no message shows them,
+        #   but for places of files
+        def initialize(params, &make)
+          @params = self.class.parse(params)
+          @make = make
+          @stamps = stamps
+          @context = make.call(@params.dup)
+        rescue *ERRORS => error
+          raise if error.is_a?(ConfigurationError)
+          raise ConfigurationError, "ssl_params: no TLS can be made of #{@params.keys.join(", ")}: #{error.class}: " \
+                                    "#{error.message.lines.first&.chomp}"
+        end
+
+        # @param given [Hash, nil]
+        # @return [Hash{Symbol => Object}]
+        # @raise [ConfigurationError] if it is no Hash, or names a file that cannot be read
+        def self.parse(given)
+          given ||= {}
+          raise ConfigurationError, "ssl_params: expected a Hash, got a #{given.class}" unless given.is_a?(Hash)
+          given.transform_keys(&:to_sym).each do |name, value|
+            next if !PLACES.include?(name) || value.nil? || ::File.readable?(value)
+            raise ConfigurationError, "ssl_params: #{name}: #{value.inspect} is not there, or cannot be read"
+          end
+        end
+
+        # @return [Object] the context for the next connection
+        def current
+          stamps = self.stamps
+          return @context if stamps == @stamps
+          @stamps = stamps
+          @context = @make.call(@params.dup)
+        rescue *ERRORS # half a file: there will be more of it
+          @context
+        end
+
+        private
+
+        # A file's own times, or those of what a link leads to now.
+        def stamps
+          @params.slice(*PLACES, *PLACES_OR_TEXTS).values.grep(String).map do |place|
+            stat = ::File.stat(place)
+            [stat.ino, stat.mtime]
+          rescue SystemCallError, ArgumentError # not there; or no place but a text
+            nil
+          end
+        end
+      end
+    end
+  end
+end
