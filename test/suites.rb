@@ -8,7 +8,8 @@
 
 # Which of kernel, store, store_8_0 and store_7_2 run one of these files is said by a comment at its top,
 # "# suites: store*"; without it, all four do.
-library = { tests: ["test/**/*_test.rb"], except: ["test/{native,packaging,rails_behaviours,runner}/**/*"] }
+library = { tests: ["test/**/*_test.rb"],
+            except: ["test/{native,oldest_gems,packaging,rails_behaviours,runner}/**/*"] }
 
 # No Rails beyond ActiveSupport, no optional gem.
 suite "kernel", gemfile: "gemfiles/kernel.gemfile", **library
@@ -17,6 +18,9 @@ suite "kernel", gemfile: "gemfiles/kernel.gemfile", **library
 suite "store", gemfile: "Gemfile", **library
 suite "store_8_0", gemfile: "gemfiles/rails_8_0.gemfile", **library
 suite "store_7_2", gemfile: "gemfiles/rails_7_2.gemfile", **library
+
+# The oldest versions of other gems that are said to work.
+suite "oldest_gems", gemfile: "gemfiles/oldest_gems.gemfile", tests: ["test/oldest_gems/**/*_test.rb"]
 
 suite "lab", gemfile: "Gemfile", tests: ["tiercel-lab/test/**/*_test.rb"]
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "backend"
+require_relative "optional_gems"
 require_relative "registry"
 
 module Tiercel
@@ -17,10 +18,11 @@ module Tiercel
     REGISTRY.register(:memory) { require_relative("backends/memory"); Memory }
     REGISTRY.register(:shared) { require_relative("backends/shared"); Shared }
     REGISTRY.register(:file) { require_relative("backends/file"); File }
-    REGISTRY.register(:sqlite, gem: "sqlite3", version: ">= 2.0") { require_relative("backends/sqlite"); SQLite }
-    REGISTRY.register(:memcached, gem: "dalli", version: ">= 5.0") { require_relative("backends/memcached"); Memcached }
+    needs = ->(gem) { { gem: gem, version: OptionalGems.requirement(gem) } }
+    REGISTRY.register(:sqlite, **needs["sqlite3"]) { require_relative("backends/sqlite"); SQLite }
+    REGISTRY.register(:memcached, **needs["dalli"]) { require_relative("backends/memcached"); Memcached }
     %i[redis rediss redis+cluster rediss+cluster unix].each do |scheme|
-      REGISTRY.register(scheme, gem: "redis-client", version: ">= 0.22") { require_relative("backends/redis"); Redis }
+      REGISTRY.register(scheme, **needs["redis-client"]) { require_relative("backends/redis"); Redis }
     end
   end
 end

@@ -2,6 +2,7 @@
 
 require_relative "errors"
 require_relative "frame/layout"
+require_relative "optional_gems"
 require_relative "registry"
 
 module Tiercel
@@ -16,10 +17,11 @@ module Tiercel
 
     REGISTRY.register(:none) { nil }
     REGISTRY.register(:zlib) { require_relative("compressors/zlib"); Zlib.new }
-    REGISTRY.register(:lz4, gem: "lz4_flex", version: ">= 1.0") { require_relative("compressors/lz4"); LZ4.new }
-    REGISTRY.register(:zstd, gem: "zstd-ruby", version: ">= 2.0") { require_relative("compressors/zstd"); Zstd.new }
-    REGISTRY.register(:snappy, gem: "snappy", version: ">= 0.4") { require_relative("compressors/snappy"); Snappy.new }
-    REGISTRY.register(:brotli, gem: "brotli", version: ">= 0.9") { require_relative("compressors/brotli"); Brotli.new }
+    needs = ->(gem) { { gem: gem, version: OptionalGems.requirement(gem) } }
+    REGISTRY.register(:lz4, **needs["lz4_flex"]) { require_relative("compressors/lz4"); LZ4.new }
+    REGISTRY.register(:zstd, **needs["zstd-ruby"]) { require_relative("compressors/zstd"); Zstd.new }
+    REGISTRY.register(:snappy, **needs["snappy"]) { require_relative("compressors/snappy"); Snappy.new }
+    REGISTRY.register(:brotli, **needs["brotli"]) { require_relative("compressors/brotli"); Brotli.new }
 
     # Which built-in compressor inflates a payload.
     NAMES = {

@@ -2,6 +2,9 @@
 
 require "dalli"
 
+require_relative "../optional_gems"
+Tiercel::OptionalGems.check("dalli")
+
 require_relative "../backend"
 require_relative "../breaker"
 require_relative "memcached/counters"
@@ -58,6 +61,9 @@ module Tiercel
         end
         servers = place.split(",").map(&:strip).reject(&:empty?)
         Remote::Options.check_ports(url, servers.reject { |server| server.include?("/") })
+        if (weightless = servers.find { |server| server.match?(/:0+\z/) })
+          raise ConfigurationError, "#{url}: weight of #{weightless}: expected an Integer of at least 1"
+        end
         servers.empty? ? [DEFAULT_SERVER] : servers
       end
       private_class_method :servers

@@ -3,6 +3,9 @@
 require "digest"
 require "redis-client"
 
+require_relative "../optional_gems"
+%w[redis-client connection_pool].each { |name| Tiercel::OptionalGems.check(name) }
+
 require_relative "../backend"
 require_relative "../counter"
 require_relative "redis/address"

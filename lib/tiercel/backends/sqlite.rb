@@ -3,6 +3,9 @@
 require "digest/md5"
 require "sqlite3"
 
+require_relative "../optional_gems"
+Tiercel::OptionalGems.check("sqlite3")
+
 require_relative "../backend"
 require_relative "../counter"
 require_relative "disk_tokens"

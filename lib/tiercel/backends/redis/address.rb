@@ -4,6 +4,7 @@ require "redis-client"
 
 require_relative "../../backend"
 require_relative "../../errors"
+require_relative "../../optional_gems"
 require_relative "../remote/options"
 require_relative "deadline"
 require_relative "node_share"
@@ -63,7 +64,9 @@ module Tiercel
         end
 
         def tls_context
-          Remote::TLSContext.new(@options[:ssl_params]) { |params| driver.ssl_context(params).tap(&:setup) }
+          params = @options[:ssl_params]
+          context = Remote::TLSContext.new(params) { |copy| driver.ssl_context(copy).tap(&:setup) }
+          driver.is_a?(Deadline::Certificates) ? context : Remote::TLSContext.parse(params)
         end
 
         # Of the two only the one in Ruby keeps what TLS is for, and the deadline (adr/006).
@@ -130,8 +133,9 @@ module Tiercel
             require "redis-cluster-client"
           rescue LoadError => error
             raise MissingDependency, "#{@url.scheme}: needs the gem redis-cluster-client (#{error.message}). " \
-                                     "Add to the Gemfile: gem \"redis-cluster-client\""
+                                     "Add to the Gemfile: #{OptionalGems.line("redis-cluster-client")}"
           end
+          OptionalGems.check("redis-cluster-client")
           RedisClient.cluster(nodes: cluster_nodes, concurrency: { model: :none }, **common,
                               driver: NodeShare.driver(driver), fixed_hostname: @options[:fixed_hostname].to_s,
                               circuit_breaker: NODE_BREAKER, idle_timeout: IDLE_SECONDS)

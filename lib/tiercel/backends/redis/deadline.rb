@@ -4,6 +4,7 @@ require "redis-client"
 
 require_relative "../../backend"
 require_relative "../../clock"
+require_relative "../../optional_gems"
 require_relative "../remote/tls_context"
 
 module Tiercel
@@ -18,6 +19,8 @@ module Tiercel
       # call's budget bounds all of that.
       module Deadline
         VARIABLE = :tiercel_redis_deadline
+        LOST = "timeout: holds for each wait on the server, not for a whole call, until Tiercel is updated"
+        private_constant :LOST
 
         # Raised before anything is sent, so it says nothing about the server: no ConnectionError, which would be
         # counted against it and be followed by further attempts.
@@ -157,6 +160,7 @@ module Tiercel
         end
 
         def self.bounded(connection_class, &details)
+          return connection_class unless OptionalGems.tested?("redis-client", LOST)
           Class.new(connection_class) do
             class_exec(&details) if details
             prepend Driver

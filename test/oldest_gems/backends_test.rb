@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+# suites: oldest_gems
+
+require "test_helper"
+require "active_support/cache"
+require "tiercel/contracts/backend_contract"
+require "tiercel/lab/network"
+require "tiercel/lab/servers"
+require_relative "../faults/remote_failures"
+
+# The backends over other gems, with the oldest versions of these. What time does to an entry is the servers' work,
+# and is left to the other suites.
+module OldestGems
+  Servers = Tiercel::Lab::Servers
+
+  module Contract
+    include Tiercel::Contracts::BackendContract
+    Tiercel::Contracts::BackendContract::Expiry.public_instance_methods.each { |name| undef_method name }
+
+    def build_peer = build(url)
+    def build_backend = build_peer.tap(&:clear)
+    def build(url) = Tiercel::Backends::REGISTRY.fetch(scheme).build(Tiercel::BackendURL.parse(url), { timeout: 2 })
+    def scheme = url[/\A[^:]+/]
+  end
+
+  class VersionsTest < Tiercel::TestCase
+    def test_they_are_the_oldest
+      oldest = Tiercel::OptionalGems::OLDEST.slice(*Gem.loaded_specs.keys)
+      assert_operator oldest.size, :>=, 5
+      assert_equal oldest, oldest.to_h { |name, _| [name, Gem.loaded_specs[name].version.to_s] }
+      assert_equal ["1.7.0", "7.2.0"], %w[msgpack activesupport].map { |name| Gem.loaded_specs[name].version.to_s }
+    end
+  end
+
+  class MemcachedTest < Tiercel::TestCase
+    include Contract
+
+    def self.servers = @servers ||= Array.new(2) { Servers::Memcached.new.start }
+    def url = "memcached://#{self.class.servers.map(&:address).join(",")}"
+  end
+
+  class RedisTest < Tiercel::TestCase
+    include Contract
+
+    def self.server = @server ||= Servers::Redis.new.start
+    def url = self.class.server.url
+  end
+
+  class RedisRubyDriverTest < Tiercel::TestCase
+    include Contract
+
+    def url = "#{RedisTest.server.url}?driver=ruby"
+  end
+
+  class RedisClusterTest < Tiercel::TestCase
+    include Contract
+
+    def self.server = @server ||= Servers::RedisCluster.new.start
+    def url = self.class.server.url
+  end
+
+  class SQLiteTest < Tiercel::TestCase
+    include Contract
+
+    def dir = @dir ||= Dir.mktmpdir
+    def url = "sqlite:#{dir}/cache.sqlite3"
+
+    def after_teardown
+      super
+      FileUtils.rm_rf(@dir) if @dir
+    end
+  end
+
+  # What rests on the inside of these gems: deadlines, TLS, forks.
+  class FaultsTest < Tiercel::TestCase
+    include RemoteFailures
+
+    def test_hung_and_forked
+      { Servers::Memcached => [{}], Servers::Redis => [{ driver: :ruby }, { driver: :hiredis }],
+        Servers::RedisCluster => [{}] }.each do |kind, drivers|
+        kind.run do |server|
+          drivers.each { |options| assert_bounded_and_forked(server, build(server.url, **options)) }
+        end
+      end
+    end
+
+    def assert_bounded_and_forked(server, store)
+      wait_until("the first write") { capture_reports { break store.write("key", "value") } }
+      assert_equal %w[value value], fork_and_wait(2) { store.read("key") }
+      server.pause
+      reports = capture_reports { assert_nil within_budget { store.read("key") } }
+      assert_reported(reports, "key")
+      server.resume
+      assert_no_reply_for_another(store)
+    end
+
+    def test_tls
+      Servers::Redis.run(tls: true) do |server|
+        store = build(server.url, ssl_params: { ca_file: server.certificate.file }, timeout: 2)
+        assert_equal true, store.write("key", "value")
+        capture_reports { assert_nil build(server.url, timeout: 2).read("key") }
+      end
+    end
+  end
+end

@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+# suites: kernel
+
+require "test_helper"
+
+class OptionalGemsTest < Tiercel::TestCase
+  Gems = Tiercel::OptionalGems
+  Spec = Struct.new(:version)
+
+  # @return [Object] the block's value, while RubyGems says that this version is loaded
+  def with_version(name, version)
+    before = Gem.loaded_specs[name]
+    Gem.loaded_specs[name] = version && Spec.new(Gem::Version.new(version))
+    yield
+  ensure
+    before ? Gem.loaded_specs[name] = before : Gem.loaded_specs.delete(name)
+  end
+
+  def test_what_is_too_old_is_told_with_the_line_for_the_gemfile
+    Gems::OLDEST.each do |name, oldest|
+      [oldest, "#{oldest}.1", "99", nil].each { |version| assert_nil with_version(name, version) { Gems.check(name) } }
+      too_old = "0.0.9"
+      error = assert_raises(Tiercel::MissingDependency) { with_version(name, too_old) { Gems.check(name) } }
+      assert_match(/\A#{name} 0\.0\.9 is too old: .*: gem "#{name}", ">= [\d.]+", then: bundle update #{name}\z/,
+                   error.message)
+      assert_operator Gem::Requirement.new(Gems.requirement(name)), :satisfied_by?, Gem::Version.new(oldest)
+    end
+    assert_equal 'gem "redis-client", ">= 0.28"', Gems.line("redis-client")
+  end
+
+  # As the documents write the lines for a Gemfile.
+  def test_documents_name_the_same_versions
+    told = Dir["{README.md,docs/*.md}"].flat_map { |path| File.read(path).scan(/gem "([^"]+)", "([^"]+)"/) }
+    told.select! { |name, _| Gems::OLDEST.key?(name) }
+    assert_operator told.size, :>=, 4
+    told.each { |name, range| assert_equal Gems.requirement(name), range, name }
+  end
+
+  def test_what_is_newer_than_the_tests_is_told_once
+    newer = Gem::Version.new(Gems::NEWEST.fetch("redis-client")).bump.to_s
+    Gems.instance_variable_get(:@warned).clear
+    tested = ->(version) { with_version("redis-client", version) { Gems.tested?("redis-client", "x is y") } }
+    said = capture_io { 2.times { assert_equal false, tested.call(newer) } }
+    assert_equal ["", "Tiercel: redis-client #{newer} is newer than what it was tested with (0.31): x is y\n"], said
+    ["0.31.0", "0.31.99", "0.28.0", nil].each { |version| assert_equal true, tested.call(version) }
+  ensure
+    Gems.instance_variable_get(:@warned).clear
+  end
+end

@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "open3"
+require "tiercel/lab/servers"
+
+# Processes of their own, to which RubyGems says that other versions are loaded.
+class VersionsOfOtherGemsTest < Tiercel::TestCase
+  Servers = Tiercel::Lab::Servers
+
+  # @return [Array(String, String)] what a process printed, and what it warned of
+  def run_with(versions, script)
+    pretend = 'Spec = Struct.new(:version, :name); require "tiercel"; ' + versions.map do |name, version|
+      "Gem.loaded_specs[#{name.inspect}] = Spec.new(Gem::Version.new(#{version.inspect})); "
+    end.join
+    output, errors, status = Open3.capture3(RbConfig.ruby, "-Ilib", "-rbundler/setup", "-e", pretend + script)
+    assert status.success?, errors
+    [output, errors]
+  end
+
+  { "dalli" => ["4.3.3", "memcached://127.0.0.1"], "redis-client" => ["0.27.0", "redis://127.0.0.1"],
+    "connection_pool" => ["2.3.0", "redis://127.0.0.1"], "sqlite3" => ["2.0.4", "sqlite:x"],
+    "redis-cluster-client" => ["0.16.7", "redis+cluster://127.0.0.1:1"] }.each do |name, (version, url)|
+    define_method(:"test_#{name}_below_its_oldest") do
+      built = "Tiercel.new(#{url.inspect})"
+      output, = run_with({ name => version },
+                         "2.times { begin; #{built}; rescue Tiercel::MissingDependency => e; puts e.message; end }")
+      line = "#{name} #{version} is too old: Tiercel needs #{Tiercel::OptionalGems::OLDEST.fetch(name)} or later. " \
+             "In the Gemfile: #{Tiercel::OptionalGems.line(name)}, then: bundle update #{name}\n"
+      assert_equal line * 2, output
+    end
+  end
+
+  USE = <<~'RUBY'
+    stores = Array.new(2) { Tiercel.new(ARGV_URL, ssl_params: SSL) }
+    stores.each do |store|
+      store.write("key", "value") && store.increment("counter")
+      puts store.read("key"), store.read_multi("key", "absent"), store.delete_multi(%w[key counter])
+    end
+    puts Tiercel::Backends::Redis::Deadline.driver(:ruby).ancestors.include?(Tiercel::Backends::Redis::Deadline::Driver)
+  RUBY
+
+  def use(url, ssl = nil) = USE.sub("ARGV_URL", url.inspect).sub("SSL", ssl.inspect)
+
+  # Nothing of theirs is changed, they are only used: a wait has a limit, a call has none.
+  def test_newer_than_tested
+    versions = { "redis-client" => "0.999.0", "redis-cluster-client" => "0.999.0" }
+    used = "value\n{\"key\"=>\"value\"}\n2\n" * 2
+    Servers::Redis.run do |server|
+      output, errors = run_with(versions, use(server.url))
+      assert_equal ["#{used}false\n", 1], [output, errors.lines.size], errors
+      assert_match(/\ATiercel: redis-client 0\.999\.0 is newer than what it was tested with \(0\.\d+\): time/, errors)
+    end
+    Servers::Redis.run(tls: true) do |server|
+      assert_equal "#{used}false\n", run_with(versions, use(server.url, { ca_file: server.certificate.file })).first
+    end
+    Servers::RedisCluster.run do |cluster|
+      output, errors = run_with(versions, use(cluster.url))
+      assert_equal ["#{used}false\n", 2], [output, errors.lines.size], errors
+    end
+  end
+end
