@@ -16,6 +16,14 @@ class CodecTest < Tiercel::TestCase
     assert_equal "nil\ntrue\n", run_ruby({ "TIERCEL_PURE_RUBY" => "1" })
   end
 
+  # Else a Ruby that keeps Hashes in another way would be slow, and nobody would know.
+  def test_where_it_was_built_it_is_used
+    skip "the extension is not built" if Dir["#{LIB}/tiercel/codec_ext.*"].empty? || ENV["TIERCEL_PURE_RUBY"]
+    require "tiercel/codec_ext"
+
+    assert_equal Tiercel::CodecExt, Tiercel::Codec.native
+  end
+
   def test_a_checksum_needs_no_zlib_headers
     skip "the extension is not built" unless Tiercel::Codec.native
     assert_includes [true, false], Tiercel::Codec.native::CHECKSUM

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Feeds the C form object graphs and mutated payloads until the time is up:
+# Feeds the C form object graphs, graphs that other threads change, mutated payloads and claims that lie until the time
+# is up:
 #
 #   ruby -Ilib test/codec/mutations.rb SECONDS SEED
 #
@@ -9,23 +10,33 @@
 require "bigdecimal"
 require "tiercel"
 require_relative "../serializers/object_graphs"
+require_relative "lying_claims"
 
 # One run.
 class Mutations
   STRING_AND_PLAIN_TYPES = [0x01, 0x02, 0x03, 0x11, 0x20].freeze
   GRAPHS_PER_COMPACTION = 2_000
+  GRAPHS_PER_STRESS = 1_000
+  GRAPHS_PER_CHANGE = 50
+  VERSIONS = [nil, "1", "é", "v" * 300, "v" * 40_000].freeze
 
   def initialize(native, seed)
     @native = native
     @random = Random.new(seed)
+    @claims = LyingClaims.new(@random)
   end
 
   def run(seconds)
     ends_at = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
     graphs = 0
     until Process.clock_gettime(Process::CLOCK_MONOTONIC) > ends_at
-      check(ObjectGraphs.new(@random.rand(10**9), odd: graphs.even? ? 0.0 : 0.02).make)
-      GC.compact if (graphs += 1) % GRAPHS_PER_COMPACTION == 0
+      graph = ObjectGraphs.new(@random.rand(10**9), odd: graphs.even? ? 0.0 : 0.02).make
+      check(graph)
+      feed(@claims.make)
+      graphs += 1
+      while_it_changes(graph) if (graphs % GRAPHS_PER_CHANGE).zero?
+      under_stress(graph) if (graphs % GRAPHS_PER_STRESS).zero?
+      GC.compact if (graphs % GRAPHS_PER_COMPACTION).zero?
     end
     graphs
   end
@@ -33,26 +44,63 @@ class Mutations
   private
 
   def check(graph)
-    @native.dump_frame(graph, [nil, @random.rand * 1e9].sample(random: @random),
-                       [nil, "1", "é"].sample(random: @random), true,
-                       @random.rand(2) == 0, [nil, 20].sample(random: @random))
+    dump_frame(graph)
     payload = @native.dump(graph) or return
-    unless Marshal.dump(@native.load(payload)) == Marshal.dump(Marshal.load(Marshal.dump(graph)))
-      abort "differs from Marshal: #{graph.inspect}"
-    end
+    hold_against_marshal(graph, @native.load(payload))
     5.times { feed(mutate(payload.dup)) }
+  end
+
+  def hold_against_marshal(graph, loaded)
+    return if Marshal.dump(loaded) == Marshal.dump(Marshal.load(Marshal.dump(graph)))
+    abort "differs from Marshal: #{graph.inspect}"
+  end
+
+  def dump_frame(graph)
+    @native.dump_frame(graph, [nil, @random.rand * 1e9].sample(random: @random), VERSIONS.sample(random: @random), true,
+                       @random.rand(2) == 0, [nil, 20].sample(random: @random))
+  end
+
+  # A collection, and a compaction, wherever one may be.
+  def under_stress(graph)
+    GC.stress = GC.auto_compact = true
+    payload = @native.dump(graph)
+    loaded = @native.load(payload) if payload
+    GC.stress = GC.auto_compact = false
+    hold_against_marshal(graph, loaded) if payload
+  ensure
+    GC.stress = GC.auto_compact = false
+  end
+
+  # What is dumped is what was there at one moment: one of the two.
+  def while_it_changes(graph)
+    shared = Array.new(@random.rand(200..2_000)) { |i| (0..@random.rand(12)).to_h { |key| ["#{key}", [i]] } } << graph
+    before = shared.dup
+    after = [{ a: 1 }]
+    done = false
+    changer = Thread.new { [after, before].each { |state| shared.replace(state) && Thread.pass } until done }
+    5.times do
+      Thread.pass
+      payload = @native.dump(shared) or next
+      size = @native.load(payload).size
+      abort "neither before nor after: #{size} elements" unless [before.size, after.size].include?(size)
+    end
+  ensure
+    done = true
+    changer.join
   end
 
   def feed(bytes)
     attempt { @native.load(bytes) }
-    parts = ["", "", mutate("\x01\x02\x00\x011".b)].sample(random: @random)
+    parts = ["", "", mutate("\x01\x02\x00\x011".b), long_version].sample(random: @random)
     type = STRING_AND_PLAIN_TYPES.sample(random: @random)
     frame = Tiercel::Frame.build(type, bytes, parts:, checksum: @random.rand(2) == 0)
     frame = frame.byteslice(0, @random.rand(frame.bytesize + 1)) if @random.rand(4) == 0
-    attempt { @native.load_frame(frame, 0.0, [nil, "1", "é"].sample(random: @random)) }
+    attempt { @native.load_frame(frame, 0.0, VERSIONS.sample(random: @random)) }
     @native.lz4_block_size(bytes, @random.rand(4))
     sum(@random.bytes(@random.rand(2_000)), @random.rand(2**32)) if @native.respond_to?(:crc32)
   end
+
+  def long_version = Tiercel::Frame::Parts.encode(version: VERSIONS.sample(random: @random))
 
   # Of a String of its own, so that what is read behind its end is seen.
   def sum(bytes, crc)

@@ -19,7 +19,7 @@ class CodecSanitizerTest < Tiercel::TestCase
     library = sanitizer_library or skip "this machine's compiler has no AddressSanitizer"
     with_tmpdir do |dir|
       build(dir)
-      environment = { "LD_PRELOAD" => library, "ASAN_OPTIONS" => "detect_leaks=0:detect_stack_use_after_return=0" }
+      environment = { "LD_PRELOAD" => library, "ASAN_OPTIONS" => "detect_leaks=0:use_sigaltstack=0:detect_stack_use_after_return=0" }
       output, status = Open3.capture2e(environment, RbConfig.ruby, "-I#{dir}", "-I#{LIB}", MUTATIONS, SECONDS.to_s, "1")
 
       assert_predicate status, :success?, output

@@ -3,18 +3,17 @@
 #include "codec.h"
 #include "crc32.h"
 #include "lz4_block.h"
+#include <ruby/version.h>
 
 VALUE malformed_frame;
 
-/* dump(value): msgpack, or nil if the value is not plain. */
-static VALUE dump_plain(VALUE self, VALUE value)
+static VALUE make_payload(buffer *encoded, void *context)
 {
-    buffer b = take_buffer();
-    VALUE payload = Qnil;
-    if (encode_plain(&b, value)) payload = rb_str_new((const char *)b.data, (long)b.size);
-    give_buffer(&b);
-    return payload;
+    return rb_str_new((const char *)encoded->data, (long)encoded->size);
 }
+
+/* dump(value): msgpack, or nil if the value is not plain. */
+static VALUE dump_plain(VALUE self, VALUE value) { return with_plain(value, 0, make_payload, NULL); }
 
 /* load(bytes): the value. */
 static VALUE load_plain(VALUE self, VALUE bytes)
@@ -80,8 +79,8 @@ RUBY_FUNC_EXPORTED void Init_codec_ext(void)
 
     malformed_frame = rb_const_get(tiercel, rb_intern("MalformedFrame"));
     rb_gc_register_mark_object(malformed_frame);
+    if (!init_hash_layout()) rb_raise(rb_eLoadError, "how Ruby %s keeps Hashes is not known", ruby_version);
     init_crc32(module);
-    init_encoder();
     init_frame(tiercel, module);
     init_keys(module);
     rb_define_singleton_method(module, "dump", dump_plain, 1);

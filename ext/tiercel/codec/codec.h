@@ -5,14 +5,19 @@
 #include <ruby/encoding.h>
 #include "buffer.h"
 
-/* encoder.c: appends a value's msgpack to the buffer; false if the value is
- * not plain data. Runs no Ruby code, raises nothing, starts no collection. */
-bool encode_plain(buffer *out, VALUE value);
-void init_encoder(void);
+/* encoder.c: what `finish` makes of a value's msgpack, which begins behind
+ * `front` bytes that are left free; Qnil if the value is not plain data. Until
+ * `finish` is called, no method is called, nothing is raised, no collection
+ * starts and no other thread runs: sizes and pointers hold. What `finish`
+ * raises leaves nothing behind. */
+typedef VALUE encoded_function(buffer *out, void *context);
+VALUE with_plain(VALUE value, size_t front, encoded_function *finish, void *context);
 
-/* A buffer for one use: empty, with whatever room the last use left. */
-buffer take_buffer(void);
-void give_buffer(buffer *b);
+/* hash_layout.c: whether a Hash is nothing but its pairs: no default, not
+ * compare_by_identity, not keywords in disguise. Calls no method. */
+bool only_pairs(VALUE hash);
+/* False where this Ruby keeps Hashes in a way that could not be found out. */
+bool init_hash_layout(void);
 
 /* decoder.c: the one value that the bytes hold. They must stay where they are
  * until it returns. Raises malformed_frame. */

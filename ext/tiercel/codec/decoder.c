@@ -1,9 +1,11 @@
-/* Msgpack to plain data. Every size is held against what is left of the bytes
- * before anything is allocated for it. */
+/* Msgpack to plain data. Before anything is allocated for a container, its
+ * elements and those that the containers around it still expect are held
+ * against what is left of the bytes: every element takes one at least. */
+#include "ascii.h"
 #include "codec.h"
 #include "msgpack.h"
 
-enum { CACHED_KEYS = 64, CACHED_KEY_BYTES = 64, PAIRS_AT_ONCE = 16 };
+enum { CACHED_KEYS = 64, CACHED_KEY_BYTES = 64 };
 
 /* Rows repeat their keys, and looking a key up here costs less than interning it again. */
 typedef struct {
@@ -16,7 +18,9 @@ typedef struct {
 typedef struct {
     const uint8_t *at;
     const uint8_t *end;
+    size_t expected; /* elements of the containers around, not decoded yet */
     int depth;
+    bool keep_keys; /* false for those of a Hash that has more of them than there is room for */
     cached_key keys[CACHED_KEYS];
 } decoder;
 
@@ -47,13 +51,10 @@ static uint64_t take_be(decoder *d, int bytes)
 
 static VALUE make_symbol(const uint8_t *bytes, size_t size)
 {
-    rb_encoding *encoding = rb_usascii_encoding();
-    VALUE symbol, name;
-    for (size_t at = 0; at < size; at++) {
-        if (bytes[at] & 0x80) encoding = rb_utf8_encoding();
-    }
-    name = Qnil;
-    if (encoding == rb_utf8_encoding()) {
+    bool ascii = ascii_only(bytes, size);
+    rb_encoding *encoding = ascii ? rb_usascii_encoding() : rb_utf8_encoding();
+    VALUE symbol, name = Qnil;
+    if (!ascii) {
         name = rb_enc_str_new((const char *)bytes, (long)size, encoding);
         if (rb_enc_str_coderange(name) == ENC_CODERANGE_BROKEN) malformed("a Symbol that is not UTF-8");
     }
@@ -90,7 +91,7 @@ static inline uint32_t key_slot(const uint8_t *bytes, size_t size)
 static VALUE find_key(decoder *d, const uint8_t *bytes, size_t size, uint32_t kind)
 {
     cached_key *cached = &d->keys[key_slot(bytes, size)];
-    if (size > CACHED_KEY_BYTES) return make_key(bytes, size, kind);
+    if (!d->keep_keys || size > CACHED_KEY_BYTES) return make_key(bytes, size, kind);
     if (cached->kind == kind && cached->size == size && memcmp(cached->bytes, bytes, size) == 0) return cached->object;
     cached->object = make_key(bytes, size, kind);
     cached->bytes = bytes;
@@ -115,38 +116,51 @@ static VALUE decode_ext(decoder *d, size_t size, bool as_key)
     }
 }
 
-static void enter(decoder *d, size_t size, size_t least_bytes)
+static void enter(decoder *d, size_t elements)
 {
     if (d->depth >= PLAIN_MAX_DEPTH) malformed("nested too deeply");
-    if (size > left(d) / least_bytes) malformed("cut off");
+    if (left(d) < d->expected || elements > left(d) - d->expected) malformed("cut off");
+    d->expected += elements;
     d->depth++;
+}
+
+static VALUE decode_element(decoder *d, bool as_key)
+{
+    d->expected--;
+    return decode(d, as_key);
 }
 
 static VALUE decode_array(decoder *d, size_t size)
 {
     VALUE array;
-    enter(d, size, 1);
+    enter(d, size);
     array = rb_ary_new_capa((long)size);
-    for (size_t at = 0; at < size; at++) rb_ary_push(array, decode(d, false));
+    for (size_t at = 0; at < size; at++) rb_ary_push(array, decode_element(d, false));
     d->depth--;
     return array;
 }
 
+static void decode_pairs(decoder *d, VALUE *pairs, size_t size)
+{
+    for (size_t at = 0; at < size; at++) {
+        d->keep_keys = size <= CACHED_KEYS;
+        pairs[2 * at] = decode_element(d, true);
+        d->keep_keys = true;
+        pairs[2 * at + 1] = decode_element(d, false);
+    }
+}
+
+/* Ruby fills a Hash fastest all at once; a second time would look at all that is in it already. */
 static VALUE decode_hash(decoder *d, size_t size)
 {
-    VALUE pairs[2 * PAIRS_AT_ONCE];
-    VALUE hash;
-    enter(d, size, 2);
+    VALUE buffer, hash;
+    VALUE *pairs;
+    enter(d, 2 * size);
     hash = rb_hash_new_capa((long)size);
-    while (size) {
-        size_t batch = size < PAIRS_AT_ONCE ? size : PAIRS_AT_ONCE;
-        for (size_t at = 0; at < batch; at++) {
-            pairs[2 * at] = decode(d, true);
-            pairs[2 * at + 1] = decode(d, false);
-        }
-        rb_hash_bulk_insert((long)(2 * batch), pairs, hash);
-        size -= batch;
-    }
+    pairs = ALLOCV_N(VALUE, buffer, 2 * size);
+    decode_pairs(d, pairs, size);
+    rb_hash_bulk_insert((long)(2 * size), pairs, hash);
+    ALLOCV_END(buffer);
     d->depth--;
     return hash;
 }
@@ -209,7 +223,7 @@ static VALUE decode(decoder *d, bool as_key)
 
 VALUE decode_plain(const uint8_t *bytes, size_t size)
 {
-    decoder d = {.at = bytes, .end = bytes + size};
+    decoder d = {.at = bytes, .end = bytes + size, .keep_keys = true};
     VALUE value = decode(&d, false);
     if (d.at != d.end) malformed("bytes behind its end");
     return value;

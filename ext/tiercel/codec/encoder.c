@@ -4,37 +4,21 @@
 #include "msgpack.h"
 #include <math.h>
 
+/* What a walk needs, kept from one for the next. Ruby's lock guards the taking: this extension does not say that
+ * it is safe for Ractors. Whoever takes it gives it back, so a walk that `finish` starts gets a new one. */
+typedef struct {
+    buffer out;
+    identity_set seen;
+} workspace;
+
+static workspace spare;
+
 typedef struct {
     buffer *out;
     identity_set *seen;
     int depth;
     bool plain;
 } encoder;
-
-/* Kept from one walk for the next. Whoever needs them takes them out for as long as it runs, so that a walk
- * inside of a walk (a method of Hash that somebody redefined) gets new ones. Ruby's lock guards the taking:
- * this extension does not say that it is safe for Ractors. */
-static identity_set spare_set;
-static buffer spare_buffer;
-
-buffer take_buffer(void)
-{
-    buffer taken = spare_buffer;
-    spare_buffer = (buffer){0};
-    return taken;
-}
-
-void give_buffer(buffer *b)
-{
-    buffer_reset(b);
-    free(spare_buffer.data);
-    spare_buffer = *b;
-}
-
-/* Bits of a Hash's flags, found out at start; 0 where that failed. */
-static VALUE flag_default_proc, flag_keywords, flag_st_table;
-static VALUE absent_key;
-static ID id_default_proc, id_compare_by_identity_p, id_ruby2_keywords_hash_p;
 
 static bool encode(encoder *e, VALUE value);
 
@@ -191,23 +175,6 @@ static bool encode_array(encoder *e, VALUE value)
     return ok;
 }
 
-static bool has(VALUE hash, VALUE flag, VALUE receiver, ID method, int arguments)
-{
-    if (flag) return (RBASIC(hash)->flags & flag) != 0;
-    return RTEST(rb_funcallv(receiver, method, arguments, &hash));
-}
-
-/* Nothing but pairs: no default, not compare_by_identity, not keywords in disguise. */
-static bool plain_hash(VALUE value)
-{
-    if (!bare(value, rb_cHash)) return false;
-    if (has(value, flag_default_proc, value, id_default_proc, 0)) return false;
-    if (!NIL_P(rb_hash_aref(value, absent_key))) return false;
-    if (has(value, flag_keywords, rb_cHash, id_ruby2_keywords_hash_p, 1)) return false;
-    if (flag_st_table && !(RBASIC(value)->flags & flag_st_table)) return true;
-    return !RTEST(rb_funcall(value, id_compare_by_identity_p, 0));
-}
-
 static int encode_pair(VALUE key, VALUE value, VALUE arg)
 {
     encoder *e = (encoder *)arg;
@@ -219,7 +186,7 @@ static bool encode_hash(encoder *e, VALUE value)
 {
     size_t size = RHASH_SIZE(value);
     bool ok;
-    if (!plain_hash(value) || !enter(e, value, size == 0)) return false;
+    if (!bare(value, rb_cHash) || !only_pairs(value) || !enter(e, value, size == 0)) return false;
     if (size < 16) ok = put_byte(e, (uint8_t)(MP_FIXMAP | size));
     else if (size <= UINT16_MAX) ok = put_number(e, MP_MAP16, size, 2);
     else if (size <= UINT32_MAX) ok = put_number(e, MP_MAP32, size, 4);
@@ -249,40 +216,37 @@ static bool encode(encoder *e, VALUE value)
     }
 }
 
-bool encode_plain(buffer *out, VALUE value)
+typedef struct {
+    VALUE value;
+    size_t front;
+    encoded_function *finish;
+    void *context;
+    workspace held;
+} walk;
+
+static VALUE run_walk(VALUE arg)
 {
-    identity_set seen = spare_set;
-    encoder e = {.out = out, .seen = &seen, .depth = 0, .plain = true};
-    bool plain;
-    spare_set = (identity_set){0};
-    identity_set_start(&seen);
-    plain = encode(&e, value);
-    free(spare_set.slots);
-    spare_set = seen;
-    return plain;
+    walk *w = (walk *)arg;
+    encoder e = {.out = &w->held.out, .seen = &w->held.seen, .depth = 0, .plain = true};
+    identity_set_start(e.seen);
+    if (!buffer_reserve(e.out, w->front)) return Qnil;
+    e.out->size = w->front;
+    return encode(&e, w->value) ? w->finish(e.out, w->context) : Qnil;
 }
 
-static VALUE user_flags(VALUE object) { return RBASIC(object)->flags & ~(((VALUE)1 << FL_USHIFT) - 1); }
-
-static VALUE single_bit(VALUE bits) { return bits && !(bits & (bits - 1)) ? bits : 0; }
-
-/* Ruby keeps these bits to itself, so they are read off Hashes that are known
- * to differ in one property. A result that is not one bit means "ask the object". */
-void init_encoder(void)
+static VALUE end_walk(VALUE arg)
 {
-    VALUE plain = rb_hash_new();
-    VALUE keywords = rb_funcall(rb_cHash, rb_intern("ruby2_keywords_hash"), 1, plain);
-    VALUE with_proc = rb_eval_string("Hash.new { nil }");
-    VALUE by_identity = rb_funcall(rb_hash_new(), rb_intern("compare_by_identity"), 0);
+    walk *w = (walk *)arg;
+    buffer_reset(&w->held.out);
+    free(spare.out.data);
+    free(spare.seen.slots);
+    spare = w->held;
+    return Qnil;
+}
 
-    id_default_proc = rb_intern("default_proc");
-    id_compare_by_identity_p = rb_intern("compare_by_identity?");
-    id_ruby2_keywords_hash_p = rb_intern("ruby2_keywords_hash?");
-    flag_keywords = single_bit(user_flags(keywords) ^ user_flags(plain));
-    flag_default_proc = single_bit(user_flags(with_proc) ^ user_flags(plain));
-    flag_st_table = single_bit(user_flags(by_identity) ^ user_flags(plain));
-    /* NaN equals nothing, so no Hash has this key: what a look-up answers is the default. */
-    absent_key = rb_float_new(NAN);
-    rb_gc_register_mark_object(absent_key);
-    RB_GC_GUARD(plain);
+VALUE with_plain(VALUE value, size_t front, encoded_function *finish, void *context)
+{
+    walk w = {.value = value, .front = front, .finish = finish, .context = context, .held = spare};
+    spare = (workspace){0};
+    return rb_ensure(run_walk, (VALUE)&w, end_walk, (VALUE)&w);
 }

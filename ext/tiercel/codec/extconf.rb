@@ -8,7 +8,7 @@ have_header("zlib.h") && have_library("z", "crc32", "zlib.h")
 append_cflags(%w[-std=gnu11 -Wall -Wextra -Wno-unused-parameter -fvisibility=hidden])
 if ENV["TIERCEL_SANITIZE"]
   append_cflags(%w[-g -O1 -fno-omit-frame-pointer])
-  $CFLAGS << " -fsanitize=address,undefined"
+  $CFLAGS << " -fsanitize=address,undefined -fno-sanitize-recover=all"
   $LDFLAGS << " -fsanitize=address,undefined"
 end
 

@@ -1,6 +1,7 @@
 /* Frames of Strings and plain data, with or without a version, without Ruby in
  * between. Whatever is rarer (other encodings, tags, compression, damage) is
  * left to Ruby: dump_frame then answers nil, load_frame answers FALLBACK. */
+#include "ascii.h"
 #include "codec.h"
 #include "crc32.h"
 #include "frame.h"
@@ -14,7 +15,7 @@ static ID id_now;
 
 /* A version that C can write and compare: a String in UTF-8 or US-ASCII. */
 typedef struct {
-    const char *bytes;
+    VALUE string;
     size_t size;
     uint8_t type; /* 0: no version */
 } version;
@@ -35,7 +36,7 @@ static bool read_version(VALUE object, version *v)
     if (NIL_P(object)) return true;
     if (!RB_TYPE_P(object, T_STRING)) return false;
     v->type = encoding_type(object);
-    v->bytes = RSTRING_PTR(object);
+    v->string = object;
     v->size = (size_t)RSTRING_LEN(object);
     return (v->type == FRAME_TYPE_STRING_UTF_8 || v->type == FRAME_TYPE_STRING_US_ASCII) &&
            v->size <= FRAME_MAX_PARTS_BYTES - FRAME_PART_HEADER_BYTES - 1;
@@ -61,7 +62,7 @@ static void write_front(uint8_t *frame, uint8_t type, size_t payload_bytes, doub
         part[0] = FRAME_PART_VERSION;
         frame_put16(part + 1, (uint16_t)(1 + v->size));
         part[FRAME_PART_HEADER_BYTES] = v->type;
-        memcpy(part + FRAME_PART_HEADER_BYTES + 1, v->bytes, v->size);
+        memcpy(part + FRAME_PART_HEADER_BYTES + 1, RSTRING_PTR(v->string), v->size);
     }
     if (with_checksum) header.crc = crc32_update(0, frame + FRAME_HEADER_BYTES, parts + payload_bytes);
     frame_write_header(frame, &header);
@@ -82,20 +83,21 @@ static VALUE dump_string(VALUE value, double expires_at, const version *v, bool 
     return frame;
 }
 
-static VALUE dump_plain_frame(VALUE value, double expires_at, const version *v, bool with_checksum)
+/* What of a frame is known before its payload is. */
+typedef struct {
+    double expires_at;
+    const version *version;
+    bool with_checksum;
+} plain_frame;
+
+static VALUE make_plain_frame(buffer *encoded, void *context)
 {
-    buffer b = take_buffer();
-    size_t front = FRAME_HEADER_BYTES + parts_bytes(v);
-    VALUE frame = Qnil;
-    if (buffer_reserve(&b, front)) {
-        b.size = front;
-        if (encode_plain(&b, value) && b.size - front <= FRAME_MAX_PAYLOAD_BYTES) {
-            write_front(b.data, FRAME_TYPE_PLAIN, b.size - front, expires_at, v, with_checksum);
-            frame = rb_str_new((const char *)b.data, (long)b.size);
-        }
-    }
-    give_buffer(&b);
-    return frame;
+    const plain_frame *frame = context;
+    size_t payload_bytes = encoded->size - FRAME_HEADER_BYTES - parts_bytes(frame->version);
+    if (payload_bytes > FRAME_MAX_PAYLOAD_BYTES) return Qnil;
+    write_front(encoded->data, FRAME_TYPE_PLAIN, payload_bytes, frame->expires_at, frame->version,
+                frame->with_checksum);
+    return rb_str_new((const char *)encoded->data, (long)encoded->size);
 }
 
 /* dump_frame(value, expires_at, version, plain, checksum, threshold): the
@@ -112,7 +114,8 @@ static VALUE dump_frame(VALUE self, VALUE value, VALUE expires_at, VALUE entry_v
         frame = dump_string(value, end, &v, RTEST(with_checksum), threshold);
     }
     else if (RTEST(plain)) {
-        frame = dump_plain_frame(value, end, &v, RTEST(with_checksum));
+        plain_frame context = {.expires_at = end, .version = &v, .with_checksum = RTEST(with_checksum)};
+        frame = with_plain(value, FRAME_HEADER_BYTES + parts_bytes(&v), make_plain_frame, &context);
     }
     RB_GC_GUARD(entry_version);
     return frame;
@@ -154,14 +157,6 @@ static bool expired(double expires_at, VALUE now)
     return expires_at <= NUM2DBL(now);
 }
 
-static bool ascii_only(const uint8_t *bytes, size_t size)
-{
-    for (size_t at = 0; at < size; at++) {
-        if (bytes[at] & 0x80) return false;
-    }
-    return true;
-}
-
 enum verdict { SUITS, OTHER_VERSION, ASK_RUBY };
 
 /* Whether parts that consist of a version alone suit the caller's, as Ruby's String#== says. */
@@ -176,7 +171,7 @@ static enum verdict check_parts(const uint8_t *parts, size_t size, VALUE wanted)
     if (type != FRAME_TYPE_STRING_UTF_8 && type != FRAME_TYPE_STRING_US_ASCII) return ASK_RUBY;
     if (NIL_P(wanted)) return SUITS;
     if (!read_version(wanted, &v)) return ASK_RUBY;
-    if (v.size != size - before || memcmp(v.bytes, parts + before, v.size) != 0) return OTHER_VERSION;
+    if (v.size != size - before || memcmp(RSTRING_PTR(wanted), parts + before, v.size) != 0) return OTHER_VERSION;
     return v.type == type || ascii_only(parts + before, v.size) ? SUITS : ASK_RUBY;
 }
 

@@ -29,6 +29,7 @@ module Tiercel
 
       # @param value [Object]
       # @return [String, nil] its msgpack payload, nil if it is not plain data
+      # @raise [RuntimeError] if another thread changes it meanwhile and that is seen, as with Marshal
       def dump_plain(value)
         @plain.dump(value)
       rescue SystemStackError

@@ -29,6 +29,7 @@ module Tiercel
       class << self
         # @param value [Object]
         # @return [String, nil] msgpack, nil if the value is not plain
+        # @raise [RuntimeError] if another thread changes the value meanwhile
         def dump(value)
           POOL.packer do |packer|
             packer.full_pack if Writer.new(packer).write(value, 0)

@@ -28,6 +28,7 @@ module Tiercel
         # @param value [Object]
         # @param depth [Integer] how many Arrays and Hashes it is in
         # @return [Object] truthy if it was written, falsy if it is not plain; the packer then holds a part of it
+        # @raise [RuntimeError] if an Array or Hash changes meanwhile, as Marshal raises it
         def write(value, depth)
           case value
           when String then write_string(value)
@@ -61,14 +62,22 @@ module Tiercel
 
         def write_array(value, depth)
           return unless bare?(value, Array) && enter?(value, depth)
-          @packer.write_array_header(value.size)
-          value.all? { |element| write(element, depth + 1) }
+          @packer.write_array_header(size = value.size)
+          plain = value.all? { |element| write(element, depth + 1) && size -= 1 }
+          plain && unchanged(value, size)
         end
 
         def write_hash(value, depth)
           return unless bare?(value, Hash) && nothing_but_pairs?(value) && enter?(value, depth)
-          @packer.write_map_header(value.size)
-          value.all? { |key, element| write(key, depth + 1) && write(element, depth + 1) }
+          @packer.write_map_header(size = value.size)
+          plain = value.all? { |key, element| write(key, depth + 1) && write(element, depth + 1) && size -= 1 }
+          plain && unchanged(value, size)
+        end
+
+        # The header that is written already says how many there are.
+        def unchanged(container, missing)
+          return true if missing.zero?
+          raise "#{container.class} modified during dump: #{missing.abs} too #{missing.positive? ? "few" : "many"}"
         end
 
         def nothing_but_pairs?(hash)

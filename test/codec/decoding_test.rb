@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+
+# What decoding costs: in proportion to the bytes, whatever they claim.
+class CodecDecodingTest < Tiercel::TestCase
+  LIB = File.expand_path("../../lib", __dir__)
+  FORMS = { native: Tiercel::Codec.native, ruby: Tiercel::Serializers::Plain }.compact.freeze
+
+  # Twice as much as needed per pair is allowed for larger tables; four pairs for each of another one were quadratic.
+  def test_the_time_that_a_pair_takes_does_not_grow_with_their_number
+    each_form do |form, name|
+      few, many = [2_000, 64_000].map do |size|
+        payload = form.dump((0...size).to_h { |i| [i, i] })
+        Array.new(5) { cpu_seconds { (64_000 / size).times { form.load(payload) } } }.min
+      end
+
+      assert_operator many, :<, few * 8, "#{name}: 64,000 pairs at once, and in 32 parts"
+    end
+  end
+
+  # 99 containers in each other that each claim all that is left.
+  def test_nested_claims_are_refused_with_little_memory
+    %i[map array].product(FORMS.keys) do |container, name|
+      output, status = Open3.capture2e(RbConfig.ruby, "-I#{LIB}", "-e", <<~'RUBY', container.to_s, name.to_s)
+        require "tiercel"
+        form = ARGV.pop == "native" ? Tiercel::Codec.native : Tiercel::Serializers::Plain
+        first, each, filler = ARGV.pop == "map" ? [0xDF, 2, "\x00"] : [0xDD, 1, ""]
+        peak = -> { File.read("/proc/self/status")[/VmHWM:\s+(\d+)/, 1].to_i / 1_000 }
+        payload = "".b
+        99.times { payload << [first, (1_000_000 - payload.bytesize - 5) / each].pack("CN") << filler }
+        payload << "\xC0".b * (1_000_000 - payload.bytesize)
+        before = peak.call
+        begin
+          form.load(payload)
+          abort "it was read"
+        rescue Tiercel::MalformedFrame
+          puts peak.call - before
+        end
+      RUBY
+
+      assert_predicate status, :success?, output
+      assert_operator Integer(output), :<, 60, "MB for 1 MB of #{container}s, #{name}"
+    end
+  end
+
+  def test_a_claim_that_leaves_nothing_for_the_containers_around_it
+    each_form do |form, _|
+      ["\x92\x93\x01\x02".b, "\x92\x92\x01\x02".b, "\x82\x01\x82\x01\x02\x03\x04".b, "\x81\x92\x01\x02".b].each do |bytes|
+        assert_raises(Tiercel::MalformedFrame, bytes.inspect) { form.load(bytes) }
+      end
+      assert_equal [[1, 2], 3], form.load("\x92\x92\x01\x02\x03".b)
+      assert_equal({ 1 => { 1 => 2 }, 3 => 4 }, form.load("\x82\x01\x81\x01\x02\x03\x04".b))
+    end
+  end
+
+  private
+
+  def each_form = FORMS.each { |name, form| yield form, name }
+
+  def cpu_seconds
+    GC.start
+    before = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
+    yield
+    Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) - before
+  end
+end

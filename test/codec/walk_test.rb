@@ -1,0 +1,132 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+
+# What holds while the C form walks through a value: no method is called, so no other thread runs, nothing changes and
+# nothing is raised; and what is raised afterwards leaves nothing behind.
+class CodecWalkTest < Tiercel::TestCase
+  LIB = File.expand_path("../../lib", __dir__)
+  LARGE = (0...20).to_h { |i| [i, "value #{i}"] }.freeze
+  VALUES = [LARGE, [LARGE.dup, { a: LARGE.dup }], Array.new(30) { |i| LARGE.to_h { |key, text| [key, "#{i} #{text}"] } },
+            Hash.new(1).merge(LARGE), Hash.new { 1 }.merge(LARGE), {}.compare_by_identity.merge(LARGE),
+            Hash.ruby2_keywords_hash(LARGE), Hash.new([]), {}, [[LARGE.dup], "text", :symbol, 1.5, 2**70, Object.new],
+            { Object.new => 1 }, Class.new(Hash).new.merge!(LARGE)].freeze
+
+  def setup
+    skip "the extension is not built" unless Tiercel::Codec.native
+  end
+
+  def test_no_method_is_called
+    VALUES.each do |value|
+      calls = []
+      native = self.native
+      trace = TracePoint.new(:call, :c_call) { |point| calls << [point.self, point.method_id] }
+      trace.enable do
+        native.dump(value)
+        native.dump_frame(value, nil, "1", true, true, nil)
+      end
+
+      assert_equal [[native, :dump], [native, :dump_frame]], calls, value.class
+    end
+  end
+
+  # In a process of its own, as it changes Ruby's classes.
+  def test_methods_that_somebody_redefined_are_not_called
+    expected = native.dump([LARGE.dup, "text"])
+    outcomes = fork_and_wait(1) do
+      graph = [LARGE.dup, +"text"]
+      called = []
+      native = self.native
+      hooks = Module.new do
+        %i[compare_by_identity? default default_proc size hash eql? ==].each do |name|
+          define_method(name) { |*arguments| called << name && graph.clear && super(*arguments) }
+        end
+      end
+      payload = nil
+      [Hash, String].each { |type| type.prepend(hooks) }
+      payload = native.dump(graph)
+      [payload, called.dup]
+    end
+
+    assert_equal [[expected, []]], outcomes
+  end
+
+  def test_threads_that_change_the_value
+    full = Array.new(2_000) { |i| LARGE.transform_values { |text| "#{i} #{text}" } }
+    graph = full.dup
+    done = false
+    changer = Thread.new { graph.replace([]) && Thread.pass && graph.replace(full) until done }
+    sizes = Array.new(100) do
+      Thread.pass
+      native.load(native.dump(graph)).size
+    end
+    done = true
+    changer.join
+
+    assert_empty sizes - [0, full.size]
+  end
+
+  def test_exceptions_that_arrive_meanwhile_leave_nothing_behind
+    growth = growth_of("resident", <<~RUBY)
+      graph = [Array.new(10) { "x" * 1_000_000 }, Array.new(20_000) { |i| (0...9).to_h { |j| [j, i] } }]
+      armed = false
+      Signal.trap(:USR1) { (armed = false) || raise(Interrupt) if armed }
+      parent = Process.pid
+      reader, writer = IO.pipe
+      fork { writer.close; Process.kill(:USR1, parent) until reader.wait_readable(0.003); exit!(0) }
+      work = lambda do
+        25.times do
+          armed = true
+          loop { native.dump(graph) }
+        rescue Interrupt
+          armed = false
+        end
+        GC.start
+      end
+    RUBY
+
+    assert_operator growth, :<, 120, "MB more after 25 exceptions; 250 if each left the payload that was begun"
+  end
+
+  def test_a_frame_that_finds_no_memory_leaves_nothing_behind
+    growth = growth_of("address_space", <<~RUBY)
+      graph = Array.new(60) { "x" * 1_000_000 }
+      work = lambda do
+        GC.start
+        Process.setrlimit(:AS, (address_space + 100) * 1_000_000, Process::RLIM_INFINITY)
+        3.times do
+          native.dump(graph)
+          abort "there was memory"
+        rescue NoMemoryError
+          nil
+        end
+        Process.setrlimit(:AS, Process::RLIM_INFINITY, Process::RLIM_INFINITY)
+        native.dump([1]) or abort "nothing is dumped any more"
+      end
+    RUBY
+
+    assert_operator growth, :<, 30, "MB more after dumps for which there was no memory; 64 if one left its buffer"
+  end
+
+  private
+
+  def native = Tiercel::Codec.native
+
+  MEASURE = <<~RUBY
+    require "tiercel"
+    def native = Tiercel::Codec.native
+    def resident = File.read("/proc/self/statm").split[1].to_i * 4096 / 1_000_000
+    def address_space = File.read("/proc/self/status")[/VmSize:\\s+(\\d+)/, 1].to_i / 1_000
+  RUBY
+  private_constant :MEASURE
+
+  # How much a process grows (MB) from the first `work` to the second one.
+  def growth_of(what, script)
+    skip "this system has no /proc" unless File.exist?("/proc/self/statm")
+    code = "#{MEASURE}#{script}work.call\nbefore = #{what}\nwork.call\nputs #{what} - before\n"
+    output, status = Open3.capture2e(RbConfig.ruby, "-I#{LIB}", "-e", code)
+    assert_predicate status, :success?, output
+    Integer(output[/^-?\d+$/] || flunk(output))
+  end
+end
