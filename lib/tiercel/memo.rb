@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "clock"
+require_relative "frame/version"
 
 module Tiercel
   # Decoded, deep-frozen values of one process, each good as long as the entry
@@ -18,7 +19,7 @@ module Tiercel
       # @param wanted [String, nil] the version that the caller asks for
       # @return [Boolean] false if it has ended, or is of another version
       def usable?(wanted)
-        (expires_at.nil? || expires_at > Clock.now) && (wanted.nil? || version.nil? || version == wanted)
+        (expires_at.nil? || expires_at > Clock.now) && (wanted.nil? || version.nil? || Frame::Version.same?(version, wanted))
       end
     end
 

@@ -2,6 +2,8 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
+require "bigdecimal/util"
+require "timeout"
 
 # `frozen: true`: values come back deep-frozen, and over a segment are decoded once per change.
 class FrozenTest < Tiercel::TestCase
@@ -17,6 +19,26 @@ class FrozenTest < Tiercel::TestCase
     else true
     end
   end
+
+  # Values of which a part is no plain type: a class, a subclass, an object with something of its own.
+  Point = Struct.new(:x)
+  Pair = Data.define(:left)
+  class Name < String; end
+  class Names < Array; end
+  class Options < Hash; end
+  class Zone
+    def name = "own"
+    def utc_to_local(time) = time
+    def local_to_utc(time) = time
+  end
+  OTHERS = {
+    "Struct" => -> { Point.new([1]) }, "Data" => -> { Pair.new([1]) }, "Range" => -> { ("a".dup.."b".dup) },
+    "Set" => -> { Set[[1]] }, "Object" => -> { Object.new }, "Regexp" => -> { /a/ }, "BigDecimal" => -> { 2.to_d },
+    "String's subclass" => -> { Name.new("a") }, "Array's subclass" => -> { Names.new([1]) },
+    "Hash's subclass" => -> { Options[1, 2] },
+    "instance variable" => -> { [1].tap { |array| array.instance_variable_set(:@own, [1]) } },
+    "default that is not plain" => -> { Hash.new(Point.new([1])) },
+  }.freeze
 
   def test_plain_values_come_back_frozen_on_every_way
     [true, false].each do |fast_path|
@@ -71,6 +93,72 @@ class FrozenTest < Tiercel::TestCase
     refute_same first, cache.read("set")
     refute Tiercel::DeepFreeze.call(range_in_array)
     refute_predicate range_in_array, :frozen?
+  end
+
+  def test_whatever_is_not_of_the_listed_types_is_decoded_afresh
+    cache = store
+    OTHERS.each do |name, make|
+      [make.call, [make.call], { 1 => [make.call] }].each do |value|
+        cache.write("other", value)
+        first = cache.read("other")
+
+        refute_same first, cache.read("other"), name
+        refute_predicate first, :frozen?, name if value.instance_of?(Array) || value.instance_of?(Hash)
+      end
+    end
+    zoned = Time.at(0).tap { |time| time.define_singleton_method(:zone) { Zone.new } }
+    procs = Hash.new { |hash, key| hash[key] = [] }
+    [[zoned], [procs], { 1 => procs }].each { |value| refute Tiercel::DeepFreeze.call(value) }
+  end
+
+  def test_a_default_is_frozen_with_its_hash
+    cache = store
+    cache.write("defaults", { plain: Hash.new([+"a"]), nested: Hash.new(Hash.new([+"b"])) })
+    2.times do
+      defaults = cache.read("defaults")
+      assert deeply_frozen?([defaults, defaults[:plain][:absent], defaults[:nested][1][2]].freeze)
+      assert_raises(FrozenError) { defaults[:plain][:absent] << 1 }
+    end
+  end
+
+  def test_keys_of_every_kind_are_frozen
+    value = { [+"a"] => 1, { +"b" => [] } => 2 }.merge!({}.compare_by_identity.merge!(+"c" => [+"d"]) => 3)
+    cache = store
+    cache.write("keys", value)
+    assert deeply_frozen?(cache.read("keys"))
+  end
+
+  # As many ways lead to the innermost as a minute is long, but there are 40 objects.
+  def test_shared_objects_are_looked_at_once
+    cache = store
+    nested = (1..40).reduce([+"x"]) { |inner, index| index.even? ? [inner, inner] : { a: inner, b: inner } }
+    cache.write("nested", nested)
+    Timeout.timeout(20) do
+      value = cache.read("nested")
+      40.times do
+        assert_predicate value, :frozen?
+        value = value.is_a?(Hash) ? value[:b] : value.last
+      end
+      assert_predicate value, :frozen?
+    end
+  end
+
+  def test_cycles
+    cycle = [1]
+    cycle << { self: cycle }
+    cache = store
+    cache.write("cycle", cycle)
+    value = cache.read("cycle")
+
+    assert value.frozen? && value.last.frozen?
+    assert_same value, cache.read("cycle")
+  end
+
+  def test_deeper_values_are_left_as_they_are
+    deep = (1..200).reduce([1]) { |inner, _| [inner] }
+
+    refute Tiercel::DeepFreeze.call(deep)
+    refute_predicate deep, :frozen?
   end
 
   def test_counters_are_not_kept
