@@ -125,7 +125,7 @@ module Tiercel
       return MISS if frame.placeholder?
       return EXPIRED if frame.expires_at && frame.expires_at <= (now || Clock.now)
       parts = frame.parts
-      return SLOW if parts.tags || (version && parts.version && parts.version != version)
+      return SLOW if parts.tags || (version && parts.version && !Frame::Version.same?(parts.version, version))
       @reader.read(frame)
     end
 

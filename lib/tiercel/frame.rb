@@ -4,6 +4,7 @@ require_relative "codec"
 require_relative "errors"
 require_relative "frame/layout"
 require_relative "frame/parts"
+require_relative "frame/version"
 
 module Tiercel
   # What a backend stores: a fixed header, optional parts, and the payload.

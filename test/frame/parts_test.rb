@@ -50,7 +50,7 @@ class FramePartsTest < Tiercel::TestCase
   end
 
   def test_parts_that_are_too_long_are_refused
-    error = assert_raises(Tiercel::SerializationError) { Parts.encode(version: "v" * 70_000) }
+    error = assert_raises(Tiercel::SerializationError) { Parts.encode(tags: { "t" * 70_000 => 1 }) }
 
     assert_match(/65535 bytes/, error.message)
   end

@@ -39,7 +39,7 @@ static bool read_version(VALUE object, version *v)
     v->string = object;
     v->size = (size_t)RSTRING_LEN(object);
     return (v->type == FRAME_TYPE_STRING_UTF_8 || v->type == FRAME_TYPE_STRING_US_ASCII) &&
-           v->size <= FRAME_MAX_PARTS_BYTES - FRAME_PART_HEADER_BYTES - 1;
+           v->size <= FRAME_MAX_VERSION_BYTES;
 }
 
 static size_t parts_bytes(const version *v) { return v->type ? FRAME_PART_HEADER_BYTES + 1 + v->size : 0; }

@@ -25,7 +25,7 @@ enum {
 
     FRAME_PART_VERSION = 0x01,
     FRAME_PART_HEADER_BYTES = 3,
-    FRAME_MAX_PARTS_BYTES = 0xFFFF,
+    FRAME_MAX_VERSION_BYTES = 32 * 1024, /* longer ones are kept as digests, which Ruby makes */
 };
 
 #define FRAME_MAX_PAYLOAD_BYTES UINT32_MAX

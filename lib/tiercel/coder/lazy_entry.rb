@@ -31,7 +31,9 @@ module Tiercel
       # Rails asks this before it uses an entry, so an entry whose class is
       # gone says here that it is of no use.
       def mismatched?(version)
-        super.tap { |mismatched| value unless mismatched }
+        return true if @version && version && !Frame::Version.same?(@version, version)
+        value
+        false
       rescue ActiveSupport::Cache::DeserializationError
         true
       end

@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "layout"
+require_relative "version"
 
 module Tiercel
   class Frame
@@ -11,7 +12,7 @@ module Tiercel
     class Parts
       include Layout
 
-      # @return [String, nil] the entry's version
+      # @return [String, nil] the entry's version; of a long one the digest ({Version})
       attr_reader :version
       # @return [Hash{String => Integer}, nil] tag names and their generations (unsigned 64-bit)
       attr_reader :tags
@@ -36,7 +37,7 @@ module Tiercel
         # @param stale [Array(Float, Float), nil]
         # @param created_at [Array(Float, Float), nil]
         # @return [String] the encoded parts, in the order of their ids
-        # @raise [SerializationError] if one is too long
+        # @raise [SerializationError] if tags are too many
         def encode(version: nil, tags: nil, lease: nil, encoding: nil, inflated_bytes: nil, stale: nil, created_at: nil)
           bytes = String.new
           append(bytes, PART_VERSION, encode_version(version)) if version
@@ -63,7 +64,7 @@ module Tiercel
         def append(bytes, id, data)
           if bytes.bytesize + PART_HEADER_BYTES + data.bytesize > MAX_PARTS_BYTES
             raise SerializationError, "version, tags and lease of an entry take more than #{MAX_PARTS_BYTES} bytes: " \
-                                      "use a shorter version or fewer tags"
+                                      "use fewer tags"
           end
           bytes << [id, data.bytesize].pack("CS<") << data
         end
@@ -71,7 +72,7 @@ module Tiercel
         # A String with its encoding: u8 String type as in the header, for
         # 0x04 a u8 length and the encoding's name, then the bytes.
         def encode_version(version)
-          version = version.to_s
+          version = Version.kept(version)
           type = STRING_TYPES.fetch(version.encoding, TYPE_STRING_ENCODED)
           prefix = [type].pack("C")
           prefix << [version.encoding.name.bytesize].pack("C") << version.encoding.name.b if type == TYPE_STRING_ENCODED

@@ -89,6 +89,35 @@ module Tiercel
           assert_nil store.read(Record.new("records/1", 2))
         end
 
+        # That of an Array of records is the versions of all of them.
+        def test_a_version_may_be_of_any_length
+          [20, 1_500, 1_700, 3_400, 3_500, 20_000].each do |count|
+            records = Array.new(count) { |i| Record.new("r/#{i}", "20261121123456789012") }
+            name = ["count", records]
+            assert_equal("one", store.fetch(name) { "one" })
+            assert_equal(%w[one one one], [store.fetch(name) { "again" }, store.read(name), store.read_multi(name)[name]],
+                         "#{count} records")
+            assert store.exist?(name)
+            records[count / 2] = Record.new("r/#{count / 2}", "20261121123456789013")
+            assert_nil store.read(name)
+            assert_equal({}, store.read_multi(name))
+            assert_equal("two", store.fetch(name, race_condition_ttl: 5) { "two" })
+            assert_equal "two", store.read(name)
+          end
+        end
+
+        def test_a_long_version_outlives_the_grace_of_its_entry
+          version = "v" * 70_000
+          store.fetch("name", version: version, expires_in: 60) { "old" }
+          later(61) do
+            store.fetch("name", version: version, race_condition_ttl: 10, expires_in: 60) do
+              assert_equal "old", store.read("name", version: version)
+              "new"
+            end
+            assert_equal ["new", nil], [store.read("name", version: version), store.read("name", version: "#{version}w")]
+          end
+        end
+
         def test_records_of_active_record_may_have_versions
           assert_predicate store.class, :supports_cache_versioning?
         end

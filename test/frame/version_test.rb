@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tiercel/memo"
+
+# Versions as frames keep them: short ones as they are, long ones as digests.
+class FrameVersionTest < Tiercel::TestCase
+  Version = Tiercel::Frame::Version
+  LONGEST = "v" * Version::MAX_BYTES
+  LONG = "#{LONGEST}v".freeze
+
+  def test_short_ones_are_kept_as_they_are
+    ["", "1", "größe".encode("ISO-8859-1"), LONGEST].each { |version| assert_equal version, Version.kept(version) }
+    assert_equal "1", Version.kept(1)
+  end
+
+  def test_long_ones_are_kept_as_digests
+    assert_equal "sha256::#{Digest::SHA256.hexdigest(LONG)}", Version.kept(LONG)
+    assert_operator Version.kept("é" * 20_000).bytesize, :<, 100
+  end
+
+  def test_they_are_the_same_as_before_only
+    [LONG, "é" * 20_000, "é".encode("ISO-8859-1") * 40_000, "a".encode("UTF-16LE") * 20_000].each do |version|
+      kept = Version.kept(version)
+
+      assert Version.same?(kept, version)
+      assert Version.same?(kept, kept)
+      refute Version.same?(kept, version + version[0])
+      refute Version.same?(kept, "1")
+      refute Version.same?("1", version)
+    end
+  end
+
+  def test_strings_that_are_equal_are_the_same_whatever_their_encodings
+    assert Version.same?(Version.kept(LONG), LONG.encode("US-ASCII"))
+    assert Version.same?(Version.kept(LONG.b), LONG)
+    refute Version.same?(Version.kept("é" * 20_000), ("é" * 20_000).b)
+  end
+
+  # Frames of another release, which kept more of it.
+  def test_a_long_one_that_was_kept_as_it_was
+    assert Version.same?(LONG, LONG)
+  end
+
+  def test_both_forms_write_the_same_frames_and_read_each_other
+    forms = [nil, Tiercel::Codec.native].uniq
+    ["v", LONGEST[1..], LONGEST, LONG, LONG * 3, "é" * 30_000].product(["text", { a: 1 }]) do |version, value|
+      frames = forms.map { |native| Tiercel::Coder.new(native:).dump_value(value, nil, version, false) }
+      assert_equal 1, frames.uniq.size
+      forms.each do |native|
+        coder = Tiercel::Coder.new(native:)
+        assert_equal value, coder.load_value(frames.first, 0.0, version)
+        assert_equal value, coder.load_value(frames.first, 0.0, nil)
+        assert_equal Tiercel::Coder::SLOW, coder.load_value(frames.first, 0.0, "#{version}w")
+        assert_equal [false, true], [version, "#{version}w"].map { |wanted| coder.load(frames.first).mismatched?(wanted) }
+      end
+    end
+  end
+
+  def test_a_memo_knows_them
+    slot = Tiercel::Memo::Slot.new(1, "value", nil, Version.kept(LONG), 1)
+
+    assert slot.usable?(LONG)
+    refute slot.usable?("#{LONG}w")
+  end
+end
