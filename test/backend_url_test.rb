@@ -43,7 +43,9 @@ class BackendURLTest < Tiercel::TestCase
 
   def test_in_text_without_password_and_query
     { "redis://user:secret@cache:6379/0?db=1" => "redis://cache:6379/0", "redis://:secret@cache" => "redis://cache",
-      "rediss://secret@cache" => "rediss://cache", "memory:" => "memory:", "file:/a@b" => "file:/a@b",
+      "rediss://secret@cache" => "rediss://cache", "redis:user:secret@cache:1" => "redis:cache:1",
+      "redis:/user:secret@cache" => "redis:cache", "sqlite:storage/a@b" => "sqlite:storage/a@b",
+      "memory:" => "memory:", "file:/a@b" => "file:/a@b",
       "redis://user:se/cr@et@cache" => "redis://cache", "file:///a@b" => "file:///a@b",
       "redis+cluster://user:secret@one,user:secret@two" => "redis+cluster://two" }.each do |text, shown|
       assert_equal shown, BackendURL.parse(text).to_s

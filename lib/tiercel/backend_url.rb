@@ -26,6 +26,7 @@ module Tiercel
     # @raise [ConfigurationError] if it has no scheme
     def self.parse(text)
       return text if text.is_a?(BackendURL)
+      refuse_collection(text)
       string = text.is_a?(Symbol) ? "#{text}:" : text.to_s
       scheme, rest, query = string.match(FORM)&.captures
       unless scheme
@@ -35,9 +36,24 @@ module Tiercel
       new(scheme, rest, query ? query_options(query, scheme, rest) : {})
     end
 
+    # Up to the last "@": what follows "//"; what follows the scheme where "//" was forgotten, unless it is a path.
+    CREDENTIALS = %r{\A(?:([^/]*//)(?!/).*|([a-z][a-z0-9+.-]*:|)(?:(?!/)[^/]*|/[^/]*:[^/]*))@}mi
+    private_constant :CREDENTIALS
+
     # @param text [String] a URL, or what was meant to be one
     # @return [String] without user, password and query
-    def self.public_part(text) = text.sub(%r{\A([^/]*//)(?!/).*@}m, '\1').sub(/\?.*/m, "")
+    def self.public_part(text)
+      text = text.b.scrub unless text.valid_encoding?
+      text.sub(CREDENTIALS, '\1\2').sub(/\?.*/m, "")
+    end
+
+    # @private What other stores take in the place of a URL may hold a password.
+    # @raise [ConfigurationError] for a Hash or an Array
+    def self.refuse_collection(url)
+      return unless url.is_a?(Hash) || url.is_a?(Array)
+      raise ConfigurationError, "expected a backend URL, such as \"redis://HOST:6379/0\", and options as keywords, " \
+                                "got #{Redacted.text(url)}"
+    end
 
     # The query may hold a password, and so does what URI says about it.
     def self.query_options(query, scheme, rest)
@@ -59,5 +75,8 @@ module Tiercel
 
     # @return [String] without user, password and query
     def to_s = self.class.public_part("#{scheme}:#{rest}")
+
+    # @return [String] the same
+    def inspect = "#<#{self.class.name} #{self}>"
   end
 end

@@ -25,7 +25,7 @@ module Tiercel
     def self.build(options)
       return new if options == true
       unless options.is_a?(Hash)
-        raise ConfigurationError, "breaker: expected true, false or a Hash, got #{options.inspect}"
+        raise ConfigurationError, "breaker: expected true, false or a Hash, got #{Redacted.text(options)}"
       end
       unknown = options.keys.map(&:to_sym) - DEFAULTS.keys
       return new(**options.transform_keys(&:to_sym)) if unknown.empty?
@@ -115,7 +115,7 @@ module Tiercel
 
     def check(option, value, valid, expected)
       return if valid
-      raise ConfigurationError, "breaker: #{option}: expected #{expected}, got #{value.inspect}"
+      raise ConfigurationError, "breaker: #{option}: expected #{expected}, got #{Redacted.text(value)}"
     end
   end
 end

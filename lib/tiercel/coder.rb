@@ -137,8 +137,8 @@ module Tiercel
       return serializer if marshal
       return serializer.strict if serializer.respond_to?(:strict)
       return serializer unless serializer.type == TYPE_MARSHAL
-      raise ConfigurationError, "serializer #{option.inspect} and marshal: false contradict each other: choose auto, " \
-                                "message_pack, json or as_json"
+      raise ConfigurationError, "serializer #{Redacted.text(option)} and marshal: false contradict each other: " \
+                                "choose auto, message_pack, json or as_json"
     end
 
     def plain_form = @native || Serializers::Plain

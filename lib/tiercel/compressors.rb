@@ -58,7 +58,8 @@ module Tiercel
         return compressor if options.empty?
         compressor.class.new(**options)
       rescue ArgumentError => error
-        raise ConfigurationError, "compressor #{name.inspect}, options #{options.inspect}: #{error.message}"
+        raise ConfigurationError, "compressor #{Redacted.text(name)}, options #{Redacted.text(options)}: " \
+                                  "#{error.message}"
       end
 
       def wrap(object)

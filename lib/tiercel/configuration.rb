@@ -109,6 +109,9 @@ module Tiercel
       Memo.new(**bounds.compact)
     end
 
+    # @return [String] without the values that may be secret
+    def inspect = "#<#{self.class.name} #{url} #{@options.keys.inspect}>"
+
     # @return [Boolean]
     def fast_path? = @options.fetch(:fast_path, true)
 
@@ -119,6 +122,7 @@ module Tiercel
     def legacy? = @options[:legacy].nil? ? marshal? : @options[:legacy]
 
     def single_url(urls)
+      urls.each { |url| BackendURL.refuse_collection(url) }
       case urls.compact.size
       when 0 then BackendURL.parse("shared:")
       when 1 then BackendURL.parse(urls.compact.first)
@@ -155,7 +159,7 @@ module Tiercel
       %i[marshal legacy checksum fast_path].each do |name|
         value = @options[name]
         next if value.nil? || value == true || value == false
-        raise ConfigurationError, "#{name}: expected true or false, got #{value.inspect}"
+        raise ConfigurationError, "#{name}: expected true or false, got #{Redacted.text(value)}"
       end
     end
 
@@ -167,7 +171,7 @@ module Tiercel
       return if value.is_a?(Hash) && (memo_bounds.keys - %i[entries bytes]).empty? &&
                 (entries.nil? || (entries.is_a?(Integer) && entries.positive?))
       raise ConfigurationError, "frozen: expected true, false or { entries: Integer > 0, bytes: size }, got " \
-                                "#{value.inspect}"
+                                "#{Redacted.text(value)}"
     end
 
     # What Rails would only notice in the calls.
@@ -176,7 +180,7 @@ module Tiercel
         value = @options[name]
         next if value.nil? || (value.is_a?(Numeric) && !value.negative?)
         raise ConfigurationError, "#{name}: expected seconds (a Numeric or an ActiveSupport::Duration, at least 0), " \
-                                  "got #{value.inspect}"
+                                  "got #{Redacted.text(value)}"
       end
     end
 
@@ -184,7 +188,7 @@ module Tiercel
       value = @options[:max_key_size]
       return if value.nil? || value == false || (value.is_a?(Integer) && value >= LEAST_MAX_KEY_BYTES)
       raise ConfigurationError, "max_key_size: expected bytes (Integer, at least #{LEAST_MAX_KEY_BYTES}), or false " \
-                                "for no limit, got #{value.inspect}"
+                                "for no limit, got #{Redacted.text(value)}"
     end
 
     def serializer

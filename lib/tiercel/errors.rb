@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "redacted"
+
 module Tiercel
   # Root of every error that Tiercel raises, except the ArgumentErrors for
   # calls that are wrong in themselves.

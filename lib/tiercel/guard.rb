@@ -28,7 +28,7 @@ module Tiercel
     def initialize(backend, error_handler: nil, breaker: true, logger: -> {})
       unless error_handler.nil? || error_handler.respond_to?(:call)
         raise ConfigurationError, "error_handler: expected something that answers to call(method:, returning:, " \
-                                  "exception:), got #{error_handler.inspect}"
+                                  "exception:), got #{Redacted.text(error_handler)}"
       end
       @backend = backend
       @error_handler = error_handler

@@ -19,7 +19,8 @@ module Tiercel
       # @param wanted [String, nil] the version that the caller asks for
       # @return [Boolean] false if it has ended, or is of another version
       def usable?(wanted)
-        (expires_at.nil? || expires_at > Clock.now) && (wanted.nil? || version.nil? || Frame::Version.same?(version, wanted))
+        return false if expires_at && expires_at <= Clock.now
+        wanted.nil? || version.nil? || Frame::Version.same?(version, wanted)
       end
     end
 

@@ -36,7 +36,7 @@ module Tiercel
       return REGISTRY.fetch(name) if name
       unless option.respond_to?(:dump) && option.respond_to?(:load)
         raise ConfigurationError, "serializer: expected one of #{REGISTRY.names.join(", ")}, or an object with " \
-                                  "dump(value) and load(bytes), got #{option.inspect}"
+                                  "dump(value) and load(bytes), got #{Redacted.text(option)}"
       end
       return option if option.respond_to?(:type) && NAMES.key?(option.type)
       require_relative("serializers/custom")

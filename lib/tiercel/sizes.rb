@@ -30,7 +30,7 @@ module Tiercel
         return bytes if bytes&.positive?
       end
       raise ConfigurationError, "#{option}: expected bytes (Integer > 0) or a String such as \"256MB\", got " \
-                                "#{size.inspect}"
+                                "#{Redacted.text(size)}"
     end
 
     # @param bytes [Integer]

@@ -47,8 +47,8 @@ class CodecDecodingTest < Tiercel::TestCase
 
   def test_a_claim_that_leaves_nothing_for_the_containers_around_it
     each_form do |form, _|
-      ["\x92\x93\x01\x02".b, "\x92\x92\x01\x02".b, "\x82\x01\x82\x01\x02\x03\x04".b, "\x81\x92\x01\x02".b].each do |bytes|
-        assert_raises(Tiercel::MalformedFrame, bytes.inspect) { form.load(bytes) }
+      ["\x92\x93\x01\x02", "\x92\x92\x01\x02", "\x82\x01\x82\x01\x02\x03\x04", "\x81\x92\x01\x02"].each do |bytes|
+        assert_raises(Tiercel::MalformedFrame, bytes.inspect) { form.load(bytes.b) }
       end
       assert_equal [[1, 2], 3], form.load("\x92\x92\x01\x02\x03".b)
       assert_equal({ 1 => { 1 => 2 }, 3 => 4 }, form.load("\x82\x01\x81\x01\x02\x03\x04".b))

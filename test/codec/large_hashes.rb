@@ -7,7 +7,9 @@ require "tiercel"
 
 ROUNDS = Integer(ARGV.fetch(0, 31))
 KINDS = {
-  "Integers" => ->(index) { index }, "Strings" => ->(index) { "key #{index}" }, "Symbols" => ->(index) { :"key_#{index}" },
+  "Integers" => ->(index) { index },
+  "Strings" => ->(index) { "key #{index}" },
+  "Symbols" => ->(index) { :"key_#{index}" },
 }.freeze
 
 def microseconds(repetitions)

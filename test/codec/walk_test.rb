@@ -8,10 +8,12 @@ require "open3"
 class CodecWalkTest < Tiercel::TestCase
   LIB = File.expand_path("../../lib", __dir__)
   LARGE = (0...20).to_h { |i| [i, "value #{i}"] }.freeze
-  VALUES = [LARGE, [LARGE.dup, { a: LARGE.dup }], Array.new(30) { |i| LARGE.to_h { |key, text| [key, "#{i} #{text}"] } },
-            Hash.new(1).merge(LARGE), Hash.new { 1 }.merge(LARGE), {}.compare_by_identity.merge(LARGE),
-            Hash.ruby2_keywords_hash(LARGE), Hash.new([]), {}, [[LARGE.dup], "text", :symbol, 1.5, 2**70, Object.new],
-            { Object.new => 1 }, Class.new(Hash).new.merge!(LARGE)].freeze
+  ROWS = Array.new(30) { |i| LARGE.transform_values { |text| "#{i} #{text}" } }.freeze
+  VALUES = [
+    LARGE, [LARGE.dup, { a: LARGE.dup }], ROWS, Hash.new(1).merge(LARGE), Hash.new { 1 }.merge(LARGE),
+    {}.compare_by_identity.merge(LARGE), Hash.ruby2_keywords_hash(LARGE), Hash.new([]), {},
+    [[LARGE.dup], "text", :symbol, 1.5, 2**70, Object.new], { Object.new => 1 }, Class.new(Hash).new.merge!(LARGE)
+  ].freeze
 
   def setup
     skip "the extension is not built" unless Tiercel::Codec.native

@@ -52,7 +52,8 @@ class FrameVersionTest < Tiercel::TestCase
         assert_equal value, coder.load_value(frames.first, 0.0, version)
         assert_equal value, coder.load_value(frames.first, 0.0, nil)
         assert_equal Tiercel::Coder::SLOW, coder.load_value(frames.first, 0.0, "#{version}w")
-        assert_equal [false, true], [version, "#{version}w"].map { |wanted| coder.load(frames.first).mismatched?(wanted) }
+        refute coder.load(frames.first).mismatched?(version)
+        assert coder.load(frames.first).mismatched?("#{version}w")
       end
     end
   end

@@ -69,7 +69,8 @@ static bool find_functions(void)
     for (int at = FIRST_WORD; at < END_OF_WORDS; at++) {
         bool alike = true;
         for (int i = 1; i < 3; i++) {
-            alike = alike && word(equal[i], at) == word(equal[0], at) && word(identical[i], at) == word(identical[0], at);
+            alike = alike && word(equal[i], at) == word(equal[0], at) &&
+                    word(identical[i], at) == word(identical[0], at);
         }
         if (!alike || word(equal[0], at) == word(identical[0], at)) continue;
         functions_at = at;

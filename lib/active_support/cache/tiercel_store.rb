@@ -83,7 +83,7 @@ module ActiveSupport
       def backend = @settings.backend
 
       # @return [String] without the values, and without passwords
-      def inspect = "#<#{self.class.name} backend=#{backend} options=#{@options.inspect}>"
+      def inspect = "#<#{self.class.name} backend=#{backend} options=#{::Tiercel::Redacted.options(@options)}>"
     end
   end
 end

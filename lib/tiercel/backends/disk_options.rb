@@ -16,7 +16,7 @@ module Tiercel
       def seconds(value, option)
         number = Float(value, exception: false)
         return number if number&.positive? && number.finite?
-        raise ConfigurationError, "#{option}: expected seconds (Numeric > 0), got #{value.inspect}"
+        raise ConfigurationError, "#{option}: expected seconds (Numeric > 0), got #{Redacted.text(value)}"
       end
 
       # @param value [Integer, String, nil]
@@ -27,7 +27,7 @@ module Tiercel
         return if value.nil?
         number = Integer(value, exception: false)
         return number if number&.positive? && (value.is_a?(String) || number == value)
-        raise ConfigurationError, "#{option}: expected an Integer > 0, or nil for no bound, got #{value.inspect}"
+        raise ConfigurationError, "#{option}: expected an Integer > 0, or nil for no bound, got #{Redacted.text(value)}"
       end
     end
   end

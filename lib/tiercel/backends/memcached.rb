@@ -83,7 +83,7 @@ module Tiercel
       rescue Dalli::DalliError, ArgumentError => error
         raise if error.is_a?(ConfigurationError)
         raise ConfigurationError, "memcached: #{error.message}; expected HOST:PORT[:WEIGHT] or a socket's path, " \
-                                  "got #{servers.inspect}"
+                                  "got #{Redacted.text(servers)}"
       end
 
       def get(key)
@@ -211,7 +211,7 @@ module Tiercel
       def buffer_bytes(value, option)
         bytes = Integer(value, exception: false)
         return bytes if bytes&.positive?
-        raise ConfigurationError, "#{option}: expected bytes (an Integer > 0), got #{value.inspect}"
+        raise ConfigurationError, "#{option}: expected bytes (an Integer > 0), got #{Redacted.text(value)}"
       end
 
       def settings(options)

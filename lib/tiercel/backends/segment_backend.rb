@@ -52,26 +52,26 @@ module Tiercel
           return default if value.nil?
           number = Integer(value, exception: false) if value.is_a?(Integer) || value.is_a?(String)
           return number if number&.positive?
-          raise ConfigurationError, "#{name}: expected an Integer > 0, got #{value.inspect}"
+          raise ConfigurationError, "#{name}: expected an Integer > 0, got #{Redacted.text(value)}"
         end
 
         def shards(options)
           count = whole_number(options, :shards, 0)
           return count if count.zero? || (count <= 64 && count.nobits?(count - 1))
-          raise ConfigurationError, "shards: expected a power of two up to 64, got #{options[:shards].inspect}"
+          raise ConfigurationError, "shards: expected a power of two up to 64, got #{Redacted.text(options[:shards])}"
         end
 
         def average_entry_bytes(options)
           bytes = whole_number(options, :average_entry_bytes, 0)
           return bytes if bytes.zero? || bytes.between?(64, 1 << 30)
           raise ConfigurationError,
-                "average_entry_bytes: expected 64 or more, got #{options[:average_entry_bytes].inspect}"
+                "average_entry_bytes: expected 64 or more, got #{Redacted.text(options[:average_entry_bytes])}"
         end
 
         def size_bytes(options)
           bytes = Sizes.bytes(options.fetch(:size))
           return bytes if bytes >= Segment::MINIMUM_BYTES
-          raise ConfigurationError, "size: expected 1 MB or more, got #{options[:size].inspect}"
+          raise ConfigurationError, "size: expected 1 MB or more, got #{Redacted.text(options[:size])}"
         end
       end
     end

@@ -49,7 +49,7 @@ module Tiercel
           value = options.fetch(:mode, Segment::DEFAULT_MODE)
           value = Integer(value, 8, exception: false) if value.is_a?(String)
           return value if value.is_a?(Integer) && value.between?(0o600, 0o777)
-          raise ConfigurationError, "mode: expected permissions from 0600 to 0777, got #{options[:mode].inspect}"
+          raise ConfigurationError, "mode: expected permissions from 0600 to 0777, got #{Redacted.text(options[:mode])}"
         end
 
         # Segments of other layout versions are left to the releases that use them.

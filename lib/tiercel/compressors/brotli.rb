@@ -17,7 +17,7 @@ module Tiercel
       # @param level [Integer, nil] 0 (fast) to 11 (small); nil is 5
       def initialize(level: nil)
         unless level.nil? || (level.is_a?(Integer) && LEVELS.cover?(level))
-          raise ArgumentError, "level: expected an Integer from 0 to 11, got #{level.inspect}"
+          raise ArgumentError, "level: expected an Integer from 0 to 11, got #{Redacted.text(level)}"
         end
         @level = level || DEFAULT_LEVEL
       end

@@ -17,7 +17,7 @@ module Tiercel
         deflate, inflate = PAIRS.find { |pair| pair.all? { |name| compressor.respond_to?(name) } }
         unless deflate
           raise ConfigurationError, "compressor: expected one of #{Compressors::REGISTRY.names.join(", ")}, or an " \
-                                    "object with deflate(bytes) and inflate(bytes), got #{compressor.inspect}"
+                                    "object with deflate(bytes) and inflate(bytes), got #{Redacted.text(compressor)}"
         end
         @deflate = compressor.method(deflate)
         @inflate = compressor.method(inflate)
@@ -49,13 +49,13 @@ module Tiercel
       def call_inflate(bytes)
         @inflate.call(bytes)
       rescue StandardError => error
-        raise MalformedFrame, "a payload could not be inflated by #{@compressor.inspect}: #{error.class}: " \
+        raise MalformedFrame, "a payload could not be inflated by #{Redacted.text(@compressor)}: #{error.class}: " \
                               "#{error.message}"
       end
 
       def string(result)
         return result if result.is_a?(String)
-        raise SerializationError, "compressor #{@compressor.inspect}: expected a String, got #{result.class}"
+        raise SerializationError, "compressor #{Redacted.text(@compressor)}: expected a String, got #{result.class}"
       end
     end
   end

@@ -13,7 +13,7 @@ module Tiercel
       # @param level [Integer, nil] 1 (fast) to 9 (small); nil is zlib's own default, 6
       def initialize(level: nil)
         unless level.nil? || (0..9).cover?(level)
-          raise ArgumentError, "level: expected an Integer from 0 to 9, got #{level.inspect}"
+          raise ArgumentError, "level: expected an Integer from 0 to 9, got #{Redacted.text(level)}"
         end
         @level = level || ::Zlib::DEFAULT_COMPRESSION
       end

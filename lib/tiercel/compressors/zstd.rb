@@ -20,7 +20,7 @@ module Tiercel
       # @param level [Integer, nil] -7 (fast) to 22 (small); nil is 1
       def initialize(level: nil)
         unless level.nil? || (level.is_a?(Integer) && LEVELS.cover?(level))
-          raise ArgumentError, "level: expected an Integer from -7 to 22, got #{level.inspect}"
+          raise ArgumentError, "level: expected an Integer from -7 to 22, got #{Redacted.text(level)}"
         end
         @level = level || DEFAULT_LEVEL
       end

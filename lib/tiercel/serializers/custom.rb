@@ -21,7 +21,7 @@ module Tiercel
       def dump(value)
         bytes = @serializer.dump(value)
         return bytes if bytes.is_a?(String)
-        raise SerializationError, "serializer #{@serializer.inspect}: expected dump to return a String, " \
+        raise SerializationError, "serializer #{Redacted.text(@serializer)}: expected dump to return a String, " \
                                   "got #{bytes.class}"
       end
 

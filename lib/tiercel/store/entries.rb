@@ -128,7 +128,7 @@ module Tiercel
 
       # `batch`: a Hash that collects the frame instead of writing it at once.
       def write_serialized_entry(key, payload, raw: false, unless_exist: false, batch: nil, **options)
-        bytes = bytes_of(payload)
+        bytes = bytes_of(payload, **options)
         return !!(batch[key] = bytes) if batch
         ttl = backend_ttl(raw, **options)
         return @settings.accessor.set(key, bytes, ttl) unless unless_exist
@@ -146,17 +146,20 @@ module Tiercel
 
       def serialize_entry(entry, raw: false, **options)
         return entry.value.to_s.b.freeze if raw
+        return entry if @coder.equal?(PASS_THROUGH) # whose own compression would marshal it
         serialized = super(entry, **options)
         @coder.is_a?(Coder) ? SerializedFrame.new(serialized) : serialized
       end
 
       # What a backend keeps of a serialized entry. `coder: nil` leaves the
       # entry as it is; no backend keeps objects, so it is framed here.
-      def bytes_of(payload)
+      def bytes_of(payload, compress: @options[:compress], compress_threshold: @options[:compress_threshold], **)
         case payload
         when SerializedFrame then payload.bytes
         when String then payload
-        else @settings.coder.dump(payload)
+        else
+          coder = @settings.coder
+          compress ? coder.dump_compressed(payload, compress_threshold) : coder.dump(payload)
         end
       end
 

@@ -21,7 +21,8 @@ module Tiercel
           given = options[:ssl_context] || options[:ssl]
           return of_its_own(given) if given.is_a?(OpenSSL::SSL::SSLContext)
           unless [nil, true, false, "true", "false"].include?(given)
-            raise ConfigurationError, "ssl: expected true, false or an OpenSSL::SSL::SSLContext, got #{given.inspect}"
+            raise ConfigurationError, "ssl: expected true, false or an OpenSSL::SSL::SSLContext, got " \
+                                      "#{Redacted.text(given)}"
           end
           return if given.to_s == "false" || (given.nil? && options[:ssl_params].nil?)
           Remote::TLSContext.new(options[:ssl_params]) do |params|

@@ -27,9 +27,9 @@ module Tiercel
           return default if value.nil?
           seconds = Float(value, exception: false)
           return seconds if seconds&.positive? && seconds.finite?
-          raise ConfigurationError, "#{option}: expected seconds (a number > 0), got #{value.inspect}"
+          raise ConfigurationError, "#{option}: expected seconds (a number > 0), got #{Redacted.text(value)}"
         rescue TypeError
-          raise ConfigurationError, "#{option}: expected seconds (a number > 0), got #{value.inspect}"
+          raise ConfigurationError, "#{option}: expected seconds (a number > 0), got #{Redacted.text(value)}"
         end
 
         PORTS = 1..65_535
@@ -73,7 +73,7 @@ module Tiercel
           size = value.is_a?(Integer) ? value : Integer(value.to_s, exception: false)
           return size if size&.positive?
           raise ConfigurationError, "pool: expected { size:, timeout: }, a number of connections > 0, or false; " \
-                                    "got #{value.inspect}"
+                                    "got #{Redacted.text(value)}"
         end
         private_class_method :pool_size
       end

@@ -101,6 +101,17 @@ module Tiercel
           assert_equal 3, plain.increment("count", 3)
         end
 
+        def test_a_nil_coder_compresses_as_the_stores_own_does
+          value = { "a" => "b" * 20_000 }
+          sizes = [{}, { coder: nil }].map do |options|
+            compressing = new_store(compress: true, compress_threshold: 100, **options)
+            compressing.write("name", value)
+            assert_equal value, compressing.read("name")
+            compressing.backend.get(key_of("name")).bytesize
+          end
+          assert_equal 1, sizes.uniq.size, sizes.inspect
+        end
+
         def test_a_nil_coder_does_not_serialize
           entry = ActiveSupport::Cache::Entry.new("value")
           assert_same entry, new_store(coder: nil).send(:serialize_entry, entry)

@@ -70,6 +70,24 @@ module Tiercel
           end
         end
 
+        def test_so_they_are_without_a_coder
+          needs_local_cache
+          plain = new_store(coder: nil)
+          written = { "list" => [] }
+          plain.with_local_cache do
+            plain.write("a", written)
+            plain.write_multi({ "b" => written })
+            plain.fetch("c") { written }
+            written["list"] << "the writer's"
+            %w[a b c].each do |name|
+              plain.read(name)["list"] << "a reader's"
+              plain.fetch(name) { flunk }["list"] << "another's"
+              plain.read_multi(name)[name]["list"] << "a third one's"
+              assert_equal({ "list" => [] }, plain.read(name), name)
+            end
+          end
+        end
+
         def test_ends_and_versions_in_the_local_cache
           needs_local_cache
           store.with_local_cache do

@@ -80,6 +80,19 @@ module Tiercel
           assert new_store(marshal: false, coder: nil)
         end
 
+        def test_marshal_is_not_used_at_all
+          [{}, { coder: nil }].each do |options|
+            careful = new_store(marshal: false, compress: true, compress_threshold: 1, **options)
+            calls = []
+            TracePoint.new(:c_call) { |point| calls << point.method_id if Marshal.equal?(point.self) }.enable do
+              careful.write("name", { "a" => ["b" * 2_000] })
+              careful.write_multi({ "other" => { "a" => ["b" * 2_000] } })
+              careful.read("name")
+            end
+            assert_empty calls, options.inspect
+          end
+        end
+
         def test_serializers_that_fall_back_to_marshal_are_refused_or_made_strict
           %i[marshal_7_0 marshal_7_1].each do |name|
             [name, Untrusted.rails(name)].each do |serializer|

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+module Tiercel
+  # What of a value that a caller passed may stand in a message: enough to find
+  # the mistake, and no password, wherever the caller has put it.
+  #
+  # @private
+  module Redacted
+    # Their `inspect` says nothing that a caller did not mean to show.
+    SHOWN = [NilClass, TrueClass, FalseClass, Numeric, Symbol, Module, Range, Time].freeze
+    private_constant :SHOWN
+
+    # @param value [Object]
+    # @return [String] of a String what {BackendURL.public_part} leaves, of an Array or a Hash what is no text in it, of
+    #   other objects the class
+    def self.text(value)
+      case value
+      when String then BackendURL.public_part(value).inspect
+      when Array then "[#{value.map { |member| within(member) }.join(", ")}]"
+      when Hash then "{#{value.map { |key, member| "#{name(key)}: #{within(member)}" }.join(", ")}}"
+      when URI::Generic then text(value.to_s)
+      when *SHOWN then value.inspect
+      else "#<#{value.class}>"
+      end
+    end
+
+    # @param options [Hash{Symbol => Object}] named as they should be, so that a text is what its name says
+    # @return [String]
+    def self.options(options) = "{#{options.map { |name, value| "#{name}: #{text(value)}" }.join(", ")}}"
+
+    def self.within(member) = member.is_a?(String) ? "..." : text(member)
+    private_class_method :within
+
+    def self.name(key) = key.is_a?(Symbol) || key.is_a?(String) ? key : text(key)
+    private_class_method :name
+  end
+end
