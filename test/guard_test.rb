@@ -99,8 +99,62 @@ class GuardTest < Tiercel::TestCase
       guarded.call(:read_entry) { raise unavailable }
     end
     refute_predicate guarded, :open?
-    assert_equal 6, reports.size
+    assert_equal 3, reports.size
     assert_equal 1, refused
+  end
+
+  # A full server or disk refuses every write.
+  def test_refusals_of_one_cause_are_reported_once_per_cool_down_with_their_number
+    now = 0.0
+    output = StringIO.new
+    handled = []
+    full = [guard(clock: -> { now }, logger: -> { Logger.new(output) }, breaker: { cool_down: 2 }),
+            guard(clock: -> { now }, error_handler: ->(exception:, **) { handled << exception }, breaker: false)]
+    reports = capture_reports do
+      30.times do |index|
+        now += 0.125
+        full.each { |guarded| assert_nil guarded.call(:write_entry, "k#{index}") { raise full_disk(index) } }
+      end
+    end
+
+    assert_equal [0, 0, 7, 15, 15], reports.map { |report| report.context[:unreported] }.sort
+    assert_equal [0, 7, 15], handled.map(&:unreported)
+    assert_match(/no room.*\n.*no room.*; 15 more since/m, output.string)
+    assert_equal 2, output.string.lines.size
+  end
+
+  def test_refusals_of_different_causes_are_all_reported
+    guarded = guard
+    reports = capture_reports do
+      2.times do
+        guarded.call(:write_entry) { raise full_disk(1) }
+        guarded.call(:write_entry) { raise Tiercel::Refused, "read-only" }
+        guarded.call(:write_entry, "k") { guarded.too_large("k", 2_000_000 + rand(9)) }
+        guarded.call(:delete_entry) { raise Tiercel::Refused, "read-only" }
+      end
+    end
+
+    assert_equal 4, reports.size
+  end
+
+  def test_an_error_handler_that_raises_gets_every_refusal
+    raising = guard(error_handler: ->(exception:, **) { raise exception })
+    reports = capture_reports do
+      3.times { assert_raises(Tiercel::Refused) { raising.call(:write_entry) { raise full_disk(1) } } }
+    end
+
+    assert_equal 1, reports.size
+  end
+
+  # As a backend wraps a library's error about one file among many.
+  def full_disk(number)
+    raise Errno::ENOSPC, "/cache/#{number}/.new-#{number}ab"
+  rescue SystemCallError => error
+    begin
+      raise Tiercel::Refused.new("no room: #{error.message}", backend: "fake://place", key: "k#{number}")
+    rescue Tiercel::Refused => refused
+      refused
+    end
   end
 
   def test_a_partial_answer_is_kept_and_reported

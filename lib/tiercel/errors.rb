@@ -35,11 +35,18 @@ module Tiercel
     attr_reader :backend
     # @return [String, nil] the key that was asked for, where there was one
     attr_reader :key
+    # @return [String] what happened, without backend and key
+    attr_reader :reason
+    # @return [Integer] how many failures of the same cause were not reported since the last one that was: see
+    #   docs/failures.md
+    attr_accessor :unreported
 
     def initialize(message = nil, backend: nil, key: nil)
       @backend = backend
       @key = key
-      super([message || self.class.name, ("key #{key.inspect}" if key), backend&.to_s].compact.join(" - "))
+      @reason = message || self.class.name
+      @unreported = 0
+      super([@reason, ("key #{key.inspect}" if key), backend&.to_s].compact.join(" - "))
     end
 
     # What was found, written or deleted before the failure, where an operation on many keys went to

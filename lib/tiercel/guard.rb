@@ -2,6 +2,7 @@
 
 require_relative "breaker"
 require_relative "errors"
+require_relative "report_limit"
 
 module Tiercel
   # The failure contract in one place: a backend that cannot answer gives what
@@ -20,12 +21,13 @@ module Tiercel
 
     # @param backend [Backend] whose calls are guarded; a near one gets no breaker
     # @param error_handler [#call, nil] called as `call(method:, returning:, exception:)` for each
-    #   failed call, as that of Rails' RedisCacheStore is; what it raises comes out of the call.
+    #   failed call that is reported, as that of Rails' RedisCacheStore is; what it raises comes out of the call.
     #   Without one the failure is logged
     # @param breaker [Boolean, Hash] false for none, a Hash for the options of {Breaker}
     # @param logger [#call] gives the Logger of the store, or nil
+    # @param clock [#call] gives seconds of a clock that only moves forward
     # @raise [ConfigurationError] if an option cannot work
-    def initialize(backend, error_handler: nil, breaker: true, logger: -> {})
+    def initialize(backend, error_handler: nil, breaker: true, logger: -> {}, clock: Clock.method(:monotonic))
       unless error_handler.nil? || error_handler.respond_to?(:call)
         raise ConfigurationError, "error_handler: expected something that answers to call(method:, returning:, " \
                                   "exception:), got #{Redacted.text(error_handler)}"
@@ -33,6 +35,7 @@ module Tiercel
       @backend = backend
       @error_handler = error_handler
       @breaker = Breaker.build(breaker) if breaker && !backend.near?
+      @refusals = limit_refusals(clock)
       @logger = logger
       @handler_raises = false
     end
@@ -59,7 +62,7 @@ module Tiercel
     end
 
     # Says from within a block of {#call} that the backend will never take these bytes: the call returns false, which
-    # is what such a write is worth, and is reported once.
+    # is what such a write is worth, and is reported as other refusals are.
     #
     # @param key [String, nil] nil where it is one of many
     # @param bytesize [Integer]
@@ -72,9 +75,14 @@ module Tiercel
 
     private
 
+    def limit_refusals(clock)
+      return ReportLimit.new(clock:) unless @breaker
+      ReportLimit.new(cool_down: @breaker.first_cool_down, max_cool_down: @breaker.max_cool_down, clock:)
+    end
+
     def failed(error, method, key, returning)
       returning = error.partial unless error.partial.nil?
-      worth_a_report = worth_a_report?(error)
+      worth_a_report = worth_a_report?(error) && first_of_its_cause?(error, method)
       report(error, method, key) if worth_a_report
       handle(error, method, returning) if worth_a_report || @handler_raises
       returning
@@ -92,6 +100,18 @@ module Tiercel
       !skipped
     end
 
+    # What is refused costs no time, so the breaker stays closed; but a full server or disk refuses every write.
+    def first_of_its_cause?(error, method)
+      return true unless error.is_a?(Refused)
+      unreported = @refusals.admit([method, error.cause.class, error.reason.gsub(PARTICULAR, "#")])
+      error.unreported = unreported || 0
+      !unreported.nil?
+    end
+
+    # Words with digits and paths: sizes, names of files, processes.
+    PARTICULAR = %r{\S*[\d/]\S*}
+    private_constant :PARTICULAR
+
     # An open breaker is reported when it opens, not for each call that it saves. But whoever wants
     # failures raised wants these too.
     def skipped(method, key, returning)
@@ -106,7 +126,8 @@ module Tiercel
     def report(error, method, key)
       reporter = ActiveSupport.error_reporter if defined?(ActiveSupport) && ActiveSupport.respond_to?(:error_reporter)
       reporter&.report(error, handled: true, severity: :warning, source: SOURCE,
-                              context: { backend: @backend.to_s, key: error.key || key, method: method })
+                              context: { backend: @backend.to_s, key: error.key || key, method: method,
+                                         unreported: error.unreported })
     end
 
     def handle(error, method, returning)
@@ -118,7 +139,9 @@ module Tiercel
 
     def log(error, method, returning)
       @logger.call&.warn do
-        "Tiercel: #{method} on #{@backend} failed, returned #{returning.inspect}: #{error.class}: #{error.message}"
+        others = "; #{error.unreported} more since the last such line" if error.unreported.positive?
+        "Tiercel: #{method} on #{@backend} failed, returned #{returning.inspect}: #{error.class}: " \
+          "#{error.message}#{others}"
       end
     end
   end
