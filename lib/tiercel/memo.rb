@@ -9,7 +9,8 @@ module Tiercel
   #
   # It is the segment that says so ({Segment#unchanged?}), for every process of
   # the machine; the memo only saves decoding. Bounded in entries and in bytes
-  # of the frames they came from; the ones that were kept first go first.
+  # of their keys and of the frames they came from; the ones that were kept
+  # first go first.
   class Memo
     DEFAULT_ENTRIES = 1_000
     DEFAULT_BYTES = 32 * 1024 * 1024
@@ -35,11 +36,11 @@ module Tiercel
     # @private
     def self.watch(memo) = @memos[memo] = true
 
-    # @return [Integer] bytes of the frames whose values are kept
+    # @return [Integer] bytes of the frames whose values are kept, and of their keys
     attr_reader :bytes
 
     # @param entries [Integer] values that are kept at most
-    # @param bytes [Integer] bytes of frames whose values are kept at most
+    # @param bytes [Integer] bytes of frames and keys at most
     def initialize(entries: DEFAULT_ENTRIES, bytes: DEFAULT_BYTES)
       @max_entries = entries
       @max_bytes = bytes
@@ -57,11 +58,12 @@ module Tiercel
     # @param slot [Slot] whose value is frozen, all of it
     # @return [void]
     def keep(key, slot)
-      return if slot.bytes > @max_bytes / 4
+      bytes = slot.bytes + key.bytesize
+      return if bytes > @max_bytes / 4
       @lock.synchronize do
         drop(key)
         @slots[-key] = slot
-        @bytes += slot.bytes
+        @bytes += bytes
         drop(@slots.first.first) while @slots.size > @max_entries || @bytes > @max_bytes
       end
     end
@@ -81,7 +83,7 @@ module Tiercel
 
     def drop(key)
       slot = @slots.delete(key)
-      @bytes -= slot.bytes if slot
+      @bytes -= slot.bytes + key.bytesize if slot
     end
   end
 end

@@ -178,6 +178,10 @@ class FrozenTest < Tiercel::TestCase
     assert_nil memo["large"]
     10.times { |index| memo.keep("more#{index}", Tiercel::Memo::Slot.new("t", 1, nil, nil, 250)) }
     assert_operator memo.bytes, :<=, 1_000
+    100.times { |index| memo.keep("#{index}#{"k" * 200}", Tiercel::Memo::Slot.new("t", 1, nil, nil, 1)) }
+    assert_equal [3, 3 * 203], [memo.size, memo.bytes]
+    memo.keep("k" * 250, Tiercel::Memo::Slot.new("t", 1, nil, nil, 1))
+    assert_nil memo["k" * 250]
     Tiercel::Memo.clear_all
     assert_equal [0, 0], [memo.size, memo.bytes]
   end

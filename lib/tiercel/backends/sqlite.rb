@@ -9,6 +9,7 @@ Tiercel::OptionalGems.check("sqlite3")
 require_relative "../backend"
 require_relative "../counter"
 require_relative "disk_tokens"
+require_relative "key_memo"
 require_relative "sqlite/settings"
 require_relative "sqlite/schema"
 require_relative "sqlite/access"
@@ -26,8 +27,6 @@ module Tiercel
     # makes room for it in a full file; {Housekeeping} keeps the bounds;
     # {CacheFile} makes the file, and touches no other.
     class SQLite < Backend
-      # Ids that are remembered, to spare the digest for keys in use.
-      REMEMBERED_IDS = 8_192
       SCANNED_ROWS = 500
       CLEARED_ROWS = 500
 
@@ -54,7 +53,7 @@ module Tiercel
         @hits = Hits.new
         @housekeeping = Housekeeping.new(@settings, @hits)
         @writer = Writer.new(@access, @housekeeping, @settings)
-        @ids = {}
+        @ids = KeyMemo.new { |key| Digest::MD5.digest(key).unpack1("q") >> 1 } # spares the digest for keys in use
         @hit_count = @miss_count = 0
         @tokens = DiskTokens.new
       end
@@ -287,12 +286,7 @@ module Tiercel
         @access.write(&:checkpoint)
       end
 
-      def id_of(key)
-        @ids[key] || begin
-          @ids.clear if @ids.size >= REMEMBERED_IDS
-          @ids[key] = Digest::MD5.digest(key).unpack1("q") >> 1
-        end
-      end
+      def id_of(key) = @ids[key]
 
       def blob(string) = string.encoding == Encoding::BINARY ? string : string.b
 

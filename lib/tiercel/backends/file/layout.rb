@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "digest/md5"
+require_relative "../key_memo"
 
 module Tiercel
   module Backends
@@ -19,27 +20,18 @@ module Tiercel
         VERSION = "tiercel-v1"
         FOLDERS = 256
         STRIPES = 32
-        # Names that are remembered, to spare the digest for keys in use.
-        REMEMBERED = 8_192
-
         # @return [String] absolute
         attr_reader :root
 
         # @param directory [String]
         def initialize(directory)
           @root = ::File.join(::File.expand_path(directory), VERSION)
-          @paths = {}
+          @paths = KeyMemo.new { |key| path_of(Digest::MD5.hexdigest(key)) } # spares the digest for keys in use
         end
 
         # @param key [String]
         # @return [String] the path of its entry
-        def path(key)
-          @paths[key] || begin
-            @paths.clear if @paths.size >= REMEMBERED
-            digest = Digest::MD5.hexdigest(key)
-            @paths[key] = "#{@root}/#{digest[0, 2]}/#{digest}".freeze
-          end
-        end
+        def path(key) = @paths[key]
 
         # @param path [String] from {#path}
         # @return [Integer] the number of its folder
@@ -71,6 +63,8 @@ module Tiercel
         def self.ours?(name) = name.match?(NAMES)
 
         private
+
+        def path_of(digest) = "#{@root}/#{digest[0, 2]}/#{digest}".freeze
 
         # On a network file system other machines have the same process ids.
         def process_digits

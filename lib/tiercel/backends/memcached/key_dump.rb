@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
-require "tempfile"
-
 require_relative "../../backend"
 require_relative "connection"
+require_relative "key_spool"
 require_relative "wire_key"
 
 module Tiercel
@@ -15,8 +14,8 @@ module Tiercel
       #
       # The server holds the lock of a part of its table while it waits for a
       # slow reader, and the reader's next request could need that lock. So the
-      # keys are read as fast as they come, into a temporary file, and given to
-      # the caller after.
+      # keys are read as fast as they come, into a {KeySpool}, and given to the
+      # caller after.
       class KeyDump
         REQUESTS = ["lru_crawler metadump hash\r\n", "lru_crawler metadump all\r\n"].freeze
         # What one crawl of another client takes on a small cache.
@@ -30,17 +29,22 @@ module Tiercel
         # @param prefix [String, nil] only keys that begin with it
         # @yieldparam wire_key [String]
         # @return [void]
-        # @raise [BackendError] {Refused} where the server has no crawler, or others keep it busy
+        # @raise [BackendError] {Refused} where the server has no crawler, where others keep it busy, or where there is
+        #   no room for the keys
         def each(prefix = nil, &)
-          Tempfile.create("tiercel-keys") do |file|
-            file.binmode
-            read { |wire_key| file.puts(wire_key) if prefix.nil? || WireKey.prefix?(wire_key, prefix) }
-            file.rewind
-            file.each_line(chomp: true, &)
-          end
+          spool = KeySpool.new(@node.name)
+          read { |wire_key| spool.add(wire_key) if ours?(wire_key, prefix) }
+          spool.each(&)
+        ensure
+          spool&.close
         end
 
         private
+
+        # Clients of the binary protocol can store keys that would be several words, or lines, of a command.
+        def ours?(wire_key, prefix)
+          WireKey.possible?(wire_key) && (prefix.nil? || WireKey.prefix?(wire_key, prefix))
+        end
 
         def read
           connection = @node.connection

@@ -22,6 +22,7 @@ module Tiercel
         UNSAFE = /[\x00-\x20%\x7F-\xFF]/n
         UNSAFE_BUT_HIGH = /[\x00-\x20%\x7F]/n
         UNSAFE_ASCII = /[\x00-\x20%\x7F]/
+        NEVER = /[\x00-\x20\x7F]/n
         ESCAPES = Array.new(256) { |byte| format("%%%02X", byte).b.freeze }.freeze
         DIGEST_MARK = "%=".b.freeze
         DIGEST_BYTES = 64
@@ -47,6 +48,12 @@ module Tiercel
             return if wire_key.start_with?(DIGEST_MARK)
             wire_key.include?("%") ? unescape(wire_key) : wire_key
           end
+
+          # Whether {encode} could have made it, as far as a command's syntax goes.
+          #
+          # @param wire_key [String]
+          # @return [Boolean]
+          def possible?(wire_key) = !NEVER.match?(wire_key.b)
 
           # Whether the key behind a wire key begins with these bytes.
           #

@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require "tempfile"
+
+require_relative "../../backend"
+
+module Tiercel
+  module Backends
+    class Memcached < Backend
+      # Keys that are read faster than they are used: in memory up to a size, which is enough for most caches, beyond
+      # it in a temporary file without a name.
+      class KeySpool
+        MEMORY_BYTES = 4 * 1024 * 1024
+
+        # @param name [String] the server's, for errors
+        # @param folder [String, nil] of the temporary file; nil for the system's
+        def initialize(name, folder: nil)
+          @name = name
+          @folder = folder
+          @lines = String.new
+          @count = 0
+        end
+
+        # @param key [String] without line feeds
+        # @return [void]
+        # @raise [Refused] where they are too many for memory, and no file can be written
+        def add(key)
+          @lines << key << "\n"
+          @count += 1
+          spill if @lines.bytesize > MEMORY_BYTES
+        end
+
+        # @yieldparam key [String] in the order in which they were added
+        # @return [void]
+        # @raise [Refused]
+        def each(&)
+          @file&.rewind
+          @file&.each_line(chomp: true, &)
+          @lines.each_line(chomp: true, &)
+        end
+
+        # @return [void]
+        def close = @file&.close
+
+        private
+
+        def spill
+          @file ||= nameless_file
+          @file.write(@lines)
+          @lines.clear
+        rescue SystemCallError, IOError, ArgumentError => error # the last where no folder for temporary files is found
+          raise Refused.new("#{@count} keys and more take a temporary file, which cannot be written " \
+                            "(#{error.message}): set TMPDIR to a folder with room", backend: @name)
+        end
+
+        def nameless_file
+          file = Tempfile.create("tiercel-keys", @folder)
+          ::File.unlink(file.path)
+          file.sync = true # so that what cannot be written is known here, not when it is read back
+          file.binmode
+        end
+      end
+    end
+  end
+end
