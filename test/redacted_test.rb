@@ -11,7 +11,8 @@ class RedactedTest < Tiercel::TestCase
   end
 
   def test_what_holds_no_text_is_shown
-    [nil, true, 1, -1.5, 2**70, :name, String, 1..2, Time.at(0)].each { |value| assert_equal value.inspect, text(value) }
+    values = [nil, true, 1, -1.5, 2**70, :name, String, 1..2, Time.at(0)]
+    values.each { |value| assert_equal value.inspect, text(value) }
   end
 
   def test_texts_are_shown_without_what_urls_keep_secret

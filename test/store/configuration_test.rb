@@ -118,7 +118,8 @@ class StoreConfigurationTest < Tiercel::TestCase
     [5, "true", { entries: 0 }, { entries: "9" }, { entry: 1 }].each do |value|
       %w[memory: null:].each do |url|
         error = assert_raises(Tiercel::ConfigurationError, value.inspect) { Tiercel.new(url, frozen: value) }
-        assert_match(/frozen: expected true, false or .*got #{Regexp.escape(Tiercel::Redacted.text(value))}/, error.message)
+        got = Regexp.escape(Tiercel::Redacted.text(value))
+        assert_match(/frozen: expected true, false or .*got #{got}/, error.message)
       end
     end
     assert Tiercel.new("memory:", frozen: { "entries" => 10, bytes: nil })
