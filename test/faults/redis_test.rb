@@ -20,12 +20,12 @@ class RedisFaultsTest < Tiercel::TestCase
 
   # Writes are refused, the rest works, the breaker stays closed.
   def assert_writes_refused(store)
-    capture_reports do
-      6.times { assert_nil store.write("key", "new") }
-      assert_nil store.increment("counter")
-    end
     reports = capture_reports { assert_nil store.write("key", "new") }
     assert_reported(reports, "key", Tiercel::Refused)
+    quietly do
+      5.times { assert_nil store.write("key", "new") }
+      assert_nil store.increment("counter")
+    end
     assert_equal "value", store.read("key")
     assert_equal({ "key" => "value" }, store.read_multi("key", "absent"))
     assert_equal "computed", quietly { store.fetch("absent") { "computed" } }
