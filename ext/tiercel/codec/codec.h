@@ -26,7 +26,7 @@ VALUE decode_plain(const uint8_t *bytes, size_t size);
 /* frame.c: dump_frame and load_frame. */
 void init_frame(VALUE tiercel, VALUE module);
 
-/* keys.c: plain_keys? */
+/* keys.c: key, keys, version, versions */
 void init_keys(VALUE module);
 
 /* codec.c */

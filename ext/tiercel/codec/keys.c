@@ -1,23 +1,165 @@
-/* What the store asks of the names of a multi operation, for all of them at once. */
+/* Keys and versions of the common names, as Rails' normalize_key and
+ * normalize_version give them: Strings, Symbols, objects with a cache_key, and
+ * Arrays of those. The same in Ruby: lib/tiercel/store/fast_path/names_in_ruby.rb */
 #include "codec.h"
 
-/* Whether it is a String with no methods of its own that a backend may have as it is. */
-static bool plain_key(VALUE name, long max_bytes)
+enum {
+    MAX_DEPTH = 20,      /* of Arrays in Arrays; deeper ones are Rails' */
+    USUAL_KEY_BYTES = 135 /* with what Ruby adds, a slot of 160 */
+};
+
+static ID id_cache_key, id_cache_version, id_to_param;
+
+/* An instance of the class itself, with no methods of its own, and none that somebody gave to all of them. */
+static bool plain(VALUE name, VALUE class)
 {
-    if (RB_SPECIAL_CONST_P(name) || RBASIC_CLASS(name) != rb_cString) return false;
-    if (RSTRING_LEN(name) == 0 || RSTRING_LEN(name) > max_bytes) return false;
-    return rb_enc_get_index(name) == rb_utf8_encindex() || rb_enc_str_asciionly_p(name);
+    if (RB_SPECIAL_CONST_P(name) || RBASIC_CLASS(name) != class) return false;
+    return !rb_method_boundp(class, id_cache_key, 0) && !rb_method_boundp(class, id_cache_version, 0);
 }
 
-/* plain_keys?(names, max_bytes): whether that holds for all of them; without max_bytes, of any length. */
-static VALUE plain_keys(VALUE self, VALUE names, VALUE max_bytes)
+/* Rails takes the bytes of other encodings for UTF-8. */
+static bool text(VALUE string)
 {
-    long most = RTEST(max_bytes) ? NUM2LONG(max_bytes) : LONG_MAX;
+    return rb_enc_get_index(string) == rb_utf8_encindex() || rb_enc_str_asciionly_p(string);
+}
+
+static bool append_text(VALUE key, VALUE part)
+{
+    if (!text(part)) return false;
+    rb_str_cat(key, RSTRING_PTR(part), RSTRING_LEN(part));
+    RB_GC_GUARD(part);
+    return true;
+}
+
+static bool append_name(VALUE key, VALUE name, int depth);
+
+static bool append_names(VALUE key, VALUE names, int depth)
+{
+    for (long at = 0; at < RARRAY_LEN(names); at++) {
+        if (at > 0) rb_str_cat(key, "/", 1);
+        if (!append_name(key, RARRAY_AREF(names, at), depth + 1)) return false;
+    }
+    return true;
+}
+
+/* False for a name that Rails has to expand. */
+static bool append_name(VALUE key, VALUE name, int depth)
+{
+    if (depth > MAX_DEPTH) return false;
+    if (SYMBOL_P(name)) return append_text(key, rb_sym2str(name));
+    if (plain(name, rb_cString)) return append_text(key, name);
+    if (plain(name, rb_cArray)) return append_names(key, name, depth);
+    if (rb_obj_class(name) == rb_cString || rb_obj_class(name) == rb_cArray) return false;
+    if (!rb_respond_to(name, id_cache_key)) return false;
+    return append_text(key, rb_obj_as_string(rb_funcall(name, id_cache_key, 0)));
+}
+
+static long most_bytes(VALUE max_bytes) { return RTEST(max_bytes) ? NUM2LONG(max_bytes) : LONG_MAX; }
+
+/* Whether a backend may have the name as it is. */
+static bool own_key(VALUE name, long max_bytes)
+{
+    return plain(name, rb_cString) && RSTRING_LEN(name) > 0 && RSTRING_LEN(name) <= max_bytes && text(name);
+}
+
+/* Nil for a name that Rails has to normalize. */
+static VALUE build_key(VALUE name, VALUE namespace, long max_bytes)
+{
+    VALUE key = rb_str_buf_new(USUAL_KEY_BYTES);
+    long prefix_bytes;
+    rb_enc_associate_index(key, rb_utf8_encindex());
+    if (!NIL_P(namespace)) {
+        if (!append_text(key, namespace)) return Qnil;
+        rb_str_cat(key, ":", 1);
+    }
+    prefix_bytes = RSTRING_LEN(key);
+    if (!append_name(key, name, 0)) return Qnil;
+    if (RSTRING_LEN(key) == prefix_bytes || RSTRING_LEN(key) > max_bytes) return Qnil;
+    return rb_obj_freeze(key);
+}
+
+/* key(name, namespace, max_bytes): String; nil for a name that Rails has to normalize. Without max_bytes, of any
+ * length. */
+static VALUE key_of(VALUE self, VALUE name, VALUE namespace, VALUE max_bytes)
+{
+    long most = most_bytes(max_bytes);
+    if (!NIL_P(namespace)) Check_Type(namespace, T_STRING);
+    else if (own_key(name, most)) return name;
+    return build_key(name, namespace, most);
+}
+
+/* keys(names, namespace, max_bytes): Array of them, the names themselves where they are what is asked for; nil where
+ * one is to be normalized by Rails. */
+static VALUE keys_of(VALUE self, VALUE names, VALUE namespace, VALUE max_bytes)
+{
+    long most = most_bytes(max_bytes), at = 0;
+    VALUE keys;
+    Check_Type(names, T_ARRAY);
+    if (!NIL_P(namespace)) Check_Type(namespace, T_STRING);
+    else while (at < RARRAY_LEN(names) && own_key(RARRAY_AREF(names, at), most)) at++;
+    if (at == RARRAY_LEN(names)) return names;
+    keys = rb_ary_new_capa(RARRAY_LEN(names));
+    for (at = 0; at < RARRAY_LEN(names); at++) {
+        VALUE key = key_of(self, RARRAY_AREF(names, at), namespace, max_bytes);
+        if (NIL_P(key)) return Qnil;
+        rb_ary_push(keys, key);
+    }
+    RB_GC_GUARD(names);
+    return keys;
+}
+
+/* An Array always has a version, if only an empty one: so has it in Rails. */
+static VALUE find_version(VALUE name, int depth)
+{
+    VALUE version = Qnil;
+    long found = 0;
+    if (SYMBOL_P(name) || plain(name, rb_cString)) return Qnil;
+    if (!plain(name, rb_cArray)) {
+        if (!rb_respond_to(name, id_cache_version)) return Qfalse;
+        version = rb_funcall(name, id_cache_version, 0);
+        return NIL_P(version) || rb_obj_class(version) == rb_cString ? version : rb_funcall(version, id_to_param, 0);
+    }
+    if (depth > MAX_DEPTH) return Qfalse;
+    for (long at = 0; at < RARRAY_LEN(name); at++) {
+        VALUE one = find_version(RARRAY_AREF(name, at), depth + 1);
+        if (NIL_P(one)) continue;
+        if (!RB_TYPE_P(one, T_STRING)) return Qfalse;
+        if (found == 1) version = rb_str_dup(version);
+        if (found++ == 0) version = one;
+        else rb_str_append(rb_str_cat(version, "/", 1), one);
+    }
+    RB_GC_GUARD(name);
+    return found ? version : rb_usascii_str_new("", 0);
+}
+
+/* version(name): String or nil; false where Rails has to find it. */
+static VALUE version_of(VALUE self, VALUE name) { return find_version(name, 0); }
+
+/* versions(names): Array of them; nil where all names are Strings, which have none; false where Rails has to find
+ * one. */
+static VALUE versions_of(VALUE self, VALUE names)
+{
+    VALUE versions = Qnil;
     Check_Type(names, T_ARRAY);
     for (long at = 0; at < RARRAY_LEN(names); at++) {
-        if (!plain_key(RARRAY_AREF(names, at), most)) return Qfalse;
+        VALUE name = RARRAY_AREF(names, at), version;
+        if (NIL_P(versions) && plain(name, rb_cString)) continue;
+        if (NIL_P(versions)) versions = rb_ary_new_capa(RARRAY_LEN(names));
+        version = find_version(name, 0);
+        if (version == Qfalse) return Qfalse;
+        rb_ary_store(versions, at, version);
     }
-    return Qtrue;
+    RB_GC_GUARD(names);
+    return versions;
 }
 
-void init_keys(VALUE module) { rb_define_singleton_method(module, "plain_keys?", plain_keys, 2); }
+void init_keys(VALUE module)
+{
+    id_cache_key = rb_intern("cache_key");
+    id_cache_version = rb_intern("cache_version");
+    id_to_param = rb_intern("to_param");
+    rb_define_singleton_method(module, "key", key_of, 3);
+    rb_define_singleton_method(module, "keys", keys_of, 3);
+    rb_define_singleton_method(module, "version", version_of, 1);
+    rb_define_singleton_method(module, "versions", versions_of, 1);
+}

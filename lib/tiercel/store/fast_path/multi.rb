@@ -38,12 +38,16 @@ module Tiercel
         # @return [Hash, nil] names and values, in the order of the names; nil where only the entries' way will do
         def read_many(names, keys)
           versions = keys.equal?(names) ? nil : versions_of(names)
+          return if versions && keys.uniq.size < keys.size # names of one key, which may want different versions
           found = @settings.accessor.read_multi(keys, versions, unsettled = []) or return
           settle_many(found, unsettled, keys, versions) unless unsettled.empty?
-          return found if keys.equal?(names)
-          keys.each_with_index.with_object({}) do |(key, index), results|
-            results[names[index]] = found[key] if found.key?(key)
-          end
+          keys.equal?(names) ? found : by_name(found, names, keys)
+        end
+
+        def by_name(found, names, keys)
+          results = {}
+          keys.each_with_index { |key, index| results[names[index]] = found[key] if found.key?(key) }
+          results
         end
 
         # What is done with entries on the entries' way.
@@ -59,9 +63,11 @@ module Tiercel
           ends = Clock.now + expires_in if expires_in
           compress, threshold = @options.values_at(:compress, :compress_threshold)
           coder = @settings.coder
-          hash.each_with_index.with_object({}) do |((name, value), index), frames|
+          frames = {}
+          hash.each_with_index do |(name, value), index|
             frames[keys[index]] = coder.dump_value(value, ends, version_of(name), compress, threshold)
           end
+          frames
         end
       end
     end

@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Store
+    module FastPath
+      # The rules for keys and versions of the common names, where the C extension is not there;
+      # ext/tiercel/codec/keys.c has them too.
+      #
+      # @private
+      module NamesInRuby
+        # Deeper Arrays are Rails'.
+        MAX_DEPTH = 20
+        private_constant :MAX_DEPTH
+
+        class << self
+          # @param name [Object]
+          # @param namespace [String, nil]
+          # @param max_bytes [Integer, false, nil]
+          # @return [String, nil] nil for a name that Rails has to normalize
+          def key(name, namespace, max_bytes)
+            expanded = expand(name, 0)
+            return if expanded.nil? || expanded.empty?
+            if namespace
+              return unless text?(namespace)
+              expanded = "#{namespace}:#{expanded}"
+            end
+            expanded if !max_bytes || expanded.bytesize <= max_bytes
+          end
+
+          # @param names [Array<Object>]
+          # @return [Array<String>, nil] the names themselves where they are what is asked for
+          def keys(names, namespace, max_bytes)
+            keys = names.map { |name| key(name, namespace, max_bytes) or return }
+            keys.each_with_index.all? { |key, index| key.equal?(names[index]) } ? names : keys
+          end
+
+          # @return [String, nil, false] an Array always has one, if only an empty one: so has it in Rails; false where
+          #   Rails has to find it
+          def version(name, depth = 0)
+            return if name.instance_of?(Symbol) || plain?(name, String)
+            return array_version(name, depth) if plain?(name, Array)
+            return false unless name.respond_to?(:cache_version)
+            version = name.cache_version
+            version.nil? || version.instance_of?(String) ? version : version.to_param
+          end
+
+          # @return [Array<String, nil>, nil, false] nil where all names are Strings, which have none
+          def versions(names)
+            return if names.all? { |name| plain?(name, String) }
+            versions = names.map { |name| version(name) }
+            versions.include?(false) ? false : versions
+          end
+
+          private
+
+          # An instance of the class itself, with no methods of its own, and none that somebody gave to all of them.
+          def plain?(name, type)
+            name.instance_of?(type) && !name.respond_to?(:cache_key) && !name.respond_to?(:cache_version)
+          end
+
+          # Rails takes the bytes of other encodings for UTF-8.
+          def text?(string) = string.encoding == Encoding::UTF_8 || string.ascii_only?
+
+          # Nil for a name that Rails has to expand.
+          def expand(name, depth)
+            return if depth > MAX_DEPTH
+            expanded =
+              if name.instance_of?(Symbol) then name.name
+              elsif plain?(name, String) then name
+              elsif plain?(name, Array) then return expand_array(name, depth)
+              elsif name.instance_of?(String) || name.instance_of?(Array) then return
+              elsif name.respond_to?(:cache_key) then name.cache_key.to_s
+              end
+            expanded if expanded && text?(expanded)
+          end
+
+          def expand_array(names, depth)
+            names.map { |name| expand(name, depth + 1) or return }.join("/")
+          end
+
+          def array_version(names, depth)
+            return false if depth > MAX_DEPTH
+            versions = names.filter_map do |name|
+              version = version(name, depth + 1)
+              return false unless version.nil? || version.is_a?(String)
+              version
+            end
+            versions.size == 1 ? versions.first : versions.join("/")
+          end
+        end
+      end
+    end
+  end
+end
