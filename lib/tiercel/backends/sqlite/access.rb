@@ -4,6 +4,7 @@ require_relative "../../clock"
 require_relative "../../errors"
 require_relative "cache_file"
 require_relative "connection"
+require_relative "queue"
 
 module Tiercel
   module Backends
@@ -16,12 +17,12 @@ module Tiercel
       #
       # SQLite's own waiting for a lock would hold up every thread of the
       # process, so a busy file is given up at once and asked again outside of
-      # the lock until the budget ends.
+      # the lock until the budget ends; by one writer at a time (see {Queue}).
       class Access
         # Calls between two looks at the path.
         CHECK_INTERVAL = 64
-        SHORTEST_PAUSE_SECONDS = 0.0001
-        LONGEST_PAUSE_SECONDS = 0.004
+        SHORTEST_PAUSE_SECONDS = 0.00005
+        LONGEST_PAUSE_SECONDS = 0.00025
 
         REFUSALS = [
           SQLite3::FullException, SQLite3::ReadOnlyException, SQLite3::PermissionException,
@@ -31,9 +32,10 @@ module Tiercel
         BUSY = [SQLite3::BusyException, SQLite3::LockedException].freeze
         DAMAGE = [*CacheFile::DAMAGE, Connection::Damaged].freeze
         FAILURES = [
-          SQLite3::Exception, SystemCallError, Connection::TooNew, CacheFile::Foreign, CacheFile::Missing,
-          FileLock::Busy,
+          SQLite3::Exception, SystemCallError, Connection::Damaged, Connection::TooNew, CacheFile::Foreign,
+          CacheFile::Missing, FileLock::Busy,
         ].freeze
+        NOT_NOW = [*BUSY, CacheFile::Missing].freeze
         # How often the file is made for one call, where others remove it.
         ATTEMPTS = 3
 
@@ -44,6 +46,7 @@ module Tiercel
           @file = file
           @settings = settings
           @name = name
+          @queue = Queue.new(file.lock, settings.timeout_seconds)
           @lock = Mutex.new
           @calls = 0
           Forks.track_lock(@lock)
@@ -58,36 +61,29 @@ module Tiercel
         # @yieldparam connection [Connection]
         # @return [Object] the block's value
         # @raise [BackendError]
-        def read(key = nil)
-          waiting = attempts = nil
-          begin
-            @lock.synchronize { yield connection }
-          rescue *BUSY
-            (waiting ||= Waiting.new(@settings.timeout_seconds)).pause
-            retry
-          rescue CacheFile::Missing
-            raise if (attempts = attempts.to_i + 1) > ATTEMPTS
-            make_file
-            retry
-          end
-        rescue *DAMAGE => error
-          set_aside(error, key)
+        def read(key = nil, &)
+          @lock.synchronize { yield connection }
+        rescue *NOT_NOW => error
+          answered(key) { asked_again(error) { |give_up_at| use_when_free(give_up_at, &) } }
         rescue *FAILURES => error
-          raise translated(error, key)
+          answered(key) { raise error }
         end
 
         # As {#read}, for blocks that change rows.
-        def write(key = nil)
-          read(key) do |connection|
-            connection.before_writing
-            yield connection
+        def write(key = nil, &)
+          @lock.synchronize { yield writable }
+        rescue *NOT_NOW => error
+          answered(key) do
+            asked_again(error) { @queue.pass { |give_up_at| use_when_free(give_up_at) { yield writable } } }
           end
+        rescue *FAILURES => error
+          answered(key) { raise error }
         end
 
         # Runs the block if the file is there and free now, gives it up otherwise: for work that can wait.
         def try
           @lock.synchronize { yield connection }
-        rescue *BUSY, CacheFile::Missing
+        rescue *NOT_NOW
           nil
         end
 
@@ -98,6 +94,42 @@ module Tiercel
         end
 
         private
+
+        # With errors as {BackendError}s.
+        def answered(key)
+          yield
+        rescue *DAMAGE => error
+          set_aside(error, key)
+        rescue *FAILURES => error
+          raise translated(error, key)
+        end
+
+        # After the file was made, where there was none.
+        def asked_again(error)
+          attempts = 0
+          begin
+            @file.create { |path| Connection.make(path, @settings) } if error.is_a?(CacheFile::Missing)
+            yield Clock.monotonic + @settings.timeout_seconds
+          rescue CacheFile::Missing => error
+            raise if (attempts += 1) > ATTEMPTS
+            retry
+          end
+        end
+
+        def writable = connection.tap(&:before_writing)
+
+        # Asks again, outside of the lock, with growing pauses.
+        def use_when_free(give_up_at)
+          pause_seconds = SHORTEST_PAUSE_SECONDS
+          begin
+            @lock.synchronize { yield connection }
+          rescue *BUSY
+            raise FileLock::Busy if Clock.monotonic >= give_up_at
+            sleep(pause_seconds * (0.5 + rand))
+            pause_seconds = [pause_seconds * 1.5, LONGEST_PAUSE_SECONDS].min
+            retry
+          end
+        end
 
         def connection
           current = @connection
@@ -117,8 +149,6 @@ module Tiercel
           @file.verify
           @connection = Connection.new(@file.path, @settings).tap { @file.mark }
         end
-
-        def make_file = @file.create { |path| Connection.make(path, @settings) }
 
         # A parent's connection is only let go: closing its statements could touch the parent's locks.
         def drop
@@ -160,23 +190,6 @@ module Tiercel
           else Unavailable.new(message, backend: @name, key: key)
           end
         end
-
-        # Growing pauses until a budget ends.
-        class Waiting
-          # @param budget_seconds [Float]
-          def initialize(budget_seconds)
-            @until = Clock.monotonic + budget_seconds
-            @pause_seconds = SHORTEST_PAUSE_SECONDS
-          end
-
-          # @raise [FileLock::Busy] once the budget is spent
-          def pause
-            raise FileLock::Busy if Clock.monotonic >= @until
-            sleep(@pause_seconds * (0.5 + rand))
-            @pause_seconds = [@pause_seconds * 1.5, LONGEST_PAUSE_SECONDS].min
-          end
-        end
-        private_constant :Waiting
       end
     end
   end

@@ -53,7 +53,7 @@ module Tiercel
         def keep_house(bytes, now, added: true)
           @log.shorten { @access.try(&:checkpoint) } if @log.too_long?(bytes)
           @access.try { |connection| @housekeeping.round(connection, now) } if @housekeeping.due?(added ? bytes : 0)
-        rescue *Access::FAILURES, *Access::DAMAGE
+        rescue *Access::FAILURES
           nil
         end
       end

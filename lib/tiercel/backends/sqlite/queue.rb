@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require_relative "../../clock"
+require_relative "../file_lock"
+
+module Tiercel
+  module Backends
+    class SQLite < Backend
+      # Where writers wait that found the file busy: in the kernel, for a lock
+      # beside the file. Only the first of them asks SQLite again and again, so
+      # that it finds the moment between two writes of others. If all did, some
+      # would be passed over for a quarter of a second.
+      #
+      # Who is first may be stopped there, with the file free: after a share of
+      # the budget the others ask by themselves, and for a while do not queue.
+      class Queue
+        SHARE = 0.75
+        # After waiting in vain.
+        PASSED_BY_SECONDS = 1.0
+
+        # @param lock [FileLock]
+        # @param budget_seconds [Float]
+        def initialize(lock, budget_seconds)
+          @lock = lock
+          @budget_seconds = budget_seconds
+          @passed_by_until = 0.0
+        end
+
+        # Runs the block when its turn has come.
+        #
+        # @yieldparam give_up_at [Float] on the monotonic clock
+        # @return [Object] the block's value
+        def pass
+          now = Clock.monotonic
+          give_up_at = now + @budget_seconds
+          return yield(give_up_at) if now < @passed_by_until
+          first = false
+          begin
+            @lock.hold(@budget_seconds * SHARE) do
+              first = true
+              yield(give_up_at)
+            end
+          rescue FileLock::Busy
+            raise if first
+            @passed_by_until = Clock.monotonic + PASSED_BY_SECONDS
+            yield(give_up_at)
+          end
+        end
+      end
+    end
+  end
+end
