@@ -46,6 +46,15 @@ module Tiercel
         end
       end
 
+      # @return [Boolean] whether another thread or process has it, or waits for it, at this moment
+      # @raise [SystemCallError]
+      def taken?
+        return true unless @mutex.try_lock
+        !file.flock(::File::LOCK_EX | ::File::LOCK_NB)
+      ensure
+        release
+      end
+
       # One thread opens it: a lock taken on one open file is not let go through another.
       #
       # @return [::File] this process's own, open for reading and writing

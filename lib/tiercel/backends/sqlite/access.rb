@@ -35,7 +35,9 @@ module Tiercel
           SQLite3::Exception, SystemCallError, Connection::Damaged, Connection::TooNew, CacheFile::Foreign,
           CacheFile::Missing, FileLock::Busy,
         ].freeze
-        NOT_NOW = [*BUSY, CacheFile::Missing].freeze
+        # Raised where others have waited for long enough.
+        class Others < StandardError; end
+        NOT_NOW = [*BUSY, CacheFile::Missing, Others].freeze
         # How often the file is made for one call, where others remove it.
         ATTEMPTS = 3
 
@@ -70,7 +72,8 @@ module Tiercel
         end
 
         # As {#read}, for blocks that change rows.
-        def write(key = nil, &)
+        def write(key = nil)
+          raise Others if @queue.due?
           @lock.synchronize { yield writable }
         rescue *NOT_NOW => error
           answered(key) do

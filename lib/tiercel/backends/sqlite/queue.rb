@@ -15,6 +15,8 @@ module Tiercel
       # the budget the others ask by themselves, and for a while do not queue.
       class Queue
         SHARE = 0.75
+        # Writes between two looks at the queue.
+        TURN = 32
         # After waiting in vain.
         PASSED_BY_SECONDS = 1.0
 
@@ -24,7 +26,12 @@ module Tiercel
           @lock = lock
           @budget_seconds = budget_seconds
           @passed_by_until = 0.0
+          @writes = 0
         end
+
+        # @return [Boolean] whether it is time to queue behind others without asking SQLite first: who writes all the
+        #   time would leave them but the moments between two of its writes
+        def due? = (@writes += 1) % TURN == 0 && Clock.monotonic >= @passed_by_until && taken?
 
         # Runs the block when its turn has come.
         #
@@ -40,11 +47,19 @@ module Tiercel
               first = true
               yield(give_up_at)
             end
-          rescue FileLock::Busy
+          rescue FileLock::Busy, SystemCallError # or where no lock can be had beside the file
             raise if first
             @passed_by_until = Clock.monotonic + PASSED_BY_SECONDS
             yield(give_up_at)
           end
+        end
+
+        private
+
+        def taken?
+          @lock.taken?
+        rescue SystemCallError
+          false
         end
       end
     end
