@@ -2,6 +2,7 @@
 
 require_relative "errors"
 require_relative "counter"
+require_relative "segment/notice"
 require "tiercel/segment_ext"
 
 module Tiercel
@@ -45,6 +46,7 @@ module Tiercel
       # @return [Segment]
       # @raise [ConfigurationError] if it cannot be
       def open(path = nil, bytes:, least_bytes: 0, shards: 0, average_entry_bytes: 0, mode: DEFAULT_MODE, hash_key: nil)
+        path = ::File.expand_path(path) if path
         attach(path, bytes, least_bytes, shards, average_entry_bytes, mode, hash_key)
       rescue Unavailable => error
         raise ConfigurationError, error.message
@@ -57,7 +59,7 @@ module Tiercel
       # @raise [Unavailable] if there is none, or it is from before the last boot, damaged or another user's
       def open_existing(path)
         raise Unavailable, "#{path} does not exist" unless ::File.exist?(path)
-        attach(path, 0, 0, 0, 0, DEFAULT_MODE, nil)
+        attach(::File.expand_path(path), 0, 0, 0, 0, DEFAULT_MODE, nil)
       end
 
       # Removes a segment. Processes that use it move to a new one.
@@ -71,9 +73,14 @@ module Tiercel
       # Puts a new, empty segment in the place of another. Processes that use
       # the old one move to it.
       #
+      # @param path [String]
+      # @param bytes [Integer] its size
+      # @param shards [Integer] 0: as many as were asked for when the old one was made (fewer where so many do not fit)
+      # @param average_entry_bytes [Integer] 0: those of the old one
+      # @param mode [Integer] 0: that of the old one
       # @return [void]
       # @raise [Unavailable] if it cannot be
-      def replace(path, bytes:, shards: 0, average_entry_bytes: 0, mode: DEFAULT_MODE)
+      def replace(path, bytes:, shards: 0, average_entry_bytes: 0, mode: 0)
         replace_file(path, bytes, shards, average_entry_bytes, mode)
       end
 
@@ -81,6 +88,11 @@ module Tiercel
 
       # Called from C.
       def raise_error(_errno, message) = raise(Unavailable, message)
+
+      # Called from C, by the one process that replaced the file.
+      def report_replaced(message)
+        Notice.damaged("#{message}; a new, empty segment was put in its place")
+      end
 
       # Called from C, for results that are no answers.
       def raise_result(result, segment, key)
@@ -90,8 +102,10 @@ module Tiercel
           raise TimedOut.new("the lock of this key's shard was not free within 250 ms; nothing was written",
                              backend: place, key: key)
         when :read_only
-          raise Refused.new("512 processes use this segment already: this one can read and delete only",
-                            backend: place, key: key)
+          raise Refused.new("512 processes use this segment already: this one can read and delete only, until one of " \
+                            "them ends", backend: place, key: key)
+        when :still_read_only # said once; like an open breaker, it is not reported for each call
+          raise BreakerOpen.new("not written: 512 other processes use this segment", backend: place, key: key)
         else
           raise Unavailable.new("the segment is being replaced", backend: place, key: key)
         end
@@ -132,10 +146,11 @@ module Tiercel
     private_constant :BATCH
 
     def each_batch(prefix, described)
-      cursor = 0
-      while cursor
+      cursor = nil
+      loop do
         cursor, found = walk(cursor, prefix || "", BATCH, described)
         yield found
+        break unless cursor
       end
     end
 

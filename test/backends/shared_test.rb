@@ -65,7 +65,8 @@ class SharedTest < Tiercel::TestCase
   def test_segments_of_other_layouts_are_removed_once_nobody_uses_them
     name = File.join(@directory, "tiercel-app-0.v")
     Tiercel::Segment.open("#{name}9", bytes: 1 << 20).close
-    File.binwrite("#{name}9", [9].pack("V"), 8) # the layout version in its header
+    File.binwrite("#{name}9", [9].pack("V"), 8) # the layout version in its header, and what its lock file says
+    File.write("#{name}9.lock", File.read("#{name}9.lock").sub(/\d+$/, "9"))
     assert_match(/another layout version/,
                  assert_raises(Tiercel::Unavailable) { Tiercel::Segment.open_existing("#{name}9") }.message)
     used = fork { Tiercel::Segment.open("#{name}8", bytes: 1 << 20) && sleep }

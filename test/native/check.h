@@ -2,16 +2,20 @@
 #ifndef TIERCEL_TEST_CHECK_H
 #define TIERCEL_TEST_CHECK_H
 
+#include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "segment.h"
 
 static _Atomic unsigned long checks_made;
+static double time_now = 1000.0; /* epoch seconds, as reads see it */
 
 #define CHECK(condition)                                                                       \
     do {                                                                                       \
@@ -34,12 +38,42 @@ static inline tseg_value value_of(const void *bytes, size_t count)
     return (tseg_value){NULL, 0, bytes, count};
 }
 
+/* Calls as the binding makes them: again and again where a writer is in the way, until they have waited long enough. */
+static inline bool wait_again(tseg *segment, uint32_t shard, tseg_result *result, uint64_t *deadline_ns)
+{
+    if (*result != TSEG_WOULD_WAIT) return false;
+    if (tseg_may_wait(segment, shard, deadline_ns)) tseg_watch(segment, shard, *deadline_ns);
+    else *result = TSEG_BUSY;
+    return *result == TSEG_WOULD_WAIT;
+}
+
+#define PATIENTLY(segment, shard, call)                                                    \
+    __extension__({                                                                        \
+        uint64_t deadline_ns = 0;                                                          \
+        tseg_result patient_result;                                                        \
+        do patient_result = (call);                                                        \
+        while (wait_again((segment), (shard), &patient_result, &deadline_ns));             \
+        patient_result;                                                                    \
+    })
+
+static inline tseg_result set_value(tseg *segment, const tseg_key *key, const tseg_value *value)
+{
+    return PATIENTLY(segment, key->shard, tseg_set(segment, key, value, INFINITY, -INFINITY));
+}
+
+static inline tseg_result delete_key(tseg *segment, const tseg_key *key)
+{
+    double expires_at;
+    tseg_result result = tseg_delete(segment, key, &expires_at);
+    return result == TSEG_OK && expires_at > time_now ? TSEG_OK : TSEG_ABSENT;
+}
+
 /* A read as the binding does it; the length, or -1. */
 static inline long read_value(tseg *segment, const tseg_key *key, void *buffer, size_t capacity, tseg_token *token)
 {
     for (int attempt = 0; attempt < TSEG_READ_TRIES; attempt++) {
         tseg_entry entry;
-        if (tseg_find(segment, key, &entry) != TSEG_OK || !tseg_live(segment, &entry)) break;
+        if (tseg_find(segment, key, &entry) != TSEG_OK || !tseg_is_live(segment, &entry, time_now)) break;
         if (entry.value_bytes > capacity) break;
         if (entry.sequence & 1) continue;
         tseg_copy_value(&entry, buffer, 0, entry.value_bytes);
@@ -66,8 +100,12 @@ static inline tseg *attach_or_die(const char *path, uint64_t bytes, uint32_t sha
     static const uint64_t fixed_key[2] = {1, 2};
     tseg_options options = {.bytes = bytes, .shards = shards, .average_entry_bytes = 256, .mode = 0600,
                             .hash_key = fixed_key};
-    tseg_error error = {0, ""};
+    tseg_error error = {0};
     tseg *segment = path ? tseg_attach(path, &options, &error) : tseg_attach_private(&options, &error);
+    while (!segment && error.code == EAGAIN) {
+        nanosleep(&(struct timespec){0, 2000000}, NULL);
+        segment = tseg_attach(path, &options, &error);
+    }
     if (!segment) {
         fprintf(stderr, "attach: %s (%d)\n", error.message, error.code);
         abort();

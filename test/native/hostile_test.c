@@ -1,6 +1,6 @@
 /*
  * Bytes flipped anywhere in a segment while it is attached, and flipped or cut
- * off before it is attached.
+ * off before it is attached; slots and entries at every edge of every log.
  *
  *   hostile_test FLIPS
  */
@@ -11,8 +11,6 @@
 #include "hostile.h"
 
 static char path[] = "/dev/shm/tiercel-hostile-XXXXXX";
-static double fixed_clock(void) { return 1000.0; }
-
 /* A tenth each into the header and the control blocks and indexes, where a byte means most. */
 static uint64_t place_to_flip(const tseg *segment, uint64_t random)
 {
@@ -36,6 +34,7 @@ static void flip_while_attached(unsigned long flips)
         uint64_t random = next_random(&random_state);
         volatile uint8_t *byte = (volatile uint8_t *)segment->map + place_to_flip(segment, random);
         *byte = random & 64 ? *byte ^ (uint8_t)(1u << (random >> 56 & 7)) : (uint8_t)(random >> 48);
+        if (!(random >> 40 & 3)) plant_anything(segment, next_random(&random_state));
         for (int i = 0; i < 12; i++) call_anything(segment, next_random(&random_state));
         if (flip % 2000 == 1999) { /* a new file, or after a while everything is refused */
             tseg_release(segment);
@@ -44,6 +43,56 @@ static void flip_while_attached(unsigned long flips)
         }
     }
     checks_made += flips;
+    tseg_release(segment);
+}
+
+static void call_everything(tseg *segment, const tseg_key *key)
+{
+    tseg_value value = value_of(hostile_bytes, 40);
+    uint64_t cleared = 0;
+    int64_t count;
+    double ended_at;
+    tseg_stats stats;
+    tseg_entry entry;
+
+    read_value(segment, key, hostile_back, sizeof hostile_back, &hostile_token);
+    if (tseg_find(segment, key, &entry) == TSEG_OK && entry.value_bytes <= sizeof hostile_back)
+        tseg_copy_value(&entry, hostile_back, 0, entry.value_bytes);
+    tseg_collect_stats(segment, time_now, &stats);
+    for (hostile_cursor = (tseg_cursor){0}; hostile_cursor.shard <= key->shard;)
+        if (tseg_walk(segment, &hostile_cursor, "key", 3, time_now, &hostile_batch) != TSEG_OK) break;
+    tseg_touch(segment, key, 3000.0, time_now);
+    tseg_increment(segment, key, 1, INFINITY, time_now, &count);
+    tseg_compare_and_set(segment, key, &value, INFINITY, time_now, &hostile_token);
+    tseg_set(segment, key, &value, INFINITY, time_now);
+    tseg_clear_prefix(segment, key->shard, "key ", 4, &cleared);
+    tseg_delete(segment, key, &ended_at);
+}
+
+/* Each of them on its own, on a segment that was in order before. */
+static void stand_at_edges(void)
+{
+    tseg *segment = attach_or_die(path, 1 << 20, 2);
+    size_t bytes = segment->map_bytes;
+    uint8_t *before = malloc(bytes);
+    uint64_t random_state = 5;
+
+    for (int i = 0; i < 3000; i++) call_anything(segment, next_random(&random_state));
+    memcpy(before, segment->map, bytes);
+    for (unsigned i = 0; i < 2 * TSEG_LOGS * EDGES * CLAIMS * 4 * 3; i++) {
+        char text[64];
+        unsigned edge = i / 2 / TSEG_LOGS % EDGES, claim = i / 2 / TSEG_LOGS / EDGES;
+        int log = (int)(i / 2 % TSEG_LOGS);
+        tseg_key key;
+        do key = hostile_key(segment, next_random(&random_state), text); while (key.shard != i % 2);
+        memcpy(segment->map, before, bytes);
+        if (claim < CLAIMS * 4 * 2) plant_entry(segment, &key, log, edge_of(segment, log, edge), claim | 1u << 8);
+        plant_slot(segment, &key, log, edge_of(segment, log, edge), (unsigned)next_random(&random_state));
+        call_everything(segment, &key);
+        for (int call = 0; call < 20; call++) call_anything(segment, next_random(&random_state));
+        checks_made++;
+    }
+    free(before);
     tseg_release(segment);
 }
 
@@ -70,7 +119,7 @@ static void damage_before_attach(unsigned rounds)
 
     for (unsigned round = 0; round < rounds; round++) {
         tseg_options options = {.bytes = 1 << 20, .shards = 2, .average_entry_bytes = 256, .mode = 0600};
-        tseg_error error = {0, ""};
+        tseg_error error = {0};
         tseg *segment = attach_or_die(path, 1 << 20, 2);
         for (int i = 0; i < 50; i++) call_anything(segment, next_random(&random_state));
         tseg_release(segment);
@@ -91,7 +140,8 @@ int main(int count, char **arguments)
     char lock_path[64];
 
     close(mkstemp(path));
-    tseg_host_functions.now = fixed_clock;
+    stand_at_edges();
+    unlink(path);
     flip_while_attached(flips);
     unlink(path);
     damage_before_attach(300);

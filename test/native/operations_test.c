@@ -5,9 +5,6 @@
 
 #include "check.h"
 
-static double time_now = 1000.0;
-static double moved_clock(void) { return time_now; }
-
 static bool set_text(tseg *segment, const char *key_text, const char *text, double expires_at)
 {
     tseg_key key = key_of(segment, key_text);
@@ -37,11 +34,20 @@ static void test_basics(tseg *segment)
     CHECK(set_text(segment, "a", "", INFINITY));
     CHECK(reads_as(segment, "a", ""));
     CHECK(tseg_add(segment, &key, &other, INFINITY, time_now) == TSEG_PRESENT);
-    CHECK(tseg_delete(segment, &key) == TSEG_OK);
-    CHECK(tseg_delete(segment, &key) == TSEG_ABSENT);
+    CHECK(delete_key(segment, &key) == TSEG_OK);
+    CHECK(delete_key(segment, &key) == TSEG_ABSENT);
     CHECK(reads_as(segment, "a", NULL));
     CHECK(tseg_add(segment, &key, &other, INFINITY, time_now) == TSEG_OK);
     CHECK(reads_as(segment, "a", "other"));
+}
+
+static bool is_unchanged(tseg *segment, const tseg_key *key, const tseg_token *token)
+{
+    tseg_entry entry;
+    tseg_token found;
+    if (tseg_find(segment, key, &entry) != TSEG_OK) return false;
+    found = tseg_token_of(segment, &entry);
+    return tseg_is_same(&found, token) && tseg_intact(&entry);
 }
 
 static void test_tokens(tseg *segment)
@@ -53,12 +59,12 @@ static void test_tokens(tseg *segment)
 
     CHECK(tseg_set(segment, &key, &first, INFINITY, time_now) == TSEG_OK);
     CHECK(read_value(segment, &key, buffer, sizeof buffer, &token) == 5);
-    CHECK(tseg_unchanged(segment, &key, &token));
+    CHECK(is_unchanged(segment, &key, &token));
     CHECK(tseg_compare_and_set(segment, &key, &second, INFINITY, time_now, &token) == TSEG_OK);
-    CHECK(!tseg_unchanged(segment, &key, &token));
+    CHECK(!is_unchanged(segment, &key, &token));
     CHECK(tseg_compare_and_set(segment, &key, &first, INFINITY, time_now, &token) == TSEG_CHANGED);
     CHECK(read_value(segment, &key, buffer, sizeof buffer, &later) == 6);
-    CHECK(tseg_delete(segment, &key) == TSEG_OK);
+    CHECK(delete_key(segment, &key) == TSEG_OK);
     CHECK(tseg_compare_and_set(segment, &key, &first, INFINITY, time_now, &later) == TSEG_ABSENT);
     CHECK(tseg_set(segment, &key, &second, INFINITY, time_now) == TSEG_OK);
     CHECK(tseg_compare_and_set(segment, &key, &first, INFINITY, time_now, &later) == TSEG_CHANGED);
@@ -101,7 +107,7 @@ static void test_expiry(tseg *segment)
     time_now = 3020.0;
     CHECK(reads_as(segment, "over", NULL));
     CHECK(tseg_touch(segment, &key, INFINITY, time_now) == TSEG_ABSENT);
-    CHECK(tseg_delete(segment, &key) == TSEG_ABSENT);
+    CHECK(delete_key(segment, &key) == TSEG_ABSENT);
     CHECK(set_text(segment, "over", "y", NAN));
     CHECK(reads_as(segment, "over", NULL));
 }
@@ -131,7 +137,8 @@ static void test_sizes(tseg *segment)
 static void test_clear_and_walk(tseg *segment)
 {
     char text[32];
-    uint64_t cursor = 0;
+    tseg_cursor cursor = {0};
+    uint64_t cleared = 0;
     unsigned seen = 0;
     tseg_batch batch = {0};
     uint32_t epoch = tseg_raise_epoch(segment);
@@ -142,9 +149,11 @@ static void test_clear_and_walk(tseg *segment)
         snprintf(text, sizeof text, "%s:%d", i % 2 ? "odd" : "even", i);
         CHECK(set_text(segment, text, text, INFINITY));
     }
-    while (tseg_walk(segment, &cursor, "odd:", 4, &batch)) seen += batch.count;
+    while (tseg_walk(segment, &cursor, "odd:", 4, time_now, &batch) == TSEG_OK) seen += batch.count;
     CHECK(seen == 50);
-    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++) tseg_clear_prefix(segment, shard, "odd:", 4);
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
+        CHECK(tseg_clear_prefix(segment, shard, "odd:", 4, &cleared) == TSEG_OK);
+    CHECK(cleared == 50);
     for (int i = 0; i < 100; i++) {
         snprintf(text, sizeof text, "%s:%d", i % 2 ? "odd" : "even", i);
         CHECK(reads_as(segment, text, i % 2 ? NULL : text));
@@ -157,10 +166,11 @@ static void test_near_fill(tseg *segment)
     tseg_key key = key_of(segment, "near");
     tseg_value value = value_of("filled", 6);
     uint64_t before = tseg_near_epoch(segment, &key);
+    double expires_at;
 
     CHECK(tseg_near_fill(segment, &key, &value, INFINITY, time_now, before) == TSEG_OK);
     CHECK(reads_as(segment, "near", "filled"));
-    CHECK(tseg_near_invalidate(segment, &key) == TSEG_OK);
+    CHECK(tseg_near_invalidate(segment, &key, &expires_at) == TSEG_OK && expires_at == INFINITY);
     CHECK(reads_as(segment, "near", NULL));
     CHECK(tseg_near_fill(segment, &key, &value, INFINITY, time_now, before) == TSEG_CHANGED);
     CHECK(reads_as(segment, "near", NULL));
@@ -215,7 +225,7 @@ static void test_without_process_slot(const char *path)
     CHECK(segment->owner == 0);
     CHECK(reads_as(segment, "slot", "x"));
     CHECK(tseg_set(segment, &key, &value, INFINITY, 0) == TSEG_READ_ONLY);
-    CHECK(tseg_delete(segment, &key) == TSEG_OK && reads_as(segment, "slot", NULL));
+    CHECK(delete_key(segment, &key) == TSEG_OK && reads_as(segment, "slot", NULL));
     tseg_release(segment);
     close(done[1]);
     CHECK(waitpid(pid, &status, 0) == pid && status == 0);
@@ -236,7 +246,7 @@ static void test_against_model(tseg *segment, unsigned long calls, uint64_t seed
         snprintf(text, sizeof text, "key:%0*u", (int)(number % 20), number);
         tseg_key key = key_of(segment, text);
         if (call == 0) {
-            tseg_delete(segment, &key);
+            delete_key(segment, &key);
             model[number].deleted = true;
             CHECK(read_value(segment, &key, back, sizeof back, NULL) < 0);
         } else if (call <= 2) {
@@ -273,7 +283,6 @@ int main(int count, char **arguments)
     segments[1] = attach_or_die(path, 3 << 20, 4);
     for (int i = 0; i < 2; i++) {
         time_now = 1000.0;
-        tseg_host_functions.now = moved_clock;
         test_basics(segments[i]);
         test_tokens(segments[i]);
         test_counters(segments[i]);
@@ -283,7 +292,7 @@ int main(int count, char **arguments)
         test_near_fill(segments[i]);
         test_against_model(segments[i], calls, 42 + (uint64_t)i);
         tseg_stats stats;
-        tseg_collect_stats(segments[i], &stats);
+        tseg_collect_stats(segments[i], time_now, &stats);
         CHECK(stats.entries > 100 && stats.used_bytes <= stats.log_bytes && stats.live_bytes <= stats.used_bytes);
         CHECK(stats.shard[TSEG_COUNT_RESETS] == 0 && stats.shard[TSEG_COUNT_TAKEOVERS] == 0);
         CHECK(stats.shard[TSEG_COUNT_PROMOTED] && stats.shard[TSEG_COUNT_REAPPENDED] &&

@@ -58,7 +58,7 @@ static void write_key(uint32_t number, uint32_t version, uint64_t random)
     memcpy(buffer, &head, sizeof head);
     tseg_value value = value_of(buffer, head.bytes);
     uint64_t began = nanoseconds();
-    tseg_result result = tseg_set(segment, &key, &value, INFINITY, -INFINITY);
+    tseg_result result = set_value(segment, &key, &value);
     uint64_t took = nanoseconds() - began;
     CHECK(result == TSEG_OK || result == TSEG_BUSY);
     if (took > atomic_load(&shared->slowest_ns)) atomic_store(&shared->slowest_ns, took);
@@ -93,7 +93,7 @@ static void work(uint32_t self, uint32_t life, unsigned long calls)
 
     for (uint32_t own = 0; own < KEYS; own++) {
         tseg_key key = key_number(self * KEYS + own, text);
-        tseg_delete(segment, &key);
+        delete_key(segment, &key);
         atomic_store(&shared->floors[self * KEYS + own], version);
     }
     for (unsigned long i = 0; calls ? i < calls : !atomic_load(&shared->finish); i++) {
@@ -104,7 +104,7 @@ static void work(uint32_t self, uint32_t life, unsigned long calls)
         } else if (kind == 9) {
             tseg_key key = key_number(own, text);
             uint8_t byte;
-            tseg_delete(segment, &key);
+            delete_key(segment, &key);
             atomic_store(&shared->floors[own], ++version);
             CHECK(read_value(segment, &key, &byte, 0, NULL) < 0);
         } else {
@@ -152,7 +152,7 @@ int main(int count, char **arguments)
     for (uint32_t i = 0; i < WORKERS; i++) CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0);
 
     tseg_stats stats;
-    tseg_collect_stats(segment, &stats);
+    tseg_collect_stats(segment, time_now, &stats);
     CHECK(stats.shard[TSEG_COUNT_RESETS] == 0);
     /* The bound, and five times as much for a machine that has other things to do. */
     CHECK(atomic_load(&shared->slowest_ns) < UINT64_C(1250000000));

@@ -1,11 +1,9 @@
 /*
- * For libFuzzer: the input says which bytes of a segment to change and which
- * calls to make. `make fuzz` in this directory.
+ * For libFuzzer: the input says which bytes of a segment to change, what to put
+ * at the edges of its logs, and which calls to make.
  */
 #include "guard.h"
 #include "hostile.h"
-
-static double fixed_clock(void) { return 1000.0; }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -17,7 +15,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (!segment) {
         uint64_t random_state = 7;
-        tseg_host_functions.now = fixed_clock;
         segment = attach_or_die(NULL, 1 << 20, 1);
         for (int i = 0; i < 3000; i++) call_anything(segment, next_random(&random_state));
         used = segment->map_bytes;
@@ -29,7 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         uint64_t call, where;
         memcpy(&call, data, 8);
         where = data[8] | (uint64_t)data[9] << 8 | (uint64_t)(data[10] & 15) << 16;
-        ((volatile uint8_t *)segment->map)[where % used] = data[11];
+        if (data[10] & 128) plant_anything(segment, (call ^ where << 40) * UINT64_C(0x9e3779b97f4a7c15) ^ data[11]);
+        else ((volatile uint8_t *)segment->map)[where % used] = data[11];
         call_anything(segment, call);
         call_anything(segment, call >> 7);
     }

@@ -44,7 +44,7 @@ static tseg_result set_key(const char *text, const void *bytes, size_t count)
 {
     tseg_key key = key_of(segment, text);
     tseg_value value = value_of(bytes, count);
-    return tseg_set(segment, &key, &value, INFINITY, -INFINITY);
+    return set_value(segment, &key, &value);
 }
 
 static long read_text(const char *text)
@@ -122,7 +122,7 @@ static void near_fill(void)
 static void delete(void)
 {
     tseg_key key = key_of(segment, KEY);
-    tseg_delete(segment, &key);
+    delete_key(segment, &key);
 }
 static void read_once(void) { read_text(KEY); }
 
@@ -270,7 +270,11 @@ static void other_clear(const stopped_call *call, pid_t pid)
 
 static void other_clear_prefix(const stopped_call *call, pid_t pid)
 {
-    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++) tseg_clear_prefix(segment, shard, "the", 3);
+    uint64_t cleared = 0;
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
+        PATIENTLY(segment, shard, tseg_clear_prefix(segment, shard, "the", 3, &cleared));
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++) /* what it waited for in vain is remembered */
+        CHECK(tseg_clear_prefix(segment, shard, "the", 3, &cleared) == TSEG_OK);
     CHECK(read_text(KEY) < 0);
     resume(pid);
     CHECK(read_text(KEY) < 0 || (call->brings_back && is(call, call->after)) ||
@@ -294,7 +298,7 @@ static void other_compare_and_set(const stopped_call *call, pid_t pid)
     tseg_value value = value_of("other", 5);
     tseg_result result;
     if (read_text(KEY) >= 0) {
-        result = tseg_compare_and_set(segment, &key, &value, INFINITY, 0, &token);
+        result = PATIENTLY(segment, key.shard, tseg_compare_and_set(segment, &key, &value, INFINITY, 0, &token));
         CHECK(result == TSEG_BUSY || (result == TSEG_OK && reads("other")));
         resume(pid);
         if (result == TSEG_OK) CHECK(reads("other") || (call->run == delete && read_text(KEY) < 0));
@@ -311,7 +315,7 @@ static void other_increment(const stopped_call *call, pid_t pid)
 {
     tseg_key key = key_of(segment, KEY);
     int64_t count = 0;
-    tseg_result result = tseg_increment(segment, &key, 1, INFINITY, 0, &count);
+    tseg_result result = PATIENTLY(segment, key.shard, tseg_increment(segment, &key, 1, INFINITY, 0, &count));
     CHECK(result == TSEG_BUSY || result == TSEG_OK || result == TSEG_NOT_A_COUNTER);
     resume(pid);
     if (result == TSEG_BUSY) CHECK(is(call, call->after));
@@ -320,7 +324,8 @@ static void other_increment(const stopped_call *call, pid_t pid)
 static void other_near_invalidate(const stopped_call *call, pid_t pid)
 {
     tseg_key key = key_of(segment, KEY);
-    tseg_near_invalidate(segment, &key);
+    double expires_at;
+    tseg_near_invalidate(segment, &key, &expires_at);
     CHECK(read_text(KEY) < 0);
     resume(pid);
     if (call->run == near_fill) CHECK(read_text(KEY) < 0);
@@ -390,7 +395,7 @@ int main(void)
     }
     for (int point = 0; point < TSEG_STOP_POINTS; point++) CHECK(met[point] > 0);
     tseg_stats stats;
-    tseg_collect_stats(segment, &stats);
+    tseg_collect_stats(segment, time_now, &stats);
     CHECK(stats.shard[TSEG_COUNT_RESETS] == 0 && stats.shard[TSEG_COUNT_TAKEOVERS] > 20);
     printf("stop points: %u cases, %lu checks, %lu takeovers\n", stopped_cases, (unsigned long)checks_made,
            (unsigned long)stats.shard[TSEG_COUNT_TAKEOVERS]);

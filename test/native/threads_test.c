@@ -64,13 +64,13 @@ static void *work(void *argument)
             long count = read_value(segment, &key, buffer, sizeof buffer, NULL);
             if (count >= 0) check_value(buffer, count, number, floor);
         } else if ((random & 7) == 5) {
-            tseg_delete(segment, &key);
+            delete_key(segment, &key);
             atomic_store(&floors[number], versions[own] + 1);
             CHECK(read_value(segment, &key, buffer, sizeof buffer, NULL) < 0);
         } else {
             uint32_t bytes = make_value(buffer, number, ++versions[own], random >> 16);
             tseg_value value = value_of(buffer, bytes);
-            tseg_result result = tseg_set(segment, &key, &value, INFINITY, -INFINITY);
+            tseg_result result = set_value(segment, &key, &value);
             CHECK(result == TSEG_OK || result == TSEG_BUSY);
             if (result == TSEG_OK) atomic_store(&floors[number], versions[own]);
         }
@@ -87,7 +87,7 @@ int main(int count, char **arguments)
     for (uintptr_t i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, work, (void *)i) == 0);
     for (int i = 0; i < THREADS; i++) CHECK(pthread_join(threads[i], NULL) == 0);
     tseg_stats stats;
-    tseg_collect_stats(segment, &stats);
+    tseg_collect_stats(segment, time_now, &stats);
     CHECK(stats.shard[TSEG_COUNT_RESETS] == 0 && stats.process[TSEG_COUNT_IN_PLACE] > 0);
     printf("threads: %d x %lu calls, %lu hits, %lu retries\n", THREADS, calls,
            (unsigned long)stats.process[TSEG_COUNT_HITS], (unsigned long)stats.process[TSEG_COUNT_READ_RETRIES]);

@@ -137,6 +137,34 @@ class SegmentFileLifeTest < Tiercel::TestCase
     assert_equal %w[segment segment.lock], Dir.children(@directory).sort
   end
 
+  def test_a_replacement_keeps_what_nobody_asked_to_change
+    open(shards: 2, average_entry_bytes: 100, mode: 0o640).close
+    Tiercel::Segment.replace(@path, bytes: 32 << 20)
+    segment = open
+    assert_equal [32 << 20, 2, 100], [segment.size_bytes, segment.shards, segment.average_entry_bytes]
+    assert_equal 0o640, File.stat(@path).mode & 0o777
+    Tiercel::Segment.replace(@path, bytes: 16 << 20, shards: 16, average_entry_bytes: 200, mode: 0o600)
+    assert_equal [16, 200], [segment.shards, segment.average_entry_bytes]
+    assert_equal 0o600, File.stat(@path).mode & 0o777
+    Tiercel::Segment.replace(@path, bytes: 1 << 20) # too small for sixteen shards
+    assert_equal [8, 200], [segment.shards, segment.average_entry_bytes]
+  end
+
+  # As many shards as a size has unasked are no choice, and go with the size.
+  def test_a_replacement_of_another_size_has_shards_of_its_own
+    open.close
+    Tiercel::Segment.replace(@path, bytes: 32 << 20)
+    assert_equal 4, open.shards
+    Tiercel::Segment.replace(@path, bytes: 1 << 20)
+    assert_equal 1, open.shards
+  end
+
+  def test_a_relative_path_stays_what_it_was_where_the_directory_changes
+    Dir.chdir(@directory) { open("relative").set("key", "value") }
+    assert_equal File.join(@directory, "relative"), @opened.last.path
+    assert_equal "value", open(File.join(@directory, "relative")).get("key")
+  end
+
   def test_links_directories_and_missing_places_are_refused
     File.symlink(File.join(@directory, "target"), @path)
     assert_match(/symbolic link/, assert_raises(Tiercel::ConfigurationError) { open }.message)

@@ -29,7 +29,7 @@ class SegmentReportTest < Tiercel::TestCase
     File.write(File.join(@directory, "tiercel-broken-0.v1"), "no segment" * 1_000)
     header, broken, good = @report.list.lines
     assert_match(/segment +size +fill +entries +hits +processes/, header)
-    assert_match(/tiercel-broken-0.v1 .*is not a segment/, broken)
+    assert_match(/tiercel-broken-0.v1 .*its header is damaged/, broken)
     assert_match(/#{@path} +2\.0 MB +\d+\.\d% +35 +50\.0% +0/, good)
     assert_match(/No segments/, Tiercel::Segment::Report.new([File.join(@directory, "none")]).list)
   end

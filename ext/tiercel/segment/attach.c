@@ -14,18 +14,8 @@
 
 #define TSEG_ATTACH_TRIES 10
 
-static tseg *all_segments;
-static const volatile char *fork_marker;
-static pid_t marked_pid;
-
-static void mark_process(void)
-{
-    if (!fork_marker) fork_marker = tseg_fork_marker();
-    if (fork_marker) *(volatile char *)fork_marker = 1;
-    marked_pid = getpid();
-}
-
-bool tseg_forked(void) { return fork_marker ? !*fork_marker : marked_pid && marked_pid != getpid(); }
+tseg *tseg_attachments;
+uint64_t tseg_unmapped;
 
 static void locate(tseg *segment)
 {
@@ -47,36 +37,6 @@ static void locate(tseg *segment)
         view->ghosts = (tseg_half *)(start + geometry->ghosts_offset);
         for (int log = 0; log < TSEG_LOGS; log++) view->log[log] = (tseg_word *)(start + geometry->log_offset[log]);
     }
-}
-
-/* Takes a process slot and moves its generation, so that locks of its former owner are seen to be dead. */
-static void register_process(tseg *segment)
-{
-    struct timespec now;
-    uint32_t slot, generation;
-
-    for (uint32_t shard = 0; shard < TSEG_MAX_SHARDS; shard++) tseg_store(&segment->stuck[shard], 0);
-    segment->owner = 0;
-    segment->self = segment->discarded_counts;
-    if (segment->sidecar && !tseg_sidecar_take_slot(segment->sidecar, segment->geometry.process_slots)) return;
-    slot = segment->sidecar ? (uint32_t)segment->sidecar->slot : 0;
-    if (slot >= segment->geometry.process_slots) return;
-    clock_gettime(CLOCK_REALTIME, &now);
-    segment->self = &segment->processes[slot];
-    do generation = (atomic_fetch_add(&segment->self->generation, 1) + 1) & TSEG_LOCK_GENERATION_MASK;
-    while (generation == 0);
-    atomic_store(&segment->self->pid, (uint32_t)getpid());
-    tseg_store(&segment->self->attached_at, tseg_bits((double)now.tv_sec));
-    segment->owner = (uint64_t)(slot + 1) | (uint64_t)generation << TSEG_LOCK_GENERATION_SHIFT;
-}
-
-void tseg_after_fork(void)
-{
-    if (!tseg_forked()) return;
-    mark_process();
-    tseg_suspended_calls = 0; /* their threads are not in the child */
-    tseg_sidecars_after_fork();
-    for (tseg *segment = all_segments; segment; segment = segment->next) register_process(segment);
 }
 
 static void free_segment(tseg *segment)
@@ -108,8 +68,7 @@ static tseg *new_segment(const char *path, tseg_error *error)
 /* The header was checked, and is not the one in the file, which others may alter. */
 static tseg *adopt(tseg *segment, const tseg_header *header, void *map, size_t bytes, tseg_sidecar *sidecar)
 {
-    if (!marked_pid) mark_process();
-    tseg_after_fork();
+    tseg_watch_for_forks();
     segment->map = map;
     segment->map_bytes = bytes;
     segment->sidecar = sidecar;
@@ -118,15 +77,15 @@ static tseg *adopt(tseg *segment, const tseg_header *header, void *map, size_t b
     memcpy(segment->hash_key, header->hash_key, sizeof segment->hash_key);
     segment->references = 1;
     locate(segment);
-    register_process(segment);
-    segment->next = all_segments;
-    all_segments = segment;
+    tseg_register(segment);
+    segment->next = tseg_attachments;
+    tseg_attachments = segment;
     return segment;
 }
 
 static tseg *find_segment(dev_t device, ino_t inode)
 {
-    tseg *segment = all_segments;
+    tseg *segment = tseg_attachments;
     while (segment && (!segment->sidecar || segment->device != device || segment->inode != inode))
         segment = segment->next;
     return segment;
@@ -178,10 +137,16 @@ static bool make_file(const char *path, tseg_sidecar *sidecar, const tseg_option
 
     if (!tseg_sidecar_lock_files(sidecar, error)) return false;
     state = tseg_file_open(path, sidecar, &file, error);
-    if (state == TSEG_FILE_STALE || state == TSEG_FILE_MISSING)
-        made = tseg_file_make(path, sidecar, options, state == TSEG_FILE_STALE ? &file : NULL, error);
-    else if (state == TSEG_FILE_REFUSED)
-        made = false;
+    if (state == TSEG_FILE_MISSING) {
+        made = tseg_file_make(path, sidecar, options, NULL, false, error);
+    } else if (state == TSEG_FILE_STALE) {
+        tseg_error failure = {0};
+        made = tseg_file_make(path, sidecar, options, &file, true, &failure);
+        if (!made) *error = failure; /* else the message stays: why the file was replaced */
+        else if (file.damaged) error->replaced = true;
+    } else {
+        made = state == TSEG_FILE_GOOD;
+    }
     tseg_file_close(&file);
     tseg_sidecar_unlock_files(sidecar);
     return made;
@@ -206,10 +171,11 @@ static tseg *try_attach(const char *path, const tseg_options *options, tseg_erro
 
     *again = false;
     if (!tseg_file_may_be(path, error)) return NULL;
-    sidecar = tseg_sidecar_open(path, options->mode, error);
+    sidecar = tseg_sidecar_open(path, options->mode, true, error);
     if (!sidecar) return NULL;
     state = tseg_file_open(path, sidecar, &file, error);
     if (state == TSEG_FILE_GOOD) {
+        tseg_sidecar_mark(sidecar);
         segment = attach_file(path, &file, sidecar, error);
         if (!segment || tseg_path_is_current(segment)) return segment;
         tseg_release(segment); /* replaced between opening and registering */
@@ -226,14 +192,19 @@ static tseg *try_attach(const char *path, const tseg_options *options, tseg_erro
 
 tseg *tseg_attach(const char *path, const tseg_options *options, tseg_error *error)
 {
+    tseg_error found = {0};
     bool again = true;
 
-    tseg_after_fork();
+    tseg_prepare_files();
     for (int attempt = 0; again && attempt < TSEG_ATTACH_TRIES; attempt++) {
-        tseg *segment = try_attach(path, options, error, &again);
+        tseg *segment;
+        *error = (tseg_error){0};
+        segment = try_attach(path, options, error, &again);
+        if (error->replaced) found = *error;
+        if (segment) *error = found;
         if (segment) return segment;
     }
-    if (again) tseg_fail(error, EAGAIN, "%s is replaced again and again by other processes", path);
+    if (again) tseg_fail(error, EBUSY, "%s is replaced again and again by other processes", path);
     return NULL;
 }
 
@@ -264,47 +235,17 @@ tseg *tseg_attach_private(const tseg_options *options, tseg_error *error)
     return adopt(segment, map, map, geometry.file_bytes, NULL);
 }
 
+void tseg_hold(tseg *segment) { segment->references++; }
+
 void tseg_release(tseg *segment)
 {
-    tseg **link = &all_segments;
+    tseg **link = &tseg_attachments;
 
-    segment->references--;
-    if (tseg_suspended_calls) return; /* one of them may be inside: a later release unmaps it */
-    while ((segment = *link) != NULL) {
-        if (segment->references) {
-            link = &segment->next;
-            continue;
-        }
-        *link = segment->next;
-        munmap(segment->map, segment->map_bytes);
-        tseg_sidecar_release(segment->sidecar);
-        free_segment(segment);
-    }
-}
-
-bool tseg_owner_is_dead(const tseg *segment, uint64_t lock_word)
-{
-    uint64_t slot = (lock_word & TSEG_LOCK_SLOT_MASK) - 1;
-    uint64_t generation = (lock_word >> TSEG_LOCK_GENERATION_SHIFT) & TSEG_LOCK_GENERATION_MASK;
-    uint64_t ticketless = lock_word & ~(UINT64_MAX << TSEG_LOCK_TICKET_SHIFT);
-
-    /* Our own: another thread. The kernel is not asked, to it our own locks look free. */
-    if (ticketless == segment->owner) return false;
-    if (!segment->sidecar || slot >= segment->geometry.process_slots) return true;
-    if ((atomic_load(&segment->processes[slot].generation) & TSEG_LOCK_GENERATION_MASK) != generation) return true;
-    return (int)slot == segment->sidecar->slot || !tseg_sidecar_is_locked(segment->sidecar, (uint32_t)slot);
-}
-
-int tseg_registered(tseg *segment, uint32_t *pids, int capacity)
-{
-    int count = 0;
-
-    for (uint32_t slot = 0; slot < segment->geometry.process_slots; slot++) {
-        bool own = segment->self == &segment->processes[slot];
-        uint32_t pid = atomic_load(&segment->processes[slot].pid);
-        if (!pid || (!own && (!segment->sidecar || !tseg_sidecar_is_locked(segment->sidecar, slot)))) continue;
-        if (count < capacity) pids[count] = pid;
-        count++;
-    }
-    return count;
+    if (--segment->references) return;
+    while (*link != segment) link = &(*link)->next;
+    *link = segment->next;
+    munmap(segment->map, segment->map_bytes);
+    tseg_unmapped++;
+    tseg_sidecar_release(segment->sidecar);
+    free_segment(segment);
 }

@@ -10,36 +10,59 @@
  * of the process's record locks on it.
  */
 struct tseg_sidecar {
-    int descriptor;
+    int descriptor; /* -1: lost, and not found again */
     dev_t device;
     ino_t inode;
     int slot; /* the byte this process has locked, less one; -1: none */
     unsigned references;
+    char *path;
     struct tseg_sidecar *next;
 };
 
 bool tseg_fail(tseg_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* attach.c */
+extern tseg *tseg_attachments; /* of this process, a list */
+
+/* registration.c */
+void tseg_register(tseg *segment);
+void tseg_watch_for_forks(void);
+void tseg_prepare_files(void); /* before anything is done with a lock file, which other code may have closed */
+
 /* sidecar.c */
-tseg_sidecar *tseg_sidecar_open(const char *segment_path, mode_t mode, tseg_error *error);
+tseg_sidecar *tseg_sidecar_open(const char *segment_path, mode_t mode, bool create, tseg_error *error);
 void tseg_sidecar_release(tseg_sidecar *sidecar);
+/* false: the descriptor was closed by other code, and with it the slot is lost. Opens it anew where that can be. */
+bool tseg_sidecar_mend(tseg_sidecar *sidecar);
+/* Lost, and its path leads to another file or none. */
+bool tseg_sidecar_is_gone(const tseg_sidecar *sidecar);
+/* Its content says that this layout of ours made it. */
+bool tseg_sidecar_is_marked(const tseg_sidecar *sidecar);
+/* Its content is neither nothing nor a mark of ours. */
+bool tseg_sidecar_is_strange(const tseg_sidecar *sidecar);
+void tseg_sidecar_mark(const tseg_sidecar *sidecar);
+/* Does not wait: EAGAIN and the holder where another process has the lock. */
 bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error);
 void tseg_sidecar_unlock_files(tseg_sidecar *sidecar);
 bool tseg_sidecar_take_slot(tseg_sidecar *sidecar, uint32_t process_slots);
-/* Whether another process has locked the byte of a slot. */
+/* Whether another process has locked the byte of a slot; true where that cannot be told. */
 bool tseg_sidecar_is_locked(const tseg_sidecar *sidecar, uint32_t slot);
-/* Whether another process has locked any slot's byte. */
+/* Whether another process has locked any slot's byte; likewise. */
 bool tseg_sidecar_in_use(const tseg_sidecar *sidecar);
 void tseg_sidecars_after_fork(void);
 
+/* geometry.c */
+uint32_t tseg_default_shards(uint64_t bytes);
+
 /* platform.c */
 bool tseg_random(void *bytes, size_t count);
-void tseg_boot_id(uint64_t id[2]);
+bool tseg_boot_id(uint64_t id[2]); /* false, and zeros: it cannot be told here */
+double tseg_booted_at(void);       /* epoch seconds by the clocks, -infinity where they do not say */
 bool tseg_is_network_file(int descriptor);
 bool tseg_allocate_file(int descriptor, uint64_t bytes); /* errno says why not */
 void *tseg_fork_marker(void); /* a byte that is 0 in a child; NULL where the system has none */
 
-/* file.c */
+/* file.c, new_file.c */
 typedef enum { TSEG_FILE_GOOD, TSEG_FILE_MISSING, TSEG_FILE_STALE, TSEG_FILE_REFUSED } tseg_file_state;
 typedef struct {
     void *map;
@@ -47,15 +70,20 @@ typedef struct {
     dev_t device;
     ino_t inode;
     bool unreadable;    /* stale, and too small to have a header */
+    bool damaged;       /* stale, because its bytes are not what was written */
     bool other_version; /* refused, because it has another layout */
+    mode_t mode;
     tseg_header header; /* a copy, so that what was checked is what is used */
 } tseg_file;
 tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, tseg_file *file, tseg_error *error);
-/* false where something at the path is surely no segment. Asked before a lock file is made beside it. */
+/* false where something at the path is surely no segment of ours. Asked before a lock file is made beside it. */
 bool tseg_file_may_be(const char *path, tseg_error *error);
-/* Makes the file beside its path, then links it there, or retires what is there and renames over it. */
+/*
+ * Makes the file beside its path, then links it there, or retires what is there and renames over it. What is stale
+ * gives way before, where there is no room for two.
+ */
 bool tseg_file_make(const char *path, const tseg_sidecar *sidecar, const tseg_options *options, tseg_file *replaced,
-                    tseg_error *error);
+                    bool stale, tseg_error *error);
 void tseg_file_close(tseg_file *file);
 void tseg_file_retire(tseg_file *file);
 void tseg_init_header(tseg_header *header, const tseg_geometry *geometry, const tseg_options *options,

@@ -6,10 +6,13 @@
 #include <time.h>
 
 #include "binding.h"
+#include "internal.h"
 
 VALUE tiercel_segment_class;
 static VALUE segment_module;
-static ID id_raise_result, id_raise_error;
+static ID id_raise_result, id_raise_error, id_report_replaced;
+
+#define OPENING_WAIT_NS UINT64_C(10000000000)
 
 static void free_handle(void *pointer)
 {
@@ -38,7 +41,13 @@ static void fail_with_error(VALUE self, const tseg_error *error)
 
 void segment_fail(VALUE self, tseg_result result, VALUE key)
 {
+    tseg *attached = handle_of(self)->attached;
     const char *reason = result == TSEG_BUSY ? "busy" : result == TSEG_READ_ONLY ? "read_only" : "retired";
+
+    if (result == TSEG_READ_ONLY && attached) {
+        if (attached->warned) reason = "still_read_only";
+        attached->warned = true;
+    }
     rb_funcall(tiercel_segment_class, id_raise_result, 3, ID2SYM(rb_intern(reason)), self, key);
 }
 
@@ -53,15 +62,41 @@ static int64_t seconds_now(void)
     return (int64_t)time.tv_sec;
 }
 
-static tseg *attach_handle(VALUE self, segment_handle *handle)
+/*
+ * Another process makes or removes the file just now: lets other threads run for a moment. false once that was done
+ * long enough, or before for the same process, which has probably been stopped there.
+ */
+static bool wait_for_files(const tseg_error *error, uint64_t patience_ns, uint64_t *deadline_ns, pid_t *given_up_on)
 {
-    tseg_error error = {0, ""};
-    tseg *attached = handle->path ? tseg_attach(handle->path, &handle->options, &error)
-                                  : tseg_attach_private(&handle->options, &error);
-    if (!attached) fail_with_error(self, &error);
-    handle->attached = attached;
-    handle->checked_at = seconds_now();
-    return attached;
+    pid_t holder = error->holder ? error->holder : -1;
+    struct timeval pause = {0, 2000};
+    uint64_t now = tseg_monotonic_ns();
+
+    if (error->code != EAGAIN || holder == *given_up_on) return false;
+    if (!*deadline_ns) *deadline_ns = now + patience_ns;
+    if (now >= *deadline_ns) *given_up_on = holder;
+    if (now >= *deadline_ns) return false;
+    rb_thread_wait_for(pause);
+    return true;
+}
+
+static tseg *attach_handle(VALUE self, segment_handle *handle, uint64_t patience_ns)
+{
+    uint64_t deadline_ns = 0;
+    tseg_error error;
+
+    while (!handle->attached) { /* another thread may have done it while this one waited */
+        error = (tseg_error){0};
+        handle->attached = handle->path ? tseg_attach(handle->path, &handle->options, &error)
+                                        : tseg_attach_private(&handle->options, &error);
+        handle->checked_at = seconds_now();
+        if (handle->attached) handle->given_up_on = 0;
+        else if (!wait_for_files(&error, patience_ns, &deadline_ns, &handle->given_up_on))
+            fail_with_error(self, &error);
+        if (!error.replaced) continue;
+        rb_funcall(tiercel_segment_class, id_report_replaced, 1, rb_utf8_str_new_cstr(error.message));
+    }
+    return handle->attached;
 }
 
 static void detach(segment_handle *handle)
@@ -79,18 +114,30 @@ tseg *segment_current(VALUE self)
     if (RB_UNLIKELY(tseg_forked())) tseg_after_fork();
     if (RB_UNLIKELY(!attached)) {
         if (!handle->opened) rb_raise(rb_eArgError, "a segment that was never opened: use Tiercel::Segment.open");
-        return attach_handle(self, handle);
+        return attach_handle(self, handle, TSEG_LOCK_WAIT_NS);
     }
     if (!handle->path && RB_LIKELY(!tseg_is_retired(attached))) return attached;
     int64_t now = seconds_now();
-    bool moved = tseg_is_retired(attached);
     if (RB_UNLIKELY(now != handle->checked_at)) {
         handle->checked_at = now;
-        moved = moved || !tseg_path_is_current(attached);
+        if (tseg_path_is_current(attached)) tseg_keep_registered(attached);
     }
-    if (RB_LIKELY(!moved)) return attached;
+    if (RB_LIKELY(!tseg_is_retired(attached))) return attached;
     detach(handle);
-    return attach_handle(self, handle);
+    return attach_handle(self, handle, TSEG_LOCK_WAIT_NS);
+}
+
+__attribute__((noinline)) bool segment_ask_time(VALUE self, segment_clock *clock, tseg **segment)
+{
+    segment_handle *handle = handle_of(self);
+    uint64_t unmapped = tseg_unmapped;
+
+    clock->now = segment_now();
+    clock->known = true;
+    /* Nothing was unmapped, and the handle's own reference keeps it so: whatever ran meanwhile, the read can go on. */
+    if (RB_LIKELY(unmapped == tseg_unmapped && handle->attached == *segment && !tseg_forked())) return true;
+    *segment = segment_current(self);
+    return false;
 }
 
 static void read_hash_key(segment_handle *handle, VALUE hash_key)
@@ -126,7 +173,7 @@ static VALUE segment_attach(VALUE class, VALUE path, VALUE bytes, VALUE least, V
 
     read_options(handle, path, bytes, least, shards, average, mode, hash_key);
     handle->opened = true;
-    attach_handle(self, handle);
+    attach_handle(self, handle, OPENING_WAIT_NS);
     return self;
 }
 
@@ -134,21 +181,29 @@ static VALUE segment_attach(VALUE class, VALUE path, VALUE bytes, VALUE least, V
 static VALUE segment_replace(VALUE class, VALUE path, VALUE bytes, VALUE shards, VALUE average, VALUE mode)
 {
     tseg_options options = {NUM2ULL(bytes), 0, NUM2UINT(shards), NUM2UINT(average), (mode_t)NUM2UINT(mode), NULL};
-    tseg_error error = {0, ""};
+    uint64_t deadline_ns = 0;
+    pid_t given_up_on = 0;
+    tseg_error error;
 
-    if (!tseg_replace(StringValueCStr(path), &options, &error)) fail_with_error(class, &error);
+    path = rb_str_new_frozen(StringValue(path));
+    while (!tseg_replace(StringValueCStr(path), &options, &error))
+        if (!wait_for_files(&error, OPENING_WAIT_NS, &deadline_ns, &given_up_on)) fail_with_error(class, &error);
     return Qnil;
 }
 
 /* @private Segment.remove_file(path, only_unused) */
 static VALUE segment_remove(VALUE class, VALUE path, VALUE only_unused)
 {
-    tseg_error error = {0, ""};
+    uint64_t deadline_ns = 0;
+    pid_t given_up_on = 0;
+    tseg_error error;
 
-    if (tseg_remove(StringValueCStr(path), RTEST(only_unused), &error)) return Qtrue;
-    if (error.code == EBUSY) return Qfalse;
-    fail_with_error(class, &error);
-    return Qfalse;
+    path = rb_str_new_frozen(StringValue(path));
+    while (!tseg_remove(StringValueCStr(path), RTEST(only_unused), &error)) {
+        if (RTEST(only_unused) && error.code == EBUSY) return Qfalse;
+        if (!wait_for_files(&error, OPENING_WAIT_NS, &deadline_ns, &given_up_on)) fail_with_error(class, &error);
+    }
+    return Qtrue;
 }
 
 /* @private Segment.free_bytes(directory) -> what an unprivileged process can still take there */
@@ -219,9 +274,10 @@ RUBY_FUNC_EXPORTED void Init_segment_ext(void)
     tiercel_segment_class = rb_define_class_under(segment_module, "Segment", rb_cObject);
     id_raise_result = rb_intern("raise_result");
     id_raise_error = rb_intern("raise_error");
+    id_report_replaced = rb_intern("report_replaced");
     rb_undef_method(rb_singleton_class(tiercel_segment_class), "new");
     define_lifecycle(tiercel_segment_class);
-    segment_init_host();
+    segment_init_time();
     segment_init_read();
     segment_init_write();
     segment_init_sweep();

@@ -17,12 +17,16 @@ typedef struct {
     uint64_t hash_key[2];
     bool opened;
     int64_t checked_at;   /* seconds of the monotonic clock when the path was last looked at */
+    pid_t given_up_on;    /* whose making or removing of the file was waited for in vain; 0: nobody's */
 } segment_handle;
 
 extern VALUE tiercel_segment_class;
 
 /* binding.c */
-/* The attachment to use now: registered after a fork, moved to what the path leads to. Raises Unavailable. */
+/*
+ * The attachment to use now: registered after a fork, moved to what the path leads to. Raises Unavailable. It is good
+ * until Ruby code runs or the GVL is given away, which may close the handle: then it has to be asked for again.
+ */
 tseg *segment_current(VALUE self);
 /* Raises what a result stands for, where it is not an answer. */
 void segment_fail(VALUE self, tseg_result result, VALUE key);
@@ -32,12 +36,30 @@ static inline bool segment_is_answer(tseg_result result)
 }
 
 /* binding_time.c */
-bool segment_time_is_ruby(void); /* Time.now is the original method */
-double segment_now(void);
-double segment_now_for_eviction(void); /* never calls Ruby */
-double segment_expires_at(VALUE ttl);  /* INFINITY for nil */
-extern bool segment_strings_are_held;  /* waiting without the GVL is allowed: nobody can change the call's Strings */
-void segment_init_host(void);
+double segment_now(void); /* what Time.now says: runs Ruby code */
+/*
+ * For what is met at a tail, where an entry may be lost anyhow: the machine's own clock. So where a test has moved
+ * Time.now back, an entry may go sooner; never does one that is over stay longer.
+ */
+double segment_now_for_eviction(void);
+/*
+ * After TSEG_WOULD_WAIT: waits without the GVL until it is worth trying again; false once the call has waited
+ * long enough (the deadline is 0 at first). Other threads run meanwhile, and interrupts raise.
+ */
+bool segment_wait(tseg *segment, uint32_t shard, uint64_t *deadline_ns);
+void segment_init_time(void);
+
+/* What a read knows of the time: it is asked for at most once, and only where something has an end. */
+typedef struct {
+    bool known;
+    double now;
+} segment_clock;
+static inline bool segment_knows_time(const segment_clock *clock, double expires_at)
+{
+    return expires_at == INFINITY || clock->known;
+}
+/* true if what the read has in its hands is still good; else it begins anew, with the segment to use now. */
+bool segment_ask_time(VALUE self, segment_clock *clock, tseg **segment);
 
 static inline void segment_key(const tseg *segment, tseg_key *key, VALUE string)
 {

@@ -7,15 +7,15 @@
 enum { ENCODING_BINARY = 0, ENCODING_UTF_8 = 1, ENCODING_US_ASCII = 2 };
 static const int encoding_of_type[] = {ENCODING_BINARY, ENCODING_UTF_8, ENCODING_BINARY, ENCODING_US_ASCII};
 
-static VALUE copy_whole(const tseg_entry *entry)
+static VALUE copy_whole(const tseg_entry *entry, segment_clock *clock)
 {
     VALUE string = rb_str_new(NULL, entry->value_bytes);
     tseg_copy_value(entry, RSTRING_PTR(string), 0, entry->value_bytes);
     return string;
 }
 
-/* The payload of a frame that is a plain String and not over, else the whole frame, frozen. */
-static VALUE copy_decoded(const tseg_entry *entry)
+/* The payload of a frame that is a plain String and not over, else the whole frame, frozen; Qundef: what time is it? */
+static VALUE copy_decoded(const tseg_entry *entry, segment_clock *clock)
 {
     uint64_t header[FRAME_HEADER_BYTES / 8];
     double expires_at;
@@ -26,21 +26,27 @@ static VALUE copy_decoded(const tseg_entry *entry)
         tseg_copy_value(entry, header, 0, FRAME_HEADER_BYTES);
         type = frame_plain_string(header, entry->value_bytes, &expires_at);
     }
-    if (!type || !(expires_at == INFINITY || expires_at > segment_now())) return rb_obj_freeze(copy_whole(entry));
+    if (!type) return rb_obj_freeze(copy_whole(entry, clock));
+    if (!segment_knows_time(clock, expires_at)) return Qundef;
+    if (!(expires_at > clock->now)) return rb_obj_freeze(copy_whole(entry, clock));
     string = rb_str_new(NULL, entry->value_bytes - FRAME_HEADER_BYTES);
     tseg_copy_value(entry, RSTRING_PTR(string), FRAME_HEADER_BYTES, entry->value_bytes - FRAME_HEADER_BYTES);
     if (encoding_of_type[type]) ENCODING_SET_INLINED(string, encoding_of_type[type]);
     return string;
 }
 
+typedef VALUE copy_function(const tseg_entry *entry, segment_clock *clock);
+
 /* Qnil for a miss. */
-static inline VALUE read_key(tseg *segment, VALUE key_string, VALUE (*copy)(const tseg_entry *), tseg_token *token)
+static inline VALUE read_key(VALUE self, tseg *segment, VALUE key_string, copy_function *copy, tseg_token *token)
 {
+    segment_clock clock = {false, 0};
+
     for (int attempt = 0; attempt < TSEG_READ_TRIES; attempt++) {
         tseg_entry entry;
         tseg_key key;
         VALUE string;
-        /* Anew each time: asking a stubbed Time.now may have let other threads run. */
+        /* Anew each time: asking for the time may have let other threads run. */
         segment_key(segment, &key, key_string);
         if (tseg_find(segment, &key, &entry) != TSEG_OK) break;
         if (entry.sequence & 1) {
@@ -48,8 +54,13 @@ static inline VALUE read_key(tseg *segment, VALUE key_string, VALUE (*copy)(cons
             tseg_bump(&segment->self->counters[TSEG_COUNT_READ_RETRIES]);
             continue;
         }
-        if (!tseg_live(segment, &entry)) break;
-        string = copy(&entry);
+        if (!segment_knows_time(&clock, entry.expires_at) && !segment_ask_time(self, &clock, &segment)) continue;
+        if (!tseg_is_live(segment, &entry, clock.now)) break;
+        string = copy(&entry, &clock);
+        if (RB_UNLIKELY(string == Qundef)) {
+            if (!segment_ask_time(self, &clock, &segment)) continue;
+            string = copy(&entry, &clock);
+        }
         if (RB_UNLIKELY(!tseg_intact(&entry))) continue;
         tseg_hit(segment, &entry);
         if (token) *token = tseg_token_of(segment, &entry);
@@ -62,17 +73,20 @@ static inline VALUE read_key(tseg *segment, VALUE key_string, VALUE (*copy)(cons
 
 /* All that a read calls in the core becomes part of these two. */
 #define READS_IN_ONE_PIECE __attribute__((flatten, noinline))
-READS_IN_ONE_PIECE static VALUE get_key(tseg *segment, VALUE key) { return read_key(segment, key, copy_whole, NULL); }
-READS_IN_ONE_PIECE static VALUE get_decoded(tseg *segment, VALUE key)
+READS_IN_ONE_PIECE static VALUE get_key(VALUE self, tseg *segment, VALUE key)
 {
-    return read_key(segment, key, copy_decoded, NULL);
+    return read_key(self, segment, key, copy_whole, NULL);
+}
+READS_IN_ONE_PIECE static VALUE get_decoded(VALUE self, tseg *segment, VALUE key)
+{
+    return read_key(self, segment, key, copy_decoded, NULL);
 }
 
 /* Segment#get(key) -> String or nil */
-static VALUE segment_get(VALUE self, VALUE key) { return get_key(segment_current(self), key); }
+static VALUE segment_get(VALUE self, VALUE key) { return get_key(self, segment_current(self), key); }
 
 /* Segment#read(key) -> the decoded String, a frozen frame, or nil */
-static VALUE segment_read(VALUE self, VALUE key) { return get_decoded(segment_current(self), key); }
+static VALUE segment_read(VALUE self, VALUE key) { return get_decoded(self, segment_current(self), key); }
 
 VALUE segment_token_string(const tseg_token *token)
 {
@@ -100,7 +114,7 @@ bool segment_parse_token(VALUE string, tseg_token *token)
 static VALUE segment_get_with_token(VALUE self, VALUE key)
 {
     tseg_token token;
-    VALUE string = read_key(segment_current(self), key, copy_whole, &token);
+    VALUE string = read_key(self, segment_current(self), key, copy_whole, &token);
     return NIL_P(string) ? Qnil : rb_assoc_new(string, segment_token_string(&token));
 }
 
@@ -108,23 +122,33 @@ static VALUE segment_get_with_token(VALUE self, VALUE key)
 static VALUE segment_unchanged(VALUE self, VALUE key_string, VALUE token_string)
 {
     tseg *segment = segment_current(self);
-    tseg_token token;
+    segment_clock clock = {false, 0};
+    tseg_token token, found;
+    tseg_entry entry;
     tseg_key key;
 
     if (!segment_parse_token(token_string, &token)) return Qfalse;
-    segment_key(segment, &key, key_string);
-    return tseg_unchanged(segment, &key, &token) ? Qtrue : Qfalse;
+    do {
+        segment_key(segment, &key, key_string);
+        if (tseg_find(segment, &key, &entry) != TSEG_OK) return Qfalse;
+        found = tseg_token_of(segment, &entry);
+    } while (!segment_knows_time(&clock, entry.expires_at) && !segment_ask_time(self, &clock, &segment));
+    if (!tseg_is_same(&found, &token) || !tseg_is_live(segment, &entry, clock.now) || !tseg_intact(&entry))
+        return Qfalse;
+    tseg_hit(segment, &entry);
+    RB_GC_GUARD(key_string);
+    return Qtrue;
 }
 
 /* frames: nil, or an Array for the keys of what came back whole. */
-static VALUE read_many(VALUE self, VALUE keys, VALUE (*copy)(const tseg_entry *), VALUE frames)
+static VALUE read_many(VALUE self, VALUE keys, copy_function *copy, VALUE frames)
 {
     VALUE found;
 
     Check_Type(keys, T_ARRAY);
     found = rb_hash_new_capa(RARRAY_LEN(keys));
     for (long i = 0; i < RARRAY_LEN(keys); i++) {
-        VALUE key = RARRAY_AREF(keys, i), string = read_key(segment_current(self), key, copy, NULL);
+        VALUE key = RARRAY_AREF(keys, i), string = read_key(self, segment_current(self), key, copy, NULL);
         if (NIL_P(string)) continue;
         rb_hash_aset(found, key, string);
         if (OBJ_FROZEN(string) && !NIL_P(frames)) rb_ary_push(frames, key);

@@ -4,19 +4,20 @@
 #include "binding.h"
 
 /* A segment that was retired in the middle of a delete was left by others already: delete in the new one too. */
-static bool delete_key(VALUE self, VALUE key_string, tseg_result (*delete)(tseg *, const tseg_key *))
+static bool delete_key(VALUE self, VALUE key_string, tseg_result (*delete)(tseg *, const tseg_key *, double *))
 {
-    bool was_there = false;
+    double expires_at, last_end = -INFINITY;
     tseg *segment;
 
     do {
         tseg_key key;
         segment = segment_current(self);
         segment_key(segment, &key, key_string);
-        was_there = delete(segment, &key) == TSEG_OK || was_there;
+        if (delete(segment, &key, &expires_at) == TSEG_OK && expires_at > last_end) last_end = expires_at;
     } while (RB_UNLIKELY(tseg_is_retired(segment)));
     RB_GC_GUARD(key_string);
-    return was_there;
+    if (last_end == INFINITY || last_end == -INFINITY) return last_end > 0;
+    return last_end > segment_now();
 }
 
 /* Segment#delete(key) -> whether there was something */
@@ -73,15 +74,20 @@ static VALUE segment_clear(VALUE self)
 /* Segment#clear_prefix(prefix) -> how many were removed */
 static VALUE segment_clear_prefix(VALUE self, VALUE prefix)
 {
-    tseg *segment = segment_current(self);
-    uint64_t file_id = segment->file_id, cleared = 0;
+    uint64_t file_id = 0, cleared = 0, deadline_ns = 0;
+    uint32_t shard = 0;
 
     prefix = rb_str_new_frozen(rb_String(prefix));
-    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++) {
-        cleared += tseg_clear_prefix(segment, shard, RSTRING_PTR(prefix), (uint32_t)RSTRING_LEN(prefix));
+    for (;;) {
+        tseg *segment = segment_current(self);
+        tseg_result result;
+        if (segment->file_id != file_id) shard = 0; /* moved meanwhile */
+        file_id = segment->file_id;
+        if (shard >= segment->geometry.shards) break;
+        result = tseg_clear_prefix(segment, shard, RSTRING_PTR(prefix), (uint32_t)RSTRING_LEN(prefix), &cleared);
+        if (result == TSEG_OK) shard++;
+        else segment_wait(segment, shard, &deadline_ns); /* where that is over, the slot is emptied next time */
         check_interrupts(self);
-        segment = segment_current(self);
-        if (segment->file_id != file_id) return segment_clear_prefix(self, prefix);
     }
     RB_GC_GUARD(prefix);
     return ULL2NUM(cleared);
@@ -103,8 +109,9 @@ static VALUE describe(const tseg_batch *batch, unsigned i)
 
 typedef struct {
     VALUE self, prefix, found;
-    uint64_t cursor;
+    tseg_cursor cursor;
     long limit;
+    double now;
     bool described, more;
     tseg_batch batch;
 } walk_call;
@@ -113,12 +120,15 @@ static VALUE walk(VALUE argument)
 {
     walk_call *call = (walk_call *)argument;
 
-    while (RARRAY_LEN(call->found) < call->limit) {
+    uint64_t deadline_ns = 0;
+
+    while (call->more && RARRAY_LEN(call->found) < call->limit) {
         tseg *segment = segment_current(call->self);
-        call->more = tseg_walk(segment, &call->cursor, RSTRING_PTR(call->prefix), (uint32_t)RSTRING_LEN(call->prefix),
-                               &call->batch);
-        if (!call->more) break;
-        for (unsigned i = 0; i < call->batch.count; i++) {
+        tseg_result result = tseg_walk(segment, &call->cursor, RSTRING_PTR(call->prefix),
+                                       (uint32_t)RSTRING_LEN(call->prefix), call->now, &call->batch);
+        call->more = result != TSEG_ABSENT;
+        if (result == TSEG_WOULD_WAIT) segment_wait(segment, call->cursor.shard, &deadline_ns);
+        for (unsigned i = 0; result == TSEG_OK && i < call->batch.count; i++) {
             VALUE entry = call->described
                               ? describe(&call->batch, i)
                               : rb_enc_str_new((const char *)call->batch.bytes + call->batch.entries[i].key_offset,
@@ -136,17 +146,22 @@ static VALUE free_batch(VALUE argument)
 }
 
 /*
- * @private Segment#walk(cursor, prefix, limit, described) -> [next cursor or nil, keys], or where described
+ * @private Segment#walk(cursor or nil, prefix, limit, described) -> [next cursor or nil, keys], or where described
  * [next cursor or nil, [[key, value bytes, allocated bytes, :small or :main, hits], ...]]
  */
 static VALUE segment_walk(VALUE self, VALUE cursor, VALUE prefix, VALUE limit, VALUE described)
 {
     walk_call call = {.self = self, .prefix = rb_str_new_frozen(rb_String(prefix)), .found = rb_ary_new(),
-                      .cursor = NUM2ULL(cursor), .limit = NUM2LONG(limit), .described = RTEST(described)};
+                      .limit = NUM2LONG(limit), .now = segment_now(), .described = RTEST(described), .more = true};
 
+    if (!NIL_P(cursor)) {
+        Check_Type(cursor, T_STRING);
+        if (RSTRING_LEN(cursor) != sizeof call.cursor) rb_raise(rb_eArgError, "not a cursor");
+        memcpy(&call.cursor, RSTRING_PTR(cursor), sizeof call.cursor);
+    }
     rb_ensure(walk, (VALUE)&call, free_batch, (VALUE)&call);
     RB_GC_GUARD(call.prefix);
-    return rb_assoc_new(call.more ? ULL2NUM(call.cursor) : Qnil, call.found);
+    return rb_assoc_new(call.more ? rb_str_new((const char *)&call.cursor, sizeof call.cursor) : Qnil, call.found);
 }
 
 static void put(VALUE hash, const char *name, uint64_t number)
@@ -177,11 +192,12 @@ static void put_evictions(VALUE hash, const tseg_stats *stats)
 /* Segment#stats -> Hash */
 static VALUE segment_stats(VALUE self)
 {
+    double now = segment_now();
     tseg *segment = segment_current(self);
     VALUE hash = rb_hash_new();
     tseg_stats stats;
 
-    tseg_collect_stats(segment, &stats);
+    tseg_collect_stats(segment, now, &stats);
     put(hash, "entries", stats.entries);
     put(hash, "bytes", stats.live_bytes);
     put(hash, "payload_bytes", stats.payload_bytes);

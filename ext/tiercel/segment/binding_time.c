@@ -4,90 +4,62 @@
 #include "binding.h"
 
 static ID id_now, id_to_f;
-static VALUE time_singleton;
-bool segment_strings_are_held;
 
-/* travel_to, Minitest's stub and Timecop all put another method on Time itself. */
-bool segment_time_is_ruby(void) { return rb_method_basic_definition_p(time_singleton, id_now); }
-
-static double read_clock(clockid_t clock)
-{
-    struct timespec time;
-    clock_gettime(clock, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-static VALUE ask_time(VALUE unused) { return rb_funcall(rb_funcall(rb_cTime, id_now, 0), id_to_f, 0); }
-
-/* Ruby code runs in it: other threads may close what this call uses, which must stay mapped. */
-static VALUE suspended(VALUE (*function)(VALUE), VALUE argument)
-{
-    int state = 0;
-    VALUE result;
-
-    tseg_suspended_calls++;
-    result = rb_protect(function, argument, &state);
-    if (tseg_suspended_calls) tseg_suspended_calls--; /* 0 in a child that was forked in between */
-    if (state) rb_jump_tag(state);
-    return result;
-}
-
-double segment_now(void)
-{
-    return segment_time_is_ruby() ? read_clock(CLOCK_REALTIME) : NUM2DBL(suspended(ask_time, Qnil));
-}
+/*
+ * travel_to, Minitest's stub and Timecop put another method in the place of Time.now, and there is no way to tell
+ * that is cheaper than calling it: Ruby's own is written in Ruby, which rb_method_basic_definition_p never calls basic.
+ */
+double segment_now(void) { return NUM2DBL(rb_funcallv(rb_funcallv(rb_cTime, id_now, 0, NULL), id_to_f, 0, NULL)); }
 
 double segment_now_for_eviction(void)
 {
+    struct timespec time;
 #ifdef CLOCK_REALTIME_COARSE
-    return segment_time_is_ruby() ? read_clock(CLOCK_REALTIME_COARSE) : -INFINITY;
+    clock_gettime(CLOCK_REALTIME_COARSE, &time);
 #else
-    return segment_time_is_ruby() ? read_clock(CLOCK_REALTIME) : -INFINITY;
+    clock_gettime(CLOCK_REALTIME, &time);
 #endif
-}
-
-double segment_expires_at(VALUE ttl)
-{
-    double seconds;
-
-    if (NIL_P(ttl)) return INFINITY;
-    seconds = NUM2DBL(ttl);
-    return segment_now() + seconds;
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
 typedef struct {
-    void (*function)(void *);
-    void *argument;
+    tseg *segment;
+    uint32_t shard;
+    uint64_t deadline_ns;
 } waiting;
 
-static void *wait_outside(void *argument)
+static void *watch_lock(void *argument)
 {
     waiting *what = argument;
-    what->function(what->argument);
+    tseg_watch(what->segment, what->shard, what->deadline_ns);
     return NULL;
 }
 
 static VALUE wait_without_gvl(VALUE argument)
 {
-    rb_thread_call_without_gvl(wait_outside, (void *)argument, RUBY_UBF_IO, NULL);
+    rb_thread_call_without_gvl(watch_lock, (void *)argument, RUBY_UBF_IO, NULL);
     return Qnil;
 }
 
-static void wait_for_lock(void (*function)(void *), void *argument)
+static VALUE let_go(VALUE argument)
 {
-    waiting what = {function, argument};
-    suspended(wait_without_gvl, (VALUE)&what);
+    tseg_release(((waiting *)argument)->segment);
+    return Qnil;
 }
 
-static bool may_wait(void) { return segment_strings_are_held; }
+bool segment_wait(tseg *segment, uint32_t shard, uint64_t *deadline_ns)
+{
+    waiting what = {segment, shard, 0};
 
-void segment_init_host(void)
+    if (!tseg_may_wait(segment, shard, deadline_ns)) return false;
+    what.deadline_ns = *deadline_ns;
+    tseg_hold(segment); /* its last handle may be closed meanwhile */
+    rb_ensure(wait_without_gvl, (VALUE)&what, let_go, (VALUE)&what);
+    return true;
+}
+
+void segment_init_time(void)
 {
     id_now = rb_intern("now");
     id_to_f = rb_intern("to_f");
-    time_singleton = rb_singleton_class(rb_cTime);
-    rb_gc_register_mark_object(time_singleton);
-    tseg_host_functions.now = segment_now;
-    tseg_host_functions.may_wait = may_wait;
-    tseg_host_functions.wait = wait_for_lock;
 }

@@ -2,64 +2,80 @@
 #include "binding.h"
 #include "frame_layout.h"
 
-typedef enum { WRITE_SET, WRITE_ADD, WRITE_COMPARE_AND_SET, WRITE_NEAR_FILL } write_kind;
+typedef enum { WRITE_SET, WRITE_ADD, WRITE_COMPARE_AND_SET, WRITE_NEAR_FILL, WRITE_INCREMENT, WRITE_TOUCH } write_kind;
 
 typedef struct {
     write_kind kind;
-    VALUE key, bytes;
+    VALUE key, bytes;          /* 0: there are none */
     int frame_type;            /* 0: the bytes as they are, else a frame header goes before them */
     double frame_expires_at, expires_at, now;
     tseg_token token;
     uint64_t stripe_epoch;
+    int64_t amount, count;
+    uint32_t shard;            /* of the key, in the segment of the last try */
 } write_call;
 
-static tseg_result write_once(tseg *segment, const write_call *call)
+static tseg_result write_bytes(tseg *segment, const tseg_key *key, const write_call *call)
 {
     uint64_t header[FRAME_HEADER_BYTES / 8];
     tseg_value value = {header, 0, (const uint8_t *)RSTRING_PTR(call->bytes), (uint64_t)RSTRING_LEN(call->bytes)};
-    tseg_key key;
 
     if (call->frame_type) {
         value.head_words = FRAME_HEADER_BYTES / 8;
         frame_write_plain_header(header, call->frame_type, call->frame_expires_at, (uint32_t)value.body_bytes);
     }
-    segment_key(segment, &key, call->key);
     switch (call->kind) {
-    case WRITE_SET: return tseg_set(segment, &key, &value, call->expires_at, call->now);
-    case WRITE_ADD: return tseg_add(segment, &key, &value, call->expires_at, call->now);
+    case WRITE_SET: return tseg_set(segment, key, &value, call->expires_at, call->now);
+    case WRITE_ADD: return tseg_add(segment, key, &value, call->expires_at, call->now);
     case WRITE_COMPARE_AND_SET:
-        return tseg_compare_and_set(segment, &key, &value, call->expires_at, call->now, &call->token);
-    default: return tseg_near_fill(segment, &key, &value, call->expires_at, call->now, call->stripe_epoch);
+        return tseg_compare_and_set(segment, key, &value, call->expires_at, call->now, &call->token);
+    default: return tseg_near_fill(segment, key, &value, call->expires_at, call->now, call->stripe_epoch);
     }
 }
 
-static tseg_result write_waiting(VALUE self, const write_call *call)
+static tseg_result write_once(tseg *segment, write_call *call)
 {
-    write_call held = *call;
-    tseg_result result;
+    tseg_key key;
 
-    held.key = rb_str_new_frozen(call->key);
-    held.bytes = rb_str_new_frozen(call->bytes);
-    segment_strings_are_held = true;
-    result = write_once(segment_current(self), &held);
-    RB_GC_GUARD(held.key);
-    RB_GC_GUARD(held.bytes);
+    segment_key(segment, &key, call->key);
+    call->shard = key.shard;
+    if (call->kind == WRITE_INCREMENT)
+        return tseg_increment(segment, &key, call->amount, call->expires_at, call->now, &call->count);
+    if (call->kind == WRITE_TOUCH) return tseg_touch(segment, &key, call->expires_at, call->now);
+    return write_bytes(segment, &key, call);
+}
+
+/* A writer is in the way, or the file is not the current one any more. */
+__attribute__((noinline, cold)) static tseg_result write_again(VALUE self, write_call *call)
+{
+    tseg_result result = TSEG_RETIRED;
+    uint64_t deadline_ns = 0;
+
+    call->key = rb_str_new_frozen(call->key);
+    if (call->bytes) call->bytes = rb_str_new_frozen(call->bytes);
+    for (int files = 0; files < 3; files += result == TSEG_RETIRED) {
+        tseg *segment = segment_current(self);
+        result = write_once(segment, call);
+        if (result != TSEG_RETIRED && result != TSEG_WOULD_WAIT) break;
+        if (result == TSEG_WOULD_WAIT && !segment_wait(segment, call->shard, &deadline_ns)) return TSEG_BUSY;
+    }
     return result;
 }
 
-static tseg_result write_string(VALUE self, write_call *call)
+static tseg_result make_call(VALUE self, write_call *call)
 {
+    VALUE key = call->key, bytes = call->bytes;
     tseg_result result;
 
-    Check_Type(call->key, T_STRING);
-    Check_Type(call->bytes, T_STRING);
-    segment_strings_are_held = false;
+    Check_Type(key, T_STRING);
+    if (bytes) Check_Type(bytes, T_STRING);
     result = write_once(segment_current(self), call);
-    if (RB_UNLIKELY(result == TSEG_WOULD_WAIT)) result = write_waiting(self, call);
-    if (RB_UNLIKELY(result == TSEG_RETIRED)) result = write_waiting(self, call); /* on what the path leads to now */
-    if (RB_UNLIKELY(!segment_is_answer(result))) segment_fail(self, result, call->key);
-    RB_GC_GUARD(call->key);
-    RB_GC_GUARD(call->bytes);
+    if (RB_UNLIKELY(!segment_is_answer(result))) {
+        if (result == TSEG_WOULD_WAIT || result == TSEG_RETIRED) result = write_again(self, call);
+        if (!segment_is_answer(result)) segment_fail(self, result, key);
+    }
+    RB_GC_GUARD(key);
+    RB_GC_GUARD(bytes);
     return result;
 }
 
@@ -81,7 +97,7 @@ static VALUE segment_set(int count, VALUE *arguments, VALUE self)
     call.key = arguments[0];
     call.bytes = arguments[1];
     set_times(&call, optional(count, arguments, 2), false);
-    return write_string(self, &call) == TSEG_OK ? Qtrue : Qfalse;
+    return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
 /* Segment#add(key, bytes, ttl = nil) -> whether it was written */
@@ -93,7 +109,7 @@ static VALUE segment_add(int count, VALUE *arguments, VALUE self)
     call.key = arguments[0];
     call.bytes = arguments[1];
     set_times(&call, optional(count, arguments, 2), true);
-    return write_string(self, &call) == TSEG_OK ? Qtrue : Qfalse;
+    return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
 /* Segment#compare_and_set(key, bytes, token, ttl = nil) -> whether it was written */
@@ -106,7 +122,7 @@ static VALUE segment_compare_and_set(int count, VALUE *arguments, VALUE self)
     call.bytes = arguments[1];
     if (!segment_parse_token(arguments[2], &call.token)) return Qfalse;
     set_times(&call, optional(count, arguments, 3), true);
-    return write_string(self, &call) == TSEG_OK ? Qtrue : Qfalse;
+    return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
 /*
@@ -117,7 +133,7 @@ static VALUE segment_near_fill(VALUE self, VALUE key, VALUE bytes, VALUE ttl, VA
     write_call call = {.kind = WRITE_NEAR_FILL, .key = key, .bytes = bytes, .stripe_epoch = NUM2ULL(epoch)};
 
     set_times(&call, ttl, false);
-    return write_string(self, &call) == TSEG_OK ? Qtrue : Qfalse;
+    return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
 static int frame_type_of(VALUE string)
@@ -142,7 +158,7 @@ static VALUE segment_write_string(VALUE self, VALUE key, VALUE string, VALUE exp
     if (!call.frame_type || RSTRING_LEN(string) > (long)UINT32_MAX || rb_ivar_count(string) > 0) return Qnil;
     call.frame_expires_at = NIL_P(expires_at) ? INFINITY : NUM2DBL(expires_at);
     set_times(&call, ttl, false);
-    return write_string(self, &call) == TSEG_OK ? Qtrue : Qfalse;
+    return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
 typedef struct {
@@ -157,7 +173,7 @@ static int write_pair(VALUE key, VALUE bytes, VALUE argument)
 
     many->call.key = key;
     many->call.bytes = bytes;
-    if (write_string(many->self, &many->call) != TSEG_OK) many->all = false;
+    if (make_call(many->self, &many->call) != TSEG_OK) many->all = false;
     return ST_CONTINUE;
 }
 
@@ -173,66 +189,27 @@ static VALUE segment_set_multi(int count, VALUE *arguments, VALUE self)
     return many.all ? Qtrue : Qfalse;
 }
 
-static tseg_result increment_once(tseg *segment, VALUE key_string, int64_t amount, const write_call *times,
-                                  int64_t *sum)
-{
-    tseg_key key;
-    segment_key(segment, &key, key_string);
-    return tseg_increment(segment, &key, amount, times->expires_at, times->now, sum);
-}
-
 /*
  * Segment#increment(key, amount, ttl = nil) -> the new count, nil if other bytes are there or the range would be left
  */
 static VALUE segment_increment(int count, VALUE *arguments, VALUE self)
 {
-    write_call times = {.kind = WRITE_SET};
-    VALUE key;
-    int64_t amount, sum = 0;
-    tseg_result result;
+    write_call call = {.kind = WRITE_INCREMENT};
 
     rb_check_arity(count, 2, 3);
-    key = arguments[0];
-    amount = NUM2LL(arguments[1]);
-    set_times(&times, optional(count, arguments, 2), true);
-    Check_Type(key, T_STRING);
-    segment_strings_are_held = false;
-    result = increment_once(segment_current(self), key, amount, &times, &sum);
-    for (int again = 0; again < 2 && (result == TSEG_WOULD_WAIT || result == TSEG_RETIRED); again++) {
-        key = rb_str_new_frozen(key);
-        segment_strings_are_held = true;
-        result = increment_once(segment_current(self), key, amount, &times, &sum);
-    }
-    if (!segment_is_answer(result)) segment_fail(self, result, key);
-    RB_GC_GUARD(key);
-    return result == TSEG_OK ? LL2NUM(sum) : Qnil;
-}
-
-static tseg_result touch_once(tseg *segment, VALUE key_string, const write_call *times)
-{
-    tseg_key key;
-    segment_key(segment, &key, key_string);
-    return tseg_touch(segment, &key, times->expires_at, times->now);
+    call.key = arguments[0];
+    call.amount = NUM2LL(arguments[1]);
+    set_times(&call, optional(count, arguments, 2), true);
+    return make_call(self, &call) == TSEG_OK ? LL2NUM(call.count) : Qnil;
 }
 
 /* Segment#touch(key, ttl) -> whether the entry was there */
 static VALUE segment_touch(VALUE self, VALUE key, VALUE ttl)
 {
-    write_call times = {.kind = WRITE_SET};
-    tseg_result result;
+    write_call call = {.kind = WRITE_TOUCH, .key = key};
 
-    set_times(&times, ttl, true);
-    Check_Type(key, T_STRING);
-    segment_strings_are_held = false;
-    result = touch_once(segment_current(self), key, &times);
-    if (result == TSEG_WOULD_WAIT) {
-        key = rb_str_new_frozen(key);
-        segment_strings_are_held = true;
-        result = touch_once(segment_current(self), key, &times);
-    }
-    if (!segment_is_answer(result)) segment_fail(self, result, key);
-    RB_GC_GUARD(key);
-    return result == TSEG_OK ? Qtrue : Qfalse;
+    set_times(&call, ttl, true);
+    return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
 void segment_init_write(void)

@@ -17,8 +17,6 @@ typedef struct {
 bool tseg_too_large(const tseg *segment, const tseg_change *change);
 /* In place or appended; `old` is the key's entry as it was found under the lock, or NULL. */
 tseg_result tseg_change_entry(tseg_section *section, const tseg_change *change, const tseg_entry *old);
-/* Whether an entry that was found under the lock is there for this caller. */
-bool tseg_is_live(const tseg *segment, const tseg_entry *entry, double now);
 void tseg_count_write(tseg *segment);
 tseg_result tseg_refuse(tseg *segment); /* counts, and says TSEG_TOO_LARGE */
 

@@ -3,7 +3,7 @@
 
 static uint64_t round_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
 
-static uint32_t default_shards(uint64_t bytes)
+uint32_t tseg_default_shards(uint64_t bytes)
 {
     uint32_t shards = 1;
     while (shards < TSEG_MAX_SHARDS && bytes / (shards * 2) >= TSEG_MIN_DEFAULT_SHARD_BYTES) shards *= 2;
@@ -36,7 +36,7 @@ static bool lay_out_shard(tseg_geometry *geometry)
 bool tseg_lay_out(tseg_geometry *geometry, uint64_t bytes, uint32_t shards, uint32_t average_entry_bytes,
                   uint32_t process_slots)
 {
-    if (!shards) shards = default_shards(bytes);
+    if (!shards) shards = tseg_default_shards(bytes);
     if (!average_entry_bytes) average_entry_bytes = TSEG_DEFAULT_AVERAGE_ENTRY_BYTES;
     if (bytes < TSEG_MIN_FILE_BYTES || bytes > TSEG_MAX_FILE_BYTES || shards > TSEG_MAX_SHARDS ||
         (shards & (shards - 1)) || average_entry_bytes < TSEG_MIN_AVERAGE_ENTRY_BYTES || !process_slots ||

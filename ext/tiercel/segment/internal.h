@@ -133,12 +133,14 @@ void tseg_copy_in(tseg_word *destination, const uint8_t *source, uint64_t bytes)
 #ifndef TSEG_LOCK_WAIT_NS /* tests that wait in vain hundreds of times make it shorter */
 #define TSEG_LOCK_WAIT_NS 250000000u
 #endif
-/* TSEG_OK with the lock held; *taken_over if its former owner died holding it. */
+/* TSEG_OK with the lock held (*taken_over: its former owner died holding it), or why not. Spins, never waits. */
 tseg_result tseg_lock(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *taken_over);
 bool tseg_try_lock(tseg *segment, uint32_t shard, uint64_t *lock_word);
 void tseg_unlock(tseg *segment, uint32_t shard, uint64_t lock_word);
+/* Whether somebody alive holds the lock, and did not let one of our calls wait in vain. */
+bool tseg_is_being_written(const tseg *segment, uint32_t shard);
 
-/* attach.c */
+/* registration.c */
 bool tseg_owner_is_dead(const tseg *segment, uint64_t lock_word);
 
 /* log.c: everything here is called with the shard's lock held */

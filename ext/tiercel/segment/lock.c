@@ -28,27 +28,6 @@ bool tseg_try_lock(tseg *segment, uint32_t shard, uint64_t *lock_word)
     return segment->owner && is_free(word) && take(segment, lock, word, lock_word);
 }
 
-/* What waits without the interpreter's lock: it only watches, so that leaving it by a raise leaves nothing locked. */
-typedef struct {
-    const tseg *segment;
-    const tseg_word *lock;
-    uint64_t seen;
-    uint64_t deadline_ns;
-} tseg_watch;
-
-static void watch(void *argument)
-{
-    tseg_watch *watched = argument;
-    struct timespec pause = {0, 20000};
-    unsigned rounds = 0;
-
-    while (tseg_load(watched->lock) == watched->seen && tseg_monotonic_ns() < watched->deadline_ns) {
-        if (rounds++ % 4 == 0 && tseg_owner_is_dead(watched->segment, watched->seen)) return;
-        if (nanosleep(&pause, NULL) != 0) return; /* a signal: let the caller look at it */
-        if (pause.tv_nsec < 1000000) pause.tv_nsec *= 2;
-    }
-}
-
 static bool spin(tseg *segment, tseg_word *lock, uint64_t *lock_word)
 {
     uint64_t until = tseg_monotonic_ns() + TSEG_LOCK_SPIN_NS;
@@ -63,27 +42,34 @@ static bool spin(tseg *segment, tseg_word *lock, uint64_t *lock_word)
     return false;
 }
 
-static tseg_result wait_for(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *taken_over)
+/* Its owner let one of our calls wait in vain and has not moved since. */
+static bool is_stuck(const tseg *segment, uint32_t shard, uint64_t word)
+{
+    return word && word == tseg_load(&segment->stuck[shard]);
+}
+
+bool tseg_is_being_written(const tseg *segment, uint32_t shard)
+{
+    uint64_t word = tseg_load_acquire(&segment->views[shard].control->lock);
+    return !is_free(word) && !is_stuck(segment, shard, word) && !tseg_owner_is_dead(segment, word);
+}
+
+static tseg_result lock_slowly(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *taken_over)
 {
     tseg_word *lock = &segment->views[shard].control->lock;
-    uint64_t deadline = tseg_monotonic_ns() + TSEG_LOCK_WAIT_NS;
+    uint64_t word;
 
-    for (;;) {
-        uint64_t word = tseg_load(lock);
-        bool dead = !is_free(word) && tseg_owner_is_dead(segment, word);
-        if ((is_free(word) || dead) && take(segment, lock, word, lock_word)) {
-            *taken_over = dead;
-            return TSEG_OK;
-        }
-        if (tseg_monotonic_ns() >= deadline) {
-            tseg_store(&segment->stuck[shard], word);
-            tseg_bump(&segment->self->counters[TSEG_COUNT_LOCK_TIMEOUTS]);
-            return TSEG_BUSY;
-        }
-        if (dead || is_free(word)) continue;
-        tseg_watch watched = {segment, lock, word, deadline};
-        tseg_host_functions.wait(watch, &watched);
+    tseg_keep_registered(segment); /* others are not judged by who may be taken for dead himself */
+    if (!segment->owner) return TSEG_READ_ONLY;
+    word = tseg_load(lock);
+    if (is_stuck(segment, shard, word) && !tseg_owner_is_dead(segment, word)) {
+        tseg_bump(&segment->self->counters[TSEG_COUNT_LOCK_TIMEOUTS]);
+        return TSEG_BUSY;
     }
+    if (spin(segment, lock, lock_word)) return TSEG_OK;
+    word = tseg_load(lock);
+    *taken_over = !is_free(word) && tseg_owner_is_dead(segment, word);
+    return (*taken_over || is_free(word)) && take(segment, lock, word, lock_word) ? TSEG_OK : TSEG_WOULD_WAIT;
 }
 
 tseg_result tseg_lock(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *taken_over)
@@ -94,15 +80,35 @@ tseg_result tseg_lock(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *
     *taken_over = false;
     if (TSEG_UNLIKELY(!segment->owner)) return TSEG_READ_ONLY;
     if (TSEG_LIKELY(is_free(word) && take(segment, lock, word, lock_word))) return TSEG_OK;
-    if (word && word == tseg_load(&segment->stuck[shard]) && !tseg_owner_is_dead(segment, word)) {
-        /* Its owner let one of our calls wait in vain and has not moved since. */
-        tseg_bump(&segment->self->counters[TSEG_COUNT_LOCK_TIMEOUTS]);
-        return TSEG_BUSY;
+    return lock_slowly(segment, shard, lock_word, taken_over);
+}
+
+bool tseg_may_wait(tseg *segment, uint32_t shard, uint64_t *deadline_ns)
+{
+    uint64_t now = tseg_monotonic_ns();
+
+    if (!*deadline_ns) {
+        *deadline_ns = now + TSEG_LOCK_WAIT_NS;
+        tseg_bump(&segment->self->counters[TSEG_COUNT_LOCK_WAITS]);
     }
-    if (spin(segment, lock, lock_word)) return TSEG_OK;
-    if (!tseg_host_functions.may_wait()) return TSEG_WOULD_WAIT;
-    tseg_bump(&segment->self->counters[TSEG_COUNT_LOCK_WAITS]);
-    return wait_for(segment, shard, lock_word, taken_over);
+    if (now < *deadline_ns) return true;
+    tseg_store(&segment->stuck[shard], tseg_load(&segment->views[shard].control->lock));
+    tseg_bump(&segment->self->counters[TSEG_COUNT_LOCK_TIMEOUTS]);
+    return false;
+}
+
+void tseg_watch(const tseg *segment, uint32_t shard, uint64_t deadline_ns)
+{
+    const tseg_word *lock = &segment->views[shard].control->lock;
+    uint64_t seen = tseg_load(lock);
+    struct timespec pause = {0, 20000};
+    unsigned rounds = 0;
+
+    while (!is_free(seen) && tseg_load(lock) == seen && tseg_monotonic_ns() < deadline_ns) {
+        if (rounds++ % 4 == 0 && tseg_owner_is_dead(segment, seen)) return;
+        if (nanosleep(&pause, NULL) != 0) return; /* a signal: let the caller look at it */
+        if (pause.tv_nsec < 1000000) pause.tv_nsec *= 2;
+    }
 }
 
 void tseg_unlock(tseg *segment, uint32_t shard, uint64_t lock_word)

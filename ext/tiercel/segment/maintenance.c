@@ -9,35 +9,71 @@
 
 #include "attach.h"
 
+/* A lock file that was never ours stays: the segment lay beside it by chance. */
+static bool remove_files(const char *path, tseg_sidecar *sidecar, tseg_file *file, tseg_error *error)
+{
+    char lock_path[PATH_MAX];
+
+    tseg_file_retire(file);
+    if (unlink(path) != 0 && errno != ENOENT)
+        return tseg_fail(error, errno, "%s cannot be removed: %s", path, strerror(errno));
+    snprintf(lock_path, sizeof lock_path, "%s.lock", path);
+    if (!tseg_sidecar_is_strange(sidecar)) unlink(lock_path);
+    return true;
+}
+
+/* What the caller left open is as it was; as many shards as are chosen unasked are not taken for a choice. */
+static tseg_options options_of(const tseg_options *given, const tseg_file *file, bool readable)
+{
+    const tseg_geometry *old = &file->header.geometry;
+    tseg_options options = *given;
+    tseg_geometry fits;
+
+    if (!options.mode) options.mode = readable ? file->mode : 0600;
+    if (!readable) return options;
+    if (!options.average_entry_bytes) options.average_entry_bytes = old->average_entry_bytes;
+    if (options.shards || old->shards == tseg_default_shards(old->file_bytes)) return options;
+    options.shards = old->shards;
+    while (options.shards > 1 && !tseg_lay_out(&fits, options.bytes, options.shards, options.average_entry_bytes,
+                                               TSEG_PROCESS_SLOTS))
+        options.shards /= 2;
+    return options;
+}
+
+static bool replace_file(const char *path, tseg_sidecar *sidecar, const tseg_options *options, tseg_file *file,
+                         tseg_file_state state, tseg_error *error)
+{
+    bool readable = file->map && !file->damaged;
+    tseg_options chosen = options_of(options, file, readable);
+    return tseg_file_make(path, sidecar, &chosen, state == TSEG_FILE_MISSING ? NULL : file, false, error);
+}
+
 /* Both under the lock for files, `retired` before the path changes: see "Moving" in docs/memory-model.md. */
 static bool with_files_locked(const char *path, const tseg_options *options, bool only_unused, tseg_error *error)
 {
-    char lock_path[PATH_MAX];
     tseg_sidecar *sidecar;
     tseg_file_state state;
     tseg_file file;
     bool done = false;
 
+    *error = (tseg_error){0};
+    tseg_prepare_files();
     if (!tseg_file_may_be(path, error)) return false;
-    sidecar = tseg_sidecar_open(path, options ? options->mode : 0600, error);
+    sidecar = tseg_sidecar_open(path, options && options->mode ? options->mode : 0600, true, error);
     if (!sidecar) return false;
     if (tseg_sidecar_lock_files(sidecar, error)) {
         state = tseg_file_open(path, sidecar, &file, error);
         /* Every layout locks one byte per process, so an unused one can be told and removed. */
-        if (state == TSEG_FILE_REFUSED && !(only_unused && file.other_version)) {
-            done = false;
-        } else if (only_unused && (sidecar->slot >= 0 || tseg_sidecar_in_use(sidecar))) {
+        if (state == TSEG_FILE_REFUSED && !(only_unused && file.other_version)) done = false;
+        else if (only_unused && (sidecar->slot >= 0 || tseg_sidecar_in_use(sidecar)))
             tseg_fail(error, EBUSY, "%s is in use", path);
-        } else {
-            if (!options) tseg_file_retire(&file);
-            done = options ? tseg_file_make(path, sidecar, options, &file, error)
-                           : unlink(path) == 0 || errno == ENOENT ||
-                                 tseg_fail(error, errno, "%s cannot be removed: %s", path, strerror(errno));
-            snprintf(lock_path, sizeof lock_path, "%s.lock", path);
-            if (done && !options) unlink(lock_path);
-        }
+        else
+            done = options ? replace_file(path, sidecar, options, &file, state, error)
+                           : remove_files(path, sidecar, &file, error);
         tseg_file_close(&file);
         tseg_sidecar_unlock_files(sidecar);
+    } else if (only_unused && error->code == EAGAIN) {
+        error->code = EBUSY;
     }
     tseg_sidecar_release(sidecar);
     return done;

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/statvfs.h>
@@ -23,17 +24,19 @@
 
 #include "attach.h"
 
+#define TSEG_RESERVED_PIECE (UINT64_C(4) << 20)
+
 bool tseg_random(void *bytes, size_t count) { return getentropy(bytes, count) == 0; }
 
 #ifdef __linux__
-void tseg_boot_id(uint64_t id[2])
+bool tseg_boot_id(uint64_t id[2])
 {
     int descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     char text[64] = "";
     unsigned digits = 0;
 
     id[0] = id[1] = 0;
-    if (descriptor < 0) return;
+    if (descriptor < 0) return false;
     if (read(descriptor, text, sizeof text - 1) < 0) text[0] = 0;
     close(descriptor);
     for (const char *at = text; *at && digits < 32; at++) {
@@ -42,6 +45,15 @@ void tseg_boot_id(uint64_t id[2])
         id[digits / 16] = id[digits / 16] << 4 | value;
         digits++;
     }
+    return digits == 32 && (id[0] | id[1]);
+}
+
+double tseg_booted_at(void)
+{
+    struct timespec now, running;
+
+    if (clock_gettime(CLOCK_REALTIME, &now) != 0 || clock_gettime(CLOCK_BOOTTIME, &running) != 0) return -INFINITY;
+    return (double)(now.tv_sec - running.tv_sec) + (double)(now.tv_nsec - running.tv_nsec) / 1e9;
 }
 
 bool tseg_is_network_file(int descriptor)
@@ -57,14 +69,22 @@ bool tseg_is_network_file(int descriptor)
     return false;
 }
 #else
-void tseg_boot_id(uint64_t id[2])
+double tseg_booted_at(void)
 {
     struct timeval booted = {0, 0};
     size_t bytes = sizeof booted;
     int name[2] = {CTL_KERN, KERN_BOOTTIME};
 
-    id[0] = id[1] = 0;
-    if (sysctl(name, 2, &booted, &bytes, NULL, 0) == 0) id[0] = (uint64_t)booted.tv_sec;
+    return sysctl(name, 2, &booted, &bytes, NULL, 0) == 0 && booted.tv_sec ? (double)booted.tv_sec : -INFINITY;
+}
+
+bool tseg_boot_id(uint64_t id[2])
+{
+    double booted_at = tseg_booted_at();
+
+    id[0] = booted_at > 0 ? (uint64_t)booted_at : 0;
+    id[1] = 0;
+    return id[0] != 0;
 }
 
 bool tseg_is_network_file(int descriptor)
@@ -88,6 +108,28 @@ static bool write_zeros(int descriptor, uint64_t bytes)
     return true;
 }
 
+#ifdef __linux__
+/*
+ * In pieces: where a signal comes in between, kernels before 2024 give back all that one call has reserved. Under a
+ * profiler's timer a large piece may never end, so it gets smaller each time. 0 or an errno.
+ */
+static int reserve(int descriptor, uint64_t bytes)
+{
+    uint64_t piece = TSEG_RESERVED_PIECE;
+
+    for (uint64_t at = 0; at < bytes;) {
+        uint64_t part = bytes - at < piece ? bytes - at : piece;
+        int failure = posix_fallocate(descriptor, (off_t)at, (off_t)part);
+        if (failure == 0) at += part;
+        else if (failure != EINTR) return failure;
+        else if (piece > TSEG_HEADER_BYTES) piece /= 2;
+    }
+    return 0;
+}
+#else
+static int reserve(int descriptor, uint64_t bytes) { return EOPNOTSUPP; }
+#endif
+
 /*
  * Reserved, not sparse: a page that cannot be had later is a SIGBUS in some
  * innocent read. Asked first: on tmpfs trying takes the memory of the machine
@@ -96,19 +138,16 @@ static bool write_zeros(int descriptor, uint64_t bytes)
 bool tseg_allocate_file(int descriptor, uint64_t bytes)
 {
     struct statvfs system;
+    int failure;
 
     if (fstatvfs(descriptor, &system) == 0 && bytes > (uint64_t)system.f_bavail * system.f_frsize) {
         errno = ENOSPC;
         return false;
     }
-#ifdef __linux__
-    int failure;
-
-    do failure = posix_fallocate(descriptor, 0, (off_t)bytes); while (failure == EINTR);
+    failure = reserve(descriptor, bytes);
     if (failure == 0) return true;
     errno = failure;
     if (failure != EOPNOTSUPP && failure != EINVAL) return false;
-#endif
     return ftruncate(descriptor, (off_t)bytes) == 0 && write_zeros(descriptor, bytes);
 }
 

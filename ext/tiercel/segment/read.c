@@ -11,19 +11,6 @@ tseg_word tseg_fence_word;
 void (*tseg_stop_hook)(tseg_stop_point point);
 #endif
 
-static double wall_clock(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-static bool always(void) { return true; }
-static void wait_here(void (*function)(void *), void *argument) { function(argument); }
-
-tseg_host tseg_host_functions = {wall_clock, always, wait_here};
-unsigned tseg_suspended_calls;
-
 void tseg_make_key(const tseg *segment, tseg_key *key, const void *bytes, uint32_t count)
 {
     const tseg_geometry *geometry = &segment->geometry;
@@ -197,10 +184,9 @@ tseg_result tseg_find(tseg *segment, const tseg_key *key, tseg_entry *entry)
     return TSEG_ABSENT;
 }
 
-bool tseg_live(const tseg *segment, const tseg_entry *entry)
+bool tseg_is_live(const tseg *segment, const tseg_entry *entry, double now)
 {
-    if (TSEG_UNLIKELY(entry->epoch != tseg_epoch(segment))) return false;
-    return entry->expires_at == INFINITY || entry->expires_at > tseg_host_functions.now();
+    return entry->epoch == tseg_epoch(segment) && entry->expires_at > now;
 }
 
 void tseg_copy_value(const tseg_entry *entry, void *destination, uint32_t from, uint32_t bytes)
@@ -234,13 +220,7 @@ tseg_token tseg_token_of(const tseg *segment, const tseg_entry *entry)
     return (tseg_token){segment->file_id, entry->origin, entry->sequence};
 }
 
-bool tseg_unchanged(tseg *segment, const tseg_key *key, const tseg_token *token)
+bool tseg_is_same(const tseg_token *one, const tseg_token *other)
 {
-    tseg_entry entry;
-    bool unchanged = token->file_id == segment->file_id && tseg_find(segment, key, &entry) == TSEG_OK &&
-                     entry.origin == token->origin && entry.sequence == token->sequence &&
-                     tseg_live(segment, &entry) && tseg_intact(&entry);
-
-    if (unchanged) tseg_hit(segment, &entry);
-    return unchanged;
+    return one->file_id == other->file_id && one->origin == other->origin && one->sequence == other->sequence;
 }

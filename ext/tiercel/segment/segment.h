@@ -26,8 +26,8 @@ typedef enum {
     TSEG_PRESENT,       /* add: already there */
     TSEG_CHANGED,       /* compare_and_set: not what the token came with */
     TSEG_TOO_LARGE,     /* above a quarter of the main log */
-    TSEG_BUSY,          /* the lock was not free in time */
-    TSEG_WOULD_WAIT,    /* the lock is not free, and the host did not allow waiting */
+    TSEG_BUSY,          /* the lock's owner let a call wait in vain, and has not moved since */
+    TSEG_WOULD_WAIT,    /* a writer is in the way: see tseg_may_wait */
     TSEG_READ_ONLY,     /* no process slot was free: this process cannot write */
     TSEG_NOT_A_COUNTER,
     TSEG_RETIRED        /* the file is not the current one: attach again */
@@ -63,7 +63,8 @@ typedef struct tseg {
     dev_t device;
     ino_t inode;
     char *path;
-    unsigned references;     /* handles of this process */
+    unsigned references;     /* handles of this process, and calls that wait */
+    bool warned;             /* that it cannot write: said once per process */
     struct tseg *next;       /* all attachments of this process */
 } tseg;
 
@@ -111,20 +112,6 @@ typedef struct {
 /* Reads: at most this many tries, then a miss. */
 #define TSEG_READ_TRIES 4
 
-/*
- * The wall clock, and how to wait. The binding replaces them; they are called
- * while no lock is held, and now and wait may leave by longjmp.
- */
-typedef struct {
-    double (*now)(void);     /* epoch seconds, for reads of entries that have an end */
-    bool (*may_wait)(void);  /* false: TSEG_WOULD_WAIT instead of waiting */
-    void (*wait)(void (*function)(void *), void *argument); /* runs a function that waits */
-} tseg_host;
-extern tseg_host tseg_host_functions;
-
-/* Calls that are suspended in now or wait: nothing is unmapped meanwhile. */
-extern unsigned tseg_suspended_calls;
-
 /* attach.c: geometry, files, registration */
 typedef struct {
     uint64_t bytes;           /* of a new file; 0: attach to what exists, make nothing */
@@ -136,24 +123,35 @@ typedef struct {
 } tseg_options;
 
 typedef struct {
-    int code;          /* errno, or 0 */
+    int code;          /* errno, or 0; EAGAIN: another process makes or removes the file just now, try again */
+    pid_t holder;      /* of EAGAIN: which process, 0 where that cannot be told */
+    bool replaced;     /* no error: a damaged file of ours was replaced, the message says why */
     char message[512]; /* names the path and what to do */
 } tseg_error;
 
+/* Never waits: see EAGAIN. */
 tseg *tseg_attach(const char *path, const tseg_options *options, tseg_error *error);
 tseg *tseg_attach_private(const tseg_options *options, tseg_error *error);
+/* Each attach and each hold is given back by one release; the last one unmaps. */
+void tseg_hold(tseg *segment);
 void tseg_release(tseg *segment);
+extern uint64_t tseg_unmapped; /* how many this process has */
 bool tseg_lay_out(tseg_geometry *geometry, uint64_t bytes, uint32_t shards, uint32_t average_entry_bytes,
                   uint32_t process_slots);
 /* Once per call before anything else: registers anew after a fork. */
 void tseg_after_fork(void);
 bool tseg_forked(void);
+/*
+ * Once a second: registers anew where somebody closed the lock file's descriptor, which this process
+ * did not open for him, or where no process slot was free before.
+ */
+void tseg_keep_registered(tseg *segment);
 /* false: the path leads elsewhere; the segment is then retired. */
 bool tseg_path_is_current(tseg *segment);
 void tseg_retire(tseg *segment);
-/* Retires and unlinks what the path leads to; with only_unused not while a process is registered on it. */
+/* Retires and unlinks what the path leads to; with only_unused not while a process is registered on it (EBUSY). */
 bool tseg_remove(const char *path, bool only_unused, tseg_error *error);
-/* Retires what the path leads to and puts a new, empty one in its place. */
+/* Retires what the path leads to and puts a new, empty one in its place. Options that are 0: those of the old one. */
 bool tseg_replace(const char *path, const tseg_options *options, tseg_error *error);
 /* How many processes are registered; the pids of the first of them. */
 int tseg_registered(tseg *segment, uint32_t *pids, int capacity);
@@ -172,8 +170,8 @@ static inline uint32_t tseg_epoch(const tseg *segment)
 void tseg_make_key(const tseg *segment, tseg_key *key, const void *bytes, uint32_t count);
 /* The entry with these key bytes, whether or not it is live; TSEG_ABSENT if there is none. */
 tseg_result tseg_find(tseg *segment, const tseg_key *key, tseg_entry *entry);
-/* Present, of the current epoch, not over. Asks for the time only where the entry has an end. */
-bool tseg_live(const tseg *segment, const tseg_entry *entry);
+/* Of the current epoch, and not over at this time (epoch seconds; any will do for an entry without an end). */
+bool tseg_is_live(const tseg *segment, const tseg_entry *entry, double now);
 /* Part of the value as it is now; `from` is a multiple of 8. */
 void tseg_copy_value(const tseg_entry *entry, void *destination, uint32_t from, uint32_t bytes);
 /* After copying: whether what was copied is the entry. */
@@ -181,8 +179,18 @@ bool tseg_intact(const tseg_entry *entry);
 void tseg_hit(tseg *segment, const tseg_entry *entry);
 void tseg_miss(tseg *segment);
 tseg_token tseg_token_of(const tseg *segment, const tseg_entry *entry);
-/* Whether the entry is live and still the one of this token; counts as a hit if so. */
-bool tseg_unchanged(tseg *segment, const tseg_key *key, const tseg_token *token);
+bool tseg_is_same(const tseg_token *one, const tseg_token *other);
+
+/*
+ * Nothing here waits, asks for the time or runs what the host does not see: a call that meets a writer
+ * who is still at it answers TSEG_WOULD_WAIT. Then, while tseg_may_wait(&deadline) is true (the deadline
+ * is 0 at first), hold the segment, block in tseg_watch, release it, and make the call again.
+ * lock.c
+ */
+/* false: the call has waited long enough. That is remembered until the lock moves, and the call is TSEG_BUSY. */
+bool tseg_may_wait(tseg *segment, uint32_t shard, uint64_t *deadline_ns);
+/* Until the shard's lock moves, its owner dies, the deadline or a signal comes. Takes nothing, changes nothing. */
+void tseg_watch(const tseg *segment, uint32_t shard, uint64_t deadline_ns);
 
 /*
  * write.c: each under one shard's lock. now, epoch seconds, decides what is over;
@@ -199,18 +207,26 @@ tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value 
                            uint64_t stripe_epoch);
 
 /* sweep.c: deletes and what walks the index, all without a lock */
-tseg_result tseg_delete(tseg *segment, const tseg_key *key);
+/* *expires_at: the end of what was deleted; +infinity where it cannot be told. */
+tseg_result tseg_delete(tseg *segment, const tseg_key *key, double *expires_at);
 uint64_t tseg_near_epoch(const tseg *segment, const tseg_key *key);
-tseg_result tseg_near_invalidate(tseg *segment, const tseg_key *key);
+tseg_result tseg_near_invalidate(tseg *segment, const tseg_key *key, double *expires_at);
 /* One shard: empties what an earlier epoch left (raise it first), and its logs if the lock is free in time. */
 uint32_t tseg_raise_epoch(tseg *segment);
 void tseg_clear_shard(tseg *segment, uint32_t shard, uint32_t epoch);
-uint64_t tseg_clear_prefix(tseg *segment, uint32_t shard, const void *prefix, uint32_t count);
+/* Adds to *cleared; may be TSEG_WOULD_WAIT. */
+tseg_result tseg_clear_prefix(tseg *segment, uint32_t shard, const void *prefix, uint32_t count, uint64_t *cleared);
 
 /*
- * A walk over all entries: cursor is 0 at first; at most one bucket's entries
- * come back per call (their keys into `bytes`, grown by realloc). false at the end.
+ * A walk over all entries: the cursor is zeroed at first, and begins anew where the file is another one. At
+ * most one bucket's entries come back per call (their keys into `bytes`, grown by realloc). TSEG_OK,
+ * TSEG_ABSENT at the end, or TSEG_WOULD_WAIT (for the cursor's shard).
  */
+typedef struct {
+    uint64_t file_id;
+    uint32_t shard;
+    uint32_t slot;
+} tseg_cursor;
 typedef struct {
     uint8_t *bytes;
     size_t capacity;
@@ -225,13 +241,14 @@ typedef struct {
         uint8_t hits;
     } entries[TSEG_BUCKET_SLOTS];
 } tseg_batch;
-bool tseg_walk(tseg *segment, uint64_t *cursor, const void *prefix, uint32_t prefix_bytes, tseg_batch *batch);
+tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, uint32_t prefix_bytes, double now,
+                      tseg_batch *batch);
 
 typedef struct {
     uint64_t entries, live_bytes, payload_bytes, log_bytes, used_bytes, processes;
     uint64_t process[TSEG_PROCESS_COUNTERS];
     uint64_t shard[TSEG_SHARD_COUNTERS];
 } tseg_stats;
-void tseg_collect_stats(tseg *segment, tseg_stats *stats);
+void tseg_collect_stats(tseg *segment, double now, tseg_stats *stats);
 
 #endif

@@ -12,16 +12,34 @@
 
 #include "attach.h"
 
-#define TSEG_FILES_LOCK_NS UINT64_C(10000000000)
+/* What a lock file of ours contains, so that a damaged file beside it can be told from a stranger's. */
+#define TSEG_MARK "Tiercel: locks of the segment beside this file, layout "
+#define TSEG_MARK_BYTES 80
 
 static tseg_sidecar *all_sidecars;
 
-static int record_lock(int descriptor, int command, short type, off_t start, off_t count)
+static bool is_sidecar(const tseg_sidecar *sidecar, const struct stat *file)
+{
+    return sidecar->device == file->st_dev && sidecar->inode == file->st_ino;
+}
+
+/*
+ * Other code of the process may have closed the descriptor (a daemon closes all it inherited), and its number may be
+ * a stranger's by now, whose record locks, if it takes any, say nothing. So nothing is asked of it before this.
+ */
+static bool is_whole(const tseg_sidecar *sidecar)
+{
+    struct stat file;
+    return sidecar->descriptor >= 0 && fstat(sidecar->descriptor, &file) == 0 && is_sidecar(sidecar, &file);
+}
+
+static int record_lock(const tseg_sidecar *sidecar, int command, short type, off_t start, off_t count, pid_t *holder)
 {
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = count};
     int result;
 
-    do result = fcntl(descriptor, command, &lock); while (result < 0 && errno == EINTR);
+    do result = fcntl(sidecar->descriptor, command, &lock); while (result < 0 && errno == EINTR);
+    if (holder) *holder = result == 0 && lock.l_type != F_UNLCK && lock.l_pid > 0 ? lock.l_pid : 0;
     if (result < 0) return -1;
     return command == F_GETLK ? lock.l_type != F_UNLCK : 0;
 }
@@ -29,8 +47,7 @@ static int record_lock(int descriptor, int command, short type, off_t start, off
 static tseg_sidecar *find_sidecar(const struct stat *file)
 {
     tseg_sidecar *sidecar = all_sidecars;
-    while (sidecar && (sidecar->device != file->st_dev || sidecar->inode != file->st_ino)) sidecar = sidecar->next;
-    if (sidecar) sidecar->references++;
+    while (sidecar && !is_sidecar(sidecar, file)) sidecar = sidecar->next;
     return sidecar;
 }
 
@@ -43,46 +60,69 @@ static bool acceptable(const char *path, const struct stat *file, tseg_error *er
     return true;
 }
 
-static tseg_sidecar *remember(int descriptor, const struct stat *file, tseg_error *error)
+/* Not one of the three that programs reopen under us. No lock is held yet, so closing drops none. */
+static int above_standard_streams(int descriptor)
+{
+    int higher;
+
+    if (descriptor < 0 || descriptor > STDERR_FILENO) return descriptor;
+    higher = fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    close(descriptor);
+    return higher;
+}
+
+static int open_lock_file(const char *path, int create, mode_t mode, struct stat *file)
+{
+    int descriptor = above_standard_streams(open(path, O_RDWR | create | O_NOFOLLOW | O_CLOEXEC, mode));
+
+    if (descriptor < 0 || fstat(descriptor, file) == 0) return descriptor;
+    close(descriptor);
+    return -1;
+}
+
+static tseg_sidecar *remember(int descriptor, const struct stat *file, const char *path, tseg_error *error)
 {
     tseg_sidecar *sidecar = calloc(1, sizeof *sidecar);
+    char *copy = strdup(path);
 
-    if (!sidecar) {
+    if (!sidecar || !copy) {
+        free(sidecar);
+        free(copy);
         close(descriptor);
         tseg_fail(error, ENOMEM, "out of memory");
         return NULL;
     }
-    *sidecar = (tseg_sidecar){descriptor, file->st_dev, file->st_ino, -1, 1, all_sidecars};
+    *sidecar = (tseg_sidecar){descriptor, file->st_dev, file->st_ino, -1, 1, copy, all_sidecars};
     all_sidecars = sidecar;
     return sidecar;
 }
 
-tseg_sidecar *tseg_sidecar_open(const char *segment_path, mode_t mode, tseg_error *error)
+tseg_sidecar *tseg_sidecar_open(const char *segment_path, mode_t mode, bool create, tseg_error *error)
 {
     char path[PATH_MAX];
     struct stat file;
-    tseg_sidecar *sidecar;
+    tseg_sidecar *sidecar = NULL;
     int descriptor;
 
     if ((size_t)snprintf(path, sizeof path, "%s.lock", segment_path) >= sizeof path) {
         tseg_fail(error, ENAMETOOLONG, "%s: the path is too long", segment_path);
         return NULL;
     }
-    if (lstat(path, &file) == 0 && (sidecar = find_sidecar(&file)) != NULL) return sidecar;
-    descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, mode);
-    if (descriptor < 0 || fstat(descriptor, &file) != 0) {
-        tseg_fail(error, errno, "%s cannot be opened: %s", path,
-                  errno == ELOOP ? "it is a symbolic link, which is refused" : strerror(errno));
-        if (descriptor >= 0) close(descriptor);
-        return NULL;
+    if (lstat(path, &file) == 0) sidecar = find_sidecar(&file);
+    if (!sidecar) {
+        descriptor = open_lock_file(path, create ? O_CREAT : 0, mode, &file);
+        if (descriptor < 0) {
+            tseg_fail(error, errno, "%s cannot be opened: %s", path,
+                      errno == ELOOP ? "it is a symbolic link, which is refused" : strerror(errno));
+            return NULL;
+        }
+        /* Should the path have come to lead to a file that is open here already, closing would drop its locks. */
+        sidecar = find_sidecar(&file);
+        if (!sidecar && acceptable(path, &file, error)) return remember(descriptor, &file, path, error);
+        if (!sidecar) close(descriptor);
     }
-    /* Should the path have come to lead to a file that is open here already, closing would drop its locks. */
-    if ((sidecar = find_sidecar(&file)) != NULL) return sidecar;
-    if (!acceptable(path, &file, error)) {
-        close(descriptor);
-        return NULL;
-    }
-    return remember(descriptor, &file, error);
+    if (sidecar) sidecar->references++;
+    return sidecar;
 }
 
 void tseg_sidecar_release(tseg_sidecar *sidecar)
@@ -92,48 +132,109 @@ void tseg_sidecar_release(tseg_sidecar *sidecar)
     if (!sidecar || --sidecar->references) return;
     while (*link != sidecar) link = &(*link)->next;
     *link = sidecar->next;
-    close(sidecar->descriptor);
+    if (is_whole(sidecar)) close(sidecar->descriptor);
+    free(sidecar->path);
     free(sidecar);
+}
+
+bool tseg_sidecar_mend(tseg_sidecar *sidecar)
+{
+    struct stat file;
+    int descriptor;
+
+    if (is_whole(sidecar)) return true;
+    sidecar->descriptor = -1;
+    sidecar->slot = -1; /* whoever closed the descriptor dropped its lock */
+    if (lstat(sidecar->path, &file) != 0 || !is_sidecar(sidecar, &file)) return false;
+    descriptor = open_lock_file(sidecar->path, 0, 0, &file);
+    if (descriptor >= 0 && is_sidecar(sidecar, &file)) sidecar->descriptor = descriptor;
+    else if (descriptor >= 0 && !find_sidecar(&file)) close(descriptor);
+    return false;
+}
+
+bool tseg_sidecar_is_gone(const tseg_sidecar *sidecar)
+{
+    struct stat file;
+
+    if (is_whole(sidecar)) return false;
+    return lstat(sidecar->path, &file) == 0 ? !is_sidecar(sidecar, &file) : errno == ENOENT || errno == ENOTDIR;
+}
+
+/* The mark as it is in the file; its length. */
+static ssize_t read_mark(const tseg_sidecar *sidecar, char mark[TSEG_MARK_BYTES])
+{
+    ssize_t count = is_whole(sidecar) ? pread(sidecar->descriptor, mark, TSEG_MARK_BYTES - 1, 0) : -1;
+    if (count >= 0) mark[count] = 0;
+    return count;
+}
+
+bool tseg_sidecar_is_marked(const tseg_sidecar *sidecar)
+{
+    char mark[TSEG_MARK_BYTES], ours[TSEG_MARK_BYTES];
+
+    snprintf(ours, sizeof ours, "%s%u\n", TSEG_MARK, TSEG_LAYOUT_VERSION);
+    return read_mark(sidecar, mark) > 0 && strcmp(mark, ours) == 0;
+}
+
+bool tseg_sidecar_is_strange(const tseg_sidecar *sidecar)
+{
+    char mark[TSEG_MARK_BYTES];
+    return read_mark(sidecar, mark) != 0 && strncmp(mark, TSEG_MARK, strlen(TSEG_MARK)) != 0;
+}
+
+void tseg_sidecar_mark(const tseg_sidecar *sidecar)
+{
+    char ours[TSEG_MARK_BYTES];
+    int count = snprintf(ours, sizeof ours, "%s%u\n", TSEG_MARK, TSEG_LAYOUT_VERSION);
+
+    if (tseg_sidecar_is_marked(sidecar) || tseg_sidecar_is_strange(sidecar)) return;
+    /* On a full volume it stays without: then a damaged segment of no default name is refused, not replaced. */
+    if (pwrite(sidecar->descriptor, ours, (size_t)count, 0) == count && ftruncate(sidecar->descriptor, count) != 0) {}
 }
 
 bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error)
 {
-    uint64_t deadline = tseg_monotonic_ns() + TSEG_FILES_LOCK_NS;
-    struct timespec pause = {0, 1000000};
-
-    while (record_lock(sidecar->descriptor, F_SETLK, F_WRLCK, 0, 1) != 0) {
-        if (errno != EACCES && errno != EAGAIN) return tseg_fail(error, errno, "record locks do not work here");
-        if (tseg_monotonic_ns() > deadline)
-            return tseg_fail(error, EAGAIN, "another process has been making or removing this segment for 10 s");
-        nanosleep(&pause, NULL);
+    for (int attempt = 0; attempt < 3; attempt++) {
+        if (!is_whole(sidecar)) return tseg_fail(error, EBADF, "%s was closed by other code", sidecar->path);
+        if (record_lock(sidecar, F_SETLK, F_WRLCK, 0, 1, NULL) == 0) return true;
+        if (errno != EACCES && errno != EAGAIN)
+            return tseg_fail(error, errno, "%s: record locks do not work here: %s", sidecar->path, strerror(errno));
+        if (record_lock(sidecar, F_GETLK, F_WRLCK, 0, 1, &error->holder) > 0) break;
     }
-    return true;
+    return tseg_fail(error, EAGAIN, "%s is locked by another process (%ld), which makes or removes the segment",
+                     sidecar->path, (long)error->holder);
 }
 
 void tseg_sidecar_unlock_files(tseg_sidecar *sidecar)
 {
-    record_lock(sidecar->descriptor, F_SETLK, F_UNLCK, 0, 1);
+    if (is_whole(sidecar)) record_lock(sidecar, F_SETLK, F_UNLCK, 0, 1, NULL);
 }
 
 bool tseg_sidecar_take_slot(tseg_sidecar *sidecar, uint32_t process_slots)
 {
+    if (sidecar->slot < 0 && !is_whole(sidecar)) return false;
     for (int slot = 0; sidecar->slot < 0 && slot < (int)process_slots; slot++)
-        if (record_lock(sidecar->descriptor, F_SETLK, F_WRLCK, 1 + slot, 1) == 0) sidecar->slot = slot;
+        if (record_lock(sidecar, F_SETLK, F_WRLCK, 1 + slot, 1, NULL) == 0) sidecar->slot = slot;
     return sidecar->slot >= 0;
 }
 
+/* Where the question cannot be asked, nobody is declared dead. */
 bool tseg_sidecar_is_locked(const tseg_sidecar *sidecar, uint32_t slot)
 {
-    return record_lock(sidecar->descriptor, F_GETLK, F_WRLCK, 1 + (off_t)slot, 1) != 0;
+    return !is_whole(sidecar) || record_lock(sidecar, F_GETLK, F_WRLCK, 1 + (off_t)slot, 1, NULL) != 0;
 }
 
 bool tseg_sidecar_in_use(const tseg_sidecar *sidecar)
 {
-    return record_lock(sidecar->descriptor, F_GETLK, F_WRLCK, 1, 0) != 0; /* to the end: other layouts may have more */
+    /* To the end: other layouts may have more slots. */
+    return !is_whole(sidecar) || record_lock(sidecar, F_GETLK, F_WRLCK, 1, 0, NULL) != 0;
 }
 
 /* A child has its parent's descriptor but none of its locks. */
 void tseg_sidecars_after_fork(void)
 {
-    for (tseg_sidecar *sidecar = all_sidecars; sidecar; sidecar = sidecar->next) sidecar->slot = -1;
+    for (tseg_sidecar *sidecar = all_sidecars; sidecar; sidecar = sidecar->next) {
+        sidecar->slot = -1;
+        tseg_sidecar_mend(sidecar);
+    }
 }

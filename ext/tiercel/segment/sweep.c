@@ -4,12 +4,13 @@
 
 #include "internal.h"
 
-tseg_result tseg_delete(tseg *segment, const tseg_key *key)
+tseg_result tseg_delete(tseg *segment, const tseg_key *key, double *expires_at)
 {
     const tseg_view *view = &segment->views[key->shard];
-    bool was_there = false, found = false;
-    tseg_entry entry, removed = {0};
+    uint32_t epoch = tseg_epoch(segment);
+    tseg_entry entry;
 
+    *expires_at = -INFINITY;
     tseg_bump(&segment->self->counters[TSEG_COUNT_DELETES]);
     for (int which = 0; which < 2; which++) {
         tseg_word *slots = view->index + key->bucket[which];
@@ -22,17 +23,13 @@ tseg_result tseg_delete(tseg *segment, const tseg_key *key)
                 TSEG_STOP_HERE(TSEG_STOP_BEFORE_SWAP);
                 /* Not verifiable counts as the key: a cache may lose an entry, never a delete. */
                 if (!tseg_swap(slots + i, &word, 0)) continue;
-                if (verdict == TSEG_NOT_VERIFIABLE || (entry.sequence & 1)) {
-                    was_there = true;
-                } else {
-                    removed = entry;
-                    found = true;
-                }
+                if (verdict == TSEG_NOT_VERIFIABLE || (entry.sequence & 1)) *expires_at = INFINITY;
+                else if (entry.epoch == epoch && entry.expires_at > *expires_at) *expires_at = entry.expires_at;
                 break;
             }
         }
     }
-    return was_there || (found && tseg_live(segment, &removed)) ? TSEG_OK : TSEG_ABSENT;
+    return *expires_at > -INFINITY ? TSEG_OK : TSEG_ABSENT;
 }
 
 static tseg_word *stripe_of(const tseg *segment, const tseg_key *key)
@@ -45,11 +42,11 @@ uint64_t tseg_near_epoch(const tseg *segment, const tseg_key *key)
     return atomic_load_explicit(stripe_of(segment, key), memory_order_seq_cst);
 }
 
-tseg_result tseg_near_invalidate(tseg *segment, const tseg_key *key)
+tseg_result tseg_near_invalidate(tseg *segment, const tseg_key *key, double *expires_at)
 {
     atomic_fetch_add_explicit(stripe_of(segment, key), 1, memory_order_seq_cst);
     tseg_fence(memory_order_seq_cst);
-    return tseg_delete(segment, key);
+    return tseg_delete(segment, key, expires_at);
 }
 
 /* A slot's entry without knowing its key. */
@@ -66,20 +63,21 @@ static bool still_there(const tseg_view *view, uint64_t word)
     return tseg_position(word) >= tseg_load(&view->control->tail[tseg_log_of(word)]);
 }
 
-/* To be confirmed by still_there after whatever else is read. */
+/* To be confirmed by still_there after whatever else is read. Only what is in bounds has more than its first unit. */
 static bool look_at(const tseg *segment, const tseg_view *view, uint64_t word, slot_entry *entry)
 {
     uint64_t word0, lengths, key_words;
 
     entry->at = tseg_at(segment, view, tseg_log_of(word), tseg_position(word));
     word0 = tseg_load(entry->at);
+    if (!tseg_bounds(segment, tseg_log_of(word), tseg_position(word), word0, &key_words)) return false;
     lengths = tseg_load_acquire(entry->at + 1);
     entry->units = word0 & 0xffffffff;
     entry->key_bytes = word0 >> 32;
     entry->value_bytes = lengths >> 32;
     entry->expires_at = tseg_double(tseg_load(entry->at + 2));
     entry->epoch = (uint32_t)tseg_load(entry->at + 4);
-    return tseg_bounds(segment, tseg_log_of(word), tseg_position(word), word0, &key_words);
+    return true;
 }
 
 static bool begins_with(const slot_entry *entry, const uint8_t *prefix, uint32_t count)
@@ -98,37 +96,24 @@ static bool begins_with(const slot_entry *entry, const uint8_t *prefix, uint32_t
     return true;
 }
 
-static bool lock_is_free(const tseg_view *view)
-{
-    return (tseg_load_acquire(&view->control->lock) & TSEG_LOCK_SLOT_MASK) == 0;
-}
-
 /*
- * The word once its key can be read, 0 where the slot became empty. A slot that
- * nobody is moving, or that does not change until the deadline, is emptied.
+ * TSEG_OK: the word, and its key can be read. TSEG_ABSENT: the slot is empty. TSEG_WOULD_WAIT: a writer is
+ * moving its entry just now. A slot that nobody is moving, or whose mover does not move himself, is emptied.
  */
-static uint64_t readable_word(const tseg *segment, const tseg_view *view, tseg_word *slot, slot_entry *entry,
-                              uint64_t *deadline_ns)
+static tseg_result readable_word(tseg *segment, uint32_t shard, tseg_word *slot, slot_entry *entry, uint64_t *word)
 {
-    uint64_t word = tseg_load_acquire(slot);
+    const tseg_view *view = &segment->views[shard];
 
-    while (word) {
-        bool free_before = lock_is_free(view);
-        if (look_at(segment, view, word, entry) && still_there(view, word)) return word;
-        uint64_t again = tseg_load_acquire(slot);
-        if (!tseg_same_entry(again, word)) {
-            word = again;
-            continue;
-        }
-        if (!*deadline_ns) *deadline_ns = tseg_monotonic_ns() + TSEG_LOCK_WAIT_NS;
-        if (free_before || tseg_monotonic_ns() > *deadline_ns) {
-            if (tseg_swap(slot, &word, 0)) return 0;
-        } else {
-            struct timespec pause = {0, 20000};
-            nanosleep(&pause, NULL);
-        }
+    while ((*word = tseg_load_acquire(slot)) != 0) {
+        uint64_t seen = *word;
+        bool written;
+        if (look_at(segment, view, seen, entry) && still_there(view, seen)) return TSEG_OK;
+        written = tseg_is_being_written(segment, shard);
+        if (!tseg_same_entry(tseg_load_acquire(slot), seen)) continue;
+        if (written) return TSEG_WOULD_WAIT;
+        if (tseg_swap(slot, &seen, 0)) break;
     }
-    return 0;
+    return TSEG_ABSENT;
 }
 
 uint32_t tseg_raise_epoch(tseg *segment)
@@ -182,26 +167,27 @@ void tseg_clear_shard(tseg *segment, uint32_t shard, uint32_t epoch)
     }
 }
 
-uint64_t tseg_clear_prefix(tseg *segment, uint32_t shard, const void *prefix, uint32_t count)
+tseg_result tseg_clear_prefix(tseg *segment, uint32_t shard, const void *prefix, uint32_t count, uint64_t *cleared)
 {
     const tseg_view *view = &segment->views[shard];
-    uint64_t deadline_ns = 0, cleared = 0;
 
     for (uint32_t i = 0; i < segment->index_slots; i++) {
         tseg_word *slot = view->index + i;
+        tseg_result result;
         slot_entry entry;
         uint64_t word;
-        while ((word = readable_word(segment, view, slot, &entry, &deadline_ns)) != 0) {
+        while ((result = readable_word(segment, shard, slot, &entry, &word)) == TSEG_OK) {
             bool matches = begins_with(&entry, prefix, count);
             if (!still_there(view, word)) continue;
             if (!matches) break;
             TSEG_STOP_HERE(TSEG_STOP_BEFORE_SWAP);
             if (!tseg_swap(slot, &word, 0)) continue;
-            cleared++;
+            (*cleared)++;
             break;
         }
+        if (result == TSEG_WOULD_WAIT) return result;
     }
-    return cleared;
+    return TSEG_OK;
 }
 
 static bool grow(tseg_batch *batch, size_t bytes)
@@ -237,29 +223,33 @@ static bool take_into_batch(tseg *segment, const tseg_view *view, uint64_t word,
     return true;
 }
 
-bool tseg_walk(tseg *segment, uint64_t *cursor, const void *prefix, uint32_t prefix_bytes, tseg_batch *batch)
+tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, uint32_t prefix_bytes, double now,
+                      tseg_batch *batch)
 {
-    uint32_t shard = (uint32_t)(*cursor >> 32), first = (uint32_t)*cursor;
-    uint64_t deadline_ns = 0;
+    const tseg_view *view;
     size_t used = 0;
-    double now;
 
     batch->count = 0;
-    if (shard >= segment->geometry.shards) return false;
-    now = tseg_host_functions.now();
-    for (uint32_t i = first; i < first + TSEG_BUCKET_SLOTS; i++) {
-        const tseg_view *view = &segment->views[shard];
+    /* Another file's positions mean nothing here. What was in that file is gone. */
+    if (cursor->file_id != segment->file_id || cursor->slot >= segment->index_slots)
+        *cursor = (tseg_cursor){segment->file_id, 0, 0};
+    if (cursor->shard >= segment->geometry.shards) return TSEG_ABSENT;
+    view = &segment->views[cursor->shard];
+    cursor->slot -= cursor->slot % TSEG_BUCKET_SLOTS;
+    for (uint32_t i = cursor->slot; i < cursor->slot + TSEG_BUCKET_SLOTS; i++) {
+        tseg_result result;
         slot_entry entry;
         uint64_t word;
-        while ((word = readable_word(segment, view, view->index + i, &entry, &deadline_ns)) != 0) {
+        while ((result = readable_word(segment, cursor->shard, view->index + i, &entry, &word)) == TSEG_OK) {
             bool matches = begins_with(&entry, prefix, prefix_bytes);
             if (!still_there(view, word)) continue;
             if (!matches || take_into_batch(segment, view, word, &entry, now, batch, &used)) break;
         }
+        if (result == TSEG_WOULD_WAIT) return result;
     }
-    first += TSEG_BUCKET_SLOTS;
-    *cursor = first < segment->index_slots ? (uint64_t)shard << 32 | first : (uint64_t)(shard + 1) << 32;
-    return true;
+    cursor->slot += TSEG_BUCKET_SLOTS;
+    if (cursor->slot >= segment->index_slots) *cursor = (tseg_cursor){cursor->file_id, cursor->shard + 1, 0};
+    return TSEG_OK;
 }
 
 static void collect_shard(tseg *segment, const tseg_view *view, double now, tseg_stats *stats)
@@ -281,10 +271,8 @@ static void collect_shard(tseg *segment, const tseg_view *view, double now, tseg
     }
 }
 
-void tseg_collect_stats(tseg *segment, tseg_stats *stats)
+void tseg_collect_stats(tseg *segment, double now, tseg_stats *stats)
 {
-    double now = tseg_host_functions.now();
-
     memset(stats, 0, sizeof *stats);
     for (uint32_t slot = 0; slot < segment->geometry.process_slots; slot++)
         for (int i = 0; i < TSEG_PROCESS_COUNTERS; i++)

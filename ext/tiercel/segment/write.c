@@ -190,11 +190,6 @@ tseg_result tseg_refuse(tseg *segment)
     return TSEG_TOO_LARGE;
 }
 
-bool tseg_is_live(const tseg *segment, const tseg_entry *entry, double now)
-{
-    return entry->epoch == tseg_epoch(segment) && entry->expires_at > now;
-}
-
 tseg_result tseg_set(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at, double now)
 {
     tseg_change change = {key, value, expires_at, 0, true, true, false};
@@ -204,7 +199,8 @@ tseg_result tseg_set(tseg *segment, const tseg_key *key, const tseg_value *value
     tseg_result result;
 
     if (tseg_too_large(segment, &change)) {
-        tseg_delete(segment, key);
+        double expires_at_before;
+        tseg_delete(segment, key, &expires_at_before);
         return tseg_refuse(segment);
     }
     result = tseg_enter(&section, segment, key->shard, epoch, now);

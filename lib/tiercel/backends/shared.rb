@@ -63,9 +63,9 @@ module Tiercel
 
         def report_other_size(segment, asked)
           return if (segment.size_bytes - asked).abs <= asked / 100
-          message = "Tiercel: #{segment.path} has #{Sizes.human(segment.size_bytes)}, not the #{Sizes.human(asked)} " \
-                    "of `size`; a segment keeps its size until `rake tiercel:segments:resize`"
-          defined?(Rails.logger) && Rails.logger ? Rails.logger.info(message) : nil
+          Segment::Notice.info("#{segment.path} has #{Sizes.human(segment.size_bytes)}, not the " \
+                               "#{Sizes.human(asked)} of `size`; a segment keeps its size until " \
+                               "`rake tiercel:segments:resize`")
         end
       end
 

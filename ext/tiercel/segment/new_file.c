@@ -1,0 +1,123 @@
+/* Making the file of a segment, where there is none or in the place of another. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "attach.h"
+
+void tseg_init_header(tseg_header *header, const tseg_geometry *geometry, const tseg_options *options,
+                      const tseg_sidecar *sidecar)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    header->magic = TSEG_MAGIC;
+    header->layout_version = TSEG_LAYOUT_VERSION;
+    header->header_bytes = sizeof *header;
+    header->geometry = *geometry;
+    header->created_at = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    tseg_boot_id(header->boot_id);
+    if (!tseg_random(&header->file_id, sizeof header->file_id) ||
+        !tseg_random(header->hash_key, sizeof header->hash_key))
+        header->file_id = tseg_mix((uint64_t)now.tv_nsec << 20 ^ (uint64_t)getpid());
+    header->file_id |= 1;
+    if (options->hash_key) memcpy(header->hash_key, options->hash_key, sizeof header->hash_key);
+    if (sidecar) {
+        header->sidecar_device = (uint64_t)sidecar->device;
+        header->sidecar_inode = (uint64_t)sidecar->inode;
+    }
+    header->check = tseg_header_check(header);
+    /* Positions begin at one lap, so that no slot word of an entry is 0. */
+    for (uint32_t shard = 0; shard < geometry->shards; shard++) {
+        tseg_shard *control =
+            (tseg_shard *)((char *)header + geometry->shards_offset + shard * geometry->shard_bytes);
+        for (int log = 0; log < TSEG_LOGS; log++) {
+            tseg_store(&control->head[log], geometry->log_units[log]);
+            tseg_store(&control->tail[log], geometry->log_units[log]);
+        }
+    }
+}
+
+/* What was stale gives up its room as soon as nobody has it mapped. */
+static void give_way(const char *path, tseg_file *stale)
+{
+    tseg_file_retire(stale);
+    tseg_file_close(stale);
+    unlink(path);
+}
+
+/* As large as wanted, or as what is free allows; where nothing fits, the stale file gives way first. */
+static bool allocate(int descriptor, const char *path, const tseg_options *options, tseg_file **stale,
+                     tseg_geometry *geometry, tseg_error *error)
+{
+    uint64_t bytes = options->bytes, least = options->smallest_bytes ? options->smallest_bytes : bytes;
+
+    for (;;) {
+        int code;
+        if (!tseg_lay_out(geometry, bytes, options->shards, options->average_entry_bytes, TSEG_PROCESS_SLOTS))
+            return tseg_fail(error, EINVAL, "%s: %llu bytes in %u shards for entries of %u bytes: expected 1 MB or "
+                             "more, shards a power of two up to 64 with at least 128 KB each, entries of 64 bytes or "
+                             "more", path, (unsigned long long)bytes, options->shards, options->average_entry_bytes);
+        if (tseg_allocate_file(descriptor, geometry->file_bytes)) return true;
+        code = errno;
+        if (ftruncate(descriptor, 0) == 0 && code == ENOSPC) {
+            bool given = *stale != NULL;
+            if (given) give_way(path, *stale);
+            *stale = NULL;
+            if (!given) bytes /= 2;
+            if (bytes >= least) continue;
+        }
+        return tseg_fail(error, code, "%s: %llu bytes cannot be reserved: give a smaller size or another path", path,
+                         (unsigned long long)options->bytes);
+    }
+}
+
+static bool fill_file(int descriptor, const char *path, const tseg_sidecar *sidecar, const tseg_options *options,
+                      tseg_file **stale, tseg_error *error)
+{
+    tseg_geometry geometry;
+    void *map;
+
+    if (tseg_is_network_file(descriptor))
+        return tseg_fail(error, ENOTSUP, "%s would be on a network file system, whose pages are not shared: "
+                         "use a local one, such as /dev/shm", path);
+    if (!allocate(descriptor, path, options, stale, &geometry, error)) return false;
+    map = mmap(NULL, geometry.file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (map == MAP_FAILED) return tseg_fail(error, errno, "%s cannot be mapped into memory: %s", path, strerror(errno));
+    tseg_init_header(map, &geometry, options, sidecar);
+    munmap(map, geometry.file_bytes);
+    return true;
+}
+
+bool tseg_file_make(const char *path, const tseg_sidecar *sidecar, const tseg_options *options, tseg_file *replaced,
+                    bool stale, tseg_error *error)
+{
+    char temporary[PATH_MAX];
+    tseg_file *may_give_way = stale ? replaced : NULL;
+    uint64_t random = 0;
+    int descriptor;
+    bool made;
+
+    tseg_random(&random, sizeof random);
+    if ((size_t)snprintf(temporary, sizeof temporary, "%s.%lx.%llx.new", path, (long)getpid(),
+                         (unsigned long long)random) >= sizeof temporary)
+        return tseg_fail(error, ENAMETOOLONG, "%s: the path is too long", path);
+    descriptor = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, options->mode);
+    if (descriptor < 0) return tseg_fail(error, errno, "%s cannot be created: %s", path, strerror(errno));
+    made = fill_file(descriptor, path, sidecar, options, &may_give_way, error);
+    close(descriptor);
+    if (stale && !may_give_way) replaced = NULL;
+    /* Retired before it is replaced, but not before the new one is complete: where that fails, all stays as it is. */
+    if (made && replaced) tseg_file_retire(replaced);
+    if (made && (replaced ? rename(temporary, path) : link(temporary, path)) != 0 && errno != EEXIST)
+        made = tseg_fail(error, errno, "%s cannot be created: %s", path, strerror(errno));
+    if (!made || !replaced) unlink(temporary);
+    if (made) tseg_sidecar_mark(sidecar);
+    return made;
+}

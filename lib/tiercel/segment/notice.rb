@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "../guard"
+
+module Tiercel
+  class Segment
+    # What a segment has to say beside the answer to a call: to the application's error reporter and its log.
+    module Notice
+      # Bytes of ours that somebody else altered. What was in them is lost; the call goes on.
+      #
+      # @param message [String]
+      # @return [void]
+      def self.damaged(message)
+        reporter = ActiveSupport.error_reporter if defined?(ActiveSupport) && ActiveSupport.respond_to?(:error_reporter)
+        reporter&.report(Unavailable.new(message), handled: true, severity: :warning, source: Guard::SOURCE)
+        logger&.warn { "Tiercel: #{message}" }
+      end
+
+      # @param message [String]
+      # @return [void]
+      def self.info(message) = logger&.info { "Tiercel: #{message}" }
+
+      # Before a store is built there is only the one that all stores of Rails share.
+      def self.logger
+        shared = ActiveSupport::Cache::Store.logger if defined?(ActiveSupport::Cache::Store)
+        shared || (Rails.logger if defined?(Rails.logger))
+      end
+      private_class_method :logger
+    end
+  end
+end

@@ -1,0 +1,191 @@
+/*
+ * What the system does to a segment's file: reservations that signals undo, room for less than was wanted, file
+ * systems of a network, an id of the boot that cannot be read. Linked with --wrap for the calls that say so.
+ */
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+
+#include "check.h"
+
+static const char path[] = "/tmp/tiercel-platform-test";
+static const char lock_path[] = "/tmp/tiercel-platform-test.lock";
+
+/* What is played. */
+static uint32_t file_system;       /* 0: as it is */
+static bool boot_id_is_hidden;
+static uint64_t largest_undisturbed; /* a longer reservation is interrupted, and undone */
+static uint64_t room;              /* of the volume; 0: as it is */
+static unsigned reservations;
+
+int __real_fstatfs(int descriptor, struct statfs *system);
+int __wrap_fstatfs(int descriptor, struct statfs *system);
+int __wrap_fstatfs(int descriptor, struct statfs *system)
+{
+    int result = __real_fstatfs(descriptor, system);
+    if (file_system) system->f_type = (__typeof__(system->f_type))file_system;
+    return result;
+}
+
+int __real_open(const char *name, int flags, ...);
+int __wrap_open(const char *name, int flags, ...);
+int __wrap_open(const char *name, int flags, ...)
+{
+    va_list arguments;
+    mode_t mode;
+
+    va_start(arguments, flags);
+    mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    if (boot_id_is_hidden && strstr(name, "boot_id")) {
+        errno = EACCES;
+        return -1;
+    }
+    return __real_open(name, flags, mode);
+}
+
+int __real_posix_fallocate(int descriptor, off_t offset, off_t bytes);
+int __wrap_posix_fallocate(int descriptor, off_t offset, off_t bytes);
+int __wrap_posix_fallocate(int descriptor, off_t offset, off_t bytes)
+{
+    CHECK(++reservations < 100000); /* it never ends */
+    if (room && (uint64_t)(offset + bytes) > room) return ENOSPC;
+    if (largest_undisturbed && (uint64_t)bytes > largest_undisturbed) return EINTR;
+    return __real_posix_fallocate(descriptor, offset, bytes);
+}
+
+static tseg *attach(uint64_t bytes, uint64_t least, tseg_error *error)
+{
+    tseg_options options = {.bytes = bytes, .smallest_bytes = least, .mode = 0600};
+    memset(error, 0, sizeof *error);
+    return tseg_attach(path, &options, error);
+}
+
+static bool works(tseg *segment)
+{
+    tseg_key key = key_of(segment, "key");
+    tseg_value value = value_of("value", 5);
+    char buffer[8];
+
+    return tseg_set(segment, &key, &value, INFINITY, 0) == TSEG_OK &&
+           read_value(segment, &key, buffer, sizeof buffer, NULL) == 5;
+}
+
+static void remove_all(void)
+{
+    unlink(path);
+    unlink(lock_path);
+}
+
+static void attach_and_remove(uint64_t bytes, uint64_t least, uint64_t expected)
+{
+    tseg_error error;
+    tseg *segment = attach(bytes, least, &error);
+
+    if (!segment) fprintf(stderr, "%s\n", error.message);
+    CHECK(segment && segment->map_bytes == expected && works(segment));
+    tseg_release(segment);
+    remove_all();
+}
+
+/* A profiler's timer at 1 kHz: what takes longer is undone, whatever the size of the pieces. */
+static void test_signals_while_room_is_reserved(void)
+{
+    for (largest_undisturbed = 4096; largest_undisturbed <= 64 << 20; largest_undisturbed *= 8) {
+        reservations = 0;
+        attach_and_remove(9 << 20, 0, 9 << 20);
+    }
+    largest_undisturbed = 0;
+}
+
+/* Half of a size is a size too, also where half of it is no whole number of pages. */
+static void test_less_room_than_wanted(void)
+{
+    for (uint64_t pages = 2048; pages < 2056; pages++) {
+        for (int halvings = 0; halvings < 3; halvings++) {
+            uint64_t bytes = pages * 4096, fits = (bytes >> halvings) / 4096 * 4096;
+            room = fits;
+            attach_and_remove(bytes, 1 << 20, fits);
+        }
+    }
+    room = 0;
+    attach_and_remove((8 << 20) + 1000, 0, 8 << 20);
+}
+
+static void test_network_file_systems(void)
+{
+    static const uint32_t refused[] = {0x6969, 0x517B, 0xFF534D42, 0xFE534D42, 0x01021997, 0x00C36400, 0x0BD00BD0,
+                                       0x5346414F};
+    tseg_error error;
+    tseg *segment;
+
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        file_system = refused[i];
+        CHECK(!attach(2 << 20, 0, &error) && error.code == ENOTSUP);
+        CHECK(strstr(error.message, path) && strstr(error.message, "would be on a network file system"));
+        CHECK(access(path, F_OK) != 0);
+        file_system = 0;
+        segment = attach(2 << 20, 0, &error);
+        CHECK(segment);
+        tseg_release(segment);
+        file_system = refused[i];
+        CHECK(!attach(2 << 20, 0, &error) && error.code == ENOTSUP);
+        CHECK(strstr(error.message, "is on a network file system") && strstr(error.message, "/dev/shm"));
+        CHECK(access(path, F_OK) == 0); /* not ours to remove */
+        file_system = 0;
+        remove_all();
+    }
+}
+
+static uint64_t file_id_of(bool hidden)
+{
+    tseg_error error;
+    tseg *segment;
+    uint64_t file_id;
+
+    boot_id_is_hidden = hidden;
+    segment = attach(2 << 20, 0, &error);
+    CHECK(segment && works(segment));
+    file_id = segment->file_id;
+    tseg_release(segment);
+    boot_id_is_hidden = false;
+    return file_id;
+}
+
+uint64_t tseg_header_check(const tseg_header *header);
+
+static void date_back(double seconds)
+{
+    tseg_header header;
+    int file = open(path, O_RDWR);
+
+    CHECK(pread(file, &header, sizeof header, 0) == sizeof header);
+    header.created_at -= seconds;
+    header.check = tseg_header_check(&header);
+    CHECK(pwrite(file, &header, offsetof(tseg_header, epoch), 0) == offsetof(tseg_header, epoch));
+    close(file);
+}
+
+/* Whoever can read it and who cannot agree on one file; what is older than the boot is nobody's even so. */
+static void test_a_boot_id_that_some_cannot_read(void)
+{
+    for (int first = 0; first < 2; first++) {
+        uint64_t file_id = file_id_of(first);
+        for (int i = 0; i < 4; i++) CHECK(file_id_of(i & 1) == file_id);
+        date_back(1e9);
+        CHECK(first ? file_id_of(false) != file_id : file_id_of(true) != file_id);
+        remove_all();
+    }
+}
+
+int main(void)
+{
+    remove_all();
+    test_signals_while_room_is_reserved();
+    test_less_room_than_wanted();
+    test_network_file_systems();
+    test_a_boot_id_that_some_cannot_read();
+    printf("platform: %lu checks\n", (unsigned long)checks_made);
+    return 0;
+}

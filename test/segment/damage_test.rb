@@ -1,0 +1,176 @@
+# frozen_string_literal: true
+
+# suites: kernel
+
+require "test_helper"
+require "tiercel/backends/shared"
+require_relative "../support/small_volume"
+
+# Bytes that somebody else wrote into a segment's file or cut off, while nobody used it: an application starts all the
+# same. What was never a segment is refused and stays as it is.
+class SegmentDamageTest < Tiercel::TestCase
+  def setup
+    super
+    @directory = Dir.mktmpdir("tiercel-segment-")
+    @path = File.join(@directory, "segment")
+  end
+
+  def teardown
+    FileUtils.remove_entry(@directory)
+    super
+  end
+
+  # All over the file, over its first page, over the header's bytes, or one piece of them.
+  def test_two_hundred_random_bytes_stop_nobody
+    40.times do |seed|
+      random = Random.new(seed)
+      make
+      overwrite(200, random, [0...(1 << 20), 0...4_096, 0...264, 0...1][seed % 4], whole: seed % 4 == 3)
+      assert_starts_and_works("seed #{seed}")
+    end
+  end
+
+  def test_every_single_byte_of_the_header_may_be_another
+    bytes = whole_segment
+    264.times do |at|
+      File.binwrite(@path, bytes.dup.tap { |altered| altered.setbyte(at, altered.getbyte(at) ^ 0xA5) })
+      assert_starts_and_works("byte #{at}")
+    end
+  end
+
+  def test_files_that_were_cut_off_or_grew
+    bytes = whole_segment
+    [1, 7, 8, 100, 4_095, 4_096, 4_097, 500_000, (1 << 20) - 1].each do |length|
+      File.binwrite(@path, bytes[0, length])
+      assert_starts_and_works("#{length} bytes")
+    end
+    File.binwrite(@path, "#{bytes}more")
+    assert_starts_and_works("longer")
+  end
+
+  # By its name alone, where the lock file is gone or damaged too.
+  def test_a_segment_of_a_default_name_is_ours_whatever_is_in_it
+    @path = File.join(@directory, "tiercel-my_app-1000.v#{Tiercel::Segment::LAYOUT_VERSION}")
+    ["", nil, "x" * 100].each do |lock|
+      File.binwrite(@path, "nothing of a segment" * 1_000)
+      lock ? File.binwrite("#{@path}.lock", lock) : FileUtils.rm_f("#{@path}.lock")
+      assert_starts_and_works("lock file: #{lock.inspect}")
+    end
+    %w[tiercel-my_app-1000.v2 my_app.v1 tiercel-.v1 tiercel-my_app].each do |name|
+      assert_refused_untouched(File.join(@directory, name), "nothing of a segment" * 1_000)
+    end
+  end
+
+  def test_what_was_never_a_segment_is_refused
+    strangers = ["something else" * 1_000, "short", "\0" * 10_000, "Trclset"]
+    strangers.each { |bytes| assert_refused_untouched(@path, bytes) }
+  end
+
+  # Beside a Gemfile lies a Gemfile.lock.
+  def test_a_lock_file_that_is_a_strangers_is_no_mark_and_is_left_alone
+    path = File.join(@directory, "Gemfile")
+    File.write("#{path}.lock", "GEM\n  remote: somewhere\n")
+    assert_refused_untouched(path, "source 'somewhere'\n" * 500)
+    Tiercel::Segment.open(path, bytes: 1 << 20).close
+    assert_refused_untouched(path, "source 'somewhere'\n" * 500)
+    Tiercel::Segment.open(path, bytes: 1 << 20).close
+    Tiercel::Segment.remove(path)
+    assert_equal "GEM\n  remote: somewhere\n", File.read("#{path}.lock")
+  end
+
+  def test_it_is_reported_once_by_one_of_many_processes
+    make
+    overwrite(200, Random.new(1), 0...264)
+    reports = fork_and_wait(6) do
+      capture_reports { assert_starts_and_works("one of six") }.map { |report| report.error.message }
+    end
+    assert_equal 1, reports.sum(&:size)
+    assert_match(/#{@path}: its header is damaged; a new, empty segment was put in its place/, reports.flatten.first)
+  end
+
+  def test_it_is_logged
+    make
+    overwrite(200, Random.new(1), 0...264)
+    log = StringIO.new
+    previous, ActiveSupport::Cache::Store.logger = ActiveSupport::Cache::Store.logger, Logger.new(log)
+    assert_equal 1, capture_reports { assert_starts_and_works("with a log") }.size
+    assert_match(/WARN.*#{@path}: its header is damaged/, log.string)
+  ensure
+    ActiveSupport::Cache::Store.logger = previous
+  end
+
+  # While processes use it they go on with what they know, and move as soon as one has replaced it.
+  def test_damage_under_processes_that_use_it
+    segment = Tiercel::Segment.open(@path, bytes: 1 << 20)
+    segment.set("key", "value")
+    overwrite(8, Random.new(1), 0...8)
+    assert_equal "value", segment.get("key")
+    fork_and_wait(1) { assert_starts_and_works("another process") }
+    assert_equal "new", segment.get("after")
+  ensure
+    segment&.close
+  end
+
+  # A volume that holds one of its size, not two.
+  def test_there_need_be_no_room_for_two
+    skip "[environment] needs root to mount" unless SmallVolume.available?
+    SmallVolume.open("1536k") do |directory|
+      @path = File.join(directory, "segment")
+      [264, 4_096].each do |extent|
+        make
+        overwrite(200, Random.new(extent), 0...extent)
+        assert_starts_and_works("damaged on a full volume")
+      end
+    end
+  end
+
+  def test_commands_on_damaged_segments
+    make
+    overwrite(200, Random.new(1), 0...264)
+    assert_raises(Tiercel::Unavailable) { Tiercel::Segment.open_existing(@path) }
+    Tiercel::Segment.replace(@path, bytes: 2 << 20)
+    assert_equal 2 << 20, File.size(@path)
+    overwrite(200, Random.new(1), 0...264)
+    assert_equal true, Tiercel::Segment.remove(@path)
+    assert_empty Dir.children(@directory)
+  end
+
+  private
+
+  def make
+    segment = Tiercel::Segment.open(@path, bytes: 1 << 20)
+    50.times { |index| segment.set("key#{index}", "value #{index}" * index) }
+    segment.close
+  end
+
+  def whole_segment
+    make
+    File.binread(@path)
+  end
+
+  def overwrite(count, random, extent, whole: false)
+    File.open(@path, "r+b") do |file|
+      next file.pwrite(random.bytes(count), extent.begin) if whole
+      count.times { file.pwrite(random.bytes(1), random.rand(extent)) }
+    end
+  end
+
+  def assert_starts_and_works(what)
+    store = Tiercel.new("shared:#{@path}", size: "1MB")
+    assert_equal true, store.write("name", "value"), what
+    assert_equal "value", store.read("name"), what
+    store.backend.segment.set("after", "new")
+  ensure
+    store&.backend&.close
+  end
+
+  def assert_refused_untouched(path, bytes)
+    File.binwrite(path, bytes)
+    beside = Dir.children(@directory)
+    error = assert_raises(Tiercel::ConfigurationError) { Tiercel::Segment.open(path, bytes: 1 << 20) }
+    assert_match(/#{path} is not a segment: remove it or use another path/, error.message)
+    assert_equal [bytes.b, beside], [File.binread(path), Dir.children(@directory)]
+  ensure
+    File.unlink(path)
+  end
+end
