@@ -4,7 +4,8 @@
 # left, a few more or less, and sizes at the ends of their formats.
 class LyingClaims
   SIZES = [0, 1, 15, 16, 17, 31, 32, 64, 65, 127, 128, 255, 256, 65_535, 65_536, 2**31 - 1, 2**31, 2**32 - 1].freeze
-  FILLERS = ["\x00", "\xC0", "\x80", "\x90", "\xA0", "\xA1a", "\xD4\x00a", "\xC7\x00\x00", "\xCB#{"\x00" * 8}"]
+  FILLERS = ["\x00", "\xC0", "\x80", "\x90", "\xA0", "\xA1a", "\xD4\x00a", "\xC7\x00\x00", "\xCB#{"\x00" * 8}",
+             "\xCB\x7F\xF8#{"\x00" * 6}"]
             .map(&:b).freeze
   # Formats with a size: first byte, bytes of the size, bytes per element at least.
   CONTAINERS = [[0xDC, "n", 1], [0xDD, "N", 1], [0xDE, "n", 2], [0xDF, "N", 2]].freeze

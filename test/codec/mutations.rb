@@ -5,8 +5,8 @@
 #
 #   ruby -Ilib test/codec/mutations.rb SECONDS SEED
 #
-# Prints how many graphs there were; a difference to Marshal, or any error but
-# MalformedFrame, ends it.
+# Prints how many graphs there were, and how many payloads and frames were read; a difference to Marshal, any error but
+# MalformedFrame, or one that takes long, ends it.
 require "bigdecimal"
 require "tiercel"
 require_relative "../serializers/object_graphs"
@@ -18,13 +18,20 @@ class Mutations
   GRAPHS_PER_COMPACTION = 2_000
   GRAPHS_PER_STRESS = 1_000
   GRAPHS_PER_CHANGE = 50
+  # Of the processor, for one of at most 5,000 bytes, or what a graph has.
+  MOST_SECONDS = 5
+  FRONT = ("-" * 1_000).b.freeze
   VERSIONS = [nil, "1", "é", "v" * 300, "v" * 40_000].freeze
 
   def initialize(native, seed)
     @native = native
     @random = Random.new(seed)
     @claims = LyingClaims.new(@random)
+    @inputs = 0
   end
+
+  # @return [Integer] payloads and frames that were read
+  attr_reader :inputs
 
   def run(seconds)
     ends_at = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
@@ -90,12 +97,12 @@ class Mutations
   end
 
   def feed(bytes)
-    attempt { @native.load(bytes) }
+    attempt { @native.load(at_the_end(bytes)) }
     parts = ["", "", mutate("\x01\x02\x00\x011".b), long_version].sample(random: @random)
     type = STRING_AND_PLAIN_TYPES.sample(random: @random)
     frame = Tiercel::Frame.build(type, bytes, parts:, checksum: @random.rand(2) == 0)
     frame = frame.byteslice(0, @random.rand(frame.bytesize + 1)) if @random.rand(4) == 0
-    attempt { @native.load_frame(frame, 0.0, VERSIONS.sample(random: @random)) }
+    attempt { @native.load_frame(at_the_end(frame), 0.0, VERSIONS.sample(random: @random)) }
     @native.lz4_block_size(bytes, @random.rand(4))
     sum(@random.bytes(@random.rand(2_000)), @random.rand(2**32)) if @native.respond_to?(:crc32)
   end
@@ -107,10 +114,19 @@ class Mutations
     abort "not Zlib's CRC-32 of #{bytes.bytesize} bytes" unless @native.crc32(bytes, crc) == Zlib.crc32(bytes, crc)
   end
 
+  # The same bytes at the end of a piece of memory of their own, for Ruby keeps short Strings in its objects, where
+  # nobody sees what is read behind them.
+  def at_the_end(bytes) = (FRONT + bytes).byteslice(FRONT.bytesize, bytes.bytesize).freeze
+
   def attempt
+    before = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
     yield
   rescue Tiercel::MalformedFrame
     nil
+  ensure
+    @inputs += 1
+    took = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) - before
+    abort "one input took #{took.round} s of the processor" if took > MOST_SECONDS
   end
 
   def mutate(bytes)
@@ -127,5 +143,6 @@ end
 
 if $PROGRAM_NAME == __FILE__
   abort "the extension is not built" unless Tiercel::Codec.native
-  puts Mutations.new(Tiercel::Codec.native, Integer(ARGV.fetch(1, 1))).run(Float(ARGV.fetch(0, 10)))
+  mutations = Mutations.new(Tiercel::Codec.native, Integer(ARGV.fetch(1, 1)))
+  puts "#{mutations.run(Float(ARGV.fetch(0, 10)))} graphs, #{mutations.inputs} inputs"
 end

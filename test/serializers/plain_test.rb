@@ -64,6 +64,13 @@ module PlainBehavior
     assert plain.dump([large, Hash.new(nil)])
   end
 
+  def test_keys_that_are_not_equal_to_themselves_are_not_plain
+    [nan, [nan], { nan => 1 }, { 1 => [nan] }].each { |key| assert_nil plain.dump([{ 1 => 2, key => 3 }]), key.inspect }
+    assert plain.dump([{ [1] => nan, 2 => [nan] }, nan])
+  end
+
+  def nan = 0.0 / 0.0
+
   def test_shared_objects_are_not_plain
     [+"text", [], {}, [1], { a: 1 }, ["x"].freeze, ("x" * 2_000).freeze].each do |shared|
       assert_nil plain.dump([shared, shared]), shared.inspect[0, 20]

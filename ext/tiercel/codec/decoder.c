@@ -4,6 +4,7 @@
 #include "ascii.h"
 #include "codec.h"
 #include "msgpack.h"
+#include <math.h>
 
 enum { CACHED_KEYS = 64, CACHED_KEY_BYTES = 64 };
 
@@ -20,6 +21,7 @@ typedef struct {
     const uint8_t *end;
     size_t expected; /* elements of the containers around, not decoded yet */
     int depth;
+    int in_keys; /* keys that what is decoded is a part of */
     bool keep_keys; /* false for those of a Hash that has more of them than there is room for */
     cached_key keys[CACHED_KEYS];
 } decoder;
@@ -144,7 +146,9 @@ static void decode_pairs(decoder *d, VALUE *pairs, size_t size)
 {
     for (size_t at = 0; at < size; at++) {
         d->keep_keys = size <= CACHED_KEYS;
+        d->in_keys++;
         pairs[2 * at] = decode_element(d, true);
+        d->in_keys--;
         d->keep_keys = true;
         pairs[2 * at + 1] = decode_element(d, false);
     }
@@ -170,6 +174,8 @@ static VALUE decode_float(decoder *d)
     uint64_t bits = take_be(d, 8);
     double number;
     memcpy(&number, &bits, sizeof(number));
+    /* NaNs are all of one hash and not equal: each key would be held against all of them before it. */
+    if (d->in_keys && isnan(number)) malformed("a key that is not equal to itself");
     return DBL2NUM(number);
 }
 

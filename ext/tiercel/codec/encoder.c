@@ -17,6 +17,7 @@ typedef struct {
     buffer *out;
     identity_set *seen;
     int depth;
+    int in_keys; /* keys that what is encoded is a part of */
     bool plain;
 } encoder;
 
@@ -80,6 +81,7 @@ static bool encode_float(encoder *e, VALUE value)
 {
     double number = RFLOAT_VALUE(value);
     uint64_t bits;
+    if (e->in_keys && isnan(number)) return false; /* not equal to itself: decoder.c */
     memcpy(&bits, &number, sizeof(bits));
     return put_number(e, MP_FLOAT64, bits, 8);
 }
@@ -178,7 +180,10 @@ static bool encode_array(encoder *e, VALUE value)
 static int encode_pair(VALUE key, VALUE value, VALUE arg)
 {
     encoder *e = (encoder *)arg;
-    e->plain = encode(e, key) && encode(e, value);
+    e->in_keys++;
+    e->plain = encode(e, key);
+    e->in_keys--;
+    if (e->plain) e->plain = encode(e, value);
     return e->plain ? ST_CONTINUE : ST_STOP;
 }
 

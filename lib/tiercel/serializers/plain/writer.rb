@@ -23,6 +23,7 @@ module Tiercel
         def initialize(packer)
           @packer = packer
           @seen = {}.compare_by_identity
+          @in_keys = 0
         end
 
         # @param value [Object]
@@ -34,7 +35,7 @@ module Tiercel
           when String then write_string(value)
           when Symbol then write_symbol(value)
           when Integer then INTEGERS.cover?(value) && @packer.write_int(value)
-          when Float then @packer.write_float(value)
+          when Float then !(@in_keys.positive? && value.nan?) && @packer.write_float(value)
           when nil then @packer.write_nil
           when true then @packer.write_true
           when false then @packer.write_false
@@ -70,8 +71,14 @@ module Tiercel
         def write_hash(value, depth)
           return unless bare?(value, Hash) && nothing_but_pairs?(value) && enter?(value, depth)
           @packer.write_map_header(size = value.size)
-          plain = value.all? { |key, element| write(key, depth + 1) && write(element, depth + 1) && size -= 1 }
+          plain = value.all? { |key, element| write_key(key, depth + 1) && write(element, depth + 1) && size -= 1 }
           plain && unchanged(value, size)
+        end
+
+        # NaN in a key is not plain: it is not equal to itself, so that each is held against all those before it.
+        def write_key(key, depth)
+          @in_keys += 1
+          write(key, depth) && @in_keys -= 1
         end
 
         # The header that is written already says how many there are.
