@@ -234,7 +234,8 @@ class StoreConfigurationTest < Tiercel::TestCase
 
   def test_no_message_shows_a_password_wherever_it_stands
     MISPLACED.each do |place, build|
-      error = assert_raises(ArgumentError, Tiercel::Error, place) { in_format_7_1(&build) }
+      error = assert_raises(ArgumentError, Tiercel::Error, place) { in_format_7_1 { build.call } }
+      refute_match(/wrong number/, error.message, place)
       refute_includes error.full_message(highlight: false), "hunter2", place
     end
   end

@@ -3,19 +3,32 @@
 
 require "test_helper"
 require "tiercel/backends/sqlite"
+require "open3"
 require "timeout"
 
 class SQLiteForksTest < Tiercel::TestCase
-  # There Ruby lets nobody wait for a Mutex.
+  LIB = File.expand_path("../../../lib", __dir__)
+  # Another thread holds the lock of one of two backends.
+  IN_A_HANDLER = <<~RUBY
+    require "tiercel/backends/sqlite"
+    backends = %w[a b].map { |name| Tiercel::Backends::SQLite.new(File.join(ARGV.first, name)) }
+    backends.each { |backend| backend.set("key", "value") }
+    taken, go, forked = Array.new(3) { Queue.new }
+    holder = Thread.new { backends[1].instance_variable_get(:@access).read { taken << true && go.pop } }
+    taken.pop
+    trap("USR1") { forked << fork { exit!(0) } }
+    Process.kill(:USR1, Process.pid)
+    puts Process.wait2(forked.pop(timeout: 60)).last.success?
+    go << true
+    holder.join
+  RUBY
+
+  # There Ruby lets nobody wait for a Mutex. In a process of its own: other gems that are loaded do so after a fork.
   def test_a_fork_in_a_signal_handler_while_another_thread_uses_the_file
-    while_locked do
-      child = nil
-      before = trap("USR1") { child = fork { exit!(0) } }
-      Process.kill(:USR1, Process.pid)
-      wait_until("the fork") { child }
-      assert_predicate Process.wait2(child).last, :success?
-    ensure
-      trap("USR1", before || "DEFAULT")
+    with_tmpdir do |directory|
+      output, status = Open3.capture2e(RbConfig.ruby, "-I#{LIB}", "-e", IN_A_HANDLER, directory)
+
+      assert_equal ["true\n", true], [output, status.success?]
     end
   end
 
