@@ -3,6 +3,7 @@
 require_relative "errors"
 require_relative "counter"
 require_relative "segment/notice"
+require_relative "sizes"
 require "tiercel/segment_ext"
 
 module Tiercel
@@ -87,7 +88,10 @@ module Tiercel
       private
 
       # Called from C.
-      def raise_error(_errno, message) = raise(Unavailable, message)
+      def raise_error(errno, message)
+        message = message.gsub(/\b\d{5,} bytes\b/) { |text| Sizes.human(text.to_i) }
+        raise Unavailable.new(message), cause: (SystemCallError.new(nil, errno) unless errno.zero?)
+      end
 
       # Called from C, by the one process that replaced the file.
       def report_replaced(message)

@@ -67,6 +67,12 @@ class FileLockTest < Tiercel::TestCase
     end
   end
 
+  def test_a_folder_that_takes_no_files_ends_the_call
+    assert_raises(SystemCallError) do
+      Timeout.timeout(20) { Tiercel::Backends::FileLock.new("/proc/tiercel.lock", 1).hold { flunk } }
+    end
+  end
+
   def test_waiting_ends_with_the_budget
     with_tmpdir do |directory|
       lock_in(directory).hold do

@@ -22,6 +22,20 @@ class SegmentPlaceTest < Tiercel::TestCase
     assert_equal Dir.tmpdir, File.dirname(Place.new("my_app", shared_memory: "/nonexistent").path)
   end
 
+  def test_what_is_there_counts_and_in_shared_memory_first
+    with_tmpdir do |first|
+      with_tmpdir do |second|
+        place = Place.new("my_app", shared_memory: first, temporary: second)
+        assert_equal [first, second], place.paths.map { |path| File.dirname(path) }
+        assert_equal place.paths.first, place.path
+        File.write(place.paths.last, "")
+        assert_equal place.paths.last, place.path
+        File.write(place.paths.first, "")
+        assert_equal place.paths.first, place.path
+      end
+    end
+  end
+
   def test_without_rails_a_name_is_needed
     assert_match(/needs a name outside a Rails application/,
                  assert_raises(Tiercel::ConfigurationError) { Place.new("") }.message)

@@ -14,6 +14,9 @@ module Tiercel
       # Raised when the lock could not be had in time.
       class Busy < StandardError; end
 
+      # How often the folder is made, where others remove it.
+      OPENING_ATTEMPTS = 3
+
       # @return [String]
       attr_reader :path
 
@@ -87,9 +90,11 @@ module Tiercel
       private
 
       def open
+        attempts ||= 0
         flags = ::File::RDWR | ::File::CREAT | ::File::BINARY | ::File::NOFOLLOW
         ::File.open(@path, flags, 0o600).tap { |file| file.sync = true }
       rescue Errno::ENOENT
+        raise if (attempts += 1) > OPENING_ATTEMPTS # the folder is there, and takes no files (/proc)
         FileUtils.mkdir_p(::File.dirname(@path), mode: 0o700)
         retry
       end

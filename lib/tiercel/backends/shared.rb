@@ -8,7 +8,7 @@ rescue LoadError => error
         "compiler at hand, or use \"memory:\" (one process), \"sqlite:PATH\" or \"file:DIR\" (all processes of a " \
         "machine)"
 end
-require_relative "../segment/place"
+require_relative "../segment/absent"
 
 module Tiercel
   module Backends
@@ -20,7 +20,7 @@ module Tiercel
     # What it promises and where its file lives is in docs/shared.md.
     class Shared < SegmentBackend
       # @return [Array<Symbol>] names of the options that {.build} knows
-      def self.option_names = %i[size shards average_entry_bytes mode]
+      def self.option_names = %i[size shards average_entry_bytes mode on_unavailable]
 
       class << self
         include SegmentBackend::Options
@@ -28,22 +28,38 @@ module Tiercel
         # @param url [BackendURL] "shared:NAME", "shared:/path", "shared:"
         # @param options [Hash] `size:` of a new segment, bytes or a String ("256MB"; at least 1 MB), by default
         #   what {Segment::Place#default_bytes} says; `shards:` a power of two up to 64; `average_entry_bytes:`
-        #   what the index is made for (512); `mode:` permissions of a new file (0600)
+        #   what the index is made for (512); `mode:` permissions of a new file (0600); `on_unavailable:` :miss, or
+        #   :raise where a segment that cannot be made at present shall be an error
         # @return [Shared]
-        # @raise [ConfigurationError] if the segment cannot be made or attached to
+        # @raise [ConfigurationError] if the segment can never be made or attached to
+        # @raise [Unavailable] with `on_unavailable: :raise`, if it cannot be made at present
         def build(url, options)
           place = Segment::Place.new(url.place)
           asked = options[:size] && size_bytes(options)
-          segment = Segment.open(place.path, bytes: asked || place.default_bytes,
-                                             least_bytes: asked ? 0 : Segment::Place::LEAST_DEFAULT_BYTES,
-                                             shards: shards(options), mode: mode(options),
-                                             average_entry_bytes: average_entry_bytes(options))
+          opening = Segment::Opening.new(place, bytes: asked, shards: shards(options), mode: mode(options),
+                                                average_entry_bytes: average_entry_bytes(options))
+          segment = open(opening, raises?(options))
+          return new(segment) if segment.is_a?(Segment::Absent)
           remove_unused(place)
           report_other_size(segment, asked) if asked
           new(segment)
         end
 
         private
+
+        def open(opening, raises)
+          opening.call
+        rescue Unavailable => error
+          raise if raises
+          Segment::Notice.warn("#{error.message}. Until then every call is a miss; it is tried again")
+          Segment::Absent.new(opening, error)
+        end
+
+        def raises?(options)
+          value = options.fetch(:on_unavailable, :miss)
+          return value.to_s == "raise" if %w[miss raise].include?(value.to_s)
+          raise ConfigurationError, "on_unavailable: expected :miss or :raise, got #{Redacted.text(value)}"
+        end
 
         def mode(options)
           value = options.fetch(:mode, Segment::DEFAULT_MODE)

@@ -17,6 +17,14 @@ module Tiercel
         logger&.warn { "Tiercel: #{message}" }
       end
 
+      # What whoever runs the application should do something about; without a log it goes to standard error.
+      #
+      # @param message [String]
+      # @return [void]
+      def self.warn(message)
+        logger ? logger.warn("Tiercel: #{message}") : Kernel.warn("Tiercel: #{message}")
+      end
+
       # @param message [String]
       # @return [void]
       def self.info(message) = logger&.info { "Tiercel: #{message}" }

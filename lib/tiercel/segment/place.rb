@@ -7,32 +7,59 @@ require_relative "memory_limits"
 
 module Tiercel
   class Segment
-    # Where the file of `shared:NAME` is, and how large it may be unasked.
+    # Where the file of `shared:NAME` may be, and how large it may be unasked.
     #
     # The name is made of what stays the same over releases of one application
-    # and differs between applications, environments, users and checkouts.
+    # and differs between applications, environments, users and checkouts. It
+    # has two places: shared memory, and the temporary directory for where that
+    # is too small or cannot be written. {Opening} decides between them.
     class Place
       SHARED_MEMORY = "/dev/shm"
       DEFAULT_BYTES = 256 << 20
       LEAST_DEFAULT_BYTES = 8 << 20
       NAME_FORM = /\A[A-Za-z0-9][A-Za-z0-9._-]{0,99}\z/
 
-      # @return [String] of the segment's file
-      attr_reader :path
+      # @return [String] what follows "shared:"
+      attr_reader :text
+      # @return [Array<String>] where the segment's file may be, the better one first; one for a path
+      attr_reader :paths
+
+      # @return [String, nil] nil where there is none that can be written
+      def self.temporary_directory
+        Dir.tmpdir
+      rescue ArgumentError
+        nil
+      end
 
       # @param text [String] what follows "shared:": a path, a name, or "" in a Rails application
       # @param shared_memory [String] the directory of files in memory
+      # @param temporary [String, nil] the second one
       # @raise [ConfigurationError] if there is neither a name nor a Rails application, or the name is no file name
-      def initialize(text, shared_memory: SHARED_MEMORY)
-        @shared_memory = shared_memory
-        @path = text.include?("/") ? ::File.expand_path(text) : ::File.join(directory, file_name(text))
+      def initialize(text, shared_memory: SHARED_MEMORY, temporary: self.class.temporary_directory)
+        @text = text
+        @paths = text.include?("/") ? [::File.expand_path(text)] : in_each([shared_memory, temporary], file_name(text))
       end
 
-      # @return [Integer] bytes of a segment whose size nobody gave: the least of 256 MB, half of what is
-      #   free beside it, and an eighth of the cgroup's memory limit; at least 8 MB
-      def default_bytes
-        limits = [DEFAULT_BYTES, Segment.free_bytes(::File.dirname(path)) / 2, MemoryLimits.cgroup_bytes&.div(8)]
-        [limits.compact.min, LEAST_DEFAULT_BYTES].max
+      # @return [Boolean] whether it was given by name
+      def named? = !text.include?("/")
+
+      # @return [String] of the segment's file as it lies now, or of where one would be made
+      def path
+        paths.find { |path| ::File.exist?(path) } ||
+          paths.find { |path| ::File.writable?(::File.dirname(path)) } || paths.first
+      end
+
+      # @return [Integer] bytes that a segment would have whose size nobody gave, with enough room: the lesser of
+      #   256 MB and an eighth of the cgroup's memory limit; at least 8 MB
+      def wanted_bytes
+        [[DEFAULT_BYTES, MemoryLimits.cgroup_bytes&.div(8)].compact.min, LEAST_DEFAULT_BYTES].max
+      end
+
+      # @param path [String] one of {#paths}
+      # @return [Integer] {#wanted_bytes}, or half of what is free there; at least 8 MB
+      # @raise [ConfigurationError] if the directory does not exist
+      def default_bytes(path = self.path)
+        [[wanted_bytes, Segment.free_bytes(::File.dirname(path)) / 2].min, LEAST_DEFAULT_BYTES].max
       rescue SystemCallError => error
         raise ConfigurationError, "shared:#{path}: #{error.message}; give a path in a directory that exists"
       end
@@ -41,20 +68,18 @@ module Tiercel
       #
       # @return [Array<String>] paths
       def other_layouts
-        base = path[/\A(.*\.v)\d+\z/, 1]
-        return [] unless base
-        Dir.glob("#{base.gsub(/[\\*?\[\]{}]/) { |char| "\\#{char}" }}*").grep(/\.v\d+\z/) - [path]
+        paths.flat_map do |path|
+          base = path[/\A(.*\.v)\d+\z/, 1] or next []
+          Dir.glob("#{base.gsub(/[\\*?\[\]{}]/) { |char| "\\#{char}" }}*").grep(/\.v\d+\z/) - [path]
+        end
       end
+
+      # @return [String]
+      def to_s = "shared:#{text}"
 
       private
 
-      # Memory where there is any worth mentioning, else the temporary directory.
-      def directory
-        usable = ::File.directory?(@shared_memory) && ::File.writable?(@shared_memory)
-        usable && Segment.free_bytes(@shared_memory) >= LEAST_DEFAULT_BYTES * 2 ? @shared_memory : Dir.tmpdir
-      rescue SystemCallError
-        Dir.tmpdir
-      end
+      def in_each(directories, name) = directories.compact.uniq.map { |directory| ::File.join(directory, name) }
 
       def file_name(name)
         application = rails_application

@@ -1,0 +1,157 @@
+# frozen_string_literal: true
+
+require_relative "../backends/file_lock"
+require_relative "../backends/ownership"
+require_relative "../sizes"
+require_relative "notice"
+require_relative "place"
+
+module Tiercel
+  class Segment
+    # Opens the segment of a {Place}: joins the one that is there; where there
+    # is none, decides where it lies, once for all processes.
+    #
+    # That is decided under a lock, an empty file in shared memory, which can be
+    # made there even where no byte is free. A file of another user is never
+    # joined. Where both places have one, that in shared memory is taken.
+    class Opening
+      # What keeps a segment from being made at present, and is no mistake of the configuration.
+      NOT_NOW = [
+        Errno::ENOSPC, Errno::EDQUOT, Errno::ENOMEM, Errno::EFBIG, Errno::EROFS, Errno::EPERM, Errno::ENOSYS,
+        Errno::EMFILE, Errno::ENFILE, Errno::EAGAIN, Errno::EIO,
+      ].freeze
+      # The same in a place that was not asked for by its path.
+      NOT_HERE = [*NOT_NOW, Errno::EACCES, Errno::ENOENT, Errno::ENOTDIR, Errno::ENOTSUP, Errno::ELOOP].freeze
+      LOCK_SECONDS = 10.0
+      MORE_ROOM = "give /dev/shm more room (Docker: --shm-size=1g; Compose: shm_size: 1g; Kubernetes: an emptyDir " \
+                  "with medium: Memory), or a smaller `size:`, or a path with room (\"shared:/path\")"
+
+      # @return [Place]
+      attr_reader :place
+
+      # @param place [Place]
+      # @param bytes [Integer, nil] of a new segment; nil: what is usual, or less where there is no room
+      # @param options [Hash] shards:, average_entry_bytes: and mode: of {Segment.open}
+      def initialize(place, bytes: nil, **options)
+        @place = place
+        @bytes = bytes
+        @options = options
+      end
+
+      # @param lock_seconds [Float] how long to wait for other processes that decide
+      # @return [Segment]
+      # @raise [Unavailable] if none can be made at present; it says how much was wanted, how much is free, and what to
+      #   do
+      # @raise [ConfigurationError] if none can ever be made
+      def call(lock_seconds: LOCK_SECONDS)
+        return at_path unless @place.named?
+        joined || alone(lock_seconds) { joined || made }
+      end
+
+      private
+
+      def at_path
+        make(@place.paths.first)
+      rescue ConfigurationError => error
+        raise unless among?(NOT_NOW, error)
+        raise unavailable([error])
+      end
+
+      def joined
+        @place.paths.each_with_index do |path, index|
+          segment = existing(path) or next
+          say_second(path, "the segment is there already") if index.positive?
+          return segment
+        end
+        nil
+      end
+
+      # Nothing that is damaged, or from before the last boot, or another user's.
+      def existing(path)
+        Segment.open_existing(path) if ::File.exist?(path)
+      rescue Unavailable
+        nil
+      end
+
+      # In the best place that has room.
+      def made
+        failures = []
+        @place.paths.each_with_index do |path, index|
+          leave_half(path) if index.zero? && @place.paths.size > 1
+          segment = make(path)
+          say_second(path, failures.map(&:message).join("; ")) if index.positive?
+          return segment
+        rescue ConfigurationError => error
+          raise unless among?(NOT_HERE, error) || others?(path)
+          failures << error
+        end
+        raise unavailable(failures)
+      end
+
+      def make(path)
+        # Asked first: reserving what is not there would take everybody's last byte for a moment.
+        no_room(path) if @bytes && !::File.exist?(path) && free_bytes(path)&.<(@bytes)
+        Segment.open(path, bytes: @bytes || @place.default_bytes(path),
+                           least_bytes: @bytes ? 0 : Place::LEAST_DEFAULT_BYTES, **@options)
+      end
+
+      # Of shared memory a segment whose size nobody gave takes no more than half.
+      def leave_half(path)
+        no_room(path) if @bytes.nil? && free_bytes(path)&.<(Place::LEAST_DEFAULT_BYTES * 2)
+      end
+
+      def no_room(path)
+        raise ConfigurationError, "#{::File.dirname(path)} has #{free(path)} free", cause: Errno::ENOSPC.new
+      end
+
+      # @return [Boolean] whether the file at this path, or its lock, is another user's
+      def others?(path) = [path, "#{path}.lock"].any? { |file| Backends::Ownership.objection(file) }
+
+      # The lock is in the best place where there can be one, so that it is the same for all who see the same places.
+      def alone(seconds, &)
+        failures = @place.paths.map do |path|
+          return hold("#{path}.place", seconds, &)
+        rescue SystemCallError => error
+          error
+        end
+        raise unavailable(failures)
+      end
+
+      def hold(path, seconds)
+        raise Errno::EACCES, path if Backends::Ownership.objection(path)
+        raise Errno::ENOENT, ::File.dirname(path) unless ::File.directory?(::File.dirname(path))
+        lock = Backends::FileLock.new(path, seconds)
+        lock.file
+        lock.hold { yield }
+      rescue Backends::FileLock::Busy
+        raise Unavailable, "#{@place}: another process has been making it for #{seconds.round(2)} s " \
+                           "(#{path} is locked)"
+      ensure
+        lock&.close
+      end
+
+      def among?(classes, error) = [error.cause, error.cause&.cause].any? { |cause| classes.include?(cause.class) }
+
+      def unavailable(failures)
+        sizes = @place.paths.map { |path| "#{free(path)} in #{::File.dirname(path)}" }.join(" and ")
+        causes = failures.map(&:message).uniq.join("; ")
+        Unavailable.new("#{@place} cannot be made: wanted are #{Sizes.human(@bytes || @place.wanted_bytes)}, free " \
+                        "are #{sizes} (#{causes}): #{MORE_ROOM}")
+      end
+
+      def free(path) = free_bytes(path)&.then { |bytes| Sizes.human(bytes) } || "no bytes that can be counted"
+
+      def free_bytes(path)
+        Segment.free_bytes(::File.dirname(path))
+      rescue SystemCallError
+        nil
+      end
+
+      def say_second(path, why)
+        Notice.warn("#{@place} lies in #{path}, on a disk perhaps, and not in " \
+                    "#{::File.dirname(@place.paths.first)} (#{why}). Processes that see other directories have " \
+                    "another cache. For the next time: #{MORE_ROOM}")
+      end
+    end
+  end
+end

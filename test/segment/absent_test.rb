@@ -1,0 +1,114 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tiercel/segment/absent"
+require "active_support/cache/tiercel_store"
+require_relative "../support/small_volume"
+
+# Stores whose segment cannot be made when they are built.
+class SegmentAbsentTest < Tiercel::TestCase
+  # More than any machine has: stands in for a small volume where nothing can be mounted.
+  TOO_MUCH = "4096TB"
+
+  def test_every_call_is_a_miss_and_there_is_one_report
+    with_tmpdir do |directory|
+      [{}, { frozen: true }, { fast_path: false }].each do |options|
+        store, said = build("#{directory}/segment", size: TOO_MUCH, **options)
+        assert_match(/cannot be made: wanted are 4096.0 TB, free are .* in #{directory}.*`size:`/, said)
+        assert_match(/it is tried again/, said)
+        reports = capture_reports { 3.times { calls_of(store) } }
+        assert_equal [Tiercel::Unavailable], reports.map { |report| report.error.class }
+        assert_match(/wanted are 4096.0 TB/, reports.first.error.message)
+        store.close
+      end
+    end
+  end
+
+  def test_a_full_volume_that_has_room_later
+    skip "mounting needs root" unless SmallVolume.available?
+    SmallVolume.open("4m") do |volume|
+      store, = build("#{volume}/segment", size: "8MB")
+      assert_nil store.write("key", "value")
+      system("mount", "-o", "remount,size=32m", volume, exception: true)
+      assert_nil store.write("key", "value"), "it is not tried at each call"
+      again(store)
+      _, said = capture_io { assert_equal true, store.write("key", "value") }
+      assert_match(/could be made now and is used/, said)
+      assert_equal "value", store.read("key")
+      assert_equal [["value", 1]], fork_and_wait(1) { [store.read("key"), store.increment("counter")] }
+      assert_equal 1, store.read_counter("counter")
+      assert_equal 2, store.stats[:entries]
+      peer = Tiercel.new("shared:#{volume}/segment")
+      assert_equal "value", peer.read("key")
+      [store, peer].each(&:close)
+    end
+  end
+
+  def test_attempts_become_rarer
+    with_tmpdir do |directory|
+      store, = build("#{directory}/segment", size: TOO_MUCH)
+      absent = store.backend.segment
+      pauses = 10.times.map do
+        again(store)
+        store.read("key")
+        absent.instance_variable_get(:@pause_seconds)
+      end
+      assert_equal [2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0, 60.0, 60.0], pauses
+    end
+  end
+
+  def test_a_read_only_volume
+    skip "mounting needs root" unless SmallVolume.available?
+    SmallVolume.open("32m") do |volume|
+      SmallVolume.read_only(volume)
+      store, said = build("#{volume}/segment", size: "8MB")
+      assert_match(/Read-only file system/, said)
+      assert_nil store.read("key")
+    end
+  end
+
+  def test_those_who_want_the_boot_to_fail
+    with_tmpdir do |directory|
+      error = assert_raises(Tiercel::Unavailable) { build("#{directory}/s", size: TOO_MUCH, on_unavailable: :raise) }
+      assert_match(/wanted are 4096.0 TB/, error.message)
+      assert_raises(Tiercel::Unavailable) { build("#{directory}/s?on_unavailable=raise", size: TOO_MUCH) }
+    end
+  end
+
+  def test_what_is_wrong_in_itself_raises
+    with_tmpdir do |directory|
+      { "#{directory}/s" => { on_unavailable: :ignore }, "#{directory}/t" => { sise: "1MB" }, directory => {},
+        "#{directory}/missing/s" => {}, "#{directory}/u" => { size: "1MB", shards: 64 } }.each do |path, options|
+        assert_raises(Tiercel::ConfigurationError, path) { build(path, **options) }
+      end
+      error = assert_raises(Tiercel::ConfigurationError) { build("#{directory}/s", on_unavailable: :ignore) }
+      assert_match(/on_unavailable: expected :miss or :raise, got :ignore/, error.message)
+    end
+  end
+
+  private
+
+  # @return [Array(ActiveSupport::Cache::TiercelStore, String)] and what was said
+  def build(path, **)
+    store = nil
+    _, said = capture_io { store = Tiercel.new("shared:#{path}", **) }
+    [store, said]
+  end
+
+  def again(store) = store.backend.segment.instance_variable_set(:@again_at, 0.0)
+
+  def calls_of(store)
+    assert_nil store.read("key")
+    assert_nil store.write("key", "value")
+    assert_nil store.write("key", { a: 1 })
+    assert_equal({}, store.read_multi("key", "other"))
+    assert_equal({ "key" => "KEY" }, store.fetch_multi("key", &:upcase))
+    assert_equal 1, store.fetch("key") { 1 }
+    assert_nil store.increment("counter")
+    assert_equal false, store.delete("key")
+    assert_equal 0, store.delete_multi(%w[key other])
+    assert_equal false, store.exist?("key")
+    assert_nil store.clear
+    assert_nil store.stats
+  end
+end

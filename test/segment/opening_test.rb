@@ -1,0 +1,199 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "tiercel/segment/opening"
+require_relative "../support/small_volume"
+
+# Where the segment of a name lies is decided once, whatever room there is when a process starts.
+class SegmentOpeningTest < Tiercel::TestCase
+  Opening = Tiercel::Segment::Opening
+  Place = Tiercel::Segment::Place
+
+  def teardown = ObjectSpace.each_object(Tiercel::Segment, &:close)
+
+  def test_processes_that_start_at_once_where_there_is_room_for_one
+    in_volumes("20m", "64m") do |first, second|
+      assert_one(at_once(20, first, second), first)
+    end
+  end
+
+  def test_processes_that_start_at_once_where_there_is_room_for_none
+    in_volumes("2m", "64m") do |first, second|
+      fill(first)
+      assert_one(at_once(20, first, second), second)
+    end
+  end
+
+  def test_a_process_that_starts_when_it_has_filled_up_meanwhile
+    in_volumes("40m", "64m") do |first, second|
+      at_once(1, first, second)
+      fill(first)
+      assert_one(at_once(8, first, second), first)
+    end
+  end
+
+  def test_one_that_had_to_go_to_the_second_place_is_joined_when_the_first_has_room_again
+    in_volumes("64m", "64m") do |first, second|
+      full = fill(first)
+      at_once(1, first, second)
+      File.delete(full)
+      lines = nil
+      assert_one(at_once(2, first, second) { |text| lines = text }, second)
+      assert_match(/lies in #{second}.* \(the segment is there already\).*--shm-size/, lines)
+    end
+  end
+
+  def test_where_both_exist_the_one_in_shared_memory_is_taken
+    in_volumes("64m", "64m") do |first, second|
+      place = place(first, second)
+      place.paths.each { |path| Tiercel::Segment.open(path, bytes: 8 << 20).close }
+      assert_one(at_once(2, first, second), first)
+    end
+  end
+
+  def test_the_second_place_is_used_loudly
+    in_volumes("2m", "64m") do |first, second|
+      _, said = capture_io { Opening.new(place(first, second)).call }
+      assert_match(/\ATiercel: shared:app lies in #{second}.*#{first} has [\d.]+ MB free.*--shm-size=1g/, said)
+    end
+  end
+
+  def test_a_size_that_the_first_place_has_not_is_taken_from_the_second
+    in_volumes("20m", "64m") do |first, second|
+      segment = nil
+      capture_io { segment = Opening.new(place(first, second), bytes: 32 << 20).call }
+      assert_equal [second, 32 << 20], [File.dirname(segment.path), segment.size_bytes]
+      assert_equal ["tiercel-app-#{Process.euid}.v1.place"], Dir.children(first)
+    end
+  end
+
+  def test_no_room_anywhere_says_what_was_wanted_what_is_free_and_what_to_do
+    in_volumes("2m", "4m") do |first, second|
+      error = assert_raises(Tiercel::Unavailable) { Opening.new(place(first, second), bytes: 8 << 20).call }
+      assert_match(/wanted are [\d.]+ MB, free are [\d.]+ MB in #{first} and [\d.]+ MB in #{second}/, error.message)
+      assert_match(/--shm-size=1g.*`size:`/, error.message)
+      refute_match(/\d{5,} bytes/, error.message)
+    end
+  end
+
+  def test_no_directory_that_can_be_written
+    error = assert_raises(Tiercel::Unavailable) { Opening.new(place("/proc", nil)).call }
+    assert_match(%r{in /proc }, error.message)
+    error = assert_raises(Tiercel::Unavailable) { Opening.new(place("/nonexistent", "/nonexistent/too")).call }
+    assert_match(/no bytes that can be counted in/, error.message)
+  end
+
+  def test_a_file_of_another_user_is_never_joined
+    skip "giving files away needs root" unless Process.uid.zero?
+    ["", ".lock", ".place"].each do |ending|
+      in_volumes("64m", "64m") do |first, second|
+        File.chmod(0o1777, first)
+        place = place(first, second)
+        Tiercel::Segment.open(place.paths.first, bytes: 8 << 20).close if ending.empty?
+        file = place.paths.first + ending
+        File.write(file, "", mode: "a")
+        File.chown(12_345, nil, file)
+        capture_io { assert_one(at_once(3, first, second), ending == ".place" ? first : second) }
+      end
+    end
+  end
+
+  def test_a_process_that_is_stopped_while_it_decides_holds_others_up_for_their_budget_only
+    in_volumes("64m", "64m") do |first, second|
+      place = place(first, second)
+      lock = Tiercel::Backends::FileLock.new("#{place.paths.first}.place", 1)
+      lock.hold do
+        error = assert_raises(Tiercel::Unavailable) { Opening.new(place).call(lock_seconds: 0.1) }
+        assert_match(/another process has been making it for 0.1 s/, error.message)
+      end
+      assert_equal first, File.dirname(Opening.new(place).call(lock_seconds: 5).path)
+    end
+  end
+
+  # The whole way, in a mount namespace of its own with a small /dev/shm.
+  def test_processes_that_start_at_once_in_a_container
+    skip "mounting needs root" unless SmallVolume.available?
+    { "24m" => "/dev/shm", "1m" => "/tmp" }.each do |size, expected|
+      out, status = Open3.capture2e("unshare", "--mount", "sh", "-c", <<~SHELL)
+        mount -t tmpfs -o size=#{size} tmpfs /dev/shm && mount -t tmpfs -o size=64m tmpfs /tmp && exec env TMPDIR=/tmp \
+          #{RbConfig.ruby} -I #{File.expand_path("../../lib", __dir__)} -e '#{SCRIPT}'
+      SHELL
+      skip "no mount namespaces here" if out.match?(/unshare.*(failed|not permitted)/)
+      assert_predicate status, :success?, out
+      assert_match(/^8 increments by 8 processes in #{expected}$/, out)
+    end
+  end
+
+  SCRIPT = <<~RUBY
+    require "tiercel"
+    gate, go = IO.pipe
+    pids = 8.times.map do
+      fork do
+        go.close
+        gate.read
+        Tiercel.new("shared:app").increment("counter") or exit!(1)
+        exit!(0)
+      end
+    end
+    gate.close
+    go.close
+    pids.each { |pid| Process.wait(pid) }
+    store = Tiercel.new("shared:app")
+    places = %w[/dev/shm /tmp].select { |directory| Dir[directory + "/tiercel-app-*.v1"].any? }
+    puts store.read_counter("counter").to_s + " increments by 8 processes in " + places.join(" and ")
+  RUBY
+
+  private
+
+  def place(first, second) = Place.new("app", shared_memory: first, temporary: second)
+
+  # None of them looks before all have started. The block gets what they said.
+  #
+  # @return [Array] of paths and identities
+  def at_once(count, first, second)
+    with_tmpdir do |directory|
+      found = fork_and_wait(count) do
+        $stderr.reopen("#{directory}/said", "a")
+        File.write("#{directory}/started", ".", mode: "a")
+        wait_until("the others", within: 50) { File.size("#{directory}/started") >= count }
+        segment = Opening.new(place(first, second)).call
+        [segment.path, segment.file_id]
+      end
+      yield File.read("#{directory}/said") if block_given?
+      found
+    end
+  end
+
+  def assert_one(found, directory)
+    assert_equal 1, found.uniq.size, found.inspect
+    assert_equal directory, File.dirname(found.first.first)
+  end
+
+  def in_volumes(first, second, &)
+    return stand_in(first, second, &) unless SmallVolume.available?
+    SmallVolume.open(first) { |one| SmallVolume.open(second) { |two| yield one, two } }
+  end
+
+  # Where nothing can be mounted: directories, whose room is what is told of it.
+  def stand_in(*sizes)
+    with_tmpdir do |first|
+      with_tmpdir do |second|
+        room = [first, second].zip(sizes.map { |size| size.to_i << 20 }).to_h
+        Tiercel::Segment.singleton_class.prepend(Module.new do
+          define_method(:free_bytes) do |directory|
+            (room[directory] || super(directory)) - Dir["#{directory}/**"].sum { |path| File.size?(path) || 0 }
+          end
+        end)
+        yield first, second
+      end
+    end
+  end
+
+  def fill(directory)
+    path = File.join(directory, "filler")
+    bytes = Tiercel::Segment.free_bytes(directory)
+    File.open(path, "wb") { |file| (bytes >> 12).times { file.write("x" * 4096) } }
+    path
+  end
+end
