@@ -94,6 +94,16 @@ class FramePartsTest < Tiercel::TestCase
     assert_raises(Malformed) { Parts.decode([0x02, 3, "\x09\x00x"].pack("CS<a*")) }
   end
 
+  # "internal" was nil, and raised out of a fetch.
+  def test_names_that_each_process_gives_a_meaning_are_no_encodings
+    %w[internal Internal external locale filesystem].each do |name|
+      version = [0x04, name.bytesize].pack("CC") + name + "1"
+      [[0x04, name], [0x01, version]].each do |id, data|
+        assert_raises(Malformed, name) { Parts.decode([id, data.bytesize].pack("CS<") + data) }
+      end
+    end
+  end
+
   def test_an_encoding_that_ruby_does_not_know_is_refused
     assert_raises(Malformed) { Parts.decode([0x04, 4, "nope"].pack("CS<a*")) }
     assert_raises(Malformed) { Parts.decode([0x04, 4, "\xFF\xFE\x00\x00"].pack("CS<a*")) }

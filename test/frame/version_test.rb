@@ -37,6 +37,14 @@ class FrameVersionTest < Tiercel::TestCase
     refute Version.same?(Version.kept("é" * 20_000), ("é" * 20_000).b)
   end
 
+  def test_of_encodings_that_have_no_ascii
+    %w[UTF-16LE UTF-32BE UTF-7].each do |encoding|
+      one, two = %w[1 2].map { |text| text.dup.force_encoding(encoding) }
+      [two, "1", LONG].each { |other| refute Version.same?(one, other) || Version.same?(other, one), encoding }
+      assert Version.same?(one, one.dup)
+    end
+  end
+
   # Frames of another release, which kept more of it.
   def test_a_long_one_that_was_kept_as_it_was
     assert Version.same?(LONG, LONG)

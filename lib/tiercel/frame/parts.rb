@@ -152,8 +152,14 @@ module Tiercel
         tags
       end
 
+      # Names of what this process is set to; "internal" may be none.
+      SETTINGS = %w[internal external locale filesystem].freeze
+      private_constant :SETTINGS
+
       def find_encoding(name)
-        Encoding.find(name.dup.force_encoding(Encoding::US_ASCII))
+        name = name.dup.force_encoding(Encoding::US_ASCII)
+        raise MalformedFrame, "encoding #{name} is of a process, not of a String" if SETTINGS.include?(name.downcase)
+        Encoding.find(name)
       rescue ArgumentError
         raise MalformedFrame, "encoding #{name.byteslice(0, 40).inspect} is unknown to this Ruby"
       end

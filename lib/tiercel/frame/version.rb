@@ -25,7 +25,7 @@ module Tiercel
       # @param wanted [String] what the caller names
       # @return [Boolean] whether they are the same version
       def self.same?(kept, wanted)
-        kept == wanted || (kept.start_with?(PREFIX) && wanted.to_s.bytesize > MAX_BYTES && kept == kept(wanted))
+        kept == wanted || (wanted.to_s.bytesize > MAX_BYTES && kept == kept(wanted))
       end
 
       # Strings of the same bytes are equal if both are ASCII or of one encoding.

@@ -89,6 +89,18 @@ module Tiercel
           assert_nil store.read(Record.new("records/1", 2))
         end
 
+        def test_a_version_may_be_in_any_encoding
+          %w[UTF-8 ISO-8859-1 UTF-16LE].each do |encoding|
+            one, two = %w[é1 é2].map { |text| text.encode(encoding) }
+            store.write("name", "value", version: one)
+            assert_equal(["value", true], [store.read("name", version: one), store.exist?("name", version: one)])
+            [two, "2", "2" * 40_000].each do |other|
+              assert_equal([nil, {}], [store.read("name", version: other), store.read_multi("name", version: other)])
+              refute store.exist?("name", version: other)
+            end
+          end
+        end
+
         # That of an Array of records is the versions of all of them.
         def test_a_version_may_be_of_any_length
           [20, 1_500, 1_700, 3_400, 3_500, 20_000].each do |count|
