@@ -65,7 +65,7 @@ class BackendURLTest < Tiercel::TestCase
     ["", "localhost", "//cache", "/tmp/cache", ":memory", "MEMORY:", "1:2", nil, 7].each do |text|
       error = assert_raises(Tiercel::ConfigurationError, text.inspect) { BackendURL.parse(text) }
       assert_includes error.message, "expected SCHEME:"
-      assert_includes error.message, text.to_s.inspect
+      assert_includes error.message, text.nil? ? "nil" : text.to_s.inspect
     end
   end
 end

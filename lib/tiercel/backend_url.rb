@@ -26,7 +26,7 @@ module Tiercel
     # @raise [ConfigurationError] if it has no scheme
     def self.parse(text)
       return text if text.is_a?(BackendURL)
-      refuse_collection(text)
+      refuse_mistaken(text)
       string = text.is_a?(Symbol) ? "#{text}:" : text.to_s
       scheme, rest, query = string.match(FORM)&.captures
       unless scheme
@@ -48,8 +48,13 @@ module Tiercel
     end
 
     # @private What other stores take in the place of a URL may hold a password.
-    # @raise [ConfigurationError] for a Hash or an Array
-    def self.refuse_collection(url)
+    # @raise [ConfigurationError] for a Hash or an Array, and for nothing at all
+    def self.refuse_mistaken(url)
+      if url.nil? || url == ""
+        raise ConfigurationError, "backend URL #{url.inspect}: expected SCHEME:..., such as \"redis://HOST:6379/0\": " \
+                                  "is an environment variable not set? Write ENV.fetch(\"REDIS_URL\"), or give no " \
+                                  "URL at all for \"shared:\""
+      end
       return unless url.is_a?(Hash) || url.is_a?(Array)
       raise ConfigurationError, "expected a backend URL, such as \"redis://HOST:6379/0\", and options as keywords, " \
                                 "got #{Redacted.text(url)}"

@@ -9,6 +9,7 @@ require_relative "compressors"
 require_relative "errors"
 require_relative "guard"
 require_relative "memo"
+require_relative "option_hints"
 require_relative "serializers"
 require_relative "sizes"
 
@@ -122,10 +123,10 @@ module Tiercel
     def legacy? = @options[:legacy].nil? ? marshal? : @options[:legacy]
 
     def single_url(urls)
-      urls.each { |url| BackendURL.refuse_collection(url) }
-      case urls.compact.size
+      urls.each { |url| BackendURL.refuse_mistaken(url) }
+      case urls.size
       when 0 then BackendURL.parse("shared:")
-      when 1 then BackendURL.parse(urls.compact.first)
+      when 1 then BackendURL.parse(urls.first)
       else
         raise ConfigurationError, "expected one URL, got #{urls.size} (#{list_urls(urls)}): " \
                                   "this version has no tiers; name the backend to use"
@@ -141,7 +142,8 @@ module Tiercel
       unknown_in_url = @url.options.keys - own
       return if unknown.empty? && unknown_in_url.empty?
       raise ConfigurationError, "unknown option #{(unknown + unknown_in_url).map(&:inspect).join(", ")} for #{@url}: " \
-                                "this backend knows #{list(own)}; every store knows #{list(known)}"
+                                "this backend knows #{list(own)}; every store knows #{list(known)}" \
+                                "#{OptionHints.for(unknown + unknown_in_url, known + own)}"
     end
 
     def list(names) = names.empty? ? "none of its own" : names.uniq.sort.map(&:inspect).join(", ")

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "monitor"
+require_relative "option_hints"
 
 module Tiercel
   # Names and what they stand for, loaded on first use.
@@ -62,7 +63,8 @@ module Tiercel
 
     def load(name)
       loader, gem, version = @loaders.fetch(name) do
-        raise ConfigurationError, "unknown #{@kind} #{name.inspect}: expected one of #{@loaders.keys.sort.join(", ")}"
+        raise ConfigurationError, "unknown #{@kind} #{name.inspect}: expected one of #{@loaders.keys.sort.join(", ")}" \
+                                  "#{OptionHints.did_you_mean(name, @loaders.keys)}"
       end
       loader.call
     rescue LoadError => error

@@ -76,8 +76,29 @@ class StoreConfigurationTest < Tiercel::TestCase
     assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:?namespace=n") }
   end
 
-  def test_nil_urls_are_left_out
-    assert_equal "memory:", Tiercel.new(nil, "memory:").backend.to_s
+  def test_nil_in_the_place_of_a_url
+    [[nil], [""], [nil, "memory:"]].each do |urls|
+      error = assert_raises(Tiercel::ConfigurationError, urls.inspect) { Tiercel.new(*urls) }
+      assert_match(/backend URL (nil|""): expected SCHEME:.*is an environment variable not set/, error.message)
+    end
+    assert_raises(Tiercel::ConfigurationError) { ActiveSupport::Cache.lookup_store(:tiercel_store, nil) }
+  end
+
+  def test_habits_from_other_stores_are_answered_with_the_right_form
+    { ["null:", { url: "redis://user:secret@host" }] => /url: give the URL first, .*"redis:\/\/HOST:6379\/0"/,
+      ["null:", { reconnect_attempts: 3 }] => /reconnect_attempts: leave it out/,
+      ["null:", { read_timeout: 1 }] => /read_timeout: say `timeout: SECONDS`/,
+      ["null:", { max_age: 60 }] => /max_age: say `expires_in: SECONDS`/,
+      ["memory:", { sise: "1MB" }] => /sise \(did you mean size\?\)/,
+      ["memory:?sise=1MB", {}] => /sise \(did you mean size\?\)/,
+      ["null:", { namespase: "x" }] => /namespase \(did you mean namespace\?\)/,
+      ["reddis://host", {}] => /\(did you mean redis\?\)/,
+      ["memory:", { compressor: :zstdd }] => /\(did you mean zstd\?\)/,
+    }.each do |(url, options), expected|
+      error = assert_raises(Tiercel::ConfigurationError, url) { Tiercel.new(url, **options) }
+      assert_match(expected, error.message)
+      refute_match(/secret/, error.message)
+    end
   end
 
   # --- options ---

@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require "did_you_mean"
+
+module Tiercel
+  # What was meant by an option that no store of this gem knows: one of another
+  # store, or one with a slip in it.
+  #
+  # @private
+  module OptionHints
+    URL = "give the URL first, and options after it: :tiercel_store, \"redis://HOST:6379/0\", { pool_size: 10 }"
+    TIMEOUT = "say `timeout: SECONDS`, one budget for the whole call"
+    NO_RETRY = "leave it out: a call that finds its connection dead is made again once, within `timeout`"
+
+    # By their names in Rails' stores, Dalli, redis-client and Solid Cache.
+    HABITS = {
+      url: URL, urls: URL, servers: URL, server: URL, host: URL, port: URL, hosts: URL, addresses: URL, nodes: URL,
+      path: "give it in the URL: \"file:DIR\", \"sqlite:PATH\", \"shared:/PATH\"",
+      cache_path: "give it in the URL: \"file:DIR\"", directory: "give it in the URL: \"file:DIR\"",
+      database: "give it in the URL: \"sqlite:PATH\"", databases: "give it in the URL: \"sqlite:PATH\"",
+      redis: "give the URL in place of a connection: \"redis://HOST:6379/0\"",
+      read_timeout: TIMEOUT, write_timeout: TIMEOUT, socket_timeout: TIMEOUT, command_timeout: TIMEOUT,
+      reconnect_attempts: NO_RETRY, reconnect_delay: NO_RETRY, socket_max_failures: NO_RETRY,
+      down_retry_delay: "say `breaker: { cool_down: SECONDS }`",
+      socket_failure_delay: "say `breaker: { cool_down: SECONDS }`",
+      failover: "leave it out: keys of a server that does not answer are misses",
+      cluster: "give a URL: \"redis+cluster://HOST:6379,HOST:6379\"",
+      ssl: "give a URL: \"rediss://HOST:6379/0\"",
+      max_size: "say `size: \"256MB\"`", max_bytes: "say `size: \"256MB\"`", max_prune_time: "leave it out",
+      max_age: "say `expires_in: SECONDS`", ttl: "say `expires_in: SECONDS`", expiry: "say `expires_in: SECONDS`",
+      threadsafe: "leave it out: every store is", logger: "set `Rails.cache.logger` or `config.logger`",
+      compression_min_size: "say `compress_threshold: BYTES`", value_max_bytes: "it is the server's: `memcached -I 4m`",
+    }.freeze
+
+    # @param unknown [Array<Symbol>]
+    # @param known [Array<Symbol>]
+    # @return [String] sentences, each after a space; "" where nothing comes to mind
+    def self.for(unknown, known)
+      unknown.uniq.filter_map { |name| hint(name, known) }.join
+    end
+
+    # @param name [Symbol, String]
+    # @param known [Array<Symbol, String>]
+    # @return [String] " (did you mean ...?)", or ""
+    def self.did_you_mean(name, known)
+      near = DidYouMean::SpellChecker.new(dictionary: known.map(&:to_s)).correct(name.to_s).first
+      near ? " (did you mean #{near}?)" : ""
+    end
+
+    def self.hint(name, known)
+      habit = HABITS[name]
+      return ". #{name}: #{habit}" if habit
+      near = did_you_mean(name, known)
+      ". #{name}#{near}" unless near.empty?
+    end
+    private_class_method :hint
+  end
+end
