@@ -14,7 +14,7 @@ native.call "segment: processes, 20 of them killed (AddressSanitizer)", "asan/pr
 native.call "segment: stop points", "stop/stop_test"
 native.call "segment: stop points (AddressSanitizer)", "stop-asan/stop_test"
 native.call "segment: 20,000 flipped bytes (AddressSanitizer)", "guarded/hostile_test", "20000"
-native.call "segment: what the system does to its file", "played/platform_test"
+native.call "segment: what the system does to its file (AddressSanitizer)", "played/platform_test"
 native.call "segment: fuzzed for 10 s", "fuzz/segment_fuzzer", "-max_total_time=10 -max_len=600 -verbosity=0"
 
 native.call "segment: processes, ten million reads, 1,000 of them killed", "gcc/processes_test", "3000000 1000",

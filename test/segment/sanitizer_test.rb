@@ -11,7 +11,8 @@ require "rbconfig"
 class SegmentSanitizerTest < Tiercel::TestCase
   ROOT = File.expand_path("../..", __dir__)
   EXTCONF = File.join(ROOT, "ext/tiercel/segment/extconf.rb")
-  TESTS = %w[test/segment/segment_test.rb test/segment/file_life_test.rb test/backends/shared_test.rb].freeze
+  TESTS = %w[segment/segment segment/file_life segment/damage segment/midst_of_a_call segment/waiting segment/slots
+             backends/shared].map { |name| "test/#{name}_test.rb" }.freeze
 
   def test_the_binding
     skip "long tier" unless long?
