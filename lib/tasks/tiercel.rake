@@ -2,9 +2,17 @@
 
 namespace :tiercel do
   report = -> { Tiercel::Segment::Report.new }
+  own = lambda do |task|
+    paths = report.call.own
+    next paths.first if paths.size < 2
+    raise ArgumentError, "this application has #{paths.size} segments, name one: rake \"#{task.name}[PATH]\" with " \
+                         "PATH one of #{paths.join(", ")}"
+  end
   given = lambda do |task, arguments, *names|
+    arguments = arguments.to_h
+    arguments = { **arguments, path: own.call(task) } if arguments[:path].to_s.empty?
     missing = names.reject { |name| arguments[name] }
-    next arguments.to_h.values_at(*names) if missing.empty?
+    next arguments.values_at(*names) if missing.empty?
     raise ArgumentError, "#{missing.join(" and ")} missing: expected rake \"#{task.name}[#{names.join(",").upcase}]\""
   end
 
@@ -22,6 +30,12 @@ namespace :tiercel do
     desc "Show one segment: fill, hit ratio, evictions, biggest key prefixes"
     task :inspect, [:path] => :load do |task, arguments|
       print report.call.inspect_segment(*given.call(task, arguments, :path))
+    end
+
+    desc "Remove this application's segments of other secrets (asset builds, rotated ones) that no process uses"
+    task prune: :load do
+      removed = report.call.prune
+      puts(removed.empty? ? "Nothing to remove." : removed.map { |path| "#{path} is removed." })
     end
 
     desc "Give a segment another size; it begins empty, and processes move to it at once"

@@ -2,8 +2,11 @@
 
 require "test_helper"
 require "tiercel/segment/place"
+require_relative "../support/rails_stub"
 
 class SegmentPlaceTest < Tiercel::TestCase
+  include RailsStub
+
   Place = Tiercel::Segment::Place
 
   def test_a_path_is_taken_as_it_is
@@ -78,23 +81,5 @@ class SegmentPlaceTest < Tiercel::TestCase
       assert_equal %w[tiercel-a-0.v0 tiercel-a-0.v12], others.map { |path| File.basename(path) }.sort
       assert_empty Place.new("#{directory}/any").other_layouts
     end
-  end
-
-  private
-
-  Application = Struct.new(:secret_key_base) do
-    def self.name = "MyShop::Application"
-  end
-
-  def in_rails(secret, environment)
-    previous = Object.const_defined?(:Rails) && Object.send(:remove_const, :Rails)
-    rails = Module.new
-    rails.define_singleton_method(:application) { Application.new(secret) }
-    rails.define_singleton_method(:env) { environment }
-    Object.const_set(:Rails, rails)
-    yield
-  ensure
-    Object.send(:remove_const, :Rails)
-    Object.const_set(:Rails, previous) if previous
   end
 end

@@ -9,6 +9,7 @@ rescue LoadError => error
         "machine)"
 end
 require_relative "../segment/absent"
+require_relative "../segment/orphans"
 
 module Tiercel
   module Backends
@@ -35,12 +36,13 @@ module Tiercel
         # @raise [Unavailable] with `on_unavailable: :raise`, if it cannot be made at present
         def build(url, options)
           place = Segment::Place.new(url.place)
+          return of_an_asset_build(place) if place.named? && place.in_rails? && ENV["SECRET_KEY_BASE_DUMMY"]
           asked = options[:size] && size_bytes(options)
           opening = Segment::Opening.new(place, bytes: asked, shards: shards(options), mode: mode(options),
                                                 average_entry_bytes: average_entry_bytes(options))
           segment = open(opening, raises?(options))
           return new(segment) if segment.is_a?(Segment::Absent)
-          remove_unused(place)
+          remove_unused(place, segment)
           report_other_size(segment, asked) if asked
           new(segment)
         end
@@ -68,8 +70,17 @@ module Tiercel
           raise ConfigurationError, "mode: expected permissions from 0600 to 0777, got #{Redacted.text(options[:mode])}"
         end
 
+        # Its secret is made up: a segment of this name would be found by nobody else, and stay.
+        def of_an_asset_build(place)
+          Segment::Notice.info("SECRET_KEY_BASE_DUMMY is set: memory: in place of #{place}")
+          REGISTRY.fetch(:memory).build(BackendURL.parse("memory:"), {})
+        end
+
         # Segments of other layout versions are left to the releases that use them.
-        def remove_unused(place)
+        def remove_unused(place, segment)
+          orphans = Segment::Orphans.new(place)
+          orphans.mark(segment.path)
+          orphans.remove.each { |path| Segment::Notice.info("#{path} was not used for 30 days and is removed") }
           place.other_layouts.each do |path|
             Segment.remove(path, only_unused: true)
           rescue Unavailable

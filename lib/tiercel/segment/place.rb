@@ -70,14 +70,37 @@ module Tiercel
       def other_layouts
         paths.flat_map do |path|
           base = path[/\A(.*\.v)\d+\z/, 1] or next []
-          Dir.glob("#{base.gsub(/[\\*?\[\]{}]/) { |char| "\\#{char}" }}*").grep(/\.v\d+\z/) - [path]
+          Dir.glob("#{escaped(base)}*").grep(/\.v\d+\z/) - [path]
         end
       end
+
+      # Segments that have this name under another secret, in a Rails application.
+      #
+      # @return [Array<String>] paths
+      def siblings
+        paths.flat_map do |path|
+          base = path[/\A(.*-)\h{8}\.v\d+\z/, 1] if named? && in_rails?
+          next [] unless base
+          Dir.glob("#{escaped(base)}????????.v*").grep(/-\h{8}\.v\d+\z/).reject { |other| own?(other) }
+        end
+      end
+
+      # @param path [String]
+      # @return [Boolean] whether it was named by this Rails application: environment, user and secret are the same
+      def own?(path)
+        ending = paths.first[/-[^-]+-\d+-\h{8}\.v/] if named? && in_rails?
+        ending ? ::File.basename(path).match?(/#{Regexp.escape(ending)}\d+\z/) : false
+      end
+
+      # @return [Boolean] whether the name has a Rails application's environment and secret in it
+      def in_rails? = !rails_application.nil?
 
       # @return [String]
       def to_s = "shared:#{text}"
 
       private
+
+      def escaped(path) = path.gsub(/[\\*?\[\]{}]/) { |char| "\\#{char}" }
 
       def in_each(directories, name) = directories.compact.uniq.map { |directory| ::File.join(directory, name) }
 

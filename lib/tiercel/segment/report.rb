@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "tmpdir"
+require_relative "orphans"
 require_relative "place"
 require_relative "../sizes"
 
@@ -12,9 +13,23 @@ module Tiercel
       SEPARATORS = %r{[:/.?]}
 
       # @param directories [Array<String>] where to look
-      def initialize(directories = [Place::SHARED_MEMORY, Dir.tmpdir])
+      # @param place [Place, nil] of the application, whose segments are marked; by default that of the Rails
+      #   application at hand
+      def initialize(directories = [Place::SHARED_MEMORY, Place.temporary_directory].compact, place: Report.place)
         @directories = directories
+        @place = place
       end
+
+      # @return [Place, nil]
+      def self.place
+        Place.new("") if defined?(Rails) && Rails.respond_to?(:application) && Rails.application
+      end
+
+      # @return [Array<String>] those of the application at hand
+      def own = @place ? paths.select { |path| @place.own?(path) } : []
+
+      # @return [Array<String>] paths of what was removed: this application's under other secrets, without processes
+      def prune = @place ? Orphans.new(@place).remove(unused_seconds: 0) : []
 
       # @return [Array<String>] files named as those of `shared:NAME` are
       def paths
@@ -26,6 +41,7 @@ module Tiercel
       def list
         return "No segments in #{@directories.uniq.join(" and ")}.\n" if paths.empty?
         rows = [%w[segment size fill entries hits processes]] + paths.map { |path| row(path) }
+        mark(rows) if @place
         widths = rows.transpose.map { |column| column.map(&:length).max }
         rows.map { |row| "#{row.zip(widths).map { |cell, width| cell.ljust(width) }.join("  ").rstrip}\n" }.join
       end
@@ -42,6 +58,17 @@ module Tiercel
       end
 
       private
+
+      def mark(rows)
+        siblings = @place.siblings
+        rows.first << "application"
+        rows.drop(1).each do |row|
+          row << if @place.own?(row.first) then "this one"
+                 elsif siblings.include?(row.first) then "this one, with another secret"
+                 else "-"
+                 end
+        end
+      end
 
       def with(path)
         segment = Segment.open_existing(path)

@@ -1,0 +1,134 @@
+# frozen_string_literal: true
+
+# suites: store*
+
+require "test_helper"
+require "rake"
+require "tiercel/backends/shared"
+require "tiercel/segment/report"
+require_relative "../support/rails_stub"
+
+# Segments that an application left behind under other secrets.
+class SegmentOrphansTest < Tiercel::TestCase
+  include RailsStub
+
+  DAY = 86_400
+
+  def setup
+    @directory = Dir.mktmpdir("tiercel-orphans-")
+    @current = made("current")
+    @former = made("former")
+    @foreign = File.join(@directory, "tiercel-my_shop_two-production-#{Process.euid}-00000000.v1")
+    Tiercel::Segment.open(@foreign, bytes: 1 << 20).close
+  end
+
+  def teardown = FileUtils.remove_entry(@directory)
+
+  def test_what_nobody_used_for_thirty_days_goes
+    travel(29 * DAY) { assert_empty removed }
+    travel(31 * DAY) { assert_equal [@former], removed }
+    assert_path_exists @current
+    assert_path_exists @foreign
+  end
+
+  def test_what_a_process_is_registered_on_stays_and_counts_as_used
+    ready, done = IO.pipe, IO.pipe
+    pid = fork do
+      Tiercel::Segment.open_existing(@former)
+      ready.last.write("x")
+      done.first.read(1)
+      exit!(0)
+    end
+    ready.first.read(1)
+    travel(31 * DAY) { assert_empty removed }
+    done.last.write("x")
+    Process.wait(pid)
+    travel(32 * DAY) { assert_empty removed }
+    travel(62 * DAY) { assert_equal [@former], removed }
+  ensure
+    [*ready, *done].each(&:close)
+  end
+
+  def test_the_next_start_removes_it_and_marks_its_own
+    stamp = File.mtime("#{@current}.lock")
+    with_places do
+      travel(31 * DAY) { in_rails("current") { build("shared:").close } }
+    end
+    refute_path_exists @former
+    assert_operator File.mtime("#{@current}.lock") - stamp, :>, 30 * DAY
+  end
+
+  def test_asset_builds_with_a_dummy_secret_reserve_nothing
+    before = Dir.children(@directory)
+    ENV["SECRET_KEY_BASE_DUMMY"] = "1"
+    with_places do
+      in_rails("made up") do
+        backend = build("shared:", size: "64MB", mode: "600")
+        assert_match(/\Amemory:/, backend.to_s)
+        assert backend.set("key", "value")
+        build("shared:#{@directory}/explicit", size: "1MB").close
+      end
+    end
+    assert_equal %w[explicit explicit.lock], (Dir.children(@directory) - before).sort
+  ensure
+    ENV.delete("SECRET_KEY_BASE_DUMMY")
+  end
+
+  def test_the_tasks_know_what_is_the_applications_own
+    with_places do
+      in_rails("current") do
+        list = run_task("tiercel:segments")
+        assert_match(/#{@current} .* this one$/, list)
+        assert_match(/#{@former} .* this one, with another secret$/, list)
+        assert_match(/#{@foreign} .* -$/, list)
+        assert_match(/#{@current}: 1.0 MB/, run_task("tiercel:segments:inspect"))
+        assert_match(/#{@current} has 2.0 MB now/, run_task("tiercel:segments:resize", nil, "2MB"))
+        assert_equal "#{@former} is removed.\n", run_task("tiercel:segments:prune")
+        assert_equal "Nothing to remove.\n", run_task("tiercel:segments:prune")
+        assert_equal "#{@current} is removed.\n", run_task("tiercel:segments:remove")
+        Tiercel::Segment.open(@current, bytes: 1 << 20).close
+        Tiercel::Segment.open(@current.sub("my_shop", "jobs"), bytes: 1 << 20).close
+        error = assert_raises(ArgumentError) { run_task("tiercel:segments:remove") }
+        assert_match(/this application has 2 segments, name one/, error.message)
+      end
+    end
+    assert_path_exists @foreign
+  end
+
+  private
+
+  def place(secret) = in_rails(secret) { place_here }
+
+  def place_here(text = "") = Tiercel::Segment::Place.new(text, shared_memory: @directory, temporary: nil)
+
+  def made(secret)
+    path = place(secret).paths.first
+    Tiercel::Segment.open(path, bytes: 1 << 20).close
+    path
+  end
+
+  def removed = in_rails("current") { Tiercel::Segment::Orphans.new(place_here).remove }
+
+  def build(url, **options) = Tiercel::Backends::Shared.build(Tiercel::BackendURL.parse(url), options)
+
+  def run_task(name, *arguments)
+    application = Rake.with_application { load File.expand_path("../../lib/tasks/tiercel.rake", __dir__) }
+    capture_io { application[name].invoke(*arguments) }.first
+  end
+
+  # Names lead to this test's directory.
+  def with_places
+    directory = @directory
+    original = Tiercel::Segment::Place.method(:new)
+    report = Tiercel::Segment::Report.method(:new)
+    replace(Tiercel::Segment::Place) do |text, **|
+      original.call(text, shared_memory: directory, temporary: nil)
+    end
+    replace(Tiercel::Segment::Report) { report.call([directory]) }
+    yield
+  ensure
+    [Tiercel::Segment::Place, Tiercel::Segment::Report].each { |type| type.singleton_class.remove_method(:new) }
+  end
+
+  def replace(type, &) = type.define_singleton_method(:new, &)
+end

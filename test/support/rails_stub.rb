@@ -1,0 +1,22 @@
+# frozen_string_literal: true
+
+# What of Rails the name of a segment is made of.
+module RailsStub
+  # The application.
+  Application = Struct.new(:secret_key_base) do
+    def self.name = "MyShop::Application"
+  end
+
+  # Runs the block in a Rails application with this secret.
+  def in_rails(secret, environment = "production")
+    previous = Object.const_defined?(:Rails) && Object.send(:remove_const, :Rails)
+    rails = Module.new
+    rails.define_singleton_method(:application) { Application.new(secret) }
+    rails.define_singleton_method(:env) { environment }
+    Object.const_set(:Rails, rails)
+    yield
+  ensure
+    Object.send(:remove_const, :Rails)
+    Object.const_set(:Rails, previous) if previous
+  end
+end
