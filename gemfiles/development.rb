@@ -3,6 +3,7 @@
 # What tests and the lab use, whatever the Rails line.
 gem "ferrum", ">= 0.15"
 gem "minitest", "~> 5.25"
+gem "puma", ">= 6"
 gem "rake", ">= 13"
 gem "rake-compiler", ">= 1.2"
 gem "rexml", ">= 3.2"

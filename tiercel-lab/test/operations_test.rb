@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "support/lab_case"
-require "tiercel/lab/runner/arm"
-require "tiercel/lab/runner/context"
 
 # Every operation on a store that is right, and on stores that are not.
 class OperationsTest < LabCase
@@ -10,9 +8,9 @@ class OperationsTest < LabCase
     contestant = Lab::Contestants.parse(text)
     operation = Lab::Operations.fetch(operation)
     value = Lab::Values.fetch(value)
-    context = Lab::Runner::Context.new(servers: {}, folders: {}, label: "test",
+    context = Lab::Engine::Context.new(servers: {}, folders: {}, label: "test",
                                        capacity_bytes: operation.capacity_bytes)
-    arm = Lab::Runner::Arm.new(id: 1, contestant:, operation:, value:, values: value.generate(1).each(&:freeze),
+    arm = Lab::Engine::Arm.new(id: 1, contestant:, operation:, value:, values: value.generate(1).each(&:freeze),
                                prefix: "test", context:)
     operation.enter
     yield arm

@@ -40,7 +40,7 @@ class LooksTest < LabCase
   # 100 draws of 24 processes from those recorded.
   def verdicts(kind)
     random = Random.new(11)
-    Array.new(100) { verdict(RECORDED.fetch(kind).sample(24, random:), Lab::Protocol::FULL) }.tally
+    Array.new(100) { verdict(RECORDED.fetch(kind).sample(24, random:), Lab::Engine::Protocol::FULL) }.tally
   end
 
   def test_the_same_work_is_never_called_different_however_often_one_looks

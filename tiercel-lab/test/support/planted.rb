@@ -4,7 +4,7 @@
 # their workers through --require.
 require "active_support"
 require "active_support/cache"
-require "tiercel/lab/contestants"
+require "tiercel/lab/stores"
 require "tiercel/lab/values"
 
 module Planted
@@ -40,7 +40,7 @@ module Planted
     end
 
     def write(name, value, **) = @data[name] = value
-    def clear = @data.clear
+    def clear(*) = @data.clear
 
     def read(name)
       left = @steps
@@ -49,50 +49,17 @@ module Planted
     end
   end
 
-  class Contestant < Tiercel::Lab::Contestant
-    def stored_bytes(*) = nil
-  end
-
-  class Wrong < Contestant
-    def build(_context) = WrongStore.new
-  end
-
-  class Forgetful < Contestant
-    def build(_context) = ForgetfulStore.new
-  end
-
-  class Tiring < Contestant
-    def build(_context) = TiringStore.new
-  end
-
-  class Working < Contestant
-    def build(_context) = WorkingStore.new(Integer(place))
-  end
-
-  class Dying < Contestant
-    def build(_context) = Process.kill(:KILL, Process.pid)
-  end
-
-  class Absent < Contestant
-    def gems = %w[a_gem_that_nobody_has]
-    def build(_context) = raise("never reached")
-  end
-
+  define = Tiercel::Lab::Contestants.method(:define)
+  define.call("planted_wrong") { def build(_context) = WrongStore.new }
+  define.call("planted_forgetful") { def build(_context) = ForgetfulStore.new }
+  define.call("planted_tiring") { def build(_context) = TiringStore.new }
+  define.call("planted_working") { def build(_context) = WorkingStore.new(Integer(place)) }
+  define.call("planted_dying") { def build(_context) = Process.kill(:KILL, Process.pid) }
+  define.call("planted_absent", gems: %w[a_gem_that_nobody_has])
   # In a worker of its own, with a bundle that is not there.
-  class Elsewhere < Contestant
-    def bundle = "nowhere"
-    def build(_context) = raise("never reached")
-  end
-
+  define.call("planted_elsewhere", bundle: "nowhere")
   # In a worker of its own, with a bundle that has nothing but ActiveSupport.
-  class Apart < Working
-    def bundle = File.expand_path("apart.gemfile", __dir__)
-  end
-
-  { "wrong" => Wrong, "forgetful" => Forgetful, "tiring" => Tiring, "working" => Working, "dying" => Dying,
-    "absent" => Absent, "apart" => Apart, "elsewhere" => Elsewhere }.each do |type, contestant|
-    Tiercel::Lab::Contestants.register("planted_#{type}", contestant)
-  end
+  define.call("planted_apart", like: "planted_working", bundle: File.expand_path("apart.gemfile", __dir__))
 
   # As the lab's books, fewer.
   Tiercel::Lab::Values.add(Tiercel::Lab::Values::Books.new(name: "planted-books", title: "two books", books: 2,

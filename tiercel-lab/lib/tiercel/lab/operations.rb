@@ -1,48 +1,226 @@
 # frozen_string_literal: true
 
 require_relative "catalogue"
-require_relative "operation"
-require_relative "operations/read"
-require_relative "operations/fetch"
-require_relative "operations/miss"
-require_relative "operations/write"
-require_relative "operations/read_multi"
-require_relative "operations/write_multi"
-require_relative "operations/fetch_multi"
-require_relative "operations/exist"
-require_relative "operations/delete"
-require_relative "operations/increment"
-require_relative "operations/subscribed"
-require_relative "operations/backend"
-require_relative "operations/compression"
-require_relative "operations/serialization"
-require_relative "operations/end_to_end"
-require_relative "operations/client"
-require_relative "operations/loop"
+require_relative "operations/operation"
 
 module Tiercel
   module Lab
-    # The operations that the lab knows, by name.
+    # The operations that the lab knows, by name. {define} declares one.
     module Operations
       extend Catalogue
 
       DEFAULT = %w[read fetch miss write read_multi].freeze
       QUICK = %w[read fetch miss write].freeze
-
-      [Read, Fetch, Miss, Write, ReadMulti, WriteMulti, FetchMulti, Exist, Delete, Increment, FetchExpiresIn,
-       FetchRecord, ReadBesideWriter, WriteFull, BackendGet, BackendSet, BackendSetFull].each do |operation|
-         add operation.new
-       end
-      %w[read fetch write].each { |name| add Subscribed.new(fetch(name)) }
-      %w[read fetch].each { |name| add Subscribed.new(fetch(name), "event") }
-      [Deflate, Inflate, Dump, LoadBytes, DumpAndLoad, EndToEndRead, EndToEndWrite, WireGet,
-       WireSet].each { |operation| add operation.new }
-      [ClientGet, ClientSet, ClientGetMulti, ClientSetMulti, ClientDeleteMulti, ClientLoop].each do |operation|
-        add operation.new
-      end
-      add Loop.new
+      # Names in one call of the operations on many.
+      MANY = 100
 
       def self.noun = "operation"
+
+      # @param phrase [String] what one call is, to be followed by "costs"
+      # @param like [String, Class] the operation, by its name, or the class that it is a variant of
+      # @param facts [Hash{Symbol => Object}] of {Operation::FACTS} that differ from its
+      # @yield the class's body
+      # @return [Operation]
+      def self.define(name, phrase, like: Operation, **facts, &body)
+        parent = like.is_a?(String) ? fetch(like).class : like
+        add(Class.new(parent) do
+          self.facts(name:, phrase:, **facts)
+          class_eval(&body) if body
+        end.new)
+      end
+
+      define "read", "a hit", body: "store.read(names[i])" do
+        def verify(arm) = arm.each_pair { |name, value| arm.expect(value, arm.store.read(name)) }
+      end
+
+      define "fetch", "a fetch that hits", body: "store.fetch(names[i]) { @misses += 1 }" do
+        def verify(arm)
+          arm.each_pair { |name, value| arm.expect(value, arm.store.fetch(name) { nil }) }
+        end
+      end
+
+      # A read of a name that nobody wrote, in a store that holds the others.
+      define "miss", "a miss", body: "store.read(inputs[i])" do
+        def inputs(arm) = arm.names.map { |name| "#{name}-absent" }
+
+        def verify(arm)
+          arm.inputs.each do |name|
+            found = arm.store.read(name)
+            raise WrongValue, "read of a name that nobody wrote returned #{found.class}" unless found.nil?
+          end
+          arm.each_pair { |name, value| arm.expect(value, arm.store.read(name)) }
+        end
+      end
+
+      # An overwrite.
+      define "write", "a write", body: "store.write(names[i], values[i])" do
+        def verify(arm)
+          arm.each_pair do |name, value|
+            answer = arm.store.write(name, value)
+            raise WrongValue, "write returned #{answer.inspect}" unless answer
+            arm.expect(value, arm.store.read(name))
+          end
+        end
+      end
+
+      # A hundred hits in one call; values repeat where there are fewer.
+      define "read_multi", "a read_multi of #{MANY}", body: "store.read_multi(*inputs)" do
+        def unsuitable(value) = ("#{MANY} such values a call are no use case" if value.large?)
+
+        def names_for(value) = [value.count, MANY].max
+
+        def inputs(arm) = arm.names.first(MANY)
+
+        def verify(arm)
+          found = arm.store.read_multi(*arm.names.first(MANY))
+          raise Missed, "read_multi of #{MANY} names returned #{found.size}" if found.size < MANY
+          arm.each_pair(MANY) { |name, value| arm.expect(value, found[name]) }
+        end
+      end
+
+      define "write_multi", "a write_multi of #{MANY}", like: "read_multi", body: "store.write_multi(inputs)" do
+        def inputs(arm) = arm.each_pair(MANY).to_h
+
+        def verify(arm)
+          arm.store.write_multi(arm.inputs)
+          super
+        end
+      end
+
+      define "fetch_multi", "a fetch_multi of #{MANY} hits", like: "read_multi",
+                                                             body: "store.fetch_multi(*inputs) { @misses += 1 }"
+
+      define "exist", "an exist? that is true", body: "store.exist?(names[i])" do
+        def verify(arm)
+          arm.each_pair do |name, _value|
+            found = arm.store.exist?(name)
+            raise Missed, "exist? of a written name is #{found.inspect}" unless found
+          end
+          return unless arm.store.exist?("#{arm.names.first}-absent")
+          raise WrongValue, "exist? of a name that nobody wrote is true"
+        end
+      end
+
+      # A delete of what is there; it is written anew before every slice.
+      define "delete", "a delete", body: "store.delete(inputs[i])", prepared?: true do
+        def inputs(arm) = arm.names.map { |name| "#{name}-to-delete" }
+
+        def names_for(value) = [value.count, Operation::PREPARED_CALLS].max
+
+        def setup(arm); end
+
+        def before_slice(arm, calls)
+          arm.inputs.first(calls).each_with_index do |name, index|
+            arm.store.write(name, arm.values[index % arm.values.size])
+          end
+        end
+
+        def verify(arm)
+          arm.inputs.first(arm.values.size).each_with_index do |name, index|
+            arm.store.write(name, arm.values[index])
+            arm.expect(arm.values[index], arm.store.read(name))
+            raise WrongValue, "delete of what is there returned false" unless arm.store.delete(name)
+            raise WrongValue, "a deleted name is still there" unless arm.store.read(name).nil?
+          end
+        end
+      end
+
+      # One more on a counter that is there.
+      define "increment", "an increment", body: "store.increment(inputs[i])" do
+        def inputs(arm) = arm.names.map { |name| "#{name}-counter" }
+
+        def setup(arm) = arm.inputs.each { |name| arm.store.write(name, 1, raw: true) }
+
+        def verify(arm)
+          name = arm.inputs.first
+          before, after = Array.new(2) { arm.store.increment(name) }
+          return if before.is_a?(Integer) && after == before + 1
+          raise WrongValue, "increment returned #{before.inspect}, then #{after.inspect}"
+        end
+      end
+
+      # With a TTL in the call, as applications write it.
+      define "fetch_expires_in", "a fetch with expires_in that hits", like: "fetch",
+                                 body: "store.fetch(names[i], expires_in: 3_600) { @misses += 1 }" do
+        def setup(arm) = arm.fill(expires_in: 3_600)
+      end
+
+      # Stands for an Active Record object: `cache_key` and `cache_version` are what stores ask for.
+      class Record
+        def initialize(id)
+          @id = id
+          @updated_at = Time.utc(2024, 1, 1) + id
+        end
+
+        def cache_key = "products/#{@id}"
+        def cache_version = @updated_at.strftime("%Y%m%d%H%M%S%6N")
+        def to_param = @id.to_s
+      end
+
+      # With the name that Rails' `cache` helper makes for a fragment: [:views, "template:digest", record].
+      define "fetch_record", "a fetch of [:views, \"template:digest\", record] that hits", like: "fetch",
+             body: "store.fetch([:views, \"tiercel-lab:0123abcd\", inputs[i]]) { @misses += 1 }" do
+        def inputs(arm) = Array.new(arm.count) { |index| Record.new((arm.id * 1_000_000) + index) }
+
+        def setup(arm)
+          arm.inputs.each_with_index { |record, index| arm.store.write(fragment(record), arm.values[index]) }
+        end
+
+        def verify(arm)
+          arm.inputs.each_with_index do |record, index|
+            arm.expect(arm.values[index], arm.store.fetch(fragment(record)) { nil })
+          end
+        end
+
+        def written(arm) = arm.inputs.map { |record| fragment(record) }
+
+        private
+
+        def fragment(record) = [:views, "tiercel-lab:0123abcd", record]
+      end
+
+      # A write of a new name into a store that is full, so that something has to go for each. The store is small, so
+      # that filling it takes no long time; the names are several times what fits, gone through in order.
+      define "write_full", "a write into a full store", body: "store.write(names[i], values[i % values.size])",
+                                                        capacity_bytes: 16 * 1024 * 1024 do
+        def unsuitable(value)
+          "more than a hundredth of the store" if value.approximate_bytes > capacity_bytes / 100
+        end
+
+        def names_for(value) = 3 * capacity_bytes / value.approximate_bytes
+
+        def setup(arm)
+          arm.names.each_with_index { |name, index| put(arm, name, index % arm.values.size) }
+        end
+
+        # What was written last is there; of a thousand others, some are not.
+        def verify(arm)
+          name = arm.names.last
+          put(arm, name, 0)
+          expect(arm, name, 0)
+          sample = arm.names.each_slice([arm.count / 1_000, 1].max).map(&:first)
+          return unless sample.all? { |other| get(arm, other) }
+          raise WrongValue, "the store kept everything: it has not the size it was given"
+        end
+
+        private
+
+        # `index` is that of the value.
+        def put(arm, name, index) = arm.store.write(name, arm.values[index])
+
+        def get(arm, name) = arm.store.read(name)
+
+        def expect(arm, name, index) = arm.expect(arm.values[index], get(arm, name))
+      end
+
+      # The loop and its index: what every other figure contains and is not the store's.
+      define "loop", "the loop itself", body: "names[i]", internal?: true do
+        def setup(arm); end
+        def verify(arm); end
+      end
     end
   end
 end
+
+require_relative "operations/beside"
+require_relative "operations/below_store"

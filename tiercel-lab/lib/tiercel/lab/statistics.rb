@@ -5,7 +5,6 @@ require_relative "statistics/student"
 require_relative "statistics/interval"
 require_relative "statistics/median_interval"
 require_relative "statistics/looks"
-require_relative "statistics/holm"
 require_relative "statistics/verdict"
 require_relative "statistics/histogram"
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "catalogue"
-require_relative "value"
+require_relative "values/value"
 require_relative "values/text"
 require_relative "values/html"
 require_relative "values/rows"
@@ -54,6 +54,7 @@ module Tiercel
       # @param spec [Hash] of {Value#to_spec}
       # @return [Value]
       def self.from_spec(spec)
+        spec = spec.transform_keys(&:to_s)
         return SizedHTML.new(bytes: spec["html_bytes"]) if spec["html_bytes"]
         spec["directory"] ? Files.new(directory: spec["directory"], parse: spec["parse"]) : fetch(spec["name"])
       end

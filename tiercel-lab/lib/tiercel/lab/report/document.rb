@@ -1,28 +1,36 @@
 # frozen_string_literal: true
 
+require_relative "chart"
+require_relative "table"
+
 module Tiercel
   module Lab
     module Report
       # A report: what is in it and in which order, not how it looks.
       #
       #   document = Document.new(title: "memory: against MemoryStore", command: "bin/lab compare ...")
-      #   document.verdict("A hit costs 0.6 us: 6x MemoryStore.", tone: :faster, floor: "1.2 %")
+      #   document.verdict("A hit costs 0.6 us: 6x MemoryStore.", tone: :faster)
       #   document.section("Reads") { |section| section.add(table).add(chart) }
       class Document
-        Verdict = Struct.new(:sentence, :tone, :floor, :warnings)
+        Verdict = Struct.new(:sentence, :tone, :warnings)
+        # What was found, in a sentence, and the title or anchor of what shows it.
+        Finding = Struct.new(:text, :anchor)
         Paragraph = Struct.new(:text)
         # Something to copy: a command, a configuration.
         Code = Struct.new(:text, :title)
         # Where a section has parts.
-        Heading = Struct.new(:text)
+        Heading = Struct.new(:text) do
+          def anchor = Report.slug(text)
+        end
+        # What a page shows when it is asked for, and a terminal names; Markdown and CSV have it as it stands.
+        Fold = Struct.new(:title, :elements)
 
         # Elements under one heading.
         class Section
-          # @return [String]
           attr_reader :title
-          # @return [String]
+          # @return [String] unique within a document
           attr_reader :anchor
-          # @return [Array<Table, Chart, Paragraph, Code, Heading, Verdict>]
+          # @return [Array<Paragraph, Table, Chart, Code, Heading, Verdict, Fold>]
           attr_reader :elements
 
           def initialize(title, anchor: nil)
@@ -31,30 +39,24 @@ module Tiercel
             @elements = []
           end
 
-          # @param element [Table, Chart, Verdict]
           # @return [self]
           def add(element)
             @elements << element
             self
           end
 
-          # @param text [String] a paragraph; `backticks` set code
-          # @return [self]
+          # @param text [String] `backticks` set code apart
           def text(text) = add(Paragraph.new(text))
 
-          # @param text [String] a command or a configuration
-          # @param title [String, nil]
-          # @return [self]
           def code(text, title: nil) = add(Code.new(text, title))
 
-          # @param text [String] above a part of the section
-          # @return [self]
           def heading(text) = add(Heading.new(text))
 
-          # @param title [String]
+          # @param elements [Array]
+          def fold(title, elements) = add(Fold.new(title, elements))
+
           # @param options [Hash] see {Table#initialize}
           # @yieldparam table [Table]
-          # @return [self]
           def table(title, **options)
             table = Table.new(title, **options)
             yield table if block_given?
@@ -62,26 +64,19 @@ module Tiercel
           end
         end
 
-        # @return [String]
-        attr_reader :title
-        # @return [String, nil]
-        attr_reader :subtitle
-        # @return [String, nil] what makes this report again
+        attr_reader :title, :subtitle
+        # @return [String, nil] what makes the run again
         attr_reader :command
-        # @return [Hash{String => String}] machine, versions, date, as shown; without what is empty
+        # @return [Hash{String => String}] what the figures depend on besides the code
         attr_reader :environment
-        # @return [Array<Verdict>]
+        # @return [Array<Verdict>] in the order of the document
         attr_reader :verdicts
-        # @return [Array<Section>]
+        # @return [Array<Finding>] what verdicts carry, for those who read nothing else
+        attr_reader :findings
         attr_reader :sections
-        # @return [Object, nil] what is embedded as JSON, for programs that read the report
+        # @return [Object, nil] the results, for programs
         attr_reader :data
 
-        # @param title [String]
-        # @param subtitle [String, nil]
-        # @param command [String, nil]
-        # @param environment [Hash{#to_s => #to_s}]
-        # @param data [Object, nil] anything that JSON can carry
         def initialize(title:, subtitle: nil, command: nil, environment: {}, data: nil)
           @title = title
           @subtitle = subtitle
@@ -89,26 +84,23 @@ module Tiercel
           @environment = environment.to_h { |name, value| [name.to_s, value.to_s] }.reject { |_, value| value.empty? }
           @data = data
           @verdicts = []
+          @findings = []
           @sections = []
         end
 
         # What the reader is to take away, above everything else.
         #
-        # @param sentence [String]
         # @param tone [Symbol] one of {Statistics::Verdict::ALL}, or :plain
-        # @param floor [String, nil] the noise floor of the run
         # @param warnings [Array<String>] what may have disturbed the run
         # @return [self]
-        def verdict(sentence, tone: :plain, floor: nil, warnings: [])
+        def verdict(sentence, tone: :plain, warnings: [])
           unless tone == :plain || Cell::VERDICTS.key?(tone)
             raise ArgumentError, "tone #{tone.inspect}: expected one of plain, #{Cell::VERDICTS.keys.join(", ")}"
           end
-          @verdicts << Verdict.new(sentence, tone, floor, warnings)
+          @verdicts << Verdict.new(sentence, tone, warnings)
           self
         end
 
-        # @param title [String]
-        # @param anchor [String, nil]
         # @yieldparam section [Section]
         # @return [Section]
         def section(title, anchor: nil)
@@ -119,13 +111,17 @@ module Tiercel
         end
 
         # @return [Array<Table>] of all sections, the charts' text twins among them
-        def tables
-          sections.flat_map(&:elements).filter_map do |element|
-            case element
-            when Table then element
-            when Chart then element.table
-            end
-          end
+        def tables =
+          elements.filter_map { |element| element.is_a?(Chart) ? element.table : (element if element.is_a?(Table)) }
+
+        # @return [Array<Table>] without the charts' text twins
+        def own_tables = elements.grep(Table)
+
+        private
+
+        def elements
+          unfold = ->(element) { element.is_a?(Fold) ? element.elements.flat_map(&unfold) : [element] }
+          sections.flat_map(&:elements).flat_map(&unfold)
         end
       end
     end

@@ -53,7 +53,18 @@ module Tiercel
           "#{text}#{suffix}"
         end
 
-        # @param seconds [Numeric]
+        # @param seconds [Numeric] of a run
+        # @return [String] "45 s", "2 min 05 s"
+        def minutes(seconds)
+          seconds = seconds.round
+          seconds < 60 ? "#{seconds} s" : format("%d min %02d s", *seconds.divmod(60))
+        end
+
+        # @param share [Float] 0.012
+        # @return [String] "1.2 %"
+        def percent(share) = format("%.1f %%", share * 100)
+
+        # @param seconds [Numeric] of a call
         # @return [String] "450 ns", "12.0 us", "3.50 ms", "2.00 s"
         def duration(seconds)
           factor, unit = TIMES.find { |limit, _| seconds.abs >= limit } || [1e-9, "ns"]

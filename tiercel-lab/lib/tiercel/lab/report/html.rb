@@ -79,6 +79,7 @@ module Tiercel
             <main>
             #{head}
             #{@document.verdicts.map { |verdict| banner(verdict) }.join("\n")}
+            #{findings}
             #{environment}
             #{@document.sections.map { |section| section(section) }.join("\n")}
             </main>
@@ -117,11 +118,15 @@ module Tiercel
 
         def banner(verdict)
           %(<div class="banner tone-#{verdict.tone.to_s.tr("_", "-")}">) +
-            %(<p class="sentence">#{Html.inline(verdict.sentence)}</p>#{floor(verdict.floor)}#{warnings(verdict)}</div>)
+            %(<p class="sentence">#{Html.inline(verdict.sentence)}</p>#{warnings(verdict)}</div>)
         end
 
-        def floor(text)
-          text ? %(<p class="floor">Noise floor of this run: <strong>#{Html.inline(text)}</strong></p>) : ""
+        # Each leads to what shows it.
+        def findings
+          items = @document.findings.map do |finding|
+            %(<li><a href="##{Report.slug(finding.anchor)}">#{Html.inline(finding.text)}</a></li>)
+          end
+          items.any? ? %(<ol class="findings" aria-label="Findings">#{items.join}</ol>) : ""
         end
 
         def warnings(verdict)
@@ -149,10 +154,16 @@ module Tiercel
           when Chart then ChartView.new(element, anchor(element)).render
           when Document::Code
             "#{"<h4>#{Html.inline(element.title)}</h4>" if element.title}#{Html.code_block(element.text)}"
-          when Document::Heading then "<h4>#{Html.inline(element.text)}</h4>"
+          when Document::Heading then %(<h4 id="#{anchor(element)}">#{Html.inline(element.text)}</h4>)
           when Document::Verdict then banner(element)
+          when Document::Fold then fold(element)
           else "<p>#{Html.inline(element.text)}</p>"
           end
+        end
+
+        def fold(fold)
+          %(<details class="fold"><summary>#{Html.inline(fold.title)}</summary>) +
+            "#{fold.elements.map { |element| element(element) }.join("\n")}</details>"
         end
 
         # "</" would end the script element inside of a String.

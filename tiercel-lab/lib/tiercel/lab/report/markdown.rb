@@ -20,6 +20,7 @@ module Tiercel
         def document(document)
           parts = ["# #{document.title}", document.subtitle]
           parts.concat(document.verdicts.map { |verdict| verdict_text(verdict) })
+          parts << document.findings.map { |finding| "- #{finding.text}" }.join("\n")
           parts << document.environment.map { |name, value| "- #{name}: #{escape(value)}" }.join("\n")
           parts << fence(document.command) if document.command
           document.sections.each do |section|
@@ -31,7 +32,6 @@ module Tiercel
 
         def verdict_text(verdict)
           lines = ["**#{verdict.sentence}**"]
-          lines << "Noise floor: #{verdict.floor}." if verdict.floor
           lines.concat(verdict.warnings.map { |warning| "- Warning: #{warning}" })
           lines.join("\n")
         end
@@ -43,6 +43,7 @@ module Tiercel
           when Document::Code then [element.title, fence(element.text)].compact.join("\n\n")
           when Document::Heading then "### #{element.text}"
           when Document::Verdict then verdict_text(element)
+          when Document::Fold then element.elements.map { |inner| element_text(inner) }.join("\n\n")
           else element.text
           end
         end
@@ -51,6 +52,7 @@ module Tiercel
           lines = []
           lines.push("### #{table.title}", "") if heading
           lines.push(table.note, "") if table.note
+          lines.push("Noise floor: #{table.floor}.", "") if table.floor
           lines << row_text(table.header.map { |text| escape(text) })
           lines << row_text(table.header.each_index.map { |column| table.numeric?(column) ? "---:" : "---" })
           lines.concat(table.rows.map { |row| row_text(row.map { |cell| cell_text(table, cell) }) })

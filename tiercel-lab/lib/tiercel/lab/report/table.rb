@@ -29,6 +29,8 @@ module Tiercel
         attr_accessor :command
         # @return [String, nil] a sentence under the title
         attr_reader :note
+        # @return [String, nil] how far the same code came from itself where the figures were taken
+        attr_accessor :floor
         # @return [Array<Blocks>] the raw figures
         attr_reader :blocks
 
@@ -38,12 +40,14 @@ module Tiercel
         # @param anchor [String, nil] made of the title where it is nil
         # @param command [String, nil]
         # @param note [String, nil]
-        def initialize(title, header:, rows: [], anchor: nil, command: nil, note: nil)
+        # @param floor [String, nil]
+        def initialize(title, header:, rows: [], anchor: nil, command: nil, note: nil, floor: nil)
           @title = title
           @header = header.map(&:to_s)
           @anchor = anchor || Report.slug(title)
           @command = command
           @note = note
+          @floor = floor
           @rows = []
           @blocks = []
           rows.each { |cells| row(*cells) }

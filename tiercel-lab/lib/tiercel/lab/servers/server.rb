@@ -13,11 +13,11 @@ require_relative "running"
 module Tiercel
   module Lab
     module Servers
-      # One server process: started on a free loopback port or a Unix socket,
-      # waited for by asking it (never by sleeping a while), ended by pid.
+      # One server process: started on a free loopback port or a Unix socket, waited for by asking it (never by sleeping
+      # a while), ended by pid.
       #
-      # @abstract Subclasses say which program it is, how it is called and how
-      #   it is asked whether it is well: {.program}, {.package}, #command, #ask_version, #url.
+      # @abstract Subclasses say which program it is, how it is called and asked whether it is well: {.program},
+      #   {.package}, #command, #ask_version, #url.
       class Server
         include Conversation
 
@@ -40,8 +40,8 @@ module Tiercel
           # @return [String, nil] path of the executable
           def executable
             folders = ENV.fetch("PATH", "").split(File::PATH_SEPARATOR) + %w[/usr/sbin /usr/local/bin /usr/local/sbin]
-            paths = folders.map { |folder| File.join(folder, program) }
-            paths.find { |path| File.executable?(path) && File.file?(path) }
+            folders.map { |folder| File.join(folder, program) }
+                   .find { |path| File.executable?(path) && File.file?(path) }
           end
 
           # @return [Boolean] whether this machine has the program
@@ -97,9 +97,7 @@ module Tiercel
           self
         end
 
-        # Asks the server to end, then forces it to. A server that is not running is left alone.
-        #
-        # @return [self]
+        # Asks the server to end, then forces it to; one that is not running is left alone.
         def stop
           return self unless @owner == Process.pid
           end_process(*stop_signals) if pid
@@ -108,16 +106,12 @@ module Tiercel
         end
 
         # Ends the server as a crash does: no warning, nothing said on its connections.
-        #
-        # @return [self]
         def kill
           end_process(:KILL) if owned?
           self
         end
 
         # Stops and starts it in the same place, with nothing of what it held.
-        #
-        # @return [self]
         def restart
           end_process(*stop_signals) if owned?
           start

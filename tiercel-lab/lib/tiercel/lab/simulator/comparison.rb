@@ -4,21 +4,15 @@ require "tmpdir"
 require "tiercel/backend_url"
 require "tiercel/backends"
 require_relative "../errors"
-require_relative "../report"
 
 module Tiercel
   module Lab
     module Simulator
-      # Policies and backends on the same workloads: the table of `lab hit-ratio`.
+      # Policies and backends on the same workloads: what `lab hit-ratio` replays.
       #
-      #   Comparison.new(policies: %i[fifo lru s3_fifo], urls: ["memory:"]).table
+      #   Comparison.new(policies: %i[fifo lru s3_fifo], urls: ["memory:"]).run.dig("LRU", "scans").estimate # => 53.1
       class Comparison
-        # A hit ratio over several seeds, in percent.
-        #
-        # @!attribute [r] estimate [Float] mean
-        # @!attribute [r] low [Float] of all seeds
-        # @!attribute [r] high [Float] of all seeds
-        # @!attribute [r] results [Array<Replay::Result>]
+        # A hit ratio in percent: mean, least and most of all seeds, and each {Replay::Result}.
         Figure = Data.define(:estimate, :low, :high, :results)
 
         # @param workloads [Array<Workload, String>] Strings are names, see {Workloads}
@@ -49,8 +43,8 @@ module Tiercel
         end
 
         # @yieldparam label [String] what is about to run, for a progress line
-        # @return [Hash{String => Hash{String => Figure, Report::Cell}}] by contender, then by workload;
-        #   a Cell with the reason where one could not run
+        # @return [Hash{String => Hash{String => Figure, String}}] by contender, then by workload; the reason where one
+        #   could not run
         def run(&progress)
           results = Hash.new { |hash, title| hash[title] = {} }
           each_figure(progress) { |title, workload, figure| results[title][workload] = figure }
@@ -62,8 +56,7 @@ module Tiercel
         # @param progress [#call, nil] gets what is about to run
         # @yieldparam title [String] of the contender
         # @yieldparam workload [String]
-        # @yieldparam figure [Figure, Report::Cell]
-        # @return [void]
+        # @yieldparam figure [Figure, String]
         def each_figure(progress = nil)
           @workloads.each do |workload|
             traces = @seeds.map { |seed| workload.trace(seed) }
@@ -83,16 +76,6 @@ module Tiercel
         # @return [Integer] requests of all contenders together
         def requests = @workloads.sum { |workload| workload[:requests] } * @contenders.size * @seeds.size
 
-        # @param command [String, nil] for the line under the table
-        # @return [Report::Table]
-        def table(command: nil, &progress)
-          table = Report::Table.new("Hit ratio", header: ["policy or store", *names], command:, note: note)
-          run(&progress).each do |title, figures|
-            table.row(title, *names.map { |name| cell(figures.fetch(name)) })
-          end
-          table
-        end
-
         # @return [String] how it was made
         def note
           seeds = @seeds.one? ? "seed #{@seeds.first}" : "mean and range of #{@seeds.size} seeds"
@@ -102,19 +85,14 @@ module Tiercel
 
         private
 
-        def cell(figure)
-          return figure if figure.is_a?(Report::Cell)
-          @seeds.one? ? Report::Cell.number(figure.estimate, digits: 1) : Report::Cell.interval(figure, digits: 1)
-        end
-
         def figure(contender, traces)
           results = traces.map { |trace| contender.replay(trace, (trace.footprint_bytes * @share).ceil) }
           wrong = results.sum(&:wrong)
-          return Report::Cell.missing("#{wrong} reads gave other bytes than the last write") if wrong.positive?
+          return "#{wrong} reads gave other bytes than the last write" if wrong.positive?
           percents = results.map { |result| (result.hit_ratio || 0.0) * 100 }
           Figure.new(percents.sum / percents.size, percents.min, percents.max, results)
         rescue CannotRun => error
-          Report::Cell.missing(error.message)
+          error.message
         end
 
         # @private

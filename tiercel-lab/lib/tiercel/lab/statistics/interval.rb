@@ -26,6 +26,17 @@ module Tiercel
         # @return [Interval] of this by the other, the bounds farthest apart
         def over(other) = Interval.new(estimate / other.estimate, low / other.high, high / other.low)
 
+        # From the intervals of its terms, without assuming that they are symmetric (Zou and Donner, "Construction of
+        # confidence limits about effect measures", Statistics in Medicine 27, 2008: MOVER).
+        #
+        # @param other [Interval]
+        # @return [Interval] of this less the other
+        def minus(other)
+          middle = estimate - other.estimate
+          Interval.new(middle, middle - Math.hypot(estimate - low, other.high - other.estimate),
+                       middle + Math.hypot(high - estimate, other.estimate - other.low))
+        end
+
         # @return [Float] the farther bound's distance from zero
         def reach = [low.abs, high.abs].max
 
@@ -35,6 +46,9 @@ module Tiercel
 
         # @return [Array(Float, Float)]
         def bounds = [low, high]
+
+        # @return [Hash{String => Float}] as results hold it
+        def record = to_h.transform_keys(&:to_s)
       end
     end
   end

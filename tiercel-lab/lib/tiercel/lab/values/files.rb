@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "../value"
+require_relative "value"
 
 module Tiercel
   module Lab

@@ -14,6 +14,14 @@
     tip.hidden = !marked;
     if (marked) { tip.textContent = marked.dataset.tip; place(event); }
   });
+  // What a link leads to may be folded.
+  const unfold = () => {
+    const goal = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let fold = goal && goal.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+    if (goal && goal.closest("details")) goal.scrollIntoView();
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
   const copy = async (text) => {
     if (navigator.clipboard && isSecureContext) return navigator.clipboard.writeText(text);
     const area = Object.assign(document.createElement("textarea"), { value: text });

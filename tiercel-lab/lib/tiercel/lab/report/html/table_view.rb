@@ -7,6 +7,9 @@ module Tiercel
         # A table in a page, with its anchor, buttons, command and raw figures.
         # @private
         class TableView
+          # px that a table has on a desk.
+          ROOM = 1_300
+
           # @param table [Table]
           # @param anchor [String] unique in the page
           # @param bare [Boolean] without title and command: the text twin of a chart, which has its own
@@ -15,15 +18,23 @@ module Tiercel
             @anchor = anchor
             @bare = bare
             @columns = table.header.each_index.map { |index| Column.new(table, index) }
+            fit
           end
 
           # @return [String]
           def render
             return body if @bare
-            %(<div class="table" id="#{@anchor}">#{heading}#{note}#{body}#{command}#{raw}</div>)
+            %(<div class="table" id="#{@anchor}">#{heading}#{note}#{floor}#{body}#{command}#{raw}</div>)
           end
 
           private
+
+          # Whiskers are drawn as far as a page has room; what is wider without any breaks its figures' brackets off.
+          def fit
+            left = ROOM - @columns.sum(&:width)
+            @wide = left.negative?
+            @columns.each { |column| column.draw if column.spread? && (left -= Column::WHISKER) >= 0 }
+          end
 
           def heading
             %(<div class="heading"><h3><a href="##{@anchor}">#{Html.inline(@table.title)}</a></h3>#{copy}</div>)
@@ -33,12 +44,15 @@ module Tiercel
 
           def note = @table.note ? %(<p class="note">#{Html.inline(@table.note)}</p>) : ""
 
+          def floor = @table.floor ? %(<p class="note">Noise floor: #{Html.inline(@table.floor)}.</p>) : ""
+
           def command = @table.command ? Html.code_block(@table.command, prompt: true) : ""
 
           def body
             rows = @table.rows.map { |row| row(row) }
             %(<div class="scroll" role="region" tabindex="0" aria-label="#{Report.escape(@table.title)}">) +
-              "<table><thead><tr>#{@columns.map(&:head).join}</tr></thead><tbody>#{rows.join}</tbody></table></div>" +
+              "<table#{' class="wide"' if @wide}><thead><tr>#{@columns.map(&:head).join}</tr></thead>" \
+              "<tbody>#{rows.join}</tbody></table></div>" +
               footnotes + (@bare ? copy : "")
           end
 
@@ -55,7 +69,8 @@ module Tiercel
 
           def missing(cell, span)
             remedy = cell.note ? " <code>#{Report.escape(cell.note)}</code>" : ""
-            %(<td class="missing"#{%( colspan="#{span}") if span > 1}>#{Html.inline(cell.value)}#{remedy}</td>)
+            columns = %( colspan="#{span}") if span > 1
+            %(<td class="missing"#{columns}><span>#{Html.inline(cell.value)}#{remedy}</span></td>)
           end
 
           def footnotes
@@ -76,10 +91,19 @@ module Tiercel
 
           # What the cells of a column have in common: alignment, and the scale of their whiskers.
           class Column
-            # Characters of a text that is not broken.
+            # Characters of a text that is kept in one line.
             SHORT = 12
             # Width of a character of "[0.58-0.63]" on average, by a digit's.
             BRACKETS = 0.88
+            # px of whiskers, and of what is around them.
+            WIDTH = 48
+            WHISKER = 58
+            # px of a digit, of one in brackets, of a letter in text, and between columns; text is broken from MOST on.
+            DIGIT = 9.0
+            SMALL = 6.8
+            LETTER = 7.4
+            GAP = 18
+            MOST = 190
 
             def initialize(table, index)
               @table = table
@@ -89,7 +113,26 @@ module Tiercel
               numbers = @cells.select(&:numeric?)
               @fraction = numbers.map { |cell| split(cell).last.length }.max || 0
               @bounds = numbers.filter_map(&:bounds_text).map(&:length).max || 0
-              prepare_whiskers(numbers.select(&:low))
+              @bounded = numbers.select(&:low)
+              @whole = numbers.map { |cell| split(cell).first.length }.max || 0
+            end
+
+            # @return [Numeric] px without whiskers, about
+            def width
+              texts = @cells.reject(&:numeric?).map { |cell| cell.kind == :missing ? 0 : cell.to_s.length * LETTER }
+              words = @table.header[@index].split.map { |word| word.length * LETTER }
+              figures = ((@whole + @fraction) * DIGIT) + (@bounds.positive? ? (@bounds * SMALL) + 6 : 0)
+              [[*texts, 0].max.clamp(0, MOST), *words, figures].max + GAP
+            end
+
+            # @return [Boolean] whether there is something to draw
+            def spread? = @bounded.size > 1 && @bounded.map(&:low).min != @bounded.map(&:high).max
+
+            def draw
+              low, high = @bounded.map(&:low).min, @bounded.map(&:high).max
+              range = [3, WIDTH - 3]
+              wide = low.positive? && high / low.to_f > 20
+              @scale = wide ? Scale::Log.new(low, high, range) : Scale::Linear.new(low, high, range, nice: false)
             end
 
             def head
@@ -101,19 +144,25 @@ module Tiercel
               mark = footnote(cell)
               return %(<th scope="row">#{Html.inline(cell.to_s)}#{mark}</th>) if @index.zero? && cell.kind == :text
               case cell.kind
-              when :number, :interval then %(<td class="num#{" muted" if cell.muted?}">#{figure(cell, mark)}</td>)
-              when :verdict then %(<td>#{verdict(cell)}#{mark}</td>)
-              when :mark then %(<td class="mark-#{cell.value}"><span>#{Report.escape(cell.to_s)}</span>#{mark}</td>)
-              else text(cell, mark)
+              when :number, :interval then td(["num", ("muted" if cell.muted?)], figure(cell, mark))
+              when :verdict then td([], verdict(cell), mark)
+              when :mark then td(["mark-#{cell.value}"], "<span>#{Report.escape(cell.to_s)}</span>", mark)
+              else td([("muted" if cell.muted?), ("short" if cell.to_s.length <= SHORT)], Html.inline(cell.to_s), mark)
               end
             end
 
             private
 
-            # Short ones are kept in one line.
-            def text(cell, mark)
-              css = [("muted" if cell.muted?), ("short" if cell.to_s.length <= SHORT)].compact
-              %(<td#{%( class="#{css.join(" ")}") if css.any?}>#{Html.inline(cell.to_s)}#{mark}</td>)
+            # What the column is called stands in each cell, for pages too narrow for a header.
+            def td(css, content, mark = "")
+              css = css.compact
+              return "<td></td>" if content.empty?
+              %(<td#{%( class="#{css.join(" ")}") if css.any?}#{label}><span>#{content}#{mark}</span></td>)
+            end
+
+            def label
+              text = @table.header[@index].delete("`")
+              text.empty? ? "" : %( data-label="#{Report.escape(text)}")
             end
 
             def footnote(cell)
@@ -146,17 +195,6 @@ module Tiercel
             def verdict(cell)
               ratio = %( <span class="bounds">#{Format.number(cell.estimate)}x #{cell.bounds_text}</span>) if cell.low
               %(<span class="verdict verdict-#{cell.value}">#{Report.escape(cell.main_text)}</span>#{ratio})
-            end
-
-            WIDTH = 48
-
-            def prepare_whiskers(cells)
-              return if cells.size < 2
-              low, high = cells.map(&:low).min, cells.map(&:high).max
-              return if low == high
-              range = [3, WIDTH - 3]
-              wide = low.positive? && high / low.to_f > 20
-              @scale = wide ? Scale::Log.new(low, high, range) : Scale::Linear.new(low, high, range, nice: false)
             end
 
             def whisker(cell)

@@ -1,0 +1,225 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require_relative "../command"
+require_relative "child"
+require_relative "entry"
+require_relative "overall"
+require_relative "timetable"
+require_relative "view"
+
+module Tiercel
+  module Lab
+    module CLI
+      # All tables, one after the other.
+      module All
+        NAME = "all"
+
+        # Makes every table in a process of its own, and one report of all of them.
+        class Command < CLI::Command
+          FACTS = Facts.new(
+            name: NAME, groups: [:quick, :seed, :data, :url, :require, *Settings::OWN, *Settings::OUTPUTS],
+            summary: "Makes every table, and one report of all of them.",
+            examples: ["all --quick", "all --quick --html report.html", "all --only sizes,client --html report.html",
+                       "all --skip end-to-end --plan", "all --resume kept-all.jsonl --html report.html"]
+          )
+
+          def facts = FACTS
+
+          # The kept run's own options come first; what is said now is heard last.
+          def call(arguments)
+            super([*kept_arguments(arguments), *arguments])
+          rescue UsageError => e
+            err.puts "#{@program}: #{e.message}"
+            ExitCodes::USAGE
+          end
+
+          def perform
+            return plan if settings.plan
+            @run = Engine::Run.new(command: NAME, arguments: @arguments, settings:, progress: nil)
+            @run.start
+            FileUtils.mkdir_p(folder)
+            take
+            finish
+            exit_code
+          end
+
+          # @return [Array<Entry>] what there is
+          def entries = Entry.all
+
+          # @param arguments [Array<String>]
+          # @return [Float] seconds
+          def estimate(arguments)
+            prepare(arguments)
+            expected.each_value.sum
+          end
+
+          private
+
+          def options(parser)
+            names = entries.map(&:name)
+            parser.on("--only A,B", Array, "of #{names.join(", ")}") { |given| @only = known(given, names) }
+            parser.on("--skip A,B", Array, "all but these") { |given| @skip = known(given, names) }
+            parser.on("--within MINUTES", Float, "no table begins later (55; quick: 14.5)") do |minutes|
+              raise UsageError, "--within #{minutes}: expected more than 0" unless minutes.positive?
+              @minutes = minutes
+            end
+            parser.on("--resume FILE", "goes on with a kept run: what is complete there is not measured") do |file|
+              @resumed = kept(file)
+            end
+          end
+
+          def known(given, names)
+            given.each { |name| raise UsageError, Catalogue.unknown("table", name, names) unless names.include?(name) }
+          end
+
+          def kept(file)
+            results = Engine::Results.load(file)
+            return results if results["run"]["command"] == NAME
+            raise UsageError, "--resume #{file}: a run of #{results["run"]["command"]}, expected one of all"
+          end
+
+          def kept_arguments(arguments)
+            index = arguments.index { |text| text.start_with?("--resume") } or return []
+            file = arguments[index][/\A--resume=(.+)/, 1] || arguments[index + 1]
+            before = file ? kept(file)["run"]["arguments"].dup : []
+            while (at = before.index { |text| text.start_with?("--resume") })
+              before.slice!(at, before[at].include?("=") ? 1 : 2)
+            end
+            before
+          end
+
+          def chosen
+            @chosen ||= entries.select do |entry|
+              (@only.nil? || @only.include?(entry.name)) && !@skip.to_a.include?(entry.name)
+            end
+          end
+
+          # Figures of another machine do not belong to this run.
+          def done
+            @done ||= begin
+              check_machine if @resumed
+              kept = (@resumed ? @resumed.fetch("parts", []) : []).map { |record| Part.from(record) }
+              kept.select { |part| part.complete? && chosen.any? { |entry| same?(entry, part) } }
+            end
+          end
+
+          def check_machine
+            machines = [@resumed["environment"], Engine::Machine.describe]
+            theirs, ours = machines.map { |facts| Engine::Machine.sentence(facts) }
+            raise UsageError, "--resume: that run is of another machine (#{theirs}), this is #{ours}" if theirs != ours
+          end
+
+          def same?(entry, part) = entry.name == part.name && part.arguments == [*entry.arguments, *entry.used(given)]
+
+          def to_measure = chosen.reject { |entry| done.any? { |part| part.name == entry.name } }
+
+          # What tables are called with that use it, as the user would type it.
+          def given
+            @given ||= {
+              quick: ("--quick" if settings.quick),
+              seed: (["--seed", settings.seed.to_s] unless settings.seed == Settings::DEFAULT_SEED),
+              data: (["--data", settings.data] if settings.data),
+              require: settings.requires.flat_map { |file| ["--require", file] },
+              url: settings.urls.flat_map { |store| ["--url", "#{store.name}=#{store.text}"] }
+            }.transform_values { |words| Array(words) }
+          end
+
+          def timetable = @timetable ||= Timetable.new(quick: settings.quick, minutes: @minutes)
+
+          def folder = @run.recorder.path.sub(/\.jsonl\z/, ".parts")
+
+          def expected
+            to_measure.to_h do |entry|
+              [entry, entry.expected_seconds(entry.used(given) + entry.used(timetable.options))]
+            end
+          end
+
+          def take
+            @overall = Overall.new(err, expected)
+            chosen.each do |entry|
+              break if @interrupted
+              part = done.find { |one| one.name == entry.name } || measure(entry)
+              @run.recorder.part(part.to_h)
+              @interrupted = true if part.state == "interrupted"
+            end
+          rescue Interrupt # between two tables
+            @interrupted = true
+          ensure
+            @run.interrupted! if @interrupted
+            @overall&.clear
+          end
+
+          def measure(entry)
+            return missing(entry, "there is no command #{entry.name}", "failed") unless entry.known?
+            return missing(entry, timetable.no_time, "out of time") unless timetable.time_left?
+            @overall.begin(entry)
+            place = File.join(folder, entry.name)
+            FileUtils.mkdir_p(place)
+            child = Child.new(entry, more: entry.used(given), hidden: entry.used(timetable.options), folder: place,
+                                     limit: timetable.limit)
+            child.run { |line| @overall.line(line) }.tap { |part| @overall.end(part) }
+          end
+
+          def missing(entry, note, state)
+            part = Part.new(name: entry.name, arguments: [*entry.arguments, *entry.used(given)], state:, seconds: 0.0,
+                            note:)
+            part.tap { @overall.end(part) }
+          end
+
+          def parts = @run.recorder.document.fetch("parts", []).map { |record| Part.from(record) }
+
+          def finish
+            @run.finish("warnings" => warnings)
+            @run.recorder.export(settings.json) if settings.json
+            @document = CLI.document(@run.results, program: @program)
+            publish(path: @run.recorder.path)
+          end
+
+          def warnings
+            disturbed = parts.select { |part| part.results && part.results.fetch("warnings", []).any? }.map(&:name)
+            words = "Warnings stand above the figures of these tables; read them first: #{disturbed.join(", ")}."
+            [*other_revision, *unfinished, *(words if disturbed.any?)]
+          end
+
+          def other_revision
+            sha = @resumed&.dig("environment", "git", "sha")
+            return if done.empty? || [sha, Engine::Machine.describe.dig("git", "sha")].compact.uniq.size < 2
+            "Goes on with a run of another revision (#{sha.slice(0, 8)}): #{done.map(&:name).join(", ")}."
+          end
+
+          # How to go on.
+          def unfinished
+            again = "`#{command_line(NAME, "--resume", @run.recorder.path)}` goes on."
+            late = parts.select { |part| part.state == "out of time" }.map(&:name)
+            [("Interrupted; #{again}" if @interrupted),
+             ("Out of time: #{late.join(", ")}; #{again}" if late.any?)].compact
+          end
+
+          # The worst of all: wrong values before what is not there, and that before what does not hold.
+          def exit_code
+            return ExitCodes::INTERRUPTED if @interrupted
+            codes = parts.map { |part| part.complete? ? part.code : ExitCodes::UNDECIDED }
+            worst = [ExitCodes::WRONG_VALUES, ExitCodes::UNDECIDED, ExitCodes::DOES_NOT_HOLD]
+            worst.find { |code| codes.include?(code) } || ExitCodes::OK
+          end
+
+          # What would be done, and how long that takes.
+          def plan
+            columns = Report::Terminal::Columns.new([["table", :left], ["expected", :right], ["command", :left]])
+            expected.each { |entry, seconds| columns.row(planned(entry, seconds)) }
+            done.each { |part| columns.row([part.name, "complete", "not measured again"]) }
+            out.puts "#{expected.size} tables in about #{Report::Format.minutes(expected.each_value.sum)}.", "",
+                     columns.to_s(style)
+            ExitCodes::OK
+          end
+
+          def planned(entry, seconds)
+            return [entry.name, "", "there is no such command"] unless entry.known?
+            [entry.name, Report::Format.minutes(seconds), [entry.name, *entry.arguments, *entry.used(given)].join(" ")]
+          end
+        end
+      end
+    end
+  end
+end

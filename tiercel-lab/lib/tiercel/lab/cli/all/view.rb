@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require_relative "../../tables"
+require_relative "../chapters"
+require_relative "part"
+
+module Tiercel
+  module Lab
+    module CLI
+      module All
+        # The report of `lab all`: what was found, then a chapter for each table: its sentence and one short table; the
+        # rest is folded. A table that did not come to its end says why, and shows what it had.
+        class View < Tables::View
+          # How tables are called whose names are not words.
+          NAMES = { "sqlite" => "SQLite", "http" => "HTTP" }.freeze
+          # Of what was found.
+          MOST = 7
+
+          def title = "Cache stores: every table"
+
+          def subtitle
+            how = "Full form; what is computed says so"
+            how = "Quick form: each table varies one factor from its default and takes few levels" if quick?
+            "#{parts.size} tables in #{Report::Format.minutes(parts.sum(&:seconds))}. #{how}."
+          end
+
+          def build
+            light = parts.map { |part| part.to_h.merge("results" => Chapters.light(part.results)) }
+            document = Report::Document.new(title:, subtitle:, command:, data: results.merge("parts" => light),
+                                            environment:)
+            document.verdict(sentence, warnings:)
+            found = parts.to_h { |part| [part, chapter(part)] }
+            document.findings.concat(chosen_findings)
+            found.each { |part, chapter| add(document, part, chapter) }
+            overview(document)
+            document
+          end
+
+          private
+
+          # @return [Array<Part>]
+          def parts = @parts ||= results.fetch("parts", []).map { |record| Part.from(record) }
+
+          def sentence
+            complete = parts.count(&:complete?)
+            return "All #{complete} tables are complete." if complete == parts.size
+            "#{complete} of #{parts.size} tables are complete."
+          end
+
+          # Servers are those of all parts.
+          def environment
+            servers = parts.flat_map { |part| part.results ? part.results.fetch("servers", []) : [] }
+                           .map { |server| server.values_at("name", "version").compact.join(" ") }.uniq
+            servers.any? ? super.merge("Servers" => servers.join(", ")) : super
+          end
+
+          # The first of each table, in their order; then more of those that found more.
+          def chosen_findings
+            all = @findings.to_a
+            by_turn = (0...all.map(&:size).max.to_i).flat_map { |turn| all.filter_map { |of_one| of_one[turn] } }
+            chosen = by_turn.first(MOST)
+            all.flatten.select { |finding| chosen.include?(finding) }
+          end
+
+          # The part's report, or why there is none.
+          def chapter(part)
+            return part.note.to_s unless part.results
+            view = Tables.fetch(part.name).view(part.results, command: command_of(part))
+            view.build.tap { (@findings ||= []) << view.findings }
+          rescue StandardError => e # one table's report must not cost the others theirs
+            [part.note, "its report could not be made: #{e.message.lines.first&.strip} (#{e.class})"].compact.join("; ")
+          end
+
+          def add(document, part, chapter)
+            if chapter.is_a?(Report::Document)
+              Chapters.add(document, chapter, title: heading(part, chapter), anchor: part.name, folded: true,
+                                              note: ("Not complete: #{part.note}." unless part.complete?))
+            else
+              document.section(part.name, anchor: part.name) do |section|
+                section.text("There is no table: #{chapter}")
+                section.code(command_of(part))
+              end
+            end
+          end
+
+          def overview(document)
+            document.section("How long it took") do |section|
+              table = Report::Table.new("All: tables", header: %w[table took state], command:)
+              parts.each { |part| table.row(part.name, Report::Format.minutes(part.seconds), part.state) }
+              section.fold("#{parts.size} tables", [table])
+            end
+          end
+
+          def command_of(part) = Tables.command_line(part.name, part.arguments, command[/\A(.*?) all\b/, 1] || command)
+
+          # Some titles begin with the name already.
+          def heading(part, chapter)
+            return chapter.title if Report.slug(chapter.title).start_with?(part.name)
+            name = NAMES.fetch(part.name) { part.name.tr("-", " ").capitalize }
+            "#{name}: #{chapter.title.sub(/\A[A-Z](?=[a-z ])/, &:downcase)}"
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require_relative "../report"
+
+module Tiercel
+  module Lab
+    module CLI
+      # Reports as chapters of one: each becomes a section with its sentence, its command and everything in it.
+      module Chapters
+        # Rows of a table that is an answer; a longer one is to look things up in.
+        ROWS = 8
+
+        module_function
+
+        # @param target [Report::Document] gets the section
+        # @param document [Report::Document]
+        # @param title [String]
+        # @param anchor [String]
+        # @param note [String, nil] a sentence above everything
+        # @param folded [Boolean] whether only the sentence and one short table are seen at once
+        def add(target, document, title:, anchor:, note: nil, folded: false)
+          target.section(title, anchor:) do |section|
+            section.text(note) if note
+            document.verdicts.each { |verdict| section.add(verdict) }
+            rest = parts(document)
+            next rest.each { |element| section.add(element) } unless folded
+            answer = rest.grep(Report::Table).find { |table| table.rows.size <= ROWS }
+            section.add(answer) if answer
+            rest = rest.reject { |element| element.equal?(answer) }
+            section.fold(fold_title(rest), rest)
+          end
+        end
+
+        def parts(document)
+          head = [Report::Document::Paragraph.new(document.subtitle), Report::Document::Code.new(document.command, nil)]
+          head.select!(&:itself)
+          document.sections.reduce(head) do |all, part|
+            all + [Report::Document::Heading.new(part.title), *part.elements]
+          end
+        end
+
+        def fold_title(elements)
+          counts = { "table" => Report::Table, "chart" => Report::Chart }.filter_map do |noun, kind|
+            count = elements.grep(kind).size
+            "#{count} more #{noun}#{"s" if count > 1}" if count.positive?
+          end
+          counts.empty? ? "How it was measured" : counts.join(", ")
+        end
+
+        # Results without every slice: what a page carries for programs.
+        #
+        # @param results [Hash{String => Object}, nil]
+        # @return [Hash{String => Object}, nil]
+        def light(results)
+          results&.merge("cells" => results["cells"].map { |cell| cell.except("slices") })
+        end
+      end
+    end
+  end
+end

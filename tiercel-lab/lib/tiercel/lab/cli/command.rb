@@ -1,0 +1,132 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "../report"
+require_relative "exit_codes"
+require_relative "parser"
+require_relative "progress"
+require_relative "settings"
+
+module Tiercel
+  module Lab
+    module CLI
+      # What the first word of a command line names: hears the options, refuses what does not belong, and does it.
+      #
+      # @abstract Subclasses implement {#perform}, {#facts}, and hear arguments in {#accept} and {#options}.
+      class Command
+        # What help says of a command: its name, one line, command lines without the program, and the groups of
+        # {Settings::OPTIONS} that it uses.
+        Facts = Data.define(:name, :summary, :examples, :groups)
+
+        # @return [IO] for results
+        attr_reader :out
+        # @return [IO] for progress and complaints
+        attr_reader :err
+        # @return [Settings]
+        attr_reader :settings
+        # @return [Report::Document, nil] after {#call}; nil where nothing was measured (--help, --plan)
+        attr_reader :document
+
+        # @param program [String] how the user calls the lab
+        def initialize(out:, err:, program:)
+          @out = out
+          @err = err
+          @program = program
+        end
+
+        # @param arguments [Array<String>] after the command's name
+        # @return [Integer] see {ExitCodes}
+        def call(arguments)
+          prepare(arguments)
+          return help if @helped
+          settings.check
+          perform
+        rescue OptionParser::ParseError, UsageError => e
+          err.puts "#{@program}: #{words(e)}", "Type #{call_of(name)} --help for what can be said."
+          ExitCodes::USAGE
+        end
+
+        # @return [Facts]
+        def facts = raise(NotImplementedError)
+
+        def name = facts.name
+
+        # @return [Integer] see {ExitCodes}
+        def perform = raise(NotImplementedError)
+
+        private
+
+        # Files of `--require` come first: what they define may be named before it.
+        def prepare(arguments)
+          @settings = Settings.new
+          @arguments = arguments.dup
+          shape = Shape.new
+          rest = settings.parser(Settings::OPTIONS, self.shape(shape)).rest(arguments)
+          files = facts.groups.include?(:require) ? shape.requires.select { |file| File.file?(file) } : []
+          files.each { |file| require File.expand_path(file) }
+          choose(rest)
+          rest = parser.parse(arguments)
+          accept(rest) unless @helped
+        end
+
+        # Adds the options of all that the command may mean.
+        def shape(parser) = parser.tap { options(parser) }
+
+        # What is meant by arguments that are no options.
+        def choose(_rest); end
+
+        def options(_parser); end
+
+        def accept(rest)
+          raise UsageError, "#{rest.first.inspect}: #{name} takes options only" if rest.any?
+        end
+
+        def parser
+          @parser ||= Parser.new.tap do |parser|
+            parser.banner = "Usage: #{usage}\n\n#{facts.summary}\n"
+            parser.separator("")
+            options(parser)
+            settings.parser(facts.groups, parser)
+            parser.on("-h", "--help", "this text") { @helped = true }
+          end
+        end
+
+        def usage = "#{call_of(name)} [options]"
+
+        def help
+          out.puts parser.help, "", "Examples:", facts.examples.map { |text| "  #{command_line(*text.split)}".rstrip }
+          ExitCodes::OK
+        end
+
+        # An option that others use is called by its name.
+        def words(error)
+          return error.message unless error.is_a?(OptionParser::InvalidOption)
+          option = error.args.first.to_s[/\A--[a-z]+/]
+          others = Settings::OPTIONS - facts.groups
+          return error.message if others.none? { |group| Settings.options_of(group).include?(option) }
+          "#{option}: #{name} does not use it"
+        end
+
+        def call_of(name) = name == Tables::DEFAULT ? @program : command_line(name)
+
+        # @return [String] a command line that can be pasted
+        def command_line(*arguments) = [@program, *arguments].join(" ")
+
+        def style = @style ||= Report::Terminal::Style.new(out)
+
+        # Writes the reports that were asked for, and prints what fits a terminal, or Markdown (`--markdown` alone).
+        #
+        # @param path [String, nil] of what was measured, said last
+        def publish(path: nil)
+          renderers = { html: Report::Html, markdown: Report::Markdown, csv: Report::Csv }
+          settings.reports.each do |form, file|
+            File.write(file, renderers.fetch(form).render(document)) unless file == Settings::OUTPUT
+          end
+          return out.puts(Report::Markdown.render(document)) if settings.reports[:markdown] == Settings::OUTPUT
+          out.puts Report::Terminal.render(document, style:)
+          out.puts "Every block of this run: #{path}" if path
+        end
+      end
+    end
+  end
+end

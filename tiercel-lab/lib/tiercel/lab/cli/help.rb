@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require_relative "../tables"
+require_relative "../simulator"
+require_relative "command"
+
+module Tiercel
+  module Lab
+    module CLI
+      # `help`, `help COMMAND` and `help TOPIC`.
+      class Help < Command
+        FACTS = Facts.new(name: "help", summary: "What commands there are, and what can be said to each.", groups: [],
+                          examples: ["help", "help sizes", "help stores"])
+        # Names that options take.
+        TOPICS = {
+          "stores" => -> { Contestants.shown.to_h { |name| [name, ""] } },
+          "operations" => -> { described(Operations) { |operation| "#{operation.phrase}: #{operation.body}" } },
+          "values" => -> { described(Values, &:title) },
+          "serializers" => -> { described(Serialization) { |library| library.feature.to_s } },
+          "compressors" => -> { described(Compression) { |library| library.feature.to_s } },
+          "policies" => -> { Simulator::POLICIES.names.to_h { |name| [name.to_s, ""] } },
+          "workloads" => -> { Simulator::Workloads.names.to_h { |name| [name, ""] } }
+        }.freeze
+
+        def facts = FACTS
+
+        def perform
+          return everything unless @about
+          return topic if TOPICS.key?(@about)
+          CLI.command(@about, out:, err:, program: @program).call(["--help"])
+        end
+
+        private
+
+        def usage = command_line(name, "[COMMAND|TOPIC]")
+
+        def accept(rest)
+          raise UsageError, "help #{rest.join(" ")}: expected one word" if rest.size > 1
+          @about = rest.first
+          known = CLI.names + TOPICS.keys
+          return if @about.nil? || known.include?(@about)
+          raise UsageError, Catalogue.unknown("command or topic", @about, known)
+        end
+
+        def everything
+          out.puts "Usage: #{@program} [COMMAND] [options]", "", "Without a command: #{Tables::DEFAULT}.", ""
+          list(CLI.names.to_h { |name| [name, CLI.command(name, out:, err:, program: @program).facts.summary] })
+          out.puts "", "What can be said: #{@program} help COMMAND",
+                   "What can be named: #{@program} help #{TOPICS.keys.first(4).join("|")}|",
+                   "                   #{TOPICS.keys.drop(4).join("|")}", "", "Exit codes:"
+          ExitCodes::MEANINGS.each { |code, text| out.puts format("  %3d  %s", code, text) }
+          ExitCodes::OK
+        end
+
+        def described(catalogue) = catalogue.shown.to_h { |name| [name, yield(catalogue.fetch(name))] }
+
+        def topic
+          list(instance_exec(&TOPICS.fetch(@about)))
+          ExitCodes::OK
+        end
+
+        # In the room that a line has: what is too long is cut, its command's own help says all of it.
+        def list(words)
+          width = words.keys.map(&:length).max
+          room = Parser::WIDTH - width - 4
+          words.each do |name, text|
+            text = "#{text[0, room - 1].rstrip}\u2026" if text.length > room
+            out.puts "  #{name.ljust(width)}  #{text}".rstrip
+          end
+        end
+      end
+    end
+  end
+end

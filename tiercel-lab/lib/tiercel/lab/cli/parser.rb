@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require "optparse"
+require_relative "../version"
+
+module Tiercel
+  module Lab
+    module CLI
+      # An OptionParser whose help fits a terminal.
+      class Parser < OptionParser
+        # Characters of a line.
+        WIDTH = 80
+        LEFT = 24
+        private_constant :LEFT
+
+        def self.wrapped(text, width) = text.scan(/\S.{0,#{width - 1}}(?=\s|\z)|\S{#{width},}/)
+
+        def initialize
+          super(nil, LEFT)
+          self.program_name = "tiercel-lab"
+          self.version = VERSION
+        end
+
+        # What is said of an option is one sentence, however many lines it takes.
+        def on(*words, &)
+          said, facts = words.partition { |word| word.is_a?(String) && !word.start_with?("-") }
+          super(*facts, *Parser.wrapped(said.join(" "), WIDTH - summary_indent.size - LEFT - 1), &)
+        end
+      end
+
+      # What of a command line is no option, without hearing the options: they have no effect, and may be wrong.
+      class Shape < OptionParser
+        # @return [Array<String>] files of `--require`
+        attr_reader :requires
+
+        def initialize
+          super
+          @requires = []
+          on("-h", "--help") # OptionParser's own would print, and end the process
+          on("-v", "--version")
+        end
+
+        def on(*words, &)
+          words = words.grep(/\A-/)
+          super(*words) { |file| @requires << file if words.first.start_with?("--require") }
+        end
+
+        # @param arguments [Array<String>]
+        # @return [Array<String>]
+        def rest(arguments)
+          parse(arguments)
+        rescue OptionParser::ParseError # the command's own parser says so
+          []
+        end
+      end
+    end
+  end
+end

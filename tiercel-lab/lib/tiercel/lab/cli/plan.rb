@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require_relative "../engine"
+require_relative "../report"
+
+module Tiercel
+  module Lab
+    module CLI
+      # What would be measured, and how long that takes.
+      class Plan
+        # @param comparisons [Array<Engine::Comparison>]
+        # @param protocol [Engine::Protocol]
+        def initialize(comparisons, protocol:)
+          @comparisons = comparisons
+          @protocol = protocol
+        end
+
+        # @param style [Report::Terminal::Style]
+        # @return [String]
+        def to_s(style)
+          columns = Report::Terminal::Columns.new([["value", :left], ["operation", :left], ["cells", :right],
+                                                   ["expected", :right], ["stores", :left]])
+          @comparisons.each { |comparison| add(columns, comparison) }
+          "#{sentence}\n\n#{columns.to_s(style)}"
+        end
+
+        private
+
+        def sentence
+          cells = @comparisons.sum { |comparison| comparison.arms.count(&:row?) }
+          servers = @comparisons.flat_map(&:servers).uniq
+          expected = Engine::Measurement.expected_seconds(@comparisons, @protocol)
+          "#{cells} cells in about #{Report::Format.minutes(expected)}: #{@protocol.size_words}; " \
+            "#{servers.empty? ? "no servers" : "servers to start: #{servers.join(", ")}"}."
+        end
+
+        def add(columns, comparison)
+          rows = comparison.arms.select(&:row?)
+          columns.row([comparison.value.name, rows.map { |arm| arm.operation.name }.uniq.join("/"), rows.size,
+                       Report::Format.minutes(comparison.expected_seconds(@protocol)), rows.map(&:name).join(", ")])
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,164 @@
+# frozen_string_literal: true
+
+require_relative "../engine"
+require_relative "../stores"
+
+module Tiercel
+  module Lab
+    module CLI
+      # What the options mean that commands have in common. A command names those that it uses ({Tables::Table.takes});
+      # the others are refused. Every one that measures has {OWN} and {OUTPUTS}.
+      class Settings
+        DEFAULT_SEED = 1
+        # In place of a file: the command's output.
+        OUTPUT = "-"
+        # How many undecided cells may go on to.
+        LEAST_PROCESSES = 2
+
+        # Options by the name that a command takes them under, in the order of help.
+        OPTIONS = %i[quick plan seed budget processes data url require results json reports].freeze
+        OWN = %i[plan results json].freeze
+        OUTPUTS = %i[reports].freeze
+
+        # @return [Boolean]
+        attr_reader :quick
+        # @return [Boolean] print what would be measured, measure nothing
+        attr_reader :plan
+        # @return [Integer]
+        attr_reader :seed
+        # @return [String, nil] file for the run as one JSON document
+        attr_reader :json
+        # @return [Hash{Symbol => String}] files for reports, by :html, :markdown, :csv
+        attr_reader :reports
+        # @return [String, nil] folder with the user's own values
+        attr_reader :data
+        # @return [Array<String>] Ruby files with contestants of the user's
+        attr_reader :requires
+        # @return [Array<Contestant>] of --url
+        attr_reader :urls
+        # @return [String] folder of the results
+        attr_reader :results
+
+        # @return [Array<String>] how the options of a group are called
+        def self.options_of(group) = new.parser([group], Shape.new).to_a.grep(/\A\s+-/).map { |line| line[/--[a-z]+/] }
+
+        def initialize
+          @seed = DEFAULT_SEED
+          @requires = []
+          @urls = []
+          @reports = {}
+          @quick = @plan = false
+          @results = Engine::Recorder.default_directory
+        end
+
+        # @param protocol [Engine::Protocol]
+        # @return [Engine::Protocol] the same within --budget and --processes
+        def bounded(protocol)
+          protocol = protocol.with(budget_seconds: [@budget, protocol.budget_seconds].compact.min) if @budget
+          return protocol unless @processes
+          protocol.with(processes: [protocol.processes, @processes].min, most_processes: @processes)
+        end
+
+        # @return [Engine::Protocol]
+        def protocol = quick ? Engine::Protocol::QUICK : Engine::Protocol::FULL
+
+        # @return [Array<String>] that reports are written into
+        def report_files = reports.values - [OUTPUT]
+
+        # @param groups [Array<Symbol>] of {OPTIONS}
+        # @param parser [OptionParser]
+        # @return [OptionParser]
+        def parser(groups, parser)
+          (OPTIONS & groups).each { |group| send(:"add_#{group}", parser) }
+          parser
+        end
+
+        # Once everything was said: a contradiction, or a folder that is not there, is found before anything is
+        # measured.
+        #
+        # @raise [UsageError]
+        def check
+          raise UsageError, "--processes #{@processes}: a quick run has a fixed number" if @processes && quick
+          [*report_files, *json].each { |file| check_folder(file, File.dirname(File.expand_path(file))) }
+          check_folder(results, results) unless results == Engine::Recorder.default_directory
+        end
+
+        private
+
+        def check_folder(path, folder)
+          return if File.directory?(folder)
+          raise UsageError, "#{path}: there is no folder #{folder}; make it first (mkdir -p), or name another"
+        end
+
+        def add_quick(parser)
+          parser.on("--quick", "a short look: tells only what differs by over 10 %") { @quick = true }
+        end
+
+        def add_plan(parser)
+          parser.on("--plan", "say what would be measured and how long it takes") { @plan = true }
+        end
+
+        def add_seed(parser)
+          parser.on("--seed N", Integer, "of values and orders (#{DEFAULT_SEED})") { |seed| @seed = seed }
+        end
+
+        def add_budget(parser)
+          parser.on("--budget SECONDS", Float, "fewer blocks, at least two, where cells would take longer") do |seconds|
+            raise UsageError, "--budget #{seconds}: expected more than 0" unless seconds.positive?
+            @budget = seconds
+          end
+        end
+
+        def add_processes(parser)
+          parser.on("--processes N", Integer,
+                    "at most, where cells are undecided (#{Engine::Protocol::FULL.most_processes})") do |most|
+            raise UsageError, "--processes #{most}: expected #{LEAST_PROCESSES} or more" if most < LEAST_PROCESSES
+            @processes = most
+          end
+        end
+
+        def add_data(parser)
+          parser.on("--data DIR", "your own files as values") { |directory| @data = directory }
+        end
+
+        def add_url(parser)
+          parser.on("--url NAME=URL",
+                    "a server or store of yours (memcached://, redis://, TYPE:PLACE): own key prefix, " \
+                                      "never flushed; repeatable") do |text|
+            raise UsageError, "--url #{text}: expected NAME=URL" unless text.match?(/\A[\w.-]+=\S/)
+            @urls << Contestants.parse(text)
+          end
+        end
+
+        def add_require(parser)
+          parser.on("--require FILE", "Ruby file that defines stores of yours") do |file|
+            path = File.expand_path(file)
+            raise UsageError, "--require #{file}: there is no such file" unless File.file?(path)
+            require path
+            @requires |= [path]
+          end
+        end
+
+        def add_results(parser)
+          parser.on("--results DIR", "where runs are kept") { |directory| @results = directory }
+        end
+
+        def add_json(parser)
+          parser.on("--json FILE", "also write the run as one JSON document") { |file| @json = file }
+        end
+
+        # `--markdown kept.jsonl` is far more likely to have forgotten the file than to mean to overwrite results.
+        def add_reports(parser)
+          parser.on("--html FILE", "a report in one file") { |file| @reports[:html] = file }
+          parser.on("--csv FILE", "tables for a spreadsheet") { |file| @reports[:csv] = file }
+          parser.on("--markdown [FILE]", "tables to paste, into a file or onto the output") do |file|
+            if file&.match?(/\.jsonl?\z/)
+              raise UsageError, "--markdown #{file}: a file of results; say --markdown=FILE"
+            end
+            @reports[:markdown] = file || OUTPUT
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,20 @@
+# frozen_string_literal: true
+
+require_relative "engine/comparison"
+require_relative "engine/job"
+require_relative "engine/machine"
+require_relative "engine/measurement"
+require_relative "engine/outcome"
+require_relative "engine/paired"
+require_relative "engine/protocol"
+require_relative "engine/results"
+require_relative "engine/run"
+require_relative "engine/trial"
+
+module Tiercel
+  module Lab
+    # What measures: plans, fresh processes, slices, and what is made of them. It knows no table and shows nothing.
+    module Engine
+    end
+  end
+end

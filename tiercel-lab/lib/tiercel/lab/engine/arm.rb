@@ -1,0 +1,195 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "protocol"
+require_relative "server_cpu"
+
+module Tiercel
+  module Lab
+    module Engine
+      # One contestant with one operation in a worker: its subject, its names, and its compiled loop.
+      class Arm
+        # @return [Integer] number within the comparison
+        attr_reader :id
+        # @return [Contestant]
+        attr_reader :contestant
+        # @return [Operation]
+        attr_reader :operation
+        # @return [Array<Object>] shared by all arms
+        attr_reader :values
+        # @return [Array<String>] what the timed loop uses: equal to what was written under, never the same objects
+        attr_reader :names
+
+        # @param id [Integer]
+        # @param contestant [Contestant]
+        # @param operation [Operation]
+        # @param value [Value]
+        # @param values [Array<Object>]
+        # @param prefix [String] of every name, the same length for every arm
+        # @param context [Context]
+        def initialize(id:, contestant:, operation:, value:, values:, prefix:, context:)
+          @id = id
+          @contestant = contestant
+          @operation = operation
+          @value = value
+          @values = values
+          @context = context
+          @names = Array.new(operation.names_for(value)) { |index| format("%s:%06d", prefix, index) }
+        end
+
+        # @return [Object] what the contestant built
+        def store = @store ||= build
+
+        # @return [Integer] names that a loop goes through
+        def count = names.size
+
+        # @return [Object] the operation's own
+        def inputs = @inputs ||= operation.inputs(self)
+
+        # Builds, fills, and compiles the loop.
+        #
+        # @return [void]
+        # @raise [CannotRun]
+        def prepare
+          unless contestant.kind == operation.kind
+            raise CannotRun,
+              "#{operation.name} works on a #{operation.kind}, #{contestant.text} is a #{contestant.kind}"
+          end
+          store
+          inputs
+          operation.setup(self)
+          @loop = compile
+        end
+
+        # Writes every value under its name (another String than {#names} holds).
+        #
+        # @return [void]
+        # @raise [WrongValue] if the store says that it did not keep one
+        def fill(**options)
+          each_pair do |name, value|
+            next if store.write(name.dup, value, **options) || !contestant.keeps?
+            raise WrongValue, "write of #{@value.name} was refused"
+          end
+        end
+
+        # @param limit [Integer]
+        # @yieldparam name [String]
+        # @yieldparam value [Object]
+        def each_pair(limit = count)
+          return to_enum(:each_pair, limit) unless block_given?
+          names.first(limit).each_with_index { |name, index| yield name, values[index % values.size] }
+        end
+
+        # @param value [Object] what was written
+        # @param found [Object, nil] what came back
+        # @return [void]
+        # @raise [Missed, WrongValue]
+        def expect(value, found)
+          raise Missed, "nothing came back for what had been written" if found.nil?
+          unless @value.same?(value, found)
+            raise WrongValue, "something else came back than was written (a #{found.class})"
+          end
+        end
+
+        # @return [void]
+        # @raise [Missed, WrongValue]
+        def verify
+          return unless contestant.keeps?
+          operation.verify(self)
+          missed = @loop.misses
+          raise Missed, "#{missed} of the timed calls found nothing" if missed.positive?
+        end
+
+        # The timed part.
+        #
+        # @param calls [Integer]
+        # @return [void]
+        def run(calls) = @loop.run(calls)
+
+        # Objects that one call allocates, without those of the loop.
+        #
+        # @return [Float]
+        def allocations
+          calls = operation.prepared? ? Protocol::ALLOCATION_CALLS : [Protocol::ALLOCATION_CALLS, count].max
+          calls = 1 if @value.large?
+          # A call before is not counted: what is allocated once, lazily, is not a call's.
+          objects_of(1)
+          nothing, all = [0, calls].map { |number| objects_of(number) }
+          ((all - nothing) / calls.to_f).round(2)
+        end
+
+        # @return [Integer, nil] bytes kept for one value, the median over {#values} (large ones: of the first three)
+        def stored_bytes
+          sizes = each_pair(@value.large? ? 3 : values.size).filter_map do |name, value|
+            contestant.stored_bytes(store, name, value)
+          end
+          sizes.sort[sizes.size / 2]
+        end
+
+        # CPU time of the contestant's servers, for operations that ask for it. They serve nobody else while a slice is
+        # timed.
+        #
+        # @return [Float, nil] seconds; nil where there is no server of the lab's, or no such figure on this system
+        def server_seconds
+          ServerCPU.seconds(@context.server_pids) if operation.server_time? && contestant.servers.any?
+        end
+
+        # @return [void]
+        def tear_down
+          contestant.tear_down(@store, operation.written(self)) if @store
+        ensure
+          @context.clean_up
+        end
+
+        private
+
+        def build
+          contestant.load_gems
+          contestant.build(@context)
+        end
+
+        def objects_of(calls)
+          operation.before_slice(self, calls) if operation.prepared?
+          before = GC.stat(:total_allocated_objects)
+          run(calls)
+          GC.stat(:total_allocated_objects) - before
+        end
+
+        # A class of its own for each arm: its call sites then see one store class only, as an application's do.
+        def compile
+          source = <<~RUBY
+            def run(calls, store = @store, names = @names, values = @values, inputs = @inputs, count = @count,
+                    i = @position)
+              #{operation.preamble}
+              while calls > 0
+                #{operation.body}
+                i += 1
+                i = 0 if i == count
+                calls -= 1
+              end
+              @position = #{operation.prepared? ? 0 : "i"}
+            end
+          RUBY
+          Class.new(TimedLoop) { class_eval(source, "(#{name})", 1) }
+               .new(store:, names:, values:, inputs:, count:)
+        end
+
+        # What a compiled loop holds.
+        class TimedLoop
+          # @return [Integer] blocks of fetches that ran although the value should have been there
+          attr_reader :misses
+
+          def initialize(store:, names:, values:, inputs:, count:)
+            @store = store
+            @names = names
+            @values = values
+            @inputs = inputs
+            @count = count
+            @misses = 0
+            @position = 0 # a slice goes on where the one before ended
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+require_relative "protocol"
+require_relative "stopwatch"
+
+module Tiercel
+  module Lab
+    module Engine
+      # Warms an arm up and finds how many calls make a slice. Done in the
+      # first process; later ones are given the same numbers.
+      class Calibration
+        # A probe shorter than this says little.
+        PROBE_NS = 2_000_000
+        # Probes of each length.
+        PROBES = 3
+        # A single probe that is so long is long whatever came between.
+        SLOW_NS = 50_000_000
+
+        # @param arm [Arm]
+        # @param slice_ns [Integer]
+        # @param value [Value]
+        # @param stopwatch [#time, #seconds]
+        def initialize(arm, slice_ns:, value:, stopwatch: Stopwatch)
+          @arm = arm
+          @slice_ns = slice_ns
+          @value = value
+          @stopwatch = stopwatch
+        end
+
+        # @param calls [Integer, nil] as an earlier process found them; nil: find them
+        # @return [Integer] calls made
+        def warm_up(calls)
+          deadline = @stopwatch.seconds + Protocol::WARM_UP_SECONDS
+          made = 0
+          until made >= (calls || Protocol::WARM_UP_CALLS)
+            break if calls.nil? && made >= Protocol::WARM_UP_LEAST && @stopwatch.seconds > deadline
+            slice(1)
+            made += 1
+          end
+          made
+        end
+
+        # @return [Integer] calls for a slice
+        def calls
+          number = 1
+          while (ns = shortest(number)) < PROBE_NS && number < limit
+            number = [number * 2, limit].min
+          end
+          fit(ns.to_f / number).clamp(1, limit)
+        end
+
+        private
+
+        # One probe may be interrupted by another program or by a compilation and look a hundred times as long as it
+        # is; the shortest of some is not.
+        #
+        # @return [Integer] ns
+        def shortest(number)
+          first = slice(number)
+          return first if first > SLOW_NS
+          [first, *Array.new(PROBES - 1) { slice(number) }].min
+        end
+
+        # Prepares and runs.
+        #
+        # @return [Integer] ns by the contestant's clock
+        def slice(number)
+          @arm.operation.before_slice(@arm, number) if @arm.operation.prepared?
+          ns, _gc_ns, cpu_ns = @stopwatch.time { @arm.run(number) }
+          @arm.contestant.clock == :cpu ? cpu_ns : ns
+        end
+
+        def fit(ns_per_call)
+          number = (@slice_ns / ns_per_call).ceil
+          return number unless %i[loopback remote].include?(@arm.contestant.medium)
+          [number, [Protocol::NETWORK_CALLS, (Protocol::SLICE_MOST_NS / ns_per_call).floor].min].max
+        end
+
+        def limit
+          return 10**9 unless @arm.operation.prepared?
+          (Protocol::PREPARED_BYTES / @value.approximate_bytes).clamp(1, Operation::PREPARED_CALLS)
+        end
+      end
+    end
+  end
+end

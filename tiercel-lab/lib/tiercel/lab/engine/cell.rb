@@ -1,0 +1,109 @@
+# frozen_string_literal: true
+
+require_relative "outcome"
+
+module Tiercel
+  module Lab
+    module Engine
+      # One arm of one comparison with what was measured: every slice of every block is kept.
+      class Cell
+        # One slice: of which process and block, at which position in it; calls made; wall clock, garbage collection in
+        # it and CPU time of the worker, in nanoseconds; methods that YJIT compiled meanwhile; and the CPU time of the
+        # servers, where the operation asks for it.
+        Slice = Data.define(:process, :block, :position, :calls, :ns, :gc_ns, :cpu_ns, :compiled, :server_ns) do
+          def initialize(process:, block:, position:, calls:, ns:, gc_ns:, cpu_ns:, compiled:, server_ns: nil) = super
+
+          # Without garbage collection.
+          #
+          # @param clock [Symbol] :cpu or :wall
+          def net_ns(clock) = (clock == :cpu ? cpu_ns : ns) - gc_ns
+        end
+
+        attr_reader :comparison
+        # @return [ArmSpec]
+        attr_reader :arm
+        # @return [String] of {Outcome}, or "unsuitable"
+        attr_reader :status
+        # @return [String, nil] why there are no figures, with what to type where that helps
+        attr_reader :reason
+        # @return [Integer, nil] calls for a slice, and calls made before: found in the first process
+        attr_reader :calls, :warm_up
+        # @return [Float, nil] objects that one call allocates
+        attr_reader :allocations
+        # @return [Integer, nil]
+        attr_reader :stored_bytes
+        # @return [Array<Slice>]
+        attr_reader :slices
+        # @return [Summary, nil]
+        attr_accessor :summary
+        # @return [Boolean] whether it has been decided: further processes leave it out
+        attr_accessor :settled
+        alias settled? settled
+
+        def initialize(comparison, arm)
+          @comparison = comparison
+          @arm = arm
+          @slices = []
+          @status = Outcome::MEASURED
+        end
+
+        def id = comparison.cell_id(arm)
+
+        def sound? = status == Outcome::MEASURED
+
+        def measured? = sound? && slices.any?
+
+        # A cell that failed once has failed, whatever other processes said.
+        #
+        # @param outcome [Hash{String => Object}] a worker's answer on this arm
+        def note(outcome)
+          unless Outcome.measured?(outcome)
+            @status, @reason = outcome.values_at("status", "reason")
+            return
+          end
+          @calls ||= outcome["calls"]
+          @warm_up ||= outcome["warm_up"]
+          @allocations ||= outcome["allocations"]
+          @stored_bytes ||= outcome["stored_bytes"]
+        end
+
+        # Forgets what later processes measured: a look that was interrupted is none.
+        #
+        # @param processes [Integer] of the last complete look
+        def keep(processes) = slices.select! { |slice| slice.process < processes }
+
+        # Nanoseconds a call by the contestant's clock, without garbage collection, one figure a block.
+        #
+        # @return [Hash{Integer => Hash{Integer => Float}}] by process, then block
+        def block_ns
+          slices.group_by(&:process).transform_values do |of_process|
+            of_process.group_by(&:block).transform_values do |of_block|
+              of_block.sum { |slice| slice.net_ns(arm.contestant.clock) }.fdiv(of_block.sum(&:calls))
+            end
+          end
+        end
+
+        # @return [Float] nanoseconds of garbage collection a call, mean of all slices
+        def gc_ns = slices.sum(&:gc_ns).fdiv(slices.sum(&:calls))
+
+        # @return [Float] share of the time that the worker was on the CPU
+        def cpu_share = slices.sum(&:cpu_ns).fdiv(slices.sum(&:ns))
+
+        def compiling? = slices.any? { |slice| slice.compiled.positive? }
+
+        # As the results hold it: plain Hashes, every slice kept; see schema/tiercel-lab-1.json.
+        #
+        # @return [Hash{String => Object}]
+        def record
+          twin = comparison.arms.find { |other| other.id == arm.twin_of }
+          { "id" => id, "comparison" => comparison.id, "value" => comparison.value.name,
+            "operation" => arm.operation.name, "contestant" => arm.contestant.describe, "role" => arm.role.to_s,
+            "twin_of" => twin && comparison.cell_id(twin), "clock" => arm.contestant.clock.to_s, "status" => status,
+            "reason" => reason, "calls" => calls, "warm_up" => warm_up,
+            "exact" => { "allocations" => allocations, "stored_bytes" => stored_bytes },
+            "slices" => slices.map { |slice| slice.to_h.values.compact }, "summary" => summary&.record }
+        end
+      end
+    end
+  end
+end

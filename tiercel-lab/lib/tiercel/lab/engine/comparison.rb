@@ -1,0 +1,107 @@
+# frozen_string_literal: true
+
+require_relative "../operations"
+require_relative "../stores"
+require_relative "../values"
+require_relative "protocol"
+
+module Tiercel
+  module Lab
+    module Engine
+      # One arm as it is planned.
+      #
+      # @!attribute [r] id
+      #   @return [Integer] number within its comparison
+      # @!attribute [r] role
+      #   @return [Symbol] :baseline, :contestant, :null (the same as another arm, built once more), or :loop
+      # @!attribute [r] twin_of
+      #   @return [Integer, nil] for a null arm: the arm that it repeats
+      ArmSpec = Data.define(:id, :contestant, :operation, :role, :twin_of) do
+        # @return [Boolean] whether it is a row of the tables
+        def row? = %i[baseline contestant].include?(role)
+
+        def name
+          case role
+          when :null then "#{contestant.name} (again)"
+          when :loop then "loop"
+          else contestant.name
+          end
+        end
+      end
+
+      # Arms that are measured against each other, interleaved, on one value.
+      #
+      #   Comparison.of(value: Values.fetch("html-2kb"), operation: Operations.fetch("read"), contestants: [...])
+      #
+      # Arms may have different operations (a backend's get against MemoryStore#read): see {Comparison.between}.
+      class Comparison
+        attr_reader :value
+        # @return [Array<ArmSpec>] the baseline first
+        attr_reader :arms
+
+        # The same operation on several contestants.
+        #
+        # @param contestants [Array<Contestant>]
+        # @param baseline [Contestant] one of them
+        # @param loop [Boolean] whether the bare loop is an arm too
+        def self.of(value:, operation:, contestants:, baseline: contestants.first, loop: false)
+          others = contestants.reject { |contestant| contestant.equal?(baseline) }
+          between(value:, baseline: [baseline, operation], others: others.map { |other| [other, operation] }, loop:)
+        end
+
+        # Any pairs of contestant and operation.
+        #
+        # @param baseline [Array(Contestant, Operation)]
+        # @param others [Array<Array(Contestant, Operation)>]
+        def self.between(value:, baseline:, others:, loop: false)
+          rows = [[*baseline, :baseline, nil], *others.map { |pair| [*pair, :contestant, nil] }]
+          rows += null_arms(rows)
+          rows << [baseline.first, Operations.fetch("loop"), :loop, nil] if loop
+          rows(value, rows)
+        end
+
+        # @param rows [Array<Array(Contestant, Operation, Symbol, Integer)>] with role and twin
+        def self.rows(value, rows)
+          new(value:, arms: rows.each_with_index.map { |(contestant, operation, role, twin_of), id|
+            ArmSpec.new(id:, contestant:, operation:, role:, twin_of:)
+          })
+        end
+
+        # One for each medium: its first arm once more.
+        def self.null_arms(rows)
+          rows.each_with_index.uniq { |(contestant), _id| contestant.medium }
+              .map { |(contestant, operation), id| [contestant, operation, :null, id] }
+        end
+        private_class_method :null_arms
+
+        def initialize(value:, arms:)
+          @value = value
+          @arms = arms
+        end
+
+        def baseline = arms.find { |arm| arm.role == :baseline }
+
+        def operation = baseline.operation
+
+        def id = "#{value.name}/#{arms.select(&:row?).map { |arm| arm.operation.name }.uniq.join("+")}"
+
+        def cell_id(arm) = "#{value.name}/#{arm.operation.name}/#{arm.name}"
+
+        # @return [Array<Symbol>] to start
+        def servers = arms.flat_map { |arm| arm.contestant.servers }.uniq
+
+        # @return [Hash{String, nil => Array<ArmSpec>}] arms by the bundle of their worker
+        def bundles = arms.group_by { |arm| arm.contestant.bundle }
+
+        # @param arms [Array<ArmSpec>] those that take part
+        # @return [Float] roughly
+        def expected_seconds(protocol, arms: self.arms, processes: protocol.processes)
+          slice = protocol.slice_ns / 1e9
+          per_process = (arms.size * Protocol::PREPARE_SECONDS) +
+                        (protocol.blocks * ((arms.size * 2 * slice) + Protocol::BLOCK_SECONDS))
+          per_process * processes * (value.large? ? Protocol::LARGE_FACTOR : 1)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,128 @@
+# frozen_string_literal: true
+
+require "json"
+require "rbconfig"
+require "tempfile"
+require_relative "../errors"
+require_relative "bundle"
+require_relative "pinning"
+require_relative "protocol"
+
+module Tiercel
+  module Lab
+    module Engine
+      # An object in a fresh process with a bundle, YJIT and a CPU of its own, called from here:
+      #
+      #   job = Job.new("tables/latency/client", pinning:).start
+      #   job.call("run", iterations: 1_000)   # Tables::Latency::Client#run(iterations: 1_000) there
+      #
+      # Calls and answers are JSON lines over pipes. The workers that time slices are such jobs ({Worker}), and so is
+      # what tables measure by other means.
+      class Job
+        MAIN = File.expand_path("job_main.rb", __dir__)
+        LIBRARY = File.expand_path("../../..", __dir__)
+        LOG_LINES = 3
+
+        attr_reader :pid
+
+        # @param path [String] file of its class, without the ending, below the lab's folder
+        # @param requires [Array<String>] files with contestants of the user's
+        # @param answer_seconds [Numeric]
+        def initialize(path, bundle: Bundle.new(nil), pinning: Pinning.new, requires: [],
+                       answer_seconds: Protocol::JOB_SECONDS)
+          @path = path
+          @bundle = bundle
+          @pinning = pinning
+          @requires = requires
+          @answer_seconds = answer_seconds
+        end
+
+        # @return [self]
+        def start
+          child_input, @to_child = IO.pipe
+          @from_child, child_output = IO.pipe
+          @log = Tempfile.new("tiercel-lab-job")
+          # Of its own process group: a Ctrl-C at the terminal reaches the parent, which then ends it.
+          @pid = Process.spawn(environment, *command, in: File::NULL, out: @log, err: @log, pgroup: true,
+                                                      3 => child_input, 4 => child_output)
+          [child_input, child_output].each(&:close)
+          self
+        end
+
+        # @return [Object] as JSON has it
+        # @raise [WorkerLost] if there is no answer
+        def call(method, **arguments)
+          send_call(method, **arguments)
+          value
+        end
+
+        # Calls without waiting for the {#value}.
+        #
+        # @raise [WorkerLost]
+        def send_call(method, **arguments)
+          @to_child.puts(JSON.generate({ call: method, arguments: }))
+        rescue Errno::EPIPE
+          raise lost("ended")
+        end
+
+        # @return [Object] the answer to the oldest call that was not answered yet
+        # @raise [WorkerLost]
+        def value
+          raise lost("did not answer within #{@answer_seconds} s") unless @from_child.wait_readable(@answer_seconds)
+          line = @from_child.gets or raise lost("ended")
+          answer = JSON.parse(line)
+          raise WorkerLost, "a worker failed: #{answer["error"]} (#{answer["at"]})" if answer["error"]
+          answer["value"]
+        end
+
+        # Lets it end; it gets a second for that.
+        def stop
+          return unless @pid
+          @to_child.close unless @to_child.closed?
+          end_process unless gone_within?(1)
+          @from_child.close
+          @log.close!
+          @pid = nil
+        end
+
+        private
+
+        def command
+          [*@pinning.worker_prefix, RbConfig.ruby, *("--yjit" if defined?(RubyVM::YJIT)), "-I", LIBRARY, MAIN, "3", "4",
+           @path, *@requires]
+        end
+
+        def environment = @bundle.environment.merge("TIERCEL_LAB_OTHER_CPU" => @pinning.server_cpu.to_s)
+
+        def lost(how)
+          status = end_process
+          signal = how == "ended" && status&.signaled? ? " by signal #{status.termsig}" : ""
+          said = File.exist?(@log.path) ? File.readlines(@log.path).last(LOG_LINES).map(&:strip).join(" | ") : ""
+          WorkerLost.new("the worker #{how}#{signal}#{": #{said}" unless said.empty?}")
+        end
+
+        def end_process
+          return @status if gone_within?(0.05)
+          Process.kill(:KILL, @pid)
+          Process.wait(@pid)
+          @status = Process.last_status
+        rescue Errno::ESRCH, Errno::ECHILD
+          @status
+        end
+
+        def gone_within?(seconds)
+          return true if @status
+          deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+          until Process.wait(@pid, Process::WNOHANG)
+            return false if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+            sleep 0.002
+          end
+          @status = Process.last_status
+          true
+        rescue Errno::ECHILD
+          true
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+# An object in a process of its own: `ruby job_main.rb INPUT_FD OUTPUT_FD PATH [FILE...]`, see
+# {Tiercel::Lab::Engine::Job}. Standard output is left to whatever the contestants print.
+require "json"
+require "active_support"
+require "active_support/cache"
+require "active_support/notifications"
+
+# What an application with current `load_defaults` has.
+ActiveSupport::Cache.format_version = 7.1 if ActiveSupport::Cache.respond_to?(:format_version=)
+
+input, output, path, *files = ARGV
+require_relative "../declarations"
+require_relative "../#{path}"
+files.each { |file| require File.expand_path(file) }
+Signal.trap("INT", "IGNORE") # the parent decides
+
+input = IO.for_fd(Integer(input), "r")
+output = IO.for_fd(Integer(output), "w")
+name = path.split("/").map { |part| part.split("_").map(&:capitalize).join }.join("::")
+object = Tiercel::Lab.const_get(name).new
+while (line = input.gets)
+  request = JSON.parse(line, symbolize_names: true)
+  answer = begin
+    { value: object.public_send(request.fetch(:call), **request.fetch(:arguments)) }
+  rescue StandardError, NotImplementedError => e
+    { error: "#{e.class}: #{e.message}", at: e.backtrace&.first }
+  end
+  output.puts(JSON.generate(answer))
+  output.flush
+end

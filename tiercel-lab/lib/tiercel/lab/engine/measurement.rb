@@ -1,0 +1,163 @@
+# frozen_string_literal: true
+
+require_relative "cell"
+require_relative "comparison"
+require_relative "protocol"
+require_relative "summary"
+require_relative "crew"
+require_relative "disturbance"
+require_relative "pace"
+require_relative "pinning"
+require_relative "round"
+require_relative "scratch"
+require_relative "server_pool"
+
+module Tiercel
+  module Lab
+    module Engine
+      # Measures comparisons: starts the servers, then for each value
+      # {Protocol#processes} rounds of fresh workers, each of which goes through
+      # all comparisons on that value.
+      #
+      #   measurement = Measurement.new(comparisons, protocol: Protocol::QUICK, seed: 1)
+      #   measurement.run { |value, cells| ... }   # a value's cells, as soon as they are complete
+      #   measurement.cells
+      class Measurement
+        # A verdict has been found.
+        VERDICT = ->(cell) { cell.summary.verdict != :cannot_tell }
+
+        # How long comparisons take, by the plan, with the workers that they need.
+        #
+        # @param comparisons [Array<Comparison>]
+        # @return [Float] seconds
+        def self.expected_seconds(comparisons, protocol)
+          all = seconds_of(comparisons, protocol)
+          return all unless protocol.budget_seconds
+          least = seconds_of(comparisons, protocol.with(blocks: [Protocol::LEAST_BLOCKS, protocol.blocks].min))
+          [all, [least, protocol.budget_seconds].max].min
+        end
+
+        def self.seconds_of(comparisons, protocol)
+          workers = comparisons.group_by(&:value).each_value.sum do |of_value|
+            of_value.flat_map { |comparison| comparison.bundles.keys }.uniq.size
+          end
+          comparisons.sum { |comparison| comparison.expected_seconds(protocol) } +
+            (workers * protocol.processes * Protocol::WORKER_SECONDS)
+        end
+        private_class_method :seconds_of
+
+        # @return [Array<Cell>] in the order planned
+        attr_reader :cells
+        # @return [Hash{String => String}] SHA-256 of each value's objects, by the value's name
+        attr_reader :digests
+        # @return [Array<Hash>] of the servers that were started
+        attr_reader :servers
+        # @return [Array<Hash>] shares of steal and pressure, one for each round
+        attr_reader :disturbances
+        # @return [Pinning]
+        attr_reader :pinning
+        attr_writer :progress
+
+        # @param comparisons [Array<Comparison>]
+        # @param protocol [Protocol]
+        # @param seed [Integer]
+        # @param requires [Array<String>] files with contestants of the user's
+        # @param progress [#advance, #expect, #say, nil]
+        # @param pinning [Pinning]
+        # @param decided [#call] whether a cell is; a command that asks for something else than a verdict says so
+        def initialize(comparisons, protocol:, seed:, requires: [], progress: nil, pinning: Pinning.new,
+                       decided: VERDICT)
+          @comparisons = comparisons
+          @protocol = protocol
+          @seed = seed
+          @requires = requires
+          @progress = progress
+          @pinning = pinning
+          @decided = decided
+          @digests = {}
+          @servers = []
+          @disturbances = []
+          @cells = comparisons.flat_map { |comparison| comparison.arms.map { |arm| Cell.new(comparison, arm) } }
+        end
+
+        # @yieldparam value [Value]
+        # @yieldparam cells [Array<Cell>] of this value, summarized
+        # @return [Array<Cell>] all of them
+        # @raise [Interrupt] after the cells measured so far were summarized and yielded
+        def run(&on_value)
+          expected_seconds = @comparisons.sum { |comparison| comparison.expected_seconds(@protocol) }
+          @pace = Pace.new(expected_seconds:, budget_seconds: @protocol.budget_seconds)
+          with_resources do |pool, scratch|
+            @comparisons.group_by(&:value).each do |value, comparisons|
+              measure_value(value, comparisons, pool, scratch, &on_value)
+            end
+          end
+          cells
+        end
+
+        private
+
+        def with_resources
+          pool = ServerPool.new(pinning:)
+          scratch = Scratch.new
+          yield pool, scratch
+        ensure
+          @servers = pool.describe
+          pool.stop
+          scratch&.remove
+        end
+
+        # At each look the cells that it decides are left out of what follows; see {Statistics::Looks}.
+        def measure_value(value, comparisons, pool, scratch)
+          mine = @cells.select { |cell| cell.comparison.value.equal?(value) }
+          done = 0
+          @protocol.looks.sizes.each do |size|
+            open = comparisons.reject { |comparison| comparison_settled?(comparison, mine) }
+            break if open.empty? || !time_for?(open, mine, size - done, first: done.zero?)
+            (done...size).each { |process| round(process, value, open, pool, scratch) }
+            done = size
+            Summary.fill(mine, protocol: @protocol)
+            settle(mine)
+          end
+        ensure
+          mine.each { |cell| cell.keep(done) } if done.positive?
+          Summary.fill(mine, protocol: @protocol)
+          yield value, mine if block_given?
+        end
+
+        def round(process, value, comparisons, pool, scratch)
+          disturbance = Disturbance.new
+          Round.new(process:, comparisons:, cells: @cells, protocol: @protocol, seed: @seed, pool:, scratch:,
+                            requires: @requires, progress: @progress, pinning:, digests: @digests, pace: @pace).run
+          @disturbances << disturbance.shares.merge("value" => value.name, "process" => process)
+        end
+
+        # The baseline and its twins go on as long as anything is compared to them.
+        def settle(cells)
+          cells.group_by(&:comparison).each_value do |group|
+            rows, others = group.partition { |cell| cell.arm.role == :contestant }
+            rows.each { |cell| cell.settled = !cell.measured? || @decided.call(cell) }
+            others.each { |cell| cell.settled = cell.arm.role == :loop || rows.all?(&:settled?) }
+          end
+        end
+
+        def comparison_settled?(comparison, cells)
+          cells.all? { |cell| cell.settled? || !cell.comparison.equal?(comparison) }
+        end
+
+        # What goes on is more than was planned: it is left where the budget has no room for it.
+        def time_for?(comparisons, cells, processes, first:)
+          return true if first
+          seconds = comparisons.sum do |comparison|
+            open = cells.select { |cell| cell.comparison.equal?(comparison) && !cell.settled? }
+            comparison.expected_seconds(@protocol, arms: open.map(&:arm), processes:) +
+              (processes * Protocol::WORKER_SECONDS)
+          end
+          return false unless @pace.room?(seconds)
+          @progress&.expect(seconds)
+          true
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+require_relative "../statistics"
+
+module Tiercel
+  module Lab
+    module Engine
+      # Ratios of figures that were taken next to each other.
+      module Paired
+        module_function
+
+        # @param mine [Hash{Object => Hash{Object => Float}}] figures by process, then block
+        # @param theirs [Hash{Object => Hash{Object => Float}}]
+        # @return [Array<Array<Float>>] logarithms of mine by theirs: for each process that has blocks of both, a list
+        def logs(mine, theirs)
+          mine.filter_map do |process, blocks|
+            logs = blocks.filter_map do |block, figure|
+              other = theirs.dig(process, block)
+              Math.log(figure / other) if other
+            end
+            logs unless logs.empty?
+          end
+        end
+
+        # @return [Statistics::Interval, nil] of mine by theirs; nil where there is no pair
+        def ratio(mine, theirs, alpha: Statistics::MedianInterval::ALPHA)
+          logs = logs(mine, theirs)
+          Statistics::MedianInterval.of(logs, alpha:).exp unless logs.empty?
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+require "json"
+require "time"
+require_relative "machine"
+require_relative "measurement"
+require_relative "pinning"
+require_relative "recorder"
+require_relative "warnings"
+
+module Tiercel
+  module Lab
+    module Engine
+      # A command's run: measures, keeps everything in the results as it comes, and survives Ctrl-C with what was
+      # measured.
+      class Run
+        # @param command [String] its name
+        # @param arguments [Array<String>] as the user typed them
+        # @param settings [#seed, #requires, #results, #protocol, #bounded] what the user asked for
+        # @param progress [#call] makes what shows progress, for expected seconds
+        def initialize(command:, arguments:, settings:, progress:)
+          @command = command
+          @arguments = arguments
+          @settings = settings
+          @progress = progress
+          @facts = { "workload" => {}, "servers" => [], "disturbances" => [] }
+        end
+
+        # @param comparisons [Array<Comparison>]
+        # @param options [Hash] further ones of {Measurement#initialize}
+        # @return [Measurement] with its cells summarized, also after an interruption
+        def measure(comparisons, protocol: @settings.protocol, **options)
+          protocol = @settings.bounded(protocol)
+          start(protocol)
+          measurement = Measurement.new(comparisons, protocol:, seed: @settings.seed, requires: @settings.requires,
+                                        **options)
+          watch(Measurement.expected_seconds(comparisons, protocol)) do |progress|
+            measurement.progress = progress
+            measurement.run { |_value, cells| recorder.cells(cells) }
+          end
+          add_facts(measurement)
+          measurement
+        end
+
+        # Progress, and Ctrl-C ends the block alone.
+        #
+        # @yieldparam progress [#advance, #expect, #say] told of each step by `advance(seconds, what)`
+        # @return [Object, nil] the block's value, nil after an interruption
+        def watch(expected_seconds)
+          start
+          return if interrupted?
+          progress = @progress.call(expected_seconds)
+          yield progress
+        rescue Interrupt
+          interrupted!
+          progress.say("interrupted; what was measured is kept")
+          nil
+        ensure
+          progress&.clear
+        end
+
+        # Measures a table's own trial, and keeps the servers that it had.
+        #
+        # @param trial [Trial]
+        # @param expected_seconds [Float]
+        def try(trial, expected_seconds)
+          watch(expected_seconds) { |progress| trial.run(progress) }
+          @facts["servers"] |= trial.servers
+        end
+
+        # Keeps a table that is not made of cells.
+        def table(...) = recorder.table(...)
+
+        # @return [Recorder] once the results are open, which the first measurement does
+        attr_reader :recorder
+
+        # @return [Hash{String => Object}] the run as its file has it: what reports are made of
+        def results = JSON.parse(JSON.generate(recorder.document))
+
+        # Opens the results.
+        def start(protocol = @settings.protocol)
+          return if recorder
+          environment = Machine.describe.merge("pinning" => Pinning.new.to_s, "gems" => gems)
+          run = { "command" => @command, "arguments" => @arguments, "seed" => @settings.seed,
+                  "protocol" => protocol.to_h, "started_at" => Time.now.utc.iso8601 }
+          path = Recorder.path(@command, directory: @settings.results)
+          @recorder = Recorder.new(path, run:, environment:)
+        end
+
+        # @param more [Hash{String => Object}] other facts of the run
+        def finish(more = {})
+          start
+          recorder.finish(@facts.merge(more), complete: !interrupted?)
+        end
+
+        # Says what takes time before anything is measured.
+        def say(text) = @progress.call(1.0).say(text)
+
+        # For what notices Ctrl-C by itself.
+        def interrupted! = @interrupted = true
+
+        def interrupted? = @interrupted ? true : false
+
+        # @param measurements [Array<Measurement>]
+        # @return [Array<String>] what a reader must know before believing the figures
+        def warnings(measurements)
+          Warnings.of(measurements.flat_map(&:disturbances), measurements.flat_map(&:cells), interrupted: interrupted?)
+        end
+
+        private
+
+        def gems = Gem.loaded_specs.transform_values { |spec| spec.version.to_s }.sort.to_h
+
+        # A command may measure several times.
+        def add_facts(measurement)
+          @facts["workload"].merge!(measurement.digests)
+          @facts["servers"] |= measurement.servers
+          @facts["disturbances"].concat(measurement.disturbances)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+
+module Tiercel
+  module Lab
+    module Engine
+      # The servers of one run: started when a contestant needs them, each on
+      # a free loopback port, stopped at the end.
+      class ServerPool
+        # Room for every value of the lab's own at once; what is compared is not eviction.
+        MEMORY_MB = 1024
+        LARGEST_ITEM = "8m"
+
+        # @param pinning [Pinning]
+        def initialize(pinning:)
+          @pinning = pinning
+          @servers = {}
+          @facts = {}
+        end
+
+        # @param names [Array<Symbol>]
+        # @return [Hash{String => Hash}] of each: "url", "address", "version", or "error" with what to type
+        def facts(names)
+          names.to_h { |name| [name.to_s, @facts[name] ||= start(name)] }
+        end
+
+        # @return [Array<Hash{String => Object}>] of those running, for the results
+        def describe = @facts.map { |name, facts| { "name" => name.to_s }.merge(facts) }
+
+        # @return [void]
+        def stop
+          @servers.each_value(&:stop)
+          @servers.clear
+          @facts.clear
+        end
+
+        private
+
+        def start(name)
+          require_relative "../servers"
+          server = build(name)
+          server.start
+          @servers[name] = server
+          { "url" => server.url, "address" => (server.address if server.respond_to?(:address)),
+            "version" => (server.version if server.respond_to?(:version)),
+            "pid" => (server.pid if server.respond_to?(:pid)) }.compact
+        rescue Servers::Error => e
+          { "error" => e.message.lines.first.strip }
+        end
+
+        def build(name)
+          case name
+          when :memcached
+            Servers::Memcached.new(memory_mb: MEMORY_MB, max_item: LARGEST_ITEM, cpu: @pinning.server_cpu)
+          when :memcached_as_shipped then Servers::Memcached.new(cpu: @pinning.server_cpu)
+          when :memcached_ring
+            Servers::MemcachedRing.new(count: 2, memory_mb: MEMORY_MB / 2, max_item: LARGEST_ITEM,
+                                       cpu: @pinning.server_cpu)
+          when :redis then Servers::Redis.new(cpu: @pinning.server_cpu)
+          when :redis_cluster then Servers::RedisCluster.new
+          when :postgresql then Servers::PostgreSQL.new(cpu: @pinning.server_cpu)
+          else
+            raise UsageError, "server #{name.inspect}: expected memcached, memcached_as_shipped, memcached_ring, " \
+                              "redis, redis_cluster or postgresql"
+          end
+        end
+      end
+    end
+  end
+end

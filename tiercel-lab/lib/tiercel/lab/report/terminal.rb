@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require_relative "document"
+require_relative "terminal/style"
+require_relative "terminal/table_view"
+
+module Tiercel
+  module Lab
+    module Report
+      # A document at the terminal: its sentence, then every table; charts are left to the other forms.
+      module Terminal
+        # What of a document's environment is said here.
+        SAID = %w[Machine Pinning].freeze
+
+        module_function
+
+        # @param document [Document]
+        # @param style [Style]
+        # @return [String] with a newline at the end of each line
+        def render(document, style: Style.new(nil))
+          machine = document.environment.values_at(*SAID).compact.join("; ")
+          machine += "\n" unless machine.empty?
+          findings = document.findings.map { |finding| "- #{finding.text}\n" }.join
+          [*document.verdicts.map { |verdict| headline(verdict, style) }, *[findings, machine].reject(&:empty?),
+           *document.sections.map { |section| section(section, style) }].join("\n")
+        end
+
+        def headline(verdict, style)
+          [style.paint(verdict.sentence, :bold), *verdict.warnings].map { |line| "#{line}\n" }.join
+        end
+
+        def section(section, style)
+          parts = section.elements.flat_map { |element| parts(element, style) }.compact
+          [style.paint("#{section.title}\n", :bold), *parts].join("\n")
+        end
+
+        def parts(element, style)
+          case element
+          when Table then TableView.new(element).to_s(style)
+          when Document::Heading then style.paint("#{element.text}\n", :bold)
+          when Document::Verdict then headline(element, style)
+          when Document::Paragraph then "#{element.text}\n"
+          when Document::Code then [element.title, element.text].compact.map { |line| "#{line}\n" }.join
+          when Document::Fold then "[#{element.title}: --html, --markdown, --csv]\n"
+          end
+        end
+        private_class_method :headline, :section, :parts
+      end
+    end
+  end
+end

@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Lab
+    module Contestants
+      # Tiercel: `tiercel` is its default, `tiercel:URL` one backend, `tiercel:URL URL` tiers, nearest first. A URL
+      # without a place (`shared:`, `sqlite:`, `file:`, `memcached:`, `redis:`) gets one of the lab's own.
+      class TiercelStore < Contestant
+        facts gems: %w[tiercel]
+
+        SERVERS = { "memcached" => :memcached, "redis" => :redis, "redis+cluster" => :redis_cluster }.freeze
+        FOLDERS = { "shared" => "tmpfs", "file" => "tmpfs", "sqlite" => "disk" }.freeze
+        SIZED = %w[memory shared sqlite file].freeze
+        # What a call costs is measured, not after how long one gives up: Tiercel's own 0.25 s are soon over where other
+        # programs want the CPUs too, or eight workers write to one database.
+        PATIENCE_SECONDS = 2
+        PATIENT = [*SERVERS.keys, "sqlite", "file"].freeze
+
+        # Which schemes there are is known where the gem is; a worker of another bundle leaves it to the build.
+        def check
+          require "tiercel"
+          known = ::Tiercel::Backends::REGISTRY.names.map(&:to_s)
+          unknown = schemes.find { |scheme| !known.include?(scheme) } or return
+          raise UsageError, Catalogue.unknown("backend", unknown, known)
+        rescue LoadError
+          nil
+        end
+
+        def medium
+          return Contestants.distance(urls.last.sub(/\A[^:]*:/, "")) if far?
+          return :process if urls.all? { |url| own?(url) && FOLDERS[scheme(url)] != "disk" }
+          schemes.any? { |scheme| %w[sqlite file].include?(scheme) } ? :disk : :process
+        end
+
+        def keeps? = schemes != ["null"]
+
+        def servers = urls.select { |url| own?(url) }.filter_map { |url| SERVERS[scheme(url)] }
+
+        def foreign? = urls.any? { |url| !own?(url) }
+
+        def build(context)
+          ::Tiercel.new(*located(context), error_handler: ->(exception:, **) { raise exception }, **options)
+        end
+
+        # A near backend that is ours alone is given back whole; a segment's file lies in the run's own folder.
+        def tear_down(subject, names)
+          super
+          subject.backend.close
+        end
+
+        def stored_bytes(subject, name, _value)
+          key = subject.send(:normalize_key, name, nil)
+          subject.backend.get(key)&.bytesize
+        end
+
+        def configuration
+          shown = urls.map { |url| own?(url) ? public_form(url) : url }
+          configuration_line(":tiercel_store", *shown.map(&:inspect))
+        end
+
+        private
+
+        def urls = place.split
+
+        def schemes = urls.map { |url| scheme(url) }
+
+        def scheme(url) = url[/\A[^:]+/]
+
+        def far? = schemes.any? { |scheme| SERVERS.key?(scheme) || %w[rediss unix].include?(scheme) }
+
+        def own?(url) = url.sub(/\?.*/, "").end_with?(":")
+
+        # Where the lab's default (no URL) is a segment that needs a name, it gets one in the run's own folder.
+        def located(context) = (urls.empty? ? default_urls : urls).map { |url| locate(url, context) }
+
+        def default_urls
+          ::Tiercel::Backends::REGISTRY.fetch(:shared)
+          ["shared:"]
+        rescue StandardError, LoadError
+          ["memory:"]
+        end
+
+        def locate(url, context)
+          return url unless own?(url)
+          scheme = scheme(url)
+          query = url[/\?(.*)/, 1].to_s.split("&")
+          query << "size=#{context.capacity_bytes}" if SIZED.include?(scheme) && open?(:size, query)
+          query << "timeout=#{PATIENCE_SECONDS}" if PATIENT.include?(scheme) && open?(:timeout, query)
+          query.empty? ? own_place(scheme, context) : "#{own_place(scheme, context)}?#{query.join("&")}"
+        end
+
+        # Whether the user has not said it.
+        def open?(option, query) = query.none? { |text| text.start_with?("#{option}=") } && !options.key?(option)
+
+        def own_place(scheme, context)
+          return context.server(SERVERS[scheme]).fetch("url") if SERVERS.key?(scheme)
+          return "#{scheme}:" unless FOLDERS.key?(scheme)
+          folder = context.directory(FOLDERS[scheme])
+          scheme == "file" ? "file:#{folder}" : "#{scheme}:#{File.join(folder, "cache.#{scheme}")}"
+        end
+
+        def public_form(url)
+          case scheme(url)
+          when "sqlite" then "sqlite:storage/cache.sqlite3"
+          when "file" then "file:tmp/cache"
+          when "memcached" then "memcached://HOST:11211"
+          when "redis" then "redis://HOST:6379/0"
+          when "redis+cluster" then "redis+cluster://HOST:6379"
+          else url
+          end
+        end
+      end
+
+      register "tiercel", TiercelStore
+    end
+  end
+end

@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+require_relative "catalogue"
+require_relative "declarations"
+require_relative "tables/table"
+require_relative "tables/view"
+
+module Tiercel
+  module Lab
+    # The tables, by the name of their command; each is a folder of `tables/`, whose `table.rb` adds it.
+    module Tables
+      extend Catalogue
+
+      # What runs when none is named.
+      DEFAULT = "compare"
+
+      def self.noun = "command"
+
+      # @return [Array<Class<Table>>] those of `lab all`, in their order
+      def self.in_all = all.select(&:rank).sort_by(&:rank)
+
+      # The report of a run, by the table that made it.
+      #
+      # @param results [Hash{String => Object}]
+      # @param program [String] how the user calls the lab
+      # @return [Report::Document]
+      def self.report(results, program:)
+        name, arguments = results["run"].values_at("command", "arguments")
+        fetch(name).report(results, command: command_line(name, arguments, program))
+      end
+
+      # @return [String] what makes a run again
+      def self.command_line(name, arguments, program)
+        unnamed = name == DEFAULT && (arguments.empty? || arguments.first.start_with?("-"))
+        [program, *(name unless unnamed), *arguments].join(" ")
+      end
+
+      Dir[File.join(__dir__, "tables", "*", "table.rb")].sort.each { |file| require file }
+    end
+  end
+end

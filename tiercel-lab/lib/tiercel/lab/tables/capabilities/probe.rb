@@ -1,0 +1,179 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+require_relative "../../engine/context"
+require_relative "../../engine/outcome"
+require_relative "server_bytes"
+require_relative "sockets"
+require_relative "specimen"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Capabilities
+        # Asks one store, in a job's process ({Engine::Job}), what it does; two of them are built in the same
+        # place.
+        class Probe
+          # 300 KB of a text: more than any store's threshold for compressing.
+          TEXT = "All work and no play makes Jack a dull boy. " * 7_000
+          # What the medium is told by.
+          BULK_ITEMS = 64
+          BULK_BYTES = 128 * 1024
+          LOCAL_READS = 300
+
+          # Folders that already hold what the first process wrote are not emptied.
+          #
+          # @return [Hash{String => Object}] an {Engine::Outcome}: its "reason" where it cannot be built
+          def open(text:, servers:, folders:, label:)
+            Engine::Outcome.of do
+              @label = label
+              @contestant = Contestants.parse(text)
+              @contestant.load_gems
+              @context = Engine::Context.new(servers:, folders:, label:, shared: true)
+              @ports = @context.server_urls.filter_map { |url| url[/:(\d+)/, 1]&.to_i }
+              @store = @contestant.build(@context)
+            end
+          end
+
+
+          # @return [String, nil]
+          def read(name:) = @store.read(name)
+
+          # @return [Boolean]
+          def write(name:, value:) = @store.write(name, value) ? true : false
+
+          # @return [Hash] "mark" and "note"
+          def serializes
+            specimen = Specimen.new("first")
+            Specimen.dumps = 0
+            kept = @store.write("specimen", specimen)
+            dumped = Specimen.dumps.positive?
+            specimen.word = "changed"
+            found = @store.read("specimen")
+            return mark(:no, "it keeps nothing") unless kept && found
+            return mark(:no, "a change of what was written shows in what is read") unless found.word == "first"
+            dumped ? mark(:yes) : mark(:partly, "a copy is kept, not bytes")
+          end
+
+          # @return [Hash]
+          def compression
+            return mark(:no, "it keeps nothing") unless @store.write("text", TEXT) && @store.read("text") == TEXT
+            return mark(:yes) if squeezed?("text")
+            return mark(:no) unless @store.write("asked", TEXT, compress: true) && squeezed?("asked", compress: true)
+            mark(:partly, "when asked to (`compress: true`), not by itself")
+          end
+
+          # @return [Hash]
+          def remote
+            return mark(:no) unless Sockets.to_ports(@ports).positive?
+            mark(:yes)
+          end
+
+          # Where many bytes went: into a folder, a server, or this process.
+          #
+          # @return [Hash] "mark" is nil, "words" say where
+          def limited_by
+            before = holders
+            random = Random.new(1)
+            # Names of its own: what another store has left in the same server would only be replaced.
+            BULK_ITEMS.times { |index| @store.write("#{@label}-bulk-#{index}", random.bytes(BULK_BYTES)) }
+            grown = holders.map { |words, bytes| [words, bytes - before.fetch(words, 0)] }
+            words, bytes = grown.find { |_words, more| more > BULK_ITEMS * BULK_BYTES / 2 }
+            return { words: } if bytes
+            return { words: "nothing is kept" } unless @store.read("#{@label}-bulk-0")
+            { words: Sockets.maps(@context.paths.values).any? ? "memory (a mapped file)" : "memory of the process" }
+          end
+
+          # A read of a small String with and without Rails' request-local cache, in turns.
+          #
+          # @param blocks [Integer]
+          # @return [Hash] us of each block, by "off" and "on"; or nothing, where the store has no such cache
+          def local_cost(blocks:)
+            return {} unless @store.respond_to?(:with_local_cache)
+            @store.write("local", "value")
+            figures = { off: [], on: [] }
+            (blocks + 1).times do |block|
+              off, on = read_us, @store.with_local_cache { read_us }
+              figures[:off] << off and figures[:on] << on unless block.zero?
+            end
+            figures
+          end
+
+          # What a read inside of the request-local cache gives before and after the caller changed it elsewhere.
+          #
+          # @return [void]
+          def local_begin
+            return unless @store.respond_to?(:with_local_cache)
+            middle = Fiber.new do
+              @store.with_local_cache do
+                first = @store.read("shared")
+                Fiber.yield first
+                @store.read("shared")
+              end
+            end
+            @second_read = middle
+            middle.resume
+          end
+
+          # @return [String, nil]
+          def local_end = @second_read&.resume
+
+          # @return [Integer] keys written under one beginning
+          def spread(count:)
+            count.times { |index| @store.write("spread-#{index}", "value") }
+            count
+          end
+
+          # @return [void]
+          def close
+            @contestant.tear_down(@store, [])
+          rescue StandardError
+            nil # The folder goes with the run's.
+          end
+
+          private
+
+          def mark(mark, note = nil) = { mark:, note: }
+
+          def squeezed?(name, **options)
+            own_options = options.any? && !@contestant.text.start_with?("tiercel")
+            bytes = own_options ? entry_bytes(options) : @contestant.stored_bytes(@store, name, TEXT)
+            bytes && bytes < TEXT.bytesize / 2
+          end
+
+          def entry_bytes(options)
+            @store.send(:serialize_entry, ActiveSupport::Cache::Entry.new(TEXT),
+                        **@store.send(:merged_options, options)).bytesize
+          end
+
+          # In the order in which they are believed: files are files, even where their pages also count as memory.
+          def holders
+            folders = @context.paths.to_h do |name, path|
+              [name == "tmpfs" ? "memory (files on a tmpfs)" : "disk", Sockets.tree_bytes(path)]
+            end
+            servers = @context.server_urls.filter_map { |url| ServerBytes.of(url) }
+                              .map { |bytes| ["memory of the server", bytes] }
+            databases = @context.server_pids.filter_map do |pid|
+              (folder = data_folder(pid)) && ["disk of the server", Sockets.tree_bytes(folder)]
+            end
+            folders.merge(servers.to_h, databases.to_h)
+          end
+
+          # Databases work inside of their folder.
+          def data_folder(pid)
+            folder = File.readlink("/proc/#{pid}/cwd")
+            folder if File.exist?(File.join(folder, "PG_VERSION"))
+          rescue SystemCallError
+            nil
+          end
+
+          def read_us
+            started = Process.clock_gettime(Process::CLOCK_MONOTONIC, :float_microsecond)
+            LOCAL_READS.times { @store.read("local") }
+            (Process.clock_gettime(Process::CLOCK_MONOTONIC, :float_microsecond) - started) / LOCAL_READS
+          end
+        end
+      end
+    end
+  end
+end

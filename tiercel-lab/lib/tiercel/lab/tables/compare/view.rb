@@ -1,0 +1,159 @@
+# frozen_string_literal: true
+
+require_relative "../view"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Compare
+        # A comparison of stores: for each value a section, for each operation a table and a forest plot. Its sentence
+        # is what a hit costs with the fastest, and how many times faster that is than the others, where it is. Where
+        # nobody is the fastest, the first of those that may be stands there.
+        class View < Tables::View
+          # What is said first, where it was measured.
+          OPERATIONS = %w[read fetch].freeze
+          COLUMNS = { "store" => :label, "median" => :time, "GC a call" => :collection, "ratio" => :ratio,
+                      "verdict" => :verdict_flagged, "objects" => :objects, "bytes" => :bytes }.freeze
+
+          LEGEND = "Median: of the blocks without garbage collection, whose mean cost a call stands beside it. " \
+                   "Ratio: time by the baseline's, blocks paired; in brackets 95 % intervals."
+
+          def title = "Cache stores side by side"
+
+          # As it was recorded, in runs of before.
+          def sentence = results.fetch("sentence") { headline }
+
+          def fill(document)
+            results["cells"].group_by { |cell| cell["value"] }.each { |value, cells| add_value(document, value, cells) }
+            document.sections.first&.elements&.unshift(Report::Document::Paragraph.new(LEGEND))
+            advice(document) if cells.any? { |cell| measured?(cell) }
+          end
+
+          private
+
+          def headline
+            group = first_comparison or return "Nothing could be measured."
+            leader = leader(group)
+            hero = leader.first
+            others = (group - [hero]).map { |cell| compared(leader, hero, cell) }
+            "#{Operations.fetch(hero["operation"]).phrase.sub(/\A./, &:upcase)} costs #{time_words(hero)} with " \
+              "#{name(hero)} (#{title_of(hero["value"])})#{": #{others.join(", ")} here" if others.any?}; " \
+              "floor " \
+              "#{worst_floor ? Report::Format.percent(worst_floor) : "not measured"}"
+          end
+
+          def first_comparison
+            groups = cells.select { |cell| keeper?(cell) }.group_by { |cell| cell["comparison"] }.values
+            groups.min_by.with_index do |group, index|
+              [OPERATIONS.index(group.first["operation"]) || OPERATIONS.size, index]
+            end
+          end
+
+          def keeper?(cell) = measured?(cell) && cell["contestant"]["keeps"] != false
+
+          def time_words(cell) = us(cell["summary"]["ns"]).to_s
+
+          def compared(leader, hero, cell)
+            case leader.verdict(hero, cell)
+            when :faster, :slower then "#{Report::Format.number(leader.factor(hero, cell))}x as fast as #{name(cell)}"
+            when :same then "the same as #{name(cell)}"
+            else "not to be told from #{name(cell)}"
+            end
+          end
+
+          def add_value(document, value, cells)
+            document.section(title_of(value)) do |section|
+              cells.group_by { |cell| cell["comparison"] }.each_value do |group|
+                next if group.all? { |cell| cell["status"] == "unsuitable" }
+                add_group(section, value, group)
+              end
+            end
+          end
+
+          def add_group(section, value, group)
+            shown = group.select { |cell| row?(cell) }
+            baseline = group.find { |cell| baseline?(cell) }
+            title = "#{shown.map { |cell| cell["operation"] }.uniq.join(" / ")}: #{value}"
+            section.add(cell_table(title, shown, COLUMNS, command: again(shown)))
+            plot = forest("#{title}, by ratio", shown, baseline: name(baseline)) and section.add(plot)
+          end
+
+          alias label name
+
+          # Beside the median, which is without it.
+          def collection(cell) =
+            Report::Cell.number(cell["summary"]["gc_ns"] / 1e3, unit: "us", muted: undecided?(cell))
+
+          def verdict_flagged(cell)
+            flags = cell["summary"]["flags"] & %w[saturated incomplete]
+            return verdict(cell) if flags.empty? || cell["summary"]["verdict"].nil?
+            Report::Cell.verdict(cell["summary"]["verdict"].to_sym, note: "#{flags.join(", ")}.")
+          end
+
+          def again(shown)
+            options = shown.map { |cell| "--store #{Carried.quoted(cell["contestant"]["text"])}" }
+            baseline = shown.find { |cell| baseline?(cell) }
+            options << "--baseline" << Carried.quoted(baseline["contestant"]["text"])
+            options << "--value" << shown.first["value"] if Values.known?(shown.first["value"])
+            [program, *options, "--op", shown.first["operation"], *Carried.words(results)].join(" ")
+          end
+
+          def program = command.split.first
+
+          # What to paste, and what to type next.
+          def advice(document)
+            document.section("What next") do |section|
+              leader = overall
+              best = leader.first&.first || cells.find { |cell| measured?(cell) }
+              unless leader.clear?
+                section.text("Which is the fastest overall cannot be told: #{overall_words(leader)}.")
+              end
+              line = best["contestant"]["configuration"] if leader.clear?
+              section.code(line, title: "The fastest of these overall:") if line
+              section.text(undecided_words) if undecided_words
+              section.code(alone(best), title: "One cell alone:")
+            end
+          end
+
+          def overall_words(leader) = leader.words { |cells| name(cells.first) }
+
+          def alone(cell)
+            store = Carried.quoted(cell["contestant"]["text"])
+            named = ["--value", cell["value"]] if Values.known?(cell["value"])
+            [program, "--store", store, "--op", cell["operation"], *named, *Carried.words(results)].join(" ")
+          end
+
+          # How much longer it would take to tell.
+          def undecided_words
+            undecided = cells.select { |cell| measured?(cell) && undecided?(cell) }
+            return if undecided.empty?
+            needs = undecided.filter_map { |cell| cell["summary"]["needs"] }
+            "Undecided: #{undecided.size} of #{cells(role: "contestant").size} cells" \
+              "#{needs.any? ? "; `--processes #{needs.max}` would decide #{needs.size}" : more_words}."
+          end
+
+          def more_words = quick? ? "; a quick run decides only what is clear" : "; they are at their margins"
+
+          # By the geometric mean of the ratios, among those that were measured wherever anything was; its interval is
+          # of the geometric means of the bounds.
+          def overall
+            groups = cells.select { |cell| keeper?(cell) && ratio_of(cell) }.group_by { |cell| name(cell) }.values
+            complete = groups.select { |cells| cells.size == groups.map(&:size).max }
+            Leader.new(complete.to_h { |cells| [cells, mean_ratio(cells)] },
+                       margin: groups.flatten.filter_map { |cell| cell["summary"]["threshold"] }.max || 0.0)
+          end
+
+          def mean_ratio(cells)
+            Statistics::Interval.new(*%w[estimate low high].map do |bound|
+              Statistics.geometric_mean(cells.map { |cell| ratio_of(cell)[bound] })
+            end)
+          end
+
+          def ratio_of(cell)
+            baseline?(cell) ? { "estimate" => 1.0, "low" => 1.0, "high" => 1.0 } : cell["summary"]["ratio"]
+          end
+        end
+      end
+    end
+  end
+end

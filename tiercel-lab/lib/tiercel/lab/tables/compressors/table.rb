@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+require_relative "../table"
+require_relative "libraries"
+require_relative "stores"
+require_relative "view"
+
+module Tiercel
+  module Lab
+    module Tables
+      # The first article's tables of compressors: bytes, and speed both ways.
+      module Compressors
+        ARTICLE_VALUE = "books-dump-1mb"
+
+        class Table < Tables::Table
+          called "compressors", "How small and how fast compressors are, both ways."
+          example "compressors --quick", "compressors", "compressors --data storage/fragments",
+                  "compressors --compressor zstd#level=1,zstd#level=9 --value html-10kb"
+          takes :quick, :seed, :cells, :data
+          in_all 30
+          # Hundreds of cells, whose differences are large: fewer and shorter blocks, wider intervals.
+          quick blocks: 3, slice_ns: 6_000_000, budget_seconds: 60
+          full processes: 4, most_processes: 8, blocks: 3, slice_ns: 8_000_000, budget_seconds: 420
+
+          # The quick form: one size of each content, the default levels.
+          QUICK_VALUES = [ARTICLE_VALUE, "html-10kb", "json-1kb", "noise-10kb"].freeze
+          SIZES = %w[100b 1kb 10kb 100kb 1mb].freeze
+          VALUES = [ARTICLE_VALUE, *%w[html json noise].product(SIZES).map { |pair| pair.join("-") }].freeze
+          # Levels that take seconds for a megabyte are measured on payloads up to so many bytes.
+          SLOW_LEVELS = { "brotli" => 10, "zstd" => 19 }.freeze
+          SLOW_MOST_BYTES = 16 * 1024
+
+          def options(parser)
+            parser.on("--compressor A,B", Array,
+                      "see `help compressors`; zstd#level=3 (all with their levels; quick: " \
+                                                 "default levels)") do |names|
+              (@compressors ||= []).concat(names.map { |name| contestant(name) })
+            end
+            value_option(parser, default: "#{ARTICLE_VALUE}, and html, json, noise from 100b to 1mb")
+          end
+
+          def plan
+            chosen_values(settings.quick ? QUICK_VALUES : VALUES).flat_map do |value|
+              contestants = compressors.reject { |compressor| too_slow?(compressor, value) }
+              %w[deflate inflate].map do |operation|
+                Engine::Comparison.of(value:, operation: Operations.fetch(operation), contestants:)
+              end
+            end
+          end
+
+          private
+
+          def contestant(text) = Contestants.parse("compressor:#{text}")
+
+          # The baseline first; it is the same on every value.
+          def compressors
+            @chosen ||= [contestant(Compression::BASELINE), *(@compressors || every)].uniq(&:name)
+          end
+
+          def every
+            Compression.all.flat_map do |library|
+              levels = settings.quick ? [] : library.levels - [library.default]
+              [contestant(library.name), *levels.map { |level| contestant("#{library.name}#level=#{level}") }]
+            end
+          end
+
+          # What the user asks for by name is measured on everything.
+          def too_slow?(compressor, value)
+            level = compressor.options[:level] or return false
+            slow = SLOW_LEVELS[compressor.place] or return false
+            @compressors.nil? && level >= slow && value.approximate_bytes > SLOW_MOST_BYTES
+          end
+        end
+      end
+
+      add Compressors::Table
+    end
+  end
+end

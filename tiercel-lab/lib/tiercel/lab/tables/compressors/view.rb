@@ -1,0 +1,163 @@
+# frozen_string_literal: true
+
+require_relative "../view"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Compressors
+        # Bytes and speed of compressors: for each payload a table, and two charts of bytes against time.
+        class View < Tables::View
+          HEADER = ["compressor", "bytes", "of the payload", "deflate", "MB/s", "inflate", "MB/s", "objects"].freeze
+          # Of "Rails Cache Comparisons" (October 2024, an ARM Mac): bytes of 1,023,931, and calls a second of deflate.
+          ARTICLE = { "none" => [1_023_931, nil], "brotli" => [577_629, 35.899], "snappy" => [895_496, 3_086.8],
+                      "zstd" => [587_085, 278.536], "lz4_ruby" => [879_179, 1_101.4], "lz4_flex" => [878_160, 1_959.3],
+                      "zlib" => [nil, 35.028] }.freeze
+          ARTICLE_BYTES = 1_023_931
+
+          def title = "Compressors: bytes and speed, both ways"
+
+          def sentence
+            value, best = first_compressed
+            return "Nothing could be measured." unless value
+            smallest = best.min_by { |cell| bytes(cell) }
+            ways = leaders(best).map do |way, leader|
+              leader.to_s("the fastest to #{way}") { |cell| figures_of(cell) }
+            end
+            "#{title_of(value)}: #{name(smallest)} is the smallest (#{share(smallest)}, #{spent(smallest)}); " \
+              "#{ways.join("; ")}."
+          end
+
+          # Bytes are exact; the fastest is one only where it was told.
+          def findings
+            value, best = first_compressed
+            return [] unless value
+            smallest = best.min_by { |cell| bytes(cell) }
+            fastest = leaders(best).fetch("deflate")
+            return [] unless fastest.clear?
+            [Finding.new("#{title_of(value)}: #{figures_of(fastest.first)} compresses fastest, " \
+                         "#{figures_of(smallest)} smallest.", anchor(value))]
+          end
+
+          def fill(document)
+            by_value.each { |value, deflates| add(document, value, deflates) }
+          end
+
+          private
+
+          def by_value = @by_value ||= cells(operation: "deflate").group_by { |cell| cell["value"] }
+
+          def first_compressed
+            value, deflates = by_value.find { |_value, cells| cells.any? { |cell| compresses?(cell) } }
+            [value, deflates.to_a.select { |cell| compresses?(cell) }]
+          end
+
+          def leaders(deflates)
+            inflates = deflates.filter_map { |cell| twin(cell) }.select { |cell| measured?(cell) }
+            { "deflate" => deflates, "inflate" => inflates }.reject { |_way, cells| cells.empty? }
+                                                            .transform_values { |cells| leader(cells) }
+          end
+
+          def figures_of(cell) = "#{name(cell)} (#{[share(cell), spent(cell)].reject(&:empty?).join(", ")})"
+
+          def compresses?(cell)
+            measured?(cell) && name(cell) != "none" && bytes(cell) && bytes(cell) < payload(cell["value"]).to_i
+          end
+
+          def anchor(value) = "Compressors: #{title_of(value)}"
+
+          def add(document, value, deflates)
+            document.section(title_of(value)) do |section|
+              section.text(quick_note) if quick? && by_value.keys.first == value
+              section.add(table(value, deflates))
+              { "deflate" => deflates, "inflate" => deflates.filter_map { |cell| twin(cell) } }.each do |way, group|
+                chart = pareto(value, way, group) and section.add(chart)
+              end
+              section.add(article(deflates)) if value == ARTICLE_VALUE
+            end
+          end
+
+          def quick_note
+            "The quick form has each library's default level, few contents and few sizes; without `--quick` there " \
+              "are all levels, and HTML, JSON and noise from 100 B to 1 MB."
+          end
+
+          # A row for each compressor, of two cells.
+          def table(value, deflates)
+            table = Report::Table.new(anchor(value), header: HEADER, command: command_for(value), note: note(value),
+                                      floor: floor(deflates))
+            deflates.each do |cell|
+              inflate = twin(cell)
+              table.row(*row(cell, inflate))
+              { "deflate" => cell, "inflate" => inflate }.each do |way, found|
+                table.raw("#{name(cell)}, #{way}", block_us(found), unit: "us") if found && measured?(found)
+              end
+            end
+            table
+          end
+
+          def note(value)
+            bytes = payload(value) or return
+            "Payloads of #{Report::Format.number(bytes)} bytes (the median). Microseconds a call; MB/s of the payload."
+          end
+
+          def row(cell, inflate)
+            return [name(cell), missing(cell), *[""] * (HEADER.size - 2)] unless measured?(cell)
+            [name(cell), bytes(cell), share(cell), time(cell), speed(cell), inflate ? time(inflate) : "",
+             inflate ? speed(inflate) : "", objects(cell)]
+          end
+
+          def speed(cell)
+            return "" unless measured?(cell) && name(cell) != "none" && payload(cell["value"])
+            Report::Cell.number(payload(cell["value"]) / microseconds(cell), digits: 0)
+          end
+
+          # Without "none": no axis has room for what costs nothing and for what costs milliseconds.
+          def pareto(value, way, cells)
+            shown = cells.select { |cell| measured?(cell) && name(cell) != "none" && bytes(deflate_of(cell)) }
+            return if shown.size < 2
+            chart = Report::Charts::ParetoChart.new("Compressors: bytes against time to #{way}, #{title_of(value)}",
+                                                    x: "bytes", y: "us to #{way}", note: "Less is better in both.")
+            shown.each { |cell| chart.point(name(cell), bytes(deflate_of(cell)), microseconds(cell)) }
+            chart
+          end
+
+          def article(deflates)
+            table = Report::Table.new("Compressors: the article's figures beside ours",
+                                      header: ["compressor", "article: share", "here: share",
+                                               "article: by gzip's time", "here: by gzip's time"],
+                                      note: "Published in October 2024, on another machine and other random strings, " \
+                                            "deflating only; levels were not named.")
+            ARTICLE.each do |name, (size, per_second)|
+              cell = deflates.find { |candidate| name(candidate) == name } or next
+              table.row(name, size ? percent(size, ARTICLE_BYTES) : "", measured?(cell) ? share(cell) : missing(cell),
+                        per_second ? Report::Cell.number(ARTICLE["zlib"].last / per_second, unit: "x") : "",
+                        ratio(cell))
+            end
+            table
+          end
+
+          # The same compressor the other way.
+          def twin(deflate)
+            results["cells"].find do |cell|
+              cell["operation"] == "inflate" && cell["value"] == deflate["value"] && cell["role"] == deflate["role"] &&
+                name(cell) == name(deflate)
+            end
+          end
+
+          def deflate_of(cell) = by_value.fetch(cell["value"]).find { |candidate| name(candidate) == name(cell) }
+
+          # "none" measures the payload itself.
+          def payload(value)
+            cell = by_value.fetch(value).find { |candidate| name(candidate) == "none" }
+            (cell && bytes(cell)) || (Values.fetch(value).approximate_bytes if Values.known?(value))
+          end
+
+          def share(cell) = percent(bytes(cell), payload(cell["value"]))
+
+          def percent(part, whole) = part && whole ? format("%.1f %%", 100.0 * part / whole) : ""
+        end
+      end
+    end
+  end
+end

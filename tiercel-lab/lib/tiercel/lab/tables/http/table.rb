@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require "uri"
+require_relative "../table"
+require_relative "trial"
+require_relative "view"
+
+module Tiercel
+  module Lab
+    module Tables
+      # Whole requests under two cache configurations.
+      module Http
+        class Table < Tables::Table
+          called "http", "Whole requests: two URLs, or one application under two caches."
+          example "http http://127.0.0.1:3000/books http://127.0.0.1:3001/books",
+                  "http config.ru --config redis_cache_store --config shared:myapp",
+                  "http app.ru --path /products --config null_store --config memory: --quick", "http"
+          takes :quick, :seed
+          in_all 110
+
+          # What is measured where nothing is named: a page of 50 fragments, rendered each time, and from the cache.
+          SAMPLE = File.expand_path("../../../../../examples/app.ru", __dir__)
+          SAMPLE_CONFIGS = ["null_store", "shared:{folder}/segment"].freeze
+          # For a side in half a block.
+          REQUESTS = 40
+          QUICK_REQUESTS = 15
+
+          def self.usage = "[URL_A URL_B | APP.ru]"
+
+          def options(parser)
+            parser.separator("    URL_A URL_B: two pages; or APP.ru, a Rack application (none: a page of ours)")
+            parser.on("--config TEXT",
+                      "for the application, twice: what it finds in TIERCEL_LAB_CACHE; {folder} in it " \
+                                       "is a folder of the run's own") { |text| (@configs ||= []) << text }
+            parser.on("--path PATH", "of the application (/)") { |path| @path = path }
+            parser.on("--requests N", Integer, "in half a block (#{REQUESTS})") do |count|
+              @requests = number(count, "--requests").to_i
+            end
+            parser.on("--any-body", "bodies may differ (a token, a clock); statuses may not") { @any_body = true }
+          end
+
+          def accept(rest)
+            return take_application(rest.first || SAMPLE) if rest.size < 2 && !rest.first.to_s.match?(%r{\Ahttps?://})
+            unless rest.size == 2
+              raise UsageError, "http #{rest.join(" ")}: expected two URLs, or one file such as app.ru"
+            end
+            raise UsageError, "--config is for an application, #{rest.first} is a URL" if @configs
+            raise UsageError, "--path is for an application, #{rest.first} is a URL" if @path
+            @labels = rest.each { |url| check_url(url) }
+          end
+
+          # Requests take what the pages take; of ours, these.
+          def expected_seconds = trial.expected_seconds + (settings.quick ? 5.0 : 20.0)
+
+          def plan_in_words
+            what = @app ? "#{@app} with #{@labels.join(" and ")}" : @labels.join(" and ")
+            "#{what}: #{protocol.processes} fresh processes x #{protocol.blocks} blocks x #{2 * requests} requests " \
+              "to each, and to the first once more."
+          end
+
+          def take(_comparisons)
+            run.try(trial, trial.expected_seconds)
+            run.table("requests", trial.rows, app: @app && File.basename(@app), path: @path || "/", requests:,
+                                              any_body: @any_body || false)
+          end
+
+          def exit_code
+            super.nonzero? || CODES[recorded_rows.any? { |row| row["status"] == "cannot run" } ? :undecided : :ok]
+          end
+
+          private
+
+          def take_application(app)
+            raise UsageError, "http #{app}: there is no such file" unless File.file?(app)
+            @app = app
+            @labels = @configs || (app == SAMPLE ? SAMPLE_CONFIGS : [])
+            raise UsageError, "http #{app}: expected --config twice, got #{@labels.size}" unless @labels.size == 2
+          end
+
+          def check_url(text)
+            uri = URI.parse(text)
+            return if uri.is_a?(URI::HTTP) && uri.host
+            raise UsageError, "http #{text}: expected an http:// or https:// URL"
+          rescue URI::InvalidURIError
+            raise UsageError, "http #{text}: not a URL"
+          end
+
+          def requests = @requests || (settings.quick ? QUICK_REQUESTS : REQUESTS)
+
+          def trial
+            @trial ||= Trial.new(@labels, app: @app, path: @path || "/", any_body: @any_body || false, protocol:,
+                                          requests:, seed: settings.seed)
+          end
+        end
+      end
+
+      add Http::Table
+    end
+  end
+end

@@ -1,0 +1,148 @@
+# frozen_string_literal: true
+
+require_relative "../../stores"
+require_relative "open_loop"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Latency
+        # What is measured: which stores, how far away, how often.
+        #
+        # @!attribute [r] contestants
+        #   @return [Array<Contestant>]
+        # @!attribute [r] own
+        #   @return [Array<Contestant>] of --url: measured where they are
+        # @!attribute [r] round_trips_ms
+        #   @return [Array<Float>] asked of the proxy
+        # @!attribute [r] megabits
+        #   @return [Array<Float>] caps of a connection's bandwidth, Mbit/s each way
+        # @!attribute [r] iterations
+        #   @return [Integer] of the loop
+        # @!attribute [r] long_iterations
+        #   @return [Integer]
+        # @!attribute [r] long_seconds
+        #   @return [Numeric] what takes longer is computed; 0: everything is
+        # @!attribute [r] budget_seconds
+        #   @return [Numeric] for one run of the loop: where it would take longer it has fewer iterations
+        # @!attribute [r] processes
+        #   @return [Integer]
+        # @!attribute [r] repeats
+        #   @return [Integer] runs of each store and place in a process
+        # @!attribute [r] loads
+        #   @return [Array<Float>] offered, as shares of what a closed loop reaches
+        # @!attribute [r] load_seconds
+        #   @return [Numeric] of each offered load in each process
+        # @!attribute [r] arrivals
+        #   @return [String] see {OpenLoop::ARRIVALS}
+        # @!attribute [r] value
+        #   @return [String, nil] name of a value; nil: the article's 1,001 characters
+        Design = Data.define(:contestants, :own, :round_trips_ms, :megabits, :iterations, :long_iterations,
+                             :long_seconds,
+                             :budget_seconds, :processes, :repeats, :loads, :load_seconds, :arrivals, :value)
+
+        class Design
+          STORES = %w[redis_cache_store mem_cache_store tiercel:redis: tiercel:memcached: tiercel:shared:
+                      memory_store].freeze
+          FULL = { round_trips_ms: [0.0, 0.25, 0.5, 1.0, 5.0, 20.0], megabits: [100.0, 10.0], iterations: 1_000,
+                   long_iterations: 100_000, long_seconds: 60, budget_seconds: 3, processes: 4, repeats: 1,
+                   loads: [0.25, 0.5, 0.75, 0.9, 1.1], load_seconds: 0.8, arrivals: "exponential", value: nil }.freeze
+          # Three distances, fewer iterations where one is slow, 100,000 computed.
+          QUICK = { round_trips_ms: [0.0, 0.5, 5.0], megabits: [10.0], long_seconds: 0, budget_seconds: 0.2, repeats: 1,
+                    loads: [0.5, 0.9, 1.1], load_seconds: 0.4 }.freeze
+          # Starting a process and building its stores; a change of distance.
+          PROCESS_SECONDS = 2.0
+
+          # Of stores that the lab starts no server for.
+          PLACES = { process: "in process", disk: "disk", loopback: "as it is", remote: "as it is" }.freeze
+
+          # A run of one store in one place.
+          #
+          # @!attribute [r] contestant
+          #   @return [Contestant]
+          # @!attribute [r] kind
+          #   @return [String] "direct", "distance", "bandwidth" or "own"
+          # @!attribute [r] delay_ms
+          #   @return [Float, nil] asked of the proxy
+          # @!attribute [r] megabits
+          #   @return [Float, nil]
+          Slot = Data.define(:contestant, :kind, :delay_ms, :megabits) do
+            # @return [Boolean]
+            def proxied? = !delay_ms.nil?
+
+            # @return [String] of the store and its way to the server
+            def subject = "#{contestant.name}#{" (far)" if proxied?}"
+
+            # @return [String]
+            def place
+              case kind
+              when "distance" then "+#{delay_ms.to_s.delete_suffix(".0")} ms"
+              when "bandwidth"
+                "+#{delay_ms.to_s.delete_suffix(".0")} ms, #{megabits.to_s.delete_suffix(".0")} Mbit/s"
+              when "own" then "yours"
+              else contestant.servers.any? ? "loopback" : PLACES.fetch(contestant.medium)
+              end
+            end
+          end
+
+          # With a bandwidth cap comes a distance, as between two machines of a data centre.
+          CAPPED_MS = 0.5
+
+          # @param quick [Boolean]
+          # @param given [Hash] what the user said; nil: nothing
+          # @return [Design]
+          def self.of(quick:, contestants:, own:, **given)
+            new(contestants:, own:, **FULL, **(quick ? QUICK : {}), **given.compact)
+          end
+
+          # @return [Array<Slot>]
+          def slots
+            far = contestants.select { |contestant| contestant.servers.any? }
+            slots_of("direct", contestants) +
+              round_trips_ms.flat_map { |delay_ms| slots_of("distance", far, delay_ms:) } +
+              megabits.flat_map { |rate| slots_of("bandwidth", far, delay_ms: CAPPED_MS, megabits: rate) } +
+              slots_of("own", own)
+          end
+
+          # Under an offered load: over the loopback, and the user's own.
+          #
+          # @return [Array<Slot>]
+          def loaded = slots.select { |slot| %w[direct own].include?(slot.kind) && slot.contestant.medium != :process }
+
+          # @return [Array<Symbol>]
+          def servers = contestants.flat_map(&:servers).uniq
+
+          # @param slot [Slot]
+          # @return [Float] roughly, for one run
+          def run_seconds(slot)
+            [iterations * iteration_seconds(slot), budget_seconds].min + 0.05
+          end
+
+          # @return [Float] roughly, of everything
+          def expected_seconds
+            loops = slots.sum { |slot| run_seconds(slot) } * repeats
+            long = long_seconds.positive? ? slots.sum { |slot| long_run_seconds(slot) } : 0
+            (processes * (PROCESS_SECONDS + loops + (loaded.size * loads.size * load_seconds))) + long
+          end
+
+          private
+
+          def slots_of(kind, contestants, delay_ms: nil, megabits: nil)
+            contestants.map { |contestant| Slot.new(contestant:, kind:, delay_ms:, megabits:) }
+          end
+
+          # Two calls each, roughly; a proxy adds as much as a server takes.
+          def iteration_seconds(slot)
+            return 1e-5 if slot.contestant.medium == :process
+            2 * (slot.delay_ms ? slot.delay_ms + 0.2 : 0.1) / 1e3
+          end
+
+          def long_run_seconds(slot)
+            seconds = iteration_seconds(slot) * long_iterations
+            seconds <= long_seconds ? seconds : 0
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,131 @@
+# frozen_string_literal: true
+
+require_relative "open_loop"
+require_relative "../../report"
+require_relative "../../statistics"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Latency
+        # Percentiles against the offered load.
+        class LoadSection
+          SHARES = { "p50" => 0.5, "p90" => 0.9, "p99" => 0.99, "p99.9" => 0.999 }.freeze
+          SPECTRUM = [0.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99].freeze
+          HEADER = ["store", "offered", "achieved", "latency from", *SHARES.keys, "max"].freeze
+
+          # @param rows [Array<Hash>] of the recorded table "load"
+          # @param notes [Hash]
+          # @param command [String]
+          def initialize(rows, notes, command:)
+            @groups = rows.group_by { |row| row.values_at("store", "place", "share_of_capacity") }
+            @notes = notes
+            @command = command
+          end
+
+          # @param document [Report::Document]
+          # @return [void]
+          def add_to(document)
+            return if @groups.empty?
+            document.section("Latency under load") do |section|
+              section.text("Fetches that hit, by one client on one connection, at #{@notes["arrivals"]} intervals " \
+                           "whether the one before was answered or not; loads in % of what a closed loop reached. " \
+                           "*Intended*: from when a request was due, its wait behind others included. *Service*: " \
+                           "from when it was sent, which is all that a closed loop sees.")
+              section.add(table)
+              spectra.each { |chart| section.add(chart) }
+              section.add(by_load) if carried.size > 1
+            end
+          end
+
+          private
+
+          def table
+            table = Report::Table.new("Latency: percentiles by offered load", header: HEADER, command: @command,
+                                      note: "Milliseconds; brackets: least and most of the processes.")
+            @groups.each { |key, rows| add_rows(table, key, rows) }
+            table
+          end
+
+          def add_rows(table, (store, place, share), rows)
+            name = "#{store}, #{place}, #{(share * 100).round} %"
+            failed = rows.find { |row| row["status"] != "measured" }
+            return table.row(name, *missing([failed["status"], failed["reason"]].compact.join(": "))) if failed
+            return table.row(name, *missing(overload(rows))) unless carried?(rows)
+            %w[response service].each do |kind|
+              table.row(name, *rates(rows), kind == "response" ? "intended" : "service", *percentiles(rows, kind))
+            end
+          end
+
+          def missing(reason) = [Report::Cell.missing(reason), *[""] * (HEADER.size - 2)]
+
+          def overload(rows)
+            worst = rows.min_by { |row| row["share"] }
+            "dropped: #{Report::Format.number(worst["achieved"])}/s of #{Report::Format.number(worst["offered"])}/s " \
+              "were carried (#{Report::Format.number(worst["share"] * 100)} %, less than " \
+              "#{(OpenLoop::LEAST_SHARE * 100).round} %)"
+          end
+
+          # In each process: one that was overloaded would hide in a mean.
+          def carried?(rows)
+            rows.all? { |row| row["status"] == "measured" && row["share"] >= OpenLoop::LEAST_SHARE }
+          end
+
+          def carried = @groups.select { |_key, rows| carried?(rows) }
+
+          def rates(rows) = %w[offered achieved].map { |name| Report::Cell.number(mean(rows, name), unit: "/s") }
+
+          def mean(rows, name) = rows.sum { |row| row[name] } / rows.size
+
+          def percentiles(rows, kind)
+            longest = Report::Cell.number(merged(rows, kind).max / 1e6, unit: "ms")
+            [*SHARES.values.map { |share| interval(rows, kind, share) }, longest]
+          end
+
+          def interval(rows, kind, share)
+            each = histograms(rows, kind).map { |histogram| histogram.quantile(share) / 1e6 }
+            Report::Cell.interval(Statistics::Interval.new(merged(rows, kind).quantile(share) / 1e6, *each.minmax),
+                                  unit: "ms")
+          end
+
+          def histograms(rows, kind) = rows.map { |row| Statistics::Histogram.from_h(row[kind]) }
+
+          def merged(rows, kind)
+            histograms(rows, kind).reduce(Statistics::Histogram.new) { |sum, one| sum.merge!(one) }
+          end
+
+          # One chart for each store, at its highest load that was carried.
+          def spectra
+            carried.group_by { |(store, place, _share), _rows| [store, place] }.map do |(store, place), groups|
+              (_, _, share), rows = groups.max_by { |(_store, _place, load), _rows| load }
+              chart = Report::Charts::PercentileSpectrum.new("Latency: #{store}, #{place}, at #{(share * 100).round} %",
+                                                             unit: "ms")
+              { "from when it was due" => "response", "service alone" => "service" }.each do |name, kind|
+                chart.series(name, spectrum(merged(rows, kind)))
+              end
+              chart
+            end
+          end
+
+          # Not beyond what so many requests can tell.
+          def spectrum(histogram)
+            SPECTRUM.select { |percentile| histogram.count * (1 - (percentile / 100)) >= 1 }
+                    .map { |percentile| [percentile, [histogram.quantile(percentile / 100), 1].max / 1e6] }
+          end
+
+          def by_load
+            chart = Report::Charts::LineChart.new("Latency: p99 by offered load", x: "offered, % of a closed loop's",
+                                                  y: "ms", y_scale: :log)
+            carried.group_by { |(store, place, _share), _rows| "#{store}, #{place}" }.each do |name, groups|
+              points = groups.map do |(_, _, share), rows|
+                [(share * 100).round, merged(rows, "response").quantile(0.99) / 1e6]
+              end
+              chart.series(name, points)
+            end
+            chart
+          end
+        end
+      end
+    end
+  end
+end

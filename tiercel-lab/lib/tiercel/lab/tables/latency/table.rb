@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+require_relative "../table"
+require_relative "design"
+require_relative "trial"
+require_relative "view"
+
+module Tiercel
+  module Lab
+    module Tables
+      # The second article's loop, near and far, and what distance makes worth while.
+      module Latency
+        class Table < Tables::Table
+          called "latency", "What the way to the server costs: near, far, under load."
+          example "latency --quick", "latency --round-trips 0,0.25,1 --store redis_cache_store",
+                  "latency --url production=redis://10.0.0.7:6379/0", "latency --arrivals constant --loads 50,80,95"
+          takes :quick, :seed, :cells, :url
+          in_all 60
+          # A quick run looks at the loop above all.
+          quick blocks: 3
+          full processes: 4, most_processes: 8, blocks: 4, budget_seconds: 60
+
+          # What break-evens are computed from: reads of these, compressed and not.
+          VALUES = %w[html-2kb rows-50 html-822kb].freeze
+          QUICK_VALUES = %w[html-2kb html-822kb].freeze
+          PLAIN = "redis_cache_store#compress=false"
+          # Everything is compressed, however small: where that pays is the question.
+          COMPRESSED = "redis_cache_store#compress=true,compress_threshold=1"
+          NEAR = "tiercel:shared:"
+
+          def options(parser)
+            store_option(parser, default: Design::STORES.join(", "))
+            parser.on("--round-trips A,B", Array, "ms that are added (0,0.25,0.5,1,5,20)") do |list|
+              @round_trips = list.map { |text| number(text, "--round-trips", zero: true) }
+            end
+            parser.on("--bandwidth A,B", Array, "caps in Mbit/s (100,10)") do |list|
+              @megabits = list.map { |text| number(text, "--bandwidth") }
+            end
+            parser.on("--iterations N", "of the loop (1000)") do |count|
+              @iterations = number(count, "--iterations").to_i
+            end
+            parser.on("--loads A,B", Array, "offered, in % of what a closed loop reaches (25,50,75,90,110)") do |list|
+              @loads = list.map { |text| number(text, "--loads") / 100.0 }
+            end
+            parser.on("--arrivals KIND", OpenLoop::ARRIVALS, "exponential or constant gaps") { |kind| @arrivals = kind }
+            parser.on("--value NAME", "in place of the article's 1,001 characters") do |name|
+              @value = Values.fetch(name).name
+            end
+          end
+
+          def plan
+            (settings.quick ? QUICK_VALUES : VALUES).map do |name|
+              Engine::Comparison.of(value: Values.fetch(name), operation: Operations.fetch("read"),
+                                    contestants: parse_all([PLAIN, COMPRESSED, NEAR]))
+            end
+          end
+
+          def plan_in_words
+            "The loop: #{design.slots.size} rows, #{design.loaded.size} stores under #{design.loads.size} loads, " \
+              "#{design.processes} processes, about #{Report::Format.minutes(design.expected_seconds)}; then:"
+          end
+
+          def expected_seconds = design.expected_seconds + super.to_f
+
+          def take(comparisons)
+            trial = Trial.new(design, seed: settings.seed, requires: settings.requires)
+            run.try(trial, design.expected_seconds)
+            facts = { iterations: design.iterations, long_iterations: design.long_iterations, arrivals: design.arrivals,
+                      value: design.value, processes: design.processes, versions: trial.versions }
+            run.table("loop", trial.rows, **facts)
+            run.table("load", trial.loads, **facts)
+            super
+          end
+
+          # @return [Design]
+          def design
+            @design ||= Design.of(quick: settings.quick, own: settings.urls, value: @value, megabits: @megabits,
+                                  contestants: contestants, round_trips_ms: @round_trips, iterations: @iterations,
+                                  loads: @loads, arrivals: @arrivals)
+          end
+
+          private
+
+          # Through a proxy go only servers that one is made for.
+          def contestants
+            found = @stores || parse_all(Design::STORES)
+            found.each do |contestant|
+              other = contestant.servers - Site::QUESTIONS.keys
+              next if other.empty?
+              raise UsageError,
+                "--store #{contestant.text}: latency through #{other.first} is not measured; memcached " \
+                                "and redis are"
+            end
+          end
+        end
+      end
+
+      add Latency::Table
+    end
+  end
+end

@@ -1,0 +1,208 @@
+# frozen_string_literal: true
+
+require_relative "../../engine"
+require_relative "../../servers"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Musts
+        # Something that the project has set itself. One of {Ratio}, {Floor}, {Limit}, {Elsewhere} and {Kept}.
+        class Target
+          # @return [String] such as "fast-path-1a"
+          attr_reader :id
+          # @return [String] in words
+          attr_reader :text
+
+          # For {Catalogue}.
+          alias name id
+
+          # @param id [String]
+          # @param text [String]
+          def initialize(id:, text:)
+            @id = id
+            @text = text
+          end
+
+          # @param outcome [Outcome]
+          # @return [Hash{String => Object}] as the results hold it
+          def record(outcome)
+            { "id" => id, "text" => text, "cell" => cell, "bound" => bound, "state" => outcome.state.to_s,
+              "figure" => outcome.figure&.record, "note" => outcome.note }
+          end
+
+          # What was found.
+          #
+          # @!attribute [r] state
+          #   @return [Symbol] :holds, :fails, :undecided, :cannot_run or :elsewhere
+          # @!attribute [r] figure
+          #   @return [Statistics::Interval, nil]
+          # @!attribute [r] note
+          #   @return [String, nil] why there is no figure, or where it is found
+          Outcome = Data.define(:state, :figure, :note) do
+            def initialize(state:, figure: nil, note: nil) = super
+          end
+
+          # A candidate's time as a share of a baseline's in the same blocks.
+          class Ratio < Target
+            # @return [String]
+            attr_reader :value
+            # @return [Array(String, String)] store and operation, as the command line takes them
+            attr_reader :baseline, :candidate
+            # @return [Float]
+            attr_reader :bound
+
+            # @param value [String] name of a value
+            # @param baseline [Array(String, String)]
+            # @param candidate [Array(String, String)]
+            # @param at_most [Float] of the baseline's time
+            def initialize(value:, baseline:, candidate:, at_most:, **words)
+              super(**words)
+              @value = value
+              @baseline = baseline
+              @candidate = candidate
+              @bound = at_most
+            end
+
+            # @return [String]
+            def cell = "#{value}: #{candidate.join(" ")} / #{baseline.join(" ")}"
+
+            # Targets with the same one are measured together.
+            #
+            # @return [Object]
+            def group = [value, baseline]
+
+            # @param cells [Array<Cell>] of the target's comparison
+            # @param protocol [Protocol] that they were measured by
+            # @return [Outcome]
+            def judge(cells, protocol)
+              mine = find(cells, candidate, :contestant)
+              missing = [find(cells, baseline, :baseline), mine].find { |cell| !cell.measured? }
+              return Outcome.new(state: :cannot_run, note: words(missing)) if missing
+              ratio = mine.summary.ratio
+              Outcome.new(state: state(ratio), figure: ratio, note: needed(mine.block_ns.size, ratio, protocol))
+            end
+
+            # @param cell [Cell] measured
+            # @return [Boolean] whether it is this target's, and says too little
+            def undecided?(cell)
+              [cell.arm.contestant.text, cell.arm.operation.name] == candidate &&
+                state(cell.summary.ratio) == :undecided
+            end
+
+            private
+
+            def find(cells, (store, operation), role)
+              cells.find do |cell|
+                cell.arm.role == role && cell.arm.contestant.text == store && cell.arm.operation.name == operation
+              end
+            end
+
+            def words(cell) = "#{cell.arm.name}: #{[cell.status, cell.reason].compact.join(": ")}"
+
+            def needed(processes, ratio, protocol)
+              return unless state(ratio) == :undecided && protocol.equality
+              count = protocol.needed(ratio.map { |figure| Math.log(figure) }, processes,
+                                      distance: (Math.log(bound) - Math.log(ratio.estimate)).abs)
+              count ? "--processes #{count} would decide it" : "it is as good as at its bound"
+            end
+
+            # Only an interval that lies wholly on one side decides.
+            def state(ratio)
+              return :holds if ratio.high <= bound
+              ratio.low > bound ? :fails : :undecided
+            end
+          end
+
+          # How far the same code may come from itself in one run.
+          class Floor < Target
+            attr_reader :value, :baseline, :bound
+
+            # @param value [String]
+            # @param baseline [Array(String, String)]
+            # @param at_most [Float] 0.03: 3 %
+            def initialize(value:, baseline:, at_most:, **words)
+              super(**words)
+              @value = value
+              @baseline = baseline
+              @bound = at_most
+            end
+
+            def candidate = nil
+
+            def cell = "#{value}: #{baseline.join(" ")} against itself"
+
+            def group = [value, baseline]
+
+            # @param cells [Array<Cell>]
+            # @return [Outcome]
+            def judge(cells, _protocol)
+              twin = cells.find { |cell| cell.arm.role == :null && cell.measured? && cell.summary.ratio }
+              return Outcome.new(state: :cannot_run, note: "it was not measured") unless twin
+              ratio = twin.summary.ratio
+              reach = ratio.map { |bound| Math.log(bound) }.reach
+              Outcome.new(state: Math.exp(reach) - 1 <= bound ? :holds : :undecided, figure: ratio)
+            end
+          end
+
+          # A target that is no ratio of two calls: the command that decides it.
+          class Elsewhere < Target
+            # @param command [String]
+            def initialize(command:, **words)
+              super(**words)
+              @command = command
+            end
+
+            # @return [nil] no cell
+            def group = nil
+
+            def cell = ""
+            def bound = nil
+
+            def judge(_cells = [], _protocol = nil) = Outcome.new(state: :elsewhere, note: @command)
+          end
+
+          # A figure of its own kind, with a bound in a unit: measured when the target is judged, in this process.
+          class Limit < Elsewhere
+            # @param measuring [#call] measures; gives the state and the figures in words
+            def initialize(measuring:, **words)
+              super(command: nil, **words)
+              @measuring = measuring
+            end
+
+            # @return [Outcome]
+            def measure
+              state, note = @measuring.call
+              Outcome.new(state:, note:)
+            rescue CannotRun, Servers::Error => error
+              Outcome.new(state: :cannot_run, note: error.message)
+            end
+          end
+
+          # Decided by the newest kept run of another command, of this revision.
+          class Kept < Elsewhere
+            # @param run [String] the command's name
+            # @param judging [#call] gets the run's results; state and note
+            def initialize(run:, judging:, **words)
+              super(**words)
+              @run = run
+              @judging = judging
+            end
+
+            # @param folder [String] of kept results
+            # @return [Outcome] where to decide it, if there is no such run
+            def judge_kept(folder)
+              file = Dir[File.join(folder, "*-#{@run}-*.jsonl")].max or return judge
+              results = Engine::Results.load(file)
+              return judge unless results.dig("environment", "git", "sha") == Engine::Machine.describe.dig("git", "sha")
+              state, note = @judging.call(results)
+              Outcome.new(state:, note: "#{note} (#{File.basename(file)})")
+            rescue UsageError
+              judge
+            end
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+require_relative "../../catalogue"
+require_relative "target"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Musts
+        # Every target that the project has set itself; each work has a file in `targets/`.
+        module Targets
+          extend Catalogue
+
+          class << self
+            def noun = "target"
+
+            # @see Target::Ratio#initialize
+            def ratio(id, text, **) = add(Target::Ratio.new(id:, text:, **))
+
+            # @see Target::Floor#initialize
+            def floor(id, text, **) = add(Target::Floor.new(id:, text:, **))
+
+            # @see Target::Limit#initialize
+            def limit(id, text, measuring:) = add(Target::Limit.new(id:, text:, measuring:))
+
+            # @see Target::Kept#initialize
+            def kept(id, text, **) = add(Target::Kept.new(id:, text:, **))
+
+            # @see Target::Elsewhere#initialize
+            def elsewhere(id, text, command:) = add(Target::Elsewhere.new(id:, text:, command:))
+          end
+
+          Dir[File.join(__dir__, "targets", "*.rb")].sort.each { |file| require file }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+require_relative "../hung_verdict"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Musts
+        # memcached and Redis, both sides without compression.
+        module Targets
+          { "1" => ["mem_cache_store", "memcached", { "read" => 0.88, "write" => 0.88, "read_multi" => 0.6 }],
+            "2" => ["redis_cache_store", "redis", { "read" => 0.8, "write" => 0.88, "read_multi" => 0.5 }] }
+            .each do |number, (rails, scheme, bounds)|
+            bounds.each_with_index do |(operation, bound), index|
+              ratio "remote-#{number}#{("a".ord + index).chr}", "#{scheme}: #{operation} of 2 KB, of Rails' store",
+                    value: "html-2kb", baseline: ["#{rails}#compress=false", operation],
+                    candidate: ["tiercel:#{scheme}:#compress=false", operation], at_most: bound
+            end
+          end
+          { "3a" => "memcached", "3b" => "redis" }.each do |number, scheme|
+            ratio "remote-#{number}", "#{scheme}: read of 2 KB, of the same bytes over a raw socket", value: "html-2kb",
+                  baseline: ["raw_#{scheme}", "read"], candidate: ["tiercel:#{scheme}:#compress=false", "read"],
+                  at_most: 1.35
+          end
+          { "4a" => :memcached, "4b" => :redis }.each do |number, kind|
+            limit "remote-#{number}", "#{kind}: a call against a hung server ends within its budget of 250 ms",
+                  measuring: -> { HungServer::Verdict.within_budget(HungServer.new(kind).calls) }
+          end
+          { "4c" => :memcached, "4d" => :redis }.each do |number, kind|
+            limit "remote-#{number}", "#{kind}: a call takes at most 50 us once the breaker is open",
+                  measuring: -> { HungServer::Verdict.when_open(HungServer.new(kind).open_calls) }
+          end
+          elsewhere "remote-5", "every row of the failure table", command: "bin/test store test/faults"
+        end
+      end
+    end
+  end
+end

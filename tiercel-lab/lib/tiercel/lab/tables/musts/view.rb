@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require_relative "../view"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Musts
+        # Every target with its figure, and whether it holds here.
+        class View < Tables::View
+          STATES = { "holds" => "holds", "fails" => "does not hold", "undecided" => "undecided",
+                     "cannot_run" => "cannot run", "elsewhere" => "decided elsewhere" }.freeze
+
+          # Of one, and of several.
+          WORDS = { "holds" => %w[holds hold], "fails" => ["does not hold", "do not hold"],
+                    "undecided" => ["is undecided", "are undecided"], "cannot_run" => ["cannot run"] * 2,
+                    "elsewhere" => ["is decided by another command", "are decided by other commands"] }.freeze
+
+          def title = "The project's targets"
+
+          def sentence
+            counts = targets.map { |target| target["state"] }.tally
+            words = WORDS.filter_map do |state, (one, many)|
+              count = counts[state] and "#{count} #{count == 1 ? one : many}"
+            end
+            "#{targets.size} #{targets.one? ? "target" : "targets"}: #{words.join(", ")}."
+          end
+
+          def fill(document)
+            document.section("Targets") do |section|
+              section.table("Musts: targets", command:,
+                            header: ["target", "", "ratio", "at most", "what", "cell, or where it is decided"],
+                            note: "Ratio: time by the baseline's, blocks paired, with its interval; a target holds, " \
+                                  "or does not, when the whole interval says so.") do |table|
+                targets.each { |target| fill_row(table, target) }
+              end
+              section.add(plot) if decided.any?
+            end
+          end
+
+          private
+
+          def targets = results.fetch("targets", [])
+
+          def decided = targets.select { |target| target["figure"] }
+
+          def fill_row(table, target)
+            table.row(target["id"], STATES.fetch(target["state"]), figure(target), target["bound"], target["text"],
+                      [target["cell"], target["note"]].compact.reject(&:empty?).join("; "))
+          end
+
+          def figure(target)
+            return "" unless target["figure"]
+            Report::Cell.interval(interval(target["figure"]), unit: "x", muted: target["state"] == "undecided")
+          end
+
+          def plot
+            floors = results["cells"].filter_map { |cell| cell.dig("summary", "floor") if cell["role"] == "null" }
+            chart = Report::Charts::ForestPlot.new("Musts: time by the baseline's", baseline: "the baseline of each",
+                                                   floor: band([0.0, *floors].max))
+            tones = { "holds" => :faster, "fails" => :slower }
+            decided.each do |target|
+              chart.row(target["id"], interval(target["figure"]), tones.fetch(target["state"], :cannot_tell))
+            end
+            chart
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,119 @@
+# frozen_string_literal: true
+
+require_relative "../table"
+require_relative "trial"
+require_relative "view"
+
+module Tiercel
+  module Lab
+    module Tables
+      # Where the time of one operation goes: measured first, then watched by a profiler.
+      module Profile
+        class Table < Tables::Table
+          called "profile", "Where the time of an operation goes: flame graphs."
+          example "profile mem_cache_store", "profile tiercel:redis: --op fetch --value html-822kb",
+                  "profile dalli --op client_get", "profile tiercel:shared: memory_store --html flames.html",
+                  "profile mem_cache_store --against before.jsonl"
+          takes :quick, :seed, :cells, :data
+          in_all 90, arguments: ["tiercel:shared:"], seconds: 20
+
+          # What the fourth article watched.
+          DEFAULT = "mem_cache_store"
+          OPERATIONS = { store: "read", client: "client_get" }.freeze
+          VALUE = "html-2kb"
+          SECONDS = 5.0
+          QUICK_SECONDS = 1.5
+          # The bare socket to the same server: for stores, and for clients.
+          RAW = { store: { memcached: "raw_memcached", redis: "raw_redis" },
+                  client: { memcached: "raw:memcached", redis: "raw:redis", memcached_ring: "raw:ring" } }.freeze
+          # What a socket does in place of an operation of the store's.
+          RAW_OPERATIONS = { "fetch" => "read", "exist" => "read" }.freeze
+          RAW_STORE_OPERATIONS = %w[read write].freeze
+
+          def self.usage = "[TARGET [TARGET]]"
+
+          def options(parser)
+            parser.separator("    TARGET: a store or client (#{DEFAULT}); of two, the difference too")
+            parser.on("--op NAME", "see `help operations` (read; of clients client_get)") do |name|
+              @operation = Operations.fetch(name)
+            end
+            parser.on("--value NAME", "see `help values` (#{VALUE})") { |name| @value = Values.fetch(name) }
+            parser.on("--seconds N", "for which each is watched (#{SECONDS})") do |seconds|
+              @seconds = number(seconds, "--seconds")
+            end
+            parser.on("--against FILE", "an earlier run of this command: the difference") do |file|
+              @against = profiles_of(file)
+            end
+            parser.on("--[no-]raw", "the bare socket beside it (yes)") { |raw| @no_raw = !raw }
+          end
+
+          def accept(rest)
+            raise UsageError, "profile #{rest.join(" ")}: expected one target, or two" if rest.size > 2
+            @targets = parse_all(rest.empty? ? [DEFAULT] : rest)
+            return unless @targets.map(&:kind).uniq.size > 1
+            raise UsageError, "profile #{rest.join(" ")}: one is a #{@targets.first.kind}, the other a " \
+                              "#{@targets.last.kind}"
+          end
+
+          def plan
+            first, *others = pairs
+            [Engine::Comparison.between(value:, baseline: first, others:)]
+          end
+
+          def expected_seconds = super.to_f + (pairs.size * (seconds + Trial::START_SECONDS))
+
+          def take(comparisons)
+            super
+            trial = Trial.new(pairs, value:, seconds:, seed: settings.seed, requires: settings.requires,
+                                     stem: run.recorder.path.delete_suffix(".jsonl"))
+            run.try(trial, trial.expected_seconds)
+            run.table("profiles", trial.rows, seconds:)
+            keep_before if @against
+          end
+
+          def exit_code
+            super.nonzero? || CODES[recorded_rows.any? { |row| row["status"] == "cannot run" } ? :undecided : :ok]
+          end
+
+          private
+
+          def value = @value || (settings.data ? Values::Files.new(directory: settings.data) : Values.fetch(VALUE))
+
+          def seconds = @seconds || (settings.quick ? QUICK_SECONDS : SECONDS)
+
+          def operation = @operation || Operations.fetch(OPERATIONS.fetch(@targets.first.kind) { "read" })
+
+          def pairs = @pairs ||= @targets.map { |target| [target, operation] } + raw_pairs
+
+          def raw_pairs
+            return [] if @no_raw
+            @targets.filter_map { |target| raw_pair(target) }.uniq { |contestant, _operation| contestant.text }
+          end
+
+          def raw_pair(target)
+            raw = RAW.dig(target.kind, target.servers.first) or return
+            name = RAW_OPERATIONS.fetch(operation.name, operation.name)
+            return if raw == target.text || (target.kind == :store && !RAW_STORE_OPERATIONS.include?(name))
+            [Contestants.parse(raw), Operations.fetch(name)]
+          end
+
+          def profiles_of(file)
+            earlier = Engine::Results.load(file)
+            rows = earlier["tables"].select { |table| table["name"] == "profiles" }.flat_map { |table| table["rows"] }
+            rows = rows.select { |row| Engine::Outcome.measured?(row) }
+            raise UsageError, "--against #{file}: that run has no profiles" if rows.empty?
+            { rows:, started_at: earlier["run"]["started_at"] }
+          end
+
+          # Of the first target, where it is there; else of whatever was watched.
+          def keep_before
+            row = @against[:rows].find { |candidate| candidate["text"] == @targets.first.text } || @against[:rows].first
+            run.table("profile before", [row], started_at: @against[:started_at])
+          end
+        end
+      end
+
+      add Profile::Table
+    end
+  end
+end

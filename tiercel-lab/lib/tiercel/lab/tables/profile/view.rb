@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+require_relative "../view"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Profile
+        # Times, flame graphs, and what differs between two of them.
+        class View < Tables::View
+          TOP = 15
+          # Of the normal distribution: 95 %.
+          Z = 1.959964
+
+          def title = "Where the time goes: #{first_of("operation", "an operation")} of #{first_of("value", "a value")}"
+
+          def quick_words = quick? ? ["Quick: few samples; shares are rough."] : []
+
+          def sentence
+            row = profiles.find { |profile| watched?(profile) } or return "No profile could be made."
+            cell = cells.find { |candidate| candidate["contestant"]["text"] == row["text"] }
+            time = cell && measured?(cell) ? "#{time(cell)} a call; " : ""
+            shares = top(row, 3).map { |function, share| "#{function} #{percent(share)}" }
+            "#{row["target"]}, #{row["operation"]}: #{time}most time itself: #{shares.join(", ")}."
+          end
+
+          def fill(document)
+            document.section("Time") { |section| add_times(section) }
+            profiles.each do |row|
+              document.section("#{row["target"]}, #{row["operation"]}") { |section| add_profile(section, row) }
+            end
+            pairs.each do |before, after|
+              document.section("#{label(after)} against #{label(before)}") do |section|
+                add_difference(section, before, after)
+              end
+            end
+          end
+
+          private
+
+          def profiles = rows("profiles")
+
+          def first_of(fact, otherwise) = cells.first&.fetch(fact) || otherwise
+
+          def watched?(row) = Engine::Outcome.measured?(row) && row["folded"].any?
+
+          # A raw socket is beside the target, not before or after it.
+          def raw?(row) = row["text"].match?(/\Araw[_:]/)
+
+          def pairs
+            mine = profiles.select { |row| watched?(row) && !raw?(row) }
+            found = rows("profile before").map do |before|
+              [before.merge("when" => notes("profile before")["started_at"]), mine.first]
+            end
+            found << [mine[0], mine[1]] if mine.size > 1
+            found.select(&:all?)
+          end
+
+          def label(row) = row["when"] ? "#{row["target"]} (#{row["when"]})" : row["target"]
+
+          def percent(share) = "#{Report::Format.number(share.estimate * 100, digits: 0)} %"
+
+          def stacks(row) = Report::Charts::Stacks.parse(row["folded"])
+
+          # @return [Array<Array(String, Statistics::Interval)>] functions by the share of the time that they took
+          #   themselves
+          def top(row, count)
+            stacks = stacks(row)
+            stacks.own_by_name.max_by(count, &:last).map { |function, own| [function, share(own, stacks.total)] }
+          end
+
+          # Wilson's interval of a share (Wilson, JASA 22, 1927). Samples close in time are not independent, so it is
+          # the least.
+          def share(own, total)
+            share = own.fdiv(total)
+            middle = (share + (Z**2 / (2 * total))) / (1 + (Z**2 / total))
+            half = Z / (1 + (Z**2 / total)) * Math.sqrt((share * (1 - share) / total) + (Z**2 / (4.0 * total**2)))
+            Statistics::Interval.new(share, [middle - half, 0.0].max, [middle + half, 1.0].min)
+          end
+
+          def add_times(section)
+            section.text("Measured first, without a profiler. The bare socket sends prepared bytes and reads exactly " \
+                         "the answer: what is beyond it is the client's.")
+            columns = { "target" => :name, "operation" => ->(cell) { cell["operation"] }, "time a call" => :time,
+                        "ratio" => :ratio, "beyond the socket" => :beyond, "objects" => :objects }
+            section.add(cell_table("Profile: times", cells, columns, labels: 2))
+          end
+
+          def beyond(cell)
+            socket = cells.find do |other|
+              raw?(other["contestant"]) && other["contestant"]["servers"] == cell["contestant"]["servers"]
+            end
+            return "" if socket.nil? || socket == cell || !measured?(cell) || !measured?(socket)
+            mine, bare = [cell, socket].map { |one| interval(one["summary"]["ns"], 1e-3) }
+            difference = mine.minus(bare)
+            Report::Cell.interval(difference, unit: "us", muted: difference.cover?(0))
+          end
+
+          def add_profile(section, row)
+            return section.text("No profile: #{Engine::Outcome.words(row)}.") unless Engine::Outcome.measured?(row)
+            return section.text("No samples fell into the calls; `--seconds` watches longer.") unless watched?(row)
+            title = "Profile: #{row["target"]}, #{row["operation"]} #{row["value"]}"
+            section.add(Report::Charts::FlameGraph.new(title, row["folded"], command:))
+            note = "In the function itself, without what it calls; #{samples_words(row)}."
+            section.table("Profile: self time of #{row["target"]}", header: ["function", "share of the time"], command:,
+                                                                    note:) do |table|
+              top(row, TOP).each { |function, share| table.row(function, share_cell(share)) }
+            end
+            section.code(row["file"], title: opened_with(row)) if row["file"]
+          end
+
+          def share_cell(share) = Report::Cell.interval(share.map { |part| part * 100 }, unit: "%", digits: 1)
+
+          def samples_words(row)
+            samples, calls = [stacks(row).total, row["calls"]].map { |count| Report::Format.number(count) }
+            "#{samples} samples of #{row["profiler"]}, #{calls} calls in #{notes("profiles")["seconds"]} s"
+          end
+
+          def opened_with(row)
+            return "For speedscope (speedscope.app):" unless row["profiler"] == "vernier"
+            "For the Firefox profiler (profiler.firefox.com, or `profile-viewer`):"
+          end
+
+          def add_difference(section, before, after)
+            return section.text("One of the two has no samples.") unless [before, after].all? { |row| watched?(row) }
+            section.text("Shares of the time, not times: where everything became faster alike, nothing is coloured.")
+            title = "Profile: #{label(after)} against #{label(before)}"
+            section.add(Report::Charts::DifferentialFlameGraph.new(title, before["folded"], after["folded"],
+                                                                   names: [label(before), label(after)], command:))
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,126 @@
+# frozen_string_literal: true
+
+require "tmpdir"
+require_relative "../table"
+require_relative "crowd"
+require_relative "works"
+
+module Tiercel
+  module Lab
+    module Tables
+      # Readers and writers of one segment by their number, against the same work on private memory.
+      module Scaling
+        class Table < Tables::Table
+          called "scaling", "How reads and writes of shared: grow with processes."
+          example "scaling", "scaling --quick"
+          takes :quick
+
+          ROUNDS = 20
+          QUICK_ROUNDS = 8
+          SECONDS = 0.25
+
+          def expected_seconds = rounds * round_seconds
+
+          def take(_comparisons)
+            run.watch(expected_seconds) do |progress|
+              Dir.mktmpdir("tiercel-scaling-", File.writable?("/dev/shm") ? "/dev/shm" : Dir.tmpdir) do |directory|
+                record(directory, progress)
+              end
+            end
+          end
+
+          private
+
+          def rounds = settings.quick ? QUICK_ROUNDS : ROUNDS
+
+          def round_seconds = Works::CONTROLS.size * 2 * counts.size * (SECONDS + 0.1)
+
+          # One process, and as many as there are CPUs.
+          def counts = [1, cpus.size].uniq
+
+          def cpus = @cpus ||= Engine::Pinning.allowed_cpus
+
+          def record(directory, progress)
+            works = Works.all(directory)
+            crowd = Crowd.new(cpus:, seconds: SECONDS)
+            rows = Array.new(rounds) do |round|
+              one_round(works, crowd, round).tap { progress.advance(round_seconds, "round #{round + 1}") }
+            end
+            run.table("throughput", rows.flatten, processes: counts)
+          end
+
+          # All works with all numbers of processes, in an order that turns with each round.
+          def one_round(works, crowd, round)
+            pairs = works.keys.product(counts).rotate(round)
+            (round.even? ? pairs : pairs.reverse).map do |name, count|
+              { "round" => round, "work" => name, "processes" => count,
+                "per_second" => crowd.run(count) { |index| works[name].call(index) } }
+            end
+          end
+        end
+
+        class View < Tables::View
+          def title = "How reads and writes of a segment grow with processes"
+
+          def subtitle = "#{throughput.map { |row| row["round"] }.uniq.size} rounds, all works in turn in each; " \
+                         "95 % intervals of medians"
+
+          def sentence
+            return "Nothing was measured." if throughput.empty?
+            format("%d processes read a shared segment at %.2f of what the same loop on private memory grows by, and " \
+                   "write at %.2f.",
+                   most, relative("shared: get").estimate, relative("shared: set").estimate)
+          end
+
+          def fill(document)
+            document.section("Scaling") do |section|
+              section.text("Throughput of as many processes as there are CPUs by that of one, and that figure by the " \
+                           "control's: the same work on memory of each process's own.")
+              header = ["work", "1 process", "#{most} processes", "growth", "of the control's"]
+              section.table("Scaling: throughput", header:, command:) do |table|
+                throughput.map { |row| row["work"] }.uniq.each { |name| add_row(table, name) }
+              end
+            end
+          end
+
+          # @param name [String] of a work that has a control
+          # @return [Statistics::Interval] of its growth by the control's
+          def relative(name)
+            control = growths(Works::CONTROLS.fetch(name))
+            interval_of(growths(name).map { |round, growth| growth / control.fetch(round) })
+          end
+
+          private
+
+          def throughput = rows("throughput")
+
+          def most = notes("throughput").fetch("processes", [1]).max
+
+          def rates(name, processes)
+            throughput.select { |row| row["work"] == name && row["processes"] == processes }.to_h do |row|
+              row.values_at("round", "per_second")
+            end
+          end
+
+          def growths(name)
+            one = rates(name, 1)
+            rates(name, most).to_h { |round, rate| [round, rate / one.fetch(round)] }
+          end
+
+          def add_row(table, name)
+            both = [1, most].map do |count|
+              Report::Cell.number(Statistics.median(rates(name, count).values) / 1e6, unit: "M/s")
+            end
+            controlled = Works::CONTROLS.key?(name) ? Report::Cell.interval(relative(name), unit: "x") : "control"
+            table.row(name, *both, Report::Cell.interval(interval_of(growths(name).values), unit: "x"), controlled)
+            table.raw(name, growths(name).values, unit: "x")
+          end
+
+          def interval_of(values) = Statistics::MedianInterval.of(values.map { |value| [value] })
+        end
+      end
+
+      add Scaling::Table
+    end
+  end
+end

@@ -1,0 +1,140 @@
+# frozen_string_literal: true
+
+require_relative "../../catalogue"
+
+module Tiercel
+  module Lab
+    module Serialization
+      # Things of every kind that applications cache, with the question whether what came back is the same.
+      module Specimens
+        extend Catalogue
+
+        # @!attribute [r] name
+        #   @return [String]
+        # @!attribute [r] make
+        #   @return [Proc] makes the object
+        # @!attribute [r] losses
+        #   @return [Hash{String => Proc}] in words what is lost if the Proc of the object and of what came back is
+        #     false
+        Specimen = Data.define(:name, :make, :losses) do
+          # @param codec [#dump, #load]
+          # @return [String] "kept", "refused: ERROR", or what is different
+          def fate(codec)
+            value = make.call
+            bytes = codec.dump(value)
+            judge(value, codec.load(bytes))
+          rescue NoMemoryError, SystemStackError, StandardError, ScriptError => e
+            bytes ? "cannot be loaded: #{e.class}" : "refused: #{e.class}"
+          end
+
+          private
+
+          def judge(value, found)
+            return "comes back as #{found.nil? ? "nil" : found.class}" unless found.instance_of?(value.class)
+            lost = losses.find { |_words, same| !same.call(value, found) }
+            return lost.first if lost
+            losses.any? || found == value ? "kept" : "comes back unequal"
+          end
+        end
+
+        EQUAL = ->(value, found) { value == found }
+
+        # Defined here, as Marshal wants names.
+        Point = Struct.new(:x, :y)
+        Money = Data.define(:cents, :currency)
+
+        class Plain
+          attr_reader :word
+
+          def initialize(word) = @word = word
+          def ==(other) = other.instance_of?(Plain) && other.word == word
+        end
+
+        def self.noun = "specimen"
+
+        # @return [void]
+        def self.prepare
+          require "bigdecimal"
+          require "date"
+          require "pathname"
+          require "set"
+          require "uri"
+          require "active_support"
+          require "active_support/time"
+          require "active_support/core_ext/string/output_safety"
+          require "active_support/core_ext/hash/indifferent_access"
+          require "active_support/json"
+          require_relative "../../values"
+          begin
+            require "active_record"
+          rescue LoadError
+            # The records' rows will say that there is none.
+          end
+        end
+
+        # @return [Object] an Active Record with two associations loaded
+        def self.record
+          @record ||= Values::Books.new(name: "book", title: "a book", books: 1, count: 1).generate(1).first.first
+        end
+
+        def self.put(name, losses = {}, &make) = add(Specimen.new(name:, make:, losses:))
+        private_class_method :put
+
+        put("nil") { nil }
+        put("true, false") { [true, false] }
+        put("Integer") { 4_711 }
+        put("Integer of 70 bits") { 2**69 }
+        put("Float") { 0.1 + 0.2 }
+        put("NaN", "comes back as a number" => ->(_value, found) { found.nan? }) { Float::NAN }
+        put("BigDecimal") { BigDecimal("12345678901234567890.12345") }
+        put("Rational") { 1/3r }
+        same_encoding = ->(value, found) { found.encoding == value.encoding && found == value }
+        put("String in UTF-8", "another encoding" => same_encoding) { "Grüße" }
+        put("binary String", "another encoding" => same_encoding) { "\xFF\x00\x80".b }
+        put("String in ISO-8859-1", "another encoding" => same_encoding) do
+          "Gr\xFC\xDFe".dup.force_encoding(Encoding::ISO_8859_1)
+        end
+        put("SafeBuffer (HTML)", "not html_safe" => ->(_value, found) { found.html_safe? }) { "<b>bold</b>".html_safe }
+        put("Symbol") { :published }
+        put("Hash with Symbols as keys", "keys are Strings" => ->(_value, found) { found.keys == [:id] },
+            "unequal" => EQUAL) { { id: 1 } }
+        put("Hash with Integers as keys", "keys are Strings" => ->(_value, found) { found.keys == [7] },
+            "unequal" => EQUAL) { { 7 => "a" } }
+        put("HashWithIndifferentAccess") { { id: 1 }.with_indifferent_access }
+        put("Hash with a default", "without the default" => ->(_value, found) { found[:none] == 5 }) { Hash.new(5) }
+        put("Set") { Set[1, 2] }
+        put("Range") { 1..10 }
+        put("Time in UTC", "another instant" => EQUAL, "not utc?" => ->(_value, found) { found.utc? }) do
+          Time.utc(2024, 10, 20, 12, 30, 1.5)
+        end
+        put("Time with nanoseconds and offset", "another instant" => EQUAL,
+            "another offset" => ->(value, found) { found.utc_offset == value.utc_offset }) do
+          Time.new(2024, 10, 20, 12, 30, 1 + 123_456_789/1_000_000_000r, "+02:00")
+        end
+        put("TimeWithZone", "another instant" => EQUAL,
+            "another zone" => ->(value, found) { found.time_zone == value.time_zone }) do
+          Time.utc(2024, 10, 20).in_time_zone("Tokyo")
+        end
+        put("Duration") { ActiveSupport::Duration.build(3_600) }
+        put("Date") { Date.new(2024, 10, 20) }
+        put("DateTime") { DateTime.new(2024, 10, 20, 12, 30) }
+        put("Struct") { Point.new(1, 2) }
+        put("Data") { Money.new(cents: 100, currency: "EUR") }
+        put("object of a class of one's own") { Plain.new("word") }
+        put("Class") { String }
+        put("Regexp") { /a+b/i }
+        put("URI") { URI("https://example.org/a?b=c") }
+        put("Pathname") { Pathname("a/b") }
+        put("frozen Array", "not frozen" => ->(_value, found) { found.frozen? }) { [1].freeze }
+        put("the same Array twice", "two Arrays" => ->(_value, found) { found[0].equal?(found[1]) }) do
+          [["same"]].then { |one| [one[0], one[0]] }
+        end
+        put("record", "other attributes" => ->(value, found) { found.attributes == value.attributes }) { record }
+        put("record's loaded association", "associations not loaded" => lambda { |value, found|
+          found.association(:author).loaded? && found.reviews.loaded? && found.reviews.size == value.reviews.size
+        }) { record }
+        put("Proc") { proc {} }
+      end
+    end
+  end
+end

@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+require_relative "../../stores"
+require_relative "libraries"
+
+module Tiercel
+  module Lab
+    module Contestants
+      # A serializer alone: `serializer:marshal`.
+      define "serializer", kind: :serializer, internal?: true do
+        def check = library
+
+        def initialize(text:, name: text, **)
+          super
+          @name = place if name == text
+        end
+
+        def library = Serialization.fetch(place)
+
+        def build(_context) = library.build
+
+        def tear_down(_subject, _names); end
+
+        def stored_bytes(subject, _name, value) = subject.dump(value).bytesize
+      end
+    end
+  end
+end

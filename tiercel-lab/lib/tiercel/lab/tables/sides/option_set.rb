@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+require_relative "side"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Sides
+        # A store with its options.
+        class OptionSet < Side
+          # @param contestant [Contestant]
+          def initialize(contestant)
+            super()
+            @contestant = contestant
+          end
+
+          def text = @contestant.text
+
+          def kind = "a store"
+
+          def fingerprint = [@contestant.class, @contestant.place, @contestant.options]
+
+          def sameness = "these are the same store with the same options"
+
+          # It is what is compared; other stores have no part in it.
+          def stores = [text]
+
+          def contestant(_store, again: false) = @contestant
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require_relative "../../stores"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Sides
+        # One of two things that are compared.
+        #
+        # @abstract Subclasses say what they are and place contestants.
+        class Side
+          # A contestant that runs with a side's bundle and carries its name.
+          module Placed
+            # @return [String, nil] path of a gemfile
+            attr_reader :bundle
+            # @return [String]
+            attr_reader :name
+
+            # @param name [String]
+            # @param bundle [String, nil]
+            # @return [self]
+            def run_with(name, bundle)
+              @name = name
+              @bundle = bundle
+              self
+            end
+          end
+
+          # @return [String] as the user typed it
+          def text = raise(NotImplementedError)
+
+          # @return [String] what it is, for people
+          def kind = raise(NotImplementedError)
+
+          # @return [Object] equal for sides that do not differ
+          def fingerprint = raise(NotImplementedError)
+
+          # @return [String] why two of the same fingerprint are the same
+          def sameness = raise(NotImplementedError)
+
+          # @return [Array<String>] texts of the stores it is measured with, where the user names none
+          def stores = raise(NotImplementedError)
+
+          # Makes ready whatever it needs, once.
+          #
+          # @param progress [#say, nil]
+          # @return [void]
+          # @raise [CannotRun]
+          def prepare(progress: nil); end
+
+          # @param store [String] text of a contestant
+          # @param again [Boolean] for the null arm: in a worker of its own
+          # @return [Contestant]
+          def contestant(store, again: false) = raise(NotImplementedError)
+
+          # @return [Hash{String => Object}] for the results
+          def describe = { "text" => text, "kind" => kind }
+
+          private
+
+          def placed(store, gemfile) = Contestants.parse(store).extend(Placed).run_with("#{text}: #{store}", gemfile)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+require_relative "../../stores"
+require_relative "gem_version"
+require_relative "option_set"
+require_relative "revision"
+
+module Tiercel
+  module Lab
+    module Tables
+      # What `compare A B` compares: two revisions of the repository, two versions of a gem, two stores.
+      module Sides
+        GEM = /\A(?<name>[\w-]+(?:\.[\w-]+)*)@(?<version>\d[\w.]*)\z/
+
+        module_function
+
+        # @param text [String] GEM@VERSION; a store as `--store` takes it; else a revision, "." for the checkout as it
+        #   is, "git:REVISION" for one that is called as a store is
+        # @param repository [String] folder
+        # @return [Side]
+        # @raise [UsageError]
+        def parse(text, repository:)
+          if (match = GEM.match(text)) then GemVersion.new(match[:name], match[:version])
+          elsif (contestant = store(text)) then OptionSet.new(contestant)
+          else Revision.new(text.delete_prefix("git:"), repository:)
+          end
+        end
+
+        # @param sides [Array(Side, Side)]
+        # @param same [Boolean] whether they may be the same
+        # @return [void]
+        # @raise [UsageError] if they cannot be compared
+        def check(sides, same:)
+          one, other = sides
+          unless one.instance_of?(other.class)
+            raise UsageError,
+              "compare #{one.text} #{other.text}: #{one.kind} and #{other.kind} cannot be sides of one " \
+                              "comparison"
+          end
+          if one.is_a?(GemVersion) && one.gem_name != other.gem_name
+            raise UsageError, "compare #{one.text} #{other.text}: two versions of one gem are expected"
+          end
+          return if same || one.fingerprint != other.fingerprint
+          raise UsageError, "compare #{one.text} #{other.text}: #{one.sameness}; --same measures it against itself"
+        end
+
+        def store(text)
+          return if text.start_with?("git:") || text == "."
+          Contestants.parse(text)
+        rescue UsageError
+          raise if text.include?("#") || text.match?(/\A\w+:(?!\z)/)
+          nil
+        end
+        private_class_method :store
+      end
+    end
+  end
+end

@@ -1,0 +1,175 @@
+# frozen_string_literal: true
+
+require_relative "../profile/trial"
+require_relative "../table"
+require_relative "flame_files"
+require_relative "saved_baseline"
+require_relative "sides"
+require_relative "view"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Sides
+        # `compare A B`: two sides against each other. Without sides it is {Compare::Table}, which is asked first.
+        class Table < Tables::Table
+          called "compare", "Compares two revisions, two versions of a gem, or two stores."
+          example "compare main .", "compare v0.1.0 HEAD --store tiercel:memory: --op read,fetch",
+                  "compare dalli@5.0.2 dalli@5.3.1",
+                  "compare tiercel:shared:#compress=false tiercel:shared: --value html-822kb",
+                  "compare . --baseline results/kept.jsonl", "compare main . --markdown summary.md"
+          takes :quick, :seed, :cells, :data
+
+          OPERATIONS = %w[read fetch write].freeze
+          VALUES = %w[string-100b html-2kb rows-50].freeze
+          QUICK_OPERATIONS = %w[read write].freeze
+          QUICK_VALUES = %w[html-2kb].freeze
+          # For which each side is watched.
+          PROFILE_SECONDS = 3.0
+          QUICK_PROFILE_SECONDS = 1.0
+
+          def self.usage = "A B"
+
+          def options(parser)
+            parser.separator("    A, B: a revision (\".\": the checkout as it is), GEM@VERSION, or a store")
+            parser.on("--store STORE", "what revisions and gems are measured with; repeatable") do |text|
+              (@stores ||= []) << Contestants.parse(text).text
+            end
+            parser.on("--op A,B", Array, "see `help operations`") { |names| @operations = known(Operations, names) }
+            parser.on("--value A,B", Array, "see `help values`") { |names| @values = names }
+            parser.on("--baseline FILE",
+                      "in place of A: an earlier run's file (not interleaved)") { |file| @file = file }
+            parser.on("--same", "A and B may be the same") { @same = true }
+            parser.on("--[no-]flames",
+                      "flame graphs of both once all is measured (yes with --html, --markdown)") do |on|
+              @flames = on
+            end
+            parser.on("--repository DIR", "checkout that revisions are of") { |folder| @repository = folder }
+          end
+
+          def accept(rest)
+            if rest.size != (@file ? 1 : 2)
+              raise UsageError, "compare #{rest.join(" ")}: expected two sides, or one and --baseline FILE"
+            end
+            @texts = rest
+          end
+
+          def plan
+            @sides = @texts.map { |text| Sides.parse(text, repository: @repository || Revision.repository) }
+            Sides.check(@sides, same: @same) unless @file
+            @saved = @file && SavedBaseline.new(@file)
+            return [] if settings.plan && revisions? # a plan copies and compiles nothing
+            keys.map { |store, value, operation| comparison(store, value_of(value), Operations.fetch(operation)) }
+          end
+
+          def plan_in_words
+            return unless revisions?
+            "#{keys.size} comparisons of #{@texts.join(" and ")}: #{keys.map { |key| key.join(" ") }.join("; ")}"
+          end
+
+          def take(comparisons)
+            run.start
+            run.table("sides", @sides.map(&:describe), baseline: @saved&.path)
+            first = cells(comparisons)
+            return against_saved(first) if @saved
+            confirm(comparisons, first)
+            draw_flames(first) if flames? && !run.interrupted?
+          end
+
+          def warnings
+            @saved ? super + @saved.differences(run.results["environment"]) : super
+          end
+
+          # A regression is one that a second, fresh pass has found again; a quick run gates nothing.
+          def exit_code
+            wrong = super
+            return wrong unless wrong == CODES[:ok]
+            return CODES[:undecided] if results["cells"].any? { |cell| cell["status"] == "cannot run" }
+            CODES[View.new(results, command: "").confirmed.any? ? :does_not_hold : :ok]
+          end
+
+          private
+
+          def revisions? = @sides.grep(Revision).any?
+
+          # What was recorded of the sides themselves has no status.
+          def recorded_rows = []
+
+          def keys
+            return saved_keys if @saved
+            values = settings.data ? [own_value.name, *@values] : @values || (settings.quick ? QUICK_VALUES : VALUES)
+            stores.product(values, @operations || (settings.quick ? QUICK_OPERATIONS : OPERATIONS))
+          end
+
+          def saved_keys
+            @saved.cells_of(stores).select do |_store, value, operation|
+              (@values.nil? || @values.include?(value)) && (@operations.nil? || @operations.include?(operation)) &&
+                Values.known?(value)
+            end
+          end
+
+          def own_value = @own_value ||= Values::Files.new(directory: settings.data)
+
+          def value_of(name) = settings.data && name == own_value.name ? own_value : Values.fetch(name)
+
+          def stores = @sides.first.is_a?(OptionSet) ? @sides.last.stores : @stores || @sides.first.stores
+
+          # Sides with a bundle are in workers of their own, and so is the null arm: processes differ more than arms do.
+          def comparison(store, value, operation)
+            @sides.each { |side| side.prepare(progress: run) }
+            first, second = @sides.map { |side| side.contestant(store) }
+            if second && @sides.first.is_a?(OptionSet)
+              second = Contestants.parse("again=#{second.text}") if second.name == first.name
+              return Engine::Comparison.of(value:, operation:, contestants: [first, second])
+            end
+            again = @sides.first.contestant(store, again: true)
+            Engine::Comparison.rows(value, [[first, operation, :baseline, nil],
+                                            *([[second, operation, :contestant, nil]] if second),
+                                            [again, operation, :null, 0]])
+          end
+
+          def confirm(comparisons, first)
+            return if settings.quick || run.interrupted?
+            slower = first.cells.select { |cell| cell.arm.role == :contestant && cell.summary&.verdict == :slower }
+            suspects = comparisons & slower.map(&:comparison)
+            run.measure(suspects, protocol:) if suspects.any?
+          end
+
+          def flames? = @flames.nil? ? settings.reports.key?(:markdown) || settings.reports.key?(:html) : @flames
+
+          # Of the cell that differs most; what was decided counts more than what was not.
+          def draw_flames(measurement)
+            cells = measurement.cells.select { |cell| cell.arm.role == :contestant && cell.summary&.ratio }
+            cell = cells.max_by do |one|
+              [%i[slower faster].count(one.summary.verdict), Math.log(one.summary.ratio.estimate).abs]
+            end
+            rows = cell ? profiles(cell) : []
+            return unless rows.size == 2
+            run.table("profiles", rows, seconds: profile_seconds)
+            return unless rows.all? { |row| Engine::Outcome.measured?(row) && row["folded"].any? }
+            run.table("flame graphs", flame_files.write(rows, View.names_of(@sides.map(&:describe))))
+          end
+
+          def profiles(cell)
+            pairs = cell.comparison.arms.select(&:row?).map { |arm| [arm.contestant, arm.operation] }
+            trial = Profile::Trial.new(pairs, value: cell.comparison.value, seconds: profile_seconds, stem: kept,
+                                              seed: settings.seed, requires: settings.requires)
+            run.try(trial, trial.expected_seconds)
+            trial.rows
+          end
+
+          def profile_seconds = settings.quick ? QUICK_PROFILE_SECONDS : PROFILE_SECONDS
+
+          def flame_files = FlameFiles.new(report: settings.report_files.first, kept:)
+
+          def kept = run.recorder.path.delete_suffix(".jsonl")
+
+          def against_saved(measurement)
+            records = measurement.cells.select { |cell| cell.arm.row? }.map(&:record)
+            run.table("baseline", records.filter_map { |record| @saved.against(record) }, path: @saved.path)
+          end
+        end
+      end
+    end
+  end
+end

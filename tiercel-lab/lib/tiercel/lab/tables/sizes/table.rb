@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require_relative "../table"
+require_relative "view"
+
+module Tiercel
+  module Lab
+    module Tables
+      # The third article's tables: what a hit costs, by the size of the value.
+      module Sizes
+        class Table < Tables::Table
+          called "sizes", "What a hit costs by the size of the value."
+          example "sizes --quick", "sizes --dir /mnt/nfs/cache", "sizes --size 300KB,2MB --store file_store:disk"
+          takes :quick, :seed, :cells, :data, :url
+          in_all 70
+          quick blocks: 3
+          full processes: 4, most_processes: 8, blocks: 6, budget_seconds: 210
+
+          STORES = %w[mem_cache_store mem_cache_store#compress=false mem_cache_store_as_shipped#compress=false
+                      redis_cache_store file_store:tmpfs file_store:disk tiercel:file: tiercel:sqlite: tiercel:shared:
+                      memory_store].freeze
+          QUICK_STORES = STORES - %w[mem_cache_store#compress=false tiercel:file:]
+          VALUES = %w[html-100b html-2kb html-10kb html-100kb html-822kb html-1mb pair].freeze
+          # The article's two sizes and its records, and what does not fit into an item of memcached's.
+          QUICK_VALUES = %w[html-2kb pair html-822kb html-1mb].freeze
+
+          def options(parser)
+            parser.on("--size A,B", Array, "sizes of HTML, such as 2KB,822KB,3MB") do |texts|
+              (@values ||= []).concat(texts.map { |text| sized(text) })
+            end
+            value_option(parser)
+            parser.on("--dir DIR", "repeatable: a FileStore in a folder of yours, such as an NFS mount") do |path|
+              (@directories ||= []) << folder(path)
+            end
+            store_option(parser, default: "ten, see `lab sizes --plan`")
+          end
+
+          def plan
+            contestants = self.contestants
+            chosen_values(settings.quick ? QUICK_VALUES : VALUES).uniq(&:name).map do |value|
+              Engine::Comparison.of(value:, operation: Operations.fetch("fetch"), contestants:)
+            end
+          end
+
+          def take(comparisons)
+            super
+            run.table("sizes", comparisons.map { |comparison| described(comparison.value) },
+                      directories: @directories.to_a)
+          end
+
+          private
+
+          # That memcached as it is shipped refuses large items is a finding, not a fault.
+          def fault?(row) = super && !View.refused?(row)
+
+          # A size that the lab knows keeps its name, so that runs can be compared.
+          def sized(text)
+            value = Values::SizedHTML.parse(text)
+            Values.known?(value.name) ? Values.fetch(value.name) : value
+          end
+
+          def folder(path)
+            full = File.expand_path(path)
+            raise UsageError, "--dir #{path}: there is no such folder" unless File.directory?(full)
+            raise UsageError, "--dir #{path}: not writable" unless File.writable?(full)
+            full
+          end
+
+          def contestants
+            stores = @stores || parse_all(settings.quick ? QUICK_STORES : STORES)
+            [*stores, *parse_all(@directories.to_a.map { |path| "file_store:#{path}" }), *settings.urls].uniq(&:name)
+          end
+
+          def described(value)
+            value.describe.merge("bytes" => value.approximate_bytes, "html" => value.is_a?(Values::HTML))
+          end
+        end
+      end
+
+      add Sizes::Table
+    end
+  end
+end

@@ -1,0 +1,174 @@
+# frozen_string_literal: true
+
+require_relative "../view"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Sizes
+        # What a hit costs by the size of the value.
+        class View < Tables::View
+          SHIPPED = "mem_cache_store_as_shipped"
+          REFUSED = /refused|too large|over max|MaxSize/i
+          # Source: Steph Skardal, "Raw Caching Performance in Ruby/Rails", 12 July 2011: ms a hit; Rails 2.3.
+          ARTICLE = { "html-2kb" => { "mem_cache_store" => 0.52, "file_store:tmpfs" => 0.20,
+                                      "file_store:disk" => 0.17 },
+                      "html-822kb" => { "mem_cache_store" => 0.22, "file_store:tmpfs" => 16.85,
+                                        "file_store:disk" => 16.39 } }.freeze
+          # On a file server over gigabit Ethernet: beside a folder of the user's.
+          ARTICLE_NFS = { "html-2kb" => 0.22, "html-822kb" => 15.91 }.freeze
+          NFS = "Published for a NetApp filer over gigabit Ethernet."
+          NO_NFS = "not measured: it needs a mount"
+          DOUBTFUL = "Faster than its own figure for 2 KB: almost surely misses, which cost no transfer."
+
+          # @param cell [Hash]
+          # @return [Boolean] whether memcached as it is shipped refused what is too large for it
+          def self.refused?(cell)
+            cell.dig("contestant", "text").to_s.start_with?(SHIPPED) && !Engine::Outcome.measured?(cell) &&
+              cell["reason"].to_s.match?(REFUSED)
+          end
+
+          def title = "What a hit costs by size"
+
+          def quick_words
+            quick? ? ["Quick: the article's sizes and one above memcached's limit, fewer stores."] : []
+          end
+
+          def sentence
+            parts = groups.filter_map do |value, group|
+              measured = group.select { |cell| measured?(cell) }
+              next if measured.empty?
+              leader, dearest = leader(measured), measured.max_by { |cell| microseconds(cell) }
+              "#{title_of(value)}: from #{words(leader.least)} (#{leader.words { |cell| name(cell) }}) to " \
+                "#{words(dearest)} (#{name(dearest)})"
+            end
+            parts.empty? ? "Nothing could be measured." : "A hit costs, #{parts.join("; ")}.#{misses}"
+          end
+
+          # For the article's two sizes.
+          def findings
+            groups.slice(*ARTICLE.keys).filter_map do |value, group|
+              leader = leader(group.select { |cell| measured?(cell) })
+              next unless leader.clear?
+              Finding.new("A hit of #{title_of(value)} costs least with #{name(leader.first)} " \
+                          "(#{words(leader.first)}).",
+                          "Sizes: #{value}")
+            end
+          end
+
+          def fill(document)
+            groups.each { |value, group| document.section(title_of(value)) { |section| add(section, value, group) } }
+            return if by_size.values.none? { |points| points.size > 1 }
+            document.section("By size") { |section| add_crossovers(section) }
+          end
+
+          private
+
+          def groups = @groups ||= cells.group_by { |cell| cell["value"] }
+
+          def title_of(value) = rows("sizes").find { |row| row["name"] == value }&.fetch("title") || super
+
+          def misses
+            missing = cells.reject { |cell| measured?(cell) }.select { |cell| miss?(cell) }
+            return "" if missing.empty?
+            " #{missing.size} #{missing.one? ? "cell misses and has" : "cells miss and have"} no time."
+          end
+
+          def miss?(cell) = cell["status"] == Engine::Outcome::MISSES || View.refused?(cell)
+
+          def words(cell) = Report::Format.duration(microseconds(cell) / 1e6)
+
+          def add(section, value, group)
+            note = "A fetch that finds its value. Ratios are of the time to that of `#{name(group.first)}`."
+            columns = { "store" => :name, "a hit" => :time, "ratio" => :ratio, "verdict" => :verdict,
+                        "bytes kept" => :bytes, "article, 2011" => ->(cell) { article(value, cell) } }
+            table = cell_table("Sizes: #{value}", group, columns, note:, always: ["article, 2011"])
+            nfs_row(table, value) if ARTICLE_NFS[value] && notes("sizes").key?("directories")
+            reason = ->(cell) { miss?(cell) ? "misses" : cell["status"] }
+            section.add(table).add(bars("Sizes: #{value}, time of a hit", group, scale: :log, reason:))
+          end
+
+          # A miss is called one, whatever the client made of it; the article's figure stands beside either.
+          def missing(cell)
+            return super unless View.refused?(cell)
+            limit = "memcached takes items of up to 1 MB unless it is told otherwise"
+            Report::Cell.missing("misses: #{cell["reason"]}; #{limit}", remedy: "memcached -I 8m")
+          end
+
+          # The article's file server keeps its place where nobody gave a mount.
+          def nfs_row(table, value)
+            return if notes("sizes")["directories"].any?
+            table.row("file_store:DIR (NFS)", Report::Cell.missing(NO_NFS, remedy: "bin/lab sizes --dir /mnt/nfs"), "",
+                      "", "", Report::Cell.number(ARTICLE_NFS[value], unit: "ms", note: NFS))
+          end
+
+          def article(value, cell)
+            text = cell.dig("contestant", "text")
+            own = text.start_with?("file_store:/") || text.include?("=file_store:/")
+            ms = own ? ARTICLE_NFS[value] : ARTICLE.dig(value, text)
+            return "" unless ms
+            note = own ? NFS : (DOUBTFUL if value == "html-822kb" && text == "mem_cache_store")
+            Report::Cell.number(ms, unit: "ms", note:)
+          end
+
+          # Figures of HTML alone, which differs in nothing but its size.
+          def by_size
+            @by_size ||= begin
+              bytes = rows("sizes").select { |row| row["html"] }.to_h { |row| row.values_at("name", "bytes") }
+              measured = cells.select { |cell| measured?(cell) && bytes.key?(cell["value"]) }
+              measured.group_by { |cell| name(cell) }.transform_values do |of_store|
+                of_store.map do |cell|
+                  [bytes[cell["value"]],
+                   *cell["summary"]["ns"].values_at("estimate", "low", "high").map { |ns| ns / 1e3 }]
+                end
+              end
+            end
+          end
+
+          def add_crossovers(section)
+            chart = Report::Charts::LineChart.new("Sizes: a hit by size", x: "bytes", y: "us", x_scale: :log,
+                                                  y_scale: :log, command:)
+            by_size.each { |store, points| chart.series(store, points) }
+            section.text("HTML of several sizes. Where two lines cross, one store becomes the cheaper one; between " \
+                         "measured sizes the place is interpolated, so it is computed.")
+            section.add(chart)
+            crossings, unclear = crossings(chart).partition { |first, second, at| clear?(first, second, at) }
+            if unclear.any?
+              section.text("#{unclear.size} more #{unclear.one? ? "is" : "are"} within the intervals: cannot tell.")
+            end
+            return section.text("No two stores clearly cross within these sizes.") if crossings.empty?
+            section.table("Sizes: where stores cross (computed)",
+                          header: ["below it cheaper", "above it cheaper", "bytes"], command:) do |table|
+              crossings.each { |first, second, at| table.row(first, second, Report::Cell.number(at.round, digits: 0)) }
+            end
+          end
+
+          def crossings(chart)
+            by_size.keys.combination(2).flat_map do |one, other|
+              chart.crossings(one, other).map { |at| [*cheaper_first(one, other, at), at] }
+            end.sort_by(&:last)
+          end
+
+          def cheaper_first(one, other, at)
+            before, = around(one, other, at)
+            before.first[1] <= before.last[1] ? [one, other] : [other, one]
+          end
+
+          # The points of both stores at the measured sizes below and above a place.
+          def around(one, other, at)
+            shared = by_size[one].map(&:first) & by_size[other].map(&:first)
+            below, above = shared.select { |bytes| bytes <= at }.max, shared.select { |bytes| bytes > at }.min
+            [below, above || below].map { |bytes| [one, other].map { |store| by_size[store].assoc(bytes) } }
+          end
+
+          # The intervals of the two lie apart on both sides.
+          def clear?(one, other, at)
+            around(one, other, at).all? do |(_, _, low, high), (_, _, other_low, other_high)|
+              high < other_low || other_high < low
+            end
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,230 @@
+# frozen_string_literal: true
+
+require "optparse"
+require_relative "../engine"
+require_relative "../errors"
+require_relative "leader"
+require_relative "view"
+
+module Tiercel
+  module Lab
+    module Tables
+      # A table of the lab: a folder of `tables/` with a `table.rb`. Measuring and rendering are apart:
+      #
+      # 1. {#plan} says which cells there are (none where a table is not made of cells);
+      # 2. {#take} measures them, and whatever else is wanted: `run.watch` for progress and Ctrl-C,
+      #    `run.table(name, rows)`
+      #    to keep figures that are not cells;
+      # 3. its `View` makes a document of a run's results alone, as they are in its file.
+      #
+      #   module Tables
+      #     module Sizes
+      #       class Table < Tables::Table
+      #         called "sizes", "What a hit costs by the size of the value."
+      #         example "sizes --quick"
+      #         takes :cells, :data
+      #         full blocks: 6, budget_seconds: 210
+      #
+      #         def plan = [Engine::Comparison.of(...), ...]
+      #       end
+      #
+      #       class View < Tables::View
+      #         def title = "What a hit costs by size"
+      #         def sentence = ...
+      #         def fill(document) = document.section("Hits") { |section| ... }
+      #       end
+      #     end
+      #     add Sizes::Table
+      #   end
+      #
+      # docs/lab.md adds one, step by step.
+      class Table
+        # What commands may take beside their own options; see {CLI::Settings}.
+        TAKEN = { cells: %i[budget processes require] }.freeze
+        # What a sort of exit is called for, by name.
+        CODES = { ok: 0, does_not_hold: 1, undecided: 3, wrong: 4 }.freeze
+
+        class << self
+          # @return [String] one line for the list of commands
+          attr_reader :summary
+          # @return [Integer, nil] its place in `lab all`
+          attr_reader :rank
+
+          # For {Catalogue}.
+          def name = @table_name || super
+
+          # @param name [String] of its command
+          # @param summary [String]
+          def called(name, summary)
+            @table_name = name
+            @summary = summary
+          end
+
+          # @param lines [Array<String>] command lines without the program, for help
+          def example(*lines) = examples.concat(lines)
+
+          def examples = @examples ||= []
+
+          # @param names [Array<Symbol>] what else it uses: :quick, :seed, :data, :url, :require, :budget, :processes,
+          #   or :cells for the last three; an option that is not named is refused
+          def takes(*names) = @taken = names.flat_map { |name| TAKEN.fetch(name, [name]) }
+
+          def taken = @taken || superclass.taken
+
+          # Its place in `lab all`, and what it is called with there.
+          #
+          # @param seconds [Numeric] that it takes, where it cannot say
+          def in_all(rank, arguments: [], seconds: 60)
+            @rank = rank
+            @in_all = { arguments:, seconds: }
+          end
+
+          def arguments_in_all = @in_all[:arguments]
+          def seconds_in_all = @in_all[:seconds]
+
+          # What differs from the lab's own protocol.
+          #
+          # @param changes [Hash] of {Engine::Protocol}
+          def full(**changes) = @full = Engine::Protocol::FULL.with(**changes)
+          def quick(**changes) = @quick = Engine::Protocol::QUICK.with(**changes)
+
+          def protocol(quick) = quick ? @quick || Engine::Protocol::QUICK : @full || Engine::Protocol::FULL
+
+          # @param results [Hash{String => Object}] see {Engine::Results.load}
+          # @param command [String] what makes it again
+          # @return [View] of its folder
+          def view(results, command:)
+            folder = Object.const_get(to_s[/\A[A-Z].*(?=::)/] || "Object")
+            return superclass.view(results, command:) unless folder.const_defined?(:View, false)
+            folder::View.new(results, command:)
+          end
+
+          # @return [Report::Document]
+          def report(results, command:) = view(results, command:).build
+
+          # The tables of this name, and the one that is meant by arguments that are not options.
+          def variants = [self]
+          def variant(_rest) = self
+
+          # @return [String, nil] what is named beside options, for help
+          def usage = nil
+        end
+
+        @taken = %i[quick seed budget processes require]
+
+        # @return [CLI::Settings] what the user asked for
+        attr_reader :settings
+        # @return [Engine::Run]
+        attr_reader :run
+
+        def initialize(settings)
+          @settings = settings
+          @measurements = []
+        end
+
+        # Adds the table's own options.
+        #
+        # @param parser [OptionParser]
+        def options(parser); end
+
+        # @param rest [Array<String>] arguments that are not options
+        # @raise [UsageError] if there are any and the table takes none
+        def accept(rest)
+          raise UsageError, "#{rest.first.inspect}: #{self.class.name} takes options only" if rest.any?
+        end
+
+        # @return [Array<Engine::Comparison>] in the order they are measured
+        def plan = []
+
+        def protocol = self.class.protocol(settings.quick)
+
+        # @return [Float, nil] seconds, by the plan; nil where there are no cells. Tables with more than cells add to
+        #   it.
+        def expected_seconds
+          comparisons = plan
+          Engine::Measurement.expected_seconds(comparisons, settings.bounded(protocol)) if comparisons.any?
+        end
+
+        # @return [String, nil] what is measured beside cells
+        def plan_in_words = nil
+
+        # Measures everything.
+        #
+        # @param run [Engine::Run]
+        # @return [Hash{String => Object}] the results
+        # @raise [CannotRun] where there is nothing to measure
+        def measure(run)
+          @run = run
+          take(plan)
+          run.finish({ "warnings" => warnings }.merge(facts))
+          @results = run.results
+        end
+
+        # @return [Hash{String => Object}] after {#measure}
+        attr_reader :results
+
+        # @param comparisons [Array<Engine::Comparison>] of {#plan}
+        def take(comparisons) = cells(comparisons)
+
+        # @return [Array<String>] what a reader must know before believing the figures
+        def warnings = run.warnings(@measurements)
+
+        # @return [Hash{String => Object}] what else the results should have
+        def facts = {}
+
+        # By the statuses of cells and of recorded rows: what is wrong comes before what could not run.
+        #
+        # @return [Integer]
+        def exit_code
+          faulty = [*results["cells"], *recorded_rows].any? { |row| fault?(row) }
+          faulty ? CODES[:wrong] : CODES[:ok]
+        end
+
+        private
+
+        def fault?(row) = Engine::Outcome::FAULTS.include?(row["status"])
+
+        def recorded_rows = results["tables"].flat_map { |table| table["rows"] }
+
+        # Measures cells and keeps them.
+        def cells(comparisons, **options)
+          @measurements << run.measure(comparisons, protocol:, **options)
+          @measurements.last
+        end
+
+        # Options that many tables have.
+
+        def store_option(parser, default:)
+          parser.on("--store STORE", "repeatable; default: #{default}") do |text|
+            (@stores ||= []) << Contestants.parse(text)
+          end
+        end
+
+        def value_option(parser, default: nil)
+          parser.on("--value A,B", Array, "see `help values`#{"; default: #{default}" if default}") do |names|
+            (@values ||= []).concat(names.map { |name| Values.fetch(name) })
+          end
+        end
+
+        def parse_all(texts) = texts.map { |text| Contestants.parse(text) }
+
+        # @param standard [Array<String>] where nothing is said
+        # @return [Array<Value>] the user's files, and those that were named
+        def chosen_values(standard, parse: false)
+          return [Values::Files.new(directory: settings.data, parse:), *@values] if settings.data
+          @values || standard.map { |name| Values.fetch(name) }
+        end
+
+        # @param zero [Boolean] whether it may be 0
+        # @return [Float]
+        def number(text, option, zero: false)
+          number = Float(text, exception: false)
+          return number if number && (zero ? number >= 0 : number.positive?)
+          raise UsageError, "#{option} #{text}: expected a number #{zero ? ">=" : ">"} 0"
+        end
+
+        def known(catalogue, names) = names.map { |name| catalogue.fetch(name).name }
+      end
+    end
+  end
+end

@@ -1,0 +1,263 @@
+# frozen_string_literal: true
+
+require_relative "../engine"
+require_relative "../report"
+require_relative "../statistics"
+require_relative "../values"
+require_relative "carried"
+require_relative "leader"
+
+module Tiercel
+  module Lab
+    module Tables
+      # A run's report, made from its results and nothing else. A table's own says its {#title} and its {#sentence}, and
+      # fills the document; what is here are the parts that reports have in common.
+      #
+      # @abstract Subclasses implement {#title}, {#sentence} and {#fill}.
+      class View
+        Finding = Report::Document::Finding
+        MEDIA = { "process" => "in-process" }.freeze
+
+        # @return [Hash{String => Object}] see {Engine::Results.load}
+        attr_reader :results
+        # @return [String] what makes the run again
+        attr_reader :command
+
+        def initialize(results, command:)
+          @results = results
+          @command = command
+        end
+
+        # @return [Report::Document]
+        def build
+          document = Report::Document.new(title:, subtitle:, command:, data: results, environment:)
+          document.verdict(sentence, tone:, warnings: warnings + quick_words)
+          fill(document)
+          complete(document.own_tables)
+          document
+        end
+
+        def title = raise(NotImplementedError)
+
+        # @return [String] what the reader is to take away
+        def sentence = raise(NotImplementedError)
+
+        # For the first screen of `lab all`.
+        #
+        # @return [Array<Finding>] what verdicts carry, with the title of what shows it; empty where nothing was decided
+        def findings = []
+
+        # @param document [Report::Document]
+        def fill(document) = raise(NotImplementedError)
+
+        def subtitle = "#{protocol.size_words}, interleaved; 95 % intervals"
+
+        # @return [Symbol] see {Report::Document#verdict}
+        def tone = :plain
+
+        # How far the same code came from itself where cells were measured: the worst of their null arms.
+        #
+        # @return [Float, nil] 0.02: 2 %
+        def worst_floor = nulls(nil).filter_map { |cell| cell["summary"]["floor"] }.max
+
+        # @param cells [Array<Hash>, nil] nil: all of the run
+        # @return [String, nil] the same by the media of the cells, for their table
+        def floor(cells = nil)
+          by_medium = nulls(cells).group_by { |cell| cell["contestant"]["medium"] }.map do |medium, group|
+            [MEDIA.fetch(medium, medium), Report::Format.percent(group.map { |cell| cell["summary"]["floor"] }.max)]
+          end
+          by_medium.size > 1 ? by_medium.map { |words| words.join(" ") }.join(", ") : by_medium.dig(0, 1)
+        end
+
+        def warnings = results.fetch("warnings", [])
+
+        # @return [Array<String>] what a quick run leaves out
+        def quick_words = []
+
+        # @return [Hash{String => String}]
+        def environment
+          facts = results["environment"]
+          servers = results.fetch("servers", []).map { |server| server.values_at("name", "version").compact.join(" ") }
+          { "Machine" => Engine::Machine.sentence(facts), "Kernel" => facts["kernel"], "Pinning" => facts["pinning"],
+            "Servers" => (servers.uniq.join(", ") if servers.any?), "Date" => results["run"]["started_at"],
+            "Seed" => results["run"]["seed"], "Revision" => facts.dig("git", "sha")&.slice(0, 8) }.compact
+        end
+
+        def protocol = @protocol ||= Engine::Protocol.from(results["run"]["protocol"])
+
+        def quick? = protocol.quick?
+
+        # Cells that are rows (no null arms, no loops).
+        #
+        # @param facts [Hash{Symbol => String}] `value:`, `operation:`, `status:` ...
+        # @return [Array<Hash>]
+        def cells(**facts)
+          results["cells"].select { |cell| row?(cell) && facts.all? { |name, fact| cell[name.to_s] == fact } }
+        end
+
+        def row?(cell) = %w[baseline contestant].include?(cell["role"])
+
+        def baseline?(cell) = cell["role"] == "baseline"
+
+        # @param name [String] of {Engine::Recorder#table}
+        # @return [Array<Hash{String => Object}>] its rows; none if there is no such table
+        def rows(name) = recorded(name)["rows"]
+
+        # @return [Hash{String => Object}] what was recorded beside the rows
+        def notes(name) = recorded(name)["notes"]
+
+        def measured?(cell) = Engine::Outcome.measured?(cell) && !cell["summary"].nil?
+
+        # What a column of cells shows.
+
+        def name(cell) = cell["contestant"]["name"]
+
+        # @return [Report::Cell] microseconds a call with their interval, or why there are none
+        def time(cell)
+          measured?(cell) ? us(cell["summary"]["ns"], muted: undecided?(cell)) : missing(cell)
+        end
+
+        # @return [Report::Cell, String] time by the baseline's
+        def ratio(cell)
+          return "" unless measured?(cell)
+          return "baseline" if baseline?(cell)
+          found = interval(cell["summary"]["ratio"]) or return "no baseline"
+          Report::Cell.interval(found, unit: "x", muted: undecided?(cell))
+        end
+
+        # @return [Report::Cell, String]
+        def verdict(cell)
+          word, needs = cell["summary"].to_h.values_at("verdict", "needs")
+          return "" unless word
+          Report::Cell.verdict(word.to_sym, note: needs && "`--processes #{needs}` would decide it.")
+        end
+
+        def objects(cell) = Report::Cell.count(cell&.dig("exact", "allocations"))
+
+        def bytes(cell) = cell.dig("exact", "stored_bytes")
+
+        # @param cell [Hash] a cell or a row
+        # @return [Report::Cell]
+        def missing(cell) = Report::Cell.missing(Engine::Outcome.words(cell))
+
+        def undecided?(cell) = cell.dig("summary", "verdict") == "cannot_tell"
+
+        # @return [Float]
+        def microseconds(cell) = cell["summary"]["ns"]["estimate"] / 1e3
+
+        # @return [String] its median in words
+        def spent(cell) = Report::Format.with_unit(microseconds(cell), "us")
+
+        # A table of cells: a column for each header, filled by a method's name or a block. Where there are no figures
+        # the first `labels` columns are filled and those that are named `always`; the reason stands after the labels.
+        # Every block is one click away.
+        #
+        # @param columns [Hash{String => Symbol, #call}]
+        # @return [Report::Table]
+        def cell_table(title, cells, columns, labels: 1, always: [], label: method(:name), **options)
+          table = Report::Table.new(title, header: columns.keys, floor: floor(cells), **{ command:, **options })
+          cells.each do |cell|
+            table.row(*columns.each_with_index.map do |(header, column), index|
+              next "" unless measured?(cell) || index <= labels || always.include?(header)
+              next missing(cell) if index == labels && !measured?(cell)
+              column.respond_to?(:call) ? column.call(cell) : send(column, cell)
+            end)
+            table.raw(label.call(cell), block_us(cell), unit: "us") if measured?(cell)
+          end
+          table
+        end
+
+        # Ratios with their verdicts, around 1.
+        #
+        # @return [Report::Charts::ForestPlot, nil] nil where there is no ratio
+        def forest(title, cells, baseline:, label: method(:name), floor: nil)
+          compared = cells.select { |cell| measured?(cell) && cell["summary"]["ratio"] }
+          return if compared.empty?
+          floor ||= compared.map { |cell| cell["summary"]["floor"].to_f }.max
+          plot = Report::Charts::ForestPlot.new(title, baseline:, floor: band(floor))
+          compared.each do |cell|
+            plot.row(label.call(cell), interval(cell["summary"]["ratio"]), cell["summary"]["verdict"].to_sym)
+          end
+          plot
+        end
+
+        # Times with their intervals.
+        #
+        # @param reason [#call] why a cell has none
+        def bars(title, cells, label: method(:name), reason: ->(cell) { cell["reason"].to_s }, **options)
+          chart = Report::Charts::BarChart.new(title, unit: "us", **options)
+          cells.each do |cell|
+            next chart.missing(label.call(cell), reason.call(cell)) unless measured?(cell)
+            chart.row(label.call(cell), interval(cell["summary"]["ns"], 1e-3), muted: undecided?(cell))
+          end
+          chart
+        end
+
+        # Who is ahead of cells that keep something: by their ratios where they were interleaved, else by their times.
+        #
+        # @return [Leader] of cells
+        def leader(cells)
+          interleaved = cells.map { |cell| cell["comparison"] }.uniq.one? && cells.one? { |cell| baseline?(cell) }
+          cells = cells.select { |cell| measured?(cell) && cell["contestant"]["keeps"] != false }
+          interleaved &&= cells.all? { |cell| baseline?(cell) || cell["summary"]["ratio"] }
+          Leader.new(cells.to_h { |cell| [cell, interleaved ? to_baseline(cell) : interval(cell["summary"]["ns"])] },
+                     margin: cells.map { |cell| margin(cell) }.max || 0.0)
+        end
+
+        # @param hash [Hash, nil] "estimate", "low", "high"
+        # @return [Statistics::Interval, nil]
+        def interval(hash, factor = 1.0)
+          hash && Statistics::Interval.new(*hash.values_at("estimate", "low", "high").map { |number| number * factor })
+        end
+
+        # @param ns [Hash] an interval of nanoseconds
+        def us(ns, muted: false) = Report::Cell.interval(interval(ns, 1e-3), unit: "us", muted:)
+
+        # @param share [Float] 0.02: 2 % to either side of 1
+        def band(share) = Statistics::Interval.new(1.0, 1.0 / (1.0 + share), 1.0 + share)
+
+        # A figure for each block, as the summary has them, for {Report::Table#raw}.
+        #
+        # @return [Array<Float>] microseconds a call
+        def block_us(cell)
+          cell["slices"].group_by { |process, block,| [process, block] }.values.map do |slices|
+            ns = slices.sum { |slice| (cell["clock"] == "cpu" ? slice[6] : slice[4]) - slice[5] }
+            ns.fdiv(slices.sum { |slice| slice[3] }) / 1e3
+          end
+        end
+
+        def title_of(value) = Values.known?(value) ? Values.fetch(value).title : value
+
+        # @return [String] what makes the tables of one value again
+        def command_for(value)
+          [*command.split.take(2), *(["--value", value] if Values.known?(value)), *Carried.words(results)].join(" ")
+        end
+
+        private
+
+        # Every table can be made again, and a floor stands with what it belongs to.
+        def complete(tables)
+          tables.each { |table| table.command ||= command }
+          tables.first.floor ||= floor if tables.any? && tables.none?(&:floor)
+        end
+
+        def nulls(cells)
+          comparisons = cells&.map { |cell| cell["comparison"] }
+          results["cells"].select do |cell|
+            cell["role"] == "null" && cell.dig("summary", "floor") &&
+              (!cells || comparisons.include?(cell["comparison"]))
+          end
+        end
+
+        def to_baseline(cell) = interval(cell["summary"]["ratio"]) || Statistics::Interval.new(1.0, 1.0, 1.0)
+
+        def margin(cell)
+          cell["summary"]["threshold"] ||
+            Engine::Protocol::MARGINS.fetch(cell["contestant"].fetch("medium", "process").to_sym)
+        end
+
+        def recorded(name) = results["tables"].find { |table| table["name"] == name } || { "rows" => [], "notes" => {} }
+      end
+    end
+  end
+end

@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Workers
+        # What is measured: which stores, how many workers, and the load.
+        #
+        # @!attribute [r] stores
+        #   @return [Array<String>] of {STORES}
+        # @!attribute [r] counts
+        #   @return [Array<Integer>] of workers
+        # @!attribute [r] total_bytes
+        #   @return [Integer] for all workers together
+        # @!attribute [r] value_bytes
+        #   @return [Integer]
+        # @!attribute [r] footprint
+        #   @return [Float] all values by the total bytes
+        # @!attribute [r] zipf
+        #   @return [Float] exponent
+        # @!attribute [r] warm_up
+        #   @return [Integer] requests of all workers together before anything counts
+        # @!attribute [r] requests
+        #   @return [Integer] of all workers together
+        # @!attribute [r] segments
+        #   @return [Integer] figures that a worker gives
+        # @!attribute [r] rounds
+        #   @return [Integer] with fresh processes
+        # @!attribute [r] miss_ms
+        #   @return [Float] what the block of a fetch would take; computed, nobody waits
+        Design = Data.define(:stores, :counts, :total_bytes, :value_bytes, :footprint, :zipf, :warm_up, :requests,
+                             :segments, :rounds, :miss_ms)
+
+        class Design
+          # How each takes part. `own`: every worker has its own, with its share of the bytes; else all have one.
+          #
+          # @!attribute [r] text
+          #   @return [String] of the contestant; %<path>s and %<bytes>d are filled in
+          # @!attribute [r] own
+          #   @return [Boolean]
+          # @!attribute [r] server
+          #   @return [Symbol, nil] that is started with the total bytes
+          Store = Data.define(:text, :own, :server)
+
+          # Nothing is compressed: equal bytes hold equally many values.
+          STORES = {
+            "memory_store" => Store.new("memory_store#compress=false", true, nil),
+            "tiercel:memory:" => Store.new("tiercel:memory:#compress=false", true, nil),
+            "tiercel:shared:" => Store.new("tiercel:shared:%<path>s?size=%<bytes>d#compress=false", false, nil),
+            "tiercel:sqlite:" => Store.new("tiercel:sqlite:%<path>s?size=%<bytes>d&timeout=2#compress=false", false,
+                                           nil),
+            "mem_cache_store" => Store.new("mem_cache_store#compress=false", false, :memcached),
+            "redis_cache_store" => Store.new("redis_cache_store#compress=false", false, :redis),
+            "tiercel:memcached:" => Store.new("tiercel:memcached:#compress=false", false, :memcached),
+            "tiercel:redis:" => Store.new("tiercel:redis:#compress=false", false, :redis)
+          }.freeze
+
+          MEGABYTE = 1024 * 1024
+
+          # A Zipf load over four times what fits; the warm-up asks for more different values than fit.
+          FULL = new(stores: STORES.keys, counts: [1, 2, 4, 8], total_bytes: 32 * MEGABYTE, value_bytes: 4_000,
+                     footprint: 4.0, zipf: 1.0, warm_up: 40_000, requests: 24_000, segments: 4, rounds: 3, miss_ms: 1.0)
+          QUICK = FULL.with(stores: STORES.keys - %w[tiercel:memcached: tiercel:redis:], counts: [1, 4],
+                            total_bytes: 16 * MEGABYTE, warm_up: 20_000, requests: 10_000, segments: 3, rounds: 1)
+
+          # Starting workers, by how many there are; a request with its share of misses.
+          WORKER_SECONDS = 0.25
+          CONFIGURATION_SECONDS = 0.5
+          REQUEST_SECONDS = 30e-6
+
+          # @return [Integer] different names
+          def items = (total_bytes * footprint / value_bytes).round
+
+          # @return [Array<Array(String, Integer)>] stores and numbers of workers
+          def configurations = stores.product(counts)
+
+          # @param count [Integer] of workers
+          # @return [Float] roughly
+          def seconds(count) = CONFIGURATION_SECONDS + (count * WORKER_SECONDS) +
+            ((warm_up + requests) * REQUEST_SECONDS)
+
+          # @return [Float] roughly
+          def expected_seconds = rounds * configurations.sum { |_store, count| seconds(count) }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,186 @@
+# frozen_string_literal: true
+
+require_relative "../view"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Workers
+        # Stores in each process against shared ones.
+        class View < Tables::View
+          HEADER = ["store", "workers", "bytes each", "hit ratio", "a call", "mean with misses", "CPU a call",
+                    "resident", "grown under load"].freeze
+          MEGABYTE = 1024.0 * 1024
+          # One store with one number of workers, all rounds.
+          Load = Struct.new(:store, :workers, :own, :failed, :rows, :hit, :call, :mean, :cpu, keyword_init: true)
+
+          def title = "One cache for all workers, or one in each"
+
+          def subtitle
+            facts = notes("workers")
+            return "Interrupted before anything was measured" if facts.empty?
+            rounds = "#{facts["rounds"]} #{facts["rounds"] == 1 ? "round" : "rounds"}"
+            "Zipf #{facts["zipf"]} over #{Report::Format.number(facts["items"])} names of " \
+              "#{Report::Format.number(facts["value_bytes"])} B, #{Report::Format.bytes(facts["total_bytes"])} for " \
+              "all workers together; #{rounds}"
+          end
+
+          def quick_words
+            return [] unless quick?
+            ["Quick: fewer workers' numbers, a smaller cache, one round; intervals are over segments and workers."]
+          end
+
+          def sentence
+            own, shared = leaders
+            return "Nothing could be compared." unless own
+            "With #{most} workers a call costs, misses included, #{words(shared.first)} with one cache for all " \
+              "(#{shared.words(&:store)}) and #{words(own.first)} with one in each (#{own.words(&:store)}): hits " \
+              "#{percent(shared.first)} against #{percent(own.first)}.#{turn_words(own.first, shared.first)}"
+          end
+
+          def findings
+            own, shared = leaders
+            count = own && turn(own.first, shared.first)
+            return [] unless count
+            [Finding.new("With #{most} workers a call costs #{Report::Format.number(shared.first.mean.estimate)} us, " \
+                         "misses included, with one cache for all (#{shared.first.store}), and " \
+                         "#{Report::Format.number(own.first.mean.estimate)} us with one in each " \
+                         "(#{own.first.store}): sharing is cheaper from #{count} workers on.",
+                         "Workers: stores at equal bytes")]
+          end
+
+          def fill(document)
+            document.section("By store and workers") do |section|
+              section.text(explanation)
+              section.add(table)
+              charts.each { |chart| section.add(chart) }
+            end
+          end
+
+          private
+
+          def loads
+            @loads ||= rows("workers").group_by { |row| row.values_at("store", "workers") }
+                                      .sort_by { |(store, count), _| [order(store), count] }
+                                      .map { |(store, count), rows| load(store, count, rows) }
+          end
+
+          def order(store) = notes("workers")["stores"].index(store) || 0
+
+          def load(store, workers, rows)
+            failed = rows.find { |row| !Engine::Outcome.measured?(row) }
+            facts = { store:, workers:, own: rows.first["own"], failed:, rows: }
+            return Load.new(**facts) if failed
+            miss_us = notes("workers")["miss_ms"] * 1e3
+            Load.new(**facts, hit: over(rows) { |segment| 100.0 * hits(segment) },
+                              call: over(rows) { |segment| us_of(segment) },
+                              mean: over(rows) { |segment| us_of(segment) + ((1 - hits(segment)) * miss_us) },
+                              cpu: cpu(rows))
+          end
+
+          def hits(segment) = segment["hits"].fdiv(segment["requests"])
+
+          def us_of(segment) = segment["seconds"] * 1e6 / segment["requests"]
+
+          # Of each worker of each round its segments.
+          def over(rows, &)
+            Statistics::MedianInterval.of(rows.flat_map { |row| row["loads"] }.map { |segments| segments.map(&) })
+          end
+
+          # The workers' and the server's.
+          def cpu(rows)
+            segments = rows.flat_map { |row| row["loads"] }.flatten
+            seconds = segments.sum { |segment| segment["cpu_seconds"] } + rows.sum { |row| row["server_cpu"].to_f }
+            seconds * 1e6 / segments.sum { |segment| segment["requests"] }
+          end
+
+          def measured = loads.reject(&:failed)
+
+          def most = loads.map(&:workers).max
+
+          # Of those with one in each and of those that share, with the most workers.
+          def leaders
+            groups = measured.select { |load| load.workers == most }.partition(&:own)
+            return if groups.any?(&:empty?)
+            groups.map { |group| Leader.new(group.to_h { |load| [load, load.mean] }, margin: 0.0) }
+          end
+
+          def words(load) = Report::Cell.interval(load.mean, unit: "us").to_s
+
+          def percent(load) = "#{Report::Format.number(load.hit.estimate)} %"
+
+          # Where sharing starts to pay, whole intervals apart.
+          def turn(own, shared)
+            count, = measured.group_by(&:workers).sort.find do |_workers, group|
+              mine, theirs = [own, shared].map { |load| group.find { |other| other.store == load.store } }
+              mine && theirs && theirs.mean.high < mine.mean.low
+            end
+            count
+          end
+
+          def turn_words(own, shared)
+            count = turn(own, shared) or return " Which is cheaper cannot be told."
+            " Sharing is clearly cheaper from #{count} #{count == 1 ? "worker" : "workers"} on."
+          end
+
+          def explanation
+            "All workers ask at once, each at its own pace, and write what they miss. *Mean with misses* is " \
+              "computed: a call as measured, and #{Report::Format.number(notes("workers")["miss_ms"])} ms for each " \
+              "miss, which nobody waited for. Where there are more workers than CPUs, a call waits for the others; " \
+              "*CPU* does not. *Resident* is the #{notes("workers")["memory"]} of all workers and the server; *grown " \
+              "under load* is what came since the stores were built. A database's pages in the kernel's cache are " \
+              "nobody's."
+          end
+
+          def table
+            note = "Nothing is compressed. Bytes each: of a worker's own store, or of the one they share."
+            table = Report::Table.new("Workers: stores at equal bytes", header: HEADER, command:, note:)
+            loads.each { |load| add(table, load) }
+            table
+          end
+
+          def add(table, load)
+            if load.failed
+              return table.row(label(load), load.workers, missing(load.failed), *[""] * (HEADER.size - 3))
+            end
+            table.row(label(load), load.workers, bytes_each(load), Report::Cell.interval(load.hit, unit: "%"),
+                      Report::Cell.interval(load.call, unit: "us"), Report::Cell.interval(load.mean, unit: "us"),
+                      Report::Cell.number(load.cpu, unit: "us"), *memory(load))
+          end
+
+          def label(load) = "#{load.store} (#{load.own ? "in each" : "shared"})"
+
+          def bytes_each(load) = Report::Format.bytes(notes("workers")["total_bytes"] / (load.own ? load.workers : 1))
+
+          def memory(load)
+            full, empty = %w[full_bytes empty_bytes].map { |fact| load.rows.filter_map { |row| row[fact] } }
+            return ["unknown", "unknown"] if full.empty? || empty.empty?
+            [megabytes(full), megabytes(full.zip(empty).map { |after, before| after - before })]
+          end
+
+          # Of the rounds, their median, the least and the most.
+          def megabytes(figures)
+            each = figures.map { |bytes| bytes / MEGABYTE }
+            return Report::Cell.number(each.first, unit: "MB") if each.one?
+            Report::Cell.interval(Statistics::Interval.new(Statistics.median(each), *each.minmax), unit: "MB")
+          end
+
+          def charts
+            drawn = { "hit ratio" => [:hit, "%", :linear], "mean with misses" => [:mean, "us", :log] }
+            by_store = measured.group_by { |load| label(load) }
+            return [] if by_store.none? { |_store, group| group.size > 1 }
+            drawn.map do |what, (figure, unit, scale)|
+              chart = Report::Charts::LineChart.new("Workers: #{what}", x: "workers", y: unit, x_scale: :log,
+                                                    y_scale: scale)
+              by_store.each do |store, group|
+                chart.series(store, group.map { |load| [load.workers, *load[figure].to_h.values] })
+              end
+              chart
+            end
+          end
+        end
+      end
+
+    end
+  end
+end

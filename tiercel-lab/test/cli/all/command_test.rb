@@ -1,0 +1,124 @@
+# frozen_string_literal: true
+
+require_relative "../../support/lab_case"
+require "open3"
+
+class AllCommandTest < LabCase
+  HIT_RATIO = %w[--workload zipf-1.0 --policy lru,fifo --requests 2000 --seeds a].freeze
+
+  # All, with tables that take no time; children are real.
+  def all_of(*entries)
+    Class.new(Lab::CLI::All::Command) { define_method(:entries) { entries } }
+  end
+
+  def entry(name, *arguments) = Lab::CLI::All::Entry.new(name:, arguments:, seconds: 1)
+
+  def short_ones = [entry("hit-ratio", *HIT_RATIO), entry("layers", "--value", "no-such-value")]
+
+  def run_all(klass, *arguments)
+    Dir.mktmpdir do |folder|
+      out, err = StringIO.new, StringIO.new
+      code = klass.new(out:, err:, program: "bin/lab").call([*arguments, "--results", folder])
+      kept = Dir[File.join(folder, "*-all-*.jsonl")].first
+      yield code, out.string, err.string, kept
+    end
+  end
+
+  def test_a_table_that_fails_does_not_end_the_run_and_says_why
+    run_all(all_of(*short_ones, entry("no-such-command")), "--html",
+            html = File.join(Dir.tmpdir, "all-#{Process.pid}.html")) do |code, out, err, kept|
+      assert_equal 3, code, err
+      results = Lab::Engine::Results.load(kept)
+      assert_equal %w[complete failed failed], results["parts"].map { |part| part["state"] }
+      assert_match(/exit code 2; .*no-such-value.*html-2kb/, results["parts"][1]["note"])
+      assert_match(/^1 of 3 tables are complete/, out)
+      assert_match(/^How long it took$/, out)
+      page = File.read(html)
+      assert_includes page, 'id="hit-ratio"'
+      assert_includes page, "There is no table: exit code 2"
+      assert_empty schema.errors(results)
+      assert_empty schema.errors(results["parts"].first["results"])
+    end
+  ensure
+    FileUtils.rm_f(html)
+  end
+
+  def test_without_time_no_table_begins_and_the_report_says_how_to_go_on
+    run_all(all_of(*short_ones), "--within", "0.1") do |code, out, err, kept|
+      assert_equal 3, code, err
+      assert_match(/^Out of time: hit-ratio, layers; `bin\/lab all --resume #{kept}` goes on\.$/, out)
+      parts = Lab::Engine::Results.load(kept)["parts"]
+      assert_equal [["out of time", "no time was left: no table begins after 0.1 minutes"]] * 2,
+                   parts.map { |part| part.values_at("state", "note") }
+      Dir.mktmpdir do |folder|
+        command = all_of(short_ones.first).new(out: StringIO.new, err: StringIO.new, program: "bin/lab")
+        assert_equal 0, command.call(["--resume", kept, "--within", "5", "--results", folder])
+      end
+    end
+  end
+
+  def test_what_is_complete_is_not_measured_again
+    run_all(all_of(*short_ones), "--seed", "3") do |_code, _out, _err, kept|
+      before = Lab::Engine::Results.load(kept)["parts"]
+      Dir.mktmpdir do |folder|
+        again = all_of(entry("hit-ratio", *HIT_RATIO), entry("layers", "--value", "again-not-there"))
+        out = StringIO.new
+        plan = again.new(out:, err: StringIO.new, program: "bin/lab").call(["--resume", kept, "--plan"])
+        assert_equal 0, plan
+        assert_match(/^hit-ratio +complete +not measured again/, out.string)
+        command = again.new(out:, err: StringIO.new, program: "bin/lab")
+        assert_equal 3, command.call(["--resume", kept, "--results", folder])
+        after = Lab::Engine::Results.load(Dir[File.join(folder, "*.jsonl")].first)
+        assert_equal before.first, after["parts"].first
+        assert_match(/again-not-there/, after["parts"].last["note"])
+        assert_equal 3, after["run"]["seed"]
+      end
+    end
+  end
+
+  def test_ctrl_c_keeps_what_is_complete_and_says_how_to_go_on
+    Dir.mktmpdir do |folder|
+      command = [RbConfig.ruby, Lab::CLI::All::Child::EXECUTABLE, "all", "--quick", "--only", "layers,profile",
+                 "--results", folder]
+      Open3.popen3({ "XDG_CACHE_HOME" => folder, "TIERCEL_LAB_PROGRAM" => "bin/lab" }, *command,
+                   pgroup: true) do |input, out, err, thread|
+        input.close
+        wait_until("a table of the run", within: 100) { Dir[File.join(folder, "*.parts", "profile", "*.jsonl")].any? }
+        Process.kill(:INT, thread.pid)
+        text = out.read
+        assert_equal 130, thread.value.exitstatus, err.read
+        assert_match(/Interrupted; `bin\/lab all --resume #{folder}.*all.*\.jsonl` goes on/, text)
+      end
+      results = Lab::Engine::Results.load(Dir[File.join(folder, "*-all-*.jsonl")].first)
+      refute results["complete"]
+      assert_equal %w[profile interrupted], results["parts"].first.values_at("name", "state")
+      assert_equal 1, results["parts"].size
+    end
+  end
+
+  def test_a_table_that_takes_too_long_is_ended
+    Dir.mktmpdir do |folder|
+      child = Lab::CLI::All::Child.new(entry("layers"), more: ["--quick"], folder:, limit: 0.5)
+      part = child.run
+      assert_equal ["out of time", "stopped after 1 s"], [part.state, part.note]
+    end
+  end
+
+  def test_what_cannot_be_followed
+    { %w[--only nothing] => /"nothing" is not known\. Known: hit-ratio, layers/, %w[--resume /nowhere] => %r{/nowhere},
+      %w[--skip x] => /not known/, %w[--within 0] => /expected more than 0/ }.each do |arguments, words|
+      run_all(all_of(*short_ones), *arguments) do |code, out, err, kept|
+        assert_equal [2, "", nil], [code, out, kept]
+        assert_match words, err
+      end
+    end
+  end
+
+  def test_a_quick_run_of_everything_fits_into_its_time
+    seconds = Lab::CLI::All::Command.new(out: StringIO.new, err: StringIO.new, program: "bin/lab").estimate(["--quick"])
+    assert_operator seconds, :<, 15 * 60
+    assert_operator seconds, :>, 60
+  end
+
+  def schema = SCHEMA
+end

@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require_relative "../../support/lab_case"
+
+class TimetableTest < LabCase
+  Timetable = Lab::CLI::All::Timetable
+
+  # At a time that the test moves.
+  def timetable(**options)
+    @now = 1_000.0
+    Timetable.new(clock: -> { @now }, **options)
+  end
+
+  def test_a_quick_run_ends_within_a_quarter_of_an_hour
+    table = timetable(quick: true)
+    assert_equal [{ budget: %w[--budget 45] }, 180, true], [table.options, table.limit, table.time_left?]
+    @now += 14 * 60
+    assert_equal [30.0, true], [table.limit, table.time_left?]
+    @now += 20
+    refute_predicate table, :time_left?
+    assert_equal "no time was left: no table begins after 14.5 minutes", table.no_time
+  end
+
+  def test_a_full_run_leaves_budgets_to_the_tables_and_ends_within_55_minutes
+    table = timetable(quick: false)
+    assert_equal [{}, 1_080, true], [table.options, table.limit, table.time_left?]
+    @now += 54.5 * 60
+    assert_equal [30.0, true], [table.limit, table.time_left?]
+    @now += 60
+    refute_predicate table, :time_left?
+  end
+
+  def test_the_whole_is_the_users_to_say
+    table = timetable(quick: false, minutes: 2.5)
+    assert_equal [150.0, "no time was left: no table begins after 2.5 minutes"], [table.limit, table.no_time]
+  end
+
+  # Two thirds of what it may take at most: the machine may be slower than the plan.
+  def test_the_plans_fit_into_the_time
+    { %w[--quick] => Timetable::QUICK, [] => Timetable::FULL }.each do |arguments, bounds|
+      command = Lab::CLI::All::Command.new(out: StringIO.new, err: StringIO.new, program: "bin/lab")
+      seconds = command.estimate(arguments)
+      assert_operator seconds, :<, bounds[:whole_seconds]
+      command.entries.each do |entry|
+        more = entry.used(timetable(quick: arguments.any?).options)
+        assert_operator entry.expected_seconds([*arguments, *more]), :<=,
+                        bounds[:table_seconds] * 2 / 3.0, entry.name
+      end
+    end
+  end
+end

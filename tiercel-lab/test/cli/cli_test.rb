@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require_relative "../support/lab_case"
+require "open3"
+require "rbconfig"
+
+class CLITest < LabCase
+  EXECUTABLE = File.expand_path("../../exe/tiercel-lab", __dir__)
+
+  def test_wrong_words_are_answered_with_the_right_ones
+    { %w[--op red] => /"red" is not known\. Did you mean read\?/, %w[--value big] => /html-2kb/,
+      %w[--store nothing] => /memory_store/, %w[--bogus] => /invalid option: --bogus/, %w[--url x] => /NAME=URL/,
+      %w[nonsense] => /command "nonsense".*compare/,
+      %w[--require /nowhere.rb] => /no such file/, %w[--data /nowhere] => /no such folder/, %w[extra] => /extra/,
+      %w[musts no-such-target] => /target "no-such-target" is not known\. Known: .* more$/,
+      %w[musts fast-path-1z] => /Did you mean fast-path-1/,
+      %w[--seed x] => /invalid argument/ }.each do |arguments, words|
+      code, out, err = lab(*arguments)
+      assert_equal [2, ""], [code, out], arguments.inspect
+      assert_match words, err
+    end
+  end
+
+  def test_help_has_examples_commands_and_exit_codes
+    code, out, = lab("--help")
+    assert_equal 0, code
+    ["Without a command: compare.", "  musts ", "help stores|operations", "130  interrupted"].each do |words|
+      assert_includes out, words
+    end
+    refute_includes out, "\u2026", "every line is whole"
+    assert_includes lab("musts", "--help")[1], "bin/lab musts fast-path-1a"
+    assert_match(/^Usage: bin\/lab compare A B \[options\]$/, lab("compare", "A", "B", "--help")[1])
+    assert_match(/\Atiercel-lab \d/, lab("--version")[1])
+  end
+
+  def test_a_plan_measures_nothing
+    Dir.mktmpdir do |results|
+      code, out, = lab("--plan", "--quick", "--results", results)
+      assert_equal 0, code
+      assert_match(/\A72 cells in about .*servers to start: memcached, redis\.$/, out)
+      refute_match(/html-822kb +read_multi/, lab("--plan", "--results", results)[1])
+      assert_equal 0, lab("musts", "--plan", "--results", results).first
+      assert_empty Dir.children(results)
+    end
+  end
+
+  def test_a_short_run_prints_and_keeps_its_results
+    Dir.mktmpdir do |results|
+      json = File.join(results, "run.json")
+      code, out, err = lab("--quick", "--store", "tiercel:memory:", "--op", "read", "--value", "string-100b", "--seed",
+                           "5", "--results", results, "--json", json)
+      assert_equal 0, code, err
+      assert_match(/\AA hit costs \S+ us \[\S+\] with tiercel:memory: \(String of 100 B\)/, out.lines.first)
+      assert_includes out, 'config.cache_store = :tiercel_store, "memory:"'
+      assert_includes out, "bin/lab --store tiercel:memory: --op read --value string-100b"
+      document = Lab::Engine::Results.load(json)
+      assert_empty SCHEMA.errors(document)
+      assert_equal [5, true], [document["run"]["seed"], document["complete"]]
+      kept = out[/^Every block of this run: (.*)$/, 1]
+      assert_equal document, Lab::Engine::Results.load(kept)
+    end
+  end
+
+  def test_wrong_values_have_their_exit_code
+    Dir.mktmpdir do |results|
+      code, out, = lab("--quick", "--require", PLANTED, "--store", "planted_wrong", "--op", "read", "--value",
+                       "string-100b", "--results", results)
+      assert_equal 4, code
+      assert_match(/planted_wrong +wrong values: something else came back/, out)
+    end
+  end
+
+  def test_ctrl_c_keeps_what_was_measured_and_stops_the_servers
+    Dir.mktmpdir do |results|
+      command = [RbConfig.ruby, EXECUTABLE, "--quick", "--store", "mem_cache_store", "--value", "string-10b,html-2kb",
+                 "--op", "read", "--results", results]
+      Open3.popen3({ "XDG_CACHE_HOME" => results }, *command, pgroup: true) do |input, out, err, thread|
+        input.close
+        wait_until("a measured cell", within: 100) { kept(results).include?('"string-10b/read/mem_cache_store"') }
+        Process.kill(:INT, thread.pid)
+        text = out.read
+        assert_equal 130, thread.value.exitstatus, err.read
+        assert_match(/^Interrupted/, text)
+        assert_match(/^mem_cache_store +\d/, text)
+      end
+      refute Lab::Engine::Results.load(Dir[File.join(results, "*.jsonl")].first)["complete"]
+      assert_empty Dir[File.join(results, "tiercel-lab", "*-run-*")]
+      address = Lab::Engine::Results.load(Dir[File.join(results, "*.jsonl")].first)["servers"].first["address"]
+      assert_raises(Errno::ECONNREFUSED) { Socket.tcp(*address.split(":")) }
+    end
+  end
+
+  def kept(results) = Dir[File.join(results, "*.jsonl")].map { |path| File.read(path) }.join
+end

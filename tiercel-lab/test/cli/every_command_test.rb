@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require_relative "../support/lab_case"
+require_relative "../support/canned"
+
+# What all commands have in common.
+class EveryCommandTest < LabCase
+  # A terminal, as far as output can tell.
+  class Terminal < StringIO
+    def tty? = true
+  end
+
+  def each_command(&) = Lab::CLI.names.each(&)
+
+  def test_help
+    each_command do |name|
+      code, out, err = lab(name, "--help")
+      assert_equal [0, ""], [code, err], name
+      assert_match(/^Usage: bin\/lab/, out, name)
+      assert_match(/^Examples:\n  bin\/lab/, out, name)
+      assert_empty out.lines.select { |line| line.chomp.length > 80 && !line.include?("bin/lab") }, name
+      %w[--html --csv --markdown].each { |option| assert_includes out, option, name } unless name == "help"
+    end
+    Lab::CLI::ExitCodes::MEANINGS.each { |code, words| assert_includes lab("help")[1], format("%3d  %s", code, words) }
+  end
+
+  # An option that a command would ignore is no option of its.
+  def test_help_has_what_a_command_uses_and_nothing_else
+    assert_includes lab("sizes", "--help")[1], "--processes"
+    refute_includes lab("layers", "--help")[1], "--data"
+    code, _out, err = lab("layers", "--data", ".")
+    assert_equal 2, code
+    assert_match(/--data: layers does not use it/, err)
+  end
+
+  def test_what_is_internal_is_not_offered
+    refute_match(/loop|wire_get/, lab("help", "operations")[1])
+    lab("help", "operations")[1].each_line { |line| assert_operator line.chomp.length, :<=, 80 }
+  end
+
+  def test_a_wrong_option_and_where_to_find_the_right_ones
+    each_command do |name|
+      code, out, err = lab(name, "--no-such-option")
+      assert_equal [2, ""], [code, out], name
+      assert_match(/invalid option: --no-such-option\n.*--help/, err, name)
+    end
+    assert_match(/Known: .*compressors.* more$/, lab("no-such-command")[2])
+    assert_match(/Did you mean sizes\?/, lab("size")[2])
+  end
+
+  def test_a_plan_measures_nothing_and_has_no_colours
+    Dir.mktmpdir do |results|
+      (Lab::CLI.names - %w[report help]).each do |name|
+        code, out, err = lab(name, "--quick", "--plan", "--results", results)
+        assert_equal [0, ""], [code, err], name
+        refute_empty out.strip, name
+        refute_includes out, "\e", name
+      end
+      assert_empty Dir.children(results)
+    end
+  end
+
+  def test_colours_at_a_terminal_unless_the_user_wants_none
+    files do |path|
+      assert_includes lab("report", path, out: Terminal.new)[1], "\e["
+      with_env("NO_COLOR" => "1") { refute_includes lab("report", path, out: Terminal.new)[1], "\e[" }
+      refute_includes lab("report", path)[1], "\e["
+    end
+  end
+
+  def test_a_reader_that_has_seen_enough
+    files do |path|
+      reader, writer = IO.pipe
+      reader.close
+      writer.sync = true
+      assert_equal 0, Lab::CLI.run(["report", path], out: writer, err: StringIO.new, program: "bin/lab")
+      writer.close
+    end
+  end
+
+  def test_the_documents_have_every_exit_code
+    text = File.read(File.expand_path("../../../docs/lab.md", __dir__))
+    Lab::CLI::ExitCodes::MEANINGS.each_key { |code| assert_match(/^\| #{code} \|/, text) }
+  end
+
+  def files
+    cells = Canned.cells(compare("memory_store", "null_store"), "memory_store" => 2_000, "null_store" => 1_000)
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "kept.json")
+      File.write(path, JSON.generate(Canned.results(command: "compare", cells:)))
+      yield path
+    end
+  end
+
+  def with_env(variables)
+    before = ENV.to_h.slice(*variables.keys)
+    variables.each { |name, value| ENV[name] = value }
+    yield
+  ensure
+    variables.each_key { |name| ENV[name] = before[name] }
+  end
+end

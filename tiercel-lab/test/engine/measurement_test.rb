@@ -1,0 +1,150 @@
+# frozen_string_literal: true
+
+require_relative "../support/lab_case"
+
+# Whole measurements with fresh workers, short ones.
+class MeasurementTest < LabCase
+  # What no other program can hide. What small differences are called is tested on recorded blocks: {LooksTest}.
+  def test_ten_times_the_work_is_found
+    slower = measure("planted_working:2000", "planted_working:20000", protocol: SHORT).fetch("planted_working:20000")
+    assert_equal :slower, slower.summary.verdict, slower.summary.inspect
+    assert_operator slower.summary.ratio.estimate, :>, 4
+  end
+
+  def test_contestants_that_are_wrong_or_miss_have_no_time
+    cells = measure("memory_store", "planted_wrong", "planted_forgetful", "planted_tiring")
+    assert_equal "measured", cells.fetch("memory_store").status
+    assert_equal "wrong values", cells.fetch("planted_wrong").status
+    assert_equal "misses", cells.fetch("planted_forgetful").status
+    assert_equal "wrong values", cells.fetch("planted_tiring").status
+    assert_equal %w[memory_store],
+                 cells.values.select { |cell| cell.arm.row? && cell.summary }.map { |cell| cell.arm.name }
+  end
+
+  def test_what_cannot_run_says_why_and_hinders_nobody
+    cells = measure("memory_store", "planted_absent", "planted_elsewhere", "null_store")
+    assert_match(/gem a_gem_that_nobody_has is not in the bundle/, cells.fetch("planted_absent").reason)
+    assert_match(/no bundle "nowhere"/, cells.fetch("planted_elsewhere").reason)
+    assert cells.fetch("memory_store").measured?
+    assert cells.fetch("null_store").summary.ratio
+  end
+
+  # The parent lets the two workers take turns.
+  def test_a_contestant_with_its_own_bundle_runs_in_its_own_worker
+    cells = measure("planted_working:1000", "planted_apart:10000", "null=planted_working:1000",
+                    protocol: apart_protocol)
+    apart = cells.fetch("planted_apart:10000")
+    assert_nil apart.reason
+    assert_operator apart.summary.ratio.estimate, :>, 3
+    slices = cells.values.flat_map { |cell| cell.slices.map { |slice| [cell.arm.contestant.bundle, slice] } }
+    turns = slices.select { |_bundle, slice| slice.process.zero? && slice.block.zero? }.sort_by do |_bundle, slice|
+      slice.position
+    end
+    assert_equal turns.map(&:first), turns.map(&:first).reverse
+    assert_equal apart_protocol.processes * apart_protocol.blocks * 2, apart.slices.size
+  end
+
+  def apart_protocol = SHORT.with(processes: 2, blocks: 4)
+
+  def test_a_run_that_is_behind_has_fewer_blocks
+    cell = measure("memory_store", protocol: TINY.with(blocks: 50, budget_seconds: 0.001)).fetch("memory_store")
+    assert_equal [Lab::Engine::Protocol::LEAST_BLOCKS], cell.block_ns.values.map(&:size).uniq
+    assert_includes cell.summary.flags, "hurried"
+  end
+
+  # Nothing decides with so little: the cell goes on to its last look. What is clear is left out of it.
+  def test_what_is_undecided_goes_on_and_what_is_decided_does_not
+    protocol = TINY.with(equality: true, threshold: nil, most_processes: 5)
+    decided = ->(cell) { cell.arm.name == "file_store:tmpfs" }
+    comparison = compare("memory_store", "null_store", "file_store:tmpfs")
+    cells = Lab::Engine::Measurement.new([comparison], protocol:, seed: 1, decided:).run
+    processes = cells.to_h { |cell| [cell.arm.name, cell.block_ns.size] }
+    assert_equal({ "memory_store" => 4, "null_store" => 4, "file_store:tmpfs" => 2 },
+                 processes.slice("memory_store", "null_store", "file_store:tmpfs"))
+    assert_equal 4, processes["memory_store (again)"]
+  end
+
+  def test_a_look_that_was_interrupted_is_none
+    protocol = TINY.with(equality: true, threshold: nil, most_processes: 4)
+    steps = 0
+    progress = Object.new
+    progress.define_singleton_method(:expect) { |_seconds| nil }
+    progress.define_singleton_method(:advance) { |*| raise Interrupt if (steps += 1) == 3 }
+    measurement = Lab::Engine::Measurement.new([compare("memory_store", "null_store")], protocol:, seed: 1, progress:,
+                                       decided: ->(_cell) { false })
+    assert_raises(Interrupt) { measurement.run }
+    assert_equal [2], measurement.cells.map { |cell| cell.block_ns.size }.uniq
+  end
+
+  def test_beyond_its_budget_nothing_goes_on
+    protocol = TINY.with(equality: true, threshold: nil, most_processes: 8, budget_seconds: 0.001)
+    cells = Lab::Engine::Measurement.new([compare("memory_store", "null_store")], protocol:, seed: 1,
+                                 decided: ->(_cell) { false }).run
+    assert_equal [2], cells.map { |cell| cell.block_ns.size }.uniq
+  end
+
+  def test_every_block_is_kept_and_balanced
+    cell = measure("memory_store", "null_store").fetch("null_store")
+    assert_equal TINY.processes * TINY.blocks * 2, cell.slices.size
+    assert_equal [cell.calls], cell.slices.map(&:calls).uniq
+    assert_equal [0, 1], cell.slices.map(&:process).uniq.sort
+    assert_equal 2, cell.block_ns.fetch(0).size
+    assert_operator cell.gc_ns, :>=, 0
+  end
+
+  def test_a_worker_that_is_lost_takes_only_its_own_comparison
+    comparisons = [compare("memory_store", "planted_dying"), compare("memory_store", operation: "miss")]
+    cells = Lab::Engine::Measurement.new(comparisons, protocol: TINY, seed: 1,
+                                         requires: [PLANTED]).run.group_by(&:comparison)
+    assert_equal ["cannot run"], cells.fetch(comparisons.first).map(&:status).uniq
+    assert_match(/signal 9/, cells.fetch(comparisons.first).first.reason)
+    assert_equal [true], cells.fetch(comparisons.last).map(&:measured?).uniq
+  end
+
+  def test_several_readers_each_with_a_writer_beside
+    cells = measure("tiercel:shared:", "memory_store", operation: "read_beside_writer")
+    assert_empty cells.values.reject(&:measured?).map(&:reason)
+  end
+
+  def test_servers_are_started_and_stopped
+    comparison = compare("memory_store", "mem_cache_store", "tiercel:memory:", value: "html-2kb")
+    measurement = Lab::Engine::Measurement.new([comparison], protocol: TINY, seed: 1)
+    cells = measurement.run
+    assert_empty cells.reject(&:measured?).map(&:reason)
+    port = Integer(measurement.servers.first.fetch("address")[/\d+\z/])
+    assert_raises(Errno::ECONNREFUSED) { Socket.tcp("127.0.0.1", port) }
+    assert_equal Lab::Values.fetch("html-2kb").then { |value| value.digest(value.generate(1)) },
+                 measurement.digests["html-2kb"]
+  end
+
+  # A server of the user's keeps what it had, and nothing of ours.
+  def test_a_server_of_the_users_is_not_flushed
+    Lab::Servers::Redis.run do |server|
+      server.command("SET", "theirs", "precious")
+      comparisons = %w[read miss fetch_record increment].map { |name| compare("mine=#{server.url}", operation: name) }
+      cells = Lab::Engine::Measurement.new(comparisons, protocol: TINY, seed: 1).run
+      assert_empty cells.reject(&:measured?).map(&:reason)
+      assert_equal "precious", server.command("GET", "theirs")
+      assert_equal "1", server.command("DBSIZE")
+    end
+  end
+
+  def test_no_folder_is_left_between_rounds
+    scratch = Lab::Engine::Scratch.new
+    context = Lab::Engine::Context.new(servers: {}, folders: scratch.folders, label: "x")
+    path = context.directory("disk")
+    File.write(File.join(path, "big"), "x")
+    context.clean_up
+    refute File.exist?(path)
+  ensure
+    scratch&.remove
+  end
+
+  def test_arms_may_have_different_operations
+    baseline = [Lab::Contestants.parse("memory_store"), Lab::Operations.fetch("read")]
+    other = [Lab::Contestants.parse("tiercel:memory:"), Lab::Operations.fetch("backend_get")]
+    comparison = Lab::Engine::Comparison.between(value: Lab::Values.fetch("string-1kb"), baseline:, others: [other])
+    cells = Lab::Engine::Measurement.new([comparison], protocol: TINY, seed: 1).run
+    assert_operator cells.find { |cell| cell.arm.role == :contestant }.summary.ratio.estimate, :<, 1.0
+  end
+end

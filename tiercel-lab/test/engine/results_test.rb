@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+require_relative "../support/lab_case"
+
+class ResultsTest < LabCase
+  Results = Lab::Engine::Results
+
+  def recorded
+    Dir.mktmpdir do |folder|
+      run = { "command" => "compare", "arguments" => ["--quick"], "seed" => 1, "protocol" => TINY.to_h,
+              "started_at" => "2026-11-20T18:00:00Z" }
+      path = File.join(folder, "deep", "run.jsonl")
+      recorder = Lab::Engine::Recorder.new(path, run:,
+                                       environment: Lab::Engine::Machine.describe.merge("pinning" => "not pinned"))
+      comparison = compare("memory_store", "null_store")
+      cells = comparison.arms.map { |arm| cell_of(comparison, arm, [[1_000, 1_001], [1_002, 1_004]]) }
+      Lab::Engine::Summary.fill(cells, protocol: TINY)
+      recorder.cells(cells)
+      yield recorder, folder
+    end
+  end
+
+  FACTS = { "workload" => { "string-100b" => "0a" }, "servers" => [],
+            "disturbances" => [{ "value" => "string-100b", "process" => 0, "steal" => 0.0, "pressure" => nil }] }.freeze
+
+  def test_lines_and_document_say_the_same_and_fit_the_schema
+    recorded do |recorder, folder|
+      recorder.table("marks", [{ "store" => "x", "mark" => "yes" }], footnote: "one")
+      recorder.finish(FACTS, complete: true)
+      recorder.export(File.join(folder, "run.json"))
+      document = Results.load(File.join(folder, "run.json"))
+      assert_equal document, Results.load(recorder.path)
+      assert_empty SCHEMA.errors(document)
+      assert document["complete"]
+      assert_equal 4, document["cells"].first["slices"].size
+      assert_equal 8, document["cells"].first["slices"].first.size
+    end
+  end
+
+  def test_what_was_written_before_an_interruption_can_be_read
+    recorded do |recorder, _folder|
+      document = Results.load(recorder.path)
+      refute document["complete"]
+      assert_equal 3, document["cells"].size
+      assert_empty SCHEMA.errors(document)
+    end
+  end
+
+  def test_the_schema_finds_what_does_not_belong
+    recorded do |recorder, _folder|
+      document = Results.load(recorder.path)
+      schema = SCHEMA
+      document["cells"].first["verdict"] = "good"
+      document["cells"].last["status"] = "lost"
+      document.delete("workload")
+      assert_equal ["$.workload is missing", "$.cells[0].verdict is not known"], schema.errors(document).first(2)
+      assert_match(/\$\.cells\[2\]\.status is "lost"/, schema.errors(document).last)
+    end
+  end
+
+  def test_other_files_are_refused
+    Dir.mktmpdir do |folder|
+      { "a" => "{\"schema\":\"other/1\"}", "b" => "no json", "c" => "" }.each do |name, text|
+        path = File.join(folder, name)
+        File.write(path, text)
+        assert_match(/#{path}/, assert_raises(Lab::UsageError) { Results.load(path) }.message)
+      end
+    end
+  end
+
+  def test_a_killed_run_lacks_its_half_line_only
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "run.jsonl")
+      run = JSON.generate("type" => "run", "schema" => "tiercel-lab/1", "run" => {}, "environment" => {})
+      table = JSON.generate("type" => "table", "table" => { "name" => "t", "rows" => [], "notes" => {} })
+      File.write(path, "#{run}\n#{table}\n#{table[0, 20]}")
+      assert_equal 1, Lab::Engine::Results.load(path)["tables"].size
+      File.write(path, "#{run}\n#{table[0, 20]}\n#{table}\n")
+      assert_raises(Lab::UsageError) { Lab::Engine::Results.load(path) }
+      ["", "3\n", "[1]\n", "nothing"].each do |text|
+        File.write(path, text)
+        assert_raises(Lab::UsageError, text) { Lab::Engine::Results.load(path) }
+      end
+    end
+  end
+end

@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require_relative "../support/lab_case"
+
+# What is made of blocks whose figures are known.
+class SummaryTest < LabCase
+  def summarize(protocol: Lab::Engine::Protocol::FULL, **figures)
+    comparison = compare("memory_store", "null_store")
+    cells = comparison.arms.map do |arm|
+      cell_of(comparison, arm,
+              Array.new(6) { |process| Array.new(8) { |block| figures.fetch(arm.role).call(process, block) } })
+    end
+    Lab::Engine::Summary.fill(cells, protocol:)
+    cells.to_h { |cell| [cell.arm.role, cell.summary] }
+  end
+
+  def wobble(process, block) = ((process * 7) + (block * 3)) % 5
+
+  def test_a_clear_ratio
+    found = summarize(baseline: ->(*at) { 1_000 + wobble(*at) }, contestant: ->(*at) { 500 + wobble(*at) },
+                      null: ->(*at) { 1_001 + wobble(*at) })
+    assert_in_delta 0.5, found[:contestant].ratio.estimate, 0.01
+    assert_equal :faster, found[:contestant].verdict
+    assert_in_delta 502, found[:contestant].ns.estimate, 3
+    assert_operator found[:contestant].p_value, :<, 0.001
+    assert_nil found[:baseline].ratio
+  end
+
+  # An 8 % slowdown beside a null arm that differs by 7.6 %: no noise makes it the same.
+  def test_noise_widens_no_margin
+    noisy = ->(process, block) { 1_000 + (80 * wobble(process, block)) }
+    found = summarize(baseline: noisy, contestant: ->(*at) { 1.08 * noisy.call(*at) },
+                      null: ->(process, block) { noisy.call(process + 1, block) })
+    assert_operator found[:contestant].floor, :>, 0.05
+    assert_equal 0.02, found[:contestant].margin
+    assert_equal :slower, found[:contestant].verdict
+    unclear = summarize(baseline: noisy, null: noisy,
+                        contestant: ->(process, block) { (1.0 + (0.04 * (process % 5))) * noisy.call(process, block) })
+    assert_equal :cannot_tell, unclear[:contestant].verdict
+    assert_operator unclear[:contestant].needs, :>, 6
+  end
+
+  def test_a_quick_run_asks_for_twice_the_floor
+    found = summarize(protocol: Lab::Engine::Protocol::QUICK, baseline: ->(*) { 1_000 }, contestant: ->(*) { 1_150 },
+                      null: ->(*) { 1_100 })
+    assert_in_delta 0.20, found[:contestant].margin, 0.002
+    assert_equal [:cannot_tell, nil], [found[:contestant].verdict, found[:contestant].needs]
+  end
+
+  def test_drift_that_both_share_is_no_difference
+    found = summarize(baseline: ->(process, block) { 1_000 + (200 * block) + (500 * process) },
+                      contestant: ->(process, block) { 1_010 + (202 * block) + (505 * process) },
+                      null: ->(process, block) { 1_000 + (200 * block) + (500 * process) })
+    assert_in_delta 1.01, found[:contestant].ratio.estimate, 0.001
+    assert_equal :same, found[:contestant].verdict
+  end
+
+  def test_a_quick_run_neither_says_same_nor_less_than_a_tenth
+    found = summarize(protocol: Lab::Engine::Protocol::QUICK, baseline: ->(*) { 1_000 }, contestant: ->(*) { 1_080 },
+                      null: ->(*) { 1_000 })
+    assert_equal :cannot_tell, found[:contestant].verdict
+  end
+end

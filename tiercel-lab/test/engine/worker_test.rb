@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require_relative "../support/lab_case"
+
+class WorkerTest < LabCase
+  def worker(**)
+    process = Lab::Engine::Job.new("engine/worker", requires: [PLANTED], **).start
+    yield process
+  ensure
+    process&.stop
+  end
+
+  def open_request(*texts)
+    arms = texts.each_with_index.map { |text, id| { id:, text:, operation: "read", exact: true } }
+    { value: { name: "string-100b" }, seed: 1, slice_ns: 500_000, label: "t", servers: {}, folders: {}, arms: }
+  end
+
+  def test_it_is_another_ruby_with_the_same_bundle_and_yjit
+    worker do |process|
+      hello = process.call("hello")
+      assert_equal process.pid, hello["pid"]
+      assert_equal Gem.loaded_specs["activesupport"].version.to_s, hello["gems"]["activesupport"]
+      assert_equal defined?(RubyVM::YJIT) ? true : false, hello["yjit"]
+    end
+  end
+
+  def test_each_arm_is_answered_for
+    worker do |process|
+      answer = process.call("open", **open_request("memory_store", "planted_wrong", "planted_absent"))
+      assert_equal ["measured", "wrong values", "cannot run"], answer["arms"].map { |arm| arm["status"] }
+      assert_match(/gem a_gem_that_nobody_has.*Gemfile/, answer["arms"].last["reason"])
+      assert_operator answer["arms"].first["calls"], :>, 1
+      slices = process.call("pass", arms: [[0, 10], [0, 10]])
+      assert_equal [[0, 10], [0, 10]], slices.map { |slice| slice.first(2) }
+    end
+  end
+
+  def test_values_are_looked_at_again_after_the_blocks
+    request = open_request("planted_tiring")
+    request[:arms].first.update(warm_up: 10, calls: 10, exact: false)
+    worker do |process|
+      assert_equal "measured", process.call("open", **request)["arms"].first["status"]
+      process.call("pass", arms: [[0, 100]])
+      assert_equal ["wrong values"], process.call("close").map { |arm| arm["status"] }
+    end
+  end
+
+  def test_a_worker_that_dies_says_how
+    worker do |process|
+      error = assert_raises(Lab::WorkerLost) { process.call("open", **open_request("planted_dying")) }
+      assert_match(/ended by signal 9/, error.message)
+    end
+  end
+
+  def test_a_worker_that_is_silent_is_ended
+    worker(answer_seconds: 2) do |process|
+      process.call("hello")
+      Process.kill(:STOP, process.pid)
+      error = assert_raises(Lab::WorkerLost) { process.call("hello") }
+      assert_match(/did not answer within 2 s/, error.message)
+    end
+  end
+
+  def test_stopping_leaves_no_process
+    pid = worker { |process| process.call("hello")["pid"] }
+    assert_raises(Errno::ESRCH) { Process.kill(0, pid) }
+  end
+
+  def test_an_unknown_request_is_an_error_and_not_the_end
+    worker do |process|
+      assert_raises(Lab::WorkerLost) { process.call("pass", arms: [[9, 1]]) }
+      assert process.call("hello")["pid"]
+    end
+  end
+end

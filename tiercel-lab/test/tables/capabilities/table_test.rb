@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require_relative "../../support/lab_case"
+
+class CapabilitiesTest < LabCase
+  TABLE = Lab::Tables::Capabilities::Table
+
+  def test_marks_are_what_the_stores_answer
+    stores = %w[memory_store null_store mem_cache_store tiercel:shared: planted_absent]
+    chosen = stores.flat_map { |text| ["--store", text] }
+    run_table(TABLE, "--quick", "--require", PLANTED, *chosen) do |code, command|
+      assert_equal 0, code, command.err.string
+      rows = command.document.tables.first.rows.to_h { |row| [row.first.to_s, row.drop(1).map(&:to_s)] }
+      assert_equal ["yes", "partly", "partly", "no", "no", "no", "no", "memory of the process"], rows["memory_store"]
+      assert_equal ["yes", "yes", "yes", "yes", "yes", "yes", "yes", "memory of the server"], rows["mem_cache_store"]
+      assert_equal %w[yes yes yes], rows["tiercel:shared:"].values_at(0, 3, 4)
+      assert_equal "memory (a mapped file)", rows["tiercel:shared:"].last
+      assert_equal ["no", "no", "nothing is kept"], rows["null_store"].values_at(0, 3, 7)
+      assert_match(/a_gem_that_nobody_has/, rows["planted_absent"].first)
+      local = command.document.tables.last.rows.find { |row| row.first.to_s == "mem_cache_store" }
+      assert_equal %i[interval interval], local[1..2].map(&:kind)
+      assert_match(/\A4 stores asked, 1 could not be; shared by processes: mem_cache_store, tiercel:shared:\.\z/,
+                   command.document.verdicts.first.sentence)
+    end
+  end
+
+  def test_differences_from_the_article
+    marks = Lab::Tables::Capabilities::View::COLUMNS.to_h { |column| [column, { "mark" => "yes", "note" => nil }] }
+    marks["limited by"] = { "words" => "disk" }
+    tables = [{ "name" => "capabilities", "rows" => [{ "store" => "file_store:disk", "marks" => marks, "local" => {} }],
+                "notes" => {} }]
+    document = TABLE.report(results_of("capabilities", tables:), command: "bin/lab capabilities")
+    different = document.tables.find { |table| table.title.include?("otherwise") }
+    assert_equal [["local store", "no", "yes"], ["remote", "no", "yes"], ["cluster", "no", "yes"]],
+                 different.rows.map { |row| row.drop(1).map(&:to_s) }
+  end
+
+  def test_a_plan_starts_nothing
+    run_table(TABLE, "--plan") do |code, command|
+      assert_equal 0, code
+      assert_match(/\A14 stores are asked by two processes each/, command.out.string)
+    end
+  end
+end

@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+require_relative "../../support/lab_case"
+
+class EndToEndTest < LabCase
+  TABLE = Lab::Tables::EndToEnd::Table
+  Design = Lab::Tables::EndToEnd::Design
+
+  def test_combinations_and_where_their_time_goes
+    run_table(TABLE, "--quick", "--require", PLANTED, "--value", "planted-books", "--serializer", "marshal,as_json",
+              "--compressor", "zlib,none", "--store", "redis_cache_store", "--store", "tiercel:memory:",
+              protocol: TINY.with(blocks: 1)) do |code, command|
+      assert_equal 0, code, command.out.string
+      table = command.document.tables.first
+      assert_equal [%w[redis_cache_store marshal zlib], %w[redis_cache_store as_json zlib],
+                    %w[redis_cache_store marshal none], %w[tiercel:memory: marshal zlib]],
+                   table.rows.map { |row| row.first(3).map(&:to_s) }
+      # Where the time goes, or why that cannot be said: a slice of so little may say anything.
+      table.rows.map { |row| row.drop(6) }.each do |parts|
+        next assert_match(/\Acannot split: /, parts.first.value) if parts.first.kind == :missing
+        assert_equal [true] * 5, parts.map { |part| part.value >= 0 }
+      end
+      assert_operator table.rows[0][5].value, :<, table.rows[2][5].value, "zlib's bytes"
+    end
+  end
+
+  def test_a_quick_run_varies_one_factor_a_full_one_all
+    quick = Design.new(quick: true).combinations
+    base = quick.first
+    assert_equal %w[marshal zlib mem_cache_store], base
+    assert_equal [Design::ADVICE], (quick.reject { |combination| varied(base, combination) <= 1 })
+    full = Design.new(quick: false)
+    assert_equal product, full.combinations.size
+    assert_operator full.comparisons.map { |comparison| comparison.arms.count(&:row?) }.max, :<, 120
+  end
+
+  def varied(base, combination) = combination.zip(base).count { |one, other| one != other }
+
+  def product = Design::SERIALIZERS.size * Design::COMPRESSORS.size * Design::STORES.size
+
+  def test_a_full_run_has_all_combinations_on_one_value_and_on_those_that_are_named
+    rows, books = %w[rows-50 books].map { |name| Lab::Values.fetch(name) }
+    full = Design.new(quick: false)
+    sizes = full.comparisons.reject { |comparison| comparison.operation.kind == :serializer }
+                .group_by { |comparison| comparison.value.name }
+                .transform_values { |found| found.sum { |comparison| comparison.arms.count(&:row?) } }
+    assert_equal 2 * product, sizes["rows-50"]
+    assert_operator sizes["books"], :<, 2 * 20
+    assert_equal [Design::ADVICE],
+      (full.combinations(books).reject { |one| varied(full.combinations(books).first, one) <= 1 })
+    assert_equal [product, product], [rows, books].map { |value|
+      Design.new(quick: false, values: [rows, books]).combinations(value).size
+    }
+  end
+
+  def test_the_report_says_where_one_factor_was_varied
+    whole = lambda do |value, serializer|
+      cell("end_to_end_read", "x", 10, "store" => "memory_store", "serializer" => serializer, "compressor" => "none")
+        .merge("value" => value, "role" => "contestant", "status" => "cannot run", "summary" => nil)
+    end
+    results = { "run" => { "protocol" => { "name" => "full" } },
+                "cells" => [whole["rows-50", "marshal"], whole["rows-50", "auto"], whole["books", "marshal"]] }
+    words = Lab::Tables::EndToEnd::View.new(results, command: "bin/lab end-to-end").send(:reach)
+    assert_match(/\AAll combinations are measured on .*; on .*Active Record/, words)
+    assert_match(/Active Record.* one factor is varied at a time from memory_store \+/, words)
+    results["cells"].pop
+    assert_empty Lab::Tables::EndToEnd::View.new(results, command: "bin/lab end-to-end").send(:reach)
+  end
+
+  WIRE = [[0, 20], [0, 30], [0, 90], [1, 40], [1, 50]].freeze
+
+  def split(whole: 1_000, wire: 100, served: WIRE, layers: true)
+    cells = [cell("load", "auto", 300), *([cell("inflate", "zstd of auto", 200)] if layers),
+             cell("wire_get", "wire memcached auto zstd", wire, {}, served)]
+    Lab::Tables::EndToEnd::Split.new(cell("end_to_end_read", "whole", whole, "store" => "mem_cache_store",
+                                  "serializer" => "auto", "compressor" => "zstd"), cells, "end_to_end_read")
+  end
+
+  # The server's time and the wire's are of the same slices: of each process the median (30 and 45 us of 100), then of
+  # the processes.
+  def test_parts_are_of_the_layers_alone
+    assert_equal({ "serialize" => 300.0, "compress" => 200.0, "client" => 400.0, "wire" => 62.5, "server" => 37.5 },
+                 split.us)
+  end
+
+  def test_what_does_not_add_up_is_no_split
+    { { layers: false } => /zstd of auto was not measured alone/, { whole: 500 } => /take longer alone than the whole/,
+      { served: [[0, nil]] } => /server's CPU time is not known/,
+      { served: [[0, 130]] } => /server took more CPU time than the call/ }.each do |facts, words|
+      split = self.split(**facts)
+      assert_nil split.us
+      assert_match words, split.reason
+    end
+  end
+
+  def test_a_store_in_this_process_is_the_clients
+    whole = cell("end_to_end_read", "whole", 1_000, "store" => "memory_store", "serializer" => "auto",
+                 "compressor" => "none")
+    assert_match(/auto was not measured/,
+                 Lab::Tables::EndToEnd::Split.new(whole, [], "end_to_end_read").tap(&:us).reason)
+    assert_equal 700.0,
+      Lab::Tables::EndToEnd::Split.new(whole, [cell("load", "auto", 300)], "end_to_end_read").us["client"]
+  end
+
+  # Slices of ten calls, all of it CPU time; with the server's, in us, by process.
+  def cell(operation, name, us, facts = {}, served = [[0, nil]])
+    ns = us * 10_000
+    { "operation" => operation, "contestant" => { "name" => name }.merge(facts), "status" => "measured",
+      "summary" => { "ns" => { "estimate" => us * 1e3 } },
+      "slices" => served.map { |process, own| [process, 0, 0, 10, ns, 0, ns, 0, *(own * 10_000 if own)] } }
+  end
+end

@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require_relative "../support/lab_case"
+
+class LeaderTest < LabCase
+  def leader(intervals, margin: 0.02)
+    Lab::Tables::Leader.new(intervals.transform_values { |bounds| Lab::Statistics::Interval.new(*bounds) }, margin:)
+  end
+
+  def test_one_that_is_faster_than_all_others
+    found = leader({ "a" => [1.0, 1.0, 1.0], "b" => [0.5, 0.48, 0.52], "c" => [0.7, 0.65, 0.75] })
+    assert found.clear?
+    assert_equal "b is the fastest", found.to_s
+    assert_equal :faster, found.verdict("b", "c")
+    assert_in_delta 1.4, found.factor("b", "c"), 0.001
+  end
+
+  # The least estimate is not the fastest: its interval is too wide for that.
+  def test_the_least_estimate_does_not_lead_where_it_did_not_win
+    found = leader({ "a" => [0.5, 0.45, 0.55], "auto + zlib" => [0.455, 0.306, 1.033], "b" => [1.0, 1.0, 1.0] })
+    refute found.clear?
+    assert_equal "which is the fastest cannot be told (a, auto + zlib or b)", found.to_s
+    assert_equal "a", found.first
+  end
+
+  def test_within_the_margin_nobody_is_ahead
+    assert_equal %w[a b], leader({ "a" => [1.0, 1.0, 1.0], "b" => [0.99, 0.985, 0.995] }).ahead
+    assert_equal %w[b], leader({ "a" => [1.0, 1.0, 1.0], "b" => [0.9, 0.89, 0.91] }, margin: 0.05).ahead
+  end
+
+  def test_many_that_cannot_be_told_apart_are_counted
+    many = leader(("a".."f").to_h { |name| [name, [1.0, 0.9, 1.1]] })
+    assert_equal "a, b, c or 3 more", many.words
+    assert_equal "nobody is the fastest", leader({}).to_s
+  end
+end

@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require_relative "../../support/lab_case"
+require_relative "../../support/canned"
+
+class ProfileCommandTest < LabCase
+  def lab(*arguments)
+    out, err = StringIO.new, StringIO.new
+    [Lab::CLI.run(arguments, out:, err:, program: "bin/lab"), out.string, err.string]
+  end
+
+  # @return [Hash{String => Object}] row of the one target
+  def watched(text, folder, operation: "read")
+    pairs = [[Lab::Contestants.parse(text), Lab::Operations.fetch(operation)]]
+    trial = Lab::Tables::Profile::Trial.new(pairs, value: Lab::Values.fetch("string-100b"), seconds: 0.2, seed: 1,
+                                                   stem: File.join(folder, "run"), requires: [PLANTED])
+    progress = Object.new
+    progress.define_singleton_method(:advance) { |*| nil }
+    progress.define_singleton_method(:say) { |*| nil }
+    trial.run(progress)
+    trial.rows.first
+  end
+
+  def test_a_busy_method_is_found_in_a_process_of_its_own
+    Dir.mktmpdir do |folder|
+      row = watched("planted_working:2000", folder)
+      assert_equal ["measured", "vernier"], row.values_at("status", "profiler"), row["reason"]
+      assert_operator row["calls"], :>, 0
+      inside, all = [/\Aloop;Planted::WorkingStore#read/, //].map do |words|
+        row["folded"].sum { |stack, samples| stack.match?(words) ? samples : 0 }
+      end
+      assert_operator inside, :>, all * 0.5
+      assert_includes JSON.parse(File.read(row["file"])).keys, "threads"
+      assert_equal ["misses", nil], watched("planted_forgetful", folder).values_at("status", "folded")
+      assert_match(/a_gem_that_nobody_has/, watched("planted_absent", folder)["reason"])
+      assert_match(/client_get works on a client/, watched("memory_store", folder, operation: "client_get")["reason"])
+    end
+  end
+
+  def row(text, folded, operation: "read", **more)
+    { target: text, text:, operation:, value: "string-100b", status: "measured", folded:, profiler: "vernier",
+      calls: 10, file: "kept.profile.json" }.merge(more)
+  end
+
+  def document(rows, before: nil)
+    cells = Canned.cells(compare("mem_cache_store", "raw_memcached"),
+                         { "mem_cache_store" => 150_000, "raw_memcached" => 100_000 })
+    tables = { "profiles" => [rows, { seconds: 1.5 }] }
+    tables["profile before"] = [[before], { started_at: "2026-11-19T10:00:00Z" }] if before
+    Lab::Tables::Profile::Table.report(Canned.results(command: "profile", cells:, tables:),
+                                    command: "bin/lab profile mem_cache_store --quick")
+  end
+
+  def test_flame_graphs_shares_and_what_is_beyond_the_socket
+    report = document([row("mem_cache_store", { "loop;A" => 25, "loop;A;B" => 75 }),
+                       row("raw_memcached", { "loop" => 4 })],
+                      before: row("mem_cache_store", { "loop;A" => 75, "loop;A;B" => 25 }))
+    assert_match(/\Amem_cache_store, read: 150 us .* most time itself: B 75 %, A 25 %\.\z/,
+                 report.verdicts.first.sentence)
+    times, _twin, shares = report.tables
+    assert_equal "50.0 us [50.0\u201350.0]", times.rows.first[4].to_s
+    # Wilson's interval of 75 in 100.
+    assert_equal "75.0% [65.7\u201382.5]", shares.rows.first[1].to_s
+    html = Lab::Report::Html.render(report)
+    assert_equal 3, html.scan(/<svg class="chart flame/).size
+    assert_match(/differential/, html)
+    assert_match(/mem_cache_store \(2026-11-19T10:00:00Z\)/, Lab::Report::Markdown.render(report))
+  end
+
+  def test_what_could_not_be_watched_says_why
+    report = document([row("mem_cache_store", nil, status: "cannot run", reason: "there is no profiler"),
+                       row("raw_memcached", {})])
+    text = Lab::Report::Markdown.render(report)
+    ["No profile could be made.", "No profile: cannot run: there is no profiler.",
+     "No samples fell into the calls"].each { |words| assert_includes text, words }
+  end
+
+  def test_the_command_line
+    { %w[profile a_b] => /a_b.*not known/, %w[profile memory_store dalli] => /one is a store, the other a client/,
+      %w[profile memory_store --seconds 0] => /> 0/,
+      %w[profile --against /nowhere] => /nowhere/ }.each do |arguments, words|
+      code, _out, err = lab(*arguments)
+      assert_equal 2, code
+      assert_match words, err
+    end
+    assert_match(/^html-2kb +read +3 .*mem_cache_store, raw_memcached$|mem_cache_store, raw_memcached/,
+                 lab("profile", "--plan", "--quick")[1])
+    refute_match(/raw_memcached/, lab("profile", "--plan", "--quick", "--no-raw")[1])
+  end
+end

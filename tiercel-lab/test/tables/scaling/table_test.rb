@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require_relative "../../support/lab_case"
+
+class ScalingTest < LabCase
+  class Short < Tiercel::Lab::Tables::Scaling::Table
+    called "scaling", Tiercel::Lab::Tables::Scaling::Table.summary
+    def rounds = 2
+  end
+
+  def test_every_work_is_measured_with_every_number_of_processes
+    run_command(Short) do |code, command|
+      assert_equal 0, code
+      rows = command.results["tables"].find { |table| table["name"] == "throughput" }["rows"]
+      assert_equal 4, rows.map { |row| row["work"] }.uniq.size
+      assert(rows.all? { |row| row["per_second"].positive? })
+      assert_equal [2], rows.group_by { |row| row.values_at("work", "processes") }.values.map(&:size).uniq
+      assert_match(/read a shared segment at/, command.out.string)
+    end
+  end
+
+  def test_growth_is_paired_with_the_controls_of_its_round
+    rows = [0, 1, 2].flat_map do |round|
+      base = 100.0 * (round + 1)
+      [["loop on private memory", 1, base], ["loop on private memory", 2, base * 2],
+       ["shared: get", 1, base * 3], ["shared: get", 2, base * 5.4]].map do |work, processes, rate|
+        { "round" => round, "work" => work, "processes" => processes, "per_second" => rate }
+      end
+    end
+    results = { "run" => { "seed" => 1, "protocol" => {} }, "cells" => [],
+                "tables" => [{ "name" => "throughput", "rows" => rows, "notes" => { "processes" => [1, 2] } }] }
+    relative = Lab::Tables::Scaling::View.new(results, command: "bin/lab scaling").relative("shared: get")
+    assert_in_delta 0.9, relative.estimate, 1e-9
+    assert_in_delta 0.9, relative.low, 1e-9
+  end
+
+  def test_a_process_that_dies_is_said
+    crowd = Lab::Tables::Scaling::Crowd.new(cpus: [0], seconds: 0.01)
+    error = assert_raises(Lab::CannotRun) { crowd.run(2) { |index| index == 1 ? exit!(1) : -> {} } }
+    assert_match(/died/, error.message)
+  end
+end

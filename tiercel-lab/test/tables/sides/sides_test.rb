@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+require_relative "../../support/lab_case"
+
+class SidesTest < LabCase
+  Sides = Lab::Tables::Sides
+
+  def with_repository
+    Dir.mktmpdir do |folder|
+      cache = File.join(folder, "cache")
+      before = ENV.fetch("XDG_CACHE_HOME", nil)
+      ENV["XDG_CACHE_HOME"] = cache
+      repository = File.join(folder, "repository")
+      FileUtils.mkdir_p(repository)
+      git(repository, "init", "--quiet")
+      yield repository
+    ensure
+      ENV["XDG_CACHE_HOME"] = before
+    end
+  end
+
+  def git(folder, *words)
+    person = %w[-c user.name=Somebody -c user.email=somebody@example.org -c commit.gpgsign=false]
+    assert system("git", "-C", folder, *person, *words, out: File::NULL), words.join(" ")
+  end
+
+  def commit(repository, title, files)
+    files.each do |name, text|
+      FileUtils.mkdir_p(File.dirname(File.join(repository, name)))
+      File.write(File.join(repository, name), text)
+    end
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "-m", title)
+  end
+
+  def parse(text, repository: ".") = Sides.parse(text, repository:)
+
+  def test_revisions_are_copied_and_compiled_once
+    with_repository do |repository|
+      commit(repository, "First", "lib/tiercel/thing.rb" => "1\n",
+             "ext/tiercel/tiny/extconf.rb" => "require \"mkmf\"\ncreate_makefile(\"tiercel/tiny_ext\")\n",
+             "ext/tiercel/tiny/tiny.c" => "void Init_tiny_ext(void) {}\n")
+      commit(repository, "Second", "README.md" => "words\n")
+      commit(repository, "Third", "lib/tiercel/thing.rb" => "2\n")
+      first, second, third, here = %w[HEAD~2 HEAD~1 HEAD .].map { |text| parse(text, repository:) }
+      assert_equal first.fingerprint, second.fingerprint
+      refute_equal second.fingerprint, third.fingerprint
+      assert_equal third.fingerprint, here.fingerprint
+      assert_equal ["First", "the checkout as it is"], [first, here].map { |side| side.describe["title"] }
+      said = []
+      progress = Object.new.tap { |object| object.define_singleton_method(:say) { |text| said << text } }
+      2.times { first.prepare(progress:) }
+      assert_equal ["compiling HEAD~2 (once)"], said
+      assert_equal "1\n", File.read(File.join(first.folder, "lib/tiercel/thing.rb"))
+      assert_path_exists File.join(first.folder, "lib/tiercel/tiny_ext.#{RbConfig::CONFIG["DLEXT"]}")
+      assert_equal [["HEAD~2: tiercel:memory:"]], [[first.contestant("tiercel:memory:").name]]
+      refute_equal first.contestant("tiercel:memory:").bundle, first.contestant("tiercel:memory:", again: true).bundle
+      assert_match(/gem "tiercel", path: "#{first.folder}"/, File.read(first.contestant("tiercel:memory:").bundle))
+    end
+  end
+
+  def test_what_does_not_compile_says_so
+    with_repository do |repository|
+      commit(repository, "Broken", "ext/tiercel/tiny/extconf.rb" => "abort \"no compiler for you\"\n",
+             "ext/tiercel/tiny/tiny.c" => "")
+      error = assert_raises(Lab::CannotRun) { parse("HEAD", repository:).prepare }
+      assert_match(/HEAD could not be compiled: no compiler for you/, error.message)
+    end
+  end
+
+  def test_gems_keep_everything_else_as_it_is
+    with_repository do
+      side = parse("dalli@5.0.2")
+      assert_equal ["mem_cache_store"], side.stores
+      text = File.read(side.contestant("mem_cache_store").bundle)
+      assert_match(/^gem "dalli", "= 5.0.2"$/, text)
+      assert_match(/^gem "activesupport", "= #{ActiveSupport.version}"$/, text)
+      refute_match(/^gem "tiercel-lab"/, text)
+      text = File.read(parse("litestack@0.4.3").contestant("litecache").bundle)
+      assert_match(/^gem "litestack", "= 0.4.3"$/, text)
+      assert_equal 1, text.scan("litestack\"").size
+      assert_match(/sqlite3", "~> 1/, text)
+    end
+  end
+
+  def test_the_same_is_refused_unless_asked_for
+    { %w[dalli@5.3 dalli@5.3.0] => /same version of dalli/,
+      %w[tiercel:memory: tiercel:memory:] => /same store with the same options/,
+      %w[tiercel:memory:#compress=false x=tiercel:memory:#compress=false] => /same store/ }.each do |texts, words|
+      sides = texts.map { |text| parse(text) }
+      assert_match words, assert_raises(Lab::UsageError) { Sides.check(sides, same: false) }.message
+      assert_nil Sides.check(sides, same: true)
+    end
+  end
+
+  def test_sides_of_different_kinds_are_refused
+    { %w[dalli@5.3.1 redis@5.0.0] => /two versions of one gem/,
+      %w[dalli@5.3.1 memory_store] => /a version of a gem and a store/ }.each do |texts, words|
+      error = assert_raises(Lab::UsageError) { Sides.check(texts.map { |text| parse(text) }, same: true) }
+      assert_match words, error.message
+    end
+    assert_match(/no-such-thing: neither a store/,
+                 assert_raises(Lab::UsageError) { parse("no-such-thing", repository: __dir__) }.message)
+    assert_match(/"nonsense:x".*not known/, assert_raises(Lab::UsageError) { parse("nonsense:x") }.message)
+  end
+
+  # By hand: log 2 +- log 1.1 and log 4 +- log 1.2 differ by log 2 +- sqrt(log(1.1)^2 + log(1.2)^2) = 0.2058.
+  def test_the_interval_of_a_difference
+    one, other = [[2.0, 1.1], [4.0, 1.2]].map do |middle, factor|
+      Lab::Statistics::Interval.new(*[middle, middle / factor, middle * factor].map { |number| Math.log(number) })
+    end
+    ratio = other.minus(one).exp
+    assert_in_delta 2.0, ratio.estimate, 1e-9
+    assert_in_delta 2.0 * Math.exp(0.20581), ratio.high, 1e-3
+    assert_in_delta 2.0 / Math.exp(0.20581), ratio.low, 1e-3
+  end
+end

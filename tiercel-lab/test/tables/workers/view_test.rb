@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require_relative "../../support/lab_case"
+
+class WorkersDocumentTest < LabCase
+  NOTES = { "stores" => %w[memory_store tiercel:shared:], "zipf" => 1.0, "items" => 1_000, "value_bytes" => 1_000,
+            "total_bytes" => 8 * 1024 * 1024, "rounds" => 1, "miss_ms" => 1.0, "memory" => "PSS" }.freeze
+
+  def row(store, workers, own, hits:, us:, **more)
+    segment = { "hits" => hits, "requests" => 100, "seconds" => us * 100 / 1e6, "cpu_seconds" => us * 50 / 1e6 }
+    { "store" => store, "workers" => workers, "round" => 0, "own" => own, "status" => "measured", "reason" => nil,
+      "loads" => Array.new(workers) { [segment, segment] }, "empty_bytes" => 30 * 1024 * 1024,
+      "full_bytes" => 40 * 1024 * 1024 }.merge(more)
+  end
+
+  def render(*rows)
+    results = { "run" => { "seed" => 1, "started_at" => "2026-11-20T19:00:00Z", "protocol" => { "name" => "quick" } },
+                "cells" => [], "environment" => Lab::Engine::Machine.describe,
+                "tables" => [{ "name" => "workers", "rows" => rows, "notes" => NOTES }] }
+    document = Lab::Tables::Workers::View.new(results, command: "bin/lab workers").build
+    Lab::Report::Html.render(document)
+    Lab::Report::Markdown.render(document)
+  end
+
+  def test_a_miss_costs_what_it_would_take
+    text = render(row("memory_store", 1, true, hits: 90, us: 5), row("memory_store", 4, true, hits: 60, us: 5),
+                  row("tiercel:shared:", 1, false, hits: 90, us: 6),
+                  row("tiercel:shared:", 4, false, hits: 90, us: 6, "server_cpu" => 0.0004))
+    # 5 us and 40 of 100 misses of 1,000 us; 6 us and 10 of them.
+    in_each = text.lines(chomp: true).find { |line| line.start_with?("| memory_store (in each) | 4 |") }
+    assert in_each.start_with?("| memory_store (in each) | 4 | 2.00 MB | 60.0% "), in_each
+    assert in_each.end_with?("| 405 us [405–405] | 2.50 us | 40.0 MB | 10.0 MB |"), in_each
+    assert_match(/^\| tiercel:shared: \(shared\) \| 4 \| 8.00 MB \| 90.0% .*\| 106 us \[106–106\] \| 3.50 us \|/, text)
+    assert_match(/With 4 workers .* 106 us .* 405 us .*Sharing is clearly cheaper from 4 workers on\./, text)
+  end
+
+  def test_what_could_not_run_keeps_its_row
+    text = render(row("memory_store", 4, true, hits: 60, us: 5),
+                  row("tiercel:shared:", 4, false, hits: 0, us: 1, "status" => "cannot run",
+                      "reason" => "no extension"))
+    assert_match(/^\| tiercel:shared: \(shared\) \| 4 \| n\/a: cannot run: no extension \|/, text)
+    assert_match(/Nothing could be compared/, text)
+  end
+end
