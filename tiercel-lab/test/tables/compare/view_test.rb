@@ -20,7 +20,7 @@ class CompareViewTest < LabCase
     made
   end
 
-  def view(cells) = Lab::Tables::Compare::View.new(results_of("compare", cells:), command: "bin/lab")
+  def view(cells, **) = Lab::Tables::Compare::View.new(results_of("compare", cells:, **), command: "bin/lab")
 
   def test_the_table_of_a_value_keeps_what_cannot_run
     text = Lab::Report::Terminal.render(view(cells).build)
@@ -32,9 +32,7 @@ class CompareViewTest < LabCase
     refute_match(/again/, text)
   end
 
-  def headline(cells)
-    view(cells).sentence
-  end
+  def headline(cells, **) = view(cells, **).sentence
 
   def test_the_first_line_is_a_sentence
     headline = self.headline(cells)
@@ -42,6 +40,13 @@ class CompareViewTest < LabCase
     assert_match(/\AA hit costs 3\.00 us \[3\.00\u20133\.01\] with memory_store \(String of 100 B\); floor 0\.\d %\z/,
                  headline)
     assert_equal "Nothing could be measured.", self.headline([])
+  end
+
+  def test_a_quick_run_says_nothing_is_the_same
+    comparison = compare("memory_store", "tiercel:memory:")
+    same = comparison.arms.map { |arm| cell_of(comparison, arm, Array.new(4) { Array.new(5) { 3_000 } }) }
+    Lab::Engine::Summary.fill(same, protocol: Lab::Engine::Protocol::QUICK)
+    assert_match(/: not to be told from tiercel:memory: here/, headline(same))
   end
 
   # @param ratios [Hash{String => Array(Float, Float)}] of stores to memory_store, between which their blocks lie
@@ -53,7 +58,7 @@ class CompareViewTest < LabCase
       cell_of(comparison, arm, Array.new(6) { |process| Array.new(8) { 3_000 * (low + (step * (process % 5))) } })
     end
     Lab::Engine::Summary.fill(cells, protocol: Lab::Engine::Protocol::FULL)
-    headline(cells)
+    headline(cells, protocol: Lab::Engine::Protocol::FULL)
   end
 
   def test_a_headline_leads_with_who_won

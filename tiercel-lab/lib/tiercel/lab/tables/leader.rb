@@ -23,9 +23,11 @@ module Tiercel
 
         # @param intervals [Hash{Object => Statistics::Interval}] less is better
         # @param margin [Float] see {Statistics::Verdict}
-        def initialize(intervals, margin:)
+        # @param equality [Boolean] whether two may be called the same: a quick run never does
+        def initialize(intervals, margin:, equality: true)
           @intervals = intervals
           @margin = margin
+          @equality = equality
           @least, = intervals.min_by { |_name, interval| interval.estimate }
           @ahead = intervals.keys.select { |name| name == least || verdict(least, name) != :faster }
           @first = @ahead.first
@@ -40,7 +42,7 @@ module Tiercel
         # @param one [Object]
         # @param other [Object]
         # @return [Symbol] of one's time by the other's, see {Statistics::Verdict}
-        def verdict(one, other) = Statistics::Verdict.of(quotient(one, other), margin: @margin)
+        def verdict(one, other) = Statistics::Verdict.of(quotient(one, other), margin: @margin, equality: @equality)
 
         # @param one [Object]
         # @param other [Object]

@@ -201,7 +201,7 @@ module Tiercel
           cells = cells.select { |cell| measured?(cell) && cell["contestant"]["keeps"] != false }
           interleaved &&= cells.all? { |cell| baseline?(cell) || cell["summary"]["ratio"] }
           Leader.new(cells.to_h { |cell| [cell, interleaved ? to_baseline(cell) : interval(cell["summary"]["ns"])] },
-                     margin: cells.map { |cell| margin(cell) }.max || 0.0)
+                     margin: cells.map { |cell| margin(cell) }.max || 0.0, equality: protocol.equality)
         end
 
         # @param hash [Hash, nil] "estimate", "low", "high"

@@ -140,7 +140,8 @@ module Tiercel
             groups = cells.select { |cell| keeper?(cell) && ratio_of(cell) }.group_by { |cell| name(cell) }.values
             complete = groups.select { |cells| cells.size == groups.map(&:size).max }
             Leader.new(complete.to_h { |cells| [cells, mean_ratio(cells)] },
-                       margin: groups.flatten.filter_map { |cell| cell["summary"]["threshold"] }.max || 0.0)
+                       margin: groups.flatten.filter_map { |cell| cell["summary"]["threshold"] }.max || 0.0,
+                       equality: protocol.equality)
           end
 
           def mean_ratio(cells)
