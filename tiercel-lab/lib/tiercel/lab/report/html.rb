@@ -145,7 +145,8 @@ module Tiercel
         def section(section)
           id = anchor(section)
           heading = %(<h2 id="#{id}"><a href="##{id}">#{Html.inline(section.title)}</a></h2>)
-          "<section>#{heading}\n#{section.elements.map { |element| element(element) }.join("\n")}</section>"
+          chapter = ' class="chapter"' if section.elements.any?(Document::Fold)
+          "<section#{chapter}>#{heading}\n#{section.elements.map { |element| element(element) }.join("\n")}</section>"
         end
 
         def element(element)
