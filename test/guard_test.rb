@@ -56,6 +56,47 @@ class GuardTest < Tiercel::TestCase
     assert_match(/WARN.*read_entry on fake:.*nil.*is down/, output.string)
   end
 
+  def test_the_log_says_when_the_breaker_opens_and_when_it_closes
+    now = 0.0
+    output = StringIO.new
+    guarded = guard(logger: -> { Logger.new(output) }, clock: -> { now },
+                    breaker: { failures: 3, cool_down: 1000 })
+    3.times { guarded.call(:read_entry) { raise unavailable } }
+    7.times { guarded.call(:read_entry) { flunk } }
+    now = 12.5
+    guarded.breaker.succeeded # what a probe does when its time has come
+    2.times { guarded.call(:read_entry) { 1 } }
+    lines = output.string.lines
+    assert_equal 4, lines.size, output.string
+    assert_match(%r{read_entry on fake://place failed}, lines[0])
+    assert_match(%r{fake://place does not answer \(Tiercel::Unavailable: .*\); calls are skipped}, lines[2])
+    assert_match(%r{fake://place answers again; 7 calls were skipped in 12.5 s}, lines[3])
+  end
+
+  def test_failed_probes_are_reported_and_not_logged
+    output = StringIO.new
+    guarded = guard(logger: -> { Logger.new(output) }, breaker: { failures: 1, cool_down: 0.001 })
+    reports = capture_reports do
+      3.times do
+        guarded.call(:read_entry) { raise unavailable }
+        sleep 0.01
+      end
+    end
+    assert_operator reports.size, :>=, 1
+    assert_equal 1, output.string.lines.size, output.string
+  end
+
+  def test_without_a_logger_of_its_own_it_is_that_of_rails
+    output = StringIO.new
+    previous = Object.const_defined?(:Rails) && Object.send(:remove_const, :Rails)
+    Object.const_set(:Rails, Module.new { define_singleton_method(:logger) { Logger.new(output) } })
+    guard.call(:read_entry) { raise unavailable }
+    assert_match(%r{Tiercel: read_entry on fake://place failed}, output.string)
+  ensure
+    Object.send(:remove_const, :Rails)
+    Object.const_set(:Rails, previous) if previous
+  end
+
   def test_an_error_handler_gets_what_rails_gives
     calls = []
     output = StringIO.new

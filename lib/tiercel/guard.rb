@@ -2,6 +2,7 @@
 
 require_relative "breaker"
 require_relative "errors"
+require_relative "guard_log"
 require_relative "report_limit"
 
 module Tiercel
@@ -22,9 +23,9 @@ module Tiercel
     # @param backend [Backend] whose calls are guarded; a near one gets no breaker
     # @param error_handler [#call, nil] called as `call(method:, returning:, exception:)` for each
     #   failed call that is reported, as that of Rails' RedisCacheStore is; what it raises comes out of the call.
-    #   Without one the failure is logged
+    #   Without one the failure is logged: see {GuardLog}
     # @param breaker [Boolean, Hash] false for none, a Hash for the options of {Breaker}
-    # @param logger [#call] gives the Logger of the store, or nil
+    # @param logger [#call] gives the Logger of the store, or nil: then Rails.logger is used, where there is one
     # @param clock [#call] gives seconds of a clock that only moves forward
     # @raise [ConfigurationError] if an option cannot work
     def initialize(backend, error_handler: nil, breaker: true, logger: -> {}, clock: Clock.method(:monotonic))
@@ -36,7 +37,7 @@ module Tiercel
       @error_handler = error_handler
       @breaker = Breaker.build(breaker) if breaker && !backend.near?
       @refusals = limit_refusals(clock)
-      @logger = logger
+      @log = GuardLog.new(backend, logger, clock)
       @handler_raises = false
     end
 
@@ -58,6 +59,7 @@ module Tiercel
         return failed(error, method, key, returning)
       end
       breaker&.succeeded
+      @log.closed if @log.open?
       result
     end
 
@@ -97,6 +99,7 @@ module Tiercel
       return true if error.is_a?(PoolExhausted) && error.partial.nil? # nobody was asked
       return @breaker.failed if error.counts_for_breaker? && error.partial.nil?
       @breaker.succeeded
+      @log.closed if @log.open?
       !skipped
     end
 
@@ -115,6 +118,7 @@ module Tiercel
     # An open breaker is reported when it opens, not for each call that it saves. But whoever wants
     # failures raised wants these too.
     def skipped(method, key, returning)
+      @log.skipped
       if @handler_raises
         error = BreakerOpen.new("not asked: it failed #{method} before and is in its cool-down",
                                 backend: @backend.to_s, key: key)
@@ -131,18 +135,10 @@ module Tiercel
     end
 
     def handle(error, method, returning)
-      return log(error, method, returning) unless @error_handler
+      return @log.failed(error, method, returning, open?) unless @error_handler
       @handler_raises = true
       @error_handler.call(method: method, returning: returning, exception: error)
       @handler_raises = false
-    end
-
-    def log(error, method, returning)
-      @logger.call&.warn do
-        others = "; #{error.unreported} more since the last such line" if error.unreported.positive?
-        "Tiercel: #{method} on #{@backend} failed, returned #{returning.inspect}: #{error.class}: " \
-          "#{error.message}#{others}"
-      end
     end
   end
 end
