@@ -138,6 +138,35 @@ class RedisDetailsTest < Tiercel::TestCase
     wait_until("its end") { backend.get("other").nil? }
   end
 
+  # Replies are two objects each with hiredis; a command and a TTL for each value would be two or three more.
+  def test_many_values_share_a_command_and_a_ttl
+    pairs = (0...200).to_h { |index| ["many#{index}", "value"] }
+    3.times { backend.set_multi(pairs) }
+    before = GC.stat(:total_allocated_objects)
+    backend.set_multi(pairs)
+    assert_operator (GC.stat(:total_allocated_objects) - before) / 200.0, :<, 2.5
+    ends = pairs.keys.map { |key| server.command("PEXPIRETIME", key).to_i }
+    assert_operator ends.max - ends.min, :<, 5_000, "one random mark, from one moment on"
+    assert_operator ends.min, :>, Redis::Lifetime::ENDLESS_MS
+  end
+
+  # Each in the place of its own key, and each on its own.
+  def test_values_of_many_that_are_refused
+    server.command("ACL", "SETUSER", "half", "on", ">secret", "~half*", "+@all")
+    %w[ruby hiredis].each do |driver|
+      half = RedisServers.build(server.url.sub("//", "//half:secret@"), driver: driver)
+      error = assert_raises(Tiercel::Refused) { half.set_multi({ "half1" => "a", "other" => "b", "half2" => "c" }) }
+      assert_match(/NOPERM/, error.message)
+      assert_equal false, error.partial
+      assert_equal({ "half1" => "a", "half2" => "c" }, backend.get_multi(%w[half1 other half2]))
+      backend.clear
+    ensure
+      half&.close
+    end
+  ensure
+    server.command("ACL", "DELUSER", "half")
+  end
+
   def test_no_end_is_an_end_that_nobody_will_see
     backend.set("key", "value")
     backend.add("added", "value")

@@ -102,8 +102,7 @@ module Tiercel
 
       def set_multi(pairs, ttl = nil)
         return true if pairs.empty?
-        commands = pairs.map { |key, bytes| ["SET", key, bytes, "PX", Lifetime.ms(ttl)] }
-        replies = guarded { @commands.pipelined(commands) }
+        replies = guarded { @commands.set_multi(pairs, Lifetime.ms(ttl)) }
         failure = failed(replies) or return true
         raise replies.include?("OK") ? failure.with_partial(false) : failure
       end

@@ -51,6 +51,13 @@ class RawSocketTest < LabCase
 
   def test_redis
     skip "redis-server is not installed" unless Lab::Servers::Redis.installed?
-    Lab::Servers::Redis.run { |server| check(Lab::RawSocket::Redis.new(["127.0.0.1:#{server.port}"])) }
+    Lab::Servers::Redis.run do |server|
+      check(Lab::RawSocket::Redis.new(["127.0.0.1:#{server.port}"]))
+      check(Lab::RawSocket::Redis.new(["127.0.0.1:#{server.port}"], ttl: 60))
+      ending = Lab::RawSocket::Redis.new(["127.0.0.1:#{server.port}"], ttl: 60)
+      ending.prepare("raw:end" => "value")
+      assert_equal "+OK\r\n", ending.set("raw:end", "value")
+      assert_includes 1..60_000, server.command("PTTL", "raw:end").to_i
+    end
   end
 end

@@ -6,6 +6,7 @@ require_relative "../../backend"
 require_relative "../../clock"
 require_relative "deadline"
 require_relative "node_share"
+require_relative "set_commands"
 
 module Tiercel
   module Backends
@@ -79,6 +80,11 @@ module Tiercel
         # @param keys [Array<String>]
         # @return [Array<String, nil, RedisClient::CommandError>]
         def get_multi(keys) = pipelined(keys.map { |key| ["GET", key] })
+
+        # @param pairs [Hash{String => String}]
+        # @param ms [String] TTL
+        # @return [Array<String, RedisClient::Error>]
+        def set_multi(pairs, ms) = pipelined(SetCommands.new(pairs, ms).to_a)
 
         # @param keys [Array<String>]
         # @return [Array<Integer, RedisClient::Error>] how many were there, in parts

@@ -19,6 +19,8 @@ module Tiercel
       # call's budget bounds all of that.
       module Deadline
         VARIABLE = :tiercel_redis_deadline
+        # So much later than the deadline the last of many replies may come.
+        SLACK_SECONDS = 0.001
         LOST = "timeout: holds for each wait on the server, not for a whole call, until Tiercel is updated"
         private_constant :LOST
 
@@ -41,6 +43,9 @@ module Tiercel
           return seconds if seconds.positive?
           raise error, "no reply within the time budget"
         end
+
+        # @return [Boolean] whether the inside of this redis-client is known, so that its connections keep to deadlines
+        def self.known? = OptionalGems.tested?("redis-client", LOST)
 
         # For one of redis-client's connection classes.
         module Driver
@@ -70,11 +75,21 @@ module Tiercel
           end
 
           def read(timeout = nil)
-            limit(Deadline.seconds_left(RedisClient::ReadTimeoutError)) unless @limited
+            limit_again unless @limited
             super
           end
 
           private
+
+          # Most of many replies are there when the first is, and what is left has not changed.
+          def limit_again
+            at = Thread.current[VARIABLE]
+            now = Clock.monotonic
+            return if at && at.equal?(@limited_until) && now - @limited_at < SLACK_SECONDS
+            limit(Deadline.seconds_left(RedisClient::ReadTimeoutError))
+            @limited_until = at
+            @limited_at = now
+          end
 
           def limit(seconds)
             self.write_timeout = seconds || config.write_timeout
@@ -160,7 +175,7 @@ module Tiercel
         end
 
         def self.bounded(connection_class, &details)
-          return connection_class unless OptionalGems.tested?("redis-client", LOST)
+          return connection_class unless known?
           Class.new(connection_class) do
             class_exec(&details) if details
             prepend Driver

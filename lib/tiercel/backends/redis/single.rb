@@ -4,6 +4,8 @@ require_relative "../../backend"
 require_relative "../../clock"
 require_relative "../remote/pool"
 require_relative "connection"
+require_relative "deadline"
+require_relative "set_commands"
 
 module Tiercel
   module Backends
@@ -17,6 +19,7 @@ module Tiercel
         # @param pool [Hash] see {Remote::Options.pool}
         def initialize(config, timeout:, pool:)
           @timeout = timeout
+          @one_by_one = Deadline.known?
           @pool = Remote::Pool.new(**pool) { Connection.new(config) }
         end
 
@@ -33,7 +36,7 @@ module Tiercel
 
         # Sends commands in one trip.
         #
-        # @param commands [Array<Array<String>>]
+        # @param commands [Array<Array<String>>, SetCommands]
         # @return [Array<Object>] the replies, errors among them
         def pipelined(commands)
           deadline = Clock.monotonic + @timeout
@@ -47,6 +50,14 @@ module Tiercel
         # @param keys [Array<String>]
         # @return [Array<String, nil>]
         def get_multi(keys) = call(["MGET", *keys])
+
+        # @param pairs [Hash{String => String}]
+        # @param ms [String] TTL
+        # @return [Array<String, RedisClient::Error>]
+        def set_multi(pairs, ms)
+          commands = SetCommands.new(pairs, ms)
+          pipelined(@one_by_one ? commands : commands.to_a)
+        end
 
         # @param keys [Array<String>]
         # @return [Array<Integer>] how many were there, in parts

@@ -62,6 +62,19 @@ module Tiercel
           assert_equal false, backend.compare_and_set("key", "three", token)
         end
 
+        def test_no_token_survives_the_same_bytes_of_many_again
+          pairs = { "one" => "same", "two" => "same" }
+          tokens = Array.new(3) do
+            backend.set_multi(pairs)
+            pairs.keys.map { |key| backend.get_with_token(key).last }
+          end
+          pairs.each_key.with_index do |key, index|
+            assert_equal 3, tokens.map { |pair| pair[index] }.uniq.size
+            assert_equal false, backend.compare_and_set(key, "new", tokens[1][index])
+            assert_equal true, backend.compare_and_set(key, "new", tokens[2][index])
+          end
+        end
+
         def test_a_token_does_not_survive_an_increment
           backend.increment("counter", 5)
           _, token = backend.get_with_token("counter")

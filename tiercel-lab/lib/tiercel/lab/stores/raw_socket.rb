@@ -129,8 +129,15 @@ module Tiercel
         def ended?(answer) = answer.end_with?("END\r\n")
       end
 
-      # Redis' RESP2.
+      # Redis' RESP2: one MSET for many names. With a TTL, which MSET has not, a SET for each of them, in one trip.
       class Redis < RawSocket
+        # @param addresses [Array<String>] HOST:PORT
+        # @param ttl [Integer, nil] seconds, of what is set
+        def initialize(addresses, ttl: nil)
+          super(addresses)
+          @ttl = ttl && ["PX", (ttl * 1000).to_s]
+        end
+
         private
 
         def get_request(names) = names.one? ? words("GET", *names) : words("MGET", *names)
@@ -140,8 +147,12 @@ module Tiercel
           bulks.one? ? bulks.first : "*#{bulks.size}\r\n#{bulks.join}".b
         end
 
-        def set_request(pairs) = pairs.one? ? words("SET", *pairs.first) : words("MSET", *pairs.to_a.flatten)
-        def set_answer(_count) = "+OK\r\n"
+        def set_request(pairs)
+          return pairs.map { |pair| words("SET", *pair, *@ttl) }.join if @ttl || pairs.one?
+          words("MSET", *pairs.to_a.flatten)
+        end
+
+        def set_answer(count) = "+OK\r\n" * (@ttl ? count : 1)
         def delete_request(names) = words("DEL", *names)
         def delete_answer(count) = ":#{count}\r\n"
         def words(*words) = "*#{words.size}\r\n".b << words.map { |word| bulk(word) }.join

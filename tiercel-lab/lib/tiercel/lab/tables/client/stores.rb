@@ -69,7 +69,9 @@ module Tiercel
 
       # A socket, without any client.
       define "raw", like: "backend", gems: [] do
-        def connect(url) = (place == "redis" ? RawSocket::Redis : RawSocket::Memcached).new(addresses(url))
+        def connect(url, **options)
+          (place == "redis" ? RawSocket::Redis : RawSocket::Memcached).new(addresses(url), **options)
+        end
       end
     end
   end
