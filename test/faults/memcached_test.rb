@@ -14,7 +14,7 @@ class MemcachedFaultsTest < Tiercel::TestCase
   # -M: an error where memory is full, instead of eviction.
   def test_out_of_memory
     with_server(memory_mb: 2, args: ["-M"]) do |server|
-      store = build(server.url)
+      store = build(server.url, timeout: PATIENCE_SECONDS)
       store.write("key", "value")
       wrote = nil
       reports = capture_reports do
@@ -37,7 +37,7 @@ class MemcachedFaultsTest < Tiercel::TestCase
 
   def test_a_value_above_the_servers_limit
     with_server(max_item: "512k") do |server|
-      store = build(server.url, timeout: 1, compress: false)
+      store = build(server.url, timeout: PATIENCE_SECONDS, compress: false)
       store.write("key", "old")
       reports = capture_reports { assert_nil store.write("key", Random.bytes(600_000)) }
       assert_reported(reports, "key", Tiercel::Refused)
@@ -56,11 +56,8 @@ class MemcachedFaultsTest < Tiercel::TestCase
       store = build(server.url)
       others = Array.new(80) { server.connect }
       assert_misses(store)
-      breaking = build(server.url, breaker: true)
-      assert_equal 3, capture_reports { 3.times { breaking.read("key") } }.size
-      assert_empty capture_reports { assert_quick(breaking) }
+      assert_opens(build(server.url, breaker: LONG_BREAKER))
       others.each(&:close)
-      wait_until("room for a connection") { store.write("key", "value") }
       assert_no_reply_for_another(store)
     ensure
       others&.each(&:close)
@@ -69,7 +66,7 @@ class MemcachedFaultsTest < Tiercel::TestCase
 
   def test_what_is_not_a_counter
     with_server do |server|
-      store = build(server.url)
+      store = build(server.url, timeout: PATIENCE_SECONDS)
       store.write("key", "text", raw: true)
       assert_nil store.increment("key")
       assert_equal "text", store.read("key", raw: true)
@@ -80,6 +77,9 @@ end
 # One of three servers fails: its keys are misses, the others' are not.
 class MemcachedRingFaultsTest < Tiercel::TestCase
   include RemoteFailures
+
+  # A second: two servers answer within it, on a busy machine too, and one that hangs does not take too long.
+  def build(url, **options) = super(url, timeout: 1, **options)
 
   def with_ring(**options)
     servers = Array.new(3) { Servers::Memcached.new.start }
@@ -92,8 +92,8 @@ class MemcachedRingFaultsTest < Tiercel::TestCase
   NAMES = Array.new(60) { |index| "name#{index}" }.freeze
 
   def fill(store)
-    assert store.write_multi(NAMES.to_h { |name| [name, "value of #{name}"] })
-    assert_equal 60, store.read_multi(*NAMES).size
+    answer { store.write_multi(NAMES.to_h { |name| [name, "value of #{name}"] }) }
+    answer { store.read_multi(*NAMES).size == 60 }
   end
 
   %i[kill pause].each do |fault|
@@ -102,12 +102,12 @@ class MemcachedRingFaultsTest < Tiercel::TestCase
         fill(store)
         servers.first.public_send(fault)
         found = nil
-        reports = capture_reports { found = within_budget { store.read_multi(*NAMES) } }
+        reports = capture_reports { found = within_budget(budget: 1) { store.read_multi(*NAMES) } }
         assert_reported(reports, nil)
         assert_operator found.size, :>, 10
         assert_operator found.size, :<, 60
         assert(found.all? { |name, value| value == "value of #{name}" })
-        capture_reports { found.each_key { |name| assert_equal "value of #{name}", store.read(name) } }
+        capture_reports { found.each_key { |name| assert_equal "value of #{name}", answer { store.read(name) } } }
         lost = NAMES - found.keys
         reports = capture_reports { lost.first(10).each { |name| assert_nil store.read(name) } }
         assert_operator reports.size, :<, 10, "its own breaker opens"
@@ -123,8 +123,8 @@ class MemcachedRingFaultsTest < Tiercel::TestCase
       servers.first.kill
       capture_reports { NAMES.each { |name| store.read(name) } }
       servers.first.start
-      wait_until("the server's return", within: 10) { store.write_multi(NAMES.to_h { |name| [name, "new"] }) }
-      assert_equal 60, store.read_multi(*NAMES).size
+      answer { store.write_multi(NAMES.to_h { |name| [name, "new"] }) }
+      assert_found(NAMES.to_h { |name| [name, "new"] }) { store.read_multi(*NAMES) }
     end
   end
 end

@@ -17,12 +17,19 @@ module Tiercel
           # @return [Integer] port of the cluster's bus
           attr_reader :bus_port
 
+          # @param node_timeout_ms [Integer] silence after which the others take it for failed
+          # @param options see {Redis#initialize}
+          def initialize(node_timeout_ms: 2_000, **options)
+            super(**options)
+            @node_timeout_ms = node_timeout_ms
+          end
+
           private
 
           def arguments
             @bus_port ||= free_port
             super + ["--cluster-enabled", "yes", "--cluster-config-file", File.join(folder, "nodes.conf"),
-                     "--cluster-port", @bus_port.to_s, "--cluster-node-timeout", "2000"]
+                     "--cluster-port", @bus_port.to_s, "--cluster-node-timeout", @node_timeout_ms.to_s]
           end
         end
 
@@ -38,7 +45,7 @@ module Tiercel
         end
 
         # @param count [Integer] masters, at least 3 (Redis' own minimum)
-        # @param options see {Redis#initialize}; no socket
+        # @param options see {Node#initialize}; no socket
         def initialize(count: 3, **options)
           raise ArgumentError, "count #{count.inspect}: a Redis Cluster has at least 3 masters" if count < 3
           raise ArgumentError, "socket: a Redis Cluster has TCP ports only" if options[:socket]
