@@ -114,11 +114,8 @@ class SegmentOpeningTest < Tiercel::TestCase
   # The whole way, in a mount namespace of its own with a small /dev/shm.
   def test_processes_that_start_at_once_in_a_container
     skip "mounting needs root" unless SmallVolume.available?
-    { "24m" => "/dev/shm", "1m" => "/tmp" }.each do |size, expected|
-      out, status = Open3.capture2e("unshare", "--mount", "sh", "-c", <<~SHELL)
-        mount -t tmpfs -o size=#{size} tmpfs /dev/shm && mount -t tmpfs -o size=64m tmpfs /tmp && exec env TMPDIR=/tmp \
-          #{RbConfig.ruby} -I #{File.expand_path("../../lib", __dir__)} -e '#{SCRIPT}'
-      SHELL
+    { "24m" => "/dev/shm", "1m" => "the temporary directory" }.each do |size, expected|
+      out, status = with_tmpdir { |temporary| in_a_container(size, temporary) }
       skip "no mount namespaces here" if out.match?(/unshare.*(failed|not permitted)/)
       assert_predicate status, :success?, out
       assert_match(/^8 increments by 8 processes in #{expected}$/, out)
@@ -140,11 +137,21 @@ class SegmentOpeningTest < Tiercel::TestCase
     go.close
     pids.each { |pid| Process.wait(pid) }
     store = Tiercel.new("shared:app")
-    places = %w[/dev/shm /tmp].select { |directory| Dir[directory + "/tiercel-app-*.v1"].any? }
-    puts store.read_counter("counter").to_s + " increments by 8 processes in " + places.join(" and ")
+    places = { "/dev/shm" => "/dev/shm", "the temporary directory" => ENV.fetch("TMPDIR") }
+    places.select! { |_, directory| Dir[directory + "/tiercel-app-*.v1"].any? }
+    puts store.read_counter("counter").to_s + " increments by 8 processes in " + places.keys.join(" and ")
   RUBY
 
   private
+
+  # @param size [String] of /dev/shm, as mount(8) takes it
+  # @return [Array(String, Process::Status)] what {SCRIPT} said
+  def in_a_container(size, temporary)
+    Open3.capture2e("unshare", "--mount", "sh", "-c", <<~SHELL)
+      mount -t tmpfs -o size=64m tmpfs #{temporary} && mount -t tmpfs -o size=#{size} tmpfs /dev/shm &&
+        exec env TMPDIR=#{temporary} #{RbConfig.ruby} -I #{File.expand_path("../../lib", __dir__)} -e '#{SCRIPT}'
+    SHELL
+  end
 
   def place(first, second) = Place.new("app", shared_memory: first, temporary: second)
 
