@@ -43,7 +43,12 @@ class MethodsOfOtherGemsTest < Tiercel::TestCase
         "RedisClient::RubyConnection::BufferedIO#write" => %w[18b6f4c9f890],
         "RedisClient::RubyConnection::BufferedIO#fill_buffer" => %w[d0b6f4b66eb4 d3be7f841e93],
       },
+      "redis/deadline.rb: HiredisSockets" => {
+        "RedisClient::HiredisConnection#connect" => %w[f265071540b0],
+        "RedisClient::HiredisConnection#reconnect" => %w[568a3fd874c9],
+      },
       "redis/deadline.rb: Certificates" => {
+        "RedisClient::HiredisConnection.ssl_context" => %w[41ce479dfff9],
         "RedisClient::RubyConnection.ssl_context" => %w[32c7533266fc 3eaf85d4f527],
         "RedisClient::Config::Common#ssl_context" => %w[650074b5547e 4ca9a5c52c7f],
       },

@@ -65,18 +65,26 @@ module Tiercel
 
         def tls_context
           params = @options[:ssl_params]
-          context = Remote::TLSContext.new(params) { |copy| driver.ssl_context(copy).tap(&:setup) }
+          context = Remote::TLSContext.new(params) do |copy|
+            driver.ssl_context(copy).tap { |made| made.setup if made.respond_to?(:setup) }
+          end
           driver.is_a?(Deadline::Certificates) ? context : Remote::TLSContext.parse(params)
         end
 
-        # Of the two only the one in Ruby keeps what TLS is for, and the deadline (adr/006).
+        # Of the two only the one in Ruby looks whose certificate it is shown (adr/006).
         def driver
           name = @options[:driver]
           return Deadline.driver(name) unless tls?
-          return Deadline.driver(name || :ruby) unless name&.to_sym == :hiredis
-          raise ConfigurationError, "#{@url}: driver: :hiredis is not for TLS: it takes a certificate of any host, " \
-                                    "and a handshake that stops in the middle holds it for ever; leave driver: " \
-                                    "away, or say :ruby"
+          return Deadline.driver(name || :ruby) if name&.to_sym != :hiredis || any_host?
+          raise ConfigurationError, "#{@url}: driver: :hiredis is not for TLS: it takes a certificate of any host. " \
+                                    "Leave driver: away, or say :ruby; or give the check up with " \
+                                    "ssl_params: { verify_hostname: false }"
+        end
+
+        # @return [Boolean] whether `ssl_params` say that the certificate may be another host's
+        def any_host?
+          params = Remote::TLSContext.parse(@options[:ssl_params])
+          params[:verify_hostname] == false || params[:verify_mode] == OpenSSL::SSL::VERIFY_NONE
         end
 
         # Sentinels may speak TLS though the master does not.

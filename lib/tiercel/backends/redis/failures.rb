@@ -71,7 +71,7 @@ module Tiercel
           case error
           when Remote::Pool::Exhausted, RedisClient::CheckoutTimeoutError, ConnectionPool::TimeoutError
             PoolExhausted
-          when RedisClient::TimeoutError, Errno::ETIMEDOUT, Deadline::Spent, Deadline::RubySockets::HandshakeTimeout
+          when RedisClient::TimeoutError, Errno::ETIMEDOUT, Deadline::Spent, Deadline::HandshakeTimeout
             TimedOut
           when RedisClient::CircuitBreaker::OpenCircuitError then BreakerOpen
           when RedisClient::ReadOnlyError then Refused
