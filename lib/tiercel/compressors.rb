@@ -17,11 +17,15 @@ module Tiercel
 
     REGISTRY.register(:none) { nil }
     REGISTRY.register(:zlib) { require_relative("compressors/zlib"); Zlib.new }
-    needs = ->(gem) { { gem: gem, version: OptionalGems.requirement(gem) } }
-    REGISTRY.register(:lz4, **needs["lz4_flex"]) { require_relative("compressors/lz4"); LZ4.new }
-    REGISTRY.register(:zstd, **needs["zstd-ruby"]) { require_relative("compressors/zstd"); Zstd.new }
-    REGISTRY.register(:snappy, **needs["snappy"]) { require_relative("compressors/snappy"); Snappy.new }
-    REGISTRY.register(:brotli, **needs["brotli"]) { require_relative("compressors/brotli"); Brotli.new }
+    over = lambda do |gem, name, &make|
+      REGISTRY.register(name, gem: gem, version: OptionalGems.requirement(gem)) do
+        make.call.tap { OptionalGems.check(gem) }
+      end
+    end
+    over.call("lz4_flex", :lz4) { require_relative("compressors/lz4"); LZ4.new }
+    over.call("zstd-ruby", :zstd) { require_relative("compressors/zstd"); Zstd.new }
+    over.call("snappy", :snappy) { require_relative("compressors/snappy"); Snappy.new }
+    over.call("brotli", :brotli) { require_relative("compressors/brotli"); Brotli.new }
 
     # Which built-in compressor inflates a payload.
     NAMES = {

@@ -32,6 +32,22 @@ class VersionsOfOtherGemsTest < Tiercel::TestCase
     end
   end
 
+  { "lz4_flex" => ["0.9.0", :lz4], "zstd-ruby" => ["1.5.6", :zstd], "snappy" => ["0.3.0", :snappy],
+    "brotli" => ["0.8.0", :brotli] }.each do |gem, (version, name)|
+    define_method(:"test_#{gem}_below_its_oldest") do
+      output, = run_with({ gem => version }, <<~RUBY)
+        puts Tiercel::Compressors.default
+        begin
+          Tiercel.new("memory:", compressor: #{name.inspect})
+        rescue Tiercel::MissingDependency => e
+          puts e.message
+        end
+      RUBY
+      assert_match(/\A#{gem == "lz4_flex" ? "zlib" : "lz4"}\n#{gem} #{version} is too old: .* bundle update #{gem}\n\z/,
+                   output)
+    end
+  end
+
   USE = <<~'RUBY'
     stores = Array.new(2) { Tiercel.new(ARGV_URL, ssl_params: SSL) }
     stores.each do |store|
