@@ -20,7 +20,8 @@ suite "store_8_0", gemfile: "gemfiles/rails_8_0.gemfile", **library
 suite "store_7_2", gemfile: "gemfiles/rails_7_2.gemfile", **library
 
 # The oldest versions of other gems that are said to work.
-suite "oldest_gems", gemfile: "gemfiles/oldest_gems.gemfile", tests: ["test/oldest_gems/**/*_test.rb"]
+suite "oldest_gems", gemfile: "gemfiles/oldest_gems.gemfile",
+                     tests: ["test/oldest_gems/**/*_test.rb", "test/compressors/{brotli,lz4,snappy,zstd}_test.rb"]
 
 suite "lab", gemfile: "Gemfile", tests: ["tiercel-lab/test/**/*_test.rb"]
 
