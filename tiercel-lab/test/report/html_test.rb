@@ -87,6 +87,13 @@ class ReportHtmlTest < Tiercel::TestCase
     assert_match(/:great.*faster/, error.message)
   end
 
+  def test_a_section_whose_details_are_folded_is_set_closer
+    document = Report::Document.new(title: "T")
+    document.section("Open") { |section| section.text("x") }
+    document.section("Folded") { |section| section.fold("1 table", []) }
+    assert_equal ["<section>", %(<section class="chapter">)], Report::Html.render(document).scan(/<section[^>]*>/)
+  end
+
   def test_units_keep_their_distance
     document = Report::Document.new(title: "T", environment: { "Servers" => "", "Ruby" => 3.3 })
     rows = [["a", Report::Cell.number(0, unit: "us")], ["b", Report::Cell.number(0.777, unit: "us")]]

@@ -36,6 +36,29 @@ class JoinedReportBrowserTest < Tiercel::TestCase
     page.close
   end
 
+  CLIPPED = <<~SCRIPT.freeze
+    [...document.querySelectorAll(".scroll")].filter(box => box.scrollWidth > box.clientWidth + 1)
+      .map(box => box.getAttribute("aria-label"))
+  SCRIPT
+
+  def test_what_is_folded_is_most_of_it_and_nothing_is_clipped
+    skip "no chromium on the PATH: bin/setup installs it (Debian: apt-get install chromium)" unless Browser.program
+    with_tmpdir do |directory|
+      file = File.join(directory, "report.html")
+      File.write(file, Tiercel::Lab::Report::Html.render(document))
+      browser = Browser.start(File.join(directory, "profile"))
+      page = open_page(browser, file, "light", 1_400)
+      folded, open = [false, true].map do |state|
+        page.execute("document.querySelectorAll('details').forEach(part => part.open = #{state})")
+        page.evaluate("document.documentElement.scrollHeight")
+      end
+      assert_operator folded, :<, open / 2
+      assert_empty page.evaluate(CLIPPED)
+    ensure
+      browser&.quit
+    end
+  end
+
   def test_every_table_has_its_anchor_once
     page = Tiercel::Lab::Report::Html.render(document)
     ids = page.scan(/ id="([^"]+)"/).flatten
