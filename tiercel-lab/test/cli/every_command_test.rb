@@ -18,10 +18,23 @@ class EveryCommandTest < LabCase
       assert_equal [0, ""], [code, err], name
       assert_match(/^Usage: bin\/lab/, out, name)
       assert_match(/^Examples:\n  bin\/lab/, out, name)
-      assert_empty out.lines.select { |line| line.chomp.length > 80 && !line.include?("bin/lab") }, name
+      assert_fits(out, name)
       %w[--html --csv --markdown].each { |option| assert_includes out, option, name } unless name == "help"
     end
     Lab::CLI::ExitCodes::MEANINGS.each { |code, words| assert_includes lab("help")[1], format("%3d  %s", code, words) }
+  end
+
+  def assert_fits(text, name)
+    assert_empty text.lines.select { |line| line.chomp.length > 80 }, name
+    assert_empty text.lines.grep(/\A {4}[ -].{3}-/).grep_v(/\A {4}(-\w, |    )--[\w\[\]-]+( [\[A-Z][\w,=\]]*)?( {2,}\S|$)/), name
+  end
+
+  def test_help_of_two_sides
+    code, out, err = lab("compare", "A", "B", "--help")
+    assert_equal [0, ""], [code, err]
+    assert_fits(out, "compare A B")
+    assert_match(/^ +--\[no-\]flames +flame graphs of both/, out)
+    assert_match(/^  bin\/lab compare \S+ \S+ \\\n    --value html-822kb$/, out)
   end
 
   # An option that a command would ignore is no option of its.

@@ -51,4 +51,26 @@ class ReportCommandTest < LabCase
       assert_match(/^All 1 tables are complete/, render(paths.first))
     end
   end
+
+  def test_what_is_no_result_is_called_so
+    { "\xFF\x00\x80\n" * 9 => /line 1 is not JSON/, "" => /empty/, "5" => /schema is missing/,
+      %({"schema":"tiercel-lab/1"}) => /JSON, but not a result/,
+      %({"schema":"tiercel-lab/99","run":{"command":"compare"}}) => /JSON, but not a result/ }.each do |bytes, words|
+      Dir.mktmpdir do |folder|
+        path = File.join(folder, "it").tap { |name| File.binwrite(name, bytes) }
+        err = StringIO.new
+        assert_equal 2, Lab::CLI.run(["report", path], out: StringIO.new, err:, program: "bin/lab"), bytes.inspect
+        assert_match(words, err.string)
+        assert_includes err.string, path
+      end
+    end
+  end
+
+  # A run that was killed may have stopped within a character.
+  def test_half_a_character_in_the_last_line
+    files(results("Old", baseline: 4_000, store: 2_000)) do |paths, _folder|
+      File.write(paths.first, "\n{\"type\": \"\xE2\x80", mode: "ab")
+      assert_match(/memory_store/, render(paths.first))
+    end
+  end
 end

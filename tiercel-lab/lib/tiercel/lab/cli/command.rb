@@ -94,7 +94,8 @@ module Tiercel
         def usage = "#{call_of(name)} [options]"
 
         def help
-          out.puts parser.help, "", "Examples:", facts.examples.map { |text| "  #{command_line(*text.split)}".rstrip }
+          examples = facts.examples.flat_map { |text| Parser.pasted(command_line(*text.split)) }
+          out.puts parser.help, "", "Examples:", examples
           ExitCodes::OK
         end
 

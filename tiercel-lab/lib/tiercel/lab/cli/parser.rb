@@ -13,7 +13,17 @@ module Tiercel
         LEFT = 24
         private_constant :LEFT
 
-        def self.wrapped(text, width) = text.scan(/\S.{0,#{width - 1}}(?=\s|\z)|\S{#{width},}/)
+        # What begins with a dash would be heard as an option: no line begins with one.
+        def self.wrapped(text, width) = text.scan(/\S.{0,#{width - 1}}(?=\s(?!-)|\z)|\S{#{width},}/)
+
+        # A command line that is too long for one line goes on in others, as a shell reads it.
+        def self.pasted(text, width: WIDTH, indent: "  ")
+          room = width - indent.size - 5
+          lines = text.scan(/\S.{0,#{room}}(?=\s+-|\z)|\S.{0,#{room}}(?=\s|\z)|\S+/)
+          lines.each_with_index.map do |line, index|
+            "#{indent}#{"  " if index.positive?}#{line}#{" \\" if index < lines.size - 1}"
+          end
+        end
 
         def initialize
           super(nil, LEFT)

@@ -2,6 +2,7 @@
 
 require "json"
 require_relative "../errors"
+require_relative "recorder"
 
 module Tiercel
   module Lab
@@ -13,15 +14,26 @@ module Tiercel
         # @raise [UsageError] if it is neither, with what it is instead
         def self.load(path)
           raise UsageError, "#{path}: a folder; name a file of results" if File.directory?(path)
-          records = parse(path, File.read(path).lines.reject { |line| line.strip.empty? })
+          text = File.read(path, encoding: Encoding::UTF_8).scrub
+          records = parse(path, text.lines.reject { |line| line.strip.empty? })
           document = records.first
           document = assemble(records) if document.is_a?(Hash) && document.key?("type")
-          return document if document.is_a?(Hash) && document["schema"].to_s.start_with?("tiercel-lab/")
-          raise UsageError, "#{path}: JSON, but not a result of the lab (its schema is " \
-                            "#{document.is_a?(Hash) ? document["schema"].inspect : "missing"})"
+          lacking = lacking(document) or return document
+          raise UsageError, "#{path}: JSON, but not a result of the lab (#{lacking})"
+        rescue Errno::ENOENT
+          raise UsageError, "#{path}: there is no such file"
         rescue SystemCallError => e
           raise UsageError, "#{path}: #{e.message}"
         end
+
+        # @return [String, nil] why it is none; a run names its command in its first line
+        def self.lacking(document)
+          return "its schema is missing" unless document.is_a?(Hash)
+          schema = document["schema"]
+          return "its schema is #{schema.inspect}, expected #{Recorder::SCHEMA}" if schema != Recorder::SCHEMA
+          "it names no command" unless document["run"].is_a?(Hash) && document["run"].key?("command")
+        end
+        private_class_method :lacking
 
         # A run that was killed may have written half of its last line.
         def self.parse(path, lines)
