@@ -21,7 +21,7 @@ Gem::Specification.new do |spec|
   spec.files = Dir.chdir(__dir__) do
     files = Dir["lib/**/*.{rb,rake}", "ext/**/{*.{c,h,rb},depend}", "docs/**/*.{md,svg}",
                 "{README,CHANGELOG,UPGRADING}.md", "LICENSE"]
-    files.reject { |path| path.start_with?("ext/") && path.match?(%r{/(test|fuzz|bench)/}) }
+    files.reject { |path| path.match?(%r{\Aext/.*/(test|fuzz|bench)/|\Adocs/results/}) }
   end
   spec.require_paths = ["lib"]
   spec.extensions = Dir.glob("ext/tiercel/*/extconf.rb", base: __dir__).sort

@@ -59,6 +59,7 @@ class GemsTest < Tiercel::TestCase
     assert_empty others.grep_v(%r{\A(docs/[\w./-]+\.(md|svg)|(README|CHANGELOG|UPGRADING)\.md|LICENSE)\z})
     assert_includes others, "LICENSE"
     assert_includes others, "CHANGELOG.md"
+    assert_empty others.grep(%r{\Adocs/results/}), "every table of a run: read in the repository"
   end
 
   def test_tiercel_builds_every_extension_on_installation
