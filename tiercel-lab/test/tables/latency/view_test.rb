@@ -33,11 +33,15 @@ class LatencyDocumentTest < LabCase
                      "verdict" => nil } }
   end
 
-  def render(loops, loads: [], cells: [])
+  def view(loops, loads: [], cells: [])
     results = { "run" => RUN, "environment" => Lab::Engine::Machine.describe, "cells" => cells,
                 "tables" => [{ "name" => "loop", "rows" => loops, "notes" => NOTES },
                              { "name" => "load", "rows" => loads, "notes" => NOTES }] }
-    document = Lab::Tables::Latency::View.new(results, command: "bin/lab latency").build
+    Lab::Tables::Latency::View.new(results, command: "bin/lab latency")
+  end
+
+  def render(loops, **)
+    document = view(loops, **).build
     assert_match(/<svg/, Lab::Report::Html.render(document)) if loops.size > 2
     Lab::Report::Markdown.render(document)
   end
@@ -55,6 +59,12 @@ class LatencyDocumentTest < LabCase
     assert_match(/^\| mem_cache_store, loopback \| 10.2 s \| measured \| 102% /, text)
     assert_match(/^\| redis_cache_store, \+5 ms \| 1,000 s \[.*\| computed from 50 \| 10,000% /, text)
     assert_match(/10,000 % of it/, text)
+  end
+
+  def test_what_is_within_the_margin_is_no_finding
+    far = ->(us) { row("redis_cache_store", "+5 ms", "distance", us) }
+    assert_equal 1, view([loops.first, far.call(10_000)]).findings.size
+    assert_empty view([loops.first, far.call(103)]).findings
   end
 
   def test_misses_have_no_time

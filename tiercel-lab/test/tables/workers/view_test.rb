@@ -34,6 +34,13 @@ class WorkersDocumentTest < LabCase
     assert_match(/With 4 workers .* 106 us .* 405 us .*Sharing is clearly cheaper from 4 workers on\./, text)
   end
 
+  # 100 us against 104: apart, and within the margin that was fixed beforehand.
+  def test_what_is_within_the_margin_is_not_called_cheaper
+    text = render(row("memory_store", 4, true, hits: 100, us: 104), row("tiercel:shared:", 4, false, hits: 100, us: 100))
+    assert_match(/Which is cheaper cannot be told\./, text)
+    refute_match(/clearly cheaper/, text)
+  end
+
   def test_what_could_not_run_keeps_its_row
     text = render(row("memory_store", 4, true, hits: 60, us: 5),
                   row("tiercel:shared:", 4, false, hits: 0, us: 1, "status" => "cannot run",

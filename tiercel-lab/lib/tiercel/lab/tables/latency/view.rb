@@ -37,7 +37,7 @@ module Tiercel
           def findings
             far = farthest
             ratio = far && baseline && far.ratio_to(baseline)
-            return [] unless ratio && ratio.low > 1.0
+            return [] unless ratio && protocol.verdict(ratio, margin: protocol.margin_for([:loopback])) == :slower
             [Finding.new("#{far["place"].sub("+", "")} away a read from #{far["store"]} takes " \
                          "#{Report::Format.number(ratio.estimate)}x what it takes on this machine.",
                          "Latency: #{iterations_words} iterations")]

@@ -102,18 +102,23 @@ module Tiercel
           def leaders
             groups = measured.select { |load| load.workers == most }.partition(&:own)
             return if groups.any?(&:empty?)
-            groups.map { |group| Leader.new(group.to_h { |load| [load, load.mean] }, margin: 0.0) }
+            groups.map do |group|
+              Leader.new(group.to_h { |load| [load, load.mean] }, margin:, equality: protocol.equality)
+            end
           end
+
+          # The widest of the media on which these stores are.
+          def margin = protocol.margin_for([:disk])
 
           def words(load) = Report::Cell.interval(load.mean, unit: "us").to_s
 
           def percent(load) = "#{Report::Format.number(load.hit.estimate)} %"
 
-          # Where sharing starts to pay, whole intervals apart.
+          # Where sharing starts to pay, by a verdict on the farthest bounds of both intervals.
           def turn(own, shared)
             count, = measured.group_by(&:workers).sort.find do |_workers, group|
               mine, theirs = [own, shared].map { |load| group.find { |other| other.store == load.store } }
-              mine && theirs && theirs.mean.high < mine.mean.low
+              mine && theirs && protocol.verdict(theirs.mean.over(mine.mean), margin:) == :faster
             end
             count
           end
