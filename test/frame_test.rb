@@ -145,4 +145,12 @@ class FrameTest < Tiercel::TestCase
     bytes.setbyte(5, bytes.bytes.first(24).reduce(:^) ^ 0xA5)
     bytes
   end
+
+  # Both extensions read and write frames: what one of them knows otherwise than the other would be damage.
+  def test_the_layout_stands_once_in_c
+    text = Dir[File.expand_path("../ext/**/*.{c,h}", __dir__)].map { |path| File.read(path) }.join
+    names = text.scan(/^ +(FRAME_[A-Z0-9_]+) = /).flatten
+    assert_includes names, "FRAME_OFFSET_CRC32"
+    assert_equal names.uniq, names
+  end
 end

@@ -1,7 +1,8 @@
-/* The frame's header, version 1: docs/frame.md. No Ruby in here. */
+/* Frames' headers, read and written. No Ruby in here. */
 #ifndef TIERCEL_FRAME_H
 #define TIERCEL_FRAME_H
 
+#include "../frame_layout.h"
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,15 +10,8 @@
 #include <string.h>
 
 enum {
-    FRAME_MAGIC = 0xF5,
-    FRAME_VERSION = 1,
-    FRAME_HEADER_BYTES = 24,
-    FRAME_HEADER_CHECK = 0xA5,
     FRAME_FLAG_CHECKSUM = 0x01,
 
-    FRAME_TYPE_STRING_UTF_8 = 0x01,
-    FRAME_TYPE_STRING_BINARY = 0x02,
-    FRAME_TYPE_STRING_US_ASCII = 0x03,
     FRAME_TYPE_PLAIN = 0x11,
     FRAME_TYPE_PLACEHOLDER = 0x20,
 
@@ -65,17 +59,10 @@ static inline void frame_put64(uint8_t *p, uint64_t v)
     for (int i = 0; i < 8; i++) p[i] = (uint8_t)(v >> (8 * i));
 }
 
-/* The XOR of the 24 header bytes, eight at a time. */
-static inline uint8_t frame_fold(const uint8_t *bytes)
+static inline uint8_t frame_check(const uint8_t *bytes)
 {
-    uint64_t a, b, c;
-    memcpy(&a, bytes, 8);
-    memcpy(&b, bytes + 8, 8);
-    memcpy(&c, bytes + 16, 8);
-    a ^= b ^ c;
-    a ^= a >> 32;
-    a ^= a >> 16;
-    return (uint8_t)(a ^ (a >> 8));
+    const uint64_t words[3] = {frame_get64(bytes), frame_get64(bytes + 8), frame_get64(bytes + 16)};
+    return frame_header_check(words);
 }
 
 /* Writes FRAME_HEADER_BYTES bytes. */
@@ -83,17 +70,17 @@ static inline void frame_write_header(uint8_t *bytes, const frame_header *header
 {
     uint64_t expires_at;
     memcpy(&expires_at, &header->expires_at, 8);
-    bytes[0] = FRAME_MAGIC;
-    bytes[1] = FRAME_VERSION;
-    bytes[2] = header->type;
-    bytes[3] = header->compressor;
-    bytes[4] = header->flags;
-    bytes[5] = 0;
-    frame_put16(bytes + 6, header->parts_bytes);
-    frame_put64(bytes + 8, expires_at);
-    frame_put32(bytes + 16, header->payload_bytes);
-    frame_put32(bytes + 20, header->crc);
-    bytes[5] = frame_fold(bytes) ^ FRAME_HEADER_CHECK;
+    bytes[FRAME_OFFSET_MAGIC] = FRAME_MAGIC;
+    bytes[FRAME_OFFSET_VERSION] = FRAME_VERSION;
+    bytes[FRAME_OFFSET_TYPE] = header->type;
+    bytes[FRAME_OFFSET_COMPRESSOR] = header->compressor;
+    bytes[FRAME_OFFSET_FLAGS] = header->flags;
+    bytes[FRAME_OFFSET_CHECK] = 0;
+    frame_put16(bytes + FRAME_OFFSET_PARTS_BYTES, header->parts_bytes);
+    frame_put64(bytes + FRAME_OFFSET_EXPIRES_AT, expires_at);
+    frame_put32(bytes + FRAME_OFFSET_PAYLOAD_BYTES, header->payload_bytes);
+    frame_put32(bytes + FRAME_OFFSET_CRC32, header->crc);
+    bytes[FRAME_OFFSET_CHECK] = frame_check(bytes);
 }
 
 /* Whether the bytes are a whole frame of this version with a sound header.
@@ -101,16 +88,17 @@ static inline void frame_write_header(uint8_t *bytes, const frame_header *header
 static inline bool frame_read_header(const uint8_t *bytes, size_t size, frame_header *header)
 {
     uint64_t expires_at;
-    if (size < FRAME_HEADER_BYTES || bytes[0] != FRAME_MAGIC || bytes[1] != FRAME_VERSION) return false;
-    if (frame_fold(bytes) != FRAME_HEADER_CHECK) return false;
-    header->type = bytes[2];
-    header->compressor = bytes[3];
-    header->flags = bytes[4];
-    header->parts_bytes = frame_get16(bytes + 6);
-    expires_at = frame_get64(bytes + 8);
+    if (size < FRAME_HEADER_BYTES) return false;
+    if (bytes[FRAME_OFFSET_MAGIC] != FRAME_MAGIC || bytes[FRAME_OFFSET_VERSION] != FRAME_VERSION) return false;
+    if (bytes[FRAME_OFFSET_CHECK] != frame_check(bytes)) return false;
+    header->type = bytes[FRAME_OFFSET_TYPE];
+    header->compressor = bytes[FRAME_OFFSET_COMPRESSOR];
+    header->flags = bytes[FRAME_OFFSET_FLAGS];
+    header->parts_bytes = frame_get16(bytes + FRAME_OFFSET_PARTS_BYTES);
+    expires_at = frame_get64(bytes + FRAME_OFFSET_EXPIRES_AT);
     memcpy(&header->expires_at, &expires_at, 8);
-    header->payload_bytes = frame_get32(bytes + 16);
-    header->crc = frame_get32(bytes + 20);
+    header->payload_bytes = frame_get32(bytes + FRAME_OFFSET_PAYLOAD_BYTES);
+    header->crc = frame_get32(bytes + FRAME_OFFSET_CRC32);
     if (isnan(header->expires_at)) return false;
     return size - FRAME_HEADER_BYTES == (size_t)header->parts_bytes + header->payload_bytes;
 }

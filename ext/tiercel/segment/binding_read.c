@@ -1,6 +1,6 @@
 /* Reads: nothing is allocated but the String that comes back. */
 #include "binding.h"
-#include "frame_layout.h"
+#include "../frame_layout.h"
 #include "internal.h"
 
 /* Encoding indexes that are fixed in CRuby. */

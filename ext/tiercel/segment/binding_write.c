@@ -1,6 +1,6 @@
 /* Writes. A call that has to wait for a lock is made again with Strings that nobody can change meanwhile. */
 #include "binding.h"
-#include "frame_layout.h"
+#include "../frame_layout.h"
 
 typedef enum { WRITE_SET, WRITE_ADD, WRITE_COMPARE_AND_SET, WRITE_NEAR_FILL, WRITE_INCREMENT, WRITE_TOUCH } write_kind;
 
@@ -140,9 +140,9 @@ static int frame_type_of(VALUE string)
 {
     int encoding = ENCODING_GET(string);
 
-    if (encoding == rb_utf8_encindex()) return FRAME_TYPE_UTF8;
-    if (encoding == rb_ascii8bit_encindex()) return FRAME_TYPE_BINARY;
-    return encoding == rb_usascii_encindex() ? FRAME_TYPE_US_ASCII : 0;
+    if (encoding == rb_utf8_encindex()) return FRAME_TYPE_STRING_UTF_8;
+    if (encoding == rb_ascii8bit_encindex()) return FRAME_TYPE_STRING_BINARY;
+    return encoding == rb_usascii_encindex() ? FRAME_TYPE_STRING_US_ASCII : 0;
 }
 
 /*

@@ -1,6 +1,6 @@
 /*
  * The header of a frame, version 1, as lib/tiercel/frame.rb writes it; the
- * byte table is in docs/frame.md. Little endian.
+ * byte table is in docs/frame.md. Little endian. Both extensions include it.
  */
 #ifndef TIERCEL_FRAME_LAYOUT_H
 #define TIERCEL_FRAME_LAYOUT_H
@@ -13,9 +13,9 @@ enum {
     FRAME_HEADER_BYTES = 24,
     FRAME_MAGIC = 0xF5,
     FRAME_VERSION = 1,
-    FRAME_TYPE_UTF8 = 1,
-    FRAME_TYPE_BINARY = 2,
-    FRAME_TYPE_US_ASCII = 3,
+    FRAME_TYPE_STRING_UTF_8 = 1,
+    FRAME_TYPE_STRING_BINARY = 2,
+    FRAME_TYPE_STRING_US_ASCII = 3,
     FRAME_CHECK_XOR = 0xA5,
     FRAME_OFFSET_MAGIC = 0,
     FRAME_OFFSET_VERSION = 1,
@@ -29,7 +29,10 @@ enum {
     FRAME_OFFSET_CRC32 = 20
 };
 
-/* The words are the header's 24 bytes as three little-endian numbers. */
+/*
+ * The words are the header's 24 bytes as three little-endian numbers. The byte in
+ * which the check itself is kept does not count.
+ */
 static inline uint8_t frame_header_check(const uint64_t words[3])
 {
     uint64_t x = words[0] ^ words[1] ^ words[2];
@@ -50,7 +53,7 @@ static inline int frame_plain_string(const uint64_t words[3], uint64_t frame_byt
     const uint64_t but_type_and_check = ~(UINT64_C(0xff) << 16 | UINT64_C(0xff) << (8 * FRAME_OFFSET_CHECK));
     uint64_t type = (words[0] >> 16) & 0xff;
 
-    if ((words[0] & but_type_and_check) != fixed || type < FRAME_TYPE_UTF8 || type > FRAME_TYPE_US_ASCII) return 0;
+    if ((words[0] & but_type_and_check) != fixed || type < FRAME_TYPE_STRING_UTF_8 || type > FRAME_TYPE_STRING_US_ASCII) return 0;
     if (words[2] != frame_bytes - FRAME_HEADER_BYTES) return 0; /* CRC-32, the upper half, is 0 */
     if (((words[0] >> (8 * FRAME_OFFSET_CHECK)) & 0xff) != frame_header_check(words)) return 0;
     memcpy(expires_at, &words[1], sizeof(double));
