@@ -10,7 +10,7 @@ module TestRunner
   #
   # The file that declares them is Ruby:
   #
-  #   command "segment core under AddressSanitizer", "make -C ext/tiercel/segment/test asan"
+  #   command "segment: threads", "$PWD/tmp/native/gcc/threads_test"
   #   command "segment core, fuzzed for ten minutes", "make -C ...", long: true
   class CommandsRun
     # One declared command. `long`: only with --long.
