@@ -53,7 +53,8 @@ static inline int frame_plain_string(const uint64_t words[3], uint64_t frame_byt
     const uint64_t but_type_and_check = ~(UINT64_C(0xff) << 16 | UINT64_C(0xff) << (8 * FRAME_OFFSET_CHECK));
     uint64_t type = (words[0] >> 16) & 0xff;
 
-    if ((words[0] & but_type_and_check) != fixed || type < FRAME_TYPE_STRING_UTF_8 || type > FRAME_TYPE_STRING_US_ASCII) return 0;
+    if ((words[0] & but_type_and_check) != fixed) return 0;
+    if (type < FRAME_TYPE_STRING_UTF_8 || type > FRAME_TYPE_STRING_US_ASCII) return 0;
     if (words[2] != frame_bytes - FRAME_HEADER_BYTES) return 0; /* CRC-32, the upper half, is 0 */
     if (((words[0] >> (8 * FRAME_OFFSET_CHECK)) & 0xff) != frame_header_check(words)) return 0;
     memcpy(expires_at, &words[1], sizeof(double));

@@ -88,4 +88,15 @@ class ContestantsTest < LabCase
     assert_equal 'config.cache_store = :mem_cache_store, "HOST:11211", compress: false',
                  parse("mem_cache_store#compress=false").configuration
   end
+
+  # A mount that is not there would otherwise be measured as the disk below it.
+  def test_a_folder_of_the_users_is_there_and_is_not_made
+    Dir.mktmpdir do |folder|
+      absent = File.join(folder, "absent")
+      error = assert_raises(Tiercel::Lab::UsageError) { Tiercel::Lab::Contestants.parse("file_store:#{absent}") }
+      assert_match(/there is no folder #{Regexp.escape(absent)}; make it first/, error.message)
+      refute_path_exists absent
+      assert_equal folder, Tiercel::Lab::Contestants.parse("file_store:#{folder}").place
+    end
+  end
 end

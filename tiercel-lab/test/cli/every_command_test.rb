@@ -26,7 +26,8 @@ class EveryCommandTest < LabCase
 
   def assert_fits(text, name)
     assert_empty text.lines.select { |line| line.chomp.length > 80 }, name
-    assert_empty text.lines.grep(/\A {4}[ -].{3}-/).grep_v(/\A {4}(-\w, |    )--[\w\[\]-]+( [\[A-Z][\w,=\]]*)?( {2,}\S|$)/), name
+    options = text.lines.grep(/\A {4}[ -].{3}-/)
+    assert_empty options.grep_v(/\A {4}(-\w, |    )--[\w\[\]-]+( [\[A-Z][\w,=\]]*)?( {2,}\S|$)/), name
   end
 
   def test_help_of_two_sides

@@ -95,8 +95,14 @@ module Tiercel
         def medium = place == "tmpfs" ? :process : :disk
 
         def check
-          return if place.empty? || %w[tmpfs disk].include?(place) || place.start_with?("/", ".", "~")
-          raise UsageError, "store #{text.inspect}: expected file_store:tmpfs, file_store:disk or file_store:DIR"
+          return if place.empty? || %w[tmpfs disk].include?(place)
+          unless place.start_with?("/", ".", "~")
+            raise UsageError, "store #{text.inspect}: expected file_store:tmpfs, file_store:disk or file_store:DIR"
+          end
+          folder = File.expand_path(place)
+          return if File.directory?(folder)
+          raise UsageError, "store #{text.inspect}: there is no folder #{folder}; make it first (mkdir -p), " \
+                            "or name another"
         end
 
         def build(context) = ActiveSupport::Cache::FileStore.new(context.directory(place), **options)

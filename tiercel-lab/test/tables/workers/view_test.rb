@@ -36,7 +36,8 @@ class WorkersDocumentTest < LabCase
 
   # 100 us against 104: apart, and within the margin that was fixed beforehand.
   def test_what_is_within_the_margin_is_not_called_cheaper
-    text = render(row("memory_store", 4, true, hits: 100, us: 104), row("tiercel:shared:", 4, false, hits: 100, us: 100))
+    text = render(row("memory_store", 4, true, hits: 100, us: 104),
+                  row("tiercel:shared:", 4, false, hits: 100, us: 100))
     assert_match(/Which is cheaper cannot be told\./, text)
     refute_match(/clearly cheaper/, text)
   end
