@@ -16,8 +16,18 @@ module Tiercel
 
         private
 
+        # The usual String is its own key, and that is asked here, for less than a call of the extension costs.
+        #
         # @return [String, nil] the key, nil for a name that Rails has to normalize
-        def key_of(name) = RULES.key(name, namespace_now, @settings.max_key_bytes)
+        def key_of(name)
+          most = @settings.max_key_bytes
+          if name.instance_of?(String) && @options[:namespace].nil? && !name.respond_to?(:cache_key) &&
+             !name.respond_to?(:cache_version) && name.encoding == Encoding::UTF_8 && !name.empty? &&
+             (!most || name.bytesize <= most)
+            return name
+          end
+          RULES.key(name, namespace_now, most)
+        end
 
         # @param names [Array<Object>]
         # @return [Array<String>, nil] the keys, the names themselves where they are what is asked for; nil where Rails
