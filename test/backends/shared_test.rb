@@ -39,8 +39,17 @@ class SharedTest < Tiercel::TestCase
     backend.close
   end
 
+  def test_the_memo
+    { {} => 16 << 20, { memo: nil } => 16 << 20, { memo: true } => 16 << 20, { memo: "2MB" } => 2 << 20,
+      { memo: false } => 0 }.each do |options, bytes|
+      backend = build_backend(**options)
+      assert_equal bytes, backend.segment.memo_bytes
+      backend.close
+    end
+  end
+
   def test_options_that_cannot_be
-    { size: "1KB", shards: 3, average_entry_bytes: 10, mode: 0o10000 }.each do |name, value|
+    { size: "1KB", shards: 3, average_entry_bytes: 10, mode: 0o10000, memo: "1KB" }.each do |name, value|
       error = assert_raises(Tiercel::ConfigurationError, name) { build_backend(**{ name => value }) }
       assert_match(/\A#{name}: expected/, error.message)
     end

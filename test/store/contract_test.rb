@@ -69,6 +69,7 @@ module StoreContractTests
     "Checked" => { checksum: true },
     "Eager" => { compress: true, compress_threshold: 1 },
     "Uncompressed" => { compress: false },
+    "Memo" => { memo: "1MB" },
     "SmallKeys" => { max_key_size: 120 },
   }.freeze
 

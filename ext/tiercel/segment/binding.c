@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "binding.h"
+#include "binding_memo.h"
 #include "internal.h"
 
 VALUE tiercel_segment_class;
@@ -18,13 +19,25 @@ static void free_handle(void *pointer)
 {
     segment_handle *handle = pointer;
     if (handle->attached) tseg_release(handle->attached);
+    tseg_memo_clear(&handle->memo);
     free(handle->path);
     xfree(handle);
 }
 
-/* Ruby objects are not referred to, so there is nothing to mark or to compact. */
+static void mark_handle(void *pointer) { segment_mark_memo(&((segment_handle *)pointer)->memo); }
+static void compact_handle(void *pointer) { segment_update_memo(&((segment_handle *)pointer)->memo); }
+static size_t handle_memory(const void *pointer)
+{
+    return sizeof(segment_handle) + tseg_memo_memory(&((const segment_handle *)pointer)->memo);
+}
+
+/* The only Ruby objects that are referred to are the memo's Strings; storing one there tells the collector. */
 static const rb_data_type_t handle_type = {
-    "Tiercel::Segment", {NULL, free_handle, NULL, NULL, {NULL}}, NULL, NULL, RUBY_TYPED_FREE_IMMEDIATELY};
+    "Tiercel::Segment",
+    {mark_handle, free_handle, handle_memory, compact_handle, {NULL}},
+    NULL,
+    NULL,
+    RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED};
 
 static VALUE allocate_handle(VALUE class)
 {
@@ -33,6 +46,7 @@ static VALUE allocate_handle(VALUE class)
 }
 
 static inline segment_handle *handle_of(VALUE self) { return rb_check_typeddata(self, &handle_type); }
+segment_handle *segment_handle_of(VALUE self) { return handle_of(self); }
 
 static void fail_with_error(VALUE self, const tseg_error *error)
 {
@@ -217,6 +231,7 @@ static VALUE segment_free_bytes(VALUE class, VALUE directory)
 
 static VALUE segment_close(VALUE self)
 {
+    tseg_memo_clear(&handle_of(self)->memo);
     detach(handle_of(self));
     return Qnil;
 }
@@ -278,6 +293,7 @@ RUBY_FUNC_EXPORTED void Init_segment_ext(void)
     rb_undef_method(rb_singleton_class(tiercel_segment_class), "new");
     define_lifecycle(tiercel_segment_class);
     segment_init_time();
+    segment_init_memo();
     segment_init_read();
     segment_init_write();
     segment_init_sweep();

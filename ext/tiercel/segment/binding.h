@@ -7,6 +7,7 @@
 #include <ruby/encoding.h>
 #include <ruby/thread.h>
 
+#include "memo.h"
 #include "segment.h"
 
 /* One Tiercel::Segment: a handle on an attachment, which other handles of the process may share. */
@@ -17,12 +18,14 @@ typedef struct {
     uint64_t hash_key[2];
     bool opened;
     int64_t checked_at;   /* seconds of the monotonic clock when the path was last looked at */
+    tseg_memo memo;       /* of Strings: see binding_memo.h */
     pid_t given_up_on;    /* whose making or removing of the file was waited for in vain; 0: nobody's */
 } segment_handle;
 
 extern VALUE tiercel_segment_class;
 
 /* binding.c */
+segment_handle *segment_handle_of(VALUE self);
 /*
  * The attachment to use now: registered after a fork, moved to what the path leads to. Raises Unavailable. It is good
  * until Ruby code runs or the GVL is given away, which may close the handle: then it has to be asked for again.

@@ -1,5 +1,6 @@
-/* Reads: nothing is allocated but the String that comes back. */
+/* Reads: nothing is allocated but the String that comes back, which may share the bytes of one that the memo keeps. */
 #include "binding.h"
+#include "binding_memo.h"
 #include "../frame_layout.h"
 #include "internal.h"
 
@@ -7,45 +8,85 @@
 enum { ENCODING_BINARY = 0, ENCODING_UTF_8 = 1, ENCODING_US_ASCII = 2 };
 static const int encoding_of_type[] = {ENCODING_BINARY, ENCODING_UTF_8, ENCODING_BINARY, ENCODING_US_ASCII};
 
-static VALUE copy_whole(const tseg_entry *entry, segment_clock *clock)
+static VALUE copy_whole(const tseg_entry *entry, segment_clock *clock, double *expires_at)
 {
     VALUE string = rb_str_new(NULL, entry->value_bytes);
     tseg_copy_value(entry, RSTRING_PTR(string), 0, entry->value_bytes);
     return string;
 }
 
-/* The payload of a frame that is a plain String and not over, else the whole frame, frozen; Qundef: what time is it? */
-static VALUE copy_decoded(const tseg_entry *entry, segment_clock *clock)
+/*
+ * The payload of a frame that is a plain String and not over, with the frame's end, else the whole frame, frozen;
+ * Qundef: what time is it?
+ */
+static VALUE copy_decoded(const tseg_entry *entry, segment_clock *clock, double *expires_at)
 {
     uint64_t header[FRAME_HEADER_BYTES / 8];
-    double expires_at;
     int type = 0;
     VALUE string;
 
     if (entry->value_bytes >= FRAME_HEADER_BYTES) {
         tseg_copy_value(entry, header, 0, FRAME_HEADER_BYTES);
-        type = frame_plain_string(header, entry->value_bytes, &expires_at);
+        type = frame_plain_string(header, entry->value_bytes, expires_at);
     }
-    if (!type) return rb_obj_freeze(copy_whole(entry, clock));
-    if (!segment_knows_time(clock, expires_at)) return Qundef;
-    if (!(expires_at > clock->now)) return rb_obj_freeze(copy_whole(entry, clock));
+    if (!type) return rb_obj_freeze(copy_whole(entry, clock, expires_at));
+    if (!segment_knows_time(clock, *expires_at)) return Qundef;
+    if (!(*expires_at > clock->now)) return rb_obj_freeze(copy_whole(entry, clock, expires_at));
     string = rb_str_new(NULL, entry->value_bytes - FRAME_HEADER_BYTES);
     tseg_copy_value(entry, RSTRING_PTR(string), FRAME_HEADER_BYTES, entry->value_bytes - FRAME_HEADER_BYTES);
     if (encoding_of_type[type]) ENCODING_SET_INLINED(string, encoding_of_type[type]);
     return string;
 }
 
-typedef VALUE copy_function(const tseg_entry *entry, segment_clock *clock);
+typedef VALUE copy_function(const tseg_entry *entry, segment_clock *clock, double *expires_at);
 
-/* Qnil for a miss. */
-static inline VALUE read_key(VALUE self, tseg *segment, VALUE key_string, copy_function *copy, tseg_token *token)
+/* The frozen String that the memo keeps of an entry; Qnil: none, or one that is over; Qundef: what time is it? */
+static inline VALUE kept_of(tseg_memo *memo, const tseg_key *key, const tseg_token *token, segment_clock *clock)
+{
+    tseg_memo_slot *slot = tseg_memo_find(memo, key->hash, token);
+
+    if (!slot) return Qnil;
+    if (!segment_knows_time(clock, slot->expires_at)) return Qundef;
+    if (slot->expires_at != INFINITY && !(slot->expires_at > clock->now)) return Qnil;
+    tseg_memo_hit(memo, slot);
+    return (VALUE)slot->value;
+}
+
+static inline bool worth_keeping(const tseg_entry *entry)
+{
+    return entry->value_bytes >= TSEG_MEMO_LEAST_BYTES + FRAME_HEADER_BYTES;
+}
+
+/* What is read of an entry before it is known whether that is good: what is kept of it, or a copy. */
+typedef struct {
+    VALUE string;
+    bool kept;
+    double expires_at;
+} taken_string;
+
+static inline taken_string take_string(tseg_memo *memo, const tseg_key *key, const tseg_token *token,
+                                       const tseg_entry *entry, segment_clock *clock, copy_function *copy)
+{
+    taken_string taken = {Qnil, true, INFINITY};
+
+    if (memo && worth_keeping(entry)) taken.string = kept_of(memo, key, token, clock);
+    if (taken.string != Qnil) return taken;
+    taken.kept = false;
+    taken.string = copy(entry, clock, &taken.expires_at);
+    return taken;
+}
+
+/* Qnil for a miss. Without a memo the String is always a copy. */
+static inline VALUE read_key(VALUE self, tseg *segment, VALUE key_string, copy_function *copy, tseg_memo *memo,
+                             tseg_token *token)
 {
     segment_clock clock = {false, 0};
 
     for (int attempt = 0; attempt < TSEG_READ_TRIES; attempt++) {
-        tseg_entry entry;
+        tseg_entry entry = {0};
         tseg_key key;
-        VALUE string;
+        tseg_token found;
+        taken_string taken;
         /* Anew each time: asking for the time may have let other threads run. */
         segment_key(segment, &key, key_string);
         if (tseg_find(segment, &key, &entry) != TSEG_OK) break;
@@ -56,16 +97,19 @@ static inline VALUE read_key(VALUE self, tseg *segment, VALUE key_string, copy_f
         }
         if (!segment_knows_time(&clock, entry.expires_at) && !segment_ask_time(self, &clock, &segment)) continue;
         if (!tseg_is_live(segment, &entry, clock.now)) break;
-        string = copy(&entry, &clock);
-        if (RB_UNLIKELY(string == Qundef)) {
+        found = tseg_token_of(segment, &entry);
+        taken = take_string(memo, &key, &found, &entry, &clock, copy);
+        if (RB_UNLIKELY(taken.string == Qundef)) {
             if (!segment_ask_time(self, &clock, &segment)) continue;
-            string = copy(&entry, &clock);
+            taken = take_string(memo, &key, &found, &entry, &clock, copy);
         }
         if (RB_UNLIKELY(!tseg_intact(&entry))) continue;
         tseg_hit(segment, &entry);
-        if (token) *token = tseg_token_of(segment, &entry);
+        if (token) *token = found;
         RB_GC_GUARD(key_string);
-        return string;
+        if (taken.kept) return segment_share(taken.string);
+        if (!memo || !worth_keeping(&entry) || OBJ_FROZEN(taken.string)) return taken.string;
+        return segment_keep(self, &key, &found, taken.expires_at, taken.string);
     }
     tseg_miss(segment);
     return Qnil;
@@ -75,11 +119,11 @@ static inline VALUE read_key(VALUE self, tseg *segment, VALUE key_string, copy_f
 #define READS_IN_ONE_PIECE __attribute__((flatten, noinline))
 READS_IN_ONE_PIECE static VALUE get_key(VALUE self, tseg *segment, VALUE key)
 {
-    return read_key(self, segment, key, copy_whole, NULL);
+    return read_key(self, segment, key, copy_whole, NULL, NULL);
 }
 READS_IN_ONE_PIECE static VALUE get_decoded(VALUE self, tseg *segment, VALUE key)
 {
-    return read_key(self, segment, key, copy_decoded, NULL);
+    return read_key(self, segment, key, copy_decoded, segment_memo(self), NULL);
 }
 
 /* Segment#get(key) -> String or nil */
@@ -114,7 +158,7 @@ bool segment_parse_token(VALUE string, tseg_token *token)
 static VALUE segment_get_with_token(VALUE self, VALUE key)
 {
     tseg_token token;
-    VALUE string = read_key(self, segment_current(self), key, copy_whole, &token);
+    VALUE string = read_key(self, segment_current(self), key, copy_whole, NULL, &token);
     return NIL_P(string) ? Qnil : rb_assoc_new(string, segment_token_string(&token));
 }
 
@@ -141,14 +185,14 @@ static VALUE segment_unchanged(VALUE self, VALUE key_string, VALUE token_string)
 }
 
 /* frames: nil, or an Array for the keys of what came back whole. */
-static VALUE read_many(VALUE self, VALUE keys, copy_function *copy, VALUE frames)
+static inline VALUE read_many(VALUE self, VALUE keys, VALUE (*read_one)(VALUE, tseg *, VALUE), VALUE frames)
 {
     VALUE found;
 
     Check_Type(keys, T_ARRAY);
     found = rb_hash_new_capa(RARRAY_LEN(keys));
     for (long i = 0; i < RARRAY_LEN(keys); i++) {
-        VALUE key = RARRAY_AREF(keys, i), string = read_key(self, segment_current(self), key, copy, NULL);
+        VALUE key = RARRAY_AREF(keys, i), string = read_one(self, segment_current(self), key);
         if (NIL_P(string)) continue;
         rb_hash_aset(found, key, string);
         if (OBJ_FROZEN(string) && !NIL_P(frames)) rb_ary_push(frames, key);
@@ -157,14 +201,14 @@ static VALUE read_many(VALUE self, VALUE keys, copy_function *copy, VALUE frames
 }
 
 /* Segment#get_multi(keys) -> Hash */
-static VALUE segment_get_multi(VALUE self, VALUE keys) { return read_many(self, keys, copy_whole, Qnil); }
+static VALUE segment_get_multi(VALUE self, VALUE keys) { return read_many(self, keys, get_key, Qnil); }
 
 /* Segment#read_multi(keys, frames = nil) -> Hash of what #read gives; the keys of frames are added to the Array */
 static VALUE segment_read_multi(int count, VALUE *arguments, VALUE self)
 {
     rb_check_arity(count, 1, 2);
     if (count > 1) Check_Type(arguments[1], T_ARRAY);
-    return read_many(self, arguments[0], copy_decoded, count > 1 ? arguments[1] : Qnil);
+    return read_many(self, arguments[0], get_decoded, count > 1 ? arguments[1] : Qnil);
 }
 
 void segment_init_read(void)

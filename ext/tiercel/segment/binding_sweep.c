@@ -189,6 +189,15 @@ static void put_evictions(VALUE hash, const tseg_stats *stats)
     put(hash, "resets", shard[TSEG_COUNT_RESETS]);
 }
 
+/* Of this process. */
+static void put_memo(VALUE hash, const tseg_memo *memo)
+{
+    put(hash, "memo_entries", memo->count);
+    put(hash, "memo_bytes", memo->bytes);
+    put(hash, "memo_hits", memo->hits);
+    put(hash, "memo_evictions", memo->evictions);
+}
+
 /* Segment#stats -> Hash */
 static VALUE segment_stats(VALUE self)
 {
@@ -215,6 +224,7 @@ static VALUE segment_stats(VALUE self)
     put(hash, "lock_timeouts", stats.process[TSEG_COUNT_LOCK_TIMEOUTS]);
     put(hash, "read_retries", stats.process[TSEG_COUNT_READ_RETRIES]);
     put_evictions(hash, &stats);
+    put_memo(hash, &segment_handle_of(self)->memo);
     return hash;
 }
 

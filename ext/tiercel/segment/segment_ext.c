@@ -4,6 +4,7 @@
 #endif
 
 #include "binding.c"
+#include "binding_memo.c"
 #include "binding_read.c"
 #include "binding_sweep.c"
 #include "binding_time.c"
@@ -17,6 +18,7 @@
 #include "lock.c"
 #include "log.c"
 #include "maintenance.c"
+#include "memo.c"
 #include "new_file.c"
 #include "platform.c"
 #include "read.c"

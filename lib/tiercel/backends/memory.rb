@@ -18,7 +18,7 @@ module Tiercel
       LEAST_NATIVE_BYTES = 1 << 20
 
       # @return [Array<Symbol>] names of the options that {.build} knows
-      def self.option_names = %i[size average_entry_bytes]
+      def self.option_names = %i[size average_entry_bytes memo]
 
       # @param url [BackendURL]
       # @param options [Hash] `size:` bytes or a String (32 MB), `average_entry_bytes:` what the index is made for (512)

@@ -10,19 +10,23 @@ module Tiercel
       DEFAULT_SIZE = "32MB"
 
       # @return [Array<Symbol>] names of the options that {.build} knows
-      def self.option_names = %i[size average_entry_bytes]
+      def self.option_names = %i[size average_entry_bytes memo]
 
       class << self
         include SegmentBackend::Options
 
         # @param _url [BackendURL]
         # @param options [Hash] `size:` bytes or a String (at least 1 MB), `average_entry_bytes:` what the index is made
-        #   for
+        #   for, `memo:` bytes of Strings that are kept to hand them out without a copy (by default none, for they are
+        #   in this process's memory twice then)
         # @return [MemorySegment]
         # @raise [ConfigurationError] if so much memory cannot be had
         def build(_url, options)
           options = { size: DEFAULT_SIZE }.merge(options.compact)
-          new(Segment.open(bytes: size_bytes(options), average_entry_bytes: average_entry_bytes(options)))
+          memo_bytes = memo_bytes(options, false)
+          segment = Segment.open(bytes: size_bytes(options), average_entry_bytes: average_entry_bytes(options))
+          segment.memo_bytes = memo_bytes
+          new(segment)
         end
       end
 

@@ -9,6 +9,11 @@ module Tiercel
     # What `shared:` and `memory:` have in common: a {Segment} behind the
     # contract of {Backend}.
     class SegmentBackend < Backend
+      # What the memo of Strings takes in each process, where the option says `true` or nothing.
+      MEMO_SIZE = "16MB"
+      LEAST_MEMO_BYTES = 1 << 20
+      private_constant :MEMO_SIZE, :LEAST_MEMO_BYTES
+
       # @return [Segment] for calls beyond the contract
       attr_reader :segment
 
@@ -59,6 +64,18 @@ module Tiercel
           count = whole_number(options, :shards, 0)
           return count if count.zero? || (count <= 64 && count.nobits?(count - 1))
           raise ConfigurationError, "shards: expected a power of two up to 64, got #{Redacted.text(options[:shards])}"
+        end
+
+        def memo_bytes(options, default)
+          value = options[:memo]
+          value = default if value.nil?
+          value == false ? 0 : memo_size(value == true ? MEMO_SIZE : value)
+        end
+
+        def memo_size(value)
+          bytes = Sizes.bytes(value, option: "memo")
+          return bytes if bytes >= LEAST_MEMO_BYTES
+          raise ConfigurationError, "memo: expected 1 MB or more, or false for none, got #{Redacted.text(value)}"
         end
 
         def average_entry_bytes(options)

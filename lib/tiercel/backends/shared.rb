@@ -21,7 +21,7 @@ module Tiercel
     # What it promises and where its file lives is in docs/shared.md.
     class Shared < SegmentBackend
       # @return [Array<Symbol>] names of the options that {.build} knows
-      def self.option_names = %i[size shards average_entry_bytes mode on_unavailable]
+      def self.option_names = %i[size shards average_entry_bytes mode memo on_unavailable]
 
       class << self
         include SegmentBackend::Options
@@ -29,7 +29,8 @@ module Tiercel
         # @param url [BackendURL] "shared:NAME", "shared:/path", "shared:"
         # @param options [Hash] `size:` of a new segment, bytes or a String ("256MB"; at least 1 MB), by default
         #   what {Segment::Place#default_bytes} says; `shards:` a power of two up to 64; `average_entry_bytes:`
-        #   what the index is made for (512); `mode:` permissions of a new file (0600); `on_unavailable:` :miss, or
+        #   what the index is made for (512); `mode:` permissions of a new file (0600); `memo:` bytes of Strings that
+        #   this process keeps to hand them out without a copy (16 MB), false for none; `on_unavailable:` :miss, or
         #   :raise where a segment that cannot be made at present shall be an error
         # @return [Shared]
         # @raise [ConfigurationError] if the segment can never be made or attached to
@@ -38,7 +39,8 @@ module Tiercel
           place = Segment::Place.new(url.place)
           return of_an_asset_build(place) if place.named? && place.in_rails? && ENV["SECRET_KEY_BASE_DUMMY"]
           asked = options[:size] && size_bytes(options)
-          opening = Segment::Opening.new(place, bytes: asked, shards: shards(options), mode: mode(options),
+          opening = Segment::Opening.new(place, bytes: asked, memo_bytes: memo_bytes(options, true),
+                                                shards: shards(options), mode: mode(options),
                                                 average_entry_bytes: average_entry_bytes(options))
           segment = open(opening, raises?(options))
           return new(segment) if segment.is_a?(Segment::Absent)

@@ -31,10 +31,12 @@ module Tiercel
 
       # @param place [Place]
       # @param bytes [Integer, nil] of a new segment; nil: what is usual, or less where there is no room
+      # @param memo_bytes [Integer] of Strings that this process keeps
       # @param options [Hash] shards:, average_entry_bytes: and mode: of {Segment.open}
-      def initialize(place, bytes: nil, **options)
+      def initialize(place, bytes: nil, memo_bytes: 0, **options)
         @place = place
         @bytes = bytes
+        @memo_bytes = memo_bytes
         @options = options
       end
 
@@ -44,8 +46,9 @@ module Tiercel
       #   do
       # @raise [ConfigurationError] if none can ever be made
       def call(lock_seconds: LOCK_SECONDS)
-        return at_path unless @place.named?
-        joined || alone(lock_seconds) { joined || made }
+        segment = @place.named? ? joined || alone(lock_seconds) { joined || made } : at_path
+        segment.memo_bytes = @memo_bytes
+        segment
       end
 
       private

@@ -48,6 +48,22 @@ module Tiercel
           assert_equal "text", store.read("string")
         end
 
+        def test_long_strings_that_are_read_again_and_again
+          %w[first second third].each do |word|
+            text = "\u00e9#{word}" * 1_000
+            store.write("string", text)
+            6.times do
+              values = [store.read("string"), store.fetch("string") { flunk "a hit" },
+                        store.read_multi("string")["string"], store.fetch_multi("string") { flunk "a hit" }["string"]]
+              expected = [text, text.encoding, false]
+              assert_equal [expected], values.map { |value| [value, value.encoding, value.frozen?] }.uniq
+              values.each { |value| value.setbyte(0, 0) && value << "changed" }
+            end
+          end
+          store.delete("string")
+          assert_nil store.read("string")
+        end
+
         def test_each_read_gives_an_object_of_its_own
           store.write("hash", { "list" => ["a"] })
           store.write("string", "text")

@@ -1,0 +1,24 @@
+/* The memo's Strings, as Ruby sees them: frozen ones, whose bytes readers share. */
+#ifndef TIERCEL_SEGMENT_BINDING_MEMO_H
+#define TIERCEL_SEGMENT_BINDING_MEMO_H
+
+#include "binding.h"
+
+/* The memo of a segment where it is in use, or NULL. */
+static inline tseg_memo *segment_memo(VALUE self)
+{
+    tseg_memo *memo = &((segment_handle *)RTYPEDDATA_GET_DATA(self))->memo;
+    return memo->limit_bytes ? memo : NULL;
+}
+
+/* A String of the caller's own, which shares the bytes of a frozen one until somebody changes it. */
+static inline VALUE segment_share(VALUE frozen) { return rb_str_dup(frozen); }
+
+/* The String that was just read, or one that shares its bytes, if it is to be kept. */
+VALUE segment_keep(VALUE self, const tseg_key *key, const tseg_token *token, double expires_at, VALUE string);
+
+void segment_mark_memo(const tseg_memo *memo);
+void segment_update_memo(tseg_memo *memo); /* after compaction */
+void segment_init_memo(void);
+
+#endif

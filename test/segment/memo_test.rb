@@ -1,0 +1,198 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tiercel/segment"
+
+# The memo of Strings: what it hands out is what the segment holds, whoever changed that; its bounds hold; Ruby's
+# collector and forks do not trouble it.
+class SegmentMemoTest < Tiercel::TestCase
+  Frame = Tiercel::Frame
+  TYPE = Frame::Layout::TYPE_STRING_UTF_8
+  LONG = 2_000
+
+  def setup
+    super
+    @directory = Dir.mktmpdir("tiercel-memo-")
+    @path = File.join(@directory, "segment")
+    @segment = open_segment(memo: 4 << 20)
+  end
+
+  def teardown
+    @segment.close
+    FileUtils.remove_entry(@directory)
+    super
+  end
+
+  def test_a_string_enters_when_it_is_read_again
+    write("key", "a" * LONG)
+    assert_equal([0, 0], kept_and_hits { @segment.read("key") })
+    assert_equal([1, 0], kept_and_hits { @segment.read("key") })
+    assert_equal([1, 1], kept_and_hits { @segment.read("key") })
+    assert_equal([1, 2], kept_and_hits { @segment.read_multi(["key"]) })
+  end
+
+  def test_a_scan_leaves_nothing
+    500.times { |i| write("key#{i}", "a" * LONG) }
+    assert_equal([0, 0], kept_and_hits { 500.times { |i| @segment.read("key#{i}") } })
+  end
+
+  def test_short_strings_and_other_frames_do_not_enter
+    write("short", "a" * 600)
+    @segment.set("other", Frame.build(0x10, "a" * LONG))
+    assert_equal([0, 0], kept_and_hits { 3.times { %w[short other].each { |key| @segment.read(key) } } })
+  end
+
+  def test_without_a_memo_nothing_is_kept
+    @segment.memo_bytes = 0
+    write("key", "a" * LONG)
+    assert_equal([0, 0], kept_and_hits { 3.times { @segment.read("key") } })
+    assert_equal 0, stats(:memo_bytes)
+  end
+
+  def test_what_is_handed_out_is_the_callers_own
+    { "é" * LONG => Encoding::UTF_8, ("\xFF" * LONG).b => Encoding::BINARY,
+      ("a" * LONG).encode("US-ASCII") => Encoding::US_ASCII,
+      "\xFF#{"a" * LONG}" => Encoding::UTF_8 }.each do |text, encoding|
+      @segment.write_string("key", text, nil, nil)
+      changes.each do |name, change|
+        value = @segment.read("key")
+        assert_equal [text, encoding, false, String, text.valid_encoding?, text.ascii_only?],
+                     [value, value.encoding, value.frozen?, value.class, value.valid_encoding?, value.ascii_only?], name
+        kept = value[1, LONG / 2]
+        change.call(value)
+        assert_equal [text, text[1, LONG / 2]], [@segment.read("key"), kept], name
+      end
+    end
+    assert_operator stats(:memo_hits), :>, 20
+  end
+
+  def test_a_callers_string_outlives_the_memo
+    write("key", "a" * LONG)
+    values = Array.new(4) { @segment.read("key") }
+    @segment.memo_bytes = 0
+    collect
+    assert_equal ["a" * LONG], values.uniq
+  end
+
+  # Each is done by another process; the next read sees it.
+  def test_changes_of_other_processes
+    changes = {
+      "written in place" => -> { write("key", "b" * LONG) }, "written anew" => -> { write("key", "c" * LONG * 9) },
+      "deleted" => -> { @segment.delete("key") }, "cleared" => -> { @segment.clear },
+      "cleared by prefix" => -> { @segment.clear_prefix("ke") }, "a counter" => -> { @segment.set("key", "5") },
+      "a frame" => -> { @segment.set("key", Frame.build(0x10, "a" * LONG)) },
+      "replaced" => -> { Tiercel::Segment.replace(@path, bytes: 16 << 20) },
+      "ended" => -> { @segment.touch("key", 0.000_001) },
+      "written again" => -> { @segment.delete("key") && write("key", "d" * LONG) }
+    }
+    changes.each do |name, change|
+      write("key", "a" * LONG)
+      4.times { assert_equal "a" * LONG, @segment.read("key"), name }
+      fork_and_wait(1) { change.call }
+      plain = open_segment
+      assert_equal_reads plain.read("key"), @segment.read("key"), name
+      2.times { assert_equal_reads plain.read("key"), @segment.read("key"), name }
+      plain.close
+    end
+  end
+
+  # Another file in which the same bytes of the same length lie at the same place.
+  def test_another_file_in_its_place
+    path = File.join(@directory, "other")
+    options = { bytes: 4 << 20, shards: 1, hash_key: "k" * 16 }
+    %w[a b c].each do |letter|
+      segment = Tiercel::Segment.open(path, **options)
+      @other ||= Tiercel::Segment.open(path, **options).tap { |other| other.memo_bytes = 1 << 20 }
+      segment.write_string("key", letter * LONG, nil, nil)
+      4.times { assert_equal letter * LONG, @other.read("key") }
+      Tiercel::Segment.remove(path)
+      segment.close
+    end
+  end
+
+  def test_ends_are_looked_at_whenever_it_is_read
+    now = Tiercel::Clock.now
+    @segment.write_string("frame", "a" * LONG, now + 60, nil)
+    @segment.write_string("entry", "a" * LONG, nil, 60)
+    3.times { %w[frame entry].each { |key| assert_equal "a" * LONG, @segment.read(key) } }
+    travel(61) do
+      assert_predicate @segment.read("frame"), :frozen?
+      assert_nil @segment.read("entry")
+    end
+    assert_equal "a" * LONG, @segment.read("frame")
+  end
+
+  def test_its_bound_holds
+    limit = 1 << 20
+    @segment.memo_bytes = limit
+    random = Random.new(Minitest.seed)
+    (long? ? 100_000 : 4_000).times do
+      key = "key#{random.rand(60)}"
+      write(key, key * random.rand(100..9_000)) if random.rand < 0.05
+      2.times { @segment.read(key) }
+      assert_operator stats(:memo_bytes), :<=, limit
+    end
+    assert_operator stats(:memo_evictions), :>, 10
+    assert_operator stats(:memo_hits), :>, 100
+  end
+
+  def test_a_value_that_would_take_all_is_not_kept
+    @segment.memo_bytes = 1 << 20
+    write("key", "a" * (300 << 10))
+    assert_equal([0, 0], kept_and_hits { 3.times { @segment.read("key") } })
+  end
+
+  # What is far larger than the memo goes through it slowly; what then is asked for again and again gets in.
+  def test_a_working_set_that_is_too_large_is_no_burden_and_the_next_one_gets_in
+    @segment.memo_bytes = 1 << 20
+    400.times { |i| write("large#{i}", "a" * 20_000) }
+    20.times { 400.times { |i| @segment.read("large#{i}") } }
+    assert_operator stats(:memo_evictions), :<, 2_000
+    20.times { |i| write("hot#{i}", "b" * 20_000) }
+    200.times { 20.times { |i| @segment.read("hot#{i}") } }
+    before = stats(:memo_hits)
+    20.times { |i| @segment.read("hot#{i}") }
+    assert_operator stats(:memo_hits) - before, :>=, 18
+  end
+
+  def test_closing_gives_all_back
+    write("key", "a" * LONG)
+    3.times { @segment.read("key") }
+    @segment.close
+    assert_equal [0, 0], [stats(:memo_entries), stats(:memo_bytes)]
+    assert_equal "a" * LONG, @segment.read("key")
+  end
+
+  private
+
+  def open_segment(memo: 0)
+    Tiercel::Segment.open(@path, bytes: 16 << 20, shards: 1).tap { |segment| segment.memo_bytes = memo }
+  end
+
+  def write(key, value) = assert_equal(true, @segment.write_string(key, value, nil, nil))
+  def stats(name) = @segment.stats.fetch(name)
+
+  def kept_and_hits
+    yield
+    [stats(:memo_entries), stats(:memo_hits)]
+  end
+
+  def assert_equal_reads(expected, value, name)
+    expected.nil? ? assert_nil(value, name) : assert_equal([expected, expected.frozen?], [value, value.frozen?], name)
+  end
+
+  def collect
+    GC.start
+    GC.compact if GC.respond_to?(:compact)
+  end
+
+  def changes
+    { "<<" => ->(value) { value << "x" }, "setbyte" => ->(value) { value.setbyte(5, 1) }, "clear" => :clear.to_proc,
+      "[]=" => ->(value) { value[0, 3] = "x" }, "replace" => ->(value) { value.replace("x") },
+      "force_encoding" => ->(value) { value.force_encoding("BINARY").setbyte(0, 0) }, "freeze" => :freeze.to_proc,
+      "tr!" => ->(value) { value.b.tr!("a", "b") && value.replace("y") },
+      "insert" => ->(value) { value.insert(3, "z") },
+      "read" => ->(value) { File.open(__FILE__) { |file| file.read(LONG, value) } },
+      "pack" => ->(value) { [1].pack("N", buffer: value) }, "shareable" => ->(value) { Ractor.make_shareable(value) } }
+  end
+end
