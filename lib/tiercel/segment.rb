@@ -24,8 +24,8 @@ module Tiercel
   #   whole are added to the Array `frames`
   # - `write_string(key, string, expires_at, ttl)`: stores the frame of a String, true if stored,
   #   false if too large, nil if its encoding has no frame type (UTF-8, binary and US-ASCII have)
-  # - `memo_bytes = bytes`: how much this process keeps of the long Strings that `read` and `read_multi` gave more than once;
-  #   the String they give then shares its bytes. 0 (as at first) keeps none
+  # - `memo_bytes = bytes`: how much this process keeps of the long Strings that `read` and `read_multi` gave more
+  #   than once; the String they give then shares its bytes. 0 (as at first) keeps none
   # - `unchanged?(key, token)`: whether the entry is there and still the one of the token; counts as a hit
   # - `near_epoch(key)`, `near_fill(key, bytes, ttl, epoch)`, `near_invalidate(key)`: for a segment as
   #   the near tier of another store; a fill whose epoch was taken before an invalidation is not made

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "objspace"
 require "tiercel/segment"
 
 # The memo of Strings: what it hands out is what the segment holds, whoever changed that; its bounds hold; Ruby's
@@ -134,6 +135,59 @@ class SegmentMemoTest < Tiercel::TestCase
     end
     assert_operator stats(:memo_evictions), :>, 10
     assert_operator stats(:memo_hits), :>, 100
+  end
+
+  # A table that short Strings have made large stays so: what it takes is part of the bound.
+  def test_its_table_is_within_its_bound
+    @segment.memo_bytes = 1 << 20
+    900.times { |i| write("short#{i}", "a" * 640) && 3.times { @segment.read("short#{i}") } }
+    assert_operator stats(:memo_entries), :>, 600
+    45.times { |i| write("long#{i}", "b" * 20_000) }
+    300.times { 45.times { |i| @segment.read("long#{i}") } }
+    strings = ObjectSpace.reachable_objects_from(@segment).grep(String)
+    assert_operator strings.count { |string| string.bytesize == 20_000 }, :>, 30
+    bytes = strings.sum { |string| ObjectSpace.memsize_of(string) } + ObjectSpace.memsize_of(@segment)
+    assert_operator bytes, :<=, (1 << 20) + 1_024
+    assert_operator stats(:memo_bytes), :<=, 1 << 20
+  end
+
+  def test_bounds_that_are_hardly_any
+    [1, 807, 4_096, 70_000].each do |limit|
+      @segment.memo_bytes = limit
+      20.times { |i| write("key#{i}", "a" * 640) && 3.times { @segment.read("key#{i}") } }
+      assert_operator stats(:memo_bytes), :<=, limit
+    end
+    [-1, -(1 << 62)].each { |limit| assert_raises(ArgumentError) { @segment.memo_bytes = limit } }
+    assert_raises(RangeError) { @segment.memo_bytes = 1 << 64 }
+    assert_equal 70_000, @segment.memo_bytes
+  end
+
+  # A handle that grows old while what it keeps is young: the collector is told of each.
+  def test_an_old_handle_and_young_strings
+    GC.start
+    4.times { GC.start(full_mark: false) }
+    200.times { |i| write("key#{i}", "#{i}:" * 500) && 2.times { @segment.read("key#{i}") } }
+    before = stats(:memo_hits)
+    5.times { GC.start(full_mark: false) && Array.new(2_000) { "x" * 2_000 } }
+    200.times { |i| assert_equal "#{i}:" * 500, @segment.read("key#{i}") }
+    assert_equal 200, stats(:memo_hits) - before
+  end
+
+  # Time.now is Ruby code, which may do anything to the handle that asks it in the midst of a read.
+  def test_a_handle_that_is_changed_in_the_midst_of_a_read
+    ends = Tiercel::Clock.now + 60
+    changes = { close: -> { @segment.close }, none: -> { @segment.memo_bytes = 0 },
+                more: -> { @segment.memo_bytes = 2 << 20 }, compact: -> { collect },
+                write: -> { @segment.write_string("key", "b" * LONG, ends, nil) } }
+    changes.each do |name, change|
+      @segment.memo_bytes = 1 << 20
+      @segment.write_string("key", "a" * LONG, ends, nil)
+      3.times { @segment.read("key") }
+      now = Time.now
+      value = Time.stub(:now, -> { change.call && now || now }) { @segment.read("key") }
+      assert_includes ["a" * LONG, "b" * LONG], value, name
+      3.times { assert_equal name == :write ? "b" * LONG : "a" * LONG, @segment.read("key"), name }
+    end
   end
 
   def test_a_value_that_would_take_all_is_not_kept

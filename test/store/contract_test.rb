@@ -95,6 +95,8 @@ module StoreContractTests
     define("#{scheme.capitalize}Plain", place, { fast_path: false })
   end
 
+  define("SharedMemoFast", InSharedMemory, VARIANTS["Memo"]) if available?(:shared)
+
   VARIANTS.each do |name, options|
     define("#{name}Fast", InMemory, options)
     define("#{name}Plain", InMemory, { **options, fast_path: false })

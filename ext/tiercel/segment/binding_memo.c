@@ -36,8 +36,10 @@ void segment_update_memo(tseg_memo *memo)
 /* Segment#memo_bytes = Integer: forgets what is kept; 0 keeps nothing more */
 static VALUE segment_set_memo_bytes(VALUE self, VALUE bytes)
 {
-    uint64_t limit_bytes = NUM2ULL(bytes);
-    tseg_memo_set_limit(&segment_handle_of(self)->memo, limit_bytes);
+    int64_t limit_bytes = NUM2LL(bytes);
+
+    if (limit_bytes < 0) rb_raise(rb_eArgError, "memo_bytes: expected 0 or more, got %"PRIsVALUE, bytes);
+    tseg_memo_set_limit(&segment_handle_of(self)->memo, (uint64_t)limit_bytes);
     return bytes;
 }
 

@@ -4,10 +4,10 @@
 
 #include "binding.h"
 
-/* The memo of a segment where it is in use, or NULL. */
+/* The memo of a segment where it is in use, or NULL. Whoever calls it has asked for the segment: self is one. */
 static inline tseg_memo *segment_memo(VALUE self)
 {
-    tseg_memo *memo = &((segment_handle *)RTYPEDDATA_GET_DATA(self))->memo;
+    tseg_memo *memo = &((segment_handle *)RTYPEDDATA_DATA(self))->memo;
     return memo->limit_bytes ? memo : NULL;
 }
 

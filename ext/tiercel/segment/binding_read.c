@@ -64,29 +64,44 @@ typedef struct {
     double expires_at;
 } taken_string;
 
-static inline taken_string take_string(tseg_memo *memo, const tseg_key *key, const tseg_token *token,
+static inline taken_string take_string(tseg_memo *memo, const tseg *segment, const tseg_key *key,
                                        const tseg_entry *entry, segment_clock *clock, copy_function *copy)
 {
     taken_string taken = {Qnil, true, INFINITY};
 
-    if (memo && worth_keeping(entry)) taken.string = kept_of(memo, key, token, clock);
+    if (memo && worth_keeping(entry)) {
+        tseg_token token = tseg_token_of(segment, entry);
+        taken.string = kept_of(memo, key, &token, clock);
+    }
     if (taken.string != Qnil) return taken;
     taken.kept = false;
     taken.string = copy(entry, clock, &taken.expires_at);
     return taken;
 }
 
-/* Qnil for a miss. Without a memo the String is always a copy. */
+/* What the caller gets: of what is kept a String that shares its bytes. */
+static inline VALUE hand_out(VALUE self, const tseg *segment, const tseg_key *key, const tseg_entry *entry,
+                             const taken_string *taken)
+{
+    tseg_token token;
+
+    if (taken->kept) return segment_share(taken->string);
+    if (!worth_keeping(entry) || OBJ_FROZEN(taken->string)) return taken->string;
+    token = tseg_token_of(segment, entry);
+    return segment_keep(self, key, &token, taken->expires_at, taken->string);
+}
+
+/* Qnil for a miss. memo: NULL where the String is always a copy; the compiler leaves out all of it then. */
 static inline VALUE read_key(VALUE self, tseg *segment, VALUE key_string, copy_function *copy, tseg_memo *memo,
                              tseg_token *token)
 {
     segment_clock clock = {false, 0};
 
     for (int attempt = 0; attempt < TSEG_READ_TRIES; attempt++) {
-        tseg_entry entry = {0};
+        tseg_entry entry;
         tseg_key key;
-        tseg_token found;
         taken_string taken;
+        if (memo) entry = (tseg_entry){0}; /* for the compiler, which cannot see there that it is filled */
         /* Anew each time: asking for the time may have let other threads run. */
         segment_key(segment, &key, key_string);
         if (tseg_find(segment, &key, &entry) != TSEG_OK) break;
@@ -97,33 +112,37 @@ static inline VALUE read_key(VALUE self, tseg *segment, VALUE key_string, copy_f
         }
         if (!segment_knows_time(&clock, entry.expires_at) && !segment_ask_time(self, &clock, &segment)) continue;
         if (!tseg_is_live(segment, &entry, clock.now)) break;
-        found = tseg_token_of(segment, &entry);
-        taken = take_string(memo, &key, &found, &entry, &clock, copy);
+        taken = take_string(memo, segment, &key, &entry, &clock, copy);
         if (RB_UNLIKELY(taken.string == Qundef)) {
             if (!segment_ask_time(self, &clock, &segment)) continue;
-            taken = take_string(memo, &key, &found, &entry, &clock, copy);
+            taken = take_string(memo, segment, &key, &entry, &clock, copy);
         }
         if (RB_UNLIKELY(!tseg_intact(&entry))) continue;
         tseg_hit(segment, &entry);
-        if (token) *token = found;
+        if (token) *token = tseg_token_of(segment, &entry);
         RB_GC_GUARD(key_string);
-        if (taken.kept) return segment_share(taken.string);
-        if (!memo || !worth_keeping(&entry) || OBJ_FROZEN(taken.string)) return taken.string;
-        return segment_keep(self, &key, &found, taken.expires_at, taken.string);
+        return memo ? hand_out(self, segment, &key, &entry, &taken) : taken.string;
     }
     tseg_miss(segment);
     return Qnil;
 }
 
-/* All that a read calls in the core becomes part of these two. */
+/* All that a read calls in the core becomes part of these three. */
 #define READS_IN_ONE_PIECE __attribute__((flatten, noinline))
 READS_IN_ONE_PIECE static VALUE get_key(VALUE self, tseg *segment, VALUE key)
 {
     return read_key(self, segment, key, copy_whole, NULL, NULL);
 }
+READS_IN_ONE_PIECE static VALUE get_kept_or_decoded(VALUE self, tseg *segment, VALUE key, tseg_memo *memo)
+{
+    return read_key(self, segment, key, copy_decoded, memo, NULL);
+}
 READS_IN_ONE_PIECE static VALUE get_decoded(VALUE self, tseg *segment, VALUE key)
 {
-    return read_key(self, segment, key, copy_decoded, segment_memo(self), NULL);
+    tseg_memo *memo = segment_memo(self);
+
+    if (memo) return get_kept_or_decoded(self, segment, key, memo);
+    return read_key(self, segment, key, copy_decoded, NULL, NULL);
 }
 
 /* Segment#get(key) -> String or nil */

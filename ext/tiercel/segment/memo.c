@@ -23,6 +23,24 @@
 
 static inline uint64_t cost_of(uint32_t bytes) { return (uint64_t)bytes + TSEG_MEMO_ENTRY_BYTES; }
 
+static inline uint64_t table_bytes(uint32_t capacity)
+{
+    return (uint64_t)capacity * (sizeof(tseg_memo_slot) + sizeof(uint32_t));
+}
+
+static inline uint32_t next_capacity(const tseg_memo *memo)
+{
+    return memo->capacity ? memo->capacity * 2 : TSEG_MEMO_FIRST_SLOTS;
+}
+
+/* With what the table has to grow by for one more. */
+static inline bool has_room(const tseg_memo *memo, uint64_t cost)
+{
+    if (!memo->free_slot && memo->used == memo->capacity)
+        cost += table_bytes(next_capacity(memo)) - table_bytes(memo->capacity);
+    return memo->bytes + cost <= memo->limit_bytes;
+}
+
 static inline uint32_t *chain_of(const tseg_memo *memo, uint64_t hash)
 {
     return memo->chains + (tseg_mix(hash) & (memo->capacity - 1));
@@ -77,6 +95,7 @@ static bool marked(tseg_memo *memo, uint64_t hash, const tseg_token *token)
     uint32_t mark = (uint32_t)(mixed >> 32) | 1, *place;
 
     if (!memo->marks) {
+        if (memo->bytes + TSEG_MEMO_MARKS * sizeof(*memo->marks) > memo->limit_bytes) return false;
         memo->marks = calloc(TSEG_MEMO_MARKS, sizeof(*memo->marks));
         if (!memo->marks) return false;
         memo->bytes += TSEG_MEMO_MARKS * sizeof(*memo->marks);
@@ -104,14 +123,12 @@ static void pass_one(tseg_memo *memo)
 
 static bool room_for(tseg_memo *memo, uint64_t cost)
 {
-    uint64_t room = memo->limit_bytes - cost;
-
-    if (memo->bytes <= room) return true;
+    if (has_room(memo, cost)) return true;
     memo->credit++;
     for (unsigned step = 0; step < TSEG_MEMO_STEPS && memo->count; step++) {
         if (memo->credit < TSEG_MEMO_EVICTION) return false;
         pass_one(memo);
-        if (memo->bytes <= room) return true;
+        if (has_room(memo, cost)) return true;
     }
     return false;
 }
@@ -126,7 +143,7 @@ bool tseg_memo_wants(tseg_memo *memo, uint64_t hash, const tseg_token *token, ui
 
 static bool grow_table(tseg_memo *memo)
 {
-    uint32_t capacity = memo->capacity ? memo->capacity * 2 : TSEG_MEMO_FIRST_SLOTS;
+    uint32_t capacity = next_capacity(memo);
     uint32_t *chains = calloc(capacity, sizeof(*chains));
     tseg_memo_slot *slots = chains ? realloc(memo->slots, capacity * sizeof(*slots)) : NULL;
 
@@ -135,6 +152,7 @@ static bool grow_table(tseg_memo *memo)
     free(memo->chains);
     memo->slots = slots;
     memo->chains = chains;
+    memo->bytes += table_bytes(capacity) - table_bytes(memo->capacity);
     memo->capacity = capacity;
     for (uint32_t i = 0; i < memo->used; i++) {
         uint32_t *first = chain_of(memo, slots[i].hash); /* only a full table grows: all of them are in use */
@@ -163,7 +181,7 @@ bool tseg_memo_keep(tseg_memo *memo, uint64_t hash, const tseg_token *token, dou
     uint32_t taken, *first;
 
     drop_key(memo, hash);
-    if (memo->bytes + cost_of(bytes) > memo->limit_bytes) return false;
+    if (!has_room(memo, cost_of(bytes))) return false;
     taken = take_slot(memo);
     if (!taken) return false;
     first = chain_of(memo, hash);
@@ -192,6 +210,5 @@ void tseg_memo_set_limit(tseg_memo *memo, uint64_t limit_bytes)
 
 size_t tseg_memo_memory(const tseg_memo *memo)
 {
-    return memo->capacity * (sizeof(*memo->slots) + sizeof(*memo->chains)) +
-           (memo->marks ? TSEG_MEMO_MARKS * sizeof(*memo->marks) : 0);
+    return table_bytes(memo->capacity) + (memo->marks ? TSEG_MEMO_MARKS * sizeof(*memo->marks) : 0);
 }

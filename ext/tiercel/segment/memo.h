@@ -12,8 +12,8 @@
 enum {
     /* Ruby keeps shorter Strings within their slot, where a copy costs what sharing does. */
     TSEG_MEMO_LEAST_BYTES = 640,
-    /* Counted for each value beside its own bytes: two slots of a table that has just doubled, and Ruby's own. */
-    TSEG_MEMO_ENTRY_BYTES = 168,
+    /* Counted for each value beside its own bytes: Ruby's slot and what malloc adds. The table is counted by itself. */
+    TSEG_MEMO_ENTRY_BYTES = 56,
     /* What was read once is remembered as one of so many marks. */
     TSEG_MEMO_MARKS = 16384
 };
@@ -30,7 +30,7 @@ typedef struct {
 
 typedef struct {
     uint64_t limit_bytes; /* 0: keeps nothing */
-    uint64_t bytes;       /* of all that is kept, TSEG_MEMO_ENTRY_BYTES each included, and of the marks */
+    uint64_t bytes;       /* of all that is kept, TSEG_MEMO_ENTRY_BYTES each included, of the table and the marks */
     uint64_t hits, evictions;
     tseg_memo_slot *slots;
     uint32_t *chains;     /* as many as slots: the first slot of each, plus 1 */

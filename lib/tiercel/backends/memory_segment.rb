@@ -17,13 +17,13 @@ module Tiercel
 
         # @param _url [BackendURL]
         # @param options [Hash] `size:` bytes or a String (at least 1 MB), `average_entry_bytes:` what the index is made
-        #   for, `memo:` bytes of Strings that are kept to hand them out without a copy (by default none, for they are
-        #   in this process's memory twice then)
+        #   for, `memo:` bytes ("16MB") of long Strings that are kept to hand them out without a copy; they are in
+        #   this process's memory twice then (false: none)
         # @return [MemorySegment]
         # @raise [ConfigurationError] if so much memory cannot be had
         def build(_url, options)
           options = { size: DEFAULT_SIZE }.merge(options.compact)
-          memo_bytes = memo_bytes(options, false)
+          memo_bytes = memo_bytes(options)
           segment = Segment.open(bytes: size_bytes(options), average_entry_bytes: average_entry_bytes(options))
           segment.memo_bytes = memo_bytes
           new(segment)

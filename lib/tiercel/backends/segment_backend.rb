@@ -9,7 +9,7 @@ module Tiercel
     # What `shared:` and `memory:` have in common: a {Segment} behind the
     # contract of {Backend}.
     class SegmentBackend < Backend
-      # What the memo of Strings takes in each process, where the option says `true` or nothing.
+      # What the memo of Strings takes in each process, where the option says `true`.
       MEMO_SIZE = "16MB"
       LEAST_MEMO_BYTES = 1 << 20
       private_constant :MEMO_SIZE, :LEAST_MEMO_BYTES
@@ -66,10 +66,11 @@ module Tiercel
           raise ConfigurationError, "shards: expected a power of two up to 64, got #{Redacted.text(options[:shards])}"
         end
 
-        def memo_bytes(options, default)
+        # Off unless it is asked for: it pays by what the machine's workers read, times how many they are.
+        def memo_bytes(options)
           value = options[:memo]
-          value = default if value.nil?
-          value == false ? 0 : memo_size(value == true ? MEMO_SIZE : value)
+          return 0 if value.nil? || value == false
+          memo_size(value == true ? MEMO_SIZE : value)
         end
 
         def memo_size(value)

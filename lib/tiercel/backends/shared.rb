@@ -29,9 +29,9 @@ module Tiercel
         # @param url [BackendURL] "shared:NAME", "shared:/path", "shared:"
         # @param options [Hash] `size:` of a new segment, bytes or a String ("256MB"; at least 1 MB), by default
         #   what {Segment::Place#default_bytes} says; `shards:` a power of two up to 64; `average_entry_bytes:`
-        #   what the index is made for (512); `mode:` permissions of a new file (0600); `memo:` bytes of Strings that
-        #   this process keeps to hand them out without a copy (16 MB), false for none; `on_unavailable:` :miss, or
-        #   :raise where a segment that cannot be made at present shall be an error
+        #   what the index is made for (512); `mode:` permissions of a new file (0600); `memo:` bytes ("16MB") of
+        #   long Strings that this process keeps to hand them out without a copy, true for 16 MB (false: none);
+        #   `on_unavailable:` :miss, or :raise where a segment that cannot be made at present shall be an error
         # @return [Shared]
         # @raise [ConfigurationError] if the segment can never be made or attached to
         # @raise [Unavailable] with `on_unavailable: :raise`, if it cannot be made at present
@@ -39,7 +39,7 @@ module Tiercel
           place = Segment::Place.new(url.place)
           return of_an_asset_build(place) if place.named? && place.in_rails? && ENV["SECRET_KEY_BASE_DUMMY"]
           asked = options[:size] && size_bytes(options)
-          opening = Segment::Opening.new(place, bytes: asked, memo_bytes: memo_bytes(options, true),
+          opening = Segment::Opening.new(place, bytes: asked, memo_bytes: memo_bytes(options),
                                                 shards: shards(options), mode: mode(options),
                                                 average_entry_bytes: average_entry_bytes(options))
           segment = open(opening, raises?(options))
