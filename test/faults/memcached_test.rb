@@ -51,10 +51,21 @@ class MemcachedFaultsTest < Tiercel::TestCase
     end
   end
 
+  # A memcached that is full stops listening: which of the next connections the system still takes depends on when.
+  #
+  # @return [Array<IO>]
+  def as_many_as_it_takes(server)
+    others = []
+    80.times { others << server.connect }
+    others
+  rescue SystemCallError
+    others
+  end
+
   def test_max_clients
     with_server(connections: 40) do |server|
       store = build(server.url)
-      others = Array.new(80) { server.connect }
+      others = as_many_as_it_takes(server)
       assert_misses(store)
       assert_opens(build(server.url, breaker: LONG_BREAKER))
       others.each(&:close)
