@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require "securerandom"
+
+module Tiercel
+  class Leases
+    # The lease of one key, as who took it or met it sees it. See {Leases} for the words.
+    #
+    # @private
+    class Lease
+      # Bytes of a lineage and of a holder.
+      NAME_BYTES = 8
+      # In the place of a holder: given back without a value; and nobody is to compute for a while.
+      RELEASED = ("\0" * NAME_BYTES).b.freeze
+      PAUSED = ("\xFF" * NAME_BYTES).b.freeze
+
+      # @return [String] a new lineage or holder
+      def self.new_name = SecureRandom.bytes(NAME_BYTES)
+
+      # @return [String]
+      attr_reader :key
+      # @return [String] 8 bytes
+      attr_reader :lineage
+      # @return [String] 8 bytes
+      attr_reader :holder
+      # @return [String, nil] of the value that is being computed
+      attr_reader :version
+      # @return [String, nil] the stale value's bytes
+      attr_reader :stale
+      # @return [Object, nil] what the implementation needs to find its own place again
+      attr_reader :token
+      # @return [Float, nil] of {Clock.monotonic}: when it lapses, as far as this process can tell
+      attr_reader :lapses_at
+
+      def initialize(key, lineage, holder, mine: false, sure: true, version: nil, stale: nil, token: nil,
+                     lapses_at: nil)
+        @key = key
+        @lineage = lineage
+        @holder = holder
+        @mine = mine
+        @sure = sure
+        @version = version
+        @stale = stale
+        @token = token
+        @lapses_at = lapses_at
+        @pid = Process.pid
+      end
+
+      # @return [Boolean] whether this process took it, and is no child of the one that did
+      def mine? = @mine && @pid == Process.pid
+
+      # @return [Boolean] false where nobody knows whether the take reached the backend
+      def sure? = @sure
+
+      # @return [Boolean] whether its holder gave it back without a value
+      def released? = @holder == RELEASED
+
+      # @return [Boolean] whether nobody is to compute for a while
+      def paused? = @holder == PAUSED
+
+      # @param other [Lease]
+      # @return [Boolean] whether it is of the same chain of computations
+      def same_lineage?(other) = @lineage == other.lineage
+    end
+  end
+end
