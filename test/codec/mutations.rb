@@ -98,7 +98,7 @@ class Mutations
 
   def feed(bytes)
     attempt { @native.load(at_the_end(bytes)) }
-    parts = ["", "", mutate("\x01\x02\x00\x011".b), long_version].sample(random: @random)
+    parts = ["", mutate("\x01\x02\x00\x011".b), long_version, any_parts].sample(random: @random)
     type = STRING_AND_PLAIN_TYPES.sample(random: @random)
     frame = Tiercel::Frame.build(type, bytes, parts:, checksum: @random.rand(2) == 0)
     frame = frame.byteslice(0, @random.rand(frame.bytesize + 1)) if @random.rand(4) == 0
@@ -108,6 +108,17 @@ class Mutations
   end
 
   def long_version = Tiercel::Frame::Parts.encode(version: VERSIONS.sample(random: @random))
+
+  # Of every kind, often altered, and claims of lengths that are not there.
+  def any_parts
+    tags = Array.new(@random.rand(4)) { |number| ["tag:#{number}", @random.rand(2**64)] }.to_h
+    parts = { version: VERSIONS[1], tags:, lease: [@random.bytes(16), 1.0], inflated_bytes: 1, stale: [1.0, 2.0],
+              created_at: [1.0, 0.5] }.to_a.sample(@random.rand(7), random: @random).to_h
+    bytes = Tiercel::Frame::Parts.encode(**parts)
+    claim = [@random.rand(256), @random.rand(65_536)].pack("CS<") << @random.bytes(@random.rand(30))
+    bytes << claim if @random.rand(4) == 0
+    @random.rand(2) == 0 ? mutate(bytes) : bytes
+  end
 
   # Of a String of its own, so that what is read behind its end is seen.
   def sum(bytes, crc)

@@ -49,10 +49,24 @@ class FramePartsTest < Tiercel::TestCase
     assert_equal "true", Parts.decode(Parts.encode(version: true)).version
   end
 
-  def test_parts_that_are_too_long_are_refused
-    error = assert_raises(Tiercel::SerializationError) { Parts.encode(tags: { "t" * 70_000 => 1 }) }
+  def test_tags_that_are_too_long_are_refused
+    many = (1..1_000).to_h { |number| [format("tag:%019d", number), number] } # 33 bytes each
+    [many, { "t" * 70_000 => 1 }, { "t" * 31_991 => 1 }].each do |tags|
+      error = assert_raises(Tiercel::SerializationError) { Parts.encode(tags:) }
 
-    assert_match(/65535 bytes/, error.message)
+      assert_match(/#{tags.size} tags .* at most 32000: use fewer/, error.message)
+    end
+  end
+
+  def test_the_longest_version_and_the_longest_tags_share_the_room
+    tags = { "t" * 31_990 => 1 }
+    version = ("é" * (Tiercel::Frame::Version::MAX_BYTES / 2)).encode("UTF-8")
+    [version, version.dup.force_encoding("EUC-JP"), version * 2].each do |long|
+      parts = Parts.decode(Parts.encode(**EVERYTHING, version: long, tags:))
+
+      assert_equal [tags, EVERYTHING[:created_at]], [parts.tags, parts.created_at]
+      assert Tiercel::Frame::Version.same?(parts.version, long)
+    end
   end
 
   def test_a_lease_token_of_another_size_is_refused

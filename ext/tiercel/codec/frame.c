@@ -1,6 +1,6 @@
 /* Frames of Strings and plain data, with or without a version, without Ruby in
- * between. Whatever is rarer (other encodings, tags, compression, damage) is
- * left to Ruby: dump_frame then answers nil, load_frame answers FALLBACK. */
+ * between. Whatever is rarer (other encodings, compression, damage, tags to be
+ * written) is left to Ruby: dump_frame then answers nil, load_frame FALLBACK. */
 #include "ascii.h"
 #include "codec.h"
 #include "crc32.h"
@@ -157,22 +157,72 @@ static bool expired(double expires_at, VALUE now)
     return expires_at <= NUM2DBL(now);
 }
 
-enum verdict { SUITS, OTHER_VERSION, ASK_RUBY };
+enum verdict { SUITS, ASK_CALLER, ASK_RUBY };
 
-/* Whether parts that consist of a version alone suit the caller's, as Ruby's String#== says. */
-static enum verdict check_parts(const uint8_t *parts, size_t size, VALUE wanted)
+/* A version suits as Ruby's String#== says. */
+static enum verdict check_version(const uint8_t *data, size_t size, VALUE wanted)
 {
-    const size_t before = FRAME_PART_HEADER_BYTES + 1;
     uint8_t type;
     version v;
-    if (size < before || parts[0] != FRAME_PART_VERSION) return ASK_RUBY;
-    if (frame_get16(parts + 1) != size - FRAME_PART_HEADER_BYTES) return ASK_RUBY;
-    type = parts[FRAME_PART_HEADER_BYTES];
+    if (size < 1) return ASK_RUBY;
+    type = data[0];
     if (type != FRAME_TYPE_STRING_UTF_8 && type != FRAME_TYPE_STRING_US_ASCII) return ASK_RUBY;
     if (NIL_P(wanted)) return SUITS;
     if (!read_version(wanted, &v)) return ASK_RUBY;
-    if (v.size != size - before || memcmp(RSTRING_PTR(wanted), parts + before, v.size) != 0) return OTHER_VERSION;
-    return v.type == type || ascii_only(parts + before, v.size) ? SUITS : ASK_RUBY;
+    if (v.size != size - 1 || memcmp(RSTRING_PTR(wanted), data + 1, v.size) != 0) return ASK_CALLER;
+    return v.type == type || ascii_only(data + 1, v.size) ? SUITS : ASK_RUBY;
+}
+
+/* Only the caller knows the generations of tags; here each is only whole, or not. */
+static enum verdict check_tags(const uint8_t *data, size_t size)
+{
+    while (size) {
+        size_t one = size < 2 ? SIZE_MAX : FRAME_TAG_FIXED_BYTES + (size_t)frame_get16(data);
+        if (one > size) return ASK_RUBY;
+        data += one;
+        size -= one;
+    }
+    return ASK_CALLER;
+}
+
+static enum verdict check_part(uint8_t id, const uint8_t *data, size_t size, VALUE wanted)
+{
+    switch (id) {
+      case FRAME_PART_VERSION: return check_version(data, size, wanted);
+      case FRAME_PART_TAGS: return check_tags(data, size);
+      case FRAME_PART_LEASE: return size == FRAME_PART_LEASE_BYTES ? SUITS : ASK_RUBY;
+      case FRAME_PART_ENCODING: return ASK_RUBY;
+      case FRAME_PART_INFLATED_BYTES: return size == FRAME_PART_INFLATED_BYTES_BYTES ? SUITS : ASK_RUBY;
+      case FRAME_PART_STALE: return size == FRAME_PART_STALE_BYTES ? SUITS : ASK_RUBY;
+      case FRAME_PART_CREATED_AT: return size == FRAME_PART_CREATED_AT_BYTES ? SUITS : ASK_RUBY;
+      default: return id < FRAME_CRITICAL_PARTS ? SUITS : ASK_RUBY;
+    }
+}
+
+/*
+ * Whether what the parts say suits the caller: another version and any tags are left to him, parts that are cut
+ * off, of a wrong size, repeated, or critical and unknown to Ruby, which says so.
+ */
+static enum verdict check_parts(const uint8_t *parts, size_t size, VALUE wanted)
+{
+    enum verdict verdict = SUITS, one;
+    uint64_t seen[4] = {0};
+
+    while (size) {
+        uint8_t id;
+        size_t bytes;
+        if (size < FRAME_PART_HEADER_BYTES) return ASK_RUBY;
+        id = parts[0];
+        bytes = frame_get16(parts + 1);
+        if (bytes > size - FRAME_PART_HEADER_BYTES || seen[id >> 6] >> (id & 63) & 1) return ASK_RUBY;
+        seen[id >> 6] |= UINT64_C(1) << (id & 63);
+        one = check_part(id, parts + FRAME_PART_HEADER_BYTES, bytes, wanted);
+        if (one > verdict) verdict = one;
+        if (verdict == ASK_RUBY) return verdict;
+        parts += FRAME_PART_HEADER_BYTES + bytes;
+        size -= FRAME_PART_HEADER_BYTES + bytes;
+    }
+    return verdict;
 }
 
 /* Whether the checksum is right, if there is one; false also where Ruby has to say. */
@@ -198,9 +248,9 @@ static bool for_c(const frame_header *header)
     }
 }
 
-/* load_frame(bytes, now, version): the value, MISS, EXPIRED, SLOW for another
- * version, or FALLBACK where Ruby has to look. `now` may be nil: the clock is
- * then read where it is needed. */
+/* load_frame(bytes, now, version): the value, MISS for a placeholder, EXPIRED,
+ * SLOW for another version and for tags, or FALLBACK where Ruby has to look.
+ * `now` may be nil: the clock is then read where it is needed. */
 static VALUE load_frame(VALUE self, VALUE bytes, VALUE now, VALUE wanted)
 {
     frame_header header;

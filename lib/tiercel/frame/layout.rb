@@ -26,6 +26,8 @@ module Tiercel
       KNOWN_FLAGS = FLAG_CHECKSUM
 
       MAX_PARTS_BYTES = 0xFFFF
+      # Of the part TAGS: with a version of any length (see Version::MAX_BYTES) all parts have room.
+      MAX_TAGS_BYTES = 32_000
       MAX_PAYLOAD_BYTES = 0xFFFF_FFFF
 
       # What the payload is.

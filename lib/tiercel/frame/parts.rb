@@ -12,6 +12,10 @@ module Tiercel
     class Parts
       include Layout
 
+      # Length and generation, beside the name.
+      TAG_FIXED_BYTES = 10
+      private_constant :TAG_FIXED_BYTES
+
       # @return [String, nil] the entry's version; of a long one the digest ({Version})
       attr_reader :version
       # @return [Hash{String => Integer}, nil] tag names and their generations (unsigned 64-bit)
@@ -37,7 +41,7 @@ module Tiercel
         # @param stale [Array(Float, Float), nil]
         # @param created_at [Array(Float, Float), nil]
         # @return [String] the encoded parts, in the order of their ids
-        # @raise [SerializationError] if tags are too many
+        # @raise [SerializationError] if tags take more than {Layout::MAX_TAGS_BYTES}
         def encode(version: nil, tags: nil, lease: nil, encoding: nil, inflated_bytes: nil, stale: nil, created_at: nil)
           bytes = String.new
           append(bytes, PART_VERSION, encode_version(version)) if version
@@ -62,10 +66,6 @@ module Tiercel
         include Layout
 
         def append(bytes, id, data)
-          if bytes.bytesize + PART_HEADER_BYTES + data.bytesize > MAX_PARTS_BYTES
-            raise SerializationError, "version, tags and lease of an entry take more than #{MAX_PARTS_BYTES} bytes: " \
-                                      "use fewer tags"
-          end
           bytes << [id, data.bytesize].pack("CS<") << data
         end
 
@@ -81,6 +81,11 @@ module Tiercel
 
         # For each tag: u16 length, name in UTF-8, u64 generation.
         def encode_tags(tags)
+          taken = tags.sum { |name, _| name.bytesize + TAG_FIXED_BYTES }
+          if taken > MAX_TAGS_BYTES
+            raise SerializationError, "tags: #{tags.size} tags of an entry take #{taken} bytes, expected at most " \
+                                      "#{MAX_TAGS_BYTES}: use fewer or shorter ones"
+          end
           tags.each_with_object(String.new) do |(name, generation), bytes|
             bytes << [name.bytesize].pack("S<") << name.b << [generation].pack("Q<")
           end
