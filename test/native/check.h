@@ -68,22 +68,52 @@ static inline tseg_result delete_key(tseg *segment, const tseg_key *key)
     return result == TSEG_OK && expires_at > time_now ? TSEG_OK : TSEG_ABSENT;
 }
 
-/* A read as the binding does it; the length, or -1. */
+/* A read of a whole value, which is not asked for where it is longer than the buffer. */
+typedef struct {
+    const tseg_key *key;
+    void *buffer;
+    size_t capacity;
+    long bytes;
+} check_read;
+
+static inline void check_make_key(void *context, const tseg *segment, tseg_key *key)
+{
+    (void)segment;
+    *key = *((check_read *)context)->key;
+}
+
+static inline bool check_ask_time(void *context, tseg_clock *clock, tseg **segment)
+{
+    (void)context;
+    (void)segment;
+    *clock = (tseg_clock){true, time_now};
+    return true;
+}
+
+static inline bool check_take(void *context, const tseg *segment, const tseg_key *key, const tseg_entry *entry,
+                              const tseg_clock *clock)
+{
+    check_read *read = context;
+
+    (void)segment;
+    (void)key;
+    if (!clock->known) return false; /* as if each value had an end of its own */
+    read->bytes = entry->value_bytes > read->capacity ? -1 : (long)entry->value_bytes;
+    if (read->bytes > 0) tseg_copy_value(entry, read->buffer, 0, entry->value_bytes);
+    return true;
+}
+
+/* The length, or -1. */
 static inline long read_value(tseg *segment, const tseg_key *key, void *buffer, size_t capacity, tseg_token *token)
 {
-    for (int attempt = 0; attempt < TSEG_READ_TRIES; attempt++) {
-        tseg_entry entry;
-        if (tseg_find(segment, key, &entry) != TSEG_OK || !tseg_is_live(segment, &entry, time_now)) break;
-        if (entry.value_bytes > capacity) break;
-        if (entry.sequence & 1) continue;
-        tseg_copy_value(&entry, buffer, 0, entry.value_bytes);
-        if (!tseg_intact(&entry)) continue;
-        tseg_hit(segment, &entry);
-        if (token) *token = tseg_token_of(segment, &entry);
-        return (long)entry.value_bytes;
-    }
-    tseg_miss(segment);
-    return -1;
+    static const tseg_reader reader = {check_make_key, check_ask_time, check_take};
+    check_read read = {key, buffer, capacity, -1};
+    tseg_entry entry;
+    tseg_key made;
+
+    if (tseg_read(&segment, &reader, &read, &made, &entry) != TSEG_OK) return -1;
+    if (token) *token = tseg_token_of(segment, &entry);
+    return read.bytes;
 }
 
 /* xorshift64*, so that every run with a seed is the same. */

@@ -141,7 +141,7 @@ tseg *segment_current(VALUE self)
     return attach_handle(self, handle, TSEG_LOCK_WAIT_NS);
 }
 
-__attribute__((noinline)) bool segment_ask_time(VALUE self, segment_clock *clock, tseg **segment)
+__attribute__((noinline)) bool segment_ask_time(VALUE self, tseg_clock *clock, tseg **segment)
 {
     segment_handle *handle = handle_of(self);
     uint64_t unmapped = tseg_unmapped;

@@ -52,17 +52,8 @@ double segment_now_for_eviction(void);
 bool segment_wait(tseg *segment, uint32_t shard, uint64_t *deadline_ns);
 void segment_init_time(void);
 
-/* What a read knows of the time: it is asked for at most once, and only where something has an end. */
-typedef struct {
-    bool known;
-    double now;
-} segment_clock;
-static inline bool segment_knows_time(const segment_clock *clock, double expires_at)
-{
-    return expires_at == INFINITY || clock->known;
-}
 /* true if what the read has in its hands is still good; else it begins anew, with the segment to use now. */
-bool segment_ask_time(VALUE self, segment_clock *clock, tseg **segment);
+bool segment_ask_time(VALUE self, tseg_clock *clock, tseg **segment);
 
 static inline void segment_key(const tseg *segment, tseg_key *key, VALUE string)
 {

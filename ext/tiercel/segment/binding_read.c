@@ -8,7 +8,7 @@
 enum { ENCODING_BINARY = 0, ENCODING_UTF_8 = 1, ENCODING_US_ASCII = 2 };
 static const int encoding_of_type[] = {ENCODING_BINARY, ENCODING_UTF_8, ENCODING_BINARY, ENCODING_US_ASCII};
 
-static VALUE copy_whole(const tseg_entry *entry, segment_clock *clock, double *expires_at)
+static VALUE copy_whole(const tseg_entry *entry, const tseg_clock *clock, double *expires_at)
 {
     VALUE string = rb_str_new(NULL, entry->value_bytes);
     tseg_copy_value(entry, RSTRING_PTR(string), 0, entry->value_bytes);
@@ -19,7 +19,7 @@ static VALUE copy_whole(const tseg_entry *entry, segment_clock *clock, double *e
  * The payload of a frame that is a plain String and not over, with the frame's end, else the whole frame, frozen;
  * Qundef: what time is it?
  */
-static VALUE copy_decoded(const tseg_entry *entry, segment_clock *clock, double *expires_at)
+static VALUE copy_decoded(const tseg_entry *entry, const tseg_clock *clock, double *expires_at)
 {
     uint64_t header[FRAME_HEADER_BYTES / 8];
     int type = 0;
@@ -30,7 +30,7 @@ static VALUE copy_decoded(const tseg_entry *entry, segment_clock *clock, double 
         type = frame_plain_string(header, entry->value_bytes, expires_at);
     }
     if (!type) return rb_obj_freeze(copy_whole(entry, clock, expires_at));
-    if (!segment_knows_time(clock, *expires_at)) return Qundef;
+    if (!tseg_knows_time(clock, *expires_at)) return Qundef;
     if (!(*expires_at > clock->now)) return rb_obj_freeze(copy_whole(entry, clock, expires_at));
     string = rb_str_new(NULL, entry->value_bytes - FRAME_HEADER_BYTES);
     tseg_copy_value(entry, RSTRING_PTR(string), FRAME_HEADER_BYTES, entry->value_bytes - FRAME_HEADER_BYTES);
@@ -38,15 +38,25 @@ static VALUE copy_decoded(const tseg_entry *entry, segment_clock *clock, double 
     return string;
 }
 
-typedef VALUE copy_function(const tseg_entry *entry, segment_clock *clock, double *expires_at);
+typedef VALUE copy_function(const tseg_entry *entry, const tseg_clock *clock, double *expires_at);
+
+/* One read: what it is asked, and what it has taken of an entry before it is known whether that is good. */
+typedef struct {
+    VALUE self, key_string;
+    copy_function *copy;
+    tseg_memo *memo;   /* NULL where the String is always a copy; the compiler leaves out all of it then */
+    VALUE string;      /* what is kept of the entry, or a copy */
+    bool kept;
+    double expires_at; /* of the frame, where it was copied */
+} string_read;
 
 /* The frozen String that the memo keeps of an entry; Qnil: none, or one that is over; Qundef: what time is it? */
-static inline VALUE kept_of(tseg_memo *memo, const tseg_key *key, const tseg_token *token, segment_clock *clock)
+static inline VALUE kept_of(tseg_memo *memo, const tseg_key *key, const tseg_token *token, const tseg_clock *clock)
 {
     tseg_memo_slot *slot = tseg_memo_find(memo, key->hash, token);
 
     if (!slot) return Qnil;
-    if (!segment_knows_time(clock, slot->expires_at)) return Qundef;
+    if (!tseg_knows_time(clock, slot->expires_at)) return Qundef;
     if (slot->expires_at != INFINITY && !(slot->expires_at > clock->now)) return Qnil;
     tseg_memo_hit(memo, slot);
     return (VALUE)slot->value;
@@ -57,74 +67,58 @@ static inline bool worth_keeping(const tseg_entry *entry)
     return entry->value_bytes >= TSEG_MEMO_LEAST_BYTES + FRAME_HEADER_BYTES;
 }
 
-/* What is read of an entry before it is known whether that is good: what is kept of it, or a copy. */
-typedef struct {
-    VALUE string;
-    bool kept;
-    double expires_at;
-} taken_string;
-
-static inline taken_string take_string(tseg_memo *memo, const tseg *segment, const tseg_key *key,
-                                       const tseg_entry *entry, segment_clock *clock, copy_function *copy)
+static void make_key(void *context, const tseg *segment, tseg_key *key)
 {
-    taken_string taken = {Qnil, true, INFINITY};
-
-    if (memo && worth_keeping(entry)) {
-        tseg_token token = tseg_token_of(segment, entry);
-        taken.string = kept_of(memo, key, &token, clock);
-    }
-    if (taken.string != Qnil) return taken;
-    taken.kept = false;
-    taken.string = copy(entry, clock, &taken.expires_at);
-    return taken;
+    segment_key(segment, key, ((string_read *)context)->key_string);
 }
 
+static bool ask_time(void *context, tseg_clock *clock, tseg **segment)
+{
+    return segment_ask_time(((string_read *)context)->self, clock, segment);
+}
+
+static bool take_string(void *context, const tseg *segment, const tseg_key *key, const tseg_entry *entry,
+                        const tseg_clock *clock)
+{
+    string_read *read = context;
+
+    read->string = Qnil;
+    if (read->memo && worth_keeping(entry)) {
+        tseg_token token = tseg_token_of(segment, entry);
+        read->string = kept_of(read->memo, key, &token, clock);
+    }
+    read->kept = read->string != Qnil;
+    if (!read->kept) read->string = read->copy(entry, clock, &read->expires_at);
+    return read->string != Qundef;
+}
+
+static const tseg_reader string_reader = {make_key, ask_time, take_string};
+
 /* What the caller gets: of what is kept a String that shares its bytes. */
-static inline VALUE hand_out(VALUE self, const tseg *segment, const tseg_key *key, const tseg_entry *entry,
-                             const taken_string *taken)
+static inline VALUE hand_out(const string_read *read, const tseg *segment, const tseg_key *key,
+                             const tseg_entry *entry)
 {
     tseg_token token;
 
-    if (taken->kept) return segment_share(taken->string);
-    if (!worth_keeping(entry) || OBJ_FROZEN(taken->string)) return taken->string;
+    if (read->kept) return segment_share(read->string);
+    if (!worth_keeping(entry) || OBJ_FROZEN(read->string)) return read->string;
     token = tseg_token_of(segment, entry);
-    return segment_keep(self, key, &token, taken->expires_at, taken->string);
+    return segment_keep(read->self, key, &token, read->expires_at, read->string);
 }
 
-/* Qnil for a miss. memo: NULL where the String is always a copy; the compiler leaves out all of it then. */
+/* Qnil for a miss. */
 static inline VALUE read_key(VALUE self, tseg *segment, VALUE key_string, copy_function *copy, tseg_memo *memo,
                              tseg_token *token)
 {
-    segment_clock clock = {false, 0};
+    string_read read = {self, key_string, copy, memo, Qnil, false, INFINITY};
+    tseg_entry entry;
+    tseg_key key;
 
-    for (int attempt = 0; attempt < TSEG_READ_TRIES; attempt++) {
-        tseg_entry entry;
-        tseg_key key;
-        taken_string taken;
-        if (memo) entry = (tseg_entry){0}; /* for the compiler, which cannot see there that it is filled */
-        /* Anew each time: asking for the time may have let other threads run. */
-        segment_key(segment, &key, key_string);
-        if (tseg_find(segment, &key, &entry) != TSEG_OK) break;
-        if (entry.sequence & 1) {
-            for (int i = 0; i < 8 << (2 * attempt); i++) tseg_relax();
-            tseg_bump(&segment->self->counters[TSEG_COUNT_READ_RETRIES]);
-            continue;
-        }
-        if (!segment_knows_time(&clock, entry.expires_at) && !segment_ask_time(self, &clock, &segment)) continue;
-        if (!tseg_is_live(segment, &entry, clock.now)) break;
-        taken = take_string(memo, segment, &key, &entry, &clock, copy);
-        if (RB_UNLIKELY(taken.string == Qundef)) {
-            if (!segment_ask_time(self, &clock, &segment)) continue;
-            taken = take_string(memo, segment, &key, &entry, &clock, copy);
-        }
-        if (RB_UNLIKELY(!tseg_intact(&entry))) continue;
-        tseg_hit(segment, &entry);
-        if (token) *token = tseg_token_of(segment, &entry);
-        RB_GC_GUARD(key_string);
-        return memo ? hand_out(self, segment, &key, &entry, &taken) : taken.string;
-    }
-    tseg_miss(segment);
-    return Qnil;
+    if (memo) entry = (tseg_entry){0}; /* for the compiler, which cannot see there that it is filled */
+    if (tseg_read(&segment, &string_reader, &read, &key, &entry) != TSEG_OK) return Qnil;
+    if (token) *token = tseg_token_of(segment, &entry);
+    RB_GC_GUARD(key_string);
+    return memo ? hand_out(&read, segment, &key, &entry) : read.string;
 }
 
 /* All that a read calls in the core becomes part of these three. */
@@ -185,7 +179,7 @@ static VALUE segment_get_with_token(VALUE self, VALUE key)
 static VALUE segment_unchanged(VALUE self, VALUE key_string, VALUE token_string)
 {
     tseg *segment = segment_current(self);
-    segment_clock clock = {false, 0};
+    tseg_clock clock = {false, 0};
     tseg_token token, found;
     tseg_entry entry;
     tseg_key key;
@@ -195,7 +189,7 @@ static VALUE segment_unchanged(VALUE self, VALUE key_string, VALUE token_string)
         segment_key(segment, &key, key_string);
         if (tseg_find(segment, &key, &entry) != TSEG_OK) return Qfalse;
         found = tseg_token_of(segment, &entry);
-    } while (!segment_knows_time(&clock, entry.expires_at) && !segment_ask_time(self, &clock, &segment));
+    } while (!tseg_knows_time(&clock, entry.expires_at) && !segment_ask_time(self, &clock, &segment));
     if (!tseg_is_same(&found, &token) || !tseg_is_live(segment, &entry, clock.now) || !tseg_intact(&entry))
         return Qfalse;
     tseg_hit(segment, &entry);

@@ -8,6 +8,7 @@
 #ifndef TIERCEL_SEGMENT_H
 #define TIERCEL_SEGMENT_H
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -112,6 +113,23 @@ typedef struct {
 /* Reads: at most this many tries, then a miss. */
 #define TSEG_READ_TRIES 4
 
+/* What a read knows of the time: it is asked for at most once, and only where something has an end. */
+typedef struct {
+    bool known;
+    double now;
+} tseg_clock;
+
+/* What tseg_read asks of whoever calls it; `context` is his. */
+typedef struct {
+    /* The key in this segment: anew for each try, since asking for the time may have let others change it. */
+    void (*make_key)(void *context, const tseg *segment, tseg_key *key);
+    /* Fills the clock. false: *segment is another one now, and all that was found in it is not good any more. */
+    bool (*ask_time)(void *context, tseg_clock *clock, tseg **segment);
+    /* Takes what it wants of the entry. false: the value has an end of its own, and the clock is not known. */
+    bool (*take)(void *context, const tseg *segment, const tseg_key *key, const tseg_entry *entry,
+                 const tseg_clock *clock);
+} tseg_reader;
+
 /* attach.c: geometry, files, registration */
 typedef struct {
     uint64_t bytes;           /* of a new file; 0: attach to what exists, make nothing */
@@ -156,6 +174,11 @@ bool tseg_replace(const char *path, const tseg_options *options, tseg_error *err
 /* How many processes are registered; the pids of the first of them. */
 int tseg_registered(tseg *segment, uint32_t *pids, int capacity);
 
+static inline bool tseg_knows_time(const tseg_clock *clock, double expires_at)
+{
+    return expires_at == INFINITY || clock->known;
+}
+
 static inline bool tseg_is_retired(const tseg *segment)
 {
     return atomic_load_explicit(&segment->header->retired, memory_order_relaxed) != 0;
@@ -177,7 +200,11 @@ void tseg_copy_value(const tseg_entry *entry, void *destination, uint32_t from, 
 /* After copying: whether what was copied is the entry. */
 bool tseg_intact(const tseg_entry *entry);
 void tseg_hit(tseg *segment, const tseg_entry *entry);
-void tseg_miss(tseg *segment);
+/*
+ * Finds a live entry, has its value taken, and says whether that is the entry's: TSEG_OK (a hit is counted), or
+ * TSEG_ABSENT (a miss is). *segment is the one that was read.
+ */
+tseg_result tseg_read(tseg **segment, const tseg_reader *reader, void *context, tseg_key *key, tseg_entry *entry);
 tseg_token tseg_token_of(const tseg *segment, const tseg_entry *entry);
 bool tseg_is_same(const tseg_token *one, const tseg_token *other);
 

@@ -10,7 +10,9 @@
 #include "binding_time.c"
 #include "binding_write.c"
 
+#include "append.c"
 #include "attach.c"
+#include "copy.c"
 #include "counter.c"
 #include "file.c"
 #include "geometry.c"

@@ -1,0 +1,94 @@
+/* A new entry at a log's head, and the slot that leads to it. */
+#include "change.h"
+
+static void write_entry(tseg_section *section, const tseg_change *change, int log, uint64_t position, uint64_t units)
+{
+    tseg_word *at = tseg_at(section->segment, section->view, log, position);
+    uint64_t word0 = units | (uint64_t)change->key->count << 32;
+    uint64_t origin = position << 1 | (uint64_t)log;
+
+    tseg_store(at, word0);
+    tseg_store(at + 1, tseg_lengths_word(change->published_odd, change->value));
+    tseg_store(at + 2, tseg_bits(change->expires_at));
+    tseg_store(at + 3, origin);
+    tseg_store(at + 4, (uint64_t)tseg_entry_check(word0, origin) << 32 | section->epoch);
+    tseg_copy_in(at + TSEG_ENTRY_WORDS, change->key->bytes, change->key->count);
+    tseg_write_value(at + TSEG_ENTRY_WORDS + tseg_words(change->key->count), change->value);
+    TSEG_STOP_HERE(TSEG_STOP_AFTER_COPY);
+}
+
+static int choose_log(tseg_section *section, const tseg_change *change, uint64_t units)
+{
+    const uint64_t *log_units = section->segment->geometry.log_units;
+
+    if (units > log_units[TSEG_SMALL] / 4) return TSEG_MAIN;
+    if (tseg_ghost_take(section, change->key->hash)) return TSEG_MAIN;
+    /* While the main log still fills, nothing need be dropped. */
+    if (!tseg_has_room(section, TSEG_SMALL, units) && tseg_has_room(section, TSEG_MAIN, units)) return TSEG_MAIN;
+    return TSEG_SMALL;
+}
+
+/* From the entry that was found, or from an empty slot; TSEG_ABSENT if the entry is gone by now. */
+static tseg_result publish(const tseg_change *change, tseg_word *slot, uint64_t found, int log, uint64_t position,
+                           uint64_t *published)
+{
+    uint64_t word = tseg_load_acquire(slot);
+
+    TSEG_STOP_HERE(TSEG_STOP_BEFORE_SWAP);
+    for (;;) {
+        unsigned hits = found && word ? tseg_hits(word) : 0;
+        if (!word && !change->may_take_empty_slot) return TSEG_ABSENT;
+        if (word && !tseg_same_entry(word, found)) return TSEG_ABSENT; /* altered from outside */
+        if (word && change->counts_as_hit && hits < TSEG_HITS_MASK) hits++;
+        *published = tseg_slot_word(position, log, change->key->fingerprint, hits);
+        if (tseg_swap(slot, &word, *published)) return TSEG_OK;
+    }
+}
+
+/* Fence and stripe, then even: see "Near fill" in docs/memory-model.md. */
+static tseg_result confirm_near_fill(tseg_section *section, const tseg_change *change, int log, uint64_t position,
+                                     tseg_word *slot, uint64_t published, uint64_t stripe_epoch)
+{
+    tseg_word *at = tseg_at(section->segment, section->view, log, position);
+    tseg_result result = TSEG_OK;
+
+    tseg_fence(memory_order_seq_cst);
+    if (tseg_near_epoch(section->segment, change->key) == stripe_epoch) {
+        tseg_store_release(at + 1, tseg_lengths_word(2, change->value));
+    } else {
+        while (tseg_same_entry(published, tseg_slot_word(position, log, change->key->fingerprint, 0)) &&
+               !tseg_swap(slot, &published, 0)) {}
+        result = TSEG_CHANGED;
+    }
+    tseg_store(&section->view->control->changing, 0);
+    return result;
+}
+
+tseg_result tseg_append(tseg_section *section, const tseg_change *change, const tseg_entry *old,
+                        uint64_t stripe_epoch)
+{
+    uint64_t units = tseg_needed_units(change), position, published, found = old ? old->word : 0;
+    int log = old && (tseg_log_of(found) == TSEG_MAIN || units <= section->segment->geometry.log_units[TSEG_SMALL] / 4)
+                  ? tseg_log_of(found) : choose_log(section, change, units);
+    tseg_word *slot;
+    tseg_result result;
+
+    section->kept = old ? old->slot : NULL;
+    if (!tseg_reserve(section, log, units, &position)) {
+        if (old) tseg_swap(old->slot, &found, 0);
+        return TSEG_RETIRED;
+    }
+    slot = old ? old->slot : tseg_empty_slot(section, change->key);
+    write_entry(section, change, log, position, units);
+    if (change->published_odd)
+        tseg_store(&section->view->control->changing, tseg_slot_word(position, log, change->key->fingerprint, 0));
+    tseg_commit(section, log, position, units);
+    result = publish(change, slot, found, log, position, &published);
+    tseg_bump(&section->segment->self->counters[TSEG_COUNT_APPENDED]);
+    if (!change->published_odd) return result;
+    if (result != TSEG_OK) {
+        tseg_store(&section->view->control->changing, 0);
+        return result;
+    }
+    return confirm_near_fill(section, change, log, position, slot, published, stripe_epoch);
+}

@@ -1,0 +1,72 @@
+/* Words into the file and out of it: relaxed, each once; whoever reads checks afterwards what they are worth. */
+#include "internal.h"
+
+/* Word by word on purpose: gathered in an array they go through the stack, and the wide load stalls. */
+static inline void put_word(uint8_t *to, uint64_t word) { memcpy(to, &word, 8); }
+static inline uint64_t get_word(const uint8_t *from)
+{
+    uint64_t word;
+    memcpy(&word, from, 8);
+    return word;
+}
+
+/*
+ * Eight words at once. A reader checks afterwards that nobody wrote meanwhile, so
+ * all it needs of a load is that it is made here and once; C has no wide atomic
+ * load to say that with. Sanitizers see plain words instead.
+ */
+#if defined(__x86_64__) && !defined(TSEG_NO_FENCES) && !defined(__SANITIZE_ADDRESS__)
+#define TSEG_COPIES_BLOCKS 1
+static inline void copy_block(uint8_t *to, const tseg_word *from)
+{
+    __asm__ __volatile__("movdqu (%1), %%xmm0\n\t"
+                         "movdqu 16(%1), %%xmm1\n\t"
+                         "movdqu 32(%1), %%xmm2\n\t"
+                         "movdqu 48(%1), %%xmm3\n\t"
+                         "movdqu %%xmm0, (%0)\n\t"
+                         "movdqu %%xmm1, 16(%0)\n\t"
+                         "movdqu %%xmm2, 32(%0)\n\t"
+                         "movdqu %%xmm3, 48(%0)"
+                         :
+                         : "r"(to), "r"(from)
+                         : "memory", "xmm0", "xmm1", "xmm2", "xmm3");
+}
+#endif
+
+void tseg_copy_out(void *destination, const tseg_word *source, uint64_t bytes)
+{
+    uint8_t *to = destination;
+    uint64_t last;
+
+#ifdef TSEG_COPIES_BLOCKS
+    for (; bytes >= 64; bytes -= 64, to += 64, source += 8) copy_block(to, source);
+#endif
+    for (; bytes >= 32; bytes -= 32, to += 32, source += 4) {
+        put_word(to, tseg_load(source));
+        put_word(to + 8, tseg_load(source + 1));
+        put_word(to + 16, tseg_load(source + 2));
+        put_word(to + 24, tseg_load(source + 3));
+    }
+    for (; bytes >= 8; bytes -= 8, to += 8, source++) put_word(to, tseg_load(source));
+    if (bytes) {
+        last = tseg_load(source);
+        memcpy(to, &last, bytes);
+    }
+}
+
+void tseg_copy_in(tseg_word *destination, const uint8_t *source, uint64_t bytes)
+{
+    uint64_t last = 0;
+
+    for (; bytes >= 32; bytes -= 32, source += 32, destination += 4) {
+        tseg_store(destination, get_word(source));
+        tseg_store(destination + 1, get_word(source + 8));
+        tseg_store(destination + 2, get_word(source + 16));
+        tseg_store(destination + 3, get_word(source + 24));
+    }
+    for (; bytes >= 8; bytes -= 8, source += 8, destination++) tseg_store(destination, get_word(source));
+    if (bytes) {
+        memcpy(&last, source, bytes);
+        tseg_store(destination, last);
+    }
+}
