@@ -22,8 +22,8 @@ class ContestantsTest < LabCase
 
   def test_a_url_of_tiercels_needs_no_type
     { "shared:" => "shared:", "mine=shared:app#size=64MB" => "shared:app", "memory:" => "memory:",
-      "file:/mnt/nfs" => "file:/mnt/nfs",
-      "sqlite:storage/cache.sqlite3" => "sqlite:storage/cache.sqlite3" }.each do |text, place|
+      "file:/tmp?size=1MB" => "file:/tmp?size=1MB",
+      "sqlite:cache.sqlite3" => "sqlite:cache.sqlite3" }.each do |text, place|
       assert_instance_of Lab::Contestants::TiercelStore, parse(text), text
       assert_equal place, parse(text).place
     end
@@ -42,7 +42,7 @@ class ContestantsTest < LabCase
               "mem_cache_store" => :loopback, "tiercel" => :process, "tiercel:shared:" => :process,
               "tiercel:sqlite:" => :disk, "tiercel:redis:" => :loopback,
               "tiercel:memory: memcached://cache.example:11211" => :remote, "tiercel:file:" => :process,
-              "tiercel:file:/mnt/nfs" => :disk, "tiercel:shared: redis:" => :loopback }
+              "tiercel:file:/tmp" => :disk, "tiercel:shared: redis:" => :loopback }
     media.each { |text, medium| assert_equal medium, parse(text).medium, text }
   end
 
@@ -93,10 +93,16 @@ class ContestantsTest < LabCase
   def test_a_folder_of_the_users_is_there_and_is_not_made
     Dir.mktmpdir do |folder|
       absent = File.join(folder, "absent")
-      error = assert_raises(Tiercel::Lab::UsageError) { Tiercel::Lab::Contestants.parse("file_store:#{absent}") }
-      assert_match(/there is no folder #{Regexp.escape(absent)}; make it first/, error.message)
+      %W[file_store:#{absent} tiercel:file:#{absent} file:#{absent}?size=1MB tiercel:sqlite:#{absent}/x.sqlite3
+         mine=sqlite:#{absent}/x.sqlite3 tiercel:shared:#{absent}/segment].push("tiercel:shared: file:#{absent}")
+        .each { |text| assert_match(absent_folder(absent), assert_raises(Lab::UsageError) { parse(text) }.message) }
+      code, _out, err = lab("hit-ratio", "file:#{absent}")
+      assert_equal 2, code
+      assert_match absent_folder(absent), err
       refute_path_exists absent
-      assert_equal folder, Tiercel::Lab::Contestants.parse("file_store:#{folder}").place
+      %W[file_store:#{folder} tiercel:file:#{folder} sqlite:#{folder}/x.sqlite3].each { |text| assert parse(text) }
     end
   end
+
+  def absent_folder(path) = /there is no folder #{Regexp.escape(path)}; make it first/
 end

@@ -9,7 +9,7 @@ class CLITest < LabCase
 
   def test_wrong_words_are_answered_with_the_right_ones
     { %w[--op red] => /"red" is not known\. Did you mean read\?/, %w[--value big] => /html-2kb/,
-      %w[--store nothing] => /memory_store/, %w[--bogus] => /invalid option: --bogus/, %w[--url x] => /NAME=URL/,
+      %w[--store nothing] => /memory_store/, %w[--bogus] => /compare takes no --bogus/, %w[--url x] => /NAME=URL/,
       %w[nonsense] => /command "nonsense".*compare/,
       %w[--require /nowhere.rb] => /no such file/, %w[--data /nowhere] => /no such folder/, %w[extra] => /extra/,
       %w[musts no-such-target] => /target "no-such-target" is not known\. Known: .* more$/,

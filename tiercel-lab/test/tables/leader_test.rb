@@ -28,6 +28,27 @@ class LeaderTest < LabCase
     assert_equal %w[b], leader({ "a" => [1.0, 1.0, 1.0], "b" => [0.9, 0.89, 0.91] }, margin: 0.05).ahead
   end
 
+  # From the least to the most names only those who were told to be there.
+  def test_the_span_of_several
+    far = leader({ "a" => [1.0, 1.0, 1.0], "b" => [5.0, 4.9, 5.1], "c" => [9.0, 4.0, 12.0] })
+    assert_equal "from a to b or c", far.span
+    assert_equal %w[b c], far.behind
+    assert_equal "from A to B or C", far.span(&:upcase)
+    assert_equal "from a to b", leader({ "a" => [1.0, 1.0, 1.0], "b" => [5.0, 4.9, 5.1] }).span
+    assert_equal "a and b, which cannot be told apart",
+      leader({ "a" => [1.0, 0.9, 1.1], "b" => [1.2, 0.8, 1.3] }).span
+    assert_equal "a", leader({ "a" => [1.0, 0.9, 1.1] }).span
+  end
+
+  def test_two_of_them_in_words
+    found = leader({ "a" => [1.0, 1.0, 1.0], "b" => [2.0, 1.9, 2.1], "c" => [1.0, 0.99, 1.01], "d" => [1.2, 0.8, 1.4] })
+    assert_equal ["2.00x the time of A", "0.500x as fast as A"], words(found, "b")
+    assert_equal ["the same time as A", "the same as A"], words(found, "c")
+    assert_equal ["a time that cannot be told from that of A", "not to be told from A"], words(found, "d")
+  end
+
+  def words(leader, name) = [leader.time_words(name, "a", "A"), leader.speed_words(name, "a", "A")]
+
   def test_many_that_cannot_be_told_apart_are_counted
     many = leader(("a".."f").to_h { |name| [name, [1.0, 0.9, 1.1]] })
     assert_equal "a, b, c or 3 more", many.words

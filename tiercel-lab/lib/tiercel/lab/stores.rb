@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "catalogue"
+require_relative "folder"
 require_relative "stores/contestant"
 require_relative "stores/options"
 
@@ -99,10 +100,7 @@ module Tiercel
           unless place.start_with?("/", ".", "~")
             raise UsageError, "store #{text.inspect}: expected file_store:tmpfs, file_store:disk or file_store:DIR"
           end
-          folder = File.expand_path(place)
-          return if File.directory?(folder)
-          raise UsageError, "store #{text.inspect}: there is no folder #{folder}; make it first (mkdir -p), " \
-                            "or name another"
+          Folder.check("store #{text.inspect}", place)
         end
 
         def build(context) = ActiveSupport::Cache::FileStore.new(context.directory(place), **options)

@@ -106,14 +106,17 @@ class ReportChartsTest < Tiercel::TestCase
     assert_raises(ArgumentError) { SampleReport.forest.row("x", Interval.new(1.0, 1.0, 1.0), :better) }
   end
 
-  def test_heatmap_shades_by_ratio_and_marks_the_best
+  def test_heatmap_shades_by_ratio_and_frames_what_was_told_to_be_the_best
     map = Charts::Heatmap.new("T", rows: %w[a b], columns: %w[c d], unit: "us")
     map.set("a", "c", 1.0).set("a", "d", 10.0).set("b", "c", 100.0)
     shades = with_class(map.svg, "heat").map { |cell| cell.attributes["fill-opacity"].to_f }
     assert_equal [0.06, 0.48, 0.9], shades
+    assert_empty with_class(map.svg, "heat-best"), "nobody was told to be the best"
+    assert_equal "2 x 2 figures from 1.00 us to 100 us.", map.description
+    map.frame("a", "c")
     assert_equal 1, with_class(map.svg, "heat-best").size
     assert_includes texts(map.svg), "\u2013"
-    assert_match(/1.00 us \(a, c\)/, map.description)
+    assert_match(/best: a, c\./, map.description)
     assert_match(/row "z".*a, b/, assert_raises(ArgumentError) { map.set("z", "c", 1) }.message)
   end
 
@@ -121,7 +124,15 @@ class ReportChartsTest < Tiercel::TestCase
     chart = Charts::ParetoChart.new("T", x: "bytes", y: "us")
     { "small" => [1, 9], "fast" => [9, 1], "middle" => [4, 4], "beaten" => [5, 5], "same as middle" => [4, 4],
       "tied x" => [1, 10] }.each { |name, (x, y)| chart.point(name, x, y) }
-    assert_equal %w[small middle fast], chart.front.map(&:label)
+    assert_equal ["small", "middle", "same as middle", "fast"], chart.front.map(&:label)
+  end
+
+  # Less by its estimate alone is not less: nobody was told to be.
+  def test_what_was_not_told_apart_is_on_the_front
+    chart = Charts::ParetoChart.new("T", x: "bytes", y: "us", less: ->(one, other) { [one, other] == %w[a slow] })
+    chart.point("a", 1, 1).point("b", 2, 1.01).point("slow", 2, 9)
+    assert_equal %w[a b], chart.front.map(&:label)
+    assert_match(/<svg/, chart.svg)
   end
 
   def test_every_point_of_the_front_is_labelled_even_on_a_phone

@@ -58,7 +58,21 @@ class LatencyDocumentTest < LabCase
     assert_match(/^\| redis_cache_store, loopback \| 10.0 s \[.*\| computed from 1,000 \| baseline \|$/, text)
     assert_match(/^\| mem_cache_store, loopback \| 10.2 s \| measured \| 102% /, text)
     assert_match(/^\| redis_cache_store, \+5 ms \| 1,000 s \[.*\| computed from 50 \| 10,000% /, text)
-    assert_match(/10,000 % of it/, text)
+    assert_match(/; with redis_cache_store \(\+5 ms\) 100x the time of redis_cache_store \(10.0 ms/, text)
+  end
+
+  # Two figures side by side would say that one is more.
+  def test_the_sentence_says_what_a_verdict_carries
+    words = lambda do |row|
+      view([loops.first, row]).sentence
+    end
+    near = ->(us) { row("tiercel:shared:", "in process", "direct", us, "medium" => "process") }
+    assert_match(/; with tiercel:shared: \(in process\) 0\.0100x the time of redis_cache/, words.call(near.call(1)))
+    assert_match(/ the same time as redis_cache_store/, words.call(near.call(103)))
+    wide = near.call(103).merge("runs" => [1, 300].each_with_index.map do |us, process|
+      { "process" => process, "iterations" => 1_000, "real" => us / 1e3, "user" => 0.1, "system" => 0.05 }
+    end)
+    assert_match(/ a time that cannot be told from that of redis_cache_store/, words.call(wide))
   end
 
   def test_what_is_within_the_margin_is_no_finding

@@ -9,7 +9,7 @@ class LayersTest < LabCase
       rows = command.results["cells"].select { |cell| %w[baseline contestant].include?(cell["role"]) }
       assert_equal 12, rows.size
       assert_equal ["measured"], rows.map { |cell| cell["status"] }.uniq
-      assert_match(/A hit costs .* Rails' own methods alone/, command.out.string)
+      assert_match(/A hit costs \S+ us, all of it: .* Rails' own methods alone \(\S+ us\)\./, command.out.string)
       assert_match(/^tiercel:memory: read_subscribed\s+a hit while somebody subscribes/, command.out.string)
     end
   end

@@ -17,7 +17,7 @@ class CompareSidesTest < LabCase
       code, out, err = lab("compare", "planted_working:100", "planted_working:30000", *common, "--json", json)
       assert_equal 0, code, err
       assert out.start_with?("planted_working:30000 against planted_working:100: slower in 1 of 1 cells; " \
-                             "most: read string-100b takes"), out
+                             "largest estimate: read string-100b takes"), out
       assert_empty SCHEMA.errors(Lab::Engine::Results.load(json))
       code, out, = lab("report", json)
       assert_equal 0, code
@@ -100,7 +100,7 @@ class CompareSidesTest < LabCase
   def test_a_regression_counts_when_it_was_found_twice
     document = Lab::Tables::Compare::Table.report(confirmed_results(1_500), command: "bin/lab compare main .")
     sentence = document.verdicts.first.sentence
-    assert_match(/\Athis checkout against main: slower in 2 of 2 cells; most: /, sentence)
+    assert_match(/\Athis checkout against main: slower in 2 of 2 cells; largest estimate: /, sentence)
     assert_match(/ A second pass found 1 of 1 slower again\.\z/, sentence)
     assert_equal :slower, document.verdicts.first.tone
     table = document.tables.first

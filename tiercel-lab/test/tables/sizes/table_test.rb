@@ -44,9 +44,27 @@ class SizesCommandTest < LabCase
     end
   end
 
+  # The third article's file server: measured where a mount is given, which any folder stands for here; else it keeps
+  # its place, with the reason.
+  def test_the_row_of_the_file_server
+    sizes("--quick", "--size", "2KB", "--store", "memory_store") do |code, command|
+      assert_equal 0, code, command.err.string
+      assert_match(/^file_store:DIR \(NFS\) +n\/a \[1\] .* 0\.220 ms/, command.out.string)
+      assert_match(/^\[1\] not measured: it needs a mount; bin\/lab sizes --dir \/mnt\/nfs$/, command.out.string)
+    end
+    Dir.mktmpdir do |mount|
+      sizes("--quick", "--size", "2KB", "--store", "memory_store", "--dir", mount) do |code, command|
+        assert_equal 0, code, command.err.string
+        assert_match(/^file_store:#{Regexp.escape(mount)} +[\d,.]+ us .* 0\.220 ms/, command.out.string)
+        refute_match(/it needs a mount/, command.out.string)
+        assert_empty Dir.children(mount)
+      end
+    end
+  end
+
   def test_what_makes_no_sense_is_refused
     complaints = {
-      ["--size", "big"] => /512B, 20KB or 2MB/, ["--dir", "/no/such/folder"] => /no such folder/,
+      ["--size", "big"] => /512B, 20KB or 2MB/, ["--dir", "/no/such/folder"] => /no folder \/no\/such/,
       ["--size", "0KB"] => /at least 1 byte/,
     }
     assert_refused(complaints) { |arguments, check| sizes(*arguments, &check) }

@@ -23,6 +23,16 @@ class SizesDocumentTest < LabCase
     Lab::Report::Markdown.render(document)
   end
 
+  # Who costs least and most is named as far as it was told.
+  def test_from_the_least_to_the_most
+    one = cell("memory_store", "html-2kb", 6.21)
+    assert_match(/What a hit costs\. html-2kb: 6\.21 us \(memory_store\)\./, render(one))
+    assert_match(/html-2kb: from 6\.21 us \(memory_store\) to 100 us \(a\) or 101 us \(b\)\./,
+                 render(one, cell("a", "html-2kb", 100), cell("b", "html-2kb", 101)))
+    assert_match(/html-2kb: 6\.21 us \(memory_store\) and 6\.30 us \(a\), which cannot be told apart\./,
+                 render(one, cell("a", "html-2kb", 6.3, spread: 0.1)))
+  end
+
   def test_where_stores_cross_is_computed_between_the_sizes
     text = render(cell("mem_cache_store", "html-2kb", 100), cell("file_store:disk", "html-2kb", 50),
                   cell("mem_cache_store", "html-822kb", 1_000), cell("file_store:disk", "html-822kb", 2_000))

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "did_you_mean"
 require_relative "../errors"
 require_relative "../report"
 require_relative "exit_codes"
@@ -42,7 +43,7 @@ module Tiercel
           settings.check
           perform
         rescue OptionParser::ParseError, UsageError => e
-          err.puts "#{@program}: #{words(e)}", "Type #{call_of(name)} --help for what can be said."
+          err.puts "#{@program}: #{words(e)}", "Type #{command_line(name)} --help for what can be said."
           ExitCodes::USAGE
         end
 
@@ -91,7 +92,7 @@ module Tiercel
           end
         end
 
-        def usage = "#{call_of(name)} [options]"
+        def usage = "#{command_line(name == Tables::DEFAULT ? "[#{name}]" : name)} [options]"
 
         def help
           examples = facts.examples.flat_map { |text| Parser.pasted(command_line(*text.split)) }
@@ -99,16 +100,15 @@ module Tiercel
           ExitCodes::OK
         end
 
-        # An option that others use is called by its name.
+        # Whether others have the option or nobody does, it is said in the same words.
         def words(error)
           return error.message unless error.is_a?(OptionParser::InvalidOption)
-          option = error.args.first.to_s[/\A--[a-z]+/]
-          others = Settings::OPTIONS - facts.groups
-          return error.message if others.none? { |group| Settings.options_of(group).include?(option) }
-          "#{option}: #{name} does not use it"
+          option = error.args.first.to_s[/\A[^=]+/]
+          meant = DidYouMean::SpellChecker.new(dictionary: own_options).correct(option).first
+          "#{name} takes no #{option}#{". Did you mean #{meant}?" if meant}"
         end
 
-        def call_of(name) = name == Tables::DEFAULT ? @program : command_line(name)
+        def own_options = parser.to_a.grep(/\A\s+-/).flat_map { |line| line.scan(/(?<=[\s\]])--[\[\]\w-]+/) }
 
         # @return [String] a command line that can be pasted
         def command_line(*arguments) = [@program, *arguments].join(" ")

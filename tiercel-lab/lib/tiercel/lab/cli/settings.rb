@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../engine"
+require_relative "../folder"
 require_relative "../stores"
 
 module Tiercel
@@ -39,9 +40,6 @@ module Tiercel
         # @return [String] folder of the results
         attr_reader :results
 
-        # @return [Array<String>] how the options of a group are called
-        def self.options_of(group) = new.parser([group], Shape.new).to_a.grep(/\A\s+-/).map { |line| line[/--[a-z]+/] }
-
         def initialize
           @seed = DEFAULT_SEED
           @requires = []
@@ -79,16 +77,11 @@ module Tiercel
         # @raise [UsageError]
         def check
           raise UsageError, "--processes #{@processes}: a quick run has a fixed number" if @processes && quick
-          [*report_files, *json].each { |file| check_folder(file, File.dirname(File.expand_path(file))) }
-          check_folder(results, results) unless results == Engine::Recorder.default_directory
+          [*report_files, *json].each { |file| Folder.check_of(file, file) }
+          Folder.check("--results #{results}", results) unless results == Engine::Recorder.default_directory
         end
 
         private
-
-        def check_folder(path, folder)
-          return if File.directory?(folder)
-          raise UsageError, "#{path}: there is no folder #{folder}; make it first (mkdir -p), or name another"
-        end
 
         def add_quick(parser)
           parser.on("--quick", "a short look: tells only what differs by over 10 %") { @quick = true }

@@ -2,6 +2,7 @@
 
 require "tmpdir"
 require "tiercel/backend_url"
+require_relative "../folder"
 require "tiercel/backends"
 require_relative "../errors"
 
@@ -117,6 +118,7 @@ module Tiercel
 
           def initialize(url, within)
             @url = BackendURL.parse(url)
+            Folder.check_place(@url.to_s, @url.scheme, @url.rest)
             @within = within
             @title = @url.to_s
           end

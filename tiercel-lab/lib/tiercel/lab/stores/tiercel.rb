@@ -20,8 +20,9 @@ module Tiercel
         def check
           require "tiercel"
           known = ::Tiercel::Backends::REGISTRY.names.map(&:to_s)
-          unknown = schemes.find { |scheme| !known.include?(scheme) } or return
-          raise UsageError, Catalogue.unknown("backend", unknown, known)
+          unknown = schemes.find { |scheme| !known.include?(scheme) }
+          raise UsageError, Catalogue.unknown("backend", unknown, known) if unknown
+          urls.each { |url| Folder.check_place("store #{text.inspect}", scheme(url), url[/:([^?]*)/, 1]) }
         rescue LoadError
           nil
         end

@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
+require_relative "../report"
 require_relative "../statistics"
 
 module Tiercel
   module Lab
     module Tables
-      # Who of several is the fastest, as far as verdicts carry it: all sentences of the lab that name one ask here. Two
-      # are told apart by the quotient of their intervals, the farthest apart; intervals of ratios to one baseline, or
-      # of times.
+      # Who of several is the fastest, who the slowest, and what two are to each other, as far as verdicts carry it: all
+      # sentences and marks of the lab ask here. Two are told apart by the quotient of their intervals, the farthest
+      # apart; intervals of ratios to one baseline, or of times.
       #
       #   leader = Leader.new({ "memory_store" => interval, "tiercel" => interval }, margin: 0.02)
       #   leader.clear?       # => true
@@ -18,8 +19,10 @@ module Tiercel
 
         # @return [Object, nil] of those that cannot be told apart the first given
         attr_reader :first
-        # @return [Object, nil] whose estimate is the least
-        attr_reader :least
+        # @return [Array<Object>] those of whom nobody is told to be faster, in the order given
+        attr_reader :ahead
+        # @return [Array<Object>] those of whom nobody is told to be slower, in the order given
+        attr_reader :behind
 
         # @param intervals [Hash{Object => Statistics::Interval}] less is better
         # @param margin [Float] see {Statistics::Verdict}
@@ -28,13 +31,11 @@ module Tiercel
           @intervals = intervals
           @margin = margin
           @equality = equality
-          @least, = intervals.min_by { |_name, interval| interval.estimate }
+          least, most = intervals.minmax_by { |_name, interval| interval.estimate }.map { |name, _interval| name }
           @ahead = intervals.keys.select { |name| name == least || verdict(least, name) != :faster }
+          @behind = intervals.keys.select { |name| name == most || verdict(most, name) != :slower }
           @first = @ahead.first
         end
-
-        # @return [Array<Object>] those of whom nobody is told to be faster, in the order given
-        attr_reader :ahead
 
         # @return [Boolean] whether one is faster than all others
         def clear? = ahead.one?
@@ -61,14 +62,47 @@ module Tiercel
 
         # @yieldparam name [Object]
         # @return [String] the leader, or those that cannot be told apart
-        def words
-          named = ahead.first(NAMED).map { |name| block_given? ? yield(name) : name.to_s }
-          more = ahead.size - named.size
-          named << "#{more} more" if more.positive?
-          named.size > 1 ? "#{named[..-2].join(", ")} or #{named.last}" : named.first
+        def words(&) = listed(ahead, "or", &)
+
+        # @yieldparam name [Object]
+        # @yieldreturn [String] how it is called in the sentence, with its figure
+        # @return [String] from whom to whom they reach: "from a (1 us) to b (2 us)"; one alone, or several that cannot
+        #   be told apart, are named
+        def span(&)
+          return words(&) if @intervals.one?
+          return "#{listed(ahead, "and", &)}, which cannot be told apart" if ahead.size == @intervals.size
+          "from #{words(&)} to #{listed(behind, "or", &)}"
+        end
+
+        # @param one [Object]
+        # @param other [Object]
+        # @param called [String] the other
+        # @return [String] one's time by the other's: "2.00x the time of the other"
+        def time_words(one, other, called)
+          case verdict(one, other)
+          when :faster, :slower then "#{Report::Format.number(quotient(one, other).estimate)}x the time of #{called}"
+          when :same then "the same time as #{called}"
+          else "a time that cannot be told from that of #{called}"
+          end
+        end
+
+        # @return [String] the same by speed: "2.00x as fast as the other"
+        def speed_words(one, other, called)
+          case verdict(one, other)
+          when :faster, :slower then "#{Report::Format.number(factor(one, other))}x as fast as #{called}"
+          when :same then "the same as #{called}"
+          else "not to be told from #{called}"
+          end
         end
 
         private
+
+        def listed(names, conjunction)
+          named = names.first(NAMED).map { |name| block_given? ? yield(name) : name.to_s }
+          more = names.size - named.size
+          named << "#{more} more" if more.positive?
+          named.size > 1 ? "#{named[..-2].join(", ")} #{conjunction} #{named.last}" : named.first
+        end
 
         def quotient(one, other) = @intervals.fetch(one).over(@intervals.fetch(other))
       end

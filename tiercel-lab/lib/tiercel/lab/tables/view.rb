@@ -196,10 +196,14 @@ module Tiercel
         # Who is ahead of cells that keep something: by their ratios where they were interleaved, else by their times.
         #
         # @return [Leader] of cells
-        def leader(cells)
-          interleaved = cells.map { |cell| cell["comparison"] }.uniq.one? && cells.one? { |cell| baseline?(cell) }
-          cells = cells.select { |cell| measured?(cell) && cell["contestant"]["keeps"] != false }
-          interleaved &&= cells.all? { |cell| baseline?(cell) || cell["summary"]["ratio"] }
+        def leader(cells) = told(cells.select { |cell| measured?(cell) && cell["contestant"]["keeps"] != false })
+
+        # The same of measured cells, whatever they keep.
+        #
+        # @return [Leader] of cells
+        def told(cells)
+          interleaved = cells.map { |cell| cell["comparison"] }.uniq.one? &&
+                        cells.all? { |cell| baseline?(cell) || cell["summary"]["ratio"] }
           Leader.new(cells.to_h { |cell| [cell, interleaved ? to_baseline(cell) : interval(cell["summary"]["ns"])] },
                      margin: cells.map { |cell| margin(cell) }.max || 0.0, equality: protocol.equality)
         end

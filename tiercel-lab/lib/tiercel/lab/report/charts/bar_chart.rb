@@ -57,11 +57,10 @@ module Tiercel
 
           def summary
             return "No figures." if present.empty?
-            least, most = present.minmax_by { |row| row.interval.estimate }
-            "#{present.size} bars with intervals, from #{figure(least)} to #{figure(most)}."
+            least, most = present.map { |row| row.interval.estimate }.minmax
+                                 .map { |figure| Format.with_unit(figure, @unit) }
+            "#{present.size} bars with intervals, from #{least} to #{most}."
           end
-
-          def figure(row) = "#{row.label} at #{Format.with_unit(row.interval.estimate, @unit)}"
 
           def draw(width)
             room = label_room(width, @rows.map(&:label))

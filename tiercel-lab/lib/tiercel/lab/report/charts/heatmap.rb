@@ -24,6 +24,7 @@ module Tiercel
             @row_name = row_name
             @column_name = column_name
             @figures = {}
+            @framed = []
           end
 
           # @param row [String]
@@ -41,13 +42,26 @@ module Tiercel
             self
           end
 
+          # Frames a figure that was told to be the best: who is, the caller says.
+          #
+          # @return [self]
+          # @raise [ArgumentError] if there is no such row or column
+          def frame(row, column)
+            check("row", row, @rows)
+            check("column", column, @columns)
+            @framed << [row, column]
+            self
+          end
+
           def table
             table = twin(["#{@row_name} \\ #{@column_name}, #{@unit}", *@columns])
             @rows.each { |row| table.row(row, *@columns.map { |column| @figures[[row, column]] }) }
             table
           end
 
-          def legend = [["least", "heat heat-low"], ["most", "heat heat-high"], ["best", "heat-best"]]
+          def legend
+            [["least", "heat heat-low"], ["most", "heat heat-high"], *([["best", "heat-best"]] if @framed.any?)]
+          end
 
           private
 
@@ -58,14 +72,11 @@ module Tiercel
 
           def present = @figures.values.select(&:estimate)
 
-          def best = @figures.select { |_, cell| cell.estimate }.min_by { |_, cell| cell.estimate }
-
           def summary
             return "No figures." if present.empty?
-            (row, column), cell = best
-            most = present.max_by(&:estimate)
-            least, greatest = [cell, most].map { |figure| Format.with_unit(figure.estimate, @unit) }
-            "#{@rows.size} x #{@columns.size} figures from #{least} (#{row}, #{column}) to #{greatest}."
+            least, most = present.map(&:estimate).minmax.map { |figure| Format.with_unit(figure, @unit) }
+            best = "; best: #{@framed.map { |place| place.join(", ") }.join("; ")}" if @framed.any?
+            "#{@rows.size} x #{@columns.size} figures from #{least} to #{most}#{best}."
           end
 
           # Where there is no room for columns side by side their names stand upright.
@@ -107,7 +118,7 @@ module Tiercel
               svg.rect(x + 1, y + 1, width - 2, 32, class: "heat-ground")
               next svg.text(x + (width / 2), y + 21, "\u2013", anchor: :middle, class: "missing") unless figure
               draw_figure(svg, x, y, width, cell)
-              best_frame(svg, x, y, width) if best.first == [row, column]
+              best_frame(svg, x, y, width) if @framed.include?([row, column])
             end
           end
 

@@ -9,22 +9,15 @@ module Tiercel
         class ParetoChart < Chart
           Point = Struct.new(:label, :x, :y)
 
-          # @param points [Array<Point, #x>]
-          # @return [Array<Point>] those that no other point equals or beats in both costs and beats in one, by x
-          def self.front(points)
-            least = Float::INFINITY
-            points.sort_by { |point| [point.x, point.y] }.select do |point|
-              (point.y < least).tap { |better| least = point.y if better }
-            end
-          end
-
           # @param x [String] what the horizontal axis is, with its unit
           # @param y [String]
           # @param x_scale [Symbol] :log or :linear
           # @param y_scale [Symbol]
+          # @param less [#call] whether the first of two labels is told to have less of y; nil: y is exact
           # @param options [Hash] see {Chart#initialize}
-          def initialize(title, x:, y:, x_scale: :log, y_scale: :log, **options)
+          def initialize(title, x:, y:, x_scale: :log, y_scale: :log, less: nil, **options)
             super(title, **options)
+            @less = less
             @x = x
             @y = y
             @scales = [x_scale, y_scale]
@@ -40,8 +33,11 @@ module Tiercel
             self
           end
 
-          # @return [Array<Point>]
-          def front = ParetoChart.front(@points)
+          # @return [Array<Point>] those that no other point is told to beat in y with no more of x, by x
+          def front
+            @points.reject { |point| @points.any? { |other| other.x <= point.x && less?(other, point) } }
+                   .sort_by { |point| [point.x, point.y] }
+          end
 
           def legend = [["on the front: nothing is better in both", "mark s0"], ["beaten in both", "mark muted"]]
 
@@ -82,9 +78,13 @@ module Tiercel
             Scale.build(:log, low / margin, high * margin, range)
           end
 
+          def less?(one, other) = @less ? @less.call(one.label, other.label) : one.y < other.y
+
           # Steps: what is promised between two points is the worse of both.
           def front_line(svg, x, y)
-            corners = front.each_cons(2).flat_map do |first, second|
+            least = Float::INFINITY
+            falling = front.select { |point| point.y < least && (least = point.y) }
+            corners = falling.each_cons(2).flat_map do |first, second|
               [[first.x, first.y], [second.x, first.y], [second.x, second.y]]
             end
             svg.polyline(corners.map { |a, b| [x.call(a), y.call(b)] }, class: "front") if corners.any?

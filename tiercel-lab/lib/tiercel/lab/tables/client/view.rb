@@ -29,10 +29,11 @@ module Tiercel
           def sentence
             found = compared
             return "Nothing could be measured." if found.empty?
-            group, least = found.min_by { |_group, cell| cell["summary"]["ratio"]["estimate"] }
-            worst_group, most = found.max_by { |_group, cell| cell["summary"]["ratio"]["estimate"] }
-            "A client's call takes from #{words(least)} (#{label(least)}, #{operation(group)}) to #{words(most)} " \
-              "(#{label(most)}, #{operation(worst_group)}) times what a raw socket takes."
+            ratios = found.to_h do |group, cell|
+              ["#{words(cell)} (#{label(cell)}, #{operation(group)})", interval(cell["summary"]["ratio"])]
+            end
+            margin = found.map { |_group, cell| margin(cell) }.max
+            "A client's call by a raw socket's: #{Leader.new(ratios, margin:, equality: protocol.equality).span}."
           end
 
           # The article's: dalli, one key.

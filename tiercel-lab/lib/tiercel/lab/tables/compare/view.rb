@@ -35,7 +35,7 @@ module Tiercel
             group = first_comparison or return "Nothing could be measured."
             leader = leader(group)
             hero = leader.first
-            others = (group - [hero]).map { |cell| compared(leader, hero, cell) }
+            others = (group - [hero]).map { |cell| leader.speed_words(hero, cell, name(cell)) }
             "#{Operations.fetch(hero["operation"]).phrase.sub(/\A./, &:upcase)} costs #{time_words(hero)} with " \
               "#{name(hero)} (#{title_of(hero["value"])})#{": #{others.join(", ")} here" if others.any?}; " \
               "floor " \
@@ -52,14 +52,6 @@ module Tiercel
           def keeper?(cell) = measured?(cell) && cell["contestant"]["keeps"] != false
 
           def time_words(cell) = us(cell["summary"]["ns"]).to_s
-
-          def compared(leader, hero, cell)
-            case leader.verdict(hero, cell)
-            when :faster, :slower then "#{Report::Format.number(leader.factor(hero, cell))}x as fast as #{name(cell)}"
-            when :same then "the same as #{name(cell)}"
-            else "not to be told from #{name(cell)}"
-            end
-          end
 
           def add_value(document, value, cells)
             document.section(title_of(value)) do |section|

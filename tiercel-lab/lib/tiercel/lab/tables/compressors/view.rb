@@ -116,8 +116,12 @@ module Tiercel
           def pareto(value, way, cells)
             shown = cells.select { |cell| measured?(cell) && name(cell) != "none" && bytes(deflate_of(cell)) }
             return if shown.size < 2
+            leader = leader(shown)
+            by_name = shown.to_h { |cell| [name(cell), cell] }
+            less = ->(one, other) { leader.verdict(by_name[one], by_name[other]) == :faster }
             chart = Report::Charts::ParetoChart.new("Compressors: bytes against time to #{way}, #{title_of(value)}",
-                                                    x: "bytes", y: "us to #{way}", note: "Less is better in both.")
+                                                    x: "bytes", y: "us to #{way}", less:,
+                                                    note: "Less is better in both; less time is what a verdict says.")
             shown.each { |cell| chart.point(name(cell), bytes(deflate_of(cell)), microseconds(cell)) }
             chart
           end

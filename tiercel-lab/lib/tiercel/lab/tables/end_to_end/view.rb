@@ -116,6 +116,8 @@ module Tiercel
               row, column = cell["contestant"].values_at("serializer", "compressor")
               chart.set(row, column, measured?(cell) ? Report::Cell.number(microseconds(cell)) : missing(cell))
             end
+            leader = leader(cells)
+            chart.frame(*leader.first["contestant"].values_at("serializer", "compressor")) if leader.clear?
             chart
           end
 

@@ -116,11 +116,15 @@ module Tiercel
 
           # Fewest misses: less is better there.
           def best_on(workload)
-            rows = rows("hit_ratio").select { |row| !row["foresees"] && row["figures"].dig(workload, "estimate") }
-            return if rows.empty?
-            leader = Leader.new(rows.to_h { |row| [row, misses(row["figures"][workload])] }, margin: 0.0)
+            leader = leader_on(workload) or return
             format("%s on %s (%.1f %%)", leader.words { |row| row["name"] }, workload,
                    leader.first["figures"][workload]["estimate"])
+          end
+
+          # @return [Leader, nil] of rows
+          def leader_on(workload)
+            rows = rows("hit_ratio").select { |row| !row["foresees"] && row["figures"].dig(workload, "estimate") }
+            Leader.new(rows.to_h { |row| [row, misses(row["figures"][workload])] }, margin: 0.0) if rows.any?
           end
 
           def misses(found)
@@ -144,6 +148,10 @@ module Tiercel
               row["figures"].each do |name, found|
                 chart.set(row["name"], name, 100 - found["estimate"]) if found["estimate"]
               end
+            end
+            workloads.each do |name|
+              leader = leader_on(name)
+              chart.frame(leader.first["name"], name) if leader&.clear?
             end
             chart
           end

@@ -31,15 +31,15 @@ module Tiercel
           def sentence
             return "Nothing could be measured." unless baseline
             "One iteration (exist? and fetch) takes #{baseline.words} with #{baseline["store"]} " \
-            "(#{baseline["place"]})#{farther}#{nearer}."
+            "(#{baseline["place"]})#{[farthest, nearest].compact.map { |row| "; #{by_baseline(row)}" }.join}."
           end
 
           def findings
-            far = farthest
-            ratio = far && baseline && far.ratio_to(baseline)
-            return [] unless ratio && protocol.verdict(ratio, margin: protocol.margin_for([:loopback])) == :slower
+            far = baseline && farthest
+            told = far && told_of(far)
+            return [] unless told && told.verdict(far, baseline) == :slower
             [Finding.new("#{far["place"].sub("+", "")} away a read from #{far["store"]} takes " \
-                         "#{Report::Format.number(ratio.estimate)}x what it takes on this machine.",
+                         "#{told.time_words(far, baseline, "one on this machine")}.",
                          "Latency: #{iterations_words} iterations")]
           end
 
@@ -66,21 +66,28 @@ module Tiercel
 
           def farthest
             loop_rows.reverse_each.find do |row|
-              row.figures? && row["kind"] == "distance" && row["store"] == baseline["store"]
+              row.figures? && !row.equal?(baseline) && row["kind"] == "distance" && row["store"] == baseline["store"]
             end
           end
 
-          def farther
-            far = farthest or return ""
-            percent = Report::Format.number(far.ratio_to(baseline).estimate * 100)
-            ", #{far.words} with #{far["place"]} (#{percent} % of it)"
-          end
-
-          def nearer
-            near = loop_rows.find do |row|
+          # Tiercel in process, where it was asked for.
+          def nearest
+            loop_rows.find do |row|
               row.figures? && !row.equal?(baseline) && row["medium"] == "process" && row["store"].start_with?("tiercel")
             end
-            near ? ", #{near.words} in process with #{near["store"]}" : ""
+          end
+
+          def by_baseline(row)
+            told = told_of(row)
+            time = told ? told.time_words(row, baseline, baseline["store"]) : "not compared"
+            "with #{row["store"]} (#{row["place"]}) #{time} (#{row.words})"
+          end
+
+          # @return [Leader, nil] of a row and the baseline; nil where no runs of theirs took turns
+          def told_of(row)
+            ratio = row.ratio_to(baseline) or return
+            Leader.new({ row => ratio, baseline => Statistics::Interval.new(1.0, 1.0, 1.0) },
+                       margin: protocol.margin_for([:loopback]), equality: protocol.equality)
           end
 
           def iterations_words = Report::Format.number(notes("loop")["iterations"])

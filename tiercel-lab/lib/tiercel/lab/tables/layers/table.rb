@@ -68,8 +68,8 @@ module Tiercel
             hit = cells(operation: "read").find { |cell| name(cell).match?(/\Atiercel:(?!null:)[^#]*\z/) }
             rails = cells(operation: "miss").find { |cell| name(cell) == "null_store" }
             return "Not everything could be measured." unless hit && rails && measured?(hit) && measured?(rails)
-            format("A hit costs %.2f us, all of it; Rails' own methods alone cost %.2f us.", microseconds(hit),
-                   microseconds(rails))
+            time = told([hit, rails]).time_words(hit, rails, "Rails' own methods")
+            "A hit costs #{spent(hit)}, all of it: #{time} alone (#{spent(rails)})."
           end
 
           def fill(document)

@@ -89,7 +89,8 @@ module Tiercel
           end
 
           def extreme_words
-            "most: #{label(extreme)} takes #{Report::Cell.interval(interval(extreme.ratio), unit: "x")} the time"
+            ratio = Report::Cell.interval(interval(extreme.ratio), unit: "x")
+            "largest estimate: #{label(extreme)} takes #{ratio} the time"
           end
 
           def repeated

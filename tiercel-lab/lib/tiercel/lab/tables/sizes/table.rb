@@ -30,7 +30,7 @@ module Tiercel
             end
             value_option(parser)
             parser.on("--dir DIR", "repeatable: a FileStore in a folder of yours, such as an NFS mount") do |path|
-              (@directories ||= []) << folder(path)
+              (@directories ||= []) << Folder.check("--dir #{path}", path)
             end
             store_option(parser, default: "ten, see `lab sizes --plan`")
           end
@@ -57,13 +57,6 @@ module Tiercel
           def sized(text)
             value = Values::SizedHTML.parse(text)
             Values.known?(value.name) ? Values.fetch(value.name) : value
-          end
-
-          def folder(path)
-            full = File.expand_path(path)
-            raise UsageError, "--dir #{path}: there is no such folder" unless File.directory?(full)
-            raise UsageError, "--dir #{path}: not writable" unless File.writable?(full)
-            full
           end
 
           def contestants

@@ -36,19 +36,16 @@ module Tiercel
 
           def sentence
             parts = groups.filter_map do |value, group|
-              measured = group.select { |cell| measured?(cell) }
-              next if measured.empty?
-              leader, dearest = leader(measured), measured.max_by { |cell| microseconds(cell) }
-              "#{title_of(value)}: from #{words(leader.least)} (#{leader.words { |cell| name(cell) }}) to " \
-                "#{words(dearest)} (#{name(dearest)})"
+              leader = leader(group)
+              "#{title_of(value)}: #{leader.span { |cell| "#{words(cell)} (#{name(cell)})" }}" if leader.first
             end
-            parts.empty? ? "Nothing could be measured." : "A hit costs, #{parts.join("; ")}.#{misses}"
+            parts.empty? ? "Nothing could be measured." : "What a hit costs. #{parts.join("; ")}.#{misses}"
           end
 
           # For the article's two sizes.
           def findings
             groups.slice(*ARTICLE.keys).filter_map do |value, group|
-              leader = leader(group.select { |cell| measured?(cell) })
+              leader = leader(group)
               next unless leader.clear?
               Finding.new("A hit of #{title_of(value)} costs least with #{name(leader.first)} " \
                           "(#{words(leader.first)}).",
