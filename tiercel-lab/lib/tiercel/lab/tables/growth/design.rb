@@ -1,0 +1,145 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Growth
+        # What is measured: stores, and the points at which each is looked at. One factor at a time grows from the
+        # others' default.
+        #
+        # @!attribute [r] stores
+        #   @return [Array<String>] of {STORES}
+        # @!attribute [r] entries
+        #   @return [Array<Integer>] how many, of `entry_bytes` each
+        # @!attribute [r] entry_bytes
+        #   @return [Integer] of a value where the number of entries grows
+        # @!attribute [r] sizes
+        #   @return [Array<Integer>] bytes of a value, `few` entries each
+        # @!attribute [r] few
+        #   @return [Integer]
+        # @!attribute [r] processes
+        #   @return [Array<Integer>] that ask at once, for {CROWD_ENTRIES} entries of {CROWD_BYTES}
+        # @!attribute [r] rounds
+        #   @return [Integer] with fresh processes
+        # @!attribute [r] slices
+        #   @return [Integer] of each operation and process
+        # @!attribute [r] calls
+        #   @return [Integer] in a slice, fewer of large values
+        Design = Data.define(:stores, :entries, :entry_bytes, :sizes, :few, :processes, :rounds, :slices, :calls)
+
+        # One place at which a store is looked at.
+        #
+        # @!attribute [r] factor
+        #   @return [String] what grows: "entries", "bytes" or "processes"
+        Point = Data.define(:factor, :entries, :bytes, :processes) do
+          # @return [Integer] of the factor
+          def at = public_send(factor)
+
+          def record = to_h.transform_keys(&:to_s)
+        end
+
+        class Design
+          # How each takes part, and what it takes of the machine for an entry, roughly and generously.
+          #
+          # @!attribute [r] text
+          #   @return [String] of the contestant; nothing is compressed, so that bytes are what they are called
+          # @!attribute [r] own
+          #   @return [Boolean] whether every process has its own
+          # @!attribute [r] medium
+          #   @return [Symbol] what its entries take: :memory, :tmpfs or :disk
+          # @!attribute [r] beside
+          #   @return [Integer] bytes of an entry beside its value
+          Store = Data.define(:text, :own, :medium, :beside)
+
+          STORES = {
+            "memory_store" => Store.new("memory_store#compress=false", true, :memory, 700),
+            "tiercel:memory:" => Store.new("tiercel:memory:#compress=false", true, :memory, 300),
+            "tiercel:shared:" => Store.new("tiercel:shared:#compress=false", false, :tmpfs, 300),
+            "tiercel:memcached:" => Store.new("tiercel:memcached:#compress=false", false, :memory, 300),
+            "mem_cache_store" => Store.new("mem_cache_store#compress=false", false, :memory, 300),
+            "tiercel:sqlite:" => Store.new("tiercel:sqlite:#compress=false", false, :disk, 300)
+          }.freeze
+
+          KILOBYTE = 1024
+          MEGABYTE = 1024 * KILOBYTE
+          CROWD_ENTRIES = 10_000
+          CROWD_BYTES = KILOBYTE
+
+          FULL = new(stores: %w[memory_store tiercel:shared: tiercel:memcached: tiercel:sqlite:],
+                     entries: [1_000, 10_000, 100_000, 1_000_000, 10_000_000], entry_bytes: 100,
+                     sizes: [100, KILOBYTE, 10 * KILOBYTE, 100 * KILOBYTE, MEGABYTE], few: 1_000,
+                     processes: [1, 2, 4, 8], rounds: 2, slices: 8, calls: 2_000)
+          QUICK = FULL.with(entries: [1_000, 10_000, 100_000], sizes: [100, 10 * KILOBYTE, MEGABYTE], few: 100,
+                            processes: [1, 4], rounds: 1, slices: 4, calls: 1_000)
+
+          # A store's room by what is written: stores divide theirs, and nothing shall be evicted.
+          ROOM = 1.5
+          # What the index of a segment is made for; smaller entries need as much room.
+          LEAST_ENTRY_BYTES = 512
+          # Few large entries fill one part of a store before the others.
+          SPARE_ENTRIES = 200
+          # Bytes of values in a slice of calls.
+          SLICE_BYTES = 16 * MEGABYTE
+          LEAST_CALLS = 16
+
+          REPEATED_ENTRIES = 1_000_000
+
+          # For the plan: to start, to write an entry, to call.
+          CONFIGURATION_SECONDS = 0.6
+          PROCESS_SECONDS = 0.25
+          ENTRY_SECONDS = 12e-6
+          BYTE_SECONDS = 2e-9
+          CALL_SECONDS = 25e-6
+
+          # @return [Array<Point>]
+          def points
+            entries.map { |count| Point.new("entries", count, entry_bytes, 1) } +
+              sizes.map { |bytes| Point.new("bytes", few, bytes, 1) } +
+              processes.map { |count| Point.new("processes", CROWD_ENTRIES, CROWD_BYTES, count) }
+          end
+
+          # @param round [Integer]
+          # @return [Array<Array(String, Point)>] beyond a million entries one round is enough to wait for
+          def configurations(round)
+            stores.product(points).select { |_store, point| round.zero? || point.entries <= REPEATED_ENTRIES }
+          end
+
+          # @param point [Point]
+          # @return [Integer] in a slice
+          def calls_at(point) = (SLICE_BYTES / point.bytes).clamp(LEAST_CALLS, calls)
+
+          # @param store [Store]
+          # @param point [Point]
+          # @return [Integer] bytes that a store must be given to keep everything
+          def capacity(store, point)
+            entry_bytes = [point.bytes + store.beside, LEAST_ENTRY_BYTES].max
+            ((point.entries + SPARE_ENTRIES) * entry_bytes * ROOM).round + (64 * MEGABYTE)
+          end
+
+          # @param store [Store]
+          # @param point [Point]
+          # @return [Integer] bytes that its medium must have free: a segment takes its room when it is made
+          def needed(store, point)
+            return capacity(store, point) if store.medium == :tmpfs
+            point.entries * (point.bytes + store.beside) * (store.own ? point.processes : 1)
+          end
+
+          # @param point [Point]
+          # @return [Float] roughly, of one store and round
+          def seconds(point)
+            filling = point.entries * (ENTRY_SECONDS + (point.bytes * BYTE_SECONDS))
+            calling = 3 * slices * calls_at(point) * (CALL_SECONDS + (point.bytes * BYTE_SECONDS)) * point.processes
+            CONFIGURATION_SECONDS + (point.processes * PROCESS_SECONDS) + filling + calling
+          end
+
+          # @return [Float] roughly
+          def expected_seconds = (0...rounds).sum do |round|
+            configurations(round).sum { |_store, point| seconds(point) }
+          end
+        end
+      end
+    end
+  end
+end

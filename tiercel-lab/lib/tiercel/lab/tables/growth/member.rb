@@ -1,0 +1,163 @@
+# frozen_string_literal: true
+
+require_relative "../../engine/subject"
+require_relative "../../values/text"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Growth
+        # One process: has the store, perhaps fills it, and times calls of names that it picks at random from all.
+        class Member
+          # What all values are pieces of.
+          BASE_BYTES = 65_536
+          # Bytes and names in one write_multi of the filling.
+          FILL_BYTES = 4 * 1024 * 1024
+          FILL_NAMES = 1_000
+          # Names whose values are looked at afterwards, and their bytes.
+          SAMPLE = 200
+          SAMPLE_BYTES = 64 * 1024 * 1024
+          WARM_UP_CALLS = 200
+
+          # @param text [String] of the contestant
+          # @param label [String] of the configuration
+          # @param index [Integer] of this process
+          # @param entries [Integer]
+          # @param bytes [Integer] of a value
+          # @param context [Hash] see {Engine::Context#initialize}
+          # @param seed [Integer]
+          # @return [Hash] see {Engine::Outcome.of}
+          def open(text:, label:, index:, entries:, bytes:, context:, seed:)
+            @label, @entries, @bytes = label, entries, bytes
+            @random = Random.new((seed * 1_000) + index)
+            piece = Values::Text.new(name: "base", title: "", bytes: BASE_BYTES, count: 1).generate(seed).first
+            @base = piece * ((bytes / BASE_BYTES) + 2)
+            cpu = Contestants.parse(text).clock == :cpu
+            @clock = cpu ? Process::CLOCK_PROCESS_CPUTIME_ID : Process::CLOCK_MONOTONIC
+            Engine::Outcome.of do
+              @subject = Engine::Subject.new(text:, values: [], prefix: label, context:)
+              { clock: cpu ? "cpu" : "wall" }
+            end
+          end
+
+          # @param first [Integer]
+          # @param count [Integer] of entries
+          # @return [Hash]
+          def fill(first:, count:)
+            Engine::Outcome.of do
+              (first...(first + count)).each_slice(fill_names) { |ranks| @subject.store.write_multi(pairs(ranks)) }
+            end
+          end
+
+          # Makes once what filling and a slice make beside the store, so that it is not weighed as the store's.
+          #
+          # @param calls [Integer] in a slice
+          # @return [Hash]
+          def rehearse(calls:)
+            Engine::Outcome.of do
+              [fill_names, calls].each { |count| pairs(Array.new(count) { @random.rand(@entries) }) }
+              GC.start
+            end
+          end
+
+          # @param calls [Integer] in a slice
+          # @param slices [Integer] of each operation, one after the other in turn
+          # @return [Hash] "slices": nanoseconds a call without the loop's, and of garbage collection, by operation
+          def measure(calls:, slices:)
+            Engine::Outcome.of do
+              OPERATIONS.each { |operation| slice(operation, [calls, WARM_UP_CALLS].min) }
+              taken = Array.new(slices) { OPERATIONS.to_h { |operation| [operation, slice(operation, calls)] } }
+              { slices: OPERATIONS.to_h { |operation| [operation, taken.map { |each| each[operation] }] } }
+            end
+          end
+
+          # Looks at values outside of what is timed, and frees what is not needed.
+          #
+          # @return [Hash]
+          def settle
+            outcome = Engine::Outcome.of { look }
+            GC.start
+            outcome
+          end
+
+          # @return [true]
+          def close
+            @subject&.close
+            true
+          end
+
+          private
+
+          OPERATIONS = %w[read fetch write].freeze
+          private_constant :OPERATIONS
+
+          def name(rank) = format("tiercel-lab:%s:%08d", @label, rank)
+
+          # Different for every rank, and the same whoever makes it.
+          def value(rank) = "#{rank}:".concat(@base.byteslice(rank % BASE_BYTES, @bytes)).byteslice(0, @bytes)
+
+          def fill_names = (FILL_BYTES / @bytes).clamp(1, FILL_NAMES)
+
+          def pairs(ranks) = ranks.to_h { |rank| [name(rank), value(rank)] }
+
+          def look
+            [SAMPLE, @entries, [SAMPLE_BYTES / @bytes, 1].max].min.times do
+              rank = @random.rand(@entries)
+              found = @subject.store.read(name(rank))
+              raise Missed, "an entry of #{@entries} was gone" if found.nil?
+              raise WrongValue, "a name has another's value" unless found == value(rank)
+            end
+          end
+
+          # Names are made anew for each slice, so that what is slow to reach is the store's, not the loop's.
+          #
+          # @return [Array(Float, Float)] nanoseconds a call: without the loop and garbage collection, and of the latter
+          def slice(operation, calls)
+            ranks = Array.new(calls) { @random.rand(@entries) }
+            names = ranks.map { |rank| name(rank) }
+            values = ranks.map { |rank| value(rank) } if operation == "write"
+            empty, = timed { loop_over(names) }
+            spent, collected = timed { send(:"#{operation}_all", names, values) }
+            [(spent - collected - empty).fdiv(calls), collected.fdiv(calls)]
+          end
+
+          def timed
+            collected = GC.total_time
+            started = Process.clock_gettime(@clock, :nanosecond)
+            yield
+            [Process.clock_gettime(@clock, :nanosecond) - started, GC.total_time - collected]
+          end
+
+          def loop_over(names)
+            sum = 0
+            names.each { |name| sum += name.getbyte(-1) }
+            sum
+          end
+
+          def read_all(names, _values)
+            store, hits = @subject.store, 0
+            names.each { |name| hits += 1 if store.read(name) }
+            expect(hits, names)
+          end
+
+          def fetch_all(names, _values)
+            store, misses = @subject.store, 0
+            names.each { |name| store.fetch(name) { misses += 1 } }
+            expect(names.size - misses, names)
+          end
+
+          def write_all(names, values)
+            store, written = @subject.store, 0
+            names.each_with_index { |name, index| written += 1 if store.write(name, values[index]) }
+            raise WrongValue, "#{names.size - written} of #{names.size} writes were refused" if written < names.size
+          end
+
+          def expect(hits, names)
+            return if hits == names.size
+            raise Missed, "#{names.size - hits} of #{names.size} entries were gone: the store did not keep them all"
+          end
+        end
+      end
+    end
+  end
+end
