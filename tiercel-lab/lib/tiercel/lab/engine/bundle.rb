@@ -24,6 +24,9 @@ module Tiercel
           @name = name
         end
 
+        # @return [String, nil] where its processes run; nil: where this one does
+        def directory = nil
+
         # @return [Hash{String => String, nil}] environment for a worker
         def environment
           return own_environment unless name

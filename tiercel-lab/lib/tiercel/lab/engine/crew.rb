@@ -8,7 +8,7 @@ module Tiercel
     module Engine
       # The workers of one round: one for each bundle among the arms.
       class Crew
-        # @param bundles [Array<String, nil>]
+        # @param bundles [Array<String, Bundle, nil>]
         # @param pinning [Pinning]
         # @param requires [Array<String>]
         # @param progress [#say]
@@ -67,7 +67,7 @@ module Tiercel
         private
 
         def start(name)
-          bundle = Bundle.new(name)
+          bundle = name.is_a?(Bundle) ? name : Bundle.new(name)
           bundle.install(progress: @progress)
           Job.new("engine/worker", bundle:, pinning: @pinning, requires: @requires,
                   answer_seconds: Protocol::ANSWER_SECONDS)

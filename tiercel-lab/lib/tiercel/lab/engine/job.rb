@@ -44,6 +44,7 @@ module Tiercel
           @log = Tempfile.new("tiercel-lab-job")
           # Of its own process group: a Ctrl-C at the terminal reaches the parent, which then ends it.
           @pid = Process.spawn(environment, *command, in: File::NULL, out: @log, err: @log, pgroup: true,
+                                                      chdir: @bundle.directory || Dir.pwd,
                                                       3 => child_input, 4 => child_output)
           [child_input, child_output].each(&:close)
           self

@@ -3,12 +3,15 @@
 # An object in a process of its own: `ruby job_main.rb INPUT_FD OUTPUT_FD PATH [FILE...]`, see
 # {Tiercel::Lab::Engine::Job}. Standard output is left to whatever the contestants print.
 require "json"
-require "active_support"
-require "active_support/cache"
-require "active_support/notifications"
-
-# What an application with current `load_defaults` has.
-ActiveSupport::Cache.format_version = 7.1 if ActiveSupport::Cache.respond_to?(:format_version=)
+begin
+  require "active_support"
+  require "active_support/cache"
+  require "active_support/notifications"
+  # What an application with current `load_defaults` has.
+  ActiveSupport::Cache.format_version = 7.1 if ActiveSupport::Cache.respond_to?(:format_version=)
+rescue LoadError
+  nil # the bundle of a gem without it, whose benchmarks need none
+end
 
 input, output, path, *files = ARGV
 require_relative "../declarations"

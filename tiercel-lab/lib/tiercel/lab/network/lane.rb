@@ -45,15 +45,16 @@ module Tiercel
         # @param now [Float] seconds, of a clock that only moves forward
         # @param delay [Float] seconds
         # @param bytes_per_second [Numeric, nil]
-        # @return [void]
+        # @return [Integer] bytes taken
         def take(now, delay, bytes_per_second)
           bytes = @source.read_nonblock(CHUNK_BYTES, exception: false)
-          return @ended = true if bytes.nil?
-          return if bytes.is_a?(Symbol)
+          return ended if bytes.nil?
+          return 0 if bytes.is_a?(Symbol)
           size = bytes_per_second ? CAPPED_CHUNK_BYTES : bytes.bytesize
           0.step(bytes.bytesize - 1, size) { |at| enqueue(bytes.byteslice(at, size), now + delay, bytes_per_second) }
+          bytes.bytesize
         rescue SystemCallError, IOError
-          @ended = true
+          ended
         end
 
         # Sends what is due.
@@ -76,6 +77,12 @@ module Tiercel
         end
 
         private
+
+        # @return [Integer] bytes taken
+        def ended
+          @ended = true
+          0
+        end
 
         def enqueue(bytes, due_at, bytes_per_second)
           if bytes_per_second

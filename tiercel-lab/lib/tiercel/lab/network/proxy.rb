@@ -103,6 +103,10 @@ module Tiercel
         # @return [Integer] connections since the start
         def accepted = order({})[:accepted]
 
+        # @return [Array(Integer, Integer)] round trips since the start (how often a client spoke after its server had),
+        #   and bytes in both directions
+        def traffic = order({}).values_at(:round_trips, :bytes)
+
         # @return [String] "HOST:PORT"
         def address = "#{HOST}:#{port}"
 

@@ -16,7 +16,7 @@ module Tiercel
       # answers each line, and ends when that socket does: with its parent.
       class Relay
         # A connection through the proxy.
-        Route = Struct.new(:requests, :replies, :cut_at) do
+        Route = Struct.new(:requests, :replies, :cut_at, :asking) do
           def sockets = [requests.source, replies.source]
           def close = sockets.each(&:close)
         end
@@ -34,6 +34,8 @@ module Tiercel
           @conditions = Conditions.new
           @routes = []
           @accepted = 0
+          @round_trips = 0
+          @bytes = 0
         end
 
         # @return [void] when the control socket ends
@@ -77,13 +79,23 @@ module Tiercel
         def serve(route, ready, now)
           half = @conditions.delay / 2.0
           lanes(route).each do |lane|
-            lane.take(now, half, @conditions.bytes_per_second) if lane.reading? && ready.include?(lane.source)
+            next unless lane.reading? && ready.include?(lane.source)
+            count(route, lane, lane.take(now, half, @conditions.bytes_per_second))
           end
           route.requests.give(now)
           give_replies(route, now) unless @conditions.hold
           drop(route) if lanes(route).any?(&:over?)
         rescue SystemCallError, IOError
           drop(route)
+        end
+
+        # A round trip begins when the client speaks after the server did.
+        def count(route, lane, bytes)
+          return if bytes.zero?
+          @bytes += bytes
+          asks = lane.equal?(route.requests)
+          @round_trips += 1 if asks && !route.asking
+          route.asking = asks
         end
 
         def give_replies(route, now)
@@ -126,7 +138,8 @@ module Tiercel
           adopt(Conditions.new(**order[:conditions])) if order[:conditions]
           @routes.dup.each { |route| drop(route) } if order[:cut]
           @running = false if order[:stop]
-          @control.puts(JSON.generate(connections: @routes.size, accepted: @accepted))
+          @control.puts(JSON.generate(connections: @routes.size, accepted: @accepted, round_trips: @round_trips,
+                                      bytes: @bytes))
         end
 
         def adopt(conditions)

@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require_relative "judgement"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Gate
+        # Regressions that somebody wants: a commit of the change says `Accept-Regression: CELL`, perhaps with a reason
+        # after a dash. When the change is merged it is the base, and nothing has to be taken back.
+        class Acceptance
+          TRAILER = "Accept-Regression"
+
+          # @param texts [Array<String>] cells, with or without reasons
+          def initialize(texts)
+            @texts = texts
+          end
+
+          # @param rows [Array<Hash{String => Object}>] see {Judgement}
+          # @return [Array<Hash{String => Object}>] with "accepted" where one is
+          def apply(rows)
+            rows.map do |row|
+              accepted = @texts.find { |text| of?(text, row["cell"]) }
+              next row unless accepted && row["verdict"] == Judgement::REGRESSED
+              row.merge("verdict" => Judgement::ACCEPTED, "reason" => accepted)
+            end
+          end
+
+          private
+
+          def of?(text, cell) = text == cell || text.match?(/\A#{Regexp.escape(cell)}\s+(-|--|\u2013|\u2014)\s/)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+
+module Tiercel
+  module Lab
+    # Declares a benchmark; for files that `gate` measures:
+    #
+    #   require "my_gem"
+    #
+    #   text = File.read(File.expand_path("page.txt", __dir__))
+    #   Tiercel::Lab.benchmark("parse a page", expect: 42) { MyGem.parse(text).size }
+    #
+    # @param name [String] of its cell; unique
+    # @param setup [#call, nil] called once, untimed; the block is given what it returns
+    # @param expect [Object, Proc, nil] what a call returns, or a Proc that says whether that is right (exit code 4
+    #   where it is not)
+    # @param clock [Symbol] :cpu; :wall for what waits for a server or a disk
+    # @yield the timed part
+    # @return [void]
+    def self.benchmark(name, setup: nil, expect: nil, clock: :cpu, &block)
+      Tables::Gate::Benchmarks.add(Tables::Gate::Benchmark.new(name:, setup:, expect:, clock:, block:))
+    end
+
+    module Tables
+      module Gate
+        # One benchmark of the user's, in the process that runs it.
+        Benchmark = Data.define(:name, :setup, :expect, :clock, :block) do
+          def initialize(name:, setup:, expect:, clock:, block:)
+            raise UsageError, "benchmark #{name.inspect}: expected a name" unless name.is_a?(String) && !name.empty?
+            raise UsageError, "benchmark #{name.inspect}: expected a block" unless block
+            raise UsageError, "benchmark #{name.inspect}: clock: #{clock.inspect}: expected :cpu or :wall" unless
+              %i[cpu wall].include?(clock)
+            super
+          end
+
+          # @param found [Object] what a call returned
+          # @raise [WrongValue]
+          def check(found)
+            return if expect.nil? || (expect.respond_to?(:call) ? expect.call(found) : expect == found)
+            wanted = expect.respond_to?(:call) ? "what it expects" : expect.inspect[0, 60]
+            raise WrongValue, "returned #{found.inspect[0, 60]}, expected #{wanted}"
+          end
+        end
+
+        # Those of the files that this process has loaded, by name.
+        module Benchmarks
+          # What its block is given, and the block: what a contestant builds.
+          Ready = Struct.new(:benchmark, :subject) do
+            def block = benchmark.block
+
+            def verify = benchmark.check(block.call(subject))
+          end
+
+          module_function
+
+          # @raise [UsageError] if there is one of that name
+          def add(benchmark)
+            raise UsageError, "benchmark #{benchmark.name.inspect} is declared twice" if all.key?(benchmark.name)
+            all[benchmark.name] = benchmark
+          end
+
+          # Loads the files once, in the tree's folder.
+          #
+          # @param files [Array<String>]
+          # @param folder [String]
+          def load(files = ENV.fetch("TIERCEL_LAB_BENCHMARKS", "").lines(chomp: true), folder: Dir.pwd)
+            @load ||= files.each { |file| Kernel.load(File.expand_path(file, folder)) }
+          end
+
+          # @param name [String]
+          # @return [Ready]
+          # @raise [CannotRun]
+          def ready(name)
+            load
+            benchmark = all.fetch(name) { raise CannotRun, "benchmark #{name.inspect} is in no file" }
+            Ready.new(benchmark, benchmark.setup&.call)
+          end
+
+          def all = @all ||= {}
+        end
+      end
+    end
+  end
+end

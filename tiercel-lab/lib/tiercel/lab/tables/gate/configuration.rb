@@ -1,0 +1,128 @@
+# frozen_string_literal: true
+
+require "yaml"
+require_relative "../../catalogue"
+require_relative "../../errors"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Gate
+        # What gates a repository: the section `gate` of its `.tiercel-lab.yml`. A word that is not known is refused: a
+        # misspelled margin would gate nothing.
+        class Configuration
+          FILE = ".tiercel-lab.yml"
+          # Exact figures, by the words of the file and of the report.
+          EXACT = { "objects" => "objects allocated by one call", "stored_bytes" => "bytes stored for one value",
+                    "round_trips" => "round trips of one call", "wire_bytes" => "bytes on the wire for one call",
+                    "queries" => "SQL queries of one call" }.freeze
+          TIME = "time"
+          # A difference in time below this share of it is nobody's to wait for; exact figures gate any increase.
+          MARGINS = { TIME => 0.05, **EXACT.to_h { |metric, _words| [metric, 0] } }.freeze
+          BUDGET_SECONDS = 300
+          SERVERS = %w[memcached redis].freeze
+          ON_CANNOT_TELL = %w[pass fail].freeze
+          KEYS = %w[benchmarks cells servers margins budget prepare sources cannot_tell].freeze
+          CELL_KEYS = %w[store operations values].freeze
+          BENCHMARKS = "bench/**/*_bench.rb"
+
+          # @param path [String] of the file
+          # @return [Configuration]
+          # @raise [UsageError] if it is not there, or says what cannot be followed
+          def self.read(path)
+            raise UsageError, "#{path}: there is no such file; `init gate` writes it" unless File.file?(path)
+            new(YAML.safe_load_file(path) || {}, path:)
+          rescue Psych::Exception => e
+            raise UsageError, "#{path}: not YAML: #{e.message}"
+          end
+
+          # @param facts [Hash] the file's content
+          # @param path [String] for messages
+          def initialize(facts, path: FILE)
+            @path = path
+            @facts = mapping(facts.is_a?(Hash) ? facts["gate"] || {} : facts, "gate", KEYS)
+            check
+          end
+
+          # @return [Array<String>] globs of files with benchmarks, below the repository
+          def benchmarks = list("benchmarks", [BENCHMARKS])
+
+          # @return [Array<Array(String, String, String)>] store, operation and value of each cell of the lab's own
+          def cells
+            Array(@facts["cells"]).flat_map do |cell|
+              cell["store"].then { |store| Array(store) }
+                           .product(Array(cell["operations"] || %w[read write]), Array(cell["values"] || %w[html-2kb]))
+            end
+          end
+
+          # @return [Array<String>] servers that run for the benchmarks
+          def servers = list("servers", [])
+
+          # @return [Hash{String => Float, nil}] what a figure may grow by: a share of the time, a number of exact
+          #   figures; nil: it does not gate
+          def margins = MARGINS.merge(@facts["margins"] || {})
+
+          # @return [Float] seconds for timings
+          def budget_seconds = Float(@facts["budget"] || BUDGET_SECONDS)
+
+          # @return [Array<String>] shell commands that make a tree ready
+          def prepare = list("prepare", [])
+
+          # @return [Array<String>, nil] globs of files that figures can depend on; nil: all
+          def sources = @facts.key?("sources") ? list("sources", []) : nil
+
+          # @return [Boolean] whether what cannot be told fails
+          def strict? = @facts["cannot_tell"] == "fail"
+
+          # @return [Hash{String => Object}] for the results
+          def describe
+            { "benchmarks" => benchmarks, "cells" => cells.map { |cell| cell.join(" ") }, "margins" => margins,
+              "budget_seconds" => budget_seconds, "servers" => servers }
+          end
+
+          private
+
+          def check
+            mapping(@facts["margins"] || {}, "margins", MARGINS.keys).each { |name, margin| check_margin(name, margin) }
+            cells = @facts["cells"] || []
+            refuse("cells", cells, "a list of mappings with store, operations, values") unless cells.is_a?(Array)
+            cells.each { |cell| check_cell(cell) }
+            (servers - SERVERS).each { |name| refuse("servers", name, SERVERS.join(", ")) }
+            budget = @facts.fetch("budget", BUDGET_SECONDS)
+            refuse("budget", budget, "seconds above 0") unless budget.is_a?(Numeric) && budget.positive?
+            word = @facts.fetch("cannot_tell", "pass")
+            refuse("cannot_tell", word, ON_CANNOT_TELL.join(" or ")) unless ON_CANNOT_TELL.include?(word)
+            %w[benchmarks prepare sources].each { |key| list(key, []) }
+          end
+
+          def check_margin(name, margin)
+            return if margin.nil? || (margin.is_a?(Numeric) && !margin.negative?)
+            refuse("margins: #{name}", margin, "a number of at least 0 (time: a share, 0.05 is 5 %), or null")
+          end
+
+          def check_cell(cell)
+            mapping(cell, "cells", CELL_KEYS)
+            refuse("cells", cell, "a store") unless cell["store"]
+          end
+
+          def mapping(facts, key, known)
+            refuse(key, facts, "a mapping of #{known.join(", ")}") unless facts.is_a?(Hash)
+            unknown = facts.keys.map(&:to_s) - known
+            return facts if unknown.empty?
+            raise UsageError, "#{@path}: #{key}: #{Catalogue.unknown("key", unknown.first, known)}"
+          end
+
+          def list(key, standard)
+            found = Array(@facts.fetch(key, standard))
+            return found if found.all?(String)
+            refuse(key, found, "words, or a list of them")
+          end
+
+          def refuse(key, found, expected)
+            raise UsageError, "#{@path}: #{key}: #{found.inspect}: expected #{expected}"
+          end
+        end
+      end
+    end
+  end
+end

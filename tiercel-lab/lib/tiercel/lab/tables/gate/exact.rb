@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require_relative "counting"
+require_relative "judgement"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Gate
+        # Exact figures of all cells, and those that seem to have grown counted again in fresh processes.
+        class Exact
+          # @param cells [Array<GatedCell>]
+          # @param trees [Array(Tree, Tree)]
+          # @param run [Engine::Run]
+          # @param configuration [Configuration]
+          # @param options [Hash] of {Engine::Trial#initialize}
+          def initialize(cells, trees, run:, configuration:, **options)
+            @cells = cells
+            @trees = trees
+            @run = run
+            @configuration = configuration
+            @options = options
+            @counted = []
+          end
+
+          # @return [Array<Hash{String => Object}>] a row for each metric, or one that says why there is none
+          def rows
+            @rows ||= begin
+              count(@cells)
+              suspects = @cells.select { |cell| regressed?(judged(cell)) }
+              count(suspects) if suspects.any? && !@run.interrupted?
+              @run.table("counted", @counted)
+              @cells.flat_map { |cell| judged(cell) }
+            end
+          end
+
+          # @return [Array<GatedCell>] those that both sides have figures of
+          def sound
+            broken = rows.filter_map { |row| row["cell"] if row["metric"] == "values" }
+            @cells.reject { |cell| broken.include?(cell.label) }
+          end
+
+          private
+
+          def count(cells)
+            passes = @counted.map { |row| row["process"] }.max.to_i
+            first = @counted.empty? ? 0 : passes + 1
+            counting = Counting.new(@trees, cells:, first:, **@options)
+            @run.try(counting, counting.expected_seconds)
+            @counted.concat(counting.rows)
+          end
+
+          def regressed?(rows) = rows.any? { |row| row["verdict"] == Judgement::REGRESSED }
+
+          def judged(cell)
+            sides = @trees.map { |tree| counted(cell, tree) }
+            return [] if sides.any?(&:empty?) # interrupted
+            status = Judgement.status(*sides.map { |rows| worst(rows) })
+            return [status.merge("cell" => cell.label)] if status
+            Configuration::EXACT.keys.filter_map do |metric|
+              base, head = sides.map { |rows| rows.filter_map { |row| row[metric] } }
+              next if base.empty? || head.empty?
+              Judgement.exact(metric, base, head, margin: @configuration.margins[metric]).merge("cell" => cell.label)
+            end
+          end
+
+          def counted(cell, tree)
+            @counted.select { |row| row.values_at("cell", "side") == [cell.label, tree.name] }
+          end
+
+          def worst(rows) = rows.find { |row| !Engine::Outcome.measured?(row) } || rows.first
+        end
+      end
+    end
+  end
+end

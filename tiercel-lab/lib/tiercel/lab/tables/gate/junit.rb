@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require "cgi/escape"
+require_relative "judgement"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Gate
+        # Verdicts as test cases, in the form that JUnit's tools read (the schema of Apache Ant's junit task).
+        class JUnit
+          FAILURES = { Judgement::REGRESSED => "failure", Judgement::WRONG => "error",
+                       Judgement::CANNOT_TELL => "skipped" }.freeze
+
+          # @param rows [Array<Hash{String => Object}>] with "words"
+          # @param sentence [String]
+          def initialize(rows, sentence:)
+            @rows = rows
+            @sentence = sentence
+          end
+
+          # @return [String] XML
+          def to_s
+            counts = FAILURES.to_h { |verdict, kind| [kind, @rows.count { |row| row["verdict"] == verdict }] }
+            <<~XML
+              <?xml version="1.0" encoding="UTF-8"?>
+              <testsuite name="tiercel-lab gate" tests="#{@rows.size}" failures="#{counts["failure"]}" \
+              errors="#{counts["error"]}" skipped="#{counts["skipped"]}">
+              #{@rows.map { |row| test_case(row) }.join("\n")}
+                <system-out>#{escape(@sentence)}</system-out>
+              </testsuite>
+            XML
+          end
+
+          private
+
+          def test_case(row)
+            kind = FAILURES[row["verdict"]]
+            inside = kind ? "<#{kind} message=\"#{escape(row["words"])}\"/>" : ""
+            "  <testcase classname=\"#{escape(row["cell"])}\" name=\"#{escape(row["metric"])}\">#{inside}</testcase>"
+          end
+
+          # Characters that XML cannot hold are left out.
+          def escape(text) = CGI.escapeHTML(text.to_s.scrub.gsub(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD]/, " "))
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+require_relative "../../operations"
+require_relative "../../values"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Gate
+        # A benchmark has its own data.
+        class OwnData < Value
+          def initialize = super(name: "benchmark", title: "The benchmark's own data", count: 1)
+
+          def internal? = true
+
+          def approximate_bytes = 1
+
+          def generate(_seed) = ["benchmark"]
+        end
+      end
+    end
+
+    Values.add Tables::Gate::OwnData.new
+
+    # One call of a benchmark's block.
+    Operations.define "benchmark", "a call", kind: :benchmark, internal?: true,
+                                             preamble: "block, subject = store.block, store.subject",
+                                             body: "block.call(subject)" do
+      def setup(_arm) = nil
+
+      def verify(arm) = arm.store.verify
+    end
+  end
+end

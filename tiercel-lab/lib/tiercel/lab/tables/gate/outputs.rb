@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+require_relative "../../report"
+require_relative "junit"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Gate
+        # What a continuous integration reads: a summary of its step, test cases, and a comment on the pull request.
+        class Outputs
+          SUMMARY = "GITHUB_STEP_SUMMARY"
+          # By it a workflow finds its comment again.
+          MARKER = "<!-- tiercel-lab gate -->"
+
+          # @param junit [String, nil] file
+          # @param comment [String, nil] file
+          # @param table [Class<Table>]
+          # @param command [String]
+          def initialize(junit:, comment:, table:, command:)
+            @junit = junit
+            @comment = comment
+            @table = table
+            @command = command
+          end
+
+          # @param results [Hash{String => Object}]
+          def write(results)
+            view = @table.view(results, command: @command)
+            File.write(@junit, JUnit.new(view.gate_rows, sentence: view.sentence).to_s) if @junit
+            summary = ENV.fetch(SUMMARY, "")
+            return unless @comment || !summary.empty?
+            text = Report::Markdown.render(view.brief)
+            File.write(@comment, "#{MARKER}\n#{text}") if @comment
+            File.write(summary, "#{text}\n", mode: "a") unless summary.empty?
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+require "uri"
+require_relative "../../stores"
+require_relative "benchmarks"
+
+module Tiercel
+  module Lab
+    # What gates measure beside stores: `benchmark:NAME?clock=cpu&servers=redis`, a benchmark of the user's by its name,
+    # form-encoded, with servers that it finds in the variables that their clients look into.
+    Contestants.define("benchmark", kind: :benchmark, internal?: true) do
+      def medium = facts["clock"] == "wall" ? :loopback : :process
+
+      def servers = facts.fetch("servers", "").split(",").map(&:to_sym)
+
+      def build(context)
+        ENV["REDIS_URL"] = context.server(:redis).fetch("url") if servers.include?(:redis)
+        ENV["MEMCACHE_SERVERS"] = context.server(:memcached).fetch("address") if servers.include?(:memcached)
+        Tables::Gate::Benchmarks.ready(benchmark_name)
+      end
+
+      def tear_down(_subject, _names) = nil
+
+      def benchmark_name = URI.decode_www_form_component(place[/\A[^?]*/])
+
+      private
+
+      def facts = URI.decode_www_form(place[/\?(.*)/, 1].to_s).to_h
+    end
+  end
+end

@@ -1,0 +1,161 @@
+# frozen_string_literal: true
+
+require_relative "../table"
+require_relative "acceptance"
+require_relative "checkout"
+require_relative "configuration"
+require_relative "exact"
+require_relative "flames"
+require_relative "gated_cell"
+require_relative "judgement"
+require_relative "listing"
+require_relative "outputs"
+require_relative "timing"
+require_relative "tree"
+require_relative "view"
+
+module Tiercel
+  module Lab
+    module Tables
+      # Whether a change makes anything slower: for continuous integration.
+      module Gate
+        class Table < Tables::Table
+          called "gate", "Fails where a change allocates, asks or waits more than its base."
+          example "gate --base origin/main", "gate --base HEAD^ --exact", "gate --plan",
+                  "gate --base origin/main --html gate.html --junit gate.xml --comment comment.md",
+                  "gate --base v1.2.0 --head v1.3.0 --accept 'parse a page'"
+          takes :quick, :seed, :require
+
+          BASE = "HEAD^"
+
+          def options(parser)
+            parser.on("--base REF", "what the change is measured against (#{BASE})") { |name| @base = name }
+            parser.on("--head REF", "the change (\".\": the checkout as it is)") { |name| @head = name }
+            parser.on("--file FILE", "what gates (#{Configuration::FILE}; `init gate` writes one)") do |file|
+              @file = file
+            end
+            parser.on("--exact", "exact figures alone, no timings") { @exact = true }
+            parser.on("--same", "base and head may be the same") { @same = true }
+            parser.on("--accept CELL", "this cell may regress; repeatable") { |cell| (@accept ||= []) << cell }
+            parser.on("--[no-]flames", "flame graphs of both sides (yes with --html)") { |on| @flames = on }
+            parser.on("--junit FILE", "the verdicts as test cases") { |file| @junit = file }
+            parser.on("--comment FILE", "Markdown for a pull request") { |file| @comment = file }
+            parser.on("--repository DIR", "any folder of the checkout (.)") { |folder| @repository = folder }
+          end
+
+          def plan_in_words
+            files = configuration.benchmarks.flat_map { |glob| Dir.glob(glob, base: root) }
+            ["#{configuration.cells.size} cells of stores, #{files.size} files of benchmarks, of #{base} and #{head}",
+             *configuration.cells.map { |cell| GatedCell.store(*cell).label },
+             *files].join("\n")
+          end
+
+          def expected_seconds = configuration.budget_seconds
+
+          def take(_comparisons)
+            run.start
+            run.table("sides", trees.map(&:describe), configuration.describe.transform_keys(&:to_sym))
+            return run.table("gate", [], reason: "nothing that figures can depend on differs") if unchanged?
+            trees.each { |tree| tree.prepare(run) }
+            @cells = gated_cells
+            raise CannotRun, "#{file}: there is nothing to measure: no cells, no benchmarks" if @cells.empty?
+            rows = judge
+            run.table("gate", rows)
+            draw(rows) unless run.interrupted?
+          end
+
+          def measure(run)
+            super.tap { |results| outputs.write(results) }
+          end
+
+          # What is wrong comes before what regressed, and that before what cannot be told.
+          def exit_code
+            verdicts = recorded("gate").map { |row| row["verdict"] }
+            return CODES[:wrong] if verdicts.include?(Judgement::WRONG)
+            return CODES[:does_not_hold] if verdicts.include?(Judgement::REGRESSED)
+            return CODES[:ok] unless verdicts.include?(Judgement::CANNOT_TELL)
+            CODES[configuration.strict? ? :does_not_hold : :undecided]
+          end
+
+          private
+
+          def base = @base || BASE
+          def head = @head || Checkout::HERE
+
+          def checkout = @checkout ||= Checkout.new(@repository || Dir.pwd)
+
+          def root
+            checkout.folder
+          rescue UsageError
+            @repository || Dir.pwd
+          end
+
+          def file = @file || File.join(root, Configuration::FILE)
+
+          def configuration = @configuration ||= Configuration.read(file)
+
+          # The head's benchmarks are measured on both sides.
+          def trees
+            @trees ||= begin
+              shas = [checkout.tree(head)]
+              shas.unshift(checkout.tree(base, over: shas.first, globs: configuration.benchmarks))
+              [["base", base], ["head", head]].zip(shas).map do |(name, revision), sha|
+                Tree.new(name, revision:, sha:, checkout:, configuration:)
+              end
+            end
+          end
+
+          def unchanged?
+            return false if @same
+            one, other = trees.map { |tree| checkout.entries(tree.sha, configuration.sources.to_a) }
+            one == other
+          end
+
+          def gated_cells
+            stores = configuration.cells.map { |store, operation, value| GatedCell.store(store, operation, value) }
+            stores + declared_benchmarks
+          end
+
+          def declared_benchmarks
+            tree = trees.last
+            return [] if tree.files.empty?
+            listing = Listing.new(tree, seed: settings.seed)
+            run.try(listing, Listing::SECONDS)
+            listing.rows.map do |row|
+              GatedCell.benchmark(row["name"], clock: row["clock"], servers: configuration.servers)
+            end
+          end
+
+          # @return [Array<Hash{String => Object}>] a row for each metric of each cell
+          def judge
+            exact = Exact.new(@cells, trees, run:, configuration:, seed: settings.seed, requires: settings.requires)
+            rows = exact.rows
+            rows += timing(exact.sound).rows unless @exact || run.interrupted?
+            acceptance.apply(rows)
+          end
+
+          def timing(cells)
+            @timing = Timing.new(cells, trees, run:, configuration:, quick: settings.quick).tap do |timing|
+              @measurements.concat(timing.measurements)
+            end
+          end
+
+          def acceptance
+            Acceptance.new(@accept.to_a + checkout.trailers(*trees.map(&:commit), Acceptance::TRAILER))
+          end
+
+          def draw(rows)
+            return unless @flames.nil? ? settings.reports.key?(:html) : @flames
+            Flames.new(@cells, trees, run:, settings:).draw(rows)
+          end
+
+          def outputs = Outputs.new(junit: @junit, comment: @comment, table: self.class, command: "gate")
+
+          def recorded(name) = results["tables"].select { |table| table["name"] == name }.flat_map { |one| one["rows"] }
+        end
+      end
+
+      add Gate::Table
+    end
+  end
+end

@@ -1,0 +1,201 @@
+# frozen_string_literal: true
+
+require_relative "../view"
+require_relative "configuration"
+require_relative "judgement"
+require_relative "outputs"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Gate
+        # What a gate found: what fails it first, then everything.
+        class View < Tables::View
+          TOP = 5
+          TONES = { Judgement::WRONG => :slower, Judgement::REGRESSED => :slower,
+                    Judgement::CANNOT_TELL => :cannot_tell }.freeze
+          # What is said first.
+          ORDER = [Judgement::WRONG, Judgement::REGRESSED, Judgement::CANNOT_TELL, Judgement::NOT_CONFIRMED,
+                   Judgement::ACCEPTED, Judgement::NEW, Judgement::IMPROVED, Judgement::SAME].freeze
+          LEGEND = "Exact figures gate any growth beyond their margin; times where the whole interval of head by base " \
+                   "is beyond its margin in two passes, both sides in turn in fresh processes."
+          ACCEPT = "Where that is wanted, say so in a commit of the change, with the reason: the line " \
+                   "`Accept-Regression: CELL - REASON` at the end of its message."
+
+          def title = "Gate: #{side_words("head")} against #{side_words("base")}"
+
+          def tone = TONES.find { |verdict, _tone| count(verdict).positive? }&.last || :same
+
+          def sentence
+            return "Passed: #{notes("gate")["reason"]}." if gate_rows.empty?
+            failing = gate_rows.select { |row| [Judgement::WRONG, Judgement::REGRESSED].include?(row["verdict"]) }
+            return passed if failing.empty?
+            more = failing.size - 1
+            "Failed: #{failing.first["cell"]}: #{failing.first["words"]}#{"; #{more} more" if more.positive?}."
+          end
+
+          def fill(document)
+            add_verdicts(document)
+            add_times(document) if cells.any?
+            flame_cells.each { |cell, pair| add_flames(document, cell, pair) }
+            add_sides(document)
+          end
+
+          # For a pull request: what matters, in Markdown that need not be scrolled.
+          #
+          # @return [Report::Document]
+          def brief
+            document = Report::Document.new(title:, subtitle: nil, command:)
+            document.verdict(sentence, tone:, warnings:)
+            shown = gate_rows.reject { |row| row["verdict"] == Judgement::SAME }
+            document.section("What changed") do |section|
+              section.add(verdict_table(shown)) if shown.any?
+              same = gate_rows.size - shown.size
+              section.text("#{same} of #{gate_rows.size} figures are the same, within their margins.")
+              section.text(ACCEPT) if count(Judgement::REGRESSED).positive?
+            end
+            flame_cells.each { |cell, pair| add_functions(document, cell, pair) }
+            document
+          end
+
+          # @return [Array<Hash{String => Object}>] see {Judgement}, with "words"; what fails first
+          def gate_rows
+            @gate_rows ||= rows("gate").map { |row| row.merge("words" => words(row)) }
+                                       .sort_by.with_index { |row, index| [ORDER.index(row["verdict"]), index] }
+          end
+
+          def environment
+            super.merge("Revision" => sides.map { |side| "#{side["name"]} #{side["sha"][0, 12]}" }.join(", "))
+          end
+
+          private
+
+          def sides = rows("sides")
+
+          def side_words(name)
+            side = sides.find { |one| one["name"] == name } or return name
+            side["text"] == "." ? "this checkout" : side["text"]
+          end
+
+          def count(verdict) = gate_rows.count { |row| row["verdict"] == verdict }
+
+          def passed
+            counts = ORDER.filter_map { |verdict| "#{verdict} #{count(verdict)}" if count(verdict).positive? }
+            word = count(Judgement::CANNOT_TELL).positive? ? "Undecided" : "Passed"
+            "#{word}: of #{gate_rows.size} figures of #{gate_rows.map { |row| row["cell"] }.uniq.size} cells: " \
+              "#{counts.join(", ")}."
+          end
+
+          def words(row)
+            case row["metric"]
+            when "values" then "#{row["verdict"]}: #{row["reason"]}"
+            when Configuration::TIME then time_words(row)
+            else exact_words(row)
+            end
+          end
+
+          def exact_words(row)
+            base, head = row.values_at("base", "head").map { |figures| range(figures) }
+            same = base == head
+            "#{Configuration::EXACT.fetch(row["metric"])}: #{same ? head : "#{base} \u2192 #{head}"}#{because(row)}"
+          end
+
+          def time_words(row)
+            return "time: cannot tell#{because(row)}" unless row["ratio"]
+            second = row["again"] ? ", and again #{ratio_text(row["again"])}" : ""
+            "time: #{ratio_text(row["ratio"])} the base's#{second} (margin #{Report::Format.percent(row["margin"].to_f)})" \
+              "#{because(row)}"
+          end
+
+          def because(row) = row["reason"] ? "; #{row["verdict"]}: #{row["reason"]}" : ""
+
+          def ratio_text(ratio) = Report::Cell.interval(interval(ratio), unit: "x").to_s
+
+          def range(figures)
+            figures.minmax.uniq.map { |figure| Report::Cell.count(figure).to_s }.join("\u2013")
+          end
+
+          def add_verdicts(document)
+            document.section("Verdicts") do |section|
+              section.text(LEGEND)
+              section.text(ACCEPT) if count(Judgement::REGRESSED).positive?
+              section.add(verdict_table(gate_rows)) if gate_rows.any?
+            end
+          end
+
+          def verdict_table(rows)
+            Report::Table.new("Gate: verdicts", header: ["cell", "figure", "verdict"], command:).tap do |table|
+              rows.each { |row| table.row(row["cell"], row["words"], row["verdict"]) }
+            end
+          end
+
+          def add_times(document)
+            document.section("Time") do |section|
+              section.add(cell_table("Gate: times", cells, { "cell" => :name, "median" => :time, "ratio" => :ratio },
+                                     command:))
+              heads = cells(role: "contestant")
+              plot = forest("Gate: head by base", heads, baseline: "base") and section.add(plot)
+            end
+          end
+
+          # Cells with two profiles.
+          def flame_cells
+            rows("profiles").select { |row| Engine::Outcome.measured?(row) && row["folded"].any? }
+                            .group_by { |row| row["cell"] }.select { |_cell, pair| pair.size == 2 }
+          end
+
+          def add_flames(document, cell, pair)
+            add_functions(document, cell, pair)
+            links = rows("flame graphs").select { |row| row["cell"] == cell }
+            section = document.sections.last
+            section.text("Flame graphs: #{links.map { |row| "[#{row["title"]}](#{row["link"]})" }.join(", ")}.") if
+              links.any?
+            section.add(Report::Charts::DifferentialFlameGraph.new("Gate: #{cell}, shares of the time",
+                                                                   *pair.map { |row| row["folded"] },
+                                                                   names: %w[base head], command:))
+          end
+
+          # What a call spends in each function itself: its share of the samples, of the time that was measured without
+          # the profiler.
+          def add_functions(document, cell, pair)
+            times = pair.map { |row| time_of(row) }
+            unit = times.all? ? "us" : "%"
+            own = pair.zip(times).map { |row, time| own_of(row, times.all? ? time : 100.0) }
+            names = own.flat_map(&:keys).uniq.max_by(TOP) { |name| own[1].fetch(name, 0.0) - own[0].fetch(name, 0.0) }
+            document.section("Where the time goes: #{cell}") do |section|
+              note = "In the function itself, without what it calls; the growth first."
+              section.table("Gate: #{cell}, by function", header: %w[function base head growth], command:,
+                                                          note:) do |table|
+                names.each { |name| table.row(name, *growth(own, name).map { |one| Report::Cell.number(one, unit:) }) }
+              end
+            end
+          end
+
+          def growth(own, name)
+            base, head = own.map { |shares| shares.fetch(name, 0.0) }
+            [base, head, head - base]
+          end
+
+          def own_of(row, whole)
+            stacks = Report::Charts::Stacks.parse(row["folded"])
+            stacks.own_by_name.transform_values { |own| own.fdiv(stacks.total) * whole }
+          end
+
+          def time_of(row)
+            name = "#{row["side"]}: #{row["cell"]}"
+            cell = cells.find { |one| one["contestant"]["name"] == name && measured?(one) }
+            cell && microseconds(cell)
+          end
+
+          def add_sides(document)
+            document.section("What was compared") do |section|
+              section.table("Gate: the sides", header: ["side", "what", "revision", "title"], command:) do |table|
+                sides.each { |side| table.row(side["name"], side["text"], side["sha"][0, 12], side["title"]) }
+              end
+            end
+          end
+        end
+      end
+    end
+  end
+end
