@@ -2,6 +2,7 @@
 
 require_relative "../../engine"
 require_relative "../../network"
+require_relative "configuration"
 
 module Tiercel
   module Lab
@@ -15,6 +16,7 @@ module Tiercel
           START_SECONDS = 1.5
           CELL_SECONDS = 0.3
           PASSES = 3
+          PLACE = /[\w.]+:\d+/
 
           # Rows have "cell", "side", "process" and figures.
           #
@@ -77,10 +79,11 @@ module Tiercel
           # A server of several processes announces its own places: nothing can stand between.
           def facts(names)
             @pool.facts(names).to_h do |name, facts|
-              next [name, facts] unless facts["address"]&.match?(/\A[\w.]+:\d+\z/) && %w[memcached redis].include?(name)
-              relay = @relays[name] ||= Network::Proxy.new(facts["address"].split(":")).start
-              [name, facts.merge("address" => relay.address,
-                                 "url" => facts["url"].to_s.sub(facts["address"], relay.address))]
+              place = Configuration::SERVERS.include?(name) && facts["url"].to_s[PLACE]
+              next [name, facts] unless place
+              relay = @relays[name] ||= Network::Proxy.new(place.split(":")).start
+              moved = facts.slice("address", "url").transform_values { |text| text.sub(place, relay.address) }
+              [name, facts.merge(moved)]
             end
           end
 

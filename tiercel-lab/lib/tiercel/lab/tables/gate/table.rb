@@ -54,7 +54,7 @@ module Tiercel
 
           def take(_comparisons)
             run.start
-            run.table("sides", trees.map(&:describe), configuration.describe.transform_keys(&:to_sym))
+            run.table("sides", trees.map(&:describe), **configuration.describe.transform_keys(&:to_sym))
             return run.table("gate", [], reason: "nothing that figures can depend on differs") if unchanged?
             trees.each { |tree| tree.prepare(run) }
             @cells = gated_cells

@@ -17,8 +17,8 @@ module Tiercel
           # What is said first.
           ORDER = [Judgement::WRONG, Judgement::REGRESSED, Judgement::CANNOT_TELL, Judgement::NOT_CONFIRMED,
                    Judgement::ACCEPTED, Judgement::NEW, Judgement::IMPROVED, Judgement::SAME].freeze
-          LEGEND = "Exact figures gate any growth beyond their margin; times where the whole interval of head by base " \
-                   "is beyond its margin in two passes, both sides in turn in fresh processes."
+          LEGEND = "Exact figures gate any growth beyond their margin; times where the whole interval of head by " \
+                   "base is beyond its margin in two passes, both sides in turn in fresh processes."
           ACCEPT = "Where that is wanted, say so in a commit of the change, with the reason: the line " \
                    "`Accept-Regression: CELL - REASON` at the end of its message."
 
@@ -103,8 +103,8 @@ module Tiercel
           def time_words(row)
             return "time: cannot tell#{because(row)}" unless row["ratio"]
             second = row["again"] ? ", and again #{ratio_text(row["again"])}" : ""
-            "time: #{ratio_text(row["ratio"])} the base's#{second} (margin #{Report::Format.percent(row["margin"].to_f)})" \
-              "#{because(row)}"
+            margin = row["margin"] ? " (margin #{Report::Format.percent(row["margin"])})" : ""
+            "time: #{ratio_text(row["ratio"])} the base's#{second}#{margin}#{because(row)}"
           end
 
           def because(row) = row["reason"] ? "; #{row["verdict"]}: #{row["reason"]}" : ""

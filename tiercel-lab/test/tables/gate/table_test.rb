@@ -1,0 +1,168 @@
+# frozen_string_literal: true
+
+require_relative "../../support/lab_case"
+require_relative "../../support/small_gem"
+require "rexml/document"
+
+# Exact figures gate, whatever else the machine does.
+class GateTableTest < LabCase
+  # Something to allocate, to ask a server, and to ask a database.
+  LIBRARY = <<~RUBY
+    require "socket"
+    require "active_record"
+    module SmallGem
+      def self.parse(text) = text.split(",")
+      def self.same(text) = text.size
+      def self.connect = TCPSocket.new(*ENV.fetch("REDIS_URL")[%r{//([^/]+)}, 1].split(":"))
+      def self.ask(socket, times = 1)
+        times.times { socket.write("PING\\r\\n") && socket.gets }
+        times
+      end
+      def self.database
+        ActiveRecord::Base.establish_connection(adapter: "sqlite3", database: ":memory:")
+        ActiveRecord::Base.lease_connection
+      end
+      def self.query(connection, times = 1) = times.times { connection.select_value("SELECT 1") }
+    end
+  RUBY
+  BENCHMARKS = <<~RUBY
+    require "small_gem"
+    Tiercel::Lab.benchmark("parse", expect: %w[a b c]) { SmallGem.parse("a,b,c") }
+    Tiercel::Lab.benchmark("same") { SmallGem.same("a,b,c") }
+    Tiercel::Lab.benchmark("ask", setup: -> { SmallGem.connect }, clock: :wall) { |socket| SmallGem.ask(socket) }
+    Tiercel::Lab.benchmark("query", setup: -> { SmallGem.database }) { |connection| SmallGem.query(connection) }
+  RUBY
+
+  def gate(gem, *arguments)
+    run_command(Lab::Tables::Gate::Table, "--repository", gem.folder, *arguments) do |code, command|
+      assert_empty SCHEMA.errors(command.results) if command.results
+      yield code, command.results ? command.results["tables"].find { |one| one["name"] == "gate" }["rows"] : [], command
+    end
+  end
+
+  def verdicts(rows, verdict = "regressed") = rows.filter_map { |row| row["cell"] if row["verdict"] == verdict }
+
+  def row(rows, cell, metric) = rows.find { |one| one.values_at("cell", "metric") == [cell, metric] }
+
+  def test_one_object_one_round_trip_and_one_query_more_fail
+    SmallGem.make(library: LIBRARY, benchmarks: BENCHMARKS, gate: "gate: { servers: [redis] }\n") do |gem|
+      gem.change("lib/small_gem.rb", "text.split(\",\")", "text.dup.split(\",\")")
+      gem.change("lib/small_gem.rb", "def self.ask(socket, times = 1)", "def self.ask(socket, times = 2)")
+      gem.change("lib/small_gem.rb", "def self.query(connection, times = 1)", "def self.query(connection, times = 2)")
+      gem.commit("More of everything")
+      gate(gem, "--exact") do |code, rows, command|
+        assert_equal 1, code, command.err.string
+        assert_equal %w[ask parse query], verdicts(rows).uniq.sort
+        { "parse" => "objects", "ask" => "round_trips", "query" => "queries" }.each do |cell, metric|
+          base, head = row(rows, cell, metric).values_at("base", "head")
+          assert_equal [1.0], base.product(head).map { |before, after| after - before }.uniq, metric
+        end
+        assert_equal "same", row(rows, "same", "objects")["verdict"]
+        assert_match(/\AFailed: parse: objects allocated by one call: \d+ \u2192 \d+; \d+ more\.$/, command.out.string)
+      end
+    end
+  end
+
+  def test_what_is_the_same_and_what_is_better_pass
+    SmallGem.make do |gem|
+      gate(gem, "--exact", "--same", "--base", "HEAD") do |code, rows, command|
+        assert_equal 0, code, command.err.string
+        assert_equal %w[same], rows.map { |one| one["verdict"] }.uniq
+      end
+      gate(gem, "--exact", "--base", "HEAD") do |code, rows, command|
+        assert_equal [0, []], [code, rows]
+        assert_match(/\APassed: nothing that figures can depend on differs\.$/, command.out.string)
+      end
+      gem.change("lib/small_gem.rb", "text.split(\",\")", "%w[a b c]")
+      gate(gem, "--exact", "--base", "HEAD") do |code, rows, _command| # not committed yet
+        assert_equal [0, "improved"], [code, row(rows, "parse", "objects")["verdict"]]
+      end
+    end
+  end
+
+  def test_a_wanted_regression_is_accepted_by_a_commit
+    SmallGem.make do |gem|
+      gem.change("lib/small_gem.rb", "text.split", "text.dup.split").commit("Copy")
+      gem.write("README.md", "Copies").commit("Say why\n\nAccept-Regression: parse - the text is the caller's")
+      gate(gem, "--exact", "--base", "HEAD~2") do |code, rows, command|
+        assert_equal [0, %w[parse]], [code, verdicts(rows, "accepted")]
+        assert_includes command.out.string, "the text is the caller's"
+      end
+    end
+    rows = [{ "cell" => "parse", "verdict" => "regressed" }, { "cell" => "parse", "verdict" => "wrong" }]
+    { "parse" => %w[accepted wrong], "parser" => %w[regressed wrong], "pars" => %w[regressed wrong],
+      "parse - why" => %w[accepted wrong], "parse why" => %w[regressed wrong] }.each do |text, verdicts|
+      found = Lab::Tables::Gate::Acceptance.new([text]).apply(rows)
+      assert_equal verdicts, found.map { |one| one["verdict"] }, text
+    end
+  end
+
+  def test_wrong_values_new_benchmarks_and_broken_ones
+    SmallGem.make do |gem|
+      gem.change("lib/small_gem.rb", "text.split(\",\")", "text.split(\";\")").commit("Wrong")
+      gate(gem, "--exact") do |code, rows, command|
+        assert_equal 4, code
+        assert_equal %w[parse], verdicts(rows, "wrong")
+        assert_match(/\AFailed: parse: wrong: wrong values: returned \["a,b,c"\], expected/, command.out.string)
+      end
+    end
+  end
+
+  def test_benchmarks_that_are_new_that_break_and_that_cannot_be_loaded
+    SmallGem.make do |gem|
+      gem.change("lib/small_gem.rb", "module SmallGem", "module SmallGem\n  def self.fresh = 1")
+      gem.write("bench/fresh_bench.rb", "Tiercel::Lab.benchmark(\"fresh\") { SmallGem.fresh }\n").commit("New")
+      gate(gem, "--exact") do |code, rows, command|
+        assert_equal [0, %w[fresh]], [code, verdicts(rows, "new")], command.err.string
+      end
+      gem.change("lib/small_gem.rb", "def self.fresh = 1", "").commit("Gone")
+      gate(gem, "--exact", "--accept", "fresh") do |code, rows, _command|
+        assert_equal [4, %w[fresh]], [code, verdicts(rows, "wrong")]
+      end
+      gem.write("bench/fresh_bench.rb", "raise 'no'\n")
+      gate(gem, "--exact") do |code, _rows, command|
+        assert_equal 3, code
+        assert_match(%r{bench/fresh_bench.rb.*RuntimeError: no}, command.err.string)
+      end
+    end
+  end
+
+  def test_what_cannot_be_followed
+    SmallGem.make(gate: nil) do |gem|
+      { [] => /\.tiercel-lab\.yml: there is no such file; `init gate` writes it/,
+        ["--base", "nothing"] => /there is no such file/ }.each do |arguments, words|
+        gate(gem, *arguments) { |code, _rows, command| assert_match(words, [code, command.err.string].join(" ")) }
+      end
+      { "gate: { margin: {} }" => /margin.*Did you mean margins/, "gate: { margins: { objects: x } }" => /number of at/,
+        "gate: [" => /not YAML/, "gate: { cells: [{ store: x, op: read }] }" => /op.*is not known/,
+        "gate: { budget: 0 }" => /budget: 0: expected seconds/,
+        "gate: { servers: oracle }" => /oracle/ }.each do |text, words|
+        gem.write(".tiercel-lab.yml", text)
+        gate(gem, "--base", "HEAD") do |code, _rows, command|
+          assert_equal 2, code, text
+          assert_match words, command.err.string
+        end
+      end
+      gem.write(".tiercel-lab.yml", "gate: {}")
+      gate(gem, "--base", "nothing") do |code, _rows, command|
+        assert_match(/2 .*revision "nothing" is not in/, "#{code} #{command.err.string}")
+      end
+    end
+  end
+
+  def test_outputs_of_a_continuous_integration
+    SmallGem.make do |gem|
+      gem.change("lib/small_gem.rb", "text.split", "text.dup.split").commit("Copy <&>")
+      junit, comment, summary = %w[gate.xml comment.md summary.md].map { |name| File.join(gem.folder, "..", name) }
+      ENV["GITHUB_STEP_SUMMARY"] = summary
+      File.write(summary, "before\n")
+      gate(gem, "--exact", "--junit", junit, "--comment", comment) { |code, _rows| assert_equal 1, code }
+      suite = REXML::Document.new(File.read(junit)).root
+      assert_equal %w[1 1], [suite.attributes["failures"], REXML::XPath.match(suite, "testcase/failure").size.to_s]
+      assert_equal "parse", REXML::XPath.first(suite, "testcase[failure]").attributes["classname"]
+      assert File.read(comment).start_with?("<!-- tiercel-lab gate -->\n# Gate: this checkout against HEAD^")
+      assert_match(/\Abefore\n# Gate/, File.read(summary))
+      assert_includes File.read(summary), "Accept-Regression: CELL"
+    end
+  end
+end
