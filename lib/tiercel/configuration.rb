@@ -12,6 +12,7 @@ require_relative "memo"
 require_relative "option_hints"
 require_relative "serializers"
 require_relative "sizes"
+require_relative "test_worker"
 
 module Tiercel
   # The URLs and options of a store, checked before anything is started, and
@@ -62,8 +63,13 @@ module Tiercel
     # @return [Backend]
     def build_backend
       own = @options.slice(*@backend_class.option_names).merge(@url.options)
-      @backend_class.build(@url, own)
+      url, own = TestWorker.place(@url, own)
+      return @backend_class.build(@url, own) if url.equal?(@url)
+      Backends::REGISTRY.fetch(url.scheme).build(url, own)
     end
+
+    # @return [Boolean] whether the application brings a coder of its own
+    def coder? = @options.key?(:coder)
 
     # @param backend [Backend] whose defaults hold where no option is given
     # @return [Coder]

@@ -14,6 +14,18 @@ module Tiercel
       ActiveSupport::Reloader.before_class_unload { Memo.clear_all } if defined?(Memo)
     end
 
+    config.tiercel = ActiveSupport::OrderedOptions.new
+    # Whether processes that run tests at the same time have caches of their own (docs/application-tests.md).
+    config.tiercel.separate_test_workers = true
+
+    # Before the application's cache is built.
+    initializer "tiercel.test_workers", before: :initialize_cache do |application|
+      if Rails.env.test? && application.config.tiercel.separate_test_workers
+        require_relative "test_worker/hooks"
+        TestWorker::Hooks.watch
+      end
+    end
+
     rake_tasks { load File.expand_path("../tasks/tiercel.rake", __dir__) }
   end
 end

@@ -62,28 +62,54 @@ module ActiveSupport
       # @raise [Tiercel::MissingDependency] where a gem is not installed
       def initialize(*urls, **options)
         ::Tiercel.refuse_other_ractors
-        configuration = ::Tiercel::Configuration.new(urls, options)
-        super(configuration.rails_options)
-        @settings = ::Tiercel::Store::Settings.new(configuration, -> { logger })
-        @coder = @settings.coder unless options.key?(:coder)
-        @options[:compress_threshold] = @settings.compress_threshold
-        extend ::Tiercel::Store::LocalCaching if @settings.request_local
-        start_fast_path
+        @configuration = ::Tiercel::Configuration.new(urls, options)
+        super(@configuration.rails_options)
+        open_with(::Tiercel::Store::Settings.new(@configuration, -> { logger }))
       end
 
       # A copy is a store on the same backend; what was mounted on the original
       # alone has to be mounted on it too.
       def initialize_copy(original)
         super
-        extend ::Tiercel::Store::LocalCaching if @settings.request_local
-        start_fast_path
+        mount
       end
+
+      # Begins anew, with what the store was built with, as a process that boots now would.
+      #
+      # @private
+      # @param built [Hash] by identity of the settings that were: those that take their place
+      # @return [true]
+      def reopen(built)
+        open_with(built[@settings] ||= ::Tiercel::Store::Settings.new(@configuration, -> { logger }))
+        true
+      end
+
+      # @private
+      # @return [Boolean] false where its building has failed
+      def built? = !@settings.nil?
 
       # @return [Tiercel::Backend] where the frames are kept
       def backend = @settings.backend
 
       # @return [String] without the values, and without passwords
       def inspect = "#<#{self.class.name} backend=#{backend} options=#{::Tiercel::Redacted.options(@options)}>"
+
+      private
+
+      def open_with(settings)
+        @settings = settings
+        @coder = settings.coder unless @configuration.coder?
+        @options[:compress_threshold] = settings.compress_threshold
+        mount
+      end
+
+      # What belongs to this object alone.
+      def mount
+        extend ::Tiercel::Store::LocalCaching if @settings.request_local
+        worker = ::Tiercel::TestWorker.namespace(@configuration.url)
+        ::Tiercel::Store::WorkerKeys.extend_store(self, worker) if worker
+        start_fast_path
+      end
     end
   end
 end

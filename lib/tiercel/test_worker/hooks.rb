@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require_relative "../test_worker"
+
+module Tiercel
+  module TestWorker
+    # Where Rails and parallel_tests say that a process is one of several.
+    #
+    # @private
+    module Hooks
+      class << self
+        # @return [void]
+        def watch
+          from_environment(ENV.fetch("TEST_ENV_NUMBER", nil))
+          ActiveSupport.on_load(:active_support_test_case) { Hooks.watch_parallelize }
+        end
+
+        # Rails' `parallelize`, by processes. Rails calls the second hook in the parent too, without a number.
+        #
+        # @return [void]
+        def watch_parallelize
+          require "active_support/testing/parallelization"
+          ActiveSupport::Testing::Parallelization.after_fork_hook { |number| TestWorker.enter(number) }
+          ActiveSupport::Testing::Parallelization.run_cleanup_hook { |number| TestWorker.leave if number }
+        end
+
+        private
+
+        # parallel_tests leaves it empty for its first process, which shares a server with the others all the same.
+        def from_environment(number)
+          TestWorker.enter(number.empty? ? "1" : number, empty: false) if number && TestWorker.number.nil?
+        end
+      end
+    end
+  end
+end

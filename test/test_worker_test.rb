@@ -1,0 +1,162 @@
+# frozen_string_literal: true
+# suites: store*
+
+require "test_helper"
+require "tiercel/lab/servers"
+
+# Each test runs in processes of its own: a process stays the worker that it has become.
+class TestWorkerTest < Tiercel::TestCase
+  # What an application's tests do with a cache, while other workers do the same.
+  TRIPS = lambda do |store, index|
+    25.times do |round|
+      store.clear
+      5.times { store.increment("count") }
+      store.write("name", [index, round])
+      store.write("name", [index, round], namespace: "other")
+      seen = [store.read("count", raw: true).to_i, store.read("name"), store.read("name", namespace: "other")]
+      seen << store.read_multi("name", "none") << store.fetch("name") { :another }
+      store.delete_matched(/nam/)
+      seen << store.read("name") << store.exist?("count")
+      mine = [index, round]
+      expected = [5, mine, mine, { "name" => mine }, mine, nil, true]
+      raise "#{store.inspect}: #{seen.inspect} in place of #{expected.inspect}" unless seen == expected
+    end
+    :alone
+  end
+
+  def test_workers_of_one_segment_do_not_see_each_other
+    with_tmpdir { |directory| assert_workers_alone("shared:#{directory}/segment", size: "8MB") }
+  end
+
+  def test_workers_of_one_file_do_not_see_each_other
+    with_tmpdir do |directory|
+      assert_workers_alone("sqlite:#{directory}/cache.sqlite3")
+      assert_equal %w[cache.sqlite3-0 cache.sqlite3-1 cache.sqlite3-2],
+                   Dir.children(directory).grep(/sqlite3-\d\z/).sort
+    end
+  end
+
+  def test_workers_of_one_folder_do_not_see_each_other
+    with_tmpdir { |directory| assert_workers_alone("file:#{directory}/cache") }
+  end
+
+  def test_workers_of_one_server_do_not_see_each_other
+    Tiercel::Lab::Servers::Redis.run do |server|
+      assert_workers_alone(server.url)
+      assert_workers_alone(server.url, namespace: "app")
+      assert_workers_alone(server.url, namespace: -> { "app" })
+    end
+  end
+
+  def test_nothing_of_a_worker_stays_on_a_server
+    Tiercel::Lab::Servers::Redis.run do |server|
+      store = Tiercel.new(server.url)
+      store.write("of the application", 1)
+      in_worker(7) do
+        store.write("mine", 1)
+        Tiercel::TestWorker.leave
+      end
+      assert_equal 1, store.stats[:entries]
+      assert_equal 1, store.read("of the application")
+    end
+  end
+
+  def test_a_worker_begins_with_nothing
+    with_tmpdir do |directory|
+      store = Tiercel.new("sqlite:#{directory}/cache")
+      in_worker(1) { store.write("left", 1) }
+      assert_nil(in_worker(1) { store.read("left") })
+    end
+  end
+
+  def test_copies_and_stores_that_are_built_later_are_the_workers_too
+    Tiercel::Lab::Servers::Redis.run do |server|
+      store = Tiercel.new(server.url)
+      copy = store.dup
+      seen = in_worker(3) do
+        later = Tiercel.new(server.url)
+        store.write("name", "of 3")
+        [copy.read("name"), later.read("name"), store.namespace]
+      end
+      assert_equal ["of 3", "of 3", "test-worker-3"], seen
+      assert_nil store.read("name")
+    end
+  end
+
+  def test_a_namespace_that_is_set_later_is_within_the_workers
+    Tiercel::Lab::Servers::Redis.run do |server|
+      store = Tiercel.new(server.url)
+      keys = in_worker(2) do
+        store.namespace = "tenant"
+        store.write("a", 1)
+        store.namespace = nil
+        store.write("b", 1)
+        store.backend.scan.to_a.sort
+      end
+      assert_equal %w[test-worker-2:b test-worker-2:tenant:a], keys
+    end
+  end
+
+  def test_a_worker_keeps_the_options_of_the_store
+    with_tmpdir do |directory|
+      store = Tiercel.new("shared:#{directory}/segment", size: "8MB", expires_in: 60, compressor: :zlib, mode: 0o600)
+      seen = in_worker(1) do
+        store.write("name", 1)
+        [store.read("name"), travel(61) { store.read("name") }, store.backend.to_s, store.send(:fast?)]
+      end
+      assert_equal [1, nil, "memory:", true], seen
+    end
+  end
+
+  def test_a_coder_of_the_applications_own_stays
+    store = Tiercel.new("memory:", coder: Marshal)
+    assert_equal(Marshal, in_worker(1) { store.instance_variable_get(:@coder) })
+  end
+
+  def test_the_process_that_is_no_worker_leaves_nothing
+    store = Tiercel.new("memory:")
+    store.write("name", 1)
+    Tiercel::TestWorker.leave
+    assert_equal 1, store.read("name")
+    assert_nil Tiercel::TestWorker.number
+  end
+
+  def test_what_could_not_be_built_is_left_alone
+    broken = ActiveSupport::Cache::TiercelStore.allocate
+    store = Tiercel.new("memory:")
+    assert_equal([false, 1], in_worker(1) { [broken.built?, store.increment("n")] })
+  end
+
+  def test_a_store_that_cannot_be_built_any_more_is_named
+    gone = Tiercel.new("null:")
+    def gone.reopen(*) = raise(Tiercel::ConfigurationError, "no such folder")
+    store = Tiercel.new("memory:")
+    number, warning = in_worker(1, quiet: false) { [store.increment("n"), $stderr.string] }
+    assert_equal 1, number
+    assert_includes warning, "#{gone.inspect} stays as it was: no such folder"
+  end
+
+  private
+
+  # Of stores that other tests have left.
+  def setup = GC.start
+
+  def assert_workers_alone(url, **options)
+    store = Tiercel.new(url, **options)
+    store.write("kept", 1)
+    results = fork_and_wait(3) do |index|
+      Tiercel::TestWorker.enter(index)
+      TRIPS.call(store, index)
+    end
+    assert_equal %i[alone alone alone], results
+    assert_equal 1, store.read("kept"), "a worker has cleared the application's own"
+  end
+
+  def in_worker(number, quiet: true)
+    fork_and_wait(1) do
+      $stderr = StringIO.new unless quiet
+      Tiercel::TestWorker.enter(number)
+      yield
+    end.first
+  end
+end
