@@ -78,6 +78,7 @@ class ContestantsTest < LabCase
   def test_what_is_wrong_is_named
     assert_match(/"nonsense" is not known.*memory_store/, assert_raises(Lab::UsageError) { parse("nonsense") }.message)
     assert_match(/compress/, assert_raises(Lab::UsageError) { parse("memory_store#compress") }.message)
+    assert_match(/such as tiercel:redis:$/, assert_raises(Lab::UsageError) { parse("tiercel:redis") }.message)
     assert_match(/expected TYPE/, assert_raises(Lab::UsageError) { parse("--what?") }.message)
   end
 

@@ -53,6 +53,17 @@ module Tiercel
           All::View.new(results, command: Tables.command_line(All::NAME, results["run"]["arguments"], program)).build
         end
 
+        # What a run ended with, by what it kept.
+        #
+        # @param results [Hash{String => Object}]
+        # @return [Integer] see {ExitCodes}
+        def exit_code(results)
+          return ExitCodes::INTERRUPTED unless results["complete"]
+          command = results["run"]["command"]
+          return All::View.new(results, command: "").exit_code if command == All::NAME
+          Tables.fetch(command).exit_code(results)
+        end
+
         private
 
         def version(out)

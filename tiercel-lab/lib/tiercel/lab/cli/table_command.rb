@@ -33,7 +33,7 @@ module Tiercel
           run.recorder.export(settings.json) if settings.json
           @document = @table_class.report(results, command: Tables.command_line(name, @arguments, @program))
           publish(path: run.recorder.path)
-          run.interrupted? ? ExitCodes::INTERRUPTED : table.exit_code
+          run.interrupted? ? ExitCodes::INTERRUPTED : @table_class.exit_code(results)
         rescue CannotRun => e # a side that cannot be built leaves nothing to compare
           err.puts "#{@program}: #{e.message}"
           ExitCodes::UNDECIDED

@@ -20,6 +20,8 @@ module Tiercel
         def check
           require "tiercel"
           known = ::Tiercel::Backends::REGISTRY.names.map(&:to_s)
+          bare = urls.find { |url| !url.include?(":") }
+          raise UsageError, "store #{text.inspect}: expected a backend's URL, such as tiercel:#{bare}:" if bare
           unknown = schemes.find { |scheme| !known.include?(scheme) }
           raise UsageError, Catalogue.unknown("backend", unknown, known) if unknown
           urls.each { |url| Folder.check_place("store #{text.inspect}", scheme(url), url[/:([^?]*)/, 1]) }

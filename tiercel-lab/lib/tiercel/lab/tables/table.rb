@@ -102,6 +102,10 @@ module Tiercel
           # @return [Report::Document]
           def report(results, command:) = view(results, command:).build
 
+          # @param results [Hash{String => Object}] of a run that came to its end
+          # @return [Integer] its exit code, by what was kept alone
+          def exit_code(results) = new(nil, results:).exit_code
+
           # The tables of this name, and the one that is meant by arguments that are not options.
           def variants = [self]
           def variant(_rest) = self
@@ -117,8 +121,10 @@ module Tiercel
         # @return [Engine::Run]
         attr_reader :run
 
-        def initialize(settings)
+        # @param results [Hash{String => Object}, nil] of a run that was made
+        def initialize(settings, results: nil)
           @settings = settings
+          @results = results
           @measurements = []
         end
 

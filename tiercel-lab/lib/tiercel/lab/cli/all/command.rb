@@ -41,7 +41,7 @@ module Tiercel
             FileUtils.mkdir_p(folder)
             take
             finish
-            exit_code
+            CLI.exit_code(@run.results)
           end
 
           # @return [Array<Entry>] what there is
@@ -194,14 +194,6 @@ module Tiercel
             late = parts.select { |part| part.state == "out of time" }.map(&:name)
             [("Interrupted; #{again}" if @interrupted),
              ("Out of time: #{late.join(", ")}; #{again}" if late.any?)].compact
-          end
-
-          # The worst of all: wrong values before what is not there, and that before what does not hold.
-          def exit_code
-            return ExitCodes::INTERRUPTED if @interrupted
-            codes = parts.map { |part| part.complete? ? part.code : ExitCodes::UNDECIDED }
-            worst = [ExitCodes::WRONG_VALUES, ExitCodes::UNDECIDED, ExitCodes::DOES_NOT_HOLD]
-            worst.find { |code| codes.include?(code) } || ExitCodes::OK
           end
 
           # What would be done, and how long that takes.

@@ -2,6 +2,7 @@
 
 require_relative "../../tables"
 require_relative "../chapters"
+require_relative "../exit_codes"
 require_relative "part"
 
 module Tiercel
@@ -34,6 +35,15 @@ module Tiercel
             found.each { |part, chapter| add(document, part, chapter) }
             overview(document)
             document
+          end
+
+          # The worst of all: wrong values before what is not there, and that before what does not hold.
+          #
+          # @return [Integer] see {ExitCodes}
+          def exit_code
+            codes = parts.map { |part| part.complete? ? part.code : ExitCodes::UNDECIDED }
+            worst = [ExitCodes::WRONG_VALUES, ExitCodes::UNDECIDED, ExitCodes::DOES_NOT_HOLD]
+            worst.find { |code| codes.include?(code) } || ExitCodes::OK
           end
 
           private

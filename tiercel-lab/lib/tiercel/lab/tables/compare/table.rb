@@ -26,10 +26,12 @@ module Tiercel
             def variant(rest) = rest.any? ? Sides::Table : self
 
             # Of two sides, where the run had them.
-            def view(results, command:)
-              sides = results["tables"].any? { |table| table["name"] == "sides" }
-              sides ? Sides::Table.view(results, command:) : super
-            end
+            def view(results, command:) = sides?(results) ? Sides::Table.view(results, command:) : super
+            def exit_code(results) = sides?(results) ? Sides::Table.exit_code(results) : super
+
+            private
+
+            def sides?(results) = results["tables"].any? { |table| table["name"] == "sides" }
           end
 
           def options(parser)

@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require_relative "../support/lab_case"
+require_relative "recording"
+
+# Real runs of every command, small ones, on a machine that was not quiet; record.rb makes them. What they printed when
+# they were made is what `report` prints of them.
+class GoldenTest < LabCase
+  # Commands that keep a run; of `compare` both jobs.
+  COMMANDS = %w[all capabilities client compare compare-sides compressors end-to-end hit-ratio http latency layers musts
+                profile scaling selfcheck serializers sizes sqlite workers].freeze
+  LARGEST_BYTES = 64 * 1024
+  MEANT = "is rendered otherwise than before; where that is meant: " \
+          "bin/exec ruby -Itiercel-lab/lib tiercel-lab/test/golden/record.rb --render"
+
+  def test_every_command_has_one
+    assert_empty COMMANDS - Recording.all.map(&:name)
+    Recording.all.each do |recording|
+      assert_equal recording.name.delete_suffix("-sides"), recording.results["run"]["command"]
+    end
+  end
+
+  def test_they_are_results_small_and_say_nothing_of_a_folder
+    Recording.all.each do |recording|
+      document = recording.results
+      parts = document["parts"].to_a.filter_map { |part| part["results"] }
+      [document, *parts].each { |one| assert_empty SCHEMA.errors(one) }
+      assert_operator File.size(recording.path), :<, LARGEST_BYTES, recording.name
+      assert_empty File.read(recording.path).scan(%r{"/\w+/[^"]*}), recording.name
+    end
+  end
+
+  def test_what_a_run_printed_is_printed_of_its_file
+    Recording.all.each { |recording| assert_equal recording.printed, recording.rendered, "#{recording.name} #{MEANT}" }
+  end
+
+  def test_exit_code_markdown_csv_and_html
+    kept = Recording.renderings
+    Recording.all.each do |recording|
+      assert_equal kept.fetch(recording.name), recording.renderings, "#{recording.name} #{MEANT}"
+    end
+  end
+
+  # A digest would hold an empty page as well.
+  def test_the_renderings_show_what_was_measured
+    Recording.all.each do |recording|
+      document = Lab::CLI.document(recording.results, program: Recording::PROGRAM)
+      first = document.own_tables.first
+      [Lab::Report::Html, Lab::Report::Csv, Lab::Report::Markdown].each do |renderer|
+        text = renderer.render(document)
+        first.rows.each { |row| assert_includes text, row.first.to_s, recording.name }
+      end
+    end
+  end
+end

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require "digest"
+require "json"
+require "stringio"
+require "tiercel/lab/cli"
+
+# A run that was recorded, and how it is rendered: in `recordings/` its results (NAME.json), what it printed when it was
+# made (NAME.txt), and its exit code and the digests of its other renderings (renderings.json).
+class Recording
+  Lab = Tiercel::Lab
+  FOLDER = File.expand_path("recordings", __dir__)
+  RENDERINGS = File.join(FOLDER, "renderings.json")
+  PROGRAM = "bin/lab"
+  LAST_LINE = "Every block of this run: "
+  # Of the machine that recorded; no report shows them.
+  UNSEEN = %w[gems load_average].freeze
+
+  class << self
+    # @return [Array<Recording>]
+    def all = Dir[File.join(FOLDER, "*.json")].sort.grep_v(RENDERINGS).map { |path| new(File.basename(path, ".json")) }
+
+    # @return [Hash{String => Hash}] by name
+    def renderings = File.file?(RENDERINGS) ? JSON.parse(File.read(RENDERINGS)) : {}
+
+    # @param recordings [Array<Recording>] whose renderings are from now on what they are now
+    def keep(recordings)
+      found = renderings.merge(recordings.to_h { |recording| [recording.name, recording.renderings] })
+      File.write(RENDERINGS, "#{JSON.pretty_generate(found.sort.to_h)}\n")
+    end
+  end
+
+  # @return [String]
+  attr_reader :name
+
+  def initialize(name)
+    @name = name
+  end
+
+  def path = File.join(FOLDER, "#{name}.json")
+
+  def printed_path = File.join(FOLDER, "#{name}.txt")
+
+  # @return [Hash{String => Object}]
+  def results = Lab::Engine::Results.load(path)
+
+  # @return [String] what the run printed, but for the path of its file
+  def printed = File.read(printed_path)
+
+  # @return [String] what `report` prints of it
+  def rendered = report.sub("#{LAST_LINE}#{path}", LAST_LINE.strip)
+
+  # @return [Hash{String => Object}] exit code, and digests of what is too long to be kept
+  def renderings
+    document = Lab::CLI.document(results, program: PROGRAM)
+    { "exit_code" => exit_code,
+      **{ "markdown" => Lab::Report::Markdown, "csv" => Lab::Report::Csv, "html" => Lab::Report::Html }
+        .transform_values { |renderer| Digest::SHA256.hexdigest(renderer.render(document)) } }
+  end
+
+  # @param results [Hash{String => Object}] of a run
+  # @param printed [String] by it
+  # @param folder [String] that it was kept in: it is called "results" here
+  def write(results, printed:, folder:)
+    [results, *results["parts"].to_a.filter_map { |part| part["results"] }].each do |run|
+      run["environment"] = run["environment"].except(*UNSEEN)
+    end
+    File.write(path, "#{JSON.generate(results).gsub(folder, "results")}\n")
+    File.write(printed_path, printed.sub(/^#{LAST_LINE}.*$/, LAST_LINE.strip).gsub(folder, "results"))
+  end
+
+  private
+
+  def report
+    out = StringIO.new
+    Lab::CLI.run(["report", path], out:, err: $stderr, program: PROGRAM)
+    out.string
+  end
+
+  def exit_code = Lab::CLI.exit_code(results)
+end
