@@ -9,7 +9,7 @@
 # Which of kernel, store, store_8_0 and store_7_2 run one of these files is said by a comment at its top,
 # "# suites: store*"; without it, all four do.
 library = { tests: ["test/**/*_test.rb"],
-            except: ["test/{native,oldest_gems,packaging,rails_behaviours,runner}/**/*"] }
+            except: ["test/{native,oldest_gems,packaging,rails_app,rails_behaviours,runner}/**/*"] }
 
 # No Rails beyond ActiveSupport, no optional gem.
 suite "kernel", gemfile: "gemfiles/kernel.gemfile", **library
@@ -24,6 +24,9 @@ suite "oldest_gems", gemfile: "gemfiles/oldest_gems.gemfile",
                      tests: ["test/oldest_gems/**/*_test.rb", "test/compressors/{brotli,lz4,snappy,zstd}_test.rb"]
 
 suite "lab", gemfile: "Gemfile", tests: ["tiercel-lab/test/**/*_test.rb"]
+
+# A real Rails application on each line, in processes of its own: test/support/rails_app.rb.
+suite "rails_app", gemfile: "Gemfile", tests: ["test/rails_app/**/*_test.rb"]
 
 # The C cores without Ruby, under the sanitizers.
 suite "native", commands: "test/native/commands.rb"

@@ -15,7 +15,7 @@ Gem::Specification.new do |spec|
   spec.metadata = { "rubygems_mfa_required" => "true" }
 
   spec.files = Dir.chdir(__dir__) do
-    Dir["lib/**/*", "exe/*", "gemfiles/*.gemfile", "examples/*", "schema/*.json", "README.md",
+    Dir["lib/**/*", "exe/*", "gemfiles/*.gemfile", "examples/**/*", "schema/*.json", "README.md",
         "LICENSE"].select { |path| File.file?(path) }
   end
   spec.bindir = "exe"

@@ -1,0 +1,26 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/rails_app"
+require "support/small_shared_memory"
+
+# What tests in a real Rails application inherit from.
+class RailsAppTest < Tiercel::TestCase
+  private
+
+  # @param line [String] of Rails
+  # @yieldparam app [RailsApp]
+  def with_app(line = "8.1", &)
+    RailsApp.open(line:, &)
+  rescue Tiercel::Lab::CannotRun => error
+    raise if ENV["CI"]
+    skip(error.message)
+  end
+
+  # @param ran [RailsApp::Ran]
+  # @return [String] what it printed
+  def out(ran)
+    assert ran.ok?, ran.to_s
+    ran.out
+  end
+end

@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "open3"
+require "tmpdir"
+require "tiercel/lab/engine/shop"
+require "tiercel/lab/errors"
+
+# A Rails application in a folder of its own, with Tiercel in its bundle: the lab's examples/shop, whose files a test
+# may change. Each command is a process that boots it (about a second), so a test asserts much in each.
+#
+#   RailsApp.open(line: "8.1") do |app|
+#     app.cache_store = %(:tiercel_store, "shared:")
+#     app.runner("p Rails.cache.increment('visits')").out     # => "1\n"
+#     app.task("tiercel:segments").out
+#     app.rails("generate", "tiercel:install")
+#     app.rails("test", env: { "RAILS_ENV" => "test" })
+#   end
+class RailsApp
+  # What a command left behind; {#ok?} whether it exited with 0.
+  Ran = Struct.new(:out, :err, :status) do
+    def ok? = status.success?
+    def to_s = "#{status}\n#{out}\n#{err}"
+  end
+
+  LINES = Tiercel::Lab::Engine::Shop::LINES
+  # Of the application; the lab's copy has no tests.
+  TEST_HELPER = <<~RUBY
+    ENV["RAILS_ENV"] ||= "test"
+    require_relative "../config/environment"
+    require "rails/test_help"
+  RUBY
+  CONFIGURED = /^  config\.cache_store = .*$/
+  private_constant :TEST_HELPER, :CONFIGURED
+
+  class << self
+    # @param line [String] of {LINES}
+    # @yieldparam app [RailsApp] with its databases for production and test, removed after the block
+    # @return [Object] the block's value
+    # @raise [Tiercel::Lab::CannotRun] if its gems cannot be installed
+    def open(line: LINES.first)
+      Dir.mktmpdir("tiercel-rails-") do |folder|
+        copy = File.join(folder, "shop")
+        FileUtils.cp_r(template(line), copy)
+        yield new(Tiercel::Lab::Engine::Shop.new(copy, line:))
+      end
+    end
+
+    private
+
+    # With databases and test/test_helper.rb, which are made once for all tests of a process.
+    def template(line)
+      @templates ||= {}
+      @templates[line] ||= begin
+        folder = Dir.mktmpdir("tiercel-rails-#{line}-")
+        owner = Process.pid
+        at_exit { FileUtils.rm_rf(folder) if Process.pid == owner }
+        shop = Tiercel::Lab::Engine::Shop.new(File.join(folder, "shop"), line:)
+        shop.bundle.install
+        shop.copy.prepare
+        shop.prepare(rails_env: "test")
+        FileUtils.rm_rf(Dir[File.join(shop.folder, "log", "*")])
+        new(shop).write("test/test_helper.rb", TEST_HELPER)
+        shop.folder
+      end
+    end
+  end
+
+  # @return [String]
+  attr_reader :folder
+  # @return [Array<String>] what its commands are called with, for example to enter a namespace
+  attr_accessor :prefix
+
+  # @param shop [Tiercel::Lab::Engine::Shop]
+  def initialize(shop)
+    @shop = shop
+    @folder = shop.folder
+    @prefix = []
+  end
+
+  # @param ruby [String] what is to stand after `config.cache_store =`, in all environments
+  def cache_store=(ruby)
+    Dir[path("config/environments/*.rb")].each do |file|
+      File.write(file, File.read(file).sub(CONFIGURED) { "  config.cache_store = #{ruby}" })
+    end
+  end
+
+  # @param name [String] in the application
+  # @return [String]
+  def path(name) = File.join(folder, name)
+
+  # @param name [String]
+  # @param text [String] of the file
+  def write(name, text)
+    FileUtils.mkdir_p(File.dirname(path(name)))
+    File.write(path(name), text)
+  end
+
+  # @param name [String]
+  # @return [String] the file; "" if there is none
+  def read(name) = File.exist?(path(name)) ? File.read(path(name)) : ""
+
+  # @return [String] what production logged
+  def log = read("log/production.log")
+
+  # @param arguments [Array<String>] of bin/rails
+  # @param env [Hash{String => String, nil}]
+  # @return [Ran]
+  def rails(*arguments, env: {})
+    Ran.new(*Open3.capture3(environment(env), *prefix, *@shop.command(*arguments), chdir: folder, stdin_data: ""))
+  end
+
+  # @param code [String] of Ruby
+  # @return [Ran]
+  def runner(code, env: {}) = rails("runner", code, env:)
+
+  # @param name [String] of a rake task
+  # @return [Ran]
+  def task(name, env: {}) = rails(name, env:)
+
+  # Several runners at once.
+  #
+  # @return [Array<Ran>]
+  def runners(codes, env: {}) = codes.map { |code| Thread.new { runner(code, env:) } }.map(&:value)
+
+  # @param env [Hash{String => String, nil}]
+  # @return [Hash{String => String, nil}] of the application's processes, in production
+  def environment(env = {}) = @shop.environment("tiercel_store shared:").merge(env.transform_keys(&:to_s))
+
+  # Runs what the application's bundle has, puma for example.
+  #
+  # @param command [Array<String>]
+  # @return [Integer] its pid; whoever called ends it
+  def spawn(*command, env: {}, **options) = Process.spawn(environment(env), *prefix, *command, chdir: folder, **options)
+end

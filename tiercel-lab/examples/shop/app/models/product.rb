@@ -1,0 +1,19 @@
+# frozen_string_literal: true
+
+class Product < ApplicationRecord
+  scope :first_ones, ->(count) { order(:id).limit(count) }
+
+  # What costs too much to be made for each request.
+  #
+  # @return [Hash{String => Object}]
+  def summary
+    { "id" => id, "name" => name, "price" => price, "words" => description.split.tally.sort.first(8).to_h,
+      "tags" => tag_list, "updated_at" => updated_at.iso8601 }
+  end
+
+  # @return [String]
+  def price = format("%.2f", price_in_cents / 100.0)
+
+  # @return [Array<String>]
+  def tag_list = tags.split(",").sort
+end

@@ -1,0 +1,10 @@
+# frozen_string_literal: true
+
+Rails.application.routes.draw do
+  root "products#index"
+  resources :products, only: %i[index show] do
+    get :summaries, on: :collection
+  end
+  get "api/products", to: "api#products"
+  resource :search, only: :show
+end

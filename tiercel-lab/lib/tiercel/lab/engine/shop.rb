@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "rbconfig"
+require_relative "bundle"
+require_relative "gemfile"
+
+module Tiercel
+  module Lab
+    module Engine
+      # A copy of the application in `examples/shop`, with a bundle of one line of Rails and this Tiercel in it.
+      #
+      #   shop = Shop.new(folder).copy
+      #   shop.bundle.install
+      #   shop.prepare
+      #   system(shop.environment("tiercel_store"), *shop.command("runner", "p Rails.cache"), chdir: shop.folder)
+      class Shop
+        SOURCE = File.expand_path("../../../../examples/shop", __dir__)
+        # Of Tiercel itself.
+        ROOT = File.expand_path("../../../../..", __dir__)
+        LINES = %w[8.1 8.0 7.2].freeze
+
+        # @return [String] where the copy is
+        attr_reader :folder
+        # @return [String] of {LINES}
+        attr_reader :line
+
+        # @param folder [String] that the copy is put into
+        # @param line [String] of Rails
+        def initialize(folder, line: LINES.first)
+          @folder = folder
+          @line = line
+        end
+
+        # @return [self]
+        def copy
+          FileUtils.mkdir_p(File.dirname(folder))
+          FileUtils.cp_r(SOURCE, folder)
+          %w[log tmp].each { |name| FileUtils.mkdir_p(File.join(folder, name)) }
+          self
+        end
+
+        # @return [Bundle]
+        def bundle
+          @bundle ||= Bundle.new(Gemfile.based_on("shop_#{line}", name: "tiercel", source:).write("shop_#{line}"))
+        end
+
+        # Makes the database and fills it.
+        #
+        # @param rails_env [String]
+        # @return [void]
+        # @raise [CannotRun]
+        def prepare(rails_env: "production")
+          log = File.join(folder, "log", "prepare.log")
+          return if system(environment("null_store").merge("RAILS_ENV" => rails_env), *command("db:prepare"),
+                           chdir: folder, in: File::NULL, out: log, err: log)
+          raise CannotRun, "the database of #{folder} could not be made:\n#{File.read(log)}"
+        end
+
+        # @param cache_store [String] what stands after `config.cache_store =`, as the application takes it
+        # @return [Hash{String => String, nil}]
+        def environment(cache_store)
+          { **bundle.environment, "RAILS_ENV" => "production", "CACHE_STORE" => cache_store,
+            "SECRET_KEY_BASE" => "5ec2e7" * 12, "BUNDLE_SILENCE_ROOT_WARNING" => "1" }
+        end
+
+        # @param arguments [Array<String>] of bin/rails
+        # @return [Array<String>]
+        def command(*arguments) = [RbConfig.ruby, File.join(folder, "bin", "rails"), *arguments]
+
+        private
+
+        # A gem that was installed is taken by its version; a checkout by its path.
+        def source
+          return "path: #{ROOT.inspect}" if File.exist?(File.join(ROOT, "tiercel.gemspec"))
+          "\"= #{Gem.loaded_specs.fetch("tiercel").version}\""
+        end
+      end
+    end
+  end
+end
