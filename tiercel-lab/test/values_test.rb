@@ -5,9 +5,11 @@ require "zlib"
 
 class ValuesTest < LabCase
   Values = Lab::Values
+  # Of those that take long to make there are shorter ones made by the same code.
+  LONG = %w[html-24kb-500 html-100kb-200 html-822kb-100 html-822kb-200].freeze
 
   def test_the_same_seed_is_the_same_workload_and_another_seed_another
-    (Values.names - %w[html-822kb]).each do |name|
+    (Values.names - ["html-822kb", *LONG]).each do |name|
       value = Values.fetch(name)
       first, again, other = [3, 3, 4].map { |seed| value.digest(value.generate(seed)) }
       assert_equal first, again, name
@@ -16,7 +18,7 @@ class ValuesTest < LabCase
   end
 
   def test_all_objects_of_a_value_differ
-    Values.all.each do |value|
+    Values.all.reject { |value| LONG.include?(value.name) }.each do |value|
       objects = value.generate(1)
       assert_equal value.count, objects.size, value.name
       assert(objects.each_cons(2).none? { |one, next_one| value.same?(one, next_one) }, value.name)

@@ -22,7 +22,7 @@ class CalibrationTest < LabCase
   # An arm whose calls take so many microseconds, and now and then much longer.
   class BusyArm
     Contestant = Struct.new(:clock, :medium)
-    Operation = Struct.new(:prepared) { def prepared? = prepared }
+    Operation = Struct.new(:prepared) { def prepared? = prepared; def clock = nil }
     attr_reader :runs, :clock
 
     def initialize(us, hiccup_every: nil, medium: :process, prepared: false)

@@ -33,6 +33,14 @@ module Tiercel
         def verify(arm) = arm.each_pair { |name, value| arm.expect(value, arm.store.read(name)) }
       end
 
+      # A hit of what this process has read twice before, as what is read again and again is.
+      define "reread", "a hit of what was read before", like: "read" do
+        def setup(arm)
+          super
+          2.times { arm.names.each { |name| arm.store.read(name) } }
+        end
+      end
+
       define "fetch", "a fetch that hits", body: "store.fetch(names[i]) { @misses += 1 }" do
         def verify(arm)
           arm.each_pair { |name, value| arm.expect(value, arm.store.fetch(name) { nil }) }
@@ -224,3 +232,5 @@ end
 
 require_relative "operations/beside"
 require_relative "operations/below_store"
+require_relative "operations/in_turn"
+require_relative "operations/page"

@@ -4,6 +4,7 @@ require_relative "catalogue"
 require_relative "values/value"
 require_relative "values/text"
 require_relative "values/html"
+require_relative "values/many_pages"
 require_relative "values/rows"
 require_relative "values/books"
 require_relative "values/books_dump"
@@ -23,8 +24,8 @@ module Tiercel
       # What the articles' heaviest object weighs.
       LARGE_BYTES = 822 * 1024
 
-      DEFAULT = %w[string-100b html-2kb html-822kb rows-50 books].freeze
-      QUICK = %w[html-2kb rows-50 html-822kb].freeze
+      DEFAULT = %w[string-100b html-2kb html-24kb html-822kb rows-50 books].freeze
+      QUICK = %w[html-2kb html-24kb rows-50 html-822kb].freeze
 
       add Text.new(name: "string-10b", title: "String of 10 B", bytes: 10)
       add Text.new(name: "string-100b", title: "String of 100 B", bytes: 100)
@@ -34,6 +35,14 @@ module Tiercel
       add Text.new(name: "string-10000b", title: "String of 10,000 B", bytes: 10_000)
       add HTML.new(name: "html-2kb", title: "2 KB of HTML", bytes: 2048)
       add HTML.new(name: "html-822kb", title: "822 KB of HTML", bytes: LARGE_BYTES, count: 8)
+      add HTML.new(name: "html-24kb", title: "A fragment of 24 KB", bytes: 24 * 1024, count: 100)
+      # More of them than a loop warms, for the targets of the memo and of pages.
+      add Text.new(name: "string-1kb-2000", title: "String of 1 KB, 2,000 of them", bytes: 1024, count: 2_000)
+      add ManyPages.new(name: "html-2kb-2000", title: "2 KB of HTML, 2,000 of them", bytes: 2048, count: 2_000)
+      add ManyPages.new(name: "html-24kb-500", title: "A fragment of 24 KB, 500 of them", bytes: 24 * 1024, count: 500)
+      add ManyPages.new(name: "html-100kb-200", title: "100 KB of HTML, 200 of them", bytes: 102_400, count: 200)
+      add ManyPages.new(name: "html-822kb-100", title: "822 KB of HTML, 100 of them", bytes: LARGE_BYTES, count: 100)
+      add ManyPages.new(name: "html-822kb-200", title: "822 KB of HTML, 200 of them", bytes: LARGE_BYTES, count: 200)
       add Rows.new(name: "rows-50", title: "50 rows (Array of Hashes)", rows: 50, count: 100)
       add Books.new(name: "books", title: "20 books (Active Record, with authors and reviews)", books: 20, count: 20)
       # What the third article caches: [SomeKlass.first, SomeKlass.last].

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../support/lab_case"
+require_relative "../../support/canned"
 
 class TargetsTest < LabCase
   Target = Lab::Tables::Musts::Target
@@ -29,6 +30,35 @@ class TargetsTest < LabCase
     assert_in_delta 0.54, ratio(0.7).judge(cells, FULL).figure.estimate, 0.01
   end
 
+  def test_what_is_reported_decides_nothing
+    reported = Target::Reported.new(id: "t", text: "t", value: "string-100b", baseline: %w[memory_store read],
+                                    candidate: %w[null_store read])
+    outcome = reported.judge(cells, FULL)
+    assert_equal [:reported, nil], [outcome.state, outcome.note]
+    assert_in_delta 0.54, outcome.figure.estimate, 0.01
+    refute(cells.any? { |cell| reported.undecided?(cell) })
+  end
+
+  # By the newest kept run of `growth`: what a read costs among a million entries by one among a thousand.
+  def test_a_read_among_many_entries
+    target = Lab::Tables::Musts::Targets.fetch("memo-4")
+    slices = ->(us) { [{ "read" => Array.new(4) { |index| [(us * 1_000) + index, 0] } }] }
+    rows = lambda do |us|
+      { 1_000 => 1.0, 1_000_000 => us }.flat_map do |entries, each|
+        Array.new(2) do |round|
+          { "store" => "tiercel:shared:", "round" => round, "factor" => "entries", "entries" => entries, "bytes" => 100,
+            "processes" => 1, "status" => "measured", "processes_slices" => slices.call(each) }
+        end
+      end
+    end
+    judged = lambda do |us|
+      results = Canned.results(command: "growth",
+                               tables: { "growth" => [rows.call(us), { "stores" => ["tiercel:shared:"] }] })
+      target.instance_variable_get(:@judging).call(results).first
+    end
+    assert_equal %i[holds fails], [judged.call(2.0), judged.call(3.0)]
+  end
+
   def test_what_was_not_measured_cannot_be_judged
     made = cells
     made.find { |cell| cell.arm.name == "null_store" }.note("status" => "misses", "reason" => "nothing came back")
@@ -49,7 +79,7 @@ class TargetsTest < LabCase
       [target.baseline, target.candidate].compact.each do |_store, operation|
         assert Lab::Operations.known?(operation), target.id
       end
-      assert_operator target.bound, :>, 0
+      assert_operator target.bound, :>, 0 unless target.is_a?(Target::Reported)
       refute_empty target.text
     end
   end

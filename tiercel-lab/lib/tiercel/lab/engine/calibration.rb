@@ -63,11 +63,11 @@ module Tiercel
 
         # Prepares and runs.
         #
-        # @return [Integer] ns by the contestant's clock
+        # @return [Integer] ns by the cell's clock
         def slice(number)
           @arm.operation.before_slice(@arm, number) if @arm.operation.prepared?
           ns, _gc_ns, cpu_ns = @stopwatch.time { @arm.run(number) }
-          @arm.contestant.clock == :cpu ? cpu_ns : ns
+          (@arm.operation.clock || @arm.contestant.clock) == :cpu ? cpu_ns : ns
         end
 
         def fit(ns_per_call)

@@ -72,13 +72,16 @@ module Tiercel
         # @param processes [Integer] of the last complete look
         def keep(processes) = slices.select! { |slice| slice.process < processes }
 
-        # Nanoseconds a call by the contestant's clock, without garbage collection, one figure a block.
+        # @return [Symbol] :cpu or :wall
+        def clock = arm.operation.clock || arm.contestant.clock
+
+        # Nanoseconds a call by its clock, without garbage collection, one figure a block.
         #
         # @return [Hash{Integer => Hash{Integer => Float}}] by process, then block
         def block_ns
           slices.group_by(&:process).transform_values do |of_process|
             of_process.group_by(&:block).transform_values do |of_block|
-              of_block.sum { |slice| slice.net_ns(arm.contestant.clock) }.fdiv(of_block.sum(&:calls))
+              of_block.sum { |slice| slice.net_ns(clock) }.fdiv(of_block.sum(&:calls))
             end
           end
         end
@@ -98,7 +101,7 @@ module Tiercel
           twin = comparison.arms.find { |other| other.id == arm.twin_of }
           { "id" => id, "comparison" => comparison.id, "value" => comparison.value.name,
             "operation" => arm.operation.name, "contestant" => arm.contestant.describe, "role" => arm.role.to_s,
-            "twin_of" => twin && comparison.cell_id(twin), "clock" => arm.contestant.clock.to_s, "status" => status,
+            "twin_of" => twin && comparison.cell_id(twin), "clock" => clock.to_s, "status" => status,
             "reason" => reason, "calls" => calls, "warm_up" => warm_up,
             "exact" => { "allocations" => allocations, "stored_bytes" => stored_bytes },
             "slices" => slices.map { |slice| slice.to_h.values.compact }, "summary" => summary&.record }

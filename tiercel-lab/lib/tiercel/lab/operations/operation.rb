@@ -21,10 +21,11 @@ module Tiercel
       # - `body`: a Ruby expression, and `preamble`: Ruby that runs before the loop and may set more locals
       # - `capacity_bytes`: what the store shall be limited to; nil: room enough
       # - `prepared?`: whether {#before_slice} is called before every slice, which then has few calls
+      # - `clock`: :cpu or :wall, where it is not the contestant's
       # - `server_time?`: whether the servers' CPU time is looked at too
       # - `internal?`: not offered by help
       FACTS = { name: nil, phrase: nil, kind: :store, body: nil, preamble: "", capacity_bytes: nil, prepared?: false,
-                server_time?: false, internal?: false }.freeze
+                clock: nil, server_time?: false, internal?: false }.freeze
 
       # @param facts [Hash{Symbol => Object}] of {FACTS}
       def self.facts(facts) = facts.each { |name, fact| define_method(name) { fact } }

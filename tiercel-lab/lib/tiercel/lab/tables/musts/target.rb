@@ -7,7 +7,8 @@ module Tiercel
   module Lab
     module Tables
       module Musts
-        # Something that the project has set itself. One of {Ratio}, {Floor}, {Limit}, {Elsewhere} and {Kept}.
+        # Something that the project has set itself. One of {Ratio}, {Reported}, {Floor}, {Limit},
+        # {Elsewhere} and {Kept}.
         class Target
           # @return [String] such as "fast-path-1a"
           attr_reader :id
@@ -34,7 +35,7 @@ module Tiercel
           # What was found.
           #
           # @!attribute [r] state
-          #   @return [Symbol] :holds, :fails, :undecided, :cannot_run or :elsewhere
+          #   @return [Symbol] :holds, :fails, :undecided, :reported, :cannot_run or :elsewhere
           # @!attribute [r] figure
           #   @return [Statistics::Interval, nil]
           # @!attribute [r] note
@@ -112,6 +113,18 @@ module Tiercel
               return :holds if ratio.high <= bound
               ratio.low > bound ? :fails : :undecided
             end
+          end
+
+          # Beside a target: a ratio that is measured in the same blocks and decides nothing.
+          class Reported < Ratio
+            def initialize(**) = super(**, at_most: nil)
+
+            def undecided?(_cell) = false
+
+            private
+
+            def needed(*) = nil
+            def state(_ratio) = :reported
           end
 
           # How far the same code may come from itself in one run.

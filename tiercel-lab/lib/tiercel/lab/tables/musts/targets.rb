@@ -17,6 +17,9 @@ module Tiercel
             # @see Target::Ratio#initialize
             def ratio(id, text, **) = add(Target::Ratio.new(id:, text:, **))
 
+            # @see Target::Reported#initialize
+            def reported(id, text, **) = add(Target::Reported.new(id:, text:, **))
+
             # @see Target::Floor#initialize
             def floor(id, text, **) = add(Target::Floor.new(id:, text:, **))
 

@@ -9,11 +9,14 @@ module Tiercel
         # Every target with its figure, and whether it holds here.
         class View < Tables::View
           STATES = { "holds" => "holds", "fails" => "does not hold", "undecided" => "undecided",
+                     "reported" => "no target",
                      "cannot_run" => "cannot run", "elsewhere" => "decided elsewhere" }.freeze
 
           # Of one, and of several.
           WORDS = { "holds" => %w[holds hold], "fails" => ["does not hold", "do not hold"],
-                    "undecided" => ["is undecided", "are undecided"], "cannot_run" => ["cannot run"] * 2,
+                    "undecided" => ["is undecided", "are undecided"],
+                    "reported" => ["is reported beside one", "are reported beside others"],
+                    "cannot_run" => ["cannot run"] * 2,
                     "elsewhere" => ["is decided by another command", "are decided by other commands"] }.freeze
 
           def title = "The project's targets"

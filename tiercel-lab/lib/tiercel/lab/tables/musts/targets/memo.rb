@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+require_relative "../../growth/table"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Musts
+        # Long Strings that a process reads again and again, over more keys than a loop warms; beside each what the
+        # default gives. And what a read costs among a million entries.
+        module Targets
+          memo = "tiercel:shared:#memo=128MB"
+          plain = "tiercel:shared:#memo=128MB,compress=false"
+          { "1a" => ["string-1kb-2000", "read", memo, 0.15, "read of 1 KB"],
+            "1b" => ["string-1kb-2000", "fetch", memo, 0.13, "fetch of 1 KB that hits"],
+            "1c" => ["html-24kb-500", "reread", memo, 0.30, "read of 24 KB"],
+            "1d" => ["html-100kb-200", "reread", memo, 0.36, "read of 100 KB"],
+            "1e" => ["html-822kb-100", "reread", memo, 0.5, "read of 822 KB, from the third on"],
+            "1f" => ["html-822kb-100", "reread", plain, 0.5, "read of 822 KB, not compressed, from the third on"],
+            "1g" => ["html-2kb-2000", "read_multi_in_turn", memo, 0.14, "read_multi of 100 x 2 KB"] }
+            .each do |number, (value, operation, store, bound, words)|
+              facts = { value:, baseline: ["memory_store", operation] }
+              ratio "memo-#{number}", "shared: #{words}, memo: 128MB", **facts, candidate: [store, operation],
+                    at_most: bound
+              default = store.sub("memo=128MB,", "").sub("#memo=128MB", "")
+              reported "memo-#{number}-default", "shared: #{words}, memo by default", **facts,
+                       candidate: [default, operation]
+            end
+          reported "memo-1h", "shared: read of 822 KB in turn, 200 of them: more than the memo of 128 MB holds",
+                   value: "html-822kb-200", baseline: %w[memory_store reread], candidate: [memo, "reread"]
+          off = "tiercel:shared:#memo=false"
+          ratio "memo-2a", "shared: first read of 24 KB, memo: 128MB, of memo: false", value: "html-24kb-500",
+                baseline: [off, "first_read"], candidate: [memo, "first_read"], at_most: 1.05
+          ratio "memo-2b", "shared: read of 24 KB in turn, ten times what the memo holds, of memo: false",
+                value: "html-24kb-500", baseline: [off, "read"], candidate: ["tiercel:shared:#memo=1200KB", "read"],
+                at_most: 1.05
+          elsewhere "memo-2c", "with memo: false nothing is slower than the revision before by more than 5 %",
+                    command: "bin/lab compare REVISION . --store tiercel:shared:#memo=false"
+          elsewhere "memo-3", "no stale and no torn value under four processes; resident bytes within the bound",
+                    command: "bin/test segment"
+          kept "memo-4", "shared: a read among 1,000,000 entries at most 2.5 times one among 1,000", run: "growth",
+               command: "bin/lab growth --store tiercel:shared: --entries 1000,1000000 --rounds 6",
+               judging: lambda { |results|
+                 view = Growth::View.new(results, command: "")
+                 grown = view.read_growth("tiercel:shared:", from: 1_000, to: 1_000_000)
+                 next [:undecided, "the run has not both"] unless grown
+                 state = grown.low > 2.5 ? :fails : :undecided
+                 [grown.high <= 2.5 ? :holds : state, Report::Cell.interval(grown, unit: "x").to_s]
+               }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,27 @@
+# frozen_string_literal: true
+
+require_relative "html"
+
+module Tiercel
+  module Lab
+    module Values
+      # More pages than one wants to wait for: a few are made, and each of the others is one of them behind a beginning
+      # of its own, so that no two are equal.
+      class ManyPages < HTML
+        MADE = 8
+
+        def generate(seed)
+          pages = Array.new(MADE) { |index| text(Random.new(seed + index), index) }
+          Array.new(count) { |index| numbered(pages[index % MADE], index) }
+        end
+
+        private
+
+        def numbered(page, index)
+          cut = "<!-- #{index} -->".concat(page).byteslice(0, @bytes).scrub("")
+          cut << (" " * (@bytes - cut.bytesize))
+        end
+      end
+    end
+  end
+end
