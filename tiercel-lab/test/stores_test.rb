@@ -6,9 +6,10 @@ class ContestantsTest < LabCase
   def parse(text) = Lab::Contestants.parse(text)
 
   def test_type_place_and_options
-    contestant = parse("tiercel:redis://cache:6379/0#compress=false,serializer=:message_pack,size=64MB,threshold=1024")
-    assert_equal "redis://cache:6379/0", contestant.place
-    assert_equal({ compress: false, serializer: :message_pack, size: "64MB", threshold: 1024 }, contestant.options)
+    contestant = parse("tiercel:shared:cache#compress=false,serializer=:message_pack,size=64MB,compress_threshold=1024")
+    assert_equal "shared:cache", contestant.place
+    assert_equal({ compress: false, serializer: :message_pack, size: "64MB", compress_threshold: 1024 },
+                 contestant.options)
   end
 
   def test_a_name_and_a_url_of_the_users
@@ -41,8 +42,8 @@ class ContestantsTest < LabCase
     media = { "memory_store" => :process, "file_store:tmpfs" => :process, "file_store:disk" => :disk,
               "mem_cache_store" => :loopback, "tiercel" => :process, "tiercel:shared:" => :process,
               "tiercel:sqlite:" => :disk, "tiercel:redis:" => :loopback,
-              "tiercel:memory: memcached://cache.example:11211" => :remote, "tiercel:file:" => :process,
-              "tiercel:file:/tmp" => :disk, "tiercel:shared: redis:" => :loopback }
+              "tiercel:memcached://cache.example:11211" => :remote, "tiercel:file:" => :process,
+              "tiercel:file:/tmp" => :disk }
     media.each { |text, medium| assert_equal medium, parse(text).medium, text }
   end
 
@@ -54,7 +55,6 @@ class ContestantsTest < LabCase
 
   def test_servers_of_the_lab_only_where_no_place_is_given
     assert_equal %i[memcached], parse("tiercel:memcached:#compress=false").servers
-    assert_equal %i[redis], parse("tiercel:shared: redis:").servers
     assert_empty parse("tiercel:redis://10.0.0.7:6379").servers
   end
 
@@ -82,10 +82,22 @@ class ContestantsTest < LabCase
     assert_match(/expected TYPE/, assert_raises(Lab::UsageError) { parse("--what?") }.message)
   end
 
+  # A plan would accept what no run can build.
+  def test_what_the_gem_would_refuse_is_refused
+    { "tiercel:shared:#sizee=1MB" => /unknown option :sizee/, "tiercel:memory:?shards=2" => /unknown option :shards/,
+      "tiercel:memory:#checksum=7" => /checksum: expected true or false/,
+      "tiercel:shared: redis:" => /has no tiers/ }.each do |text, words|
+      message = assert_raises(Lab::UsageError) { parse(text) }.message
+      assert_match(/\Astore #{Regexp.escape(text.inspect)}: /, message)
+      assert_match words, message
+      assert_equal 2, lab("compare", "--store", text, "--plan").first
+    end
+  end
+
   def test_configuration_to_paste
     assert_equal "config.cache_store = :tiercel_store", parse("tiercel").configuration
-    assert_equal 'config.cache_store = :tiercel_store, "shared:", "redis://HOST:6379/0", frozen: true',
-                 parse("tiercel:shared: redis:#frozen=true").configuration
+    assert_equal 'config.cache_store = :tiercel_store, "redis://HOST:6379/0", frozen: true',
+                 parse("tiercel:redis:#frozen=true").configuration
     assert_equal 'config.cache_store = :mem_cache_store, "HOST:11211", compress: false',
                  parse("mem_cache_store#compress=false").configuration
   end
@@ -95,8 +107,9 @@ class ContestantsTest < LabCase
     Dir.mktmpdir do |folder|
       absent = File.join(folder, "absent")
       %W[file_store:#{absent} tiercel:file:#{absent} file:#{absent}?size=1MB tiercel:sqlite:#{absent}/x.sqlite3
-         mine=sqlite:#{absent}/x.sqlite3 tiercel:shared:#{absent}/segment].push("tiercel:shared: file:#{absent}")
-        .each { |text| assert_match(absent_folder(absent), assert_raises(Lab::UsageError) { parse(text) }.message) }
+         mine=sqlite:#{absent}/x.sqlite3 tiercel:shared:#{absent}/segment].each do |text|
+        assert_match(absent_folder(absent), assert_raises(Lab::UsageError) { parse(text) }.message)
+      end
       code, _out, err = lab("hit-ratio", "file:#{absent}")
       assert_equal 2, code
       assert_match absent_folder(absent), err

@@ -6,7 +6,7 @@ require_relative "../support/lab_case"
 class MeasurementTest < LabCase
   # What no other program can hide. What small differences are called is tested on recorded blocks: {LooksTest}.
   def test_ten_times_the_work_is_found
-    slower = measure("planted_working:2000", "planted_working:20000", protocol: SHORT).fetch("planted_working:20000")
+    slower = measure("steps:2000", "steps:20000", protocol: SHORT).fetch("steps:20000")
     assert_equal :slower, slower.summary.verdict, slower.summary.inspect
     assert_operator slower.summary.ratio.estimate, :>, 4
   end
@@ -31,7 +31,7 @@ class MeasurementTest < LabCase
 
   # The parent lets the two workers take turns.
   def test_a_contestant_with_its_own_bundle_runs_in_its_own_worker
-    cells = measure("planted_working:1000", "planted_apart:10000", "null=planted_working:1000",
+    cells = measure("steps:1000", "planted_apart:10000", "null=steps:1000",
                     protocol: apart_protocol)
     apart = cells.fetch("planted_apart:10000")
     assert_nil apart.reason

@@ -39,14 +39,6 @@ class HistogramTest < LabCase
     assert_raises(ArgumentError) { Histogram.from_h("precision_bits" => 3) }
   end
 
-  # A stall of 100 in a loop that should send every 10: the calls it held up would have taken 90, 80, ... 10.
-  def test_correction_for_coordinated_omission
-    counted = Histogram.new.record_corrected(100, 10)
-    assert_equal 10, counted.count
-    assert_equal (10..100).step(10).sum, counted.sum
-    assert_equal 1, Histogram.new.record_corrected(7, 10).count
-  end
-
   def test_empty_and_negative
     assert_nil Histogram.new.quantile(0.5)
     assert_nil Histogram.new.mean

@@ -32,34 +32,16 @@ module Planted
     end
   end
 
-  # A Hash, and a loop of so many steps for each read.
-  class WorkingStore
-    def initialize(steps)
-      @steps = steps
-      @data = {}
-    end
-
-    def write(name, value, **) = @data[name] = value
-    def clear(*) = @data.clear
-
-    def read(name)
-      left = @steps
-      left -= 1 while left.positive?
-      @data[name]
-    end
-  end
-
   define = Tiercel::Lab::Contestants.method(:define)
   define.call("planted_wrong") { def build(_context) = WrongStore.new }
   define.call("planted_forgetful") { def build(_context) = ForgetfulStore.new }
   define.call("planted_tiring") { def build(_context) = TiringStore.new }
-  define.call("planted_working") { def build(_context) = WorkingStore.new(Integer(place)) }
   define.call("planted_dying") { def build(_context) = Process.kill(:KILL, Process.pid) }
   define.call("planted_absent", gems: %w[a_gem_that_nobody_has])
   # In a worker of its own, with a bundle that is not there.
   define.call("planted_elsewhere", bundle: "nowhere")
   # In a worker of its own, with a bundle that has nothing but ActiveSupport.
-  define.call("planted_apart", like: "planted_working", bundle: File.expand_path("apart.gemfile", __dir__))
+  define.call("planted_apart", like: "steps", bundle: File.expand_path("apart.gemfile", __dir__))
 
   # As the lab's books, fewer.
   Tiercel::Lab::Values.add(Tiercel::Lab::Values::Books.new(name: "planted-books", title: "two books", books: 2,

@@ -23,10 +23,10 @@ class ProfileCommandTest < LabCase
 
   def test_a_busy_method_is_found_in_a_process_of_its_own
     Dir.mktmpdir do |folder|
-      row = watched("planted_working:2000", folder)
+      row = watched("steps:2000", folder)
       assert_equal ["measured", "vernier"], row.values_at("status", "profiler"), row["reason"]
       assert_operator row["calls"], :>, 0
-      inside, all = [/\Aloop;Planted::WorkingStore#read/, //].map do |words|
+      inside, all = [/\Aloop;Tiercel::Lab::Contestants::CountingStore#read/, //].map do |words|
         row["folded"].sum { |stack, samples| stack.match?(words) ? samples : 0 }
       end
       assert_operator inside, :>, all * 0.5

@@ -9,14 +9,14 @@ class CompareSidesFlamesTest < LabCase
       summary = File.join(folder, "pull", "summary.md")
       Dir.mkdir(File.dirname(summary))
       out, err = StringIO.new, StringIO.new
-      code = Lab::CLI.run(["compare", "planted_working:50", "planted_working:500", "--quick", "--budget", "1",
+      code = Lab::CLI.run(["compare", "steps:50", "steps:500", "--quick", "--budget", "1",
                            "--require", PLANTED, "--op", "read", "--value", "string-100b", "--results", folder,
                            "--markdown", summary], out:, err:, program: "bin/lab")
       assert_equal 0, code, err.string
       text = File.read(summary)
       assert_includes text,
-                      "[A: planted_working:50](summary-A.flame.html), [B: planted_working:500](summary-B.flame.html)"
-      assert_match(/\| Planted::WorkingStore#read \|/, text)
+                      "[A: steps:50](summary-A.flame.html), [B: steps:500](summary-B.flame.html)"
+      assert_match(/\| Tiercel::Lab::Contestants::CountingStore#read \|/, text)
       %w[A B difference].each do |label|
         assert_match(/<svg class="chart flame/, File.read(File.join(folder, "pull", "summary-#{label}.flame.html")))
       end

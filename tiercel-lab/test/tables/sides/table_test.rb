@@ -14,20 +14,20 @@ class CompareSidesTest < LabCase
       json, again = %w[run again].map { |name| File.join(folder, "#{name}.json") }
       common = ["--quick", "--budget", "1", "--require", PLANTED, "--op", "read", "--value", "string-100b", "--results",
                 folder]
-      code, out, err = lab("compare", "planted_working:100", "planted_working:30000", *common, "--json", json)
+      code, out, err = lab("compare", "steps:100", "steps:30000", *common, "--json", json)
       assert_equal 0, code, err
-      assert out.start_with?("planted_working:30000 against planted_working:100: slower in 1 of 1 cells; " \
+      assert out.start_with?("steps:30000 against steps:100: slower in 1 of 1 cells; " \
                              "largest estimate: read string-100b takes"), out
       assert_empty SCHEMA.errors(Lab::Engine::Results.load(json))
       code, out, = lab("report", json)
       assert_equal 0, code
-      assert_includes out, "bin/lab compare planted_working:100 planted_working:30000 --quick"
-      code, out, = lab("compare", "planted_working:30000", *common, "--baseline", json, "--json", again)
+      assert_includes out, "bin/lab compare steps:100 steps:30000 --quick"
+      code, out, = lab("compare", "steps:30000", *common, "--baseline", json, "--json", again)
       assert_equal 0, code
       assert_match(/Not interleaved: the baseline was measured at/, out)
       # Never "same", however close they are.
       assert_match(/(?:slower|faster|cannot tell) in 1 of 1 cells/, out)
-      assert_match(/has no cells of memory_store; it has planted_working:100, planted_working:30000/,
+      assert_match(/has no cells of memory_store; it has steps:100, steps:30000/,
                    lab("compare", "memory_store", "--baseline", json).last)
     end
   end

@@ -48,24 +48,6 @@ module Tiercel
           self
         end
 
-        # Records a value of a closed loop together with those that the loop would have seen had it gone on sending
-        # every `interval` meanwhile (HdrHistogram's correction for coordinated omission). An open loop that measures
-        # from the intended start needs none of this.
-        #
-        # @param value [Integer]
-        # @param interval [Integer] in the unit of the value
-        # @return [self]
-        def record_corrected(value, interval)
-          record(value)
-          return self unless interval.positive?
-          missing = value - interval
-          while missing >= interval
-            record(missing)
-            missing -= interval
-          end
-          self
-        end
-
         # @param other [Histogram]
         # @return [self] with the other's counts added
         def merge!(other)

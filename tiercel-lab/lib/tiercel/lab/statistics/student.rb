@@ -5,9 +5,6 @@ module Tiercel
     module Statistics
       module_function
 
-      # The 97.5 % point of the normal distribution.
-      Z_975 = 1.959964
-
       # Share of Student's t distribution below a value. For whole degrees of freedom it is a finite sum (Abramowitz and
       # Stegun, 26.7.3 and 26.7.4).
       #

@@ -3,7 +3,7 @@
 module Tiercel
   module Lab
     module Contestants
-      # Tiercel: `tiercel` is its default, `tiercel:URL` one backend, `tiercel:URL URL` tiers, nearest first. A URL
+      # Tiercel: `tiercel` is its default, `tiercel:URL` one backend. A URL
       # without a place (`shared:`, `sqlite:`, `file:`, `memcached:`, `redis:`) gets one of the lab's own.
       class TiercelStore < Contestant
         facts gems: %w[tiercel]
@@ -16,17 +16,20 @@ module Tiercel
         PATIENCE_SECONDS = 2
         PATIENT = [*SERVERS.keys, "sqlite", "file"].freeze
 
-        # Which schemes there are is known where the gem is; a worker of another bundle leaves it to the build.
+        # Which backends and options there are is known where the gem is; a worker of another bundle leaves it to the
+        # build.
         def check
-          require "tiercel"
-          known = ::Tiercel::Backends::REGISTRY.names.map(&:to_s)
+          require "tiercel/configuration"
           bare = urls.find { |url| !url.include?(":") }
           raise UsageError, "store #{text.inspect}: expected a backend's URL, such as tiercel:#{bare}:" if bare
-          unknown = schemes.find { |scheme| !known.include?(scheme) }
-          raise UsageError, Catalogue.unknown("backend", unknown, known) if unknown
+          unknown = schemes.find { |scheme| !known_schemes.include?(scheme) }
+          raise UsageError, Catalogue.unknown("backend", unknown, known_schemes) if unknown
+          ::Tiercel::Configuration.new(urls, options)
           urls.each { |url| Folder.check_place("store #{text.inspect}", scheme(url), url[/:([^?]*)/, 1]) }
-        rescue LoadError
+        rescue LoadError, ::Tiercel::MissingDependency # its row says what to install
           nil
+        rescue ::Tiercel::ConfigurationError => e
+          raise UsageError, "store #{text.inspect}: #{e.message}"
         end
 
         def medium
@@ -62,6 +65,8 @@ module Tiercel
         end
 
         private
+
+        def known_schemes = ::Tiercel::Backends::REGISTRY.names.map(&:to_s)
 
         def urls = place.split
 
