@@ -2,23 +2,8 @@
 # suites: store
 
 require "test_helper"
-require "tiercel/backends/redis"
 require "tiercel/contracts/backend_contract"
-require "tiercel/lab/servers"
-
-# Servers for all the tests of this file; each test clears them.
-module RedisServers
-  Servers = Tiercel::Lab::Servers
-
-  def self.single = @single ||= Servers::Redis.new.start
-  def self.socket = @socket ||= Servers::Redis.new(socket: true).start
-  def self.cluster = @cluster ||= Servers::RedisCluster.new.start
-
-  # Eight processes at once, each with a new client: more than the usual budget on a loaded machine.
-  def self.build(url, **options)
-    Tiercel::Backends::Redis.build(Tiercel::BackendURL.parse(url), { timeout: 2, **options })
-  end
-end
+require_relative "redis/servers"
 
 class RedisTest < Tiercel::TestCase
   include Tiercel::Contracts::BackendContract
@@ -32,93 +17,6 @@ class RedisRubyDriverTest < Tiercel::TestCase
 
   def build_peer = RedisServers.build(RedisServers.socket.url, driver: "ruby")
   def build_backend = build_peer.tap(&:clear)
-end
-
-class RedisClusterTest < Tiercel::TestCase
-  include Tiercel::Contracts::BackendContract
-
-  def build_peer = RedisServers.build(RedisServers.cluster.url)
-  def build_backend = build_peer.tap(&:clear)
-
-  def test_batches_over_many_slots
-    pairs = (0...500).to_h { |index| ["key#{index}", "value #{index}"] }
-    assert_equal true, backend.set_multi(pairs, 60)
-    assert_equal pairs, backend.get_multi(pairs.keys)
-    assert_equal 500, backend.stats[:entries]
-    assert_equal pairs.keys.sort, backend.scan.to_a.uniq.sort
-    assert_equal 500, backend.delete_multi(pairs.keys)
-    shares = RedisServers.cluster.nodes.map { |node| node.command("DBSIZE").to_i }
-    assert_equal [0, 0, 0], shares
-  end
-
-  # @return [Redis::Cluster] over drivers that the module changes
-  def commands_with(change, timeout: 2)
-    redis = Tiercel::Backends::Redis
-    driver = Class.new(redis::Deadline.driver(:ruby)) { prepend change }
-    config = RedisClient.cluster(nodes: RedisServers.cluster.nodes.map { |node| "redis://127.0.0.1:#{node.port}" },
-                                 concurrency: { model: :none }, protocol: 2, reconnect_attempts: 0,
-                                 driver: redis::NodeShare.driver(driver))
-    redis::Cluster.new(config, timeout: timeout, pool: { size: 2, timeout: 2 })
-  end
-
-  # A connection that breaks between the command and its reply.
-  module Cut
-    def call(command, timeout)
-      reply = super
-      raise RedisClient::ConnectionError, "cut" if command.first == "INCR"
-      reply
-    end
-  end
-
-  def test_what_may_have_been_run_is_not_sent_again
-    reader = build_backend
-    commands = commands_with(Cut)
-    [[false, "once", 1], [true, "again", 2..]].each do |resend, key, counts|
-      assert_raises(RedisClient::ConnectionError) { commands.call(["INCR", key], resend: resend) }
-      assert_operator counts, :===, reader.get(key).to_i
-    end
-  ensure
-    [commands, reader].each { |one| one&.close }
-  end
-
-  # A page takes 0.25 s here, where the budget is a second.
-  module SlowPages
-    def call(command, timeout)
-      sleep 0.25 if command.first.casecmp?("SCAN")
-      super
-    end
-  end
-
-  # The few keys with the prefix are among many of others, which nobody gets to see.
-  def assert_cleared_among(foreign_keys, patient)
-    backend.clear
-    (0...foreign_keys).each_slice(10_000) do |slice|
-      backend.set_multi(slice.to_h { |index| ["foreign#{index}", "x"] })
-    end
-    ours = { "ours:{slot}1" => "x", "ours:{slot}2" => "x" }
-    backend.set_multi(ours)
-    assert_equal ours.keys.sort, patient.scan("ours:").to_a.uniq.sort
-    patient.clear("ours:")
-    assert_empty backend.get_multi(ours.keys)
-    assert_equal foreign_keys, backend.stats[:entries]
-  end
-
-  def test_clear_among_many_keys_of_others_has_a_budget_for_each_page
-    patient = RedisServers.build(RedisServers.cluster.url)
-    patient.instance_variable_set(:@commands, commands_with(SlowPages, timeout: 1))
-    assert_cleared_among(12_000, patient)
-  end
-
-  def test_clear_among_600_000_keys_of_others
-    skip "--long" unless long?
-    assert_cleared_among(600_000, RedisServers.build(RedisServers.cluster.url, timeout: 0.25))
-  end
-
-  def test_clear_reaches_every_master
-    backend.set_multi((0...100).to_h { |index| ["key#{index}", "x"] })
-    backend.clear
-    assert_equal([0, 0, 0], RedisServers.cluster.nodes.map { |node| node.command("DBSIZE").to_i })
-  end
 end
 
 class RedisDetailsTest < Tiercel::TestCase

@@ -1,0 +1,18 @@
+# frozen_string_literal: true
+
+require "tiercel/backends/redis"
+require "tiercel/lab/servers"
+
+# Servers for all the tests of the backend; each test clears them.
+module RedisServers
+  Servers = Tiercel::Lab::Servers
+
+  def self.single = @single ||= Servers::Redis.new.start
+  def self.socket = @socket ||= Servers::Redis.new(socket: true).start
+  def self.cluster = @cluster ||= Servers::RedisCluster.new.start
+
+  # Eight processes at once, each with a new client: more than the usual budget on a loaded machine.
+  def self.build(url, **options)
+    Tiercel::Backends::Redis.build(Tiercel::BackendURL.parse(url), { timeout: 2, **options })
+  end
+end
