@@ -6,6 +6,7 @@ require_relative "backend_url"
 require_relative "backends"
 require_relative "coder"
 require_relative "compressors"
+require_relative "deprecator"
 require_relative "errors"
 require_relative "guard"
 require_relative "memo"
@@ -29,6 +30,11 @@ module Tiercel
     DEFAULT_MAX_KEY_BYTES = 250
     # What stands in for the tail of a longer key (":hash:" and 32 or 64 hex digits) has to fit.
     LEAST_MAX_KEY_BYTES = 40
+
+    # What is said of `frozen: { entries:, bytes: }`.
+    BOUNDS_OF_FROZEN = "frozen: with entries: and bytes: goes away with the next minor version: decoded objects are kept " \
+                       "in the same table as long Strings. Use frozen: true with memo: \"32MB\" in its place"
+    private_constant :BOUNDS_OF_FROZEN
 
     # Rails' names for its own serializers, for applications that bring their options along.
     SERIALIZER_ALIASES = { marshal_7_0: :marshal, marshal_7_1: :marshal }.freeze
@@ -63,6 +69,7 @@ module Tiercel
     # @return [Backend]
     def build_backend
       own = @options.slice(*@backend_class.option_names).merge(@url.options)
+      own = frozen_memo.merge(own) if frozen? && @backend_class.option_names.include?(:memo)
       url, own = TestWorker.place(@url, own)
       return @backend_class.build(@url, own) if url.equal?(@url)
       Backends::REGISTRY.fetch(url.scheme).build(url, own)
@@ -105,16 +112,6 @@ module Tiercel
 
     # @return [Boolean] whether values of plain types come back deep-frozen
     def frozen? = @options[:frozen] ? true : false
-
-    # @param backend [Backend]
-    # @return [Memo, nil] for `frozen:` over a segment, which alone can tell that nothing changed
-    # @raise [ConfigurationError] for a size that cannot be
-    def build_memo(backend)
-      return unless frozen? && backend.respond_to?(:segment)
-      bounds = memo_bounds
-      bounds[:bytes] = Sizes.bytes(bounds[:bytes], option: "frozen: bytes") if bounds[:bytes]
-      Memo.new(**bounds.compact)
-    end
 
     # @return [String] without the values that may be secret
     def inspect = "#<#{self.class.name} #{url} #{@options.keys.inspect}>"
@@ -171,13 +168,22 @@ module Tiercel
       end
     end
 
+    # What `frozen:` keeps, where `memo:` does not say it.
+    def frozen_memo
+      bytes = memo_bounds[:bytes]
+      bytes &&= [Sizes.bytes(bytes, option: "frozen: bytes"), Memo::LEAST_BYTES].max
+      { memo: bytes || Memo::FROZEN_BYTES, memo_entries: memo_bounds[:entries] }.compact
+    end
+
     def memo_bounds = @options[:frozen].is_a?(Hash) ? @options[:frozen].transform_keys(&:to_sym) : {}
 
     def check_frozen
       value, entries = @options[:frozen], memo_bounds[:entries]
       return if [nil, true, false].include?(value)
-      return if value.is_a?(Hash) && (memo_bounds.keys - %i[entries bytes]).empty? &&
-                (entries.nil? || (entries.is_a?(Integer) && entries.positive?))
+      if value.is_a?(Hash) && (memo_bounds.keys - %i[entries bytes]).empty? &&
+         (entries.nil? || (entries.is_a?(Integer) && entries.positive?))
+        return Tiercel.deprecator.warn(BOUNDS_OF_FROZEN)
+      end
       raise ConfigurationError, "frozen: expected true, false or { entries: Integer > 0, bytes: size }, got " \
                                 "#{Redacted.text(value)}"
     end

@@ -1,89 +1,87 @@
 # frozen_string_literal: true
 
-require_relative "clock"
-require_relative "frame/version"
+require "objspace"
+require_relative "deep_freeze"
+require_relative "frame"
 
 module Tiercel
-  # Decoded, deep-frozen values of one process, each good as long as the entry
-  # in the segment is the one that it was decoded from.
+  # What a process keeps of a segment's values once they are decoded: long
+  # Strings, of which readers share the bytes, and with `frozen: true` whole
+  # objects. docs/memo.md says what is promised.
   #
-  # It is the segment that says so ({Segment#unchanged?}), for every process of
-  # the machine; the memo only saves decoding. Bounded in entries and in bytes
-  # of their keys and of the frames they came from; the ones that were kept
-  # first go first.
-  class Memo
-    DEFAULT_ENTRIES = 1_000
-    DEFAULT_BYTES = 32 * 1024 * 1024
+  # The table is the segment's ({Segment#keep}, `memo_bytes=`): it finds what is
+  # kept while it looks for the entry, and knows whether that is still the one.
+  # Here is what it has to be told of a value.
+  #
+  # @private
+  module Memo
+    # A memo is none, or has at least so much.
+    LEAST_BYTES = 1 << 20
+    # What `frozen: true` keeps where no `memo:` is given.
+    FROZEN_BYTES = 32 << 20
 
-    # One value and what has to hold for it.
-    Slot = Struct.new(:token, :value, :expires_at, :version, :bytes) do
-      # @param wanted [String, nil] the version that the caller asks for
-      # @return [Boolean] false if it has ended, or is of another version
-      def usable?(wanted)
-        return false if expires_at && expires_at <= Clock.now
-        wanted.nil? || version.nil? || Frame::Version.same?(version, wanted)
+    @segments = ObjectSpace::WeakMap.new
+
+    class << self
+      # Forgets what every process-wide table of decoded objects holds. The Railtie does so when code is reloaded.
+      #
+      # @return [void]
+      def clear_all = @segments.each_key { |segment| segment.memo_bytes = segment.memo_bytes }
+
+      # @param segment [Segment] whose memo keeps decoded objects
+      # @return [void]
+      def watch(segment) = @segments[segment] = true
+
+      # Keeps a String as it was decoded; readers get Strings of their own that share the bytes of a copy.
+      #
+      # @param segment [Segment]
+      # @param key [String]
+      # @param bytes [String] the frame that was read
+      # @param token [String] what came with it
+      # @param string [String]
+      # @return [Boolean] whether it is kept
+      def keep_string(segment, key, bytes, token, string)
+        frame = Frame.parse(bytes)
+        segment.keep(key, token, string, frame.expires_at, frame.parts.version, nil)
       end
-    end
 
-    @memos = ObjectSpace::WeakMap.new
-
-    # Forgets what every memo of this process holds. The Railtie does so when
-    # code is reloaded.
-    #
-    # @return [void]
-    def self.clear_all = @memos.each_key(&:clear)
-
-    # @private
-    def self.watch(memo) = @memos[memo] = true
-
-    # @return [Integer] bytes of the frames whose values are kept, and of their keys
-    attr_reader :bytes
-
-    # @param entries [Integer] values that are kept at most
-    # @param bytes [Integer] bytes of frames and keys at most
-    def initialize(entries: DEFAULT_ENTRIES, bytes: DEFAULT_BYTES)
-      @max_entries = entries
-      @max_bytes = bytes
-      @slots = {}
-      @bytes = 0
-      @lock = Mutex.new
-      Memo.watch(self)
-    end
-
-    # @param key [String]
-    # @return [Slot, nil]
-    def [](key) = @slots[key]
-
-    # @param key [String]
-    # @param slot [Slot] whose value is frozen, all of it
-    # @return [void]
-    def keep(key, slot)
-      bytes = slot.bytes + key.bytesize
-      return if bytes > @max_bytes / 4
-      @lock.synchronize do
-        drop(key)
-        @slots[-key] = slot
-        @bytes += bytes
-        drop(@slots.first.first) while @slots.size > @max_entries || @bytes > @max_bytes
+      # Keeps an object that every reader gets.
+      #
+      # @param (see .keep_string)
+      # @param value [Object] frozen, with all that is in it
+      # @return [Boolean] whether it is kept
+      def keep_frozen(segment, key, bytes, token, value)
+        frame = Frame.parse(bytes)
+        segment.keep(key, token, value, frame.expires_at, frame.parts.version, bytes.bytesize + weight(value))
       end
-    end
 
-    # @return [Integer] how many values are kept
-    def size = @slots.size
-
-    # @return [void]
-    def clear
-      @lock.synchronize do
-        @slots = {}
-        @bytes = 0
+      # @param value [Object] of plain types, see {DeepFreeze}
+      # @return [Integer] bytes of all objects in it; Strings may share a frame's bytes besides
+      def weight(value)
+        met = {}.compare_by_identity
+        rest = [value]
+        total = 0
+        until rest.empty?
+          object = rest.pop
+          bytes = ObjectSpace.memsize_of(object)
+          next if bytes.zero? || met[object]
+          met[object] = true
+          total += bytes
+          add_members(rest, object)
+        end
+        total
       end
-    end
 
-    private
+      private
 
-    def drop(key)
-      slot = @slots.delete(key)
-      @bytes -= slot.bytes + key.bytesize if slot
+      def add_members(rest, object)
+        case object
+        when Array then rest.concat(object)
+        when Hash
+          rest.concat(object.keys, object.values)
+          rest << object.default
+        end
+      end
     end
   end
 end

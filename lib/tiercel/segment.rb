@@ -18,14 +18,19 @@ module Tiercel
   # get_with_token, set, set_multi, add, compare_and_set, delete, delete_multi,
   # touch, stats and close. Besides them, for the store's fast path:
   #
-  # - `read(key)`: nil if absent. A frame that is a String as it is and not over comes
-  #   back decoded: fresh, mutable, in its encoding. Any other comes back whole and *frozen*.
-  # - `read_multi(keys, frames = nil)`: Hash of what `read` gives, without the absent ones; the keys of what came back
-  #   whole are added to the Array `frames`
+  # - `read(key, version = nil)`: nil if absent. A frame that is a String as it is and not over comes
+  #   back decoded: fresh, mutable, in its encoding. Any other comes back whole and *frozen*; where the memo wants
+  #   what is decoded of it, as a frozen Array of the frame and the entry's token, for `keep`
+  # - `read_frozen(key, version = nil)`: the same for values that all readers share, which are frozen; what has to be
+  #   decoded is an Array that is *not* frozen: the frame, and the token where the memo wants the value
+  # - `keep(key, token, value, expires_at, version, bytes)`: gives the memo what was decoded, a String (bytes: nil; a
+  #   copy is kept) or a frozen value with the bytes of all that is in it; true if it is kept
+  # - `read_multi(keys, frames = nil, versions = nil)`: Hash of what `read` gives, without the absent ones; the keys of
+  #   what has to be decoded are added to the Array `frames`
   # - `write_string(key, string, expires_at, ttl)`: stores the frame of a String, true if stored,
   #   false if too large, nil if its encoding has no frame type (UTF-8, binary and US-ASCII have)
-  # - `memo_bytes = bytes`: how much this process keeps of the long Strings that `read` and `read_multi` gave more
-  #   than once; the String they give then shares its bytes. 0 (as at first) keeps none
+  # - `memo_bytes = bytes`: how much this process keeps of the values that `read`, `read_multi` and `read_frozen` gave
+  #   more than once (docs/memo.md). 0 (as at first) keeps none. `memo_entries = number` bounds how many
   # - `unchanged?(key, token)`: whether the entry is there and still the one of the token; counts as a hit
   # - `near_epoch(key)`, `near_fill(key, bytes, ttl, epoch)`, `near_invalidate(key)`: for a segment as
   #   the near tier of another store; a fill whose epoch was taken before an invalidation is not made

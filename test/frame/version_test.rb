@@ -67,9 +67,11 @@ class FrameVersionTest < Tiercel::TestCase
   end
 
   def test_a_memo_knows_them
-    slot = Tiercel::Memo::Slot.new(1, "value", nil, Version.kept(LONG), 1)
-
-    assert slot.usable?(LONG)
-    refute slot.usable?("#{LONG}w")
+    cache = Tiercel.new("memory:", memo: "1MB")
+    cache.write("text", "a" * 2_000, version: LONG)
+    4.times do
+      assert_equal "a" * 2_000, cache.read("text", version: LONG)
+      assert_nil cache.read("text", version: "#{LONG}w")
+    end
   end
 end

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "objspace"
+require "active_support/cache/tiercel_store"
 require "tiercel/segment"
 
 # The memo of Strings: what it hands out is what the segment holds, whoever changed that; its bounds hold; Ruby's
@@ -35,6 +36,94 @@ class SegmentMemoTest < Tiercel::TestCase
   def test_a_scan_leaves_nothing
     500.times { |i| write("key#{i}", "a" * LONG) }
     assert_equal([0, 0], kept_and_hits { 500.times { |i| @segment.read("key#{i}") } })
+  end
+
+  # Through the store: compressed, of a record's version, of any encoding, with a checksum.
+  def test_strings_that_ruby_decodes
+    text = "Zażółć gęślą jaźń. " * 500
+    { compressed: { compress: true, compress_threshold: 1 }, versioned: { version: "v1" },
+      both: { compress: true, compress_threshold: 1, version: "v1" }, checked: { checksum: true } }.each do |name, opts|
+      store = Tiercel.new("shared:#{@path}-#{name}?size=8MB", memo: "4MB", **opts.slice(:checksum))
+      [text, text.encode("ISO-8859-2"), text.encode("UTF-16LE"), text.b].each_with_index do |string, index|
+        key = "#{name}#{index}"
+        store.write(key, string, **opts.except(:checksum))
+        hits = store.stats[:memo_hits]
+        values = Array.new(5) { store.read(key) } + [store.read_multi(key)[key], store.fetch(key) { flunk }]
+        assert_equal([[string, string.encoding, false]], values.map { |v| [v, v.encoding, v.frozen?] }.uniq, key)
+        assert_equal 5, store.stats[:memo_hits] - hits, key
+        values.last << "x".encode(string.encoding)
+        assert_equal string, store.read(key)
+      end
+    end
+  end
+
+  def test_versions_are_checked_though_a_string_is_kept
+    store = Tiercel.new("shared:#{@path}-versions?size=8MB", memo: "4MB")
+    store.write("key", "a" * LONG, version: "1")
+    4.times { assert_equal "a" * LONG, store.read("key", version: "1") }
+    4.times { assert_nil store.read("key", version: "2") }
+    assert_equal({}, store.read_multi("key", version: "2"))
+    assert_equal "a" * LONG, store.read("key")
+    store.write("key", "b" * LONG, version: "2")
+    4.times { assert_equal "b" * LONG, store.read("key", version: "2") }
+    assert_nil store.read("key", version: "1")
+    store.write("ends", "c" * LONG, version: "1", expires_in: 60)
+    4.times { assert_equal "c" * LONG, store.read("ends") }
+    travel(61) { assert_nil store.read("ends") }
+  end
+
+  # What #keep is told is checked; nothing that was read in another file, or of another entry, is handed out.
+  def test_what_is_kept_has_to_be_frozen_and_of_its_token
+    @segment.set("key", Frame.build(Frame::Layout::TYPE_STRING_ENCODED, "a" * LONG))
+    @segment.read("key")
+    frame, token = @segment.read("key")
+    assert_predicate frame, :frozen?
+    assert_raises(ArgumentError) { @segment.keep("key", token, [1], nil, nil, 100) }
+    assert_raises(TypeError) { @segment.keep("key", token, [1].freeze, nil, nil, nil) }
+    assert_raises(TypeError) { @segment.keep(:key, token, "a", nil, nil, nil) }
+    ["", "a" * 20, nil].each { |wrong| refute @segment.keep("key", wrong, "a" * LONG, nil, nil, nil) }
+    refute @segment.keep("key", token, 5, nil, nil, 10)
+    refute @segment.keep("key", token, [1].freeze, nil, nil, 1 << 40)
+    assert @segment.keep("key", token, "b" * LONG, nil, nil, nil)
+    assert_equal "b" * LONG, @segment.read("key")
+    @segment.set("key", Frame.build(Frame::Layout::TYPE_STRING_ENCODED, "c" * LONG))
+    assert_includes @segment.read("key"), "c" * LONG
+  end
+
+  # The Strings themselves aside: the table, the marks, what malloc adds.
+  def test_at_most_128_bytes_an_entry_beside_the_string
+    @segment.memo_bytes = 16 << 20
+    [3_001, 4_500, 6_000].each do |count|
+      count.times { |i| @segment.read("key#{i}") || write("key#{i}", "a" * 700) }
+      3.times { count.times { |i| @segment.read("key#{i}") } }
+      entries = stats(:memo_entries)
+      assert_operator entries, :>, count * 0.8
+      strings = ObjectSpace.reachable_objects_from(@segment).grep(String)
+      assert_operator strings.size, :>=, entries
+      beside = stats(:memo_bytes) - strings.sum { |string| ObjectSpace.memsize_of(string) }
+      assert_operator beside.fdiv(entries), :<=, 128
+      assert_operator ObjectSpace.memsize_of(@segment).fdiv(entries), :<=, 128
+    end
+  end
+
+  # The keys change while many are read.
+  def test_many_keys_at_once
+    keys = Array.new(100) { |i| "key#{i}" }
+    keys.each { |key| write(key, key * 300) }
+    4.times { assert_equal(keys.to_h { |key| [key, key * 300] }, @segment.read_multi(keys)) }
+    assert_equal keys, @segment.get_multi(keys + ["absent"]).keys
+    assert_raises(TypeError) { @segment.read_multi(["key1", nil]) }
+    ends = Tiercel::Clock.now + 60
+    keys.each { |key| @segment.write_string(key, key * 300, ends, nil) }
+    now = Time.now
+    [-> { @segment.close }, -> { keys.clear }, -> { keys.each(&:clear) }, -> { keys.map! { "key5" } },
+     -> { Tiercel::Segment.replace(@path, bytes: 8 << 20) }].each do |change|
+      keys.replace(Array.new(100) { |i| +"key#{i}" })
+      asked = 0
+      found = Time.stub(:now, -> { (asked += 1) == 3 && change.call; now }) { @segment.read_multi(keys) }
+      # The one key that is being read when its String is emptied has its value still.
+      assert(found.all? { |key, value| value == key * 300 || key.empty? }, change.source_location.to_s)
+    end
   end
 
   def test_short_strings_and_other_frames_do_not_enter

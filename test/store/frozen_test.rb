@@ -2,11 +2,15 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
+require "active_support/testing/deprecation"
 require "bigdecimal/util"
+require "objspace"
 require "timeout"
 
 # `frozen: true`: values come back deep-frozen, and over a segment are decoded once per change.
 class FrozenTest < Tiercel::TestCase
+  include ActiveSupport::Testing::Deprecation
+
   ROWS = Array.new(3) { |index| { id: index, name: +"row #{index}", tags: [+"a", :b], at: 1.5 } }.freeze
 
   def store(url = "memory:", **options) = Tiercel.new(url, frozen: true, **options)
@@ -54,6 +58,7 @@ class FrozenTest < Tiercel::TestCase
   def test_the_object_is_the_same_while_nothing_changes
     cache = store
     cache.write("rows", ROWS)
+    2.times { cache.read("rows") } # it enters at its second read
     assert_same cache.read("rows"), cache.read("rows")
     first = cache.read("rows")
     cache.write("rows", ROWS)
@@ -148,7 +153,7 @@ class FrozenTest < Tiercel::TestCase
     cycle << { self: cycle }
     cache = store
     cache.write("cycle", cycle)
-    value = cache.read("cycle")
+    value = Array.new(3) { cache.read("cycle") }.last
 
     assert value.frozen? && value.last.frozen?
     assert_same value, cache.read("cycle")
@@ -169,28 +174,63 @@ class FrozenTest < Tiercel::TestCase
     assert_equal 2, cache.read("counter")
   end
 
-  def test_the_memo_is_bounded_in_entries_and_bytes
-    memo = Tiercel::Memo.new(entries: 3, bytes: 1_000)
-    5.times { |index| memo.keep("key#{index}", Tiercel::Memo::Slot.new("t", index, nil, nil, 100)) }
-    assert_equal 3, memo.size
-    assert_nil memo["key0"]
-    memo.keep("large", Tiercel::Memo::Slot.new("t", 1, nil, nil, 251))
-    assert_nil memo["large"]
-    10.times { |index| memo.keep("more#{index}", Tiercel::Memo::Slot.new("t", 1, nil, nil, 250)) }
-    assert_operator memo.bytes, :<=, 1_000
-    100.times { |index| memo.keep("#{index}#{"k" * 200}", Tiercel::Memo::Slot.new("t", 1, nil, nil, 1)) }
-    assert_equal [3, 3 * 203], [memo.size, memo.bytes]
-    memo.keep("k" * 250, Tiercel::Memo::Slot.new("t", 1, nil, nil, 1))
-    assert_nil memo["k" * 250]
-    Tiercel::Memo.clear_all
-    assert_equal [0, 0], [memo.size, memo.bytes]
+  # Objects are in the memo of Strings, within its bound.
+  def test_one_memo_keeps_objects_and_strings
+    cache = store(memo: "1MB")
+    cache.write("rows", ROWS)
+    cache.write("text", "a" * 2_000)
+    3.times { %w[rows text].each { |key| cache.read(key) } }
+    assert_same cache.read("text"), cache.read("text")
+    stats = cache.stats
+    assert_equal [2, 4], stats.values_at(:memo_entries, :memo_hits)
+    400.times { |index| cache.write("more#{index}", [+"b" * 10_000]) && 3.times { cache.read("more#{index}") } }
+    assert_operator cache.stats[:memo_bytes], :<=, 1 << 20
+    assert_operator cache.stats[:memo_entries], :>, 20
   end
 
-  def test_bounds_are_checked
+  def test_what_an_object_takes_is_counted
+    rows = Array.new(100) { |index| { id: index, name: "row #{index} #{"x" * 200}" } }
+    cache = store(memo: "8MB")
+    cache.write("rows", rows)
+    empty = cache.stats[:memo_bytes]
+    3.times { cache.read("rows") }
+    least = rows.sum { |row| ObjectSpace.memsize_of(row) + ObjectSpace.memsize_of(row[:name]) }
+    assert_operator cache.stats[:memo_bytes] - empty, :>, least
+    cycle = [[1]].tap { |array| array << array }
+    assert_operator Tiercel::Memo.weight([cycle, cycle]), :<, 400
+  end
+
+  def test_without_a_memo_each_read_decodes
+    cache = store(memo: false)
+    cache.write("rows", ROWS)
+    cache.write("text", "abc")
+    4.times { assert deeply_frozen?(cache.read("rows")) && cache.read("text").frozen? }
+    refute_same cache.read("rows"), cache.read("rows")
+    assert_equal 0, cache.stats[:memo_entries]
+  end
+
+  def test_code_that_is_loaded_anew_forgets_all
+    cache = store
+    cache.write("rows", ROWS)
+    3.times { cache.read("rows") }
+    first = cache.read("rows")
+    Tiercel::Memo.clear_all
+    assert_equal 0, cache.stats[:memo_entries]
+    refute_same first, cache.read("rows")
+    assert_equal 32 << 20, cache.backend.segment.memo_bytes
+  end
+
+  def test_the_bounds_it_had_before_hold_with_a_warning
+    cache = nil
+    assert_deprecated(/frozen: .*memo: "32MB"/, Tiercel.deprecator) do
+      cache = Tiercel.new("memory:", frozen: { entries: 3, bytes: "2MB" })
+    end
+    assert_equal 2 << 20, cache.backend.segment.memo_bytes
+    10.times { |index| cache.write("key#{index}", [index]) && 3.times { cache.read("key#{index}") } }
+    assert_equal 3, cache.stats[:memo_entries]
+    assert_deprecated(Tiercel.deprecator) { cache = Tiercel.new("memory:", memo: "4MB", frozen: { bytes: 10 }) }
+    assert_equal 4 << 20, cache.backend.segment.memo_bytes
     error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", frozen: { lines: 1 }) }
     assert_match(/frozen: expected/, error.message)
-    cache = Tiercel.new("memory:", frozen: { entries: 10, bytes: "1MB" })
-    cache.write("rows", [1])
-    assert_same cache.read("rows"), cache.read("rows")
   end
 end

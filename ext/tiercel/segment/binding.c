@@ -295,6 +295,8 @@ RUBY_FUNC_EXPORTED void Init_segment_ext(void)
     segment_init_time();
     segment_init_memo();
     segment_init_read();
+    segment_init_read_multi();
+    segment_init_token();
     segment_init_write();
     segment_init_sweep();
 }

@@ -67,6 +67,8 @@ VALUE segment_token_string(const tseg_token *token);
 bool segment_parse_token(VALUE string, tseg_token *token);
 
 void segment_init_read(void);
+void segment_init_read_multi(void);
+void segment_init_token(void);
 void segment_init_write(void);
 void segment_init_sweep(void);
 

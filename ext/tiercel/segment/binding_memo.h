@@ -1,4 +1,4 @@
-/* The memo's Strings, as Ruby sees them: frozen ones, whose bytes readers share. */
+/* The memo's values, as Ruby sees them: frozen ones. Readers get a String's bytes, or the object itself. */
 #ifndef TIERCEL_SEGMENT_BINDING_MEMO_H
 #define TIERCEL_SEGMENT_BINDING_MEMO_H
 
@@ -14,8 +14,8 @@ static inline tseg_memo *segment_memo(VALUE self)
 /* A String of the caller's own, which shares the bytes of a frozen one until somebody changes it. */
 static inline VALUE segment_share(VALUE frozen) { return rb_str_dup(frozen); }
 
-/* The String that was just read, or one that shares its bytes, if it is to be kept. */
-VALUE segment_keep(VALUE self, const tseg_key *key, const tseg_token *token, double expires_at, VALUE string);
+/* Keeps the String that was just read, if it is to be kept; it is frozen then. */
+bool segment_keep_string(VALUE self, const tseg_key *key, const tseg_token *token, double expires_at, VALUE string);
 
 void segment_mark_memo(const tseg_memo *memo);
 void segment_update_memo(tseg_memo *memo); /* after compaction */

@@ -1,5 +1,8 @@
-/* Reads: nothing is allocated but the String that comes back, which may share the bytes of one that the memo keeps. */
-#include "binding.h"
+/*
+ * Reads. Nothing is allocated but what comes back: a String, or one that shares the bytes of what the memo keeps; of a
+ * frame that Ruby has to decode, where the memo wants what comes of it, the token too.
+ */
+#include "binding_read.h"
 #include "binding_memo.h"
 #include "../frame_layout.h"
 #include "internal.h"
@@ -8,228 +11,247 @@
 enum { ENCODING_BINARY = 0, ENCODING_UTF_8 = 1, ENCODING_US_ASCII = 2 };
 static const int encoding_of_type[] = {ENCODING_BINARY, ENCODING_UTF_8, ENCODING_BINARY, ENCODING_US_ASCII};
 
-static VALUE copy_whole(const tseg_entry *entry, const tseg_clock *clock, double *expires_at)
-{
-    VALUE string = rb_str_new(NULL, entry->value_bytes);
-    tseg_copy_value(entry, RSTRING_PTR(string), 0, entry->value_bytes);
-    return string;
-}
+/* With what it is told as constants it becomes part of each of the reads at the end. */
+#define PART_OF_READ static inline __attribute__((always_inline))
 
-/*
- * The payload of a frame that is a plain String and not over, with the frame's end, else the whole frame, frozen;
- * Qundef: what time is it?
- */
-static VALUE copy_decoded(const tseg_entry *entry, const tseg_clock *clock, double *expires_at)
-{
-    uint64_t header[FRAME_HEADER_BYTES / 8];
-    int type = 0;
-    VALUE string;
-
-    if (entry->value_bytes >= FRAME_HEADER_BYTES) {
-        tseg_copy_value(entry, header, 0, FRAME_HEADER_BYTES);
-        type = frame_plain_string(header, entry->value_bytes, expires_at);
-    }
-    if (!type) return rb_obj_freeze(copy_whole(entry, clock, expires_at));
-    if (!tseg_knows_time(clock, *expires_at)) return Qundef;
-    if (!(*expires_at > clock->now)) return rb_obj_freeze(copy_whole(entry, clock, expires_at));
-    string = rb_str_new(NULL, entry->value_bytes - FRAME_HEADER_BYTES);
-    tseg_copy_value(entry, RSTRING_PTR(string), FRAME_HEADER_BYTES, entry->value_bytes - FRAME_HEADER_BYTES);
-    if (encoding_of_type[type]) ENCODING_SET_INLINED(string, encoding_of_type[type]);
-    return string;
-}
-
-typedef VALUE copy_function(const tseg_entry *entry, const tseg_clock *clock, double *expires_at);
+typedef enum { READ_BYTES, READ_OWN, READ_FROZEN } read_kind; /* the frame; a value of the caller's own; a frozen one */
 
 /* One read: what it is asked, and what it has taken of an entry before it is known whether that is good. */
 typedef struct {
     VALUE self, key_string;
-    copy_function *copy;
-    tseg_memo *memo;   /* NULL where the String is always a copy; the compiler leaves out all of it then */
-    VALUE string;      /* what is kept of the entry, or a copy */
+    const tseg_key *made; /* for the first try, or NULL */
+    tseg_memo *memo;      /* NULL: nothing is kept */
+    VALUE version;        /* that the caller wants, or nil */
+    VALUE value;          /* what is kept of the entry, or a copy */
     bool kept;
-    double expires_at; /* of the frame, where it was copied */
-} string_read;
+    int frame_type;       /* of a frame that is copied whole; 0: of a plain String, or no frame */
+    bool framed;
+    double expires_at;    /* of the frame of a plain String */
+} value_read;
 
-/* The frozen String that the memo keeps of an entry; Qnil: none, or one that is over; Qundef: what time is it? */
-static inline VALUE kept_of(tseg_memo *memo, const tseg_key *key, const tseg_token *token, const tseg_clock *clock)
+PART_OF_READ void copy_whole(value_read *read, const tseg_entry *entry)
 {
-    tseg_memo_slot *slot = tseg_memo_find(memo, key->hash, token);
+    read->value = rb_str_new(NULL, entry->value_bytes);
+    tseg_copy_value(entry, RSTRING_PTR(read->value), 0, entry->value_bytes);
+}
+
+/* The payload of a frame that is a plain String and not over, else the whole frame. false: what time is it? */
+PART_OF_READ bool copy_decoded(value_read *read, const tseg_entry *entry, const tseg_clock *clock)
+{
+    uint64_t header[FRAME_HEADER_BYTES / 8] = {0};
+    int type = 0;
+
+    if (entry->value_bytes >= FRAME_HEADER_BYTES) {
+        tseg_copy_value(entry, header, 0, FRAME_HEADER_BYTES);
+        type = frame_plain_string(header, entry->value_bytes, &read->expires_at);
+    }
+    if (type && !tseg_knows_time(clock, read->expires_at)) return false;
+    read->framed = !type || !(read->expires_at > clock->now);
+    if (read->framed) {
+        read->frame_type = (header[0] & 0xff) == FRAME_MAGIC ? (int)(header[0] >> (8 * FRAME_OFFSET_TYPE) & 0xff) : 0;
+        copy_whole(read, entry);
+        return true;
+    }
+    read->value = rb_str_new(NULL, entry->value_bytes - FRAME_HEADER_BYTES);
+    tseg_copy_value(entry, RSTRING_PTR(read->value), FRAME_HEADER_BYTES, entry->value_bytes - FRAME_HEADER_BYTES);
+    if (encoding_of_type[type]) ENCODING_SET_INLINED(read->value, encoding_of_type[type]);
+    return true;
+}
+
+/* Whether what is kept is of the version that the caller wants; one without a version suits every caller. */
+static inline bool suits(const tseg_memo_slot *slot, VALUE wanted)
+{
+    if (RB_LIKELY(!slot->version || NIL_P(wanted))) return true;
+    return RB_TYPE_P(wanted, T_STRING) && rb_str_hash_cmp((VALUE)slot->version, wanted) == 0;
+}
+
+/* Qnil: nothing is kept of the entry that may be handed out; Qundef: what time is it? */
+PART_OF_READ VALUE kept_of(const value_read *read, read_kind kind, const tseg *segment, const tseg_key *key,
+                           const tseg_entry *entry, const tseg_clock *clock)
+{
+    tseg_token token = tseg_token_of(segment, entry);
+    tseg_memo_slot *slot = tseg_memo_find(read->memo, key->hash, &token);
 
     if (!slot) return Qnil;
     if (!tseg_knows_time(clock, slot->expires_at)) return Qundef;
     if (slot->expires_at != INFINITY && !(slot->expires_at > clock->now)) return Qnil;
-    tseg_memo_hit(memo, slot);
+    if (!suits(slot, read->version)) return Qnil;
+    if (kind == READ_OWN && RB_BUILTIN_TYPE((VALUE)slot->value) != T_STRING) return Qnil;
+    tseg_memo_hit(read->memo, slot);
     return (VALUE)slot->value;
 }
 
-static inline bool worth_keeping(const tseg_entry *entry)
+static inline bool is_long(const tseg_entry *entry)
 {
     return entry->value_bytes >= TSEG_MEMO_LEAST_BYTES + FRAME_HEADER_BYTES;
 }
 
 static void make_key(void *context, const tseg *segment, tseg_key *key)
 {
-    segment_key(segment, key, ((string_read *)context)->key_string);
+    value_read *read = context;
+
+    if (read->made) *key = *read->made;
+    else segment_key(segment, key, read->key_string);
+    read->made = NULL;
+    if (read->memo) tseg_memo_prefetch(read->memo, key->hash);
 }
 
 static bool ask_time(void *context, tseg_clock *clock, tseg **segment)
 {
-    return segment_ask_time(((string_read *)context)->self, clock, segment);
+    return segment_ask_time(((value_read *)context)->self, clock, segment);
 }
 
-static bool take_string(void *context, const tseg *segment, const tseg_key *key, const tseg_entry *entry,
-                        const tseg_clock *clock)
+PART_OF_READ bool take_value(value_read *read, read_kind kind, bool keeps, const tseg *segment, const tseg_key *key,
+                             const tseg_entry *entry, const tseg_clock *clock)
 {
-    string_read *read = context;
+    VALUE kept = Qnil;
 
-    read->string = Qnil;
-    if (read->memo && worth_keeping(entry)) {
-        tseg_token token = tseg_token_of(segment, entry);
-        read->string = kept_of(read->memo, key, &token, clock);
+    read->kept = read->framed = false;
+    if (keeps && (kind == READ_FROZEN || is_long(entry))) kept = kept_of(read, kind, segment, key, entry, clock);
+    if (kind == READ_BYTES) {
+        copy_whole(read, entry);
+        return true;
     }
-    read->kept = read->string != Qnil;
-    if (!read->kept) read->string = read->copy(entry, clock, &read->expires_at);
-    return read->string != Qundef;
+    if (kept == Qnil && !copy_decoded(read, entry, clock)) return false;
+    /* A short frame may be that of a long String. */
+    if (keeps && kept == Qnil && read->framed) kept = kept_of(read, kind, segment, key, entry, clock);
+    if (kept == Qundef) return false;
+    if (kept == Qnil) return true;
+    read->value = kept;
+    read->kept = true;
+    read->framed = false;
+    return true;
 }
 
-static const tseg_reader string_reader = {make_key, ask_time, take_string};
+#define READER(name, kind, keeps)                                                                           \
+    static bool take_##name(void *read, const tseg *segment, const tseg_key *key, const tseg_entry *entry,  \
+                            const tseg_clock *clock)                                                        \
+    {                                                                                                       \
+        return take_value(read, kind, keeps, segment, key, entry, clock);                                   \
+    }                                                                                                       \
+    static const tseg_reader name##_reader = {make_key, ask_time, take_##name}
+READER(bytes, READ_BYTES, false);
+READER(own, READ_OWN, false);
+READER(kept, READ_OWN, true);
+READER(frozen, READ_FROZEN, true);
+READER(frozen_copy, READ_FROZEN, false);
 
-/* What the caller gets: of what is kept a String that shares its bytes. */
-static inline VALUE hand_out(const string_read *read, const tseg *segment, const tseg_key *key,
-                             const tseg_entry *entry)
+/* A frame that Ruby decodes: with its token where the memo wants what comes of it. */
+__attribute__((noinline))
+static VALUE hand_out_frame(VALUE self, read_kind kind, VALUE frame, int type, const tseg_key *key,
+                            const tseg_token *token)
+{
+    tseg_memo *memo = segment_memo(self);
+    bool may_be_kept = kind == READ_FROZEN ? type != 0
+                                           : type >= FRAME_TYPE_STRING_UTF_8 && type <= FRAME_TYPE_STRING_ENCODED;
+
+    rb_obj_freeze(frame);
+    if (memo && may_be_kept && tseg_memo_is_read_again(memo, key->hash, token)) {
+        VALUE both = rb_assoc_new(frame, segment_token_string(token));
+        return kind == READ_FROZEN ? both : rb_obj_freeze(both);
+    }
+    return kind == READ_FROZEN ? rb_ary_new_from_args(1, frame) : frame;
+}
+
+/* What the caller gets: of what is kept a String that shares its bytes, or the frozen object itself. */
+PART_OF_READ VALUE hand_out(const value_read *read, read_kind kind, const tseg *segment, const tseg_key *key,
+                            const tseg_entry *entry)
 {
     tseg_token token;
+    bool kept = read->kept;
 
-    if (read->kept) return segment_share(read->string);
-    if (!worth_keeping(entry) || OBJ_FROZEN(read->string)) return read->string;
-    token = tseg_token_of(segment, entry);
-    return segment_keep(read->self, key, &token, read->expires_at, read->string);
+    if (!kept && (read->framed || is_long(entry))) token = tseg_token_of(segment, entry);
+    if (read->framed) return hand_out_frame(read->self, kind, read->value, read->frame_type, key, &token);
+    if (!kept && is_long(entry)) kept = segment_keep_string(read->self, key, &token, read->expires_at, read->value);
+    if (kind == READ_FROZEN) return rb_obj_freeze(read->value);
+    return kept ? segment_share(read->value) : read->value;
 }
 
 /* Qnil for a miss. */
-static inline VALUE read_key(VALUE self, tseg *segment, VALUE key_string, copy_function *copy, tseg_memo *memo,
-                             tseg_token *token)
+PART_OF_READ VALUE read_key(value_read *read, const tseg_reader *reader, read_kind kind, bool keeps, tseg *segment,
+                            tseg_token *token)
 {
-    string_read read = {self, key_string, copy, memo, Qnil, false, INFINITY};
     tseg_entry entry;
     tseg_key key;
 
-    if (memo) entry = (tseg_entry){0}; /* for the compiler, which cannot see there that it is filled */
-    if (tseg_read(&segment, &string_reader, &read, &key, &entry) != TSEG_OK) return Qnil;
+    if (keeps) entry = (tseg_entry){0}; /* for the compiler, which cannot see there that it is filled */
+    if (tseg_read(&segment, reader, read, &key, &entry) != TSEG_OK) return Qnil;
     if (token) *token = tseg_token_of(segment, &entry);
-    RB_GC_GUARD(key_string);
-    return memo ? hand_out(&read, segment, &key, &entry) : read.string;
+    RB_GC_GUARD(read->key_string);
+    if (keeps) return hand_out(read, kind, segment, &key, &entry);
+    if (kind == READ_FROZEN && read->framed) return rb_ary_new_from_args(1, rb_obj_freeze(read->value));
+    return read->framed || kind == READ_FROZEN ? rb_obj_freeze(read->value) : read->value;
 }
 
-/* All that a read calls in the core becomes part of these three. */
-#define READS_IN_ONE_PIECE __attribute__((flatten, noinline))
-READS_IN_ONE_PIECE static VALUE get_key(VALUE self, tseg *segment, VALUE key)
+/* All that a read calls in the core becomes part of these. */
+#define READS_IN_ONE_PIECE __attribute__((flatten, noinline)) static VALUE
+READS_IN_ONE_PIECE get_bytes(VALUE self, tseg *segment, VALUE key, const tseg_key *made)
 {
-    return read_key(self, segment, key, copy_whole, NULL, NULL);
+    value_read read = {.self = self, .key_string = key, .made = made};
+    return read_key(&read, &bytes_reader, READ_BYTES, false, segment, NULL);
 }
-READS_IN_ONE_PIECE static VALUE get_kept_or_decoded(VALUE self, tseg *segment, VALUE key, tseg_memo *memo)
+READS_IN_ONE_PIECE get_kept(VALUE self, tseg *segment, VALUE key, const tseg_key *made, VALUE version, tseg_memo *memo)
 {
-    return read_key(self, segment, key, copy_decoded, memo, NULL);
+    value_read read = {.self = self, .key_string = key, .made = made, .memo = memo, .version = version};
+    return read_key(&read, &kept_reader, READ_OWN, true, segment, NULL);
 }
-READS_IN_ONE_PIECE static VALUE get_decoded(VALUE self, tseg *segment, VALUE key)
+READS_IN_ONE_PIECE get_own(VALUE self, tseg *segment, VALUE key, const tseg_key *made, VALUE version)
 {
     tseg_memo *memo = segment_memo(self);
+    value_read read = {.self = self, .key_string = key, .made = made};
 
-    if (memo) return get_kept_or_decoded(self, segment, key, memo);
-    return read_key(self, segment, key, copy_decoded, NULL, NULL);
+    if (memo) return get_kept(self, segment, key, made, version, memo);
+    return read_key(&read, &own_reader, READ_OWN, false, segment, NULL);
+}
+READS_IN_ONE_PIECE get_frozen(VALUE self, tseg *segment, VALUE key, VALUE version)
+{
+    value_read read = {.self = self, .key_string = key, .memo = segment_memo(self), .version = version};
+
+    if (read.memo) return read_key(&read, &frozen_reader, READ_FROZEN, true, segment, NULL);
+    return read_key(&read, &frozen_copy_reader, READ_FROZEN, false, segment, NULL);
+}
+
+VALUE segment_get_one(VALUE self, tseg *segment, VALUE key, const tseg_key *made, VALUE version)
+{
+    return get_bytes(self, segment, key, made);
+}
+VALUE segment_read_one(VALUE self, tseg *segment, VALUE key, const tseg_key *made, VALUE version)
+{
+    return get_own(self, segment, key, made, version);
 }
 
 /* Segment#get(key) -> String or nil */
-static VALUE segment_get(VALUE self, VALUE key) { return get_key(self, segment_current(self), key); }
+static VALUE segment_get(VALUE self, VALUE key) { return get_bytes(self, segment_current(self), key, NULL); }
 
-/* Segment#read(key) -> the decoded String, a frozen frame, or nil */
-static VALUE segment_read(VALUE self, VALUE key) { return get_decoded(self, segment_current(self), key); }
-
-VALUE segment_token_string(const tseg_token *token)
+/* Segment#read(key, version = nil) -> the decoded String; or, frozen, a frame or [frame, token]; or nil */
+static VALUE segment_read(int count, VALUE *arguments, VALUE self)
 {
-    char bytes[SEGMENT_TOKEN_BYTES];
-
-    memcpy(bytes, &token->file_id, 8);
-    memcpy(bytes + 8, &token->origin, 8);
-    memcpy(bytes + 16, &token->sequence, 4);
-    return rb_obj_freeze(rb_str_new(bytes, SEGMENT_TOKEN_BYTES));
+    rb_check_arity(count, 1, 2);
+    return get_own(self, segment_current(self), arguments[0], NULL, count > 1 ? arguments[1] : Qnil);
 }
 
-bool segment_parse_token(VALUE string, tseg_token *token)
+/* Segment#read_frozen(key, version = nil) -> the value, frozen; or, not frozen, [frame] or [frame, token]; or nil */
+static VALUE segment_read_frozen(int count, VALUE *arguments, VALUE self)
 {
-    const char *bytes;
-
-    if (!RB_TYPE_P(string, T_STRING) || RSTRING_LEN(string) != SEGMENT_TOKEN_BYTES) return false;
-    bytes = RSTRING_PTR(string);
-    memcpy(&token->file_id, bytes, 8);
-    memcpy(&token->origin, bytes + 8, 8);
-    memcpy(&token->sequence, bytes + 16, 4);
-    return true;
+    rb_check_arity(count, 1, 2);
+    return get_frozen(self, segment_current(self), arguments[0], count > 1 ? arguments[1] : Qnil);
 }
 
 /* Segment#get_with_token(key) -> [String, token] or nil */
 static VALUE segment_get_with_token(VALUE self, VALUE key)
 {
-    tseg_token token;
-    VALUE string = read_key(self, segment_current(self), key, copy_whole, NULL, &token);
-    return NIL_P(string) ? Qnil : rb_assoc_new(string, segment_token_string(&token));
-}
-
-/* Segment#unchanged?(key, token) -> true or false */
-static VALUE segment_unchanged(VALUE self, VALUE key_string, VALUE token_string)
-{
     tseg *segment = segment_current(self);
-    tseg_clock clock = {false, 0};
-    tseg_token token, found;
-    tseg_entry entry;
-    tseg_key key;
+    value_read read = {.self = self, .key_string = key};
+    tseg_token token;
+    VALUE string = read_key(&read, &bytes_reader, READ_BYTES, false, segment, &token);
 
-    if (!segment_parse_token(token_string, &token)) return Qfalse;
-    do {
-        segment_key(segment, &key, key_string);
-        if (tseg_find(segment, &key, &entry) != TSEG_OK) return Qfalse;
-        found = tseg_token_of(segment, &entry);
-    } while (!tseg_knows_time(&clock, entry.expires_at) && !segment_ask_time(self, &clock, &segment));
-    if (!tseg_is_same(&found, &token) || !tseg_is_live(segment, &entry, clock.now) || !tseg_intact(&entry))
-        return Qfalse;
-    tseg_hit(segment, &entry);
-    RB_GC_GUARD(key_string);
-    return Qtrue;
-}
-
-/* frames: nil, or an Array for the keys of what came back whole. */
-static inline VALUE read_many(VALUE self, VALUE keys, VALUE (*read_one)(VALUE, tseg *, VALUE), VALUE frames)
-{
-    VALUE found;
-
-    Check_Type(keys, T_ARRAY);
-    found = rb_hash_new_capa(RARRAY_LEN(keys));
-    for (long i = 0; i < RARRAY_LEN(keys); i++) {
-        VALUE key = RARRAY_AREF(keys, i), string = read_one(self, segment_current(self), key);
-        if (NIL_P(string)) continue;
-        rb_hash_aset(found, key, string);
-        if (OBJ_FROZEN(string) && !NIL_P(frames)) rb_ary_push(frames, key);
-    }
-    return found;
-}
-
-/* Segment#get_multi(keys) -> Hash */
-static VALUE segment_get_multi(VALUE self, VALUE keys) { return read_many(self, keys, get_key, Qnil); }
-
-/* Segment#read_multi(keys, frames = nil) -> Hash of what #read gives; the keys of frames are added to the Array */
-static VALUE segment_read_multi(int count, VALUE *arguments, VALUE self)
-{
-    rb_check_arity(count, 1, 2);
-    if (count > 1) Check_Type(arguments[1], T_ARRAY);
-    return read_many(self, arguments[0], get_decoded, count > 1 ? arguments[1] : Qnil);
+    return NIL_P(string) ? Qnil : rb_assoc_new(string, segment_token_string(&token));
 }
 
 void segment_init_read(void)
 {
     rb_define_method(tiercel_segment_class, "get", segment_get, 1);
-    rb_define_method(tiercel_segment_class, "read", segment_read, 1);
+    rb_define_method(tiercel_segment_class, "read", segment_read, -1);
+    rb_define_method(tiercel_segment_class, "read_frozen", segment_read_frozen, -1);
     rb_define_method(tiercel_segment_class, "get_with_token", segment_get_with_token, 1);
-    rb_define_method(tiercel_segment_class, "unchanged?", segment_unchanged, 2);
-    rb_define_method(tiercel_segment_class, "get_multi", segment_get_multi, 1);
-    rb_define_method(tiercel_segment_class, "read_multi", segment_read_multi, -1);
 }

@@ -15,6 +15,8 @@
 
 #define TSEG_MEMO_MOST_WANTED 3u
 #define TSEG_MEMO_FIRST_SLOTS 64u
+#define TSEG_MEMO_INDEX_BITS 24
+#define TSEG_MEMO_MOST_SLOTS ((UINT32_C(1) << TSEG_MEMO_INDEX_BITS) - 1)
 #define TSEG_MEMO_STEPS 64u     /* of the hand, for one value */
 #define TSEG_MEMO_EVICTION 32u  /* what one costs */
 #define TSEG_MEMO_HIT 8u        /* what one earns */
@@ -23,37 +25,65 @@
 
 static inline uint64_t cost_of(uint32_t bytes) { return (uint64_t)bytes + TSEG_MEMO_ENTRY_BYTES; }
 
-static inline uint64_t table_bytes(uint32_t capacity)
+static inline uint64_t table_bytes(uint32_t capacity, uint32_t chain_count)
 {
-    return (uint64_t)capacity * (sizeof(tseg_memo_slot) + sizeof(uint32_t));
+    return (uint64_t)capacity * sizeof(tseg_memo_slot) + (uint64_t)chain_count * sizeof(uint32_t);
 }
 
+/* By a quarter, so that little of it is unused; there are as many chains or more. */
 static inline uint32_t next_capacity(const tseg_memo *memo)
 {
-    return memo->capacity ? memo->capacity * 2 : TSEG_MEMO_FIRST_SLOTS;
+    return memo->capacity ? memo->capacity + memo->capacity / 4 : TSEG_MEMO_FIRST_SLOTS;
+}
+
+static inline uint32_t chains_for(const tseg_memo *memo, uint32_t capacity)
+{
+    uint32_t chain_count = memo->chain_count ? memo->chain_count : TSEG_MEMO_FIRST_SLOTS;
+    return chain_count < capacity ? chain_count * 2 : chain_count;
 }
 
 /* With what the table has to grow by for one more. */
 static inline bool has_room(const tseg_memo *memo, uint64_t cost)
 {
-    if (!memo->free_slot && memo->used == memo->capacity)
-        cost += table_bytes(next_capacity(memo)) - table_bytes(memo->capacity);
+    if (memo->limit_count && memo->count >= memo->limit_count) return false;
+    if (!memo->free_slot && memo->used == memo->capacity) {
+        uint32_t capacity = next_capacity(memo);
+        if (capacity > TSEG_MEMO_MOST_SLOTS) return false;
+        cost += table_bytes(capacity, chains_for(memo, capacity)) - table_bytes(memo->capacity, memo->chain_count);
+    }
     return memo->bytes + cost <= memo->limit_bytes;
 }
 
+/* A chain's number is the lower part of the mixed hash; the upper one chooses the bit. */
 static inline uint32_t *chain_of(const tseg_memo *memo, uint64_t hash)
 {
-    return memo->chains + (tseg_mix(hash) & (memo->capacity - 1));
+    return memo->chains + (tseg_mix(hash) & (memo->chain_count - 1));
+}
+static inline uint32_t bit_of(uint64_t hash) { return UINT32_C(1) << (TSEG_MEMO_INDEX_BITS + (tseg_mix(hash) >> 61)); }
+static inline uint32_t first_of(uint32_t chain) { return chain & ((UINT32_C(1) << TSEG_MEMO_INDEX_BITS) - 1); }
+
+static inline bool is_token_of(const tseg_memo_slot *slot, const tseg_token *token)
+{
+    return slot->file_id == token->file_id && slot->origin == token->origin && slot->sequence == token->sequence;
 }
 
 tseg_memo_slot *tseg_memo_find(tseg_memo *memo, uint64_t hash, const tseg_token *token)
 {
+    uint32_t chain;
+
     if (!memo->count) return NULL;
-    for (uint32_t at = *chain_of(memo, hash); at; at = memo->slots[at - 1].next) {
+    chain = *chain_of(memo, hash);
+    if (!(chain & bit_of(hash))) return NULL; /* mostly said without looking at a slot, which may be far from the cache */
+    for (uint32_t at = first_of(chain); at; at = memo->slots[at - 1].next) {
         tseg_memo_slot *slot = memo->slots + at - 1;
-        if (slot->hash == hash) return tseg_is_same(&slot->token, token) ? slot : NULL;
+        if (slot->hash == hash) return is_token_of(slot, token) ? slot : NULL;
     }
     return NULL;
+}
+
+void tseg_memo_prefetch(const tseg_memo *memo, uint64_t hash)
+{
+    if (memo->count) __builtin_prefetch(chain_of(memo, hash));
 }
 
 void tseg_memo_hit(tseg_memo *memo, tseg_memo_slot *slot)
@@ -63,14 +93,34 @@ void tseg_memo_hit(tseg_memo *memo, tseg_memo_slot *slot)
     if (memo->credit < TSEG_MEMO_MOST_CREDIT) memo->credit += TSEG_MEMO_HIT;
 }
 
-/* Takes a slot that is in use out of its chain; it is free then. */
+static void put_in_chain(tseg_memo *memo, uint32_t index)
+{
+    tseg_memo_slot *slot = memo->slots + index;
+    uint32_t *chain = chain_of(memo, slot->hash);
+
+    slot->next = first_of(*chain);
+    *chain = (*chain - slot->next) | bit_of(slot->hash) | (index + 1);
+}
+
+static void take_out_of_chain(tseg_memo *memo, uint32_t index)
+{
+    tseg_memo_slot *slot = memo->slots + index;
+    uint32_t *chain = chain_of(memo, slot->hash), at = first_of(*chain);
+
+    if (at == index + 1) {
+        *chain = slot->next ? *chain - at + slot->next : 0; /* bits are taken back when nothing is left */
+        return;
+    }
+    while (memo->slots[at - 1].next != index + 1) at = memo->slots[at - 1].next;
+    memo->slots[at - 1].next = slot->next;
+}
+
+/* Frees a slot that is in use. */
 static void drop(tseg_memo *memo, uint32_t index)
 {
     tseg_memo_slot *slot = memo->slots + index;
-    uint32_t *link = chain_of(memo, slot->hash);
 
-    while (*link != index + 1) link = &memo->slots[*link - 1].next;
-    *link = slot->next;
+    take_out_of_chain(memo, index);
     memo->bytes -= cost_of(slot->bytes);
     memo->count--;
     slot->value = 0;
@@ -81,15 +131,14 @@ static void drop(tseg_memo *memo, uint32_t index)
 static void drop_key(tseg_memo *memo, uint64_t hash)
 {
     if (!memo->count) return;
-    for (uint32_t at = *chain_of(memo, hash); at; at = memo->slots[at - 1].next) {
+    for (uint32_t at = first_of(*chain_of(memo, hash)); at; at = memo->slots[at - 1].next) {
         if (memo->slots[at - 1].hash != hash) continue;
         drop(memo, at - 1);
         return;
     }
 }
 
-/* Whether it was marked before; it is afterwards. */
-static bool marked(tseg_memo *memo, uint64_t hash, const tseg_token *token)
+bool tseg_memo_is_read_again(tseg_memo *memo, uint64_t hash, const tseg_token *token)
 {
     uint64_t mixed = tseg_mix(hash ^ tseg_mix(token->origin ^ (uint64_t)token->sequence << 40));
     uint32_t mark = (uint32_t)(mixed >> 32) | 1, *place;
@@ -121,8 +170,11 @@ static void pass_one(tseg_memo *memo)
     if (++memo->hand >= memo->used) memo->hand = 0;
 }
 
-static bool room_for(tseg_memo *memo, uint64_t cost)
+bool tseg_memo_make_room(tseg_memo *memo, uint64_t bytes)
 {
+    uint64_t cost = bytes + TSEG_MEMO_ENTRY_BYTES;
+
+    if (bytes > UINT32_MAX || cost > memo->limit_bytes / TSEG_MEMO_SHARE) return false;
     if (has_room(memo, cost)) return true;
     memo->credit++;
     for (unsigned step = 0; step < TSEG_MEMO_STEPS && memo->count; step++) {
@@ -133,32 +185,31 @@ static bool room_for(tseg_memo *memo, uint64_t cost)
     return false;
 }
 
-bool tseg_memo_wants(tseg_memo *memo, uint64_t hash, const tseg_token *token, uint32_t bytes)
+/* All slots are in use. */
+static bool grow_chains(tseg_memo *memo, uint32_t chain_count)
 {
-    uint64_t cost = cost_of(bytes);
+    uint32_t *chains = calloc(chain_count, sizeof(*chains));
 
-    if (bytes < TSEG_MEMO_LEAST_BYTES || cost > memo->limit_bytes / TSEG_MEMO_SHARE) return false;
-    return marked(memo, hash, token) && room_for(memo, cost);
+    if (!chains) return false;
+    free(memo->chains);
+    memo->chains = chains;
+    memo->bytes += (chain_count - memo->chain_count) * sizeof(*chains);
+    memo->chain_count = chain_count;
+    for (uint32_t i = 0; i < memo->used; i++) put_in_chain(memo, i);
+    return true;
 }
 
 static bool grow_table(tseg_memo *memo)
 {
-    uint32_t capacity = next_capacity(memo);
-    uint32_t *chains = calloc(capacity, sizeof(*chains));
-    tseg_memo_slot *slots = chains ? realloc(memo->slots, capacity * sizeof(*slots)) : NULL;
+    uint32_t capacity = next_capacity(memo), chain_count = chains_for(memo, capacity);
+    tseg_memo_slot *slots;
 
-    if (!slots) free(chains);
+    if (chain_count != memo->chain_count && !grow_chains(memo, chain_count)) return false;
+    slots = realloc(memo->slots, capacity * sizeof(*slots));
     if (!slots) return false;
-    free(memo->chains);
     memo->slots = slots;
-    memo->chains = chains;
-    memo->bytes += table_bytes(capacity) - table_bytes(memo->capacity);
+    memo->bytes += (capacity - memo->capacity) * sizeof(*slots);
     memo->capacity = capacity;
-    for (uint32_t i = 0; i < memo->used; i++) {
-        uint32_t *first = chain_of(memo, slots[i].hash); /* only a full table grows: all of them are in use */
-        slots[i].next = *first;
-        *first = i + 1;
-    }
     return true;
 }
 
@@ -176,17 +227,17 @@ static uint32_t take_slot(tseg_memo *memo)
 }
 
 bool tseg_memo_keep(tseg_memo *memo, uint64_t hash, const tseg_token *token, double expires_at, uintptr_t value,
-                    uint32_t bytes)
+                    uintptr_t version, uint32_t bytes)
 {
-    uint32_t taken, *first;
+    uint32_t taken;
 
     drop_key(memo, hash);
     if (!has_room(memo, cost_of(bytes))) return false;
     taken = take_slot(memo);
     if (!taken) return false;
-    first = chain_of(memo, hash);
-    memo->slots[taken - 1] = (tseg_memo_slot){hash, *token, expires_at, value, bytes, *first, 1};
-    *first = taken;
+    memo->slots[taken - 1] = (tseg_memo_slot){hash,    token->file_id,  token->origin, expires_at, value,
+                                              version, token->sequence, bytes,         0,          1};
+    put_in_chain(memo, taken - 1);
     memo->bytes += cost_of(bytes);
     memo->count++;
     return true;
@@ -195,20 +246,24 @@ bool tseg_memo_keep(tseg_memo *memo, uint64_t hash, const tseg_token *token, dou
 void tseg_memo_clear(tseg_memo *memo)
 {
     uint64_t limit_bytes = memo->limit_bytes, hits = memo->hits, evictions = memo->evictions;
+    uint32_t limit_count = memo->limit_count;
 
     free(memo->slots);
     free(memo->chains);
     free(memo->marks);
-    *memo = (tseg_memo){.limit_bytes = limit_bytes, .hits = hits, .evictions = evictions};
+    *memo = (tseg_memo){
+        .limit_bytes = limit_bytes, .limit_count = limit_count, .hits = hits, .evictions = evictions};
 }
 
-void tseg_memo_set_limit(tseg_memo *memo, uint64_t limit_bytes)
+void tseg_memo_set_limits(tseg_memo *memo, uint64_t limit_bytes, uint32_t limit_count)
 {
     tseg_memo_clear(memo);
     memo->limit_bytes = limit_bytes;
+    memo->limit_count = limit_count;
 }
 
 size_t tseg_memo_memory(const tseg_memo *memo)
 {
-    return table_bytes(memo->capacity) + (memo->marks ? TSEG_MEMO_MARKS * sizeof(*memo->marks) : 0);
+    return table_bytes(memo->capacity, memo->chain_count) +
+           (memo->marks ? TSEG_MEMO_MARKS * sizeof(*memo->marks) : 0);
 }

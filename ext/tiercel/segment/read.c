@@ -112,6 +112,39 @@ tseg_result tseg_find(tseg *segment, const tseg_key *key, tseg_entry *entry)
     return TSEG_ABSENT;
 }
 
+/* The first slot with the key's fingerprint leads to the entry, nearly always. */
+static const tseg_word *probable_entry(const tseg *segment, const tseg_key *key)
+{
+    const tseg_view *view = &segment->views[key->shard];
+
+    for (int which = 0; which < 2; which++) {
+        const tseg_word *slots = view->index + key->bucket[which];
+        for (unsigned i = 0; i < TSEG_BUCKET_SLOTS; i++) {
+            uint64_t word = tseg_load(slots + i);
+            if (((word ^ key->fingerprint) & TSEG_FINGERPRINT_MASK) == 0)
+                return tseg_at(segment, view, tseg_log_of(word), tseg_position(word));
+        }
+    }
+    return NULL;
+}
+
+void tseg_prefetch(const tseg *segment, const tseg_key *keys, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        const tseg_word *index = segment->views[keys[i].shard].index;
+        __builtin_prefetch(index + keys[i].bucket[0]);
+        __builtin_prefetch(index + keys[i].bucket[1]);
+    }
+    /* Header, key and the first of the value; the rest of it is asked for in order, as it is copied. */
+    for (unsigned i = 0; i < count; i++) {
+        const char *entry = (const char *)probable_entry(segment, keys + i);
+        if (!entry) continue;
+        __builtin_prefetch(entry);
+        __builtin_prefetch(entry + 64);
+        __builtin_prefetch(entry + 128);
+    }
+}
+
 bool tseg_is_live(const tseg *segment, const tseg_entry *entry, double now)
 {
     return entry->epoch == tseg_epoch(segment) && entry->expires_at > now;

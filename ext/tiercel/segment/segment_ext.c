@@ -6,8 +6,10 @@
 #include "binding.c"
 #include "binding_memo.c"
 #include "binding_read.c"
+#include "binding_read_multi.c"
 #include "binding_sweep.c"
 #include "binding_time.c"
+#include "binding_token.c"
 #include "binding_write.c"
 
 #include "append.c"

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../backend"
+require_relative "../memo"
 require_relative "../segment"
 require_relative "../sizes"
 
@@ -11,8 +12,7 @@ module Tiercel
     class SegmentBackend < Backend
       # What the memo of Strings takes in each process, where the option says `true`.
       MEMO_SIZE = "16MB"
-      LEAST_MEMO_BYTES = 1 << 20
-      private_constant :MEMO_SIZE, :LEAST_MEMO_BYTES
+      private_constant :MEMO_SIZE
 
       # @return [Segment] for calls beyond the contract
       attr_reader :segment
@@ -75,7 +75,7 @@ module Tiercel
 
         def memo_size(value)
           bytes = Sizes.bytes(value, option: "memo")
-          return bytes if bytes >= LEAST_MEMO_BYTES
+          return bytes if bytes >= Memo::LEAST_BYTES
           raise ConfigurationError, "memo: expected 1 MB or more, or false for none, got #{Redacted.text(value)}"
         end
 

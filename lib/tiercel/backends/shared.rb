@@ -39,9 +39,9 @@ module Tiercel
           place = Segment::Place.new(url.place)
           return of_an_asset_build(place) if place.named? && place.in_rails? && ENV["SECRET_KEY_BASE_DUMMY"]
           asked = options[:size] && size_bytes(options)
-          opening = Segment::Opening.new(place, bytes: asked, memo_bytes: memo_bytes(options),
-                                                shards: shards(options), mode: mode(options),
-                                                average_entry_bytes: average_entry_bytes(options))
+          opening = Segment::Opening.new(place, bytes: asked, shards: shards(options), mode: mode(options),
+                                                average_entry_bytes: average_entry_bytes(options),
+                                                memo_bytes: memo_bytes(options), memo_entries: options[:memo_entries])
           segment = open(opening, raises?(options))
           return new(segment) if segment.is_a?(Segment::Absent)
           remove_unused(place, segment)

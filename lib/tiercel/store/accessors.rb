@@ -9,19 +9,18 @@ module Tiercel
     #
     # - {Framed}: through any backend, a frame at a time
     # - {Native}: through a segment, which knows the frame of a plain String
-    # - {Frozen}: the same for values that come back deep-frozen, each decoded once per process
+    # - {Frozen}: the same for values that come back deep-frozen, each decoded once per process while it is kept
     # - {RequestLocal}: in front of another accessor, what the request at hand has seen already
     module Accessors
       # @param backend [Backend]
       # @param guard [Guard]
       # @param coder [Coder]
       # @param frozen [Boolean] whether values of plain types come back deep-frozen
-      # @param memo [Memo, nil] where they are kept, over a segment
       # @return [Accessor]
-      def self.for(backend, guard, coder, frozen: false, memo: nil)
+      def self.for(backend, guard, coder, frozen: false)
         return Framed.new(backend, guard, coder, frozen: frozen) unless backend.respond_to?(:segment)
         require_relative "accessors/frozen"
-        memo ? Frozen.new(backend, guard, coder, memo) : Native.new(backend, guard, coder)
+        (frozen ? Frozen : Native).new(backend, guard, coder)
       end
     end
   end

@@ -37,14 +37,14 @@ module Tiercel
         @compress_threshold = configuration.compress_threshold(@backend)
         @frozen_values = configuration.frozen?
         @fast_path = configuration.fast_path?
-        build_accessor(configuration.build_guard(@backend, logger), configuration.build_memo(@backend))
+        build_accessor(configuration.build_guard(@backend, logger))
         freeze
       end
 
       private
 
-      def build_accessor(guard, memo)
-        @accessor = Accessors.for(@backend, guard, @coder, frozen: @frozen_values, memo: memo)
+      def build_accessor(guard)
+        @accessor = Accessors.for(@backend, guard, @coder, frozen: @frozen_values)
         return unless @backend.local_cache?
         @accessor = @request_local = Accessors::RequestLocal.new(@accessor, @coder, frozen: @frozen_values)
       end

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../frame"
 require_relative "../../memo"
 require_relative "native"
 
@@ -8,20 +7,21 @@ module Tiercel
   module Store
     module Accessors
       # Through a {Segment}, with `frozen: true`: values of plain types come back
-      # deep-frozen, and are decoded once per process and change.
+      # deep-frozen; those that the segment's memo keeps are decoded once per
+      # process and change.
       #
       # @private
       class Frozen < Native
-        def initialize(backend, guard, coder, memo)
-          super(backend, guard, coder)
-          @memo = memo
+        def initialize(backend, guard, coder)
+          super
+          Memo.watch(@segment)
         end
 
+        # What is not frozen is what has to be decoded: the frame, and its token where the value is to be kept.
         def read(key, version, _event = nil)
-          slot = @memo[key]
-          return slot.value if slot && @segment.unchanged?(key, slot.token) && slot.usable?(version)
-          bytes, token = @segment.get_with_token(key)
-          bytes ? decode_and_keep(key, bytes, token, version) : MISS
+          value = @segment.read_frozen(key, version)
+          return decoded(key, value, version) unless value.frozen?
+          value.nil? ? MISS : value
         rescue BackendError => error
           failed(:read_entry, key, error)
           MISS
@@ -38,11 +38,11 @@ module Tiercel
 
         private
 
-        def decode_and_keep(key, bytes, token, version)
-          value = decode(bytes, version, token)
+        def decoded(key, read, version)
+          bytes, token = read
+          value = decode(bytes, version)
           return value if Coder::Signal === value || !DeepFreeze.call(value)
-          frame = Frame.parse(bytes)
-          @memo.keep(key, Memo::Slot.new(token, value, frame.expires_at, frame.parts.version, bytes.bytesize))
+          Memo.keep_frozen(@segment, key, bytes, token, value) if token
           value
         end
       end

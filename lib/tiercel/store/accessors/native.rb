@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../memo"
 require_relative "framed"
 
 module Tiercel
@@ -16,22 +17,22 @@ module Tiercel
           @frames_strings = !coder.checksum? # the segment writes none
         end
 
-        # What the segment could not decode by itself is a frame, and frozen.
+        # What the segment could not decode by itself is frozen: the frame, or the frame and its token.
         def read(key, version, _event = nil)
-          value = @segment.read(key)
+          value = @segment.read(key, version)
           return value unless value.frozen?
-          value.nil? ? MISS : decode(value, version)
+          value.nil? ? MISS : decoded(key, value, version)
         rescue BackendError => error
           failed(:read_entry, key, error)
           MISS
         end
 
         def read_multi(keys, versions, unsettled)
-          found = @segment.read_multi(keys, framed = [])
+          found = @segment.read_multi(keys, framed = [], versions)
           return found if framed.empty?
           wanted = keys.zip(versions).to_h if versions
           framed.uniq.each do |key|
-            value = found[key] = decode(found[key], wanted && wanted[key])
+            value = found[key] = decoded(key, found[key], wanted && wanted[key])
             unsettled << key if Coder::Signal === value
           end
           found
@@ -53,6 +54,15 @@ module Tiercel
         end
 
         private
+
+        # A String that is read again and that the segment would keep comes with its token.
+        def decoded(key, read, version)
+          return decode(read, version) unless Array === read
+          bytes, token = read
+          value = decode(bytes, version)
+          Memo.keep_string(@segment, key, bytes, token, value) if value.instance_of?(String)
+          value
+        end
 
         # What the segment said without the guard is told to it.
         def failed(method, key, error) = @guard.call(method, key) { raise error }

@@ -1,0 +1,11 @@
+/* One key's read, for those who read many. */
+#ifndef TIERCEL_SEGMENT_BINDING_READ_H
+#define TIERCEL_SEGMENT_BINDING_READ_H
+
+#include "binding.h"
+
+/* made: the key in this segment, where it has been made already, or NULL. What Segment#get gives, and #read. */
+typedef VALUE segment_one_read(VALUE self, tseg *segment, VALUE key, const tseg_key *made, VALUE version);
+segment_one_read segment_get_one, segment_read_one;
+
+#endif
