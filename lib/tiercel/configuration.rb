@@ -32,8 +32,8 @@ module Tiercel
     LEAST_MAX_KEY_BYTES = 40
 
     # What is said of `frozen: { entries:, bytes: }`.
-    BOUNDS_OF_FROZEN = "frozen: with entries: and bytes: goes away with the next minor version: decoded objects are kept " \
-                       "in the same table as long Strings. Use frozen: true with memo: \"32MB\" in its place"
+    BOUNDS_OF_FROZEN = "frozen: with entries: and bytes: goes away with the next minor version: decoded objects are " \
+                       "kept in the same table as long Strings. Use frozen: true with memo: \"32MB\" in its place"
     private_constant :BOUNDS_OF_FROZEN
 
     # Rails' names for its own serializers, for applications that bring their options along.

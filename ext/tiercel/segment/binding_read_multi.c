@@ -71,8 +71,8 @@ static VALUE read_many(VALUE self, VALUE keys, segment_one_read *read_one, VALUE
 static VALUE segment_get_multi(VALUE self, VALUE keys) { return read_many(self, keys, segment_get_one, Qnil, Qnil); }
 
 /*
- * Segment#read_multi(keys, frames = nil, versions = nil) -> Hash of what #read gives; the keys of what has to be decoded
- * are added to the Array frames
+ * Segment#read_multi(keys, frames = nil, versions = nil) -> Hash of what #read gives; the keys of what has to be
+ * decoded are added to the Array frames
  */
 static VALUE segment_read_multi(int count, VALUE *arguments, VALUE self)
 {

@@ -73,7 +73,7 @@ tseg_memo_slot *tseg_memo_find(tseg_memo *memo, uint64_t hash, const tseg_token 
 
     if (!memo->count) return NULL;
     chain = *chain_of(memo, hash);
-    if (!(chain & bit_of(hash))) return NULL; /* mostly said without looking at a slot, which may be far from the cache */
+    if (!(chain & bit_of(hash))) return NULL; /* said without looking at a slot, which may be far from the cache */
     for (uint32_t at = first_of(chain); at; at = memo->slots[at - 1].next) {
         tseg_memo_slot *slot = memo->slots + at - 1;
         if (slot->hash == hash) return is_token_of(slot, token) ? slot : NULL;
