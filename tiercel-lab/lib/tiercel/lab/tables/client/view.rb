@@ -33,7 +33,8 @@ module Tiercel
               ["#{words(cell)} (#{label(cell)}, #{operation(group)})", interval(cell["summary"]["ratio"])]
             end
             margin = found.map { |_group, cell| margin(cell) }.max
-            "A client's call by a raw socket's: #{Leader.new(ratios, margin:, equality: protocol.equality).span}."
+            "By the time of a raw socket's, a client's call takes " \
+              "#{Leader.new(ratios, margin:, equality: protocol.equality).span}."
           end
 
           # The article's: dalli, one key.
