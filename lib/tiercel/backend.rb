@@ -92,6 +92,43 @@ module Tiercel
     # @return [Boolean] whether it was written; false if the entry changed or is gone
     def compare_and_set(key, bytes, token, ttl = nil) = raise(NotImplementedError)
 
+    # Reads bytes, token, and what is left of the TTL.
+    #
+    # @return [Array(String, Object, Float), nil] as {#get_with_token}, then the seconds that are left at most; nil
+    #   in their place where the backend cannot tell by the clock that ends the TTL, or where there is no end
+    def look(key)
+      bytes, token = get_with_token(key)
+      [bytes, token, nil] if bytes
+    end
+
+    # Writes if the key is absent, or (with a token) if the entry is still the one that it came with; then looks. So
+    # the caller learns the token of what it wrote, or what is in the way. Bytes that no other caller writes tell the
+    # caller whether they are its own, also where the answer to a first try was lost. One trip where the medium allows.
+    #
+    # @param token [Object, nil]
+    # @return [Array(String, Object, Float), nil] as {#look}
+    def occupy(key, bytes, ttl = nil, token = nil)
+      token ? compare_and_set(key, bytes, token, ttl) : add(key, bytes, ttl)
+      look(key)
+    end
+
+    # @param pairs [Hash{String => String}] keys and bytes, for keys that are expected to be absent
+    # @return [Hash{String => Array(String, Object, Float)}] as {#occupy}, for those where something is. One trip where
+    #   the medium allows.
+    def occupy_multi(pairs, ttl = nil)
+      pairs.each_with_object({}) do |(key, bytes), found|
+        there = occupy(key, bytes, ttl)
+        found[key] = there if there
+      end
+    end
+
+    # @param changes [Hash{String => Array(String, Object)}] by key: bytes, and the token of what they are to replace
+    # @param ttl [Numeric, nil] seconds, for all of them
+    # @return [Array<String>] the keys that were written, as {#compare_and_set} does. One trip where the medium allows.
+    def compare_and_set_multi(changes, ttl = nil)
+      changes.filter_map { |key, (bytes, token)| key if compare_and_set(key, bytes, token, ttl) }
+    end
+
     # @return [Boolean] whether there was something to delete
     def delete(key) = raise(NotImplementedError)
 

@@ -13,6 +13,7 @@ require_relative "memo"
 require_relative "option_hints"
 require_relative "serializers"
 require_relative "sizes"
+require_relative "store/fetch/policy"
 require_relative "test_worker"
 
 module Tiercel
@@ -20,8 +21,8 @@ module Tiercel
   # what is built from them.
   class Configuration
     # Options of the store itself. Everything else belongs to Rails or to the backend.
-    STORE_OPTIONS = %i[serializer compressor marshal legacy checksum inflate_limit error_handler breaker frozen
-                       fast_path].freeze
+    STORE_OPTIONS = (%i[serializer compressor marshal legacy checksum inflate_limit error_handler breaker frozen
+                        fast_path] + Store::Fetch::Policy::NAMES).freeze
 
     # What Rails takes as a default for the calls of a store.
     RAILS_OPTIONS = (ActiveSupport::Cache::UNIVERSAL_OPTIONS +
@@ -55,7 +56,11 @@ module Tiercel
       check_coder_options
       check_times
       check_max_key_size
+      @policy = Store::Fetch::Policy.new(@options)
     end
+
+    # @return [Store::Fetch::Policy] how `fetch` goes about misses
+    attr_reader :policy
 
     # @return [Hash] for ActiveSupport::Cache::Store#initialize. Symbols are resolved, so that Rails
     #   checks the combination but never looks one of our names up.

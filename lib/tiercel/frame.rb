@@ -77,6 +77,23 @@ module Tiercel
       end
 
       # @param bytes [String] a sound frame
+      # @return [Float, nil] epoch seconds, nil for never
+      def ends_at(bytes)
+        ends_at = bytes.unpack1("E", offset: EXPIRES_AT_AT)
+        ends_at unless ends_at == Float::INFINITY
+      end
+
+      # @param bytes [String] a sound frame that has none of these parts
+      # @param parts [Hash] see {Parts.encode}
+      # @return [String] the same frame, with them
+      def with_parts(bytes, **parts)
+        type, compressor, flags = bytes.unpack("x2C3")
+        parts_bytes, expires_at = bytes.unpack("x6S<E")
+        all = bytes.byteslice(HEADER_BYTES, parts_bytes) << Parts.encode(**parts)
+        build(type, payload(bytes), compressor:, expires_at:, parts: all, checksum: flags.anybits?(FLAG_CHECKSUM))
+      end
+
+      # @param bytes [String] a sound frame
       # @return [String] its payload as stored
       def payload(bytes) = bytes.byteslice((HEADER_BYTES + bytes.unpack1("S<", offset: PARTS_BYTES_AT))..)
 

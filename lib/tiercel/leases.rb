@@ -18,8 +18,7 @@ module Tiercel
   # - holder: 8 random bytes of one take.
   # - stale value: the frame that was under the key when the lease was taken, and that plain reads go on to see.
   # - lapsed: the holder has had its `ttl` and has not filled. The lineage outlives that by far ({OUTLIVES}, or ten
-  #   times
-  #   the ttl), so that a slow block can still be stored.
+  #   times the ttl), so that a slow block can still be stored.
   #
   # == What holds
   #
@@ -74,13 +73,10 @@ module Tiercel
     # @param key [String]
     # @param ttl [Float] seconds until others may take it over
     # @param version [String, nil] of the value that is to be computed
-    # @param seen [Lease, nil] what the caller's read has just shown ({#seen}): where it may be taken over, that is
-    #   tried
-    #   without looking again
     # @yieldparam bytes [String]
     # @yieldreturn [Symbol, String, nil]
     # @return [Lease, Present] a lease that is {Lease#mine?}, or that of somebody else who has not lapsed; or the bytes
-    def take(key, ttl, version: nil, seen: nil) = raise(NotImplementedError)
+    def take(key, ttl, version: nil) = raise(NotImplementedError)
 
     # Takes those that are free, and waits for none: one trip a step (and node).
     #

@@ -10,6 +10,7 @@ module Tiercel
   # a {Backend}; what they share is the store's {Settings}.
   #
   #   FastPath      the common calls: names to keys, values in and out
+  #   Fetch         misses: single flight, leases, stale values
   #   Entries       what Rails' own public methods call for all others: entries, frames
   #   Counters      Maintenance      LocalCaching
   #
@@ -18,6 +19,7 @@ module Tiercel
   end
 end
 
+require_relative "store/fetch"
 require_relative "store/settings"
 require_relative "store/keys"
 require_relative "store/entries"

@@ -28,6 +28,7 @@ module ActiveSupport
 
       include ::Tiercel::Store::Keys
       include ::Tiercel::Store::Entries
+      include ::Tiercel::Store::Fetch
       include ::Tiercel::Store::Counters
       include ::Tiercel::Store::Maintenance
       include ::Tiercel::Store::FastPath

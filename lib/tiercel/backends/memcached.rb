@@ -121,6 +121,31 @@ module Tiercel
         present ? [present, details["c"]] : get_with_token(key)
       end
 
+      def look(key)
+        wire_key = WireKey.encode(key)
+        bytes, details = node(wire_key).call(key) do |connection, deadline|
+          Protocol.get_with_details(connection, wire_key, deadline)
+        end
+        found(bytes, details) if bytes
+      end
+
+      def occupy(key, bytes, ttl = nil, token = nil)
+        wire_key = WireKey.encode(key)
+        present, details = node(wire_key).call(key) do |connection, deadline|
+          Protocol.claim(connection, wire_key, bytes, wire_ttl(ttl), token, deadline)
+        end
+        found(present, details) if present
+      end
+
+      def occupy_multi(pairs, ttl = nil)
+        return {} if pairs.empty?
+        multi.claim(pairs, wire_ttl(ttl)).transform_values { |bytes, details| found(bytes, details) }
+      end
+
+      def compare_and_set_multi(changes, ttl = nil)
+        changes.empty? ? [] : multi.compare_and_set(changes, wire_ttl(ttl))
+      end
+
       def compare_and_set(key, bytes, token, ttl = nil) = conditional_set(key, bytes, ttl, cas: token)
 
       def delete(key)
@@ -178,6 +203,9 @@ module Tiercel
       def node(wire_key) = @only || @ring.node_for(wire_key)
 
       def multi = Multi.new(@ring, @timeout)
+
+      # memcached's clock ticks once a second: what is said to be left is up to one more.
+      def found(bytes, details) = [bytes, details["c"], details["t"].negative? ? nil : details["t"] + 1.0]
 
       def conditional_set(key, bytes, ttl, **condition)
         wire_key = WireKey.encode(key)

@@ -95,6 +95,52 @@ module Tiercel
         [binary(bytes), [ends_at, bytes]] if bytes
       end
 
+      def look(key)
+        ends_at, bytes, left = guarded(key) do
+          @commands.pipelined([["PEXPIRETIME", key], ["GET", key], ["PTTL", key]])
+        end
+        raise Failures.translate(bytes, @name, key) if bytes.is_a?(Exception)
+        [binary(bytes), [ends_at.is_a?(Integer) ? ends_at : nil, bytes], seconds(left)] if bytes
+      end
+
+      # What was written is its own token: see {Backend#occupy} on bytes that no other caller writes.
+      def occupy(key, bytes, ttl = nil, token = nil)
+        if token
+          return compare_and_set(key, bytes, token, ttl) ? [bytes, [nil, bytes], ttl] : look(key)
+        end
+        present, left = guarded(key) { @commands.pipelined([set_or_get(key, bytes, ttl), ["PTTL", key]]) }
+        raise Failures.translate(present, @name, key) if present.is_a?(Exception)
+        present ? [binary(present), [nil, present], seconds(left)] : [bytes, [nil, bytes], ttl]
+      end
+
+      def occupy_multi(pairs, ttl = nil)
+        return {} if pairs.empty?
+        replies = guarded { @commands.pipelined(pairs.map { |key, bytes| set_or_get(key, bytes, ttl) }) }
+        failure = failed(replies)
+        found = {}
+        pairs.each_with_index do |(key, bytes), index|
+          reply = replies[index]
+          next if reply.is_a?(Exception)
+          present = reply ? binary(reply) : bytes
+          found[key] = [present, [nil, present], nil]
+        end
+        raise found.empty? ? failure : failure.with_partial(found) if failure
+        found
+      end
+
+      def compare_and_set_multi(changes, ttl = nil)
+        return [] if changes.empty?
+        ms = Lifetime.ms(ttl)
+        replies = guarded do
+          Script::COMPARE_AND_SET.call_many(@commands, changes.map do |key, (bytes, (ends_at, present))|
+            [key, ends_at.to_s, Digest::SHA1.hexdigest(present), bytes, ms]
+          end)
+        end
+        written = changes.keys.select.with_index { |_, index| replies[index] == 1 }
+        failure = failed(replies) or return written
+        raise written.empty? ? failure : failure.with_partial(written)
+      end
+
       def set(key, bytes, ttl = nil)
         call(["SET", key, bytes, "PX", Lifetime.ms(ttl)], key)
         true
@@ -196,6 +242,11 @@ module Tiercel
         error = replies.find { |reply| reply.is_a?(Exception) && !reply.is_a?(RedisClient::WrongTypeError) }
         error && Failures.translate(error, @name, nil)
       end
+
+      def set_or_get(key, bytes, ttl) = ["SET", key, bytes, "NX", "GET", "PX", Lifetime.ms(ttl)]
+
+      # A mark of no end (see {Lifetime}) is no rest.
+      def seconds(ms) = ms.is_a?(Integer) && ms.between?(0, Lifetime::ENDLESS_MS - 1) ? ms / 1000.0 : nil
 
       # Each page has a time budget of its own, and what the caller's block raises is not the server's. In a cluster
       # redis-cluster-client's cursor says which node is next.

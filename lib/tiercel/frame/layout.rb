@@ -19,6 +19,7 @@ module Tiercel
       TYPE_AT = 2
       HEADER_CHECK_AT = 5
       PARTS_BYTES_AT = 6
+      EXPIRES_AT_AT = 8
       # The XOR of all 24 header bytes.
       HEADER_CHECK = 0xA5
 

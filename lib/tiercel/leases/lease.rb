@@ -43,7 +43,23 @@ module Tiercel
         @stale = stale
         @token = token
         @lapses_at = lapses_at
+        @takeover = false
         @pid = Process.pid
+      end
+
+      # @param token [Object] of the backend
+      # @return [Lease] the same, found there
+      def with(token) = dup.tap { |lease| lease.change(token:) }
+
+      # @return [Lease] the same, of which nobody knows whether it is there
+      def unsure = dup.tap { |lease| lease.change(sure: false) }
+
+      # @param predecessor [Lease, nil] in whose place it comes, and whose lineage it goes on with
+      # @param stale [String, nil]
+      # @return [Lease]
+      def heir(predecessor, stale)
+        takeover = !predecessor.nil? && !predecessor.released?
+        dup.tap { |lease| lease.change(lineage: predecessor ? predecessor.lineage : lineage, stale:, takeover:) }
       end
 
       # @return [Boolean] whether this process took it, and is no child of the one that did
@@ -51,6 +67,9 @@ module Tiercel
 
       # @return [Boolean] false where nobody knows whether the take reached the backend
       def sure? = @sure
+
+      # @return [Boolean] whether another holder had not filled in its time
+      def takeover? = @takeover
 
       # @return [Boolean] whether its holder gave it back without a value
       def released? = @holder == RELEASED
@@ -61,6 +80,16 @@ module Tiercel
       # @param other [Lease]
       # @return [Boolean] whether it is of the same chain of computations
       def same_lineage?(other) = @lineage == other.lineage
+
+      protected
+
+      def change(lineage: @lineage, token: @token, sure: @sure, stale: @stale, takeover: @takeover)
+        @lineage = lineage
+        @token = token
+        @sure = sure
+        @stale = stale
+        @takeover = takeover
+      end
     end
   end
 end

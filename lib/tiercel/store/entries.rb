@@ -2,6 +2,7 @@
 
 require_relative "../counter"
 require_relative "../deep_freeze"
+require_relative "../leases/placeholder"
 require_relative "serialized_frame"
 
 module Tiercel
@@ -88,6 +89,7 @@ module Tiercel
       def deserialize_entry(payload, raw: false, key: nil, report: true, **)
         return if payload.nil?
         payload = payload.bytes if payload.is_a?(SerializedFrame)
+        payload = Leases::Placeholder.visible(payload) or return if payload.is_a?(String)
         return ActiveSupport::Cache::Entry.new(raw_value(payload)) if raw
         entry = load_entry(payload)
         return entry if entry.nil? || entry.expired?
@@ -128,11 +130,19 @@ module Tiercel
 
       # `batch`: a Hash that collects the frame instead of writing it at once.
       def write_serialized_entry(key, payload, raw: false, unless_exist: false, batch: nil, **options)
-        bytes = bytes_of(payload, **options)
+        bytes = with_stale_windows(bytes_of(payload, **options), policy_for(options))
         return !!(batch[key] = bytes) if batch
-        ttl = backend_ttl(raw, **options)
-        return @settings.accessor.set(key, bytes, ttl) unless unless_exist
+        ttl = backend_ttl(raw, policy: policy_for(options), **options)
+        filling = Fetch::Filling.of(key)
+        return fill(filling, bytes, ttl, unless_exist:) if filling
+        return write_anew(key, bytes, ttl) unless unless_exist
         @settings.accessor.add(key, bytes, ttl) { |present| ended?(present, key) }
+      end
+
+      def write_anew(key, bytes, ttl)
+        stored = @settings.accessor.set(key, bytes, ttl)
+        rewritten(key, bytes) if stored
+        stored
       end
 
       def write_multi_entries(entries, raw: false, unless_exist: false, **options)
@@ -141,7 +151,7 @@ module Tiercel
         end
         batch = {}
         entries.each { |key, entry| write_entry(key, entry, raw: raw, batch: batch, **options) }
-        @settings.accessor.set_multi(batch, backend_ttl(raw, **options))
+        @settings.accessor.set_multi(batch, backend_ttl(raw, policy: policy_for(options), **options))
       end
 
       def serialize_entry(entry, raw: false, **options)
@@ -166,10 +176,11 @@ module Tiercel
       # The entry's own end is in its frame (or in what a custom coder made of
       # it); the backend keeps it longer where a stale value may still be asked
       # for. Raw bytes have no frame, so theirs is exact.
-      def backend_ttl(raw, expires_in: nil, race_condition_ttl: nil, **)
+      def backend_ttl(raw, expires_in: nil, race_condition_ttl: nil, policy: @settings.policy, **)
         return unless expires_in
         ttl = [expires_in.to_f, SHORTEST_TTL].max
         return ttl if raw
+        ttl += policy.stale_seconds if policy.stale_seconds
         return ttl + [RACE_CONDITION_GRACE, race_condition_ttl.to_f * 2].max if race_condition_ttl
         @settings.backend.remote? ? ttl : ttl + [ttl, RACE_CONDITION_GRACE].min
       end

@@ -56,8 +56,11 @@ module Tiercel
         value = if observers.empty? then @settings.accessor.read(key, version)
                 else observed_fetch(name, key, version, options, observers)
                 end
-        value = settle_for_fetch(value, key, version, options) if Coder::Signal === value
-        return generate(name, options, &) if MISS.equal?(value)
+        if Coder::Signal === value
+          found = value
+          value = settle_for_fetch(found, key, version, options)
+          return miss_or_generate(name, key, version, options, found, &) if MISS.equal?(value)
+        end
         return value unless observed?(FETCH_HIT)
         get_entry_value(Hit.new(value), name, merged_options(options))
       end
@@ -67,6 +70,7 @@ module Tiercel
         return super unless fast? && @fast_writes && (options.nil? || only_expires_in?(options))
         key = key_of(name) or return super
         return super if observed?(WRITE)
+        return super if @settings.policy.stale_seconds || !@settings.flights.idle?
         defaults = @options
         ends = if (expires_in = options ? options[:expires_in] : defaults[:expires_in])
                  expires_in = expires_in.to_f
@@ -108,7 +112,7 @@ module Tiercel
       def settle(found, key, version)
         entry = entry_of(found, key) or return MISS
         return entry.mismatched?(version) ? MISS : entry.value unless entry.expired?
-        delete_entry(key)
+        delete_entry(key) unless @settings.policy.lease
         MISS
       end
 
@@ -127,6 +131,15 @@ module Tiercel
 
       # @return [ActiveSupport::Cache::Entry, nil] of bytes that were read
       def entry_of(found, key) = MISS.equal?(found) ? nil : deserialize_entry(found.bytes, key: key)
+
+      # What is not there is computed by one caller ({Fetch}), or, with `lease: false`, by every caller.
+      def miss_or_generate(name, key, version, options, found, &)
+        policy = @settings.policy
+        return generate(name, options, &) unless policy.lease
+        fast = @fast_fills && @fast_writes && !observed?(GENERATE) && !observed?(WRITE)
+        found = found.respond_to?(:bytes) ? found.bytes : nil
+        miss(name, key, version, merged_options(options), policy, found:, fast:, &)
+      end
 
       # Rails' `save_block_result_to_cache`: what the block gives is written as `fetch` was called, unless the block
       # has changed the options that are handed to it.

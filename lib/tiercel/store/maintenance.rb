@@ -45,7 +45,10 @@ module Tiercel
 
       # @return [Hash{Symbol => Object}, nil] what the backend knows of :entries, :bytes, :hits, :misses and
       #   :evictions, and more; nil where it failed
-      def stats = @settings.accessor.stats
+      def stats
+        of_backend = @settings.accessor.stats
+        of_backend && @settings.policy.lease ? of_backend.merge(@settings.statistics.to_h) : of_backend
+      end
 
       # Gives back the backend's connections, descriptors and threads. The store
       # can be used again.

@@ -23,6 +23,16 @@ module Tiercel
       attr_reader :compress_threshold
       # @return [Boolean] whether values of plain types come back deep-frozen
       attr_reader :frozen_values
+      # @return [Guard]
+      attr_reader :guard
+      # @return [Leases] of the backend
+      attr_reader :leases
+      # @return [Fetch::Policy] of calls that say nothing else
+      attr_reader :policy
+      # @return [Fetch::Flights]
+      attr_reader :flights
+      # @return [Fetch::Statistics]
+      attr_reader :statistics
       # @return [Boolean] whether the fast path is wanted
       attr_reader :fast_path
 
@@ -37,11 +47,20 @@ module Tiercel
         @compress_threshold = configuration.compress_threshold(@backend)
         @frozen_values = configuration.frozen?
         @fast_path = configuration.fast_path?
-        build_accessor(configuration.build_guard(@backend, logger))
+        @guard = configuration.build_guard(@backend, logger)
+        build_accessor(@guard)
+        build_fetch(configuration)
         freeze
       end
 
       private
+
+      def build_fetch(configuration)
+        @leases = Leases.for(@backend, @guard)
+        @policy = configuration.policy
+        @flights = Fetch::Flights.new
+        @statistics = Fetch::Statistics.new
+      end
 
       def build_accessor(guard)
         @accessor = Accessors.for(@backend, guard, @coder, frozen: @frozen_values)

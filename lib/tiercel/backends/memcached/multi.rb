@@ -58,6 +58,47 @@ module Tiercel
           answers.all?(:stored)
         end
 
+        # @param pairs [Hash{String => String}]
+        # @param ttl [Integer] as memcached takes it
+        # @return [Hash{String => Array(String, Hash)}] what is there then: bytes and details
+        # @raise [BackendError] with what other servers answered
+        def claim(pairs, ttl)
+          keys = pairs.keys
+          wire_keys = keys.map { |key| WireKey.encode(key) }
+          wire_pairs = wire_keys.zip(pairs.values)
+          found = {}
+          failure = exchange(
+            wire_keys,
+            ->(at, *call) { Protocol.write_claim_multi(call[0], pick(wire_pairs, at), ttl, call[1]) },
+            lambda do |at, *call|
+              Protocol.read_claim_multi(call[0], at.size, call[1]) do |index, bytes, details|
+                found[keys[at[index]]] = [bytes, details]
+              end
+            end
+          )
+          failure ? fail_with(failure, found) : found
+        end
+
+        # @param changes [Hash{String => Array(String, Integer)}] bytes and cas
+        # @param ttl [Integer] as memcached takes it
+        # @return [Array<String>] keys that were written
+        # @raise [BackendError] with those that were written on other servers
+        def compare_and_set(changes, ttl)
+          keys = changes.keys
+          wire_keys = keys.map { |key| WireKey.encode(key) }
+          wire_changes = wire_keys.zip(changes.values).map(&:flatten)
+          written = []
+          failure = exchange(
+            wire_keys,
+            ->(at, *call) { Protocol.write_cas_multi(call[0], pick(wire_changes, at), ttl, call[1]) },
+            lambda do |at, *call|
+              answers = Protocol.read_set_multi(call[0], at.size, call[1])
+              at.zip(answers) { |index, answer| written << keys[index] if answer == :stored }
+            end
+          )
+          failure ? fail_with(failure, written) : written
+        end
+
         # @param keys [Array<String>]
         # @param encoded [Boolean] whether they are as they go over the wire
         # @return [Integer] how many were there

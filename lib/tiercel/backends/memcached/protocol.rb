@@ -64,6 +64,49 @@ module Tiercel
           [answer, present, present && flags(line)]
         end
 
+        # Writes (if there is nothing, or with `cas` if that still stands), then reads: both requests at once.
+        #
+        # @return [Array(String, Hash), nil] as {#get_with_details}
+        def claim(connection, key, bytes, ttl, cas, deadline)
+          request = set_request(key, bytes, claim_flags(ttl, cas)) << "mg #{key} c t v\r\n"
+          connection.write(request, deadline)
+          stored(connection, connection.read_line(deadline))
+          line = connection.read_line(deadline)
+          present = value(connection, line, deadline) unless line == "EN"
+          connection.finish
+          [present, flags(line)] if present
+        end
+
+        # @param pairs [Array<Array(String, String)>] as for {#write_set_multi}
+        def write_claim_multi(connection, pairs, ttl, deadline)
+          request = String.new
+          pairs.each { |key, bytes| request << set_request(key, bytes, claim_flags(ttl, nil)) }
+          pairs.each_with_index { |(key, _), index| request << "mg #{key} c t v q O#{index}\r\n" }
+          connection.write(request << "mn\r\n", deadline)
+        end
+
+        # @yieldparam index [Integer] of the key
+        # @yieldparam bytes [String]
+        # @yieldparam details [Hash] as {#get_with_details}
+        def read_claim_multi(connection, count, deadline)
+          count.times { stored(connection, connection.read_line(deadline)) }
+          until (line = connection.read_line(deadline)) == "MN"
+            bytes = value(connection, line, deadline)
+            details = flags(line)
+            yield details.fetch("O") { raise Connection::Garbage, "a reply without its opaque" }, bytes, details
+          end
+          connection.finish
+        end
+
+        # @param changes [Array<Array(String, String, Integer)>] keys as they go over the wire, bytes, cas
+        def write_cas_multi(connection, changes, ttl, deadline)
+          request = String.new
+          changes.each { |key, bytes, cas| request << set_request(key, bytes, "T#{ttl} C#{cas}") }
+          connection.write(request, deadline)
+        end
+
+        def claim_flags(ttl, cas) = "T#{ttl}#{cas ? " C#{cas}" : MODES[:add]}"
+
         # @return [Boolean]
         def delete(connection, key, deadline)
           connection.write("md #{key}\r\n", deadline)

@@ -25,6 +25,18 @@ module Tiercel
           commands.call(["EVAL", @source, "1", key, *arguments], resend: false)
         end
 
+        # @param commands [Single, Cluster]
+        # @param calls [Array<Array<String>>] key and arguments of each
+        # @return [Array<Object>] the replies, errors among them, in one trip where the servers know the script
+        def call_many(commands, calls)
+          replies = commands.pipelined(calls.map { |arguments| ["EVALSHA", @sha, "1", *arguments] })
+          unknown = replies.each_index.select { |index| replies[index].is_a?(RedisClient::NoScriptError) }
+          return replies if unknown.empty?
+          again = commands.pipelined(unknown.map { |index| ["EVAL", @source, "1", *calls[index]] })
+          unknown.each_with_index { |index, position| replies[index] = again[position] }
+          replies
+        end
+
         # A set if nothing is there; else the end in ms and the bytes of what is. KEYS: key. ARGV: bytes, ttl in ms.
         ADD_OR_GET = new(<<~LUA)
           if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return false end

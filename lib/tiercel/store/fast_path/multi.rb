@@ -15,10 +15,14 @@ module Tiercel
         end
 
         # See ActiveSupport::Cache::Store#fetch_multi.
-        def fetch_multi(*names)
+        def fetch_multi(*names, &)
           return super unless block_given? && fast? && (keys = keys_of(names)) && !@options[:skip_nil]
           return super if observed?(READ_MULTI)
+          policy = @settings.policy
+          return super if policy.lease && !(@fast_fills && @fast_writes && !observed?(WRITE_MULTI))
           found = read_many(names, keys) or return super
+          return found if found.size == names.size
+          return complete(names, keys, found, policy, &) if policy.lease
           writes = {}
           ordered = names.index_with { |name| found.fetch(name) { writes[name] = yield(name) } }
           write_multi(writes)
@@ -28,12 +32,21 @@ module Tiercel
         # See ActiveSupport::Cache::Store#write_multi.
         def write_multi(hash, options = nil)
           return super unless options.nil? && fast? && @fast_writes && (keys = keys_of(hash.keys))
-          return super if observed?(WRITE_MULTI)
+          return super if observed?(WRITE_MULTI) || @settings.policy.stale_seconds
           frames = frames_of(hash, keys, @options[:expires_in]&.to_f)
           @settings.accessor.set_multi(frames, backend_ttl(false, **@options.slice(:expires_in, :race_condition_ttl)))
         end
 
         private
+
+        # @return [Hash] what was found, and what was not
+        def complete(names, keys, found, policy, &)
+          at = names.each_index.reject { |index| found.key?(names[index]) }
+          missing = names.values_at(*at)
+          made = miss_multi(missing, keys.values_at(*at), missing.map { |name| version_of(name) },
+                            merged_options(nil), policy, fast: true, &)
+          names.index_with { |name| found.fetch(name) { made[name] } }
+        end
 
         # @return [Hash, nil] names and values, in the order of the names; nil where only the entries' way will do
         def read_many(names, keys)

@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require "active_support"
+require "active_support/cache/tiercel_store"
+require_relative "moved_clock"
+require_relative "fetch_contract/processes"
+
+%w[single_flight slow_blocks failures lost_holders invalidation cycles placeholders stale_values]
+  .each { |subject| require_relative "fetch_contract/#{subject}" }
+
+module Tiercel
+  module Contracts
+    # What `fetch` and `fetch_multi` of a store over any backend have to keep where many callers want one value: docs
+    # in docs/fetch.md. Include it in a Minitest class:
+    #
+    #   class MyFetchTest < Minitest::Test
+    #     include Tiercel::Contracts::FetchContract
+    #
+    #     # a store with these options; all of one test share their data, across fork too
+    #     def build_store(**options) = Tiercel.new("mine:", **options)
+    #
+    #     # whether other processes see what one writes
+    #     def across_processes? = true
+    #   end
+    #
+    # The cache is expected to be empty when a test begins. Stores are closed after each test.
+    module FetchContract
+      include Processes
+      include SingleFlight
+      include SlowBlocks
+      include Failures
+      include LostHolders
+      include Invalidation
+      include Cycles
+      include Placeholders
+      include StaleValues
+
+      # A wait that has no bound of its own ends by then, on a machine that is busy (seconds).
+      PATIENCE = 20
+
+      # @return [ActiveSupport::Cache::TiercelStore] the one under test
+      def store = @store ||= new_store
+
+      def after_teardown
+        @built&.each(&:close)
+        @built = @store = nil
+        super
+      end
+
+      private
+
+      # A store that is closed after the test.
+      def new_store(**options)
+        build_store(lease: true, **options).tap { |store| (@built ||= []) << store }
+      end
+
+      # @return [Array<Object>] the blocks' values, each called in a thread of its own, all at once
+      def in_threads(count)
+        gate = Queue.new
+        threads = Array.new(count) { |index| Thread.new { gate.pop && yield(index) } }
+        count.times { gate << true }
+        threads.map(&:value)
+      end
+
+      # @yieldreturn [Boolean] what is waited for
+      def eventually(message = "it did not happen")
+        ends = Clock.monotonic + PATIENCE
+        until yield
+          flunk message if Clock.monotonic > ends
+          sleep 0.005
+        end
+      end
+
+      # @return [Float] seconds that the block took
+      def seconds
+        began = Clock.monotonic
+        yield
+        Clock.monotonic - began
+      end
+    end
+  end
+end

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Contracts
+    module FetchContract
+      # Blocks that fetch: nobody waits for himself, nor two for each other.
+      module Cycles
+        def test_a_key_within_itself
+          assert_equal "inner outer", store.fetch("self") { "#{store.fetch("self") { "inner" }} outer" }
+          assert_equal "inner outer", store.read("self")
+        end
+
+        def test_a_within_b_against_b_within_a
+          patient = new_store(lease_ttl: 60)
+          took = seconds do
+            values = in_threads(6) do |index|
+              outer, inner = index.odd? ? %w[a b] : %w[b a]
+              patient.fetch(outer) { sleep 0.05; patient.fetch(inner) { "#{inner} made" } && "#{outer} made" }
+            end
+            assert_equal ["a made", "b made"], values.uniq.sort
+          end
+          assert_operator took, :<, PATIENCE
+        end
+
+        def test_the_same_in_two_processes
+          needs_processes
+          patient = new_store(lease_ttl: 60)
+          took = seconds do
+            in_processes(2) do |index|
+              outer, inner = index.odd? ? %w[a b] : %w[b a]
+              note patient.fetch(outer) { sleep 0.2; patient.fetch(inner) { "#{inner} made" } && "#{outer} made" }
+            end
+          end
+          assert_equal ["a made", "b made"], notes.sort
+          assert_operator took, :<, PATIENCE
+        end
+
+        def test_a_fetch_in_a_thread_an_enumerator_and_a_fiber_of_the_block
+          patient = new_store(lease_ttl: 60)
+          fetching = -> { patient.fetch("outer") { "inner" } }
+          ways = [
+            -> { Thread.new(&fetching).value },
+            -> { Enumerator.new { |values| values << fetching.call }.next },
+            -> { Fiber.new(&fetching).resume },
+          ]
+          ways.each do |way|
+            patient.delete("outer")
+            took = seconds { assert_equal "outer of inner", patient.fetch("outer") { "outer of #{way.call}" } }
+            assert_operator took, :<, PATIENCE
+          end
+        end
+
+        def test_blocks_that_share_a_few_connections
+          pool = Queue.new
+          5.times { |index| pool << index }
+          values = in_threads(50) do |index|
+            store.fetch("pooled/#{index % 3}") do
+              connection = pool.pop
+              sleep 0.01
+              pool << connection
+              "made"
+            end
+          end
+          assert_equal ["made"] * 50, values
+        end
+      end
+    end
+  end
+end

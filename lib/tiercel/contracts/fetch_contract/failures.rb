@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+require "timeout"
+
+module Tiercel
+  module Contracts
+    module FetchContract
+      # Blocks that give no value: whoever waits is let go at once.
+      module Failures
+        def test_what_the_block_raises_goes_to_those_who_wait_as_a_copy
+          patient = new_store(lease_ttl: 60)
+          errors = in_threads(5) do
+            patient.fetch("raises") { sleep 0.1; raise IOError, "no value" }
+          rescue IOError => error
+            error
+          end
+          assert_equal ["no value"], errors.map(&:message).uniq
+          assert_equal 5, errors.map(&:object_id).uniq.size
+          assert_equal("made", patient.fetch("raises") { "made" })
+        end
+
+        def test_throw_break_and_timeout_let_others_take_over
+          patient = new_store(lease_ttl: 60)
+          leave = [-> { throw :left }, -> { Timeout.timeout(0.05) { sleep } }, -> { Thread.current.kill }]
+          leave.each_with_index do |way, index|
+            began = Queue.new
+            leader = Thread.new do
+              catch(:left) { patient.fetch("left/#{index}") { began << 1; sleep 0.1; way.call } }
+            rescue Timeout::Error
+              nil
+            end
+            began.pop
+            assert_equal("made", patient.fetch("left/#{index}") { "made" })
+            leader.join
+            assert_equal "made", patient.read("left/#{index}")
+          end
+        end
+
+        def test_a_block_that_raises_lets_other_processes_go_at_once
+          needs_processes
+          patient = new_store(lease_ttl: 60)
+          began = Clock.monotonic
+          in_processes(6) do
+            patient.fetch("raises") { note("run"); sleep 0.3; raise IOError }
+          rescue IOError
+            note("raised")
+          end
+          assert_equal 6, notes.count("raised")
+          assert_operator Clock.monotonic - began, :<, PATIENCE
+        end
+
+        def test_a_block_that_stores_nothing_lets_those_who_wait_go_with_its_value
+          patient = new_store(lease_ttl: 60)
+          runs = Queue.new
+          values = in_threads(5) { patient.fetch("nothing", skip_nil: true) { runs << 1; sleep 0.1; nil } }
+          assert_equal [nil], values.uniq
+          assert_equal 1, runs.size
+          assert_equal false, patient.exist?("nothing")
+        end
+
+        def test_a_value_that_is_no_use_to_others_is_given_to_them_all_the_same
+          io_like = Class.new { def marshal_dump = raise(TypeError, "never") }.new
+          values = in_threads(3) do
+            store.fetch("undumpable") { sleep 0.05; io_like }
+          rescue TypeError, SerializationError => error
+            error.class
+          end
+          assert_equal 3, values.size
+          assert_equal false, store.exist?("undumpable")
+        end
+
+        def test_a_process_that_forks_within_a_block
+          needs_processes
+          value = store.fetch("forks") do
+            in_processes(1) { note store.fetch("of the child") { "child" } }
+            "parent"
+          end
+          assert_equal "parent", value
+          assert_equal ["child"], notes
+          assert_equal %w[parent child], [store.read("forks"), store.read("of the child")]
+        end
+
+        def test_fetch_multi_that_raises_lets_go_of_all_its_keys
+          patient = new_store(lease_ttl: 60)
+          assert_raises(IOError) do
+            patient.fetch_multi("a", "b", "c") { |name| name == "b" ? raise(IOError) : name }
+          end
+          assert_equal({ "b" => "B", "c" => "C" }, patient.fetch_multi("b", "c", &:upcase))
+        end
+      end
+    end
+  end
+end

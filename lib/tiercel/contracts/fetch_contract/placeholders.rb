@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Contracts
+    module FetchContract
+      # What others see of a key while its value is being computed: nothing.
+      module Placeholders
+        def test_reads_see_a_miss
+          during_a_block do
+            assert_nil store.read("name")
+            assert_nil store.read("name", raw: true)
+            assert_equal false, store.exist?("name")
+            assert_equal({}, store.read_multi("name"))
+            assert_equal({}, store.read_multi("name", raw: true))
+          end
+          assert_equal "computed", store.read("name")
+        end
+
+        def test_writes_go_in_its_place
+          during_a_block { assert_equal true, store.write("name", "written", unless_exist: true) }
+          assert_equal "written", store.read("name")
+          during_a_block { assert_equal true, store.write("name", "raw", raw: true, unless_exist: true) }
+          assert_equal "raw", store.read("name", raw: true)
+          during_a_block { assert_equal 3, store.increment("name", 3) }
+          assert_equal 4, store.increment("name")
+        end
+
+        def test_nothing_is_reported_of_it
+          collector = Reports.new
+          ActiveSupport.error_reporter.subscribe(collector)
+          during_a_block { store.read("name") || store.read_multi("name") || store.exist?("name") }
+          assert_empty collector.errors
+        ensure
+          ActiveSupport.error_reporter.unsubscribe(collector)
+        end
+
+        # Subscriber of ActiveSupport.error_reporter.
+        class Reports
+          attr_reader :errors
+
+          def initialize = @errors = []
+          def report(error, **) = @errors << error
+        end
+        private_constant :Reports
+
+        private
+
+        # Another thread, which holds nothing, while the value of "name" is computed.
+        def during_a_block(&)
+          store.delete("name")
+          store.fetch("name") { Thread.new(&).join && "computed" }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+require "tempfile"
+
+module Tiercel
+  module Contracts
+    module FetchContract
+      # Other processes, and what they tell: lines in a file, which all of them append to.
+      module Processes
+        def after_teardown
+          (@pids || []).each { |pid| end_process(pid) }
+          @diary&.close!
+          @diary = @pids = nil
+          super
+        end
+
+        private
+
+        def needs_processes
+          skip "#{store.backend} is of one process" unless across_processes?
+          skip "this platform cannot fork" unless Process.respond_to?(:fork)
+        end
+
+        # Notes that something happened, whatever process it was in.
+        def note(line)
+          diary.syswrite("#{line}\n")
+          line
+        end
+
+        # @return [Array<String>] what was noted
+        def notes = File.readlines(diary.path, chomp: true)
+
+        # Opened before any process is forked.
+        def diary = @diary ||= Tempfile.new("tiercel-fetch").tap { |file| file.sync = true }
+
+        # @return [Integer] the pid of a process that runs the block and ends
+        def process
+          diary
+          pid = fork do
+            yield
+          rescue Exception => error # rubocop:disable Lint/RescueException
+            note("failed: #{error.class}: #{error.message} #{error.backtrace.first(3)}")
+          ensure
+            exit!(0)
+          end
+          (@pids ||= []) << pid
+          pid
+        end
+
+        # Runs the block in so many processes at once, and waits for all of them.
+        def in_processes(count)
+          store
+          pids = Array.new(count) { |index| process { yield index } }
+          pids.each { |pid| Process.wait(pid) }
+          @pids -= pids
+          assert_empty notes.grep(/\Afailed/)
+        end
+
+        def end_process(pid)
+          Process.kill(:KILL, pid)
+          Process.wait(pid)
+        rescue Errno::ESRCH, Errno::ECHILD
+          nil
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require_relative "../clock"
+require_relative "../frame"
+require_relative "lease"
+
+module Tiercel
+  class Leases
+    # A lease as a frame: of type 0x20, its part LEASE with lineage, holder and ttl, its payload the stale value (or
+    # nothing), its end that of the lease by the clock of who took it.
+    #
+    # @private
+    module Placeholder
+      include Frame::Layout
+
+      module_function
+
+      # @param bytes [String] what a backend had
+      # @return [Boolean] whether they claim to be one
+      def placeholder?(bytes)
+        bytes.getbyte(0) == MAGIC && bytes.getbyte(TYPE_AT) == TYPE_PLACEHOLDER && bytes.bytesize >= HEADER_BYTES
+      end
+
+      # @param lease [Lease]
+      # @param ttl [Float] seconds
+      # @return [String]
+      def build(lease, ttl)
+        parts = Frame::Parts.encode(version: lease.version, lease: [lease.lineage + lease.holder, ttl])
+        Frame.build(TYPE_PLACEHOLDER, lease.stale || "", expires_at: Clock.now + ttl, parts:, checksum: true)
+      end
+
+      # @param key [String]
+      # @param bytes [String]
+      # @param token [Object, nil] of the backend
+      # @yieldparam ttl [Float] seconds, as the holder took it
+      # @yieldparam ends_at [Float] epoch seconds, by the clock of who took it
+      # @yieldreturn [Float] of {Clock.monotonic}: when the lease lapses
+      # @return [Lease, nil] nil for anything else, and for one that is damaged
+      def parse(key, bytes, token = nil)
+        return unless placeholder?(bytes)
+        frame = Frame.parse(bytes)
+        names, ttl = frame.parts.lease
+        return unless names && ttl.finite?
+        lineage, holder = names.unpack("a8a8")
+        Lease.new(key, lineage, holder, version: frame.parts.version, stale: stale(frame), token:,
+                                        lapses_at: (yield ttl, frame.expires_at, holder))
+      rescue MalformedFrame
+        nil
+      end
+
+      # @param bytes [String] what a backend had
+      # @return [String, nil] what a plain read sees of it: the bytes; of a placeholder its stale value, or nil
+      def visible(bytes)
+        return bytes unless placeholder?(bytes)
+        stale(Frame.parse(bytes))
+      rescue MalformedFrame
+        bytes
+      end
+
+      def stale(frame) = frame.payload.empty? ? nil : frame.payload.freeze
+      private_class_method :stale
+    end
+  end
+end

@@ -1,0 +1,164 @@
+# frozen_string_literal: true
+
+require_relative "../leases"
+require_relative "placeholder"
+require_relative "sightings"
+
+module Tiercel
+  class Leases
+    # Leases as placeholder frames under the values' own keys: over any {Backend}, in its atomic steps.
+    #
+    #   take   {Backend#occupy}: writes the placeholder where nothing is, and answers with what is there then
+    #   fill   {Backend#compare_and_set} in the place of the placeholder that was written
+    #
+    # @private
+    class Placeholders < Leases
+      # What a guarded call is worth where the backend failed.
+      LOST = Object.new.freeze
+      # Others may change a key between each two steps; after so many tries one computes without knowing.
+      TRIES = 5
+      # Seconds between two looks of who waits: the first, and the longest.
+      POLL = [0.002, 0.05].freeze
+      # Seconds for which what was given back is remembered, so that all who wait see it.
+      RELEASED_TTL = 2.0
+      private_constant :LOST, :TRIES, :POLL, :RELEASED_TTL
+
+      def initialize(backend, guard)
+        super()
+        @backend = backend
+        @guard = guard
+        @sightings = Sightings.new
+      end
+
+      def take(key, ttl, version: nil, &)
+        mine = own(key, ttl, version)
+        settle(mine, ttl, claim(mine, ttl), &)
+      end
+
+      def take_multi(keys, ttl, versions: {})
+        mine = keys.to_h { |key| [key, own(key, ttl, versions[key])] }
+        frames = mine.transform_values { |lease| Placeholder.build(lease, ttl) }
+        found = @guard.call(:take_leases, returning: LOST) { @backend.occupy_multi(frames, kept(ttl)) }
+        mine.to_h do |key, lease|
+          answer = LOST.equal?(found) ? LOST : found.fetch(key, LOST)
+          [key, settle(lease, ttl, answer) { |bytes| yield key, bytes }]
+        end
+      end
+
+      def fill(lease, bytes, ttl)
+        @guard.call(:write_entry, lease.key) do
+          next true if lease.token && @backend.compare_and_set(lease.key, bytes, lease.token, ttl)
+          fill_lineage(lease, bytes, ttl)
+        end
+      end
+
+      def fill_multi(frames, ttl)
+        known = frames.select { |lease, _| lease.token }
+        stored = @guard.call(:write_multi_entries) do
+          @backend.compare_and_set_multi(known.to_h { |lease, bytes| [lease.key, [bytes, lease.token]] }, ttl)
+        end
+        return if stored.nil?
+        rest = frames.reject { |lease, _| stored.include?(lease.key) }
+        stored + rest.filter_map { |lease, bytes| lease.key if fill(lease, bytes, ttl) }
+      end
+
+      def release(lease, pause: nil, stale_ttl: nil)
+        return unless lease.mine?
+        ttl = pause || RELEASED_TTL
+        given_back = Lease.new(lease.key, lease.lineage, pause ? Lease::PAUSED : Lease::RELEASED,
+                               version: lease.version, stale: lease.stale)
+        bytes = Placeholder.build(given_back, ttl)
+        kept = pause ? kept(pause) : [lease.stale && stale_ttl, ttl].compact.max
+        @guard.call(:release_lease, lease.key) do
+          next if lease.token && @backend.compare_and_set(lease.key, bytes, lease.token, kept)
+          present, token = @backend.get_with_token(lease.key)
+          held = present && parse(lease.key, present, token)
+          @backend.compare_and_set(lease.key, bytes, token, kept) if held && held.holder == lease.holder
+        end
+        nil
+      end
+
+      def wait(lease, deadline)
+        pause = POLL.first
+        until lapsed?(lease)
+          now = Clock.monotonic
+          return :deadline if now >= deadline
+          sleep([pause * rand(0.75..1.25), deadline - now].min)
+          pause = [pause * 1.5, POLL.last].min
+          answer = @guard.call(:wait_for_lease, lease.key) { @backend.look(lease.key) } or return :gone
+          lease = parse(lease.key, *answer) or return Present.new(answer.first)
+          return :released if lease.released?
+        end
+        :lapsed
+      end
+
+      def seen(key, bytes) = parse(key, bytes)
+
+      def lapsed?(lease) = lease.lapses_at <= Clock.monotonic
+
+      private
+
+      def own(key, ttl, version)
+        Lease.new(key, Lease.new_name, Lease.new_name, mine: true, version:, lapses_at: Clock.monotonic + ttl)
+      end
+
+      # @return [Array(String, Object, Float), nil, LOST] bytes, token and seconds left of what is there now
+      def claim(mine, ttl, token = nil)
+        bytes = Placeholder.build(mine, ttl)
+        @guard.call(:take_lease, mine.key, returning: LOST) { @backend.occupy(mine.key, bytes, kept(ttl), token) }
+      end
+
+      # What the answer to a claim means; where something is in the place that has to go, claims in its stead.
+      def settle(mine, ttl, answer)
+        TRIES.times do
+          return mine.unsure if LOST.equal?(answer)
+          bytes, token, left = answer
+          there = parse(mine.key, bytes, token, left) if bytes
+          return mine.with(token) if there&.holder == mine.holder
+          return there if there && !free?(there)
+          if bytes
+            stale = there ? there.stale : bytes
+            verdict = stale && yield(stale)
+            return Present.new(bytes) if verdict == :current && there.nil?
+            mine = mine.heir(there, verdict == :current ? stale : verdict)
+          else
+            mine = mine.heir(nil, nil)
+          end
+          answer = claim(mine, ttl, token)
+        end
+        mine.unsure
+      end
+
+      def free?(lease) = lease.released? || lapsed?(lease)
+
+      def kept(ttl) = ttl + outlives(ttl)
+
+      def outlives(ttl) = [OUTLIVES, ttl * 10].max
+
+      # A server's own rest of the TTL says when a lease lapses; without it, by the clock of this machine, or (of a
+      # server) by when this process has first seen the holder.
+      def parse(key, bytes, token = nil, left = nil)
+        Placeholder.parse(key, bytes, token) do |ttl, ends_at, holder|
+          now = Clock.monotonic
+          rest = if left then left - outlives(ttl)
+                 elsif @backend.remote? then @sightings.first(holder) + ttl - now
+                 else ends_at - Clock.now
+                 end
+          now + [rest, ttl].min
+        end
+      end
+
+      # The lease has another holder, or its answer was lost: what is there may be of its lineage all the same.
+      def fill_lineage(lease, bytes, ttl)
+        TRIES.times do
+          present, token = @backend.get_with_token(lease.key)
+          there = present && parse(lease.key, present, token)
+          return false unless there&.same_lineage?(lease)
+          return true if @backend.compare_and_set(lease.key, bytes, token, ttl)
+          return @guard.too_large(lease.key, bytes.bytesize) if @backend.get_with_token(lease.key) == [present, token]
+        end
+        false
+      end
+    end
+  end
+end

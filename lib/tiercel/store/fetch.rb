@@ -1,0 +1,180 @@
+# frozen_string_literal: true
+
+require_relative "../leases"
+require_relative "fetch/miss"
+require_relative "fetch/multi_miss"
+require_relative "fetch/plan"
+require_relative "fetch/policy"
+require_relative "fetch/statistics"
+
+module Tiercel
+  module Store
+    # `fetch` where nothing was found: single flight in the process, a lease among processes, stale values meanwhile.
+    # {Miss} says how; here is what the store's own methods have to do with it.
+    #
+    # Both ways of `fetch` come here on a miss: the fast path by {#miss}, Rails' own method by
+    # `save_block_result_to_cache`.
+    module Fetch
+      # What the read of Rails' own `fetch` has found that is no value, until its miss: bytes, and the entry if it has
+      # ended. Kept with the fiber.
+      FOUND = :tiercel_found
+      private_constant :FOUND
+
+      # See ActiveSupport::Cache::Store#fetch_multi.
+      def fetch_multi(*names, &block)
+        call_options = names.last.is_a?(Hash) ? names.last : nil
+        policy = policy_for(call_options)
+        return super unless block && policy.lease && !(call_options || @options)[:force]
+        options = merged_options(call_options)
+        plan = Plan.new(self) do |missing|
+          keys = missing.map { |name| normalize_key(name, options) }
+          versions = missing.map { |name| normalize_version(name, options) }
+          miss_multi(missing, keys, versions, options, policy, &block)
+        end
+        plan.run { super(*names) { |name| plan.value_of(name) } }
+      end
+
+      private
+
+      def policy_for(options) = @settings.policy.for(options)
+
+      # @param found [String, nil] bytes that the read has shown
+      # @param fast [Boolean] whether a fill may go the fast path's way
+      def miss(name, key, version, options, policy, found: nil, found_entry: nil, fast: false, &)
+        Miss.new(@settings, Call.new(self, name, key, version, options, policy, found:, found_entry:, fast:, &)).value
+      end
+
+      # @return [Hash{Object => Object}] names and values
+      def miss_multi(names, keys, versions, options, policy, fast: false)
+        calls = names.each_index.map do |index|
+          Call.new(self, names[index], keys[index], versions[index], options, policy, fast: true) do |name, _options|
+            yield name
+          end
+        end
+        MultiMiss.new(@settings, calls, policy) { |values| frames_to_fill(values, options, policy, fast) }.values
+      end
+
+      def read_multi_entries(names, **)
+        super.tap { |found| Plan.current&.read(self, names, found) }
+      end
+
+      def write_multi_entries(entries, **)
+        Plan.current&.stored?(self, entries.size) ? true : super
+      end
+
+      # With leases, what has ended is no entry: Rails' `read` would delete it, and with it a lease that another caller
+      # has just taken.
+      def read_entry(key, **options)
+        return super unless @settings.policy.lease
+        bytes = read_serialized_entry(key, **options)
+        entry = deserialize_entry(bytes, key: key, **options)
+        live = entry unless entry&.expired?
+        Thread.current[FOUND] = bytes && live.nil? ? [bytes.is_a?(SerializedFrame) ? bytes.bytes : bytes, entry] : nil
+        live
+      end
+
+      # Rails' own `fetch` ends here on a miss.
+      def save_block_result_to_cache(name, key, options, &)
+        policy = policy_for(options)
+        return super if options[:force] || !policy.lease
+        found, found_entry = Thread.current[FOUND]
+        Thread.current[FOUND] = nil
+        miss(name, key, normalize_version(name, options), options, policy, found:, found_entry:, &)
+      end
+
+      # Runs the block with its notification, and writes what it gives.
+      def save_as_rails_does(name, key, options, &)
+        policy = policy_for(options)
+        ends = options[:expires_in] unless policy.jitter.zero?
+        options = options.merge(expires_in: jittered(ends.to_f, policy)) if ends
+        ActiveSupport::Cache::Store.instance_method(:save_block_result_to_cache).bind_call(self, name, key, options, &)
+      end
+
+      # What has ended is neither deleted nor put back: whoever takes the lease keeps it beside the lease.
+      def handle_expired_entry(entry, key, options)
+        entry&.expired? && policy_for(options).lease ? super(nil, key, options) : super
+      end
+
+      # --- storing what a block gave ---
+
+      def fill_fast(filling, value, version, options, policy)
+        fill(filling, plain_frame(value, version, options, policy), fill_ttl(options, policy))
+      end
+
+      def fill_ttl(options, policy)
+        backend_ttl(options[:raw], **options.slice(:expires_in, :race_condition_ttl), policy:)
+      end
+
+      # @return [String] the frame, as the fast path makes it
+      def plain_frame(value, version, options, policy)
+        expires_in = options[:expires_in]
+        ends = Clock.now + jittered(expires_in.to_f, policy) if expires_in
+        threshold = compress_threshold(options)
+        bytes = @settings.coder.dump_value(value, ends, version, !threshold.nil?, threshold || 0)
+        with_stale_windows(bytes, policy)
+      end
+
+      # @param values [Hash{Call => Object}]
+      # @return [Array(Hash{Call => String}, Float)] what is to be stored, and its ttl
+      def frames_to_fill(values, options, policy, fast)
+        values = values.compact if options[:skip_nil]
+        frames = values.to_h do |call, value|
+          [call, fast ? plain_frame(value, call.version, options, policy) : frame_of(call, value, options, policy)]
+        end
+        [frames, fill_ttl(options, policy)]
+      end
+
+      # @return [String] the frame, as Rails' own methods make it
+      def frame_of(call, value, options, policy)
+        expires_in = options[:expires_in]
+        expires_in = jittered(expires_in.to_f, policy) if expires_in
+        entry = ActiveSupport::Cache::Entry.new(value, **options, version: call.version, expires_in:)
+        with_stale_windows(bytes_of(serialize_entry(entry, **options), **options), policy)
+      end
+
+      # @return [Boolean, nil] as `write`
+      def fill(filling, bytes, ttl, unless_exist: false)
+        stored = filling.lease && @settings.leases.fill(filling.lease, bytes, ttl)
+        stored = overwrite(filling, bytes, ttl) if !stored && !unless_exist && filling.flight.rewritten
+        rewritten(filling.key, bytes, filling.flight) if stored
+        remember_locally(filling.key, stored ? bytes : nil)
+        filling.done(stored)
+      end
+
+      # The block has written its own key: what it gives comes after that.
+      def overwrite(filling, bytes, ttl)
+        @settings.guard.call(:write_entry, filling.key) do
+          present, token = @settings.backend.get_with_token(filling.key)
+          present == filling.flight.rewritten && @settings.backend.compare_and_set(filling.key, bytes, token, ttl)
+        end
+      end
+
+      # A block around the code at hand may be that of the same key: what it gives comes after these bytes.
+      def rewritten(key, bytes, flight = nil)
+        return if @settings.flights.idle?
+        Held.flights.each { |held| held.rewritten = bytes if held.key == key && !held.equal?(flight) }
+      end
+
+      def remember_locally(key, bytes)
+        local = @settings.request_local&.current or return
+        bytes ? local.write_entry(key, bytes) : local.delete_entry(key)
+      end
+
+      # --- ends ---
+
+      def jittered(expires_in, policy) = policy.jitter.zero? ? expires_in : expires_in * (1 - (rand * policy.jitter))
+
+      # @param bytes [String] of a frame, or what a custom coder made
+      # @return [String] the frame, with the time until which it is of use after its end
+      def with_stale_windows(bytes, policy)
+        return bytes unless policy.stale_seconds && Frame.frame?(bytes) && (ends = Frame.ends_at(bytes))
+        windows = [policy.stale_while_revalidate, policy.stale_if_error].map { |seconds| ends + (seconds || 0) }
+        Frame.with_parts(bytes, stale: windows)
+      end
+
+      def frozen_values? = @settings.frozen_values
+
+      def coder_of_copies = @settings.coder
+    end
+  end
+end

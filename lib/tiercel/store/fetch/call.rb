@@ -1,0 +1,174 @@
+# frozen_string_literal: true
+
+require_relative "../../coder"
+require_relative "../../deep_freeze"
+require_relative "../../frame"
+require_relative "../../leases"
+require_relative "filling"
+
+module Tiercel
+  module Store
+    module Fetch
+      # One call of `fetch` that has missed: what is wanted, what bytes are worth to it, its block, and how what the
+      # block gives is stored.
+      #
+      # @private
+      class Call
+        MISS = Coder::MISS
+
+        # @return [Object] as it was passed
+        attr_reader :name
+        # @return [String]
+        attr_reader :key
+        # @return [String, nil]
+        attr_reader :version
+        # @return [Policy]
+        attr_reader :policy
+        # @return [String, nil] what the caller's read has found that was no value
+        attr_reader :found
+        # @return [Boolean] whether the store answered to nothing but its own methods when it began
+        attr_reader :fast
+
+        # @param store [ActiveSupport::Cache::TiercelStore]
+        # @param options [Hash] merged
+        # @param found [String, nil] what the caller's read has found that was no value
+        # @param found_entry [ActiveSupport::Cache::Entry, nil] decoded from it, if it was
+        # @param fast [Boolean] whether the fill may go the fast path's way
+        def initialize(store, name, key, version, options, policy, found: nil, found_entry: nil,
+                       fast: false, &block)
+          @store = store
+          @name = name
+          @key = key
+          @version = version
+          @options = options
+          @policy = policy
+          @found = found
+          @found_entry = found_entry
+          @fast = fast
+          @block = block
+        end
+
+        # @param bytes [String, nil]
+        # @return [Object] the value, if it is what a read would give; else MISS
+        def value_of(bytes)
+          entry = entry_of(bytes)
+          entry.nil? || entry.expired? || entry.mismatched?(@version) ? MISS : entry.value
+        end
+
+        # @param bytes [String, nil]
+        # @param after_error [Boolean] whether it is asked for because a block raised
+        # @return [Object] the value, if it has ended and may be served all the same; else MISS
+        def stale_value_of(bytes, after_error: false)
+          entry = entry_of(bytes) or return MISS
+          return MISS unless entry.is_a?(Coder::LazyEntry) && useful?(entry, after_error)
+          return MISS if entry.mismatched?(@version)
+          DeepFreeze.call(entry.value) if @store.send(:frozen_values?)
+          entry.value
+        rescue ActiveSupport::Cache::DeserializationError
+          MISS
+        end
+
+        # What plain reads are to see while the value is computed: see {Leases#take}.
+        #
+        # @param bytes [String]
+        # @return [Symbol, String, nil]
+        def verdict(bytes)
+          entry = entry_of(bytes) or return
+          return (entry.mismatched?(@version) ? bytes : :current) unless entry.expired?
+          race_ttl = @options[:race_condition_ttl].to_i
+          return longer(entry, race_ttl) if race_ttl.positive? && Clock.now - entry.expires_at <= race_ttl
+          bytes if entry.is_a?(Coder::LazyEntry) && useful?(entry, true)
+        end
+
+        # Runs the block.
+        #
+        # @return [Object] its value
+        def compute = @block.call(@name, ActiveSupport::Cache::WriteOptions.new(@own = @options.dup))
+
+        # Runs the block, and stores what it gives in the place of the lease: through Rails' own method, so that whoever
+        # watches or replaces what that calls sees what there is to see; or, where nobody does, the fast path's way.
+        #
+        # @param lease [Leases::Lease, nil] nil where nothing may be stored
+        # @param flight [Flight] in which it is computed
+        # @return [Array(Object, Boolean)] the value, and whether it is stored
+        def compute_and_store(lease, flight)
+          filling = Filling.new(@key, lease, flight)
+          value = @fast ? compute_fast(filling) : compute_as_rails_does(filling)
+          [value, filling.stored?]
+        end
+
+        # Has the request-local cache know what a read would now see.
+        #
+        # @param bytes [String, nil]
+        # @return [void]
+        def remember(bytes) = @store.send(:remember_locally, @key, bytes)
+
+        # @return [String, nil] of the version, what a frame keeps of it
+        def kept_version = @version && Frame::Version.kept(@version)
+
+        # @return [Float] seconds for which a stale value is kept with a lease that was given back
+        def stale_ttl = Entries::RACE_CONDITION_GRACE + (@policy.stale_seconds || 0)
+
+        # @return [String, nil] the value as a frame of the store's own coder, for those who wait in this process
+        def copy(value)
+          @store.send(:coder_of_copies).dump_value(value, nil, nil, false, 0)
+        rescue StandardError, SystemStackError
+          nil
+        end
+
+        # @param frame [String] see {#copy}
+        # @return [Object]
+        def value_of_copy(frame)
+          value = @store.send(:coder_of_copies).load(frame).value
+          DeepFreeze.call(value) if @store.send(:frozen_values?)
+          value
+        end
+
+        # @param bytes [String] of an ended value
+        # @return [Boolean] whether it is to be served in the place of an error
+        def error_covered?(bytes)
+          entry = entry_of(bytes)
+          entry.is_a?(Coder::LazyEntry) && (entry.frame.parts.stale&.last || 0) > Clock.now
+        end
+
+        private
+
+        def compute_fast(filling)
+          value = compute
+          return value if value.nil? && @own[:skip_nil]
+          if @own == @options
+            @store.send(:fill_fast, filling, value, @version, @options, @policy)
+          else
+            filling.run { @store.write(@name, value, @own) }
+          end
+          value
+        end
+
+        def compute_as_rails_does(filling)
+          filling.run do
+            @store.send(:save_as_rails_does, @name, @key, @options) do |*arguments|
+              filling.aside { @block.call(*arguments) }
+            end
+          end
+        end
+
+        def entry_of(bytes)
+          return @found_entry if @found_entry && bytes == @found
+          bytes && @store.send(:deserialize_entry, bytes, key: @key, raw: @options[:raw])
+        end
+
+        def useful?(entry, after_error)
+          revalidate_until, error_until = entry.frame.parts.stale
+          return false unless revalidate_until
+          (after_error ? [revalidate_until, error_until].max : revalidate_until) > Clock.now
+        end
+
+        # Rails' race_condition_ttl: what has ended lives for so many seconds more.
+        def longer(entry, race_ttl)
+          entry.expires_at = Clock.now + race_ttl
+          @store.send(:bytes_of, @store.send(:serialize_entry, entry, **@options), **@options)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,140 @@
+# frozen_string_literal: true
+
+require_relative "../../clock"
+
+module Tiercel
+  module Store
+    module Fetch
+      # One computation of a key in this process, and those who wait for it: single flight.
+      #
+      # Its leader takes the lease, computes, and lands it with an {Outcome}; followers wait. What is said here is
+      # guarded by one lock for all flights of the process, which is held for no longer than it takes to look: so a
+      # cycle of waits can be seen across stores.
+      #
+      # @private
+      class Flight
+        # What came of it. kind: `:frame` (bytes of the store's own coder), `:found` (bytes as a backend had them),
+        # `:value` (an object that could not be dumped), `:error` (what the block raised), `:again` (look anew),
+        # `:abandoned` (the leader left without an end: throw, break, a killed thread, Timeout).
+        Outcome = Struct.new(:kind, :content)
+
+        LOCK = Mutex.new
+
+        # @return [String]
+        attr_reader :key
+        # @return [Leases::Lease, nil] what is known of the lease, one's own or somebody else's
+        attr_reader :lease
+        # @return [String, nil] bytes that the block itself wrote under the key
+        attr_accessor :rewritten
+
+        # @param version [String, nil]
+        def initialize(key, version)
+          @key = key
+          @version = version
+          @pid = Process.pid
+          @waits_for = []
+          @followers = 0
+          @landed = ConditionVariable.new
+          @outcome = @lease = @rewritten = nil
+          @running = @closed = false
+        end
+
+        # Whoever asks before the lease is known may come along, since the block has not begun. After that, only who has
+        # just read the lineage that is being computed: anybody else may have read after an invalidation.
+        #
+        # @param lineage [String, nil] that the caller's read has shown
+        # @return [Boolean]
+        def admits?(version, lineage)
+          @version == version && @outcome.nil? && !@closed && (@lease.nil? || @lease.lineage == lineage)
+        end
+
+        # @return [Boolean] whether it is under way in this process
+        def live? = @outcome.nil? && @pid == Process.pid
+
+        # Tells the followers what is known of the lease, so that they may serve a stale value.
+        #
+        # @param lease [Leases::Lease]
+        # @param running [Boolean] whether the block begins
+        # @return [void]
+        def learn(lease, running:)
+          LOCK.synchronize do
+            @lease = lease
+            @running = running
+            @landed.broadcast
+          end
+        end
+
+        # @param kind [Symbol] see {Outcome}
+        # @return [void]
+        def land(kind, content = nil)
+          LOCK.synchronize do
+            next if @outcome
+            @outcome = Outcome.new(kind, content)
+            @landed.broadcast
+          end
+        end
+
+        # Lands with what the block gave. Nobody comes along from here on; for those who have, a copy is made.
+        #
+        # @yieldreturn [String, nil] a frame of it
+        # @return [void]
+        def land_value(value)
+          followed = LOCK.synchronize do
+            @closed = true
+            @followers.positive?
+          end
+          frame = yield if followed
+          frame ? land(:frame, frame) : land(:value, value)
+        end
+
+        # Waits for it to land.
+        #
+        # @param waiters [Array<Flight>] that cannot land before this one does
+        # @param deadline [Float] of {Clock.monotonic}
+        # @param far_deadline [Float] the same, while another process has the lease
+        # @yieldparam lease [Leases::Lease] whenever more is known of it
+        # @yieldreturn [Boolean] whether to wait no longer
+        # @return [Outcome, Symbol] `:cycle` at once where one of the waiters is what this one waits for; `:deadline`;
+        #   `:left` where the block said so
+        def await(waiters, deadline, far_deadline)
+          LOCK.synchronize do
+            return :cycle if waits_for_any?(waiters)
+            followed_by(waiters) do
+              until @outcome
+                if @lease && block_given?
+                  return :left if yield @lease
+                end
+                left = (@running || @lease.nil? ? deadline : far_deadline) - Clock.monotonic
+                return :deadline if left <= 0
+                @landed.wait(LOCK, left)
+              end
+            end
+            @outcome
+          end
+        end
+
+        protected
+
+        attr_reader :waits_for
+
+        def followed_by(waiters)
+          @followers += 1
+          waiters.each { |flight| flight.waits_for << self }
+          yield
+        ensure
+          waiters.each do |flight|
+            waits = flight.waits_for
+            waits.delete_at(waits.index { |other| other.equal?(self) })
+          end
+        end
+
+        def waits_for_any?(flights, seen = [])
+          return true if flights.any? { |flight| flight.equal?(self) }
+          return false if seen.include?(self)
+          seen << self
+          @waits_for.any? { |flight| flight.waits_for_any?(flights, seen) }
+        end
+      end
+    end
+  end
+end

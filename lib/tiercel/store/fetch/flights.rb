@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+require_relative "flight"
+
+module Tiercel
+  module Store
+    module Fetch
+      # The flights of one store that are under way in this process: at most one for each caller that computes or waits
+      # for another process, so never more than there are threads and fibers in `fetch`.
+      #
+      # @private
+      class Flights
+        def initialize
+          @pid = Process.pid
+          @newest = {}
+          @of_lineage = {}
+          @computing = 0
+        end
+
+        # @return [Boolean] whether no block is running
+        def idle? = @computing.zero?
+
+        # Boards a flight that may be joined, or begins one.
+        #
+        # @param lineage [String, nil] that the caller's read has shown
+        # @return [Array(Flight, Boolean)] and whether the caller leads it
+        def board(key, version, lineage)
+          Flight::LOCK.synchronize do
+            forget_parents
+            flight = @newest[key]
+            return [flight, false] if flight&.admits?(version, lineage)
+            [@newest[key] = Flight.new(key, version), true]
+          end
+        end
+
+        # @param flight [Flight] that has met a lease
+        # @param lineage [String]
+        # @return [Flight, nil] another one of this process that computes it
+        def earlier(flight, lineage)
+          Flight::LOCK.synchronize { @of_lineage[lineage].then { |other| other unless other.equal?(flight) } }
+        end
+
+        # Runs the block of a flight.
+        #
+        # @param lineage [String, nil]
+        # @return [Object] the block's value
+        def computing(flight, lineage)
+          Flight::LOCK.synchronize do
+            @computing += 1
+            @of_lineage[lineage] ||= flight if lineage
+          end
+          yield
+        ensure
+          Flight::LOCK.synchronize do
+            @computing -= 1
+            @of_lineage.delete(lineage) if @of_lineage[lineage].equal?(flight)
+          end
+        end
+
+        # @param flight [Flight] that nobody is to board any more
+        # @return [void]
+        def leave(flight)
+          Flight::LOCK.synchronize { @newest.delete(flight.key) if @newest[flight.key].equal?(flight) }
+          flight.land(:again)
+        end
+
+        private
+
+        # Those who led the flights of a parent process are not here.
+        def forget_parents
+          return if @pid == Process.pid
+          @pid = Process.pid
+          @newest = {}
+          @of_lineage = {}
+        end
+      end
+    end
+  end
+end

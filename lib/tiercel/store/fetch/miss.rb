@@ -1,0 +1,251 @@
+# frozen_string_literal: true
+
+require "timeout"
+
+require_relative "../../guard"
+require_relative "../../leases"
+require_relative "background"
+require_relative "call"
+require_relative "flights"
+require_relative "held"
+
+module Tiercel
+  module Store
+    module Fetch
+      # What happens when `fetch` has read and found nothing: to be read from the top.
+      #
+      #   read -> miss -> {Flights#board}: is somebody of this process at it?
+      #     yes, {#follow}: wait for it to land; each follower decodes a copy of its own
+      #     no, {#lead}: {Leases#take}: is somebody of another process at it?
+      #       yes, {#join}: wait for its fill
+      #       no, {#compute}: the block, {Leases#fill}
+      #
+      # Whoever has waited for `lease_wait` runs the block all the same, and so does who would wait in a cycle.
+      #
+      # @private
+      class Miss
+        AGAIN = Object.new.freeze
+        MISS = Coder::MISS
+        # Seconds that are waited at most where two processes might wait for each other, or a database for one of them.
+        NESTED_WAIT = 1.0
+        # Seconds for which nobody tries again after a block that raised, where there is a stale value to serve.
+        PAUSE = 5.0
+        private_constant :AGAIN, :MISS, :NESTED_WAIT, :PAUSE
+
+        # @param settings [Settings]
+        # @param call [Call]
+        def initialize(settings, call)
+          @leases = settings.leases
+          @flights = settings.flights
+          @statistics = settings.statistics
+          @call = call
+          @held = Held.flights
+          @let_down = 0
+        end
+
+        # @return [Object] the value: stored, stale, somebody else's or the block's
+        def value
+          @seen = @leases.seen(@call.key, @call.found) if @call.found
+          stale = stale_at_hand
+          return stale unless MISS.equal?(stale)
+          loop do
+            flight, leading = @flights.board(@call.key, @call.version, @seen&.lineage)
+            result = leading ? lead(flight) : follow(flight)
+            return result unless AGAIN.equal?(result)
+          end
+        end
+
+        # @param lease [Leases::Lease] of somebody else
+        # @return [Object] the value that may be served meanwhile, or MISS
+        def served(lease)
+          stale = servable(lease)
+          @statistics.count(:stale_hits) unless MISS.equal?(stale)
+          stale
+        end
+
+        # @param lease [Leases::Lease] one's own
+        # @return [Boolean] whether the block will run in the background
+        def refresh_behind(lease)
+          flight = Flight.new(@call.key, @call.version)
+          Background.enqueue do
+            @statistics.count(:background_refreshes)
+            compute(flight, lease)
+          end
+        end
+
+        private
+
+        # --- who leads ---
+
+        def lead(flight)
+          answer = take
+          return found(flight, answer.bytes) if answer.is_a?(Leases::Present)
+          answer.mine? ? begin_with(flight, answer) : join(flight, answer)
+        ensure
+          @flights.leave(flight)
+        end
+
+        def take
+          @leases.take(@call.key, @call.policy.lease_ttl, version: @call.kept_version) { |bytes| @call.verdict(bytes) }
+        end
+
+        # A value came meanwhile.
+        def found(flight, bytes)
+          value = @call.value_of(bytes)
+          return AGAIN if MISS.equal?(value)
+          @call.remember(bytes)
+          flight.land(:found, bytes)
+          value
+        end
+
+        # The lease is one's own: the block runs, in the background where that is wished and something can be served.
+        def begin_with(flight, lease)
+          @statistics.count(:lease_takeovers) if lease.takeover?
+          @call.remember(lease.stale)
+          stale = @call.policy.background? ? servable(lease) : MISS
+          return compute(flight, lease) if MISS.equal?(stale) || !refresh_behind(lease)
+          @statistics.count(:stale_hits)
+          stale
+        end
+
+        # Another process has the lease, or another flight of this one.
+        def join(flight, lease)
+          stale = served(lease)
+          return stale unless MISS.equal?(stale)
+          return compute(flight, nil) unless lease.version == @call.kept_version
+          return compute(flight, lease) if lease.paused?
+          flight.learn(lease, running: false)
+          earlier = @flights.earlier(flight, lease.lineage)
+          earlier ? follow(earlier, flight) : wait_for(flight, lease)
+        end
+
+        def wait_for(flight, lease)
+          @statistics.count(:lease_waits)
+          case outcome = @leases.wait(lease, far_deadline)
+          when Leases::Present then found(flight, outcome.bytes)
+          when :deadline then compute(flight, lease)
+          when :released then after_release(flight, lease)
+          else AGAIN
+          end
+        end
+
+        # Whoever had the lease stored nothing: all who waited run their blocks at once, one of them with the lease.
+        def after_release(flight, lease)
+          answer = take
+          return found(flight, answer.bytes) if answer.is_a?(Leases::Present)
+          compute(flight, answer.mine? || answer.same_lineage?(lease) ? answer : nil)
+        end
+
+        # --- who follows ---
+
+        # @param flight [Flight] that somebody else leads
+        # @param own [Flight, nil] that the caller leads, and lands as that one lands
+        def follow(flight, own = nil)
+          stale = MISS
+          outcome = flight.await([*@held, *own], deadline, far_deadline) do |lease|
+            !MISS.equal?(stale = servable(lease))
+          end
+          case outcome
+          when :left then @statistics.count(:stale_hits) && stale
+          when :cycle, :deadline then compute(own || Flight.new(@call.key, @call.version), flight.lease)
+          else share(outcome, flight, own)
+          end
+        end
+
+        def share(outcome, flight, own)
+          content = outcome.content
+          own&.land(outcome.kind, content)
+          case outcome.kind
+          when :frame then @call.value_of_copy(content)
+          when :found then shared_bytes(content)
+          when :value then content
+          when :error then raise content.dup
+          when :abandoned then abandoned(flight)
+          else AGAIN
+          end
+        end
+
+        def shared_bytes(bytes)
+          value = @call.value_of(bytes)
+          value = @call.stale_value_of(bytes, after_error: true) if MISS.equal?(value)
+          MISS.equal?(value) ? AGAIN : value
+        end
+
+        # Somebody takes over; whoever is let down twice waits no more.
+        def abandoned(flight)
+          @let_down += 1
+          @let_down > 1 ? compute(Flight.new(@call.key, @call.version), flight.lease) : AGAIN
+        end
+
+        # --- the block ---
+
+        # @param lease [Leases::Lease, nil] whose lineage it may fill; nil for none
+        def compute(flight, lease)
+          settled = false
+          flight.learn(lease, running: true) if lease
+          value, settled = @flights.computing(flight, lease&.lineage) do
+            Held.with(flight) { @call.compute_and_store(lease, flight) }
+          end
+          flight.land_value(value) { @call.copy(value) }
+          value
+        rescue StandardError => error
+          stale = stale_after(error, lease)
+          unless MISS.equal?(stale)
+            settled = true
+            flight.land(:found, lease.stale)
+            return stale
+          end
+          flight.land(:error, error) unless error.is_a?(Timeout::Error)
+          raise
+        ensure
+          @leases.release(lease, stale_ttl: @call.stale_ttl) if lease && !settled
+          flight.land(:abandoned)
+        end
+
+        # --- what has ended, and may be served ---
+
+        # Without another trip: what the caller's own read has found.
+        def stale_at_hand
+          return MISS if @seen.nil? || @seen.released? || @leases.lapsed?(@seen)
+          served(@seen)
+        end
+
+        # A value that the lease has beside it: one that plain reads see too, or one for `fetch` alone.
+        def servable(lease)
+          return MISS unless lease.stale
+          value = lease.mine? ? MISS : @call.value_of(lease.stale)
+          MISS.equal?(value) ? @call.stale_value_of(lease.stale, after_error: lease.paused?) : value
+        end
+
+        # Within `stale_if_error`: the error is reported, and for a while nobody tries again.
+        def stale_after(error, lease)
+          return MISS unless lease&.stale
+          stale = @call.stale_value_of(lease.stale, after_error: true)
+          return MISS if MISS.equal?(stale) || !@call.error_covered?(lease.stale)
+          @leases.release(lease, pause: PAUSE)
+          @statistics.count(:stale_hits)
+          ActiveSupport.error_reporter&.report(error, handled: true, severity: :warning, source: Guard::SOURCE,
+                                                      context: { key: @call.key })
+          stale
+        end
+
+        # --- how long ---
+
+        def deadline
+          @deadline ||= Clock.monotonic + (in_transaction? ? [@call.policy.lease_wait, NESTED_WAIT].min
+                                                           : @call.policy.lease_wait)
+        end
+
+        def far_deadline
+          @far_deadline ||= @held.empty? ? deadline : [deadline, Clock.monotonic + NESTED_WAIT].min
+        end
+
+        # A row that this caller has locked may be what the holder waits for.
+        def in_transaction?
+          defined?(ActiveRecord) && ActiveRecord.respond_to?(:all_open_transactions) &&
+            ActiveRecord.all_open_transactions.any?
+        end
+      end
+    end
+  end
+end

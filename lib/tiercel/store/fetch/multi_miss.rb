@@ -1,0 +1,127 @@
+# frozen_string_literal: true
+
+require_relative "miss"
+
+module Tiercel
+  module Store
+    module Fetch
+      # What happens when `fetch_multi` has read and some names were not there:
+      #
+      #   {Leases#take_multi}, which waits for none -> the blocks of those that are free -> {Leases#fill_multi}
+      #   -> then each of the others as a {Miss} of its own
+      #
+      # Whoever waits holds nothing any more, so callers of [a, b] and of [b, a] never wait for each other.
+      #
+      # @private
+      class MultiMiss
+        MISS = Coder::MISS
+        # What is computed is stored at least so many times within a `lease_ttl`.
+        FILLS_PER_TTL = 3
+        private_constant :MISS, :FILLS_PER_TTL
+
+        # @param settings [Settings]
+        # @param calls [Array<Call>] in the order of the names
+        # @param policy [Policy] of all of them
+        # @yieldparam values [Hash{Call => Object}] that are to be stored
+        # @yieldreturn [Array(Hash{Call => String}, Float)] their frames, and the ttl for all of them
+        def initialize(settings, calls, policy, &frames)
+          @settings = settings
+          @leases = settings.leases
+          @flights = settings.flights
+          @calls = calls
+          @policy = policy
+          @frames = frames
+          @values = {}
+          @flown = {}
+        end
+
+        # @return [Hash{Object => Object}] names and values
+        def values
+          compute_all(take_all(board_all))
+          @calls.to_h do |call|
+            [call.name, @values.fetch(call) { Miss.new(@settings, call).value }]
+          end
+        ensure
+          @flown.each_value { |flight| @flights.leave(flight) }
+        end
+
+        private
+
+        # @return [Hash{String => Call}] by key, those that nobody in this process is at
+        def board_all
+          @calls.each_with_object({}) do |call, led|
+            next if led.key?(call.key)
+            flight, leading = @flights.board(call.key, call.version, nil)
+            next unless leading
+            led[call.key] = call
+            @flown[call] = flight
+          end
+        end
+
+        # @return [Hash{Call => Leases::Lease}] those that are to be computed here
+        def take_all(led)
+          return {} if led.empty?
+          versions = led.transform_values(&:kept_version).compact
+          answers = @leases.take_multi(led.keys, @policy.lease_ttl, versions:) { |key, bytes| led[key].verdict(bytes) }
+          answers.filter_map { |key, answer| [led[key], answer] unless settled?(led[key], answer) }.to_h
+        end
+
+        # Whether there is a value by now, or somebody else is at it; who waits for the flight looks anew.
+        def settled?(call, answer)
+          return false if answer.is_a?(Leases::Lease) && answer.mine? && !refreshed_behind?(call, answer)
+          value = answer.is_a?(Leases::Present) ? call.value_of(answer.bytes) : stale_beside(call, answer)
+          @values[call] = value unless MISS.equal?(value)
+          @flights.leave(@flown.delete(call))
+          true
+        end
+
+        def stale_beside(call, lease) = Miss.new(@settings, call).served(lease)
+
+        def refreshed_behind?(call, lease)
+          @policy.background? && !MISS.equal?(stale_beside(call, lease)) &&
+            Miss.new(@settings, call).refresh_behind(lease)
+        end
+
+        def compute_all(leases)
+          @open = leases
+          @computed = {}
+          @filled_at = Clock.monotonic
+          Held.with_all(@flown.values) do
+            leases.each { |call, lease| compute(call, lease) }
+          end
+          fill
+        rescue StandardError => error
+          @computed.each { |call, value| @flown[call].land_value(value) { call.copy(value) } }
+          @open.each_key { |call| @flown[call].land(:error, error) } unless error.is_a?(Timeout::Error)
+          raise
+        ensure
+          @open&.each do |call, lease|
+            @leases.release(lease, stale_ttl: call.stale_ttl)
+            @flown[call].land(:abandoned)
+          end
+        end
+
+        def compute(call, lease)
+          @flown[call].learn(lease, running: true)
+          @values[call] = @computed[call] = @flights.computing(@flown[call], lease.lineage) { call.compute }
+          fill if Clock.monotonic - @filled_at > @policy.lease_ttl / FILLS_PER_TTL
+        end
+
+        # Stores what is computed, and lands its flights.
+        def fill
+          frames, ttl = @frames.call(@computed)
+          stored = @leases.fill_multi(frames.to_h { |call, bytes| [@open[call], bytes] }, ttl) unless frames.empty?
+          @computed.each do |call, value|
+            lease = @open.delete(call)
+            done = stored&.include?(call.key)
+            call.remember(done ? frames[call] : nil)
+            @leases.release(lease, stale_ttl: call.stale_ttl) unless done
+            @flown[call].land_value(value) { call.copy(value) }
+          end
+          @computed = {}
+          @filled_at = Clock.monotonic
+        end
+      end
+    end
+  end
+end

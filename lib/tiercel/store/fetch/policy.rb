@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+require_relative "../../redacted"
+
+module Tiercel
+  module Store
+    module Fetch
+      # How `fetch` goes about a value that is not there, or has ended: the options of a store, and of a call.
+      #
+      # @private
+      class Policy
+        # Seconds until others may compute a value in the place of a holder that has not.
+        DEFAULT_LEASE_TTL = 10.0
+
+        NAMES = %i[lease lease_ttl lease_wait stale_while_revalidate stale_if_error refresh jitter].freeze
+        SECONDS = %i[lease_ttl lease_wait].freeze
+        WINDOWS = %i[stale_while_revalidate stale_if_error].freeze
+        REFRESHES = [nil, :inline, :background].freeze
+
+        # @return [Boolean] whether leases are taken
+        attr_reader :lease
+        # @return [Float] seconds
+        attr_reader :lease_ttl
+        # @return [Float] seconds that a caller waits at most
+        attr_reader :lease_wait
+        # @return [Float, nil] seconds after the end
+        attr_reader :stale_while_revalidate
+        # @return [Float, nil] seconds after the end
+        attr_reader :stale_if_error
+        # @return [Float] the share of `expires_in` by which an end may come earlier
+        attr_reader :jitter
+
+        # @param options [Hash{Symbol => Object}] some of {NAMES}
+        # @raise [ConfigurationError] which is an ArgumentError
+        def initialize(options)
+          @options = options.slice(*NAMES)
+          check
+          @lease = @options.fetch(:lease, false)
+          @lease_ttl = (@options[:lease_ttl] || DEFAULT_LEASE_TTL).to_f
+          @lease_wait = (@options[:lease_wait] || (@lease_ttl * 2)).to_f
+          @stale_while_revalidate = @options[:stale_while_revalidate]&.to_f
+          @stale_if_error = @options[:stale_if_error]&.to_f
+          @jitter = (@options[:jitter] || 0).to_f
+          freeze
+        end
+
+        # @param options [Hash{Symbol => Object}] of a call
+        # @return [Policy] with those of the call where it names some
+        def for(options)
+          return self unless options && options.any? { |name, _| NAMES.include?(name) }
+          Policy.new(@options.merge(options.slice(*NAMES)))
+        end
+
+        # @return [Boolean] whether refreshes are done behind the caller's back
+        def background? = @options[:refresh] == :background
+
+        # @return [Float, nil] seconds for which a value is of use after its end
+        def stale_seconds = [@stale_while_revalidate, @stale_if_error].compact.max
+
+        private
+
+        def check
+          SECONDS.each { |name| expect(name, "seconds (a number > 0)") { |value| number?(value) && value.positive? } }
+          WINDOWS.each { |name| expect(name, "seconds (a number >= 0)") { |value| number?(value) && value >= 0 } }
+          expect(:jitter, "a share of expires_in, from 0 to 1") { |value| number?(value) && value.between?(0, 1) }
+          expect(:refresh, ":inline or :background") { |value| REFRESHES.include?(value) }
+          expect(:lease, "true or false") { |value| [true, false].include?(value) }
+        end
+
+        def expect(name, what)
+          value = @options[name]
+          return if value.nil? || yield(value)
+          raise ConfigurationError, "#{name}: expected #{what}, got #{Redacted.text(value)}"
+        end
+
+        def number?(value) = value.is_a?(Numeric) && value.real? && value.to_f.finite?
+      end
+    end
+  end
+end
