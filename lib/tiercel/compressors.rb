@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "codec"
 require_relative "errors"
 require_relative "frame/layout"
 require_relative "optional_gems"
@@ -22,7 +23,12 @@ module Tiercel
         make.call.tap { OptionalGems.check(gem) }
       end
     end
-    over.call("lz4_flex", :lz4) { require_relative("compressors/lz4"); LZ4.new }
+    lz4 = lambda { require_relative("compressors/lz4"); LZ4.new }
+    if Codec.native.respond_to?(:lz4_deflate)
+      REGISTRY.register(:lz4, &lz4)
+    else
+      over.call("lz4_flex", :lz4, &lz4)
+    end
     over.call("zstd-ruby", :zstd) { require_relative("compressors/zstd"); Zstd.new }
     over.call("snappy", :snappy) { require_relative("compressors/snappy"); Snappy.new }
     over.call("brotli", :brotli) { require_relative("compressors/brotli"); Brotli.new }
@@ -38,7 +44,7 @@ module Tiercel
 
     class << self
       # @return [Symbol] the name of the compressor that a store uses unasked: LZ4
-      #   where its gem is installed, else zlib, which always is
+      #   (without the extension: where its gem is installed), else zlib
       def default = REGISTRY.available?(:lz4) ? :lz4 : :zlib
 
       # @param option [Symbol, String, nil, Array(Symbol, Hash), #deflate, #compress] the `compressor:` option: a

@@ -26,6 +26,24 @@ class MemoryTest < Tiercel::TestCase
     assert_operator stats[:entries], :>, 500
   end
 
+  # 1/256 of 64 MB, and never below 128 KB; what the options say goes before.
+  def test_values_are_compressed_from_a_share_of_the_size_on
+    value = "<li>a row</li>" * 15_000
+    stored = lambda do |size, **options|
+      store = Tiercel.new("memory:", size:, **options)
+      store.write("key", value)
+      assert_equal value, store.read("key")
+      store.backend.get("key").bytesize
+    end
+    assert_operator stored["64MB"], :>, value.bytesize
+    assert_operator stored["32MB"], :<, value.bytesize / 10
+    assert_operator stored["64MB", compress: true], :<, value.bytesize / 10
+    assert_operator stored["64MB", compress_threshold: 200_000], :<, value.bytesize / 10
+    assert_operator stored["1MB", compress: false], :>, value.bytesize
+    assert_equal 128 * 1024, build_backend(size: "1MB").compress_threshold_bytes
+    assert_equal 128 * 1024, build_backend(size: 20_000).compress_threshold_bytes
+  end
+
   def test_a_child_has_a_copy_of_its_own
     backend.set("key", "parent")
     reader, writer = IO.pipe

@@ -103,8 +103,23 @@ class Mutations
     frame = Tiercel::Frame.build(type, bytes, parts:, checksum: @random.rand(2) == 0)
     frame = frame.byteslice(0, @random.rand(frame.bytesize + 1)) if @random.rand(4) == 0
     attempt { @native.load_frame(at_the_end(frame), 0.0, VERSIONS.sample(random: @random)) }
-    @native.lz4_block_size(bytes, @random.rand(4))
+    blocks(bytes)
     sum(@random.bytes(@random.rand(2_000)), @random.rand(2**32)) if @native.respond_to?(:crc32)
+  end
+
+  # Blocks come back; altered ones, at any place and of any claimed size, are inflated where the walk finds them whole.
+  def blocks(bytes)
+    bytes *= @random.rand(1..60) if @random.rand(2) == 0
+    deflated = @native.lz4_deflate(at_the_end(bytes))
+    position = deflated.bytesize - deflated.sub(/\A[\x80-\xFF]*./mn, "").bytesize
+    abort "an LZ4 block did not come back" unless @native.lz4_inflate(deflated, position, bytes.bytesize) == bytes.b
+    altered = at_the_end(mutate(deflated))
+    position = @random.rand(4)
+    whole = @native.lz4_block_size(altered, position)
+    claim = [whole, bytes.bytesize, @random.rand(100_000)].compact.sample(random: @random)
+    inflated = attempt { @native.lz4_inflate(altered, position, claim) }
+    abort "the walk says #{whole.inspect} of an LZ4 block that was #{inflated ? "" : "not "}inflated to #{claim}" if
+      inflated.nil? == (whole == claim)
   end
 
   def long_version = Tiercel::Frame::Parts.encode(version: VERSIONS.sample(random: @random))

@@ -33,6 +33,35 @@ class LZ4BlockTest < Tiercel::TestCase
     WALKERS.product(BROKEN) { |walker, block| assert_nil walker.lz4_block_size(block, 0), block.inspect }
   end
 
+  # Of a whole block exactly its size; of any other size, and of what is broken, nothing.
+  def test_the_extension_inflates_whole_blocks_alone
+    native = Tiercel::Codec.native or skip "the extension is not built"
+    WHOLE.each do |block, size|
+      assert_equal size, native.lz4_inflate(block, 0, size)&.bytesize, block.inspect
+      [size - 1, size + 1, size + 100, 1 << 40].each do |other|
+        assert_nil native.lz4_inflate(block, 0, other), block.inspect unless other.negative?
+      end
+    end
+    BROKEN.product([0, 1, 5, 16, 280]) { |block, size| assert_nil native.lz4_inflate(block, 0, size), block.inspect }
+    assert_equal "abcabcabcabcd", native.lz4_inflate("\x35abc\x03\x00\x10d".b, 0, 13)
+    assert_nil native.lz4_inflate("\x10a".b, 3, 0), "behind the end"
+  end
+
+  # Random blocks, and sound ones with a byte changed: inflated where the walk says that they are whole, and only there.
+  def test_the_extension_inflates_what_the_walk_finds_whole
+    native = Tiercel::Codec.native or skip "the extension is not built"
+    random = Random.new(3)
+    block = native.lz4_deflate("<li>row</li>" * 40 + random.bytes(60) + "x" * 300).byteslice(2..)
+    whole = 3_000.times.count do
+      changed = block.dup.tap { |bytes| bytes.setbyte(random.rand(bytes.bytesize), random.rand(256)) }
+      size = native.lz4_block_size(changed, 0)
+      inflated = native.lz4_inflate(changed, 0, size || random.rand(2_000))
+      assert size == inflated&.bytesize, changed.inspect
+      size
+    end
+    assert_operator whole, :>, 500
+  end
+
   def test_both_forms_agree_on_random_bytes
     skip "the extension is not built" if WALKERS.size == 1
     random = Random.new(1)

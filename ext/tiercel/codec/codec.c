@@ -2,7 +2,6 @@
  * what is looked up here first. */
 #include "codec.h"
 #include "crc32.h"
-#include "lz4_block.h"
 #include <ruby/version.h>
 
 VALUE malformed_frame;
@@ -24,19 +23,6 @@ static VALUE load_plain(VALUE self, VALUE bytes)
     value = decode_plain((const uint8_t *)RSTRING_PTR(held), (size_t)RSTRING_LEN(held));
     RB_GC_GUARD(held);
     return value;
-}
-
-/* lz4_block_size(bytes, position): Integer, or nil if the block is not whole. */
-static VALUE block_size(VALUE self, VALUE bytes, VALUE position)
-{
-    size_t at = NUM2SIZET(position);
-    uint64_t inflated;
-    bool whole;
-    Check_Type(bytes, T_STRING);
-    if (at > (size_t)RSTRING_LEN(bytes)) return Qnil;
-    whole = lz4_block_size((const uint8_t *)RSTRING_PTR(bytes) + at, (size_t)RSTRING_LEN(bytes) - at, &inflated);
-    RB_GC_GUARD(bytes);
-    return whole ? ULL2NUM(inflated) : Qnil;
 }
 
 /* crc32(bytes, crc): Zlib.crc32(bytes, crc), holding the lock as that does. */
@@ -85,5 +71,5 @@ RUBY_FUNC_EXPORTED void Init_codec_ext(void)
     init_keys(module);
     rb_define_singleton_method(module, "dump", dump_plain, 1);
     rb_define_singleton_method(module, "load", load_plain, 1);
-    rb_define_singleton_method(module, "lz4_block_size", block_size, 2);
+    init_lz4(module);
 }

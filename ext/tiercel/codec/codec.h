@@ -29,6 +29,9 @@ void init_frame(VALUE tiercel, VALUE module);
 /* keys.c: key, keys, version, versions */
 void init_keys(VALUE module);
 
+/* lz4.c: lz4_block_size, lz4_inflate, lz4_deflate */
+void init_lz4(VALUE module);
+
 /* codec.c */
 extern VALUE malformed_frame;
 

@@ -38,6 +38,17 @@ module Tiercel
       def close = @segment.close
       def near? = true
 
+      # A value takes a copy of this part of the segment before compressing it is worth its time (adr/014).
+      COMPRESS_SHARE = 256
+      private_constant :COMPRESS_SHARE
+
+      # @return [Integer] bytes from which values are compressed by default: a share of the segment, where there is one
+      #   by now
+      def compress_threshold_bytes
+        return super unless @segment.is_a?(Segment)
+        [super, @segment.stats.fetch(:size_bytes) / COMPRESS_SHARE].max
+      end
+
       def scan(prefix = nil, &)
         return enum_for(:scan, prefix) unless block_given?
         @segment.scan(prefix, &)

@@ -1,32 +1,31 @@
 # frozen_string_literal: true
 
-require "lz4_flex"
 require_relative "../frame/layout"
 require_relative "../codec"
 require_relative "bounds"
-require_relative "lz4_block"
 
 module Tiercel
   module Compressors
     # LZ4 blocks behind their size as a base-128 number, low digits first:
-    # the format of the gem lz4-ruby, which lz4_flex reads and writes as well.
+    # the format of the gems lz4-ruby and lz4_flex. The extension reads and
+    # writes them; where it is not built, the gem lz4_flex does.
     class LZ4
       include Bounds
 
-      WALKER = Codec.native || LZ4Block
-      private_constant :WALKER
+      # @return [Boolean] whether no gem is needed
+      def self.native? = Codec.native.respond_to?(:lz4_deflate)
+
+      require_relative "lz4/gem" unless native?
+      FORM = native? ? Codec.native : Gem
+      private_constant :FORM
 
       # @return [Integer] in the frame's header
       def id = Frame::Layout::COMPRESSOR_LZ4
 
       # @param bytes [String]
       # @return [String]
-      def deflate(bytes) = ::Lz4Flex::VarInt.compress(bytes)
+      def deflate(bytes) = FORM.lz4_deflate(bytes)
 
-      # The library writes nothing beyond the size that the block claims, but
-      # leaves what it did not write as it found the memory, if the block ends
-      # early or refers to what is not there. So the block is walked first.
-      #
       # @param bytes [String]
       # @param inflated_bytes [Integer, nil] what the frame claims
       # @param limit [Integer] bytes
@@ -35,11 +34,10 @@ module Tiercel
       def inflate(bytes, inflated_bytes: nil, limit: DEFAULT_LIMIT)
         claimed, position = leading_size(bytes, "an lz4")
         check_claim(claimed, limit)
-        unless claimed == (inflated_bytes || claimed) && WALKER.lz4_block_size(bytes, position) == claimed
-          raise MalformedFrame, "an lz4 payload is not the #{inflated_bytes || claimed} bytes it claims to be"
-        end
-        ::Lz4Flex::VarInt.decompress(bytes)
-      rescue ::Lz4Flex::Error, NoMemoryError => error
+        inflated = FORM.lz4_inflate(bytes, position, claimed) if claimed == (inflated_bytes || claimed)
+        return inflated if inflated
+        raise MalformedFrame, "an lz4 payload is not the #{inflated_bytes || claimed} bytes it claims to be"
+      rescue NoMemoryError => error
         damaged("lz4", error)
       end
     end
