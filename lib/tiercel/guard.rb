@@ -4,6 +4,7 @@ require_relative "breaker"
 require_relative "errors"
 require_relative "guard_log"
 require_relative "report_limit"
+require_relative "sizes"
 
 module Tiercel
   # The failure contract in one place: a backend that cannot answer gives what
@@ -70,7 +71,8 @@ module Tiercel
     # @param bytesize [Integer]
     # @raise [Refused]
     def too_large(key, bytesize)
-      what = key ? "#{bytesize} bytes are more than" : "some of #{bytesize} bytes in all are in a value larger than"
+      size = Sizes.human(bytesize)
+      what = key ? "#{size} are more than" : "some of #{size} in all are in a value larger than"
       raise Refused.new("not stored: #{what} this backend takes for one value; what was under the key is gone",
                         backend: @backend.to_s, key: key).with_partial(false)
     end

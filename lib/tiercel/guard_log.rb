@@ -8,7 +8,7 @@ module Tiercel
   #
   # @private
   class GuardLog
-    # @param backend [Backend]
+    # @param backend [Backend, String] what it is called
     # @param logger [#call] gives the Logger of the store, or nil: then it is that of Rails
     # @param clock [#call] gives seconds of a clock that only moves forward
     def initialize(backend, logger, clock)
@@ -36,6 +36,23 @@ module Tiercel
       end
     end
 
+    # The breaker is open now. Says so once, until it is {#closed}.
+    #
+    # @param error [StandardError] why
+    # @return [void]
+    def opened(error)
+      first = @lock.synchronize do
+        next if @open
+        @skipped = 0
+        @opened_at = @clock.call
+        @open = true
+      end
+      first && warn do
+        "#{@backend} does not answer (#{error.class}: #{error.message}); calls are skipped and count as misses until " \
+          "it does"
+      end
+    end
+
     # A call that the open breaker saved.
     #
     # @return [void]
@@ -52,19 +69,6 @@ module Tiercel
     end
 
     private
-
-    def opened(error)
-      first = @lock.synchronize do
-        next if @open
-        @skipped = 0
-        @opened_at = @clock.call
-        @open = true
-      end
-      first && warn do
-        "#{@backend} does not answer (#{error.class}: #{error.message}); calls are skipped and count as misses until " \
-          "it does"
-      end
-    end
 
     def warn
       logger = @logger.call || (Rails.logger if defined?(Rails.logger))

@@ -128,6 +128,23 @@ class MemcachedRingFaultsTest < Tiercel::TestCase
     end
   end
 
+  def test_a_server_of_several_is_named_in_the_log_when_it_fails_and_when_it_is_back
+    with_ring do |store, servers|
+      fill(store)
+      name = "memcached://#{servers.first.address}"
+      lines = logged do
+        servers.first.kill
+        capture_reports { 3.times { NAMES.each { |key| store.read(key) } } }
+        servers.first.start
+        answer { store.write_multi(NAMES.to_h { |key| [key, "new"] }) }
+        assert_found(NAMES.to_h { |key| [key, "new"] }) { store.read_multi(*NAMES) }
+      end.grep(/does not answer|answers again/)
+      assert_equal 2, lines.size, lines.join
+      assert_match(/\AWARN Tiercel: #{name} does not answer \(Errno::ECONNREFUSED/, lines.first)
+      assert_match(/\AWARN Tiercel: #{name} answers again; \d+ calls were skipped in \d/, lines.last)
+    end
+  end
+
   def test_the_server_comes_back
     with_ring do |store, servers|
       fill(store)

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "logger"
+require "stringio"
 require "tiercel/lab/network"
 require "tiercel/lab/servers"
 
@@ -32,6 +34,17 @@ module RemoteFailures
 
   def build(url, **options)
     ActiveSupport::Cache.lookup_store(:tiercel_store, url, timeout: BUDGET_SECONDS, breaker: false, **options)
+  end
+
+  # @return [Array<String>] what the block made the logger of all stores say
+  def logged
+    log = StringIO.new
+    before = ActiveSupport::Cache::Store.logger
+    ActiveSupport::Cache::Store.logger = Logger.new(log, formatter: ->(severity, *, text) { "#{severity} #{text}\n" })
+    yield
+    log.string.lines
+  ensure
+    ActiveSupport::Cache::Store.logger = before
   end
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

@@ -2,7 +2,7 @@
 
 require_relative "support"
 
-# What every line of Rails has to do: boot, answer requests, run a runner and a task.
+# What every line of Rails has to do: boot, answer requests, run a runner, a task and tests.
 class RailsAppBootTest < RailsAppTest
   PAGES_TEST = <<~RUBY
     require "test_helper"
@@ -18,26 +18,69 @@ class RailsAppBootTest < RailsAppTest
     end
   RUBY
 
+  # As agents that watch an application do: prepended once everything is loaded, and undone by nobody.
+  AGENT = <<~RUBY
+    module Agent
+      CALLS = Hash.new(0)
+      %i[read fetch read_multi].each do |name|
+        define_method(name) { |*arguments, **options, &block| CALLS[name] += 1; super(*arguments, **options, &block) }
+      end
+    end
+    Rails.application.config.after_initialize { ActiveSupport::Cache::Store.prepend(Agent) } if ENV["AGENT"]
+  RUBY
+
+  # The pages, and how often Rails' own methods ran for a second request.
+  REQUESTS = <<~'RUBY'
+    browser = ActionDispatch::Integration::Session.new(Rails.application)
+    paths = %w[/ /products/summaries /api/products /products/1 /search?q=amber]
+    statuses = paths.map { |path| browser.get(path) }
+    own = Hash.new(0)
+    store = ActiveSupport::Cache::Store
+    trace = TracePoint.new(:call) { |call| own[call.method_id] += 1 if call.defined_class == store }
+    trace.enable { paths.each { |path| browser.get(path) } }
+    seen = Rails.cache.read_counter("views/1") rescue Rails.cache.read("views/1", raw: true)
+    browser.get("/")
+    puts "Rails #{Rails.version[/\d+\.\d+/]}: #{statuses.join(" ")}, #{browser.response.body.scan("<article").size} " \
+         "articles, seen #{seen} times"
+    puts "Rails' own: #{own.values_at(:read, :fetch, :read_multi, :fetch_multi).sum}"
+    puts "agent: #{Agent::CALLS.slice(:read, :fetch, :read_multi).sort.inspect}"
+  RUBY
+
   RailsApp::LINES.each do |line|
     define_method("test_an_application_on_rails_#{line.tr(".", "_")}") do
       with_app(line) do |app|
         with_tmpdir do |dir|
           app.cache_store = %(:tiercel_store, "shared:#{dir}/segment", { size: "16MB" })
-          assert_equal "#{line}, 200 200 200 200 200, 50 articles, seen 2 times", out(app.runner(<<~'RUBY')).chomp
-            browser = ActionDispatch::Integration::Session.new(Rails.application)
-            paths = %w[/ /products/summaries /api/products /products/1 /search?q=amber]
-            statuses = paths.map { |path| browser.get(path) }
-            browser.get("/products/1")
-            seen = browser.response.body[/Seen (\d+) times/, 1]
-            browser.get("/")
-            articles = browser.response.body.scan("<article").size
-            puts "#{Rails.version[/\d+\.\d+/]}, #{statuses.join(" ")}, #{articles} articles, seen #{seen} times"
-          RUBY
+          app.write("config/initializers/agent.rb", AGENT)
+          plain = out(app.runner(REQUESTS))
+          assert_match(/^Rails #{line}: 200 200 200 200 200, 50 articles, seen 2 times$/, plain)
+          assert_match(/^Rails' own: 0$/, plain)
+          watched = out(app.runner(REQUESTS, env: { "AGENT" => "1" }))
+          assert_match(/^agent: \[\[:fetch, 42\], \[:read, 3\], \[:read_multi, 3\]\]$/, watched)
           assert_includes out(app.task("tiercel:segments:inspect[#{dir}/segment]")), "#{dir}/segment"
           app.write("test/pages_test.rb", PAGES_TEST)
           assert_match(/1 runs, 2 assertions, 0 failures/, out(app.rails("test", env: { "RAILS_ENV" => "test" })))
         end
       end
+    end
+
+    define_method("test_a_url_that_is_nil_ends_the_boot_on_rails_#{line.tr(".", "_")}") do
+      with_app(line) do |app|
+        app.cache_store = %(:tiercel_store, ENV["THIS_IS_NOT_SET"])
+        ran = app.runner("puts 1")
+        refute ran.ok?, ran.to_s
+        assert_match(/Tiercel::ConfigurationError/, ran.err)
+        assert_match(/nil/, ran.err)
+      end
+    end
+  end
+
+  def test_a_habit_of_another_store_gets_the_right_form
+    with_app do |app|
+      app.cache_store = %(:tiercel_store, { url: "redis://127.0.0.1:1/0" })
+      ran = app.runner("puts 1")
+      refute ran.ok?, ran.to_s
+      assert_match(%r{url: give the URL first, and options after it: :tiercel_store, "redis://HOST:6379/0"}, ran.err)
     end
   end
 end

@@ -26,7 +26,7 @@ class StoreTooLargeTest < Tiercel::TestCase
     assert_equal 1, reports.size, url
     error = reports.first.error
     assert_instance_of Tiercel::Refused, error
-    assert_match(/not stored: .*bytes/, error.message)
+    assert_match(/not stored: .*4\.8 MB/, error.message)
     assert_operator reports.first.context[:key], :==, key
     assert_includes error.message, url.split(":").first
   end

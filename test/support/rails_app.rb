@@ -107,7 +107,7 @@ class RailsApp
   # @param env [Hash{String => String, nil}]
   # @return [Ran]
   def rails(*arguments, env: {})
-    Ran.new(*Open3.capture3(environment(env), *prefix, *@shop.command(*arguments), chdir: folder, stdin_data: ""))
+    Ran.new(*Open3.capture3(environment(env), *here, *@shop.command(*arguments), stdin_data: ""))
   end
 
   # @param code [String] of Ruby
@@ -131,5 +131,10 @@ class RailsApp
   #
   # @param command [Array<String>]
   # @return [Integer] its pid; whoever called ends it
-  def spawn(*command, env: {}, **options) = Process.spawn(environment(env), *prefix, *command, chdir: folder, **options)
+  def spawn(*command, env: {}, **options) = Process.spawn(environment(env), *here, *command, **options)
+
+  private
+
+  # A command that enters a namespace starts in that one's root.
+  def here = [*prefix, "env", "-C", folder]
 end

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -135,11 +136,18 @@ bool tseg_file_may_be(const char *path, tseg_error *error)
     tseg_sidecar *sidecar;
     tseg_error unused;
     int descriptor = open_checked(path, &status, &state, error);
+    ssize_t count = 0;
+    int code = 0;
     bool may_be;
 
     if (descriptor < 0) return state == TSEG_FILE_MISSING;
-    may_be = status.st_size == 0 || (pread(descriptor, &magic, sizeof magic, 0) == sizeof magic && magic == TSEG_MAGIC);
+    if (status.st_size > 0) {
+        count = pread(descriptor, &magic, sizeof magic, 0);
+        code = errno;
+    }
     close(descriptor);
+    if (count < 0) return tseg_fail(error, code, "%s cannot be read: %s", path, strerror(code));
+    may_be = status.st_size == 0 || (count == sizeof magic && magic == TSEG_MAGIC);
     if (may_be) return true;
     sidecar = tseg_sidecar_open(path, 0, false, &unused);
     may_be = was_ours(path, sidecar);

@@ -217,7 +217,7 @@ module Tiercel
       end
 
       def too_large(bytes)
-        "#{bytes.bytesize} bytes are more than the server takes in one value (its option -I); nothing is stored"
+        "#{Sizes.human(bytes.bytesize)} are more than the server takes in one value (its option -I); nothing is stored"
       end
 
       def clear_all

@@ -34,13 +34,14 @@ module Tiercel
       Hit = Struct.new(:value)
       private_constant :Hit
 
-      # See ActiveSupport::Cache::Store#read.
+      # See ActiveSupport::Cache::Store#read. A view's `cache` gives it an empty Hash, or what is for the write.
       def read(name, options = nil)
-        return super unless options.nil? && fast?
+        options = nil if options && options.empty?
+        return super unless (options.nil? || only_expires_in?(options)) && fast?
         key = key_of(name) or return super
         version = version_of(name)
         observers = observers_of(READ)
-        return observed_read(name, key, version, observers) unless observers.empty?
+        return options ? super : observed_read(name, key, version, observers) unless observers.empty?
         value = @settings.accessor.read(key, version)
         return value unless Coder::Signal === value
         value = settle(value, key, version)
@@ -49,6 +50,7 @@ module Tiercel
 
       # See ActiveSupport::Cache::Store#fetch.
       def fetch(name, options = nil, &)
+        options = nil if options && options.empty?
         return super unless block_given? && fast? && (options.nil? || only_expires_in?(options))
         key = key_of(name) or return super
         version = version_of(name)
@@ -67,6 +69,7 @@ module Tiercel
 
       # See ActiveSupport::Cache::Store#write.
       def write(name, value, options = nil)
+        options = nil if options && options.empty?
         return super unless fast? && @fast_writes && (options.nil? || only_expires_in?(options))
         key = key_of(name) or return super
         return super if observed?(WRITE)
@@ -82,6 +85,7 @@ module Tiercel
 
       # See ActiveSupport::Cache::Store#delete.
       def delete(name, options = nil)
+        options = nil if options && options.empty?
         return super unless options.nil? && fast?
         key = key_of(name) or return super
         return super if observed?(DELETE)
@@ -90,6 +94,7 @@ module Tiercel
 
       # See ActiveSupport::Cache::Store#exist?.
       def exist?(name, options = nil)
+        options = nil if options && options.empty?
         return super unless options.nil? && fast?
         key = key_of(name) or return super
         return super if observed?(EXIST)

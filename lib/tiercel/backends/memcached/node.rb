@@ -8,6 +8,7 @@ require_relative "../../backend"
 require_relative "../../breaker"
 require_relative "../../clock"
 require_relative "../../errors"
+require_relative "../remote/node_log"
 require_relative "../remote/pool"
 require_relative "connection"
 require_relative "protocol"
@@ -38,6 +39,7 @@ module Tiercel
           @timeout = timeout
           @socket = socket
           @breaker = breaker
+          @log = Remote::NodeLog.of(@name) if breaker
           @pool = Remote::Pool.new(**pool) { connection }
         end
 
@@ -66,10 +68,10 @@ module Tiercel
             connection.open(deadline)
             yield connection, deadline
           end
-          @breaker&.succeeded
+          succeeded if @breaker
           result
         rescue *NETWORK_ERRORS => error
-          @breaker&.failed
+          failed(error) if @breaker
           raise failure(error, key)
         rescue Remote::Pool::Exhausted => error
           raise PoolExhausted.new(error.message, backend: @name, key: key)
@@ -98,7 +100,18 @@ module Tiercel
 
         private
 
+        def succeeded
+          @breaker.succeeded
+          @log.closed if @log.open?
+        end
+
+        def failed(error)
+          @breaker.failed
+          @log.opened(error) if @breaker.open?
+        end
+
         def skip(key)
+          @log.skipped
           raise BreakerOpen.new("not asked: it failed before and is in its cool-down", backend: @name, key: key)
         end
       end

@@ -4,6 +4,7 @@ require_relative "../../backend"
 require_relative "../../clock"
 require_relative "../../optional_gems"
 require_relative "deadline"
+require_relative "node_breaker"
 
 module Tiercel
   module Backends
@@ -65,7 +66,10 @@ module Tiercel
 
         # For one of {Deadline}'s drivers.
         module Driver
-          def initialize(...) = NodeShare.of(0) { super }
+          def initialize(config, ...)
+            NodeBreaker.watch(config)
+            NodeShare.of(0) { super }
+          end
 
           # The PING that redis-client sends on an idle connection is none of the call's commands.
           def call(command, timeout)

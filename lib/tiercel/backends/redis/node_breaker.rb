@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+require "redis-client"
+
+require_relative "../remote/node_log"
+
+module Tiercel
+  module Backends
+    class Redis < Backend
+      # Lets the breaker that redis-client has for each node of a cluster say in the log when it opens and closes.
+      module NodeBreaker
+        # @param config [RedisClient::Config] of a node, as its connections get it
+        # @return [void]
+        def self.watch(config)
+          breaker = config.circuit_breaker
+          return if breaker.nil? || NodeBreaker === breaker
+          breaker.extend(NodeBreaker)
+          breaker.log = Remote::NodeLog.of("redis://#{config.host}:#{config.port}")
+        end
+
+        # @return [GuardLog]
+        attr_writer :log
+
+        # See RedisClient::CircuitBreaker#protect.
+        def protect
+          result = super
+          @log.closed if @log.open? && @state == :closed
+          result
+        rescue RedisClient::CircuitBreaker::OpenCircuitError
+          @log.skipped
+          raise
+        rescue RedisClient::ConnectionError => error
+          @log.opened(error) if @state == :open
+          raise
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require_relative "support"
+
+# Where the segment of an application lies: in a /dev/shm that has room for one, for none, or for nothing at all.
+class RailsAppSharedMemoryTest < RailsAppTest
+  # Counts a visit, and says which segments there are.
+  VISIT = <<~'RUBY'
+    puts Rails.cache.increment("visits").inspect
+    puts (Dir["/dev/shm/tiercel-*.v*"] + Dir[File.join(Dir.tmpdir, "tiercel-*.v*")]).reject { |path|
+      path.match?(/\.(lock|place)\z/) }.uniq.join(" ")
+  RUBY
+
+  def setup
+    skip "a /dev/shm of its own needs root and unshare" unless SmallSharedMemory.available?
+  end
+
+  # @yieldparam app [RailsApp]
+  # @yieldparam env [Hash] in which the temporary directory is the test's own
+  def with_shared_memory(size)
+    with_app do |app|
+      with_tmpdir do |dir|
+        SmallSharedMemory.open(size) do |prefix|
+          app.prefix = prefix
+          yield app, { "TMPDIR" => dir }
+        end
+      end
+    end
+  end
+
+  def segments(rans) = rans.flat_map { |ran| out(ran).lines.last.split }.uniq
+
+  def fill(app)
+    system(*app.prefix, "dd", "if=/dev/zero", "of=/dev/shm/other", "bs=1M", err: File::NULL) # ends when it is full
+  end
+
+  def test_room_for_one
+    with_shared_memory("64m") do |app, env|
+      rans = app.runners([VISIT] * 3, env:)
+      assert_equal %w[1 2 3], rans.map { |ran| out(ran).lines.first.chomp }.sort
+      assert_equal 1, segments(rans).size, rans.join
+      assert_match(%r{\A/dev/shm/tiercel-shop-production-\d+-\h{8}\.v\d+\z}, segments(rans).first)
+      fill(app)
+      late = app.runner(VISIT, env:)
+      assert_equal ["4", segments(rans).first], out(late).split("\n")
+      refute_match(/Processes that see other directories/, app.log)
+      assert_match(/this one$/, out(app.task("tiercel:segments", env:)))
+      assert_match(/1 entries/, out(app.task("tiercel:segments:inspect", env:)), "a task without PATH takes its own")
+    end
+  end
+
+  def test_room_for_none
+    with_shared_memory("64m") do |app, env|
+      fill(app)
+      rans = app.runners([VISIT] * 3, env:)
+      assert_equal %w[1 2 3], rans.map { |ran| out(ran).lines.first.chomp }.sort
+      assert_equal 1, segments(rans).size, rans.join
+      assert_match(/\A#{env["TMPDIR"]}/, segments(rans).first)
+      assert_match(/lies in #{env["TMPDIR"]}.*--shm-size/, app.log)
+    end
+  end
+
+  def test_a_cache_that_cannot_be_made
+    with_shared_memory("64m") do |app, _env|
+      fill(app)
+      env = { "TMPDIR" => "/dev/shm" }
+      pages = <<~RUBY
+        browser = ActionDispatch::Integration::Session.new(Rails.application)
+        values = [Rails.cache.read("n"), Rails.cache.increment("n")]
+        puts [browser.get("/"), browser.get("/search"), *values.map(&:inspect)].join(" ")
+      RUBY
+      assert_equal "200 200 nil nil", out(app.runner(pages, env:)).chomp
+      reports = app.log.lines.grep(/cannot be made: wanted are .* free are .*--shm-size/)
+      assert_match(/Until then every call is a miss/, reports.first, "at the boot")
+      assert_match(/read_entry .* failed/, reports[1], "for the first call")
+      assert_equal 2, reports.size, app.log
+      app.cache_store = %(:tiercel_store, "shared:", { on_unavailable: :raise })
+      raised = app.runner("puts 1", env:)
+      refute raised.ok?
+      assert_match(/cannot be made: wanted are .*--shm-size/, raised.err)
+    end
+  end
+
+  def test_segments_of_other_secrets
+    with_shared_memory("512m") do |app, env|
+      app.cache_store = %(:tiercel_store, "shared:", { size: "16MB" })
+      build = { **env, "SECRET_KEY_BASE" => nil, "SECRET_KEY_BASE_DUMMY" => "1" }
+      assert_equal ["1", ""], out(app.runner(VISIT, env: build)).split("\n", -1).first(2), "memory: for asset builds"
+      rotated = out(app.runner(VISIT, env: { **env, "SECRET_KEY_BASE" => "0ther" * 8 })).split("\n").last
+      both = out(app.runner(VISIT, env:)).split("\n").last.split
+      assert_equal 2, both.size
+      list = out(app.task("tiercel:segments", env:))
+      assert_match(/^#{rotated} .*this one, with another secret$/, list)
+      assert_match(/^#{(both - [rotated]).first} .*this one$/, list)
+      assert_equal "#{rotated} is removed.\n", out(app.task("tiercel:segments:prune", env:))
+      assert_equal "Nothing to remove.\n", out(app.task("tiercel:segments:prune", env:))
+      assert_equal ["2", *(both - [rotated])], out(app.runner(VISIT, env:)).split("\n")
+    end
+  end
+end

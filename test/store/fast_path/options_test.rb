@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+# suites: kernel
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+
+# Options that say nothing to a call, as views hand them through (`cache record`, `cache record, expires_in:`).
+class FastPathOptionsTest < Tiercel::TestCase
+  PUBLIC = ActiveSupport::Cache::Store
+
+  def rails_calls
+    own = []
+    TracePoint.new(:call) { |call| own << call.method_id if call.defined_class == PUBLIC }.enable { yield }
+    own & %i[read fetch write delete exist?]
+  end
+
+  def test_they_leave_a_call_fast
+    store = Tiercel.new("memory:")
+    found = nil
+    assert_empty(rails_calls do
+      store.write("a", 1, {})
+      found = [store.read("a", {}), store.read("a", { expires_in: 60 }), store.fetch("a", {}) { 2 },
+               store.exist?("a", {}), store.delete("a", {})]
+    end)
+    assert_equal [1, 1, 1, true, true], found
+  end
+
+  def test_an_empty_hash_leaves_the_store_its_defaults
+    store = Tiercel.new("memory:", expires_in: 60)
+    store.write("a", 1, {})
+    store.fetch("b", {}) { 2 }
+    travel(59) { assert_equal [1, 2], [store.read("a", {}), store.read("b")] }
+    travel(61) { assert_equal [nil, nil], [store.read("a", {}), store.read("b")] }
+  end
+
+  def test_what_rails_refuses_is_refused
+    store = Tiercel.new("memory:")
+    rails = ActiveSupport::Cache::MemoryStore.new
+    [{ expires_in: -1 }, { expires_in: "soon" }, { version: 1 }].each do |options|
+      outcomes = [rails, store].map do |one|
+        one.write("a", "1")
+        one.read("a", options.dup)
+      rescue StandardError => error
+        error.class
+      end
+      assert_equal outcomes.first, outcomes.last, options.inspect
+    end
+  end
+
+  def test_who_listens_is_told_of_the_options
+    payloads = [Tiercel.new("memory:"), Tiercel.new("memory:", fast_path: false)].map do |store|
+      told = nil
+      listener = ->(*, payload) { told = payload.except(:store) }
+      ActiveSupport::Notifications.subscribed(listener, "cache_read.active_support") do
+        store.read("a", { expires_in: 60 })
+      end
+      told
+    end
+    assert_equal payloads.last, payloads.first
+  end
+end
