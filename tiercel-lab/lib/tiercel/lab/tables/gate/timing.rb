@@ -33,15 +33,15 @@ module Tiercel
             return [] if @cells.empty?
             first = pass(@cells)
             slower = @cells.select { |cell| Judgement.slower?(ratio(first[cell]), margin(cell)) }
-            again = @quick || slower.empty? || @run.interrupted? ? {} : pass(slower)
+            again = @quick || slower.empty? || @run.interrupted? ? {} : pass(slower, null: false)
             @cells.map { |cell| row(cell, first[cell], again[cell]) }
           end
 
           private
 
           # @return [Hash{GatedCell => Hash}] head's records
-          def pass(cells)
-            comparisons = cells.to_h { |cell| [cell, comparison(cell)] }
+          def pass(cells, null: true)
+            comparisons = cells.to_h { |cell| [cell, comparison(cell, null:)] }
             measurement = @run.measure(comparisons.values, protocol:, decided: method(:decided?))
             @measurements << measurement
             comparisons.transform_values do |comparison|
@@ -61,12 +61,12 @@ module Tiercel
             Judgement.slower?(found, margin) || Judgement.within?(found, margin)
           end
 
-          def comparison(cell)
+          # @param null [Boolean] whether the base is an arm twice, in workers of its own: for the noise floor
+          def comparison(cell, null:)
             base, head = @trees.map { |tree| tree.contestant(cell) }
-            again = @trees.first.contestant(cell, again: true)
-            Engine::Comparison.rows(cell.value, [[base, cell.operation, :baseline, nil],
-                                                 [head, cell.operation, :contestant, nil],
-                                                 [again, cell.operation, :null, 0]])
+            arms = [[base, cell.operation, :baseline, nil], [head, cell.operation, :contestant, nil]]
+            arms << [@trees.first.contestant(cell, again: true), cell.operation, :null, 0] if null
+            Engine::Comparison.rows(cell.value, arms)
           end
 
           def ratio(cell) = cell&.summary&.ratio&.record
