@@ -4,6 +4,7 @@ require_relative "version"
 require_relative "tables"
 require_relative "cli/all/command"
 require_relative "cli/help"
+require_relative "cli/history_command"
 require_relative "cli/report_command"
 require_relative "cli/table_command"
 
@@ -12,7 +13,7 @@ module Tiercel
     # The command line: picks the command, and is the last to know of an interruption.
     module CLI
       # What is no table.
-      OTHERS = { "all" => All::Command, "report" => ReportCommand, "help" => Help }.freeze
+      OTHERS = { "all" => All::Command, "report" => ReportCommand, "history" => HistoryCommand, "help" => Help }.freeze
 
       class << self
         # @param arguments [Array<String>]

@@ -91,10 +91,11 @@ module Tiercel
             Dir.mktmpdir("tiercel-lab-index") { |folder| yield File.join(folder, "index") }
           end
 
-          # With it Git need not read files that have not changed.
+          # With it Git need not read files that have not changed. By its time it knows which of them it has to read
+          # nevertheless: a file may be changed within a second, to the same length.
           def copy_index(index)
             own = git("rev-parse", "--path-format=absolute", "--git-path", "index").strip
-            FileUtils.cp(own, index) if File.exist?(own)
+            FileUtils.cp(own, index, preserve: true) if File.exist?(own)
           end
 
           def lay_over(entries, index)

@@ -1,0 +1,152 @@
+# frozen_string_literal: true
+
+require "time"
+require_relative "../engine"
+require_relative "point"
+
+module Tiercel
+  module Lab
+    module History
+      # The results of a folder as series. Whatever the lab has ever written counts: what older versions did not record
+      # is missing from their points, and nothing else is.
+      class Archive
+        PATTERN = "**/*.{json,jsonl}"
+        EXACT = %w[objects stored_bytes round_trips wire_bytes queries].freeze
+        # Of the gems that a run had, those that are its tools.
+        TOOLS = %w[tiercel tiercel-lab activesupport].freeze
+
+        # @return [Array<String>] files that are no results, and why
+        attr_reader :skipped
+        # @return [Integer] runs that count
+        attr_reader :size
+
+        # @param folder [String]
+        # @param since [String, nil] a date (2026-10-01), or the beginning of a revision: runs before are left out
+        # @raise [UsageError] if there are no results
+        def initialize(folder, since: nil)
+          raise UsageError, "#{folder}: there is no such folder" unless File.directory?(folder)
+          @skipped = []
+          runs = Dir.glob(PATTERN, base: folder).sort.filter_map { |file| load(folder, file) }
+          raise UsageError, "#{folder}: no results of the lab (#{PATTERN})" if runs.empty?
+          @runs = within(runs.sort_by { |run| at(run) }, since)
+          @size = @runs.size
+        end
+
+        # @return [Array<Series>]
+        def series
+          @series ||= begin
+            found = Hash.new { |all, key| all[key] = [] }
+            @runs.each { |run| parts(run).each { |part| add(found, part, run) } }
+            found.map { |key, points| Series.new(*key, points) }
+          end
+        end
+
+        private
+
+        def load(folder, file)
+          results = Engine::Results.load(File.join(folder, file))
+          at(results)
+          results
+        rescue UsageError, ArgumentError, TypeError => e
+          @skipped << "#{file}: #{e.message.delete_prefix("#{File.join(folder, file)}: ")}"
+          nil
+        end
+
+        def at(run) = Time.parse(run["run"].fetch("started_at").to_s)
+
+        def within(runs, since)
+          return runs unless since
+          kept = since.match?(/\A\d{4}-\d\d-\d\d/) ? from_date(runs, since) : from_revision(runs, since)
+          raise UsageError, "--since #{since}: no run is of then or later" if kept.nil? || kept.empty?
+          kept
+        end
+
+        def from_date(runs, since)
+          first = Time.parse("#{since}#{" UTC" unless since.match?(/[T ]/)}")
+          runs.select { |run| at(run) >= first }
+        rescue ArgumentError
+          raise UsageError, "--since #{since}: expected a date (2026-10-01) or a revision"
+        end
+
+        def from_revision(runs, since)
+          first = runs.index { |run| revision(run)&.start_with?(since) }
+          first && runs.drop(first)
+        end
+
+        # A run of several commands counts by its parts.
+        def parts(run)
+          inner = run.fetch("parts", []).filter_map { |part| part["results"] if part.is_a?(Hash) }
+          inner.empty? ? [run] : inner
+        end
+
+        def add(found, part, run)
+          part.fetch("cells", []).each { |cell| add_cell(found, part, run, cell) }
+          counted(part).each do |(cell, metric), value|
+            found[[machine(run), cell, metric, "", true]] << point(run, value)
+          end
+        end
+
+        def add_cell(found, part, run, cell)
+          return unless %w[baseline contestant].include?(cell["role"]) && cell["status"] == "measured" && cell["summary"]
+          label = label(part, cell)
+          figure, unit, interval = figure_of(part, cell)
+          if interval
+            found[[machine(run), label, figure, unit, false]] << point(run, *interval.values_at("estimate", "low", "high"))
+          end
+          { "objects" => "allocations", "stored_bytes" => "stored_bytes" }.each do |metric, name|
+            value = cell.dig("exact", name) or next
+            found[[machine(run), label, metric, "", true]] << point(run, value)
+          end
+        end
+
+        # A ratio to what ran beside it says more than a time: a slower machine slows both.
+        def figure_of(part, cell)
+          ratio = cell["summary"]["ratio"]
+          return ["time", "us", us(cell["summary"]["ns"])] unless cell["role"] == "contestant" && ratio
+          base = part["cells"].find { |one| one["role"] == "baseline" && one["comparison"] == cell["comparison"] }
+          ["time by #{base ? base["contestant"]["name"] : "the baseline"}", "x", ratio]
+        end
+
+        def us(ns) = ns&.transform_values { |value| value / 1e3 }
+
+        # The side of a gate is no part of a cell's name.
+        def label(part, cell)
+          name = cell["contestant"]["name"]
+          return name.sub(/\A(?:head|base): /, "") if part["run"]["command"] == "gate"
+          [cell["operation"], cell["value"], name].join(" ")
+        end
+
+        # What a gate counted of its head, the least of its processes.
+        def counted(part)
+          rows = table(part, "counted").select { |row| row["side"] == "head" && row["status"] == "measured" }
+          rows.group_by { |row| row["cell"] }.flat_map { |cell, of_cell|
+            EXACT.filter_map { |metric| of_cell.filter_map { |row| row[metric] }.min&.then { |low| [[cell, metric], low] } }
+          }.to_h
+        end
+
+        def point(run, value, low = nil, high = nil)
+          Point.new(at: at(run), revision: revision(run), value: value.to_f, low:, high:, tools: tools(run))
+        end
+
+        def table(part, name) = part.fetch("tables", []).select { |one| one["name"] == name }.flat_map { |one| one["rows"] }
+
+        # Of the head where there were sides, else of the repository that the lab lay in.
+        def revision(run)
+          head = table(run, "sides").find { |side| side["name"] == "head" }
+          head ? head["sha"] : run.dig("environment", "git", "sha")
+        end
+
+        def machine(run)
+          facts = run["environment"].to_h
+          "#{facts["cpu"] || "unknown CPU"}, #{facts["cores"] || "?"} cores, #{facts["arch"] || "?"}"
+        end
+
+        def tools(run)
+          facts = run["environment"].to_h
+          versions = facts["gems"].to_h.slice(*TOOLS)
+          { "ruby" => facts["ruby"]&.slice(/\Aruby \S+/), "kernel" => facts["kernel"], **versions }.compact
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require_relative "../statistics"
+require_relative "point"
+
+module Tiercel
+  module Lab
+    module History
+      # A change of a series' level.
+      #
+      # @!attribute [r] index
+      #   @return [Integer] of the first point of the new level
+      # @!attribute [r] change
+      #   @return [Statistics::Interval] of the new level by the one before, 1.05: 5 % more; of counts exactly
+      # @!attribute [r] alert
+      #   @return [Boolean] whether somebody is to be told: it grew, lately, and a revision can have done it
+      # @!attribute [r] reason
+      #   @return [String, nil] why it is no alert
+      Change = Data.define(:series, :index, :change, :alert, :reason) do
+        def before = series.points[index - 1]
+        def after = series.points[index]
+
+        # @return [String] the revisions, one of which made it
+        def range = [before, after].map { |point| point.revision ? point.revision[0, 12] : "?" }.join("..")
+
+        # @return [Array<String>] tools whose versions changed with it
+        def tools = Changes.tools(before, after)
+      end
+
+      # Steps of all series of a history: counted figures change exactly, measured ones by {Statistics::ChangePoints},
+      # with a chance of {ALPHA} that there is one in the whole history where there is none (shared out among its series
+      # by Bonferroni's inequality).
+      class Changes
+        ALPHA = 0.001
+        # Less than so much is nobody's alert.
+        LEAST = 0.02
+        # A step that is older is history.
+        RUNS = 14
+
+        # @param one [Point]
+        # @param other [Point]
+        # @return [Array<String>] "ruby: 3.3.8 then, 3.4.1 now"
+        def self.tools(one, other)
+          (one.tools.keys & other.tools.keys).filter_map do |name|
+            before, after = one.tools[name], other.tools[name]
+            "#{name}: #{before} \u2192 #{after}" unless before == after
+          end
+        end
+
+        # @param series [Array<Series>]
+        # @param least [Float] share
+        # @param runs [Integer] how many of the last runs may hold an alert's first
+        def initialize(series, least: LEAST, runs: RUNS)
+          @series = series
+          @least = least
+          @runs = runs
+        end
+
+        # @return [Array<Change>] alerts first
+        def all
+          @all ||= @series.flat_map { |one| one.exact ? counted(one) : measured(one) }
+                          .sort_by { |change| [change.alert ? 0 : 1, -change.after.at.to_f] }
+        end
+
+        def alerts = all.select(&:alert)
+
+        private
+
+        def measured(series)
+          logs = series.points.map { |point| Math.log(point.value) }
+          steps = Statistics::ChangePoints.of(logs, alpha: ALPHA / [tested, 1].max)
+          steps.map { |step| change(series, step.at, step.shift.exp) }
+        end
+
+        def tested = @tested ||= @series.count { |one| !one.exact }
+
+        # One run of another count may be a count that is not exact: it is a change if the next one has it too, or there
+        # is none yet.
+        def counted(series)
+          values = series.points.map(&:value)
+          (1...values.size).filter_map do |index|
+            before, now, later = values[index - 1], values[index], values[index + 1]
+            next if now == before || !before.positive? || (later && later != now)
+            ratio = now / before
+            change(series, index, Statistics::Interval.new(ratio, ratio, ratio))
+          end
+        end
+
+        def change(series, index, interval)
+          reason = reason(series, index, interval)
+          Change.new(series:, index:, change: interval, alert: reason.nil?, reason:)
+        end
+
+        def reason(series, index, interval)
+          before, after = series.points[index - 1], series.points[index]
+          return "it is less" if interval.estimate < 1.0
+          return "the baseline of other cells" if series.reference?
+          return "below #{(@least * 100).round(1)} %" if !series.exact && interval.estimate < 1.0 + @least
+          return "#{series.points.size - index} runs ago" if series.points.size - index > @runs
+          return unless after.revision && before.revision == after.revision
+          "the revision is the same before and after: the machine or its tools changed"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,158 @@
+# frozen_string_literal: true
+
+require_relative "../report"
+require_relative "point"
+
+module Tiercel
+  module Lab
+    module History
+      # A history as a document: what to look at, then a chart for each cell, machines apart.
+      class View
+        DAY = 86_400.0
+        # A pause that is so many times the usual one is a gap.
+        GAP = 3.0
+        # A line needs two.
+        LEAST_POINTS = 2
+        # Of a line in a table.
+        BARS = "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
+        COURSE = 40
+
+        # @param archive [Archive]
+        # @param changes [Changes]
+        # @param command [String]
+        def initialize(archive, changes, command:)
+          @archive = archive
+          @changes = changes
+          @command = command
+        end
+
+        # @return [Report::Document]
+        def build
+          document = Report::Document.new(title: "History: #{@archive.size} runs, #{machines.size} " \
+                                                 "machine#{"s" if machines.size != 1}",
+                                          subtitle: "Machines apart; ratios to what ran beside them", command: @command)
+          document.verdict(sentence, tone: @changes.alerts.any? ? :slower : :plain, warnings: @archive.skipped)
+          document.section("Steps") { |section| add_steps(section) }
+          machines.each { |machine, series| add_machine(document, machine, series) }
+          document
+        end
+
+        # @return [String]
+        def sentence
+          alerts = @changes.alerts
+          return "No alert: #{@changes.all.size} steps in #{@archive.series.size} series." if alerts.empty?
+          more = alerts.size - 1
+          "Alert: #{words(alerts.first)}#{"; #{more} more" if more.positive?}."
+        end
+
+        private
+
+        def machines = @machines ||= @archive.series.group_by(&:machine)
+
+        def words(change)
+          tools = change.tools.any? ? " (with it: #{change.tools.join(", ")})" : ""
+          "#{change.series.label}: #{amount(change)} since #{change.range}#{tools}"
+        end
+
+        # Counts have no interval.
+        def amount(change)
+          return "#{count(change.before)} \u2192 #{count(change.after)}" if change.series.exact
+          Report::Cell.interval(change.change, unit: "x").to_s
+        end
+
+        def count(point) = Report::Cell.count(point.value)
+
+        def add_steps(section)
+          return section.text("None.") if @changes.all.empty?
+          section.table("History: steps", header: ["cell", "figure", "change", "revisions", "on", "alert"],
+                                          command: @command) do |table|
+            @changes.all.each do |change|
+              reason = [change.reason, *change.tools].compact.join("; ")
+              table.row(change.series.cell, change.series.figure, amount(change), change.range,
+                        change.after.at.utc.strftime("%Y-%m-%d"), change.alert ? "alert" : "no: #{reason}")
+            end
+          end
+        end
+
+        def add_machine(document, machine, series)
+          document.section(machine) do |section|
+            points = series.flat_map(&:points)
+            section.text("#{points.map(&:at).uniq.size} runs from #{day(points.map(&:at).min)} to " \
+                         "#{day(points.map(&:at).max)}.")
+            notes(series).each { |note| section.text(note) }
+            section.add(overview(machine, series))
+            series.each { |one| section.add(chart(machine, one)) if drawn?(one) }
+          end
+        end
+
+        # A line for each figure, for those who read no charts.
+        def overview(machine, series)
+          header = %w[cell figure runs first last course]
+          Report::Table.new("History: #{machine}", header:, command: @command).tap do |table|
+            series.each do |one|
+              first, last = one.points.values_at(0, -1).map { |point| figure(one, point) }
+              table.row(one.cell, one.figure, one.points.size, first, last, course(one))
+            end
+          end
+        end
+
+        def figure(series, point)
+          series.exact ? count(point) : Report::Cell.number(point.value, unit: series.unit)
+        end
+
+        # Of as many runs as a terminal has room for, from the lowest to the highest; steps are marked.
+        def course(series)
+          steps = of(series).map(&:index)
+          points = series.points.each_with_index.to_a.last(COURSE)
+          low, high = points.map { |point, _| point.value }.minmax
+          points.map { |point, index|
+            share = high > low ? (point.value - low) / (high - low) : 0.0
+            "#{"|" if steps.include?(index)}#{BARS[(share * (BARS.size - 1)).round]}"
+          }.join
+        end
+
+        # Of counts that never changed the line says all.
+        def drawn?(series)
+          series.points.size >= LEAST_POINTS && !(series.exact && series.points.map(&:value).uniq.one?)
+        end
+
+        def day(time) = time.utc.strftime("%Y-%m-%d")
+
+        # Gaps, and tools of other versions, of all runs of a machine.
+        def notes(series)
+          points = series.flat_map(&:points).uniq(&:at).sort_by(&:at)
+          points.each_cons(2).flat_map do |one, other|
+            pause = other.at - one.at
+            gap = "No run between #{day(one.at)} and #{day(other.at)}." if pause > GAP * usual_pause(points)
+            tools = Changes.tools(one, other)
+            [gap, ("From #{day(other.at)}: #{tools.join(", ")}." if tools.any?)].compact
+          end
+        end
+
+        def usual_pause(points)
+          Statistics.median(points.each_cons(2).map { |one, other| [other.at - one.at, 1.0].max })
+        end
+
+        def chart(machine, series)
+          first = series.points.first.at
+          place = ->(point) { ((point.at - first) / DAY).round(3) }
+          chart = Report::Charts::LineChart.new("History: #{series.label} (#{machine})", command: @command,
+                                                x: "days since #{day(first)}",
+                                                y: [series.figure, series.unit].reject(&:empty?).join(", "))
+          chart.series(series.cell, series.points.map { |point| [place.call(point), point.value, *bounds(point)] })
+          of(series).each { |change| chart.mark(place.call(change.after), mark(change)) }
+          series.points.each_cons(2) do |one, other|
+            chart.mark(place.call(other), "other tools") if Changes.tools(one, other).any?
+          end
+          chart
+        end
+
+        def bounds(point) = point.low && point.high ? [point.low, point.high] : []
+
+        def of(series) = @changes.all.select { |change| change.series.equal?(series) }
+
+        def mark(change) = "#{change.after.revision.to_s[0, 8]}: #{amount(change)}"
+      end
+    end
+  end
+end

@@ -1,0 +1,153 @@
+# frozen_string_literal: true
+
+require_relative "descriptive"
+require_relative "interval"
+require_relative "student"
+
+module Tiercel
+  module Lab
+    module Statistics
+      # Where the level of a series changes. In intervals of several lengths (seeded binary segmentation: Kovacs,
+      # Buehlmann, Li and Munk, Biometrika 110, 2023) the mean before each place is compared with the mean behind it, by
+      # the deviation of neighbours from each other, which no step widens. The place where they differ most is a step if
+      # that is more than in random orders of the same values: a permutation test of the largest of all places'
+      # statistics, stopped early (Besag and Clifford, Biometrika 78, 1991). Each side of a step is then asked again.
+      # Hierarchy and permutation test are those of E-divisive (Matteson and James, Journal of the American Statistical
+      # Association 109, 2014), which MongoDB's performance tests use (Daly et al., ICPE 2020); the intervals see a level
+      # that came and went, which hides from a single division. A night that went wrong is first put back among its
+      # neighbours (Hampel, Journal of the American Statistical Association 69, 1974).
+      module ChangePoints
+        # Values on either side of a step.
+        LEAST = 5
+        # A test that asks for more permutations is answered with this many.
+        MOST_PERMUTATIONS = 20_000
+        # Random orders for a chance to err of one in so many.
+        ORDERS = 2
+        # Nights on either side that say what a night should be, and how many deviations are too far from it.
+        NEIGHBOURS = 3
+        TOO_FAR = 6.0
+        # Median absolute deviation to standard deviation, of a normal distribution.
+        MAD_TO_DEVIATION = 1.4826
+
+        # A step of a series.
+        #
+        # @!attribute [r] at
+        #   @return [Integer] index of the first value of the new level
+        # @!attribute [r] shift
+        #   @return [Interval] of the new level less the one before, 95 %
+        # @!attribute [r] p_value
+        #   @return [Float]
+        Step = Data.define(:at, :shift, :p_value)
+
+        module_function
+
+        # @param values [Array<Float>] in the order of time; logarithms where ratios are asked for
+        # @param alpha [Float] chance of a step where there is none
+        # @param seed [Integer] of the random orders
+        # @return [Array<Step>] in the order of time
+        def of(values, alpha:, seed: 1)
+          places = split(cleaned(values), 0, alpha, Random.new(seed)).sort
+          edges = [0, *places.map(&:first), values.size]
+          places.each_with_index.map do |(at, p_value), index|
+            Step.new(at:, p_value:, shift: shift(values[edges[index]...at], values[at...edges[index + 2]]))
+          end
+        end
+
+        # @return [Array(Float, Integer)] the largest statistic of all places, and the first index behind its place
+        def largest(values, intervals = intervals(values.size))
+          sums = values.each_with_object([0.0]) { |value, all| all << (all.last + value) }
+          best, place = 0.0, nil
+          intervals.each do |from, to|
+            (from + LEAST).upto(to - LEAST) do |at|
+              before, after = at - from, to - at
+              difference = ((sums[at] - sums[from]) / before) - ((sums[to] - sums[at]) / after)
+              statistic = difference * difference * before * after / (before + after)
+              best, place = statistic, at if statistic > best
+            end
+          end
+          [Math.sqrt(best) / deviation(values), place]
+        end
+
+        # All of it, halves that overlap by half, quarters...
+        #
+        # @return [Array<Array(Integer, Integer)>] first index, and the one behind the last
+        def intervals(size)
+          lengths = [size].tap { |all| all << ((all.last + 1) / 2) while all.last / 2 >= 2 * LEAST }
+          lengths.flat_map { |length|
+            starts = (0..(size - length)).step([length / 2, 1].max).to_a | [size - length]
+            starts.map { |start| [start, start + length] }
+          }.uniq
+        end
+
+        # Of neighbours from each other: a step is between two of them only.
+        def deviation(values)
+          differences = values.each_cons(2).map { |one, other| other - one }
+          wide = Statistics.median(differences.map(&:abs)) * MAD_TO_DEVIATION / Math.sqrt(2)
+          [wide, Float::MIN].max
+        end
+
+        # What is far from its neighbours becomes their median, where those before and behind it agree.
+        #
+        # @return [Array<Float>]
+        def cleaned(values)
+          return values if values.size <= 2 * NEIGHBOURS
+          limit = TOO_FAR * deviation(values)
+          values.each_index.map do |index|
+            near = values[[index - NEIGHBOURS, 0].max..(index + NEIGHBOURS)]
+            middle = Statistics.median(near)
+            (values[index] - middle).abs > limit && limit > Float::MIN * TOO_FAR ? middle : values[index]
+          end
+        end
+
+        # Hodges and Lehmann's estimate of a shift with the interval that inverts the rank-sum test (Annals of
+        # Mathematical Statistics 34, 1963).
+        #
+        # @return [Interval]
+        def shift(before, after)
+          differences = after.product(before).map { |new, old| new - old }.sort
+          deviation = Math.sqrt(before.size * after.size * (before.size + after.size + 1) / 12.0)
+          low = ((differences.size / 2.0) - (Z_975 * deviation)).floor.clamp(0, (differences.size - 1) / 2)
+          Interval.new(Statistics.sorted_median(differences), differences[low], differences[-1 - low])
+        end
+
+        def split(values, offset, alpha, random)
+          return [] if values.size < 2 * LEAST || values.uniq.one?
+          statistic, place = largest(values)
+          p_value = place ? p_value(values, statistic, alpha, random) : 1.0
+          return [] if p_value > alpha
+          place = refined(values, place)
+          [[offset + place, p_value], *split(values[0...place], offset, alpha, random),
+           *split(values[place..], offset + place, alpha, random)]
+        end
+        private_class_method :split
+
+        # @return [Float]
+        def p_value(values, statistic, alpha, random)
+          intervals = intervals(values.size)
+          wanted = (ORDERS / alpha).ceil.clamp(100, MOST_PERMUTATIONS)
+          exceeding = made = 0
+          # No further once it cannot be a step any more.
+          while made < wanted && exceeding + 1 <= alpha * (wanted + 1)
+            made += 1
+            exceeding += 1 if largest(values.shuffle(random:), intervals).first >= statistic
+          end
+          (exceeding + 1).fdiv(made + 1)
+        end
+        private_class_method :p_value
+
+        # The place near it where both sides lie closest to their medians.
+        def refined(values, place)
+          near = ((place - 3)..(place + 3)).select { |at| at.between?(LEAST, values.size - LEAST) }
+          near.min_by { |at| [values[0...at], values[at..]].sum { |side| distance(side) } }
+        end
+        private_class_method :refined
+
+        def distance(values)
+          middle = Statistics.median(values)
+          values.sum { |value| (value - middle).abs }
+        end
+        private_class_method :distance
+      end
+    end
+  end
+end
