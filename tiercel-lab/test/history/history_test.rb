@@ -54,7 +54,7 @@ class HistoryTest < LabCase
       code, out, err = history { |number| night(number, ratio: values[number]) }
       assert_equal [1, ""], [code, err]
       ranges = ((at - 1)..(at + 1)).map { |night| "#{sha(night - 1)[0, 12]}..#{sha(night)[0, 12]}" }
-      found = out[/\AAlert: read string-100b tiercel: time by memory_store: 1\.0\d+x \[1\.0\d+\u20131\.0\d+\] since (\S+)\.$/, 1]
+      found = out[/\AAlert: read string-100b tiercel: time by memory_store: 1\.0\d+x \[1\.0.*\] since (\S+)\.$/, 1]
       assert_includes ranges, found, out.lines.first
     end
   end
@@ -65,10 +65,12 @@ class HistoryTest < LabCase
       alerts = (0...seeds).sum do |seed|
         values = ratios(seed + 100, deviation)
         points = values.each_with_index.map do |value, index|
-          Lab::History::Point.new(at: Time.at(index * 86_400), revision: sha(index), value:, low: nil, high: nil, tools: {})
+          Lab::History::Point.new(at: Time.at(index * 86_400), revision: sha(index), value:, low: nil, high: nil,
+                                  tools: {})
         end
-        series = [Lab::History::Series.new(machine: "CPU", cell: "read", figure: "time by x", unit: "x", exact: false, points:)]
-        Lab::History::Changes.new(series, runs: NIGHTS).alerts.size
+        series = Lab::History::Series.new(machine: "CPU", cell: "read", figure: "time by x", unit: "x", exact: false,
+                                          points:)
+        Lab::History::Changes.new([series], runs: NIGHTS).alerts.size
       end
       assert_equal 0, alerts, "noise #{deviation}: alerts in #{seeds} histories"
     end
@@ -81,7 +83,8 @@ class HistoryTest < LabCase
   def test_counts_change_exactly_and_one_night_of_another_count_is_none
     code, out, = history(nights: 20) { |number| night(number, ratio: 0.5, objects: number >= 15 ? 5 : 4) }
     assert_equal 1, code
-    assert_match(/\AAlert: read string-100b tiercel: objects: 4 \u2192 5 since #{sha(14)[0, 12]}\.\.#{sha(15)[0, 12]}\.$/, out)
+    range = "#{sha(14)[0, 12]}..#{sha(15)[0, 12]}"
+    assert_equal "Alert: read string-100b tiercel: objects: 4 \u2192 5 since #{range}.\n", out.lines.first
     code, = history(nights: 20) { |number| night(number, ratio: 0.5, objects: number == 15 ? 5 : 4) }
     assert_equal 0, code
   end
@@ -112,10 +115,12 @@ class HistoryTest < LabCase
     random = Random.new(1)
     levels = Hash.new(1.0).merge((10...20).to_h { |night| [night, 1.5] }, (50...60).to_h { |night| [night, 1.3] })
     _code, out, = history do |number|
-      night(number, ratio: levels[number] * Math.exp(0.01 * noise(random)), revision: number >= 45 ? sha(45) : sha(number))
+      night(number, ratio: levels[number] * Math.exp(0.01 * noise(random)), revision: sha([number, 45].min))
     end
     assert_match(/\ANo alert: 3 steps/, out)
-    ["50 runs ago", "it is less", "the revision is the same before and after"].each { |words| assert_includes out, words }
+    ["50 runs ago", "it is less", "the revision is the same before and after"].each do |words|
+      assert_includes out, words
+    end
   end
 
   def test_files_of_older_versions_count_and_others_are_named

@@ -5,6 +5,7 @@ require_relative "tables"
 require_relative "cli/all/command"
 require_relative "cli/help"
 require_relative "cli/history_command"
+require_relative "cli/init_command"
 require_relative "cli/report_command"
 require_relative "cli/table_command"
 
@@ -13,7 +14,8 @@ module Tiercel
     # The command line: picks the command, and is the last to know of an interruption.
     module CLI
       # What is no table.
-      OTHERS = { "all" => All::Command, "report" => ReportCommand, "history" => HistoryCommand, "help" => Help }.freeze
+      OTHERS = { "all" => All::Command, "report" => ReportCommand, "history" => HistoryCommand,
+                 "init" => InitCommand, "help" => Help }.freeze
 
       class << self
         # @param arguments [Array<String>]

@@ -73,10 +73,11 @@ module Tiercel
           first && runs.drop(first)
         end
 
-        # A run of several commands counts by its parts.
+        # A run of several commands counts by its parts. A gate compares two revisions: what it recorded of one is a
+        # history's.
         def parts(run)
           inner = run.fetch("parts", []).filter_map { |part| part["results"] if part.is_a?(Hash) }
-          inner.empty? ? [run] : inner
+          (inner.empty? ? [run] : inner).reject { |part| gate?(part) && table(part, "sides").size > 1 }
         end
 
         def add(found, part, run)
@@ -87,12 +88,15 @@ module Tiercel
         end
 
         def add_cell(found, part, run, cell)
-          return unless %w[baseline contestant].include?(cell["role"]) && cell["status"] == "measured" && cell["summary"]
+          return unless %w[baseline contestant].include?(cell["role"])
+          return unless cell["status"] == "measured" && cell["summary"]
           label = label(part, cell)
           figure, unit, interval = figure_of(part, cell)
           if interval
-            found[[machine(run), label, figure, unit, false]] << point(run, *interval.values_at("estimate", "low", "high"))
+            figures = interval.values_at("estimate", "low", "high")
+            found[[machine(run), label, figure, unit, false]] << point(run, *figures)
           end
+          return if gate?(part) # it has counted in processes of their own
           { "objects" => "allocations", "stored_bytes" => "stored_bytes" }.each do |metric, name|
             value = cell.dig("exact", name) or next
             found[[machine(run), label, metric, "", true]] << point(run, value)
@@ -112,15 +116,20 @@ module Tiercel
         # The side of a gate is no part of a cell's name.
         def label(part, cell)
           name = cell["contestant"]["name"]
-          return name.sub(/\A(?:head|base): /, "") if part["run"]["command"] == "gate"
+          return name.delete_prefix("head: ") if gate?(part)
           [cell["operation"], cell["value"], name].join(" ")
         end
+
+        def gate?(part) = part["run"]["command"] == "gate"
 
         # What a gate counted of its head, the least of its processes.
         def counted(part)
           rows = table(part, "counted").select { |row| row["side"] == "head" && row["status"] == "measured" }
           rows.group_by { |row| row["cell"] }.flat_map { |cell, of_cell|
-            EXACT.filter_map { |metric| of_cell.filter_map { |row| row[metric] }.min&.then { |low| [[cell, metric], low] } }
+            EXACT.filter_map do |metric|
+              least = of_cell.filter_map { |row| row[metric] }.min
+              [[cell, metric], least] if least
+            end
           }.to_h
         end
 
@@ -128,7 +137,9 @@ module Tiercel
           Point.new(at: at(run), revision: revision(run), value: value.to_f, low:, high:, tools: tools(run))
         end
 
-        def table(part, name) = part.fetch("tables", []).select { |one| one["name"] == name }.flat_map { |one| one["rows"] }
+        def table(part, name)
+          part.fetch("tables", []).select { |one| one["name"] == name }.flat_map { |one| one["rows"] }
+        end
 
         # Of the head where there were sides, else of the repository that the lab lay in.
         def revision(run)

@@ -13,9 +13,9 @@ module Tiercel
       # that is more than in random orders of the same values: a permutation test of the largest of all places'
       # statistics, stopped early (Besag and Clifford, Biometrika 78, 1991). Each side of a step is then asked again.
       # Hierarchy and permutation test are those of E-divisive (Matteson and James, Journal of the American Statistical
-      # Association 109, 2014), which MongoDB's performance tests use (Daly et al., ICPE 2020); the intervals see a level
-      # that came and went, which hides from a single division. A night that went wrong is first put back among its
-      # neighbours (Hampel, Journal of the American Statistical Association 69, 1974).
+      # Association 109, 2014), which MongoDB's performance tests use (Daly et al., ICPE 2020); the intervals see a
+      # level that came and went, which hides from a single division. A night that went wrong is first put back among
+      # its neighbours (Hampel, Journal of the American Statistical Association 69, 1974).
       module ChangePoints
         # Values on either side of a step.
         LEAST = 5

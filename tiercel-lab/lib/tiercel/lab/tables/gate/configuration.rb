@@ -59,7 +59,7 @@ module Tiercel
           def servers = list("servers", [])
 
           # @return [Hash{String => Float, nil}] what a figure may grow by: a share of the time, a number of exact
-          #   figures; nil: it does not gate
+          #   figures; nil: it does not gate (a time is not even measured)
           def margins = MARGINS.merge(@facts["margins"] || {})
 
           # @return [Float] seconds for timings

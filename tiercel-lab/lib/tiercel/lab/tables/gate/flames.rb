@@ -36,15 +36,19 @@ module Tiercel
           # Keeps "profiles" and "flame graphs".
           #
           # @param rows [Array<Hash{String => Object}>] see {Judgement}
-          def draw(rows)
-            profiles = chosen(rows).flat_map { |cell| profile(cell) }
+          def draw(rows) = keep(chosen(rows))
+
+          def draw_all = keep(@cells)
+
+          private
+
+          def keep(cells)
+            profiles = cells.flat_map { |cell| profile(cell) }
             return if profiles.empty?
             @run.table("profiles", profiles, seconds: SECONDS)
             pages = profiles.group_by { |row| row["cell"] }.flat_map { |cell, pair| write(cell, pair) }
             @run.table("flame graphs", pages)
           end
-
-          private
 
           def chosen(rows)
             found = rows.select { |row| row["verdict"] == Judgement::REGRESSED }

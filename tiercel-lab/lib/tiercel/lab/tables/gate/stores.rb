@@ -8,6 +8,18 @@ module Tiercel
   module Lab
     # What gates measure beside stores: `benchmark:NAME?clock=cpu&servers=redis`, a benchmark of the user's by its name,
     # form-encoded, with servers that it finds in the variables that their clients look into.
+    # Work of the lab's own that histories measure by: a faster machine makes both faster.
+    Contestants.define("reference_work", kind: :benchmark, internal?: true) do
+      def build(_context)
+        block = ->(_subject) { (1..40).to_h { |number| [number.to_s, number.to_s * 8] }.sort_by(&:last).first }
+        Tables::Gate::Benchmarks::Ready.new(
+          Tables::Gate::Benchmark.new(name: "reference work", setup: nil, expect: nil, clock: :cpu, block:), nil
+        )
+      end
+
+      def tear_down(_subject, _names) = nil
+    end
+
     Contestants.define("benchmark", kind: :benchmark, internal?: true) do
       def medium = facts["clock"] == "wall" ? :loopback : :process
 

@@ -10,6 +10,7 @@ require_relative "gated_cell"
 require_relative "judgement"
 require_relative "listing"
 require_relative "outputs"
+require_relative "recording"
 require_relative "timing"
 require_relative "tree"
 require_relative "view"
@@ -36,6 +37,8 @@ module Tiercel
             end
             parser.on("--exact", "exact figures alone, no timings") { @exact = true }
             parser.on("--same", "base and head may be the same") { @same = true }
+            parser.on("--record", "no gate: measure the head for `history`") { @record = true }
+            parser.on("--profile", "no gate: flame graphs of every cell on both sides") { @profile = true }
             parser.on("--accept CELL", "this cell may regress; repeatable") { |cell| (@accept ||= []) << cell }
             parser.on("--[no-]flames", "flame graphs of both sides (yes with --html)") { |on| @flames = on }
             parser.on("--junit FILE", "the verdicts as test cases") { |file| @junit = file }
@@ -59,6 +62,8 @@ module Tiercel
             trees.each { |tree| tree.prepare(run) }
             @cells = gated_cells
             raise CannotRun, "#{file}: there is nothing to measure: no cells, no benchmarks" if @cells.empty?
+            return record if @record
+            return profile if @profile
             rows = judge
             run.table("gate", rows)
             draw(rows) unless run.interrupted?
@@ -68,8 +73,12 @@ module Tiercel
             super.tap { |results| outputs.write(results) }
           end
 
+          # What was recorded of the sides has no status.
+          def recorded_rows = recorded("counted")
+
           # What is wrong comes before what regressed, and that before what cannot be told.
           def exit_code
+            return super if @record || @profile
             verdicts = recorded("gate").map { |row| row["verdict"] }
             return CODES[:wrong] if verdicts.include?(Judgement::WRONG)
             return CODES[:does_not_hold] if verdicts.include?(Judgement::REGRESSED)
@@ -97,16 +106,29 @@ module Tiercel
           # The head's benchmarks are measured on both sides.
           def trees
             @trees ||= begin
-              shas = [checkout.tree(head)]
-              shas.unshift(checkout.tree(base, over: shas.first, globs: configuration.benchmarks))
-              [["base", base], ["head", head]].zip(shas).map do |(name, revision), sha|
-                Tree.new(name, revision:, sha:, checkout:, configuration:)
+              sha = checkout.tree(head)
+              sides = [["head", head, sha]]
+              unless @record
+                sides.unshift(["base", base, checkout.tree(base, over: sha, globs: configuration.benchmarks)])
               end
+              sides.map { |name, revision, tree| Tree.new(name, revision:, sha: tree, checkout:, configuration:) }
             end
           end
 
+          def record
+            run.table("gate", [], reason: "measured for the history, against nothing")
+            recording = Recording.new(@cells, trees.last, run:, configuration:, seed: settings.seed,
+                                                          requires: settings.requires)
+            @measurements << recording.take
+          end
+
+          def profile
+            run.table("gate", [], reason: "profiled, not measured")
+            Flames.new(@cells, trees, run:, settings:).draw_all
+          end
+
           def unchanged?
-            return false if @same
+            return false if @same || @record
             one, other = trees.map { |tree| checkout.entries(tree.sha, configuration.sources.to_a) }
             one == other
           end
@@ -130,9 +152,11 @@ module Tiercel
           def judge
             exact = Exact.new(@cells, trees, run:, configuration:, seed: settings.seed, requires: settings.requires)
             rows = exact.rows
-            rows += timing(exact.sound).rows unless @exact || run.interrupted?
+            rows += timing(exact.sound).rows if timed?
             acceptance.apply(rows)
           end
+
+          def timed? = !@exact && !run.interrupted? && configuration.margins[Configuration::TIME]
 
           def timing(cells)
             @timing = Timing.new(cells, trees, run:, configuration:, quick: settings.quick).tap do |timing|

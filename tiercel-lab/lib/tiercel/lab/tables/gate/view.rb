@@ -22,11 +22,15 @@ module Tiercel
           ACCEPT = "Where that is wanted, say so in a commit of the change, with the reason: the line " \
                    "`Accept-Regression: CELL - REASON` at the end of its message."
 
-          def title = "Gate: #{side_words("head")} against #{side_words("base")}"
+          def title
+            return "Recorded for the history: #{side_words("head")}" if sides.one?
+            "Gate: #{side_words("head")} against #{side_words("base")}"
+          end
 
           def tone = TONES.find { |verdict, _tone| count(verdict).positive? }&.last || :same
 
           def sentence
+            return "Recorded: #{cells(role: "contestant").size} cells, by the reference work." if sides.one?
             return "Passed: #{notes("gate")["reason"]}." if gate_rows.empty?
             failing = gate_rows.select { |row| [Judgement::WRONG, Judgement::REGRESSED].include?(row["verdict"]) }
             return passed if failing.empty?
@@ -132,9 +136,10 @@ module Tiercel
           def add_times(document)
             document.section("Time") do |section|
               section.add(cell_table("Gate: times", cells, { "cell" => :name, "median" => :time, "ratio" => :ratio },
-                                     command:))
+                                     labels: 1))
               heads = cells(role: "contestant")
-              plot = forest("Gate: head by base", heads, baseline: "base") and section.add(plot)
+              baseline = sides.one? ? "reference work" : "base"
+              plot = forest("Gate: by #{baseline}", heads, baseline:) and section.add(plot)
             end
           end
 

@@ -1,0 +1,11 @@
+# frozen_string_literal: true
+
+# What `tiercel-lab gate` measures: one call of a block, with its objects, SQL queries and time. `expect:` is what a
+# call returns; `setup:` makes what the block is given; `clock: :wall` is for what waits for a database or a cache.
+ENV["RAILS_ENV"] ||= "test"
+require_relative "../config/environment"
+Rails.logger.level = :fatal
+
+session = -> { ActionDispatch::Integration::Session.new(Rails.application) }
+
+Tiercel::Lab.benchmark("GET /up", setup: session, expect: 200, clock: :wall) { |visitor| visitor.get("/up") }

@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require_relative "command"
+require_relative "init/files"
+
+module Tiercel
+  module Lab
+    module CLI
+      # Writes what a repository needs for gates and histories. What is there stays as it is.
+      class InitCommand < Command
+        FACTS = Facts.new(name: "init", groups: [],
+                          summary: "Writes what continuous integration needs: `init gate`, `init ci`.",
+                          examples: ["init gate", "init ci", "init ci --servers redis,memcached", "init gate --force"])
+
+        def facts = FACTS
+
+        def perform
+          files = Init::Files.new(@folder || Dir.pwd, servers: @servers || [], kind: @kind)
+          written = @what.flat_map { |what| files.of(what).map { |path, text| write(files.folder, path, text) } }
+          out.puts written, "", files.advice
+          ExitCodes::OK
+        end
+
+        private
+
+        def usage = command_line(name, "gate|ci [options]")
+
+        def options(parser)
+          parser.on("--kind KIND", Init::Files::KINDS, "#{Init::Files::KINDS.join(" or ")} (by its files)") do |kind|
+            @kind = kind
+          end
+          known = Tables::Gate::Configuration::SERVERS
+          parser.on("--servers A,B", Array, "that benchmarks ask: #{known.join(", ")}") { |names| @servers = names }
+          parser.on("--repository DIR", "where to write (.)") { |folder| @folder = folder }
+          parser.on("--force", "replace what is there") { @force = true }
+        end
+
+        # `ci` needs what `gate` writes.
+        def accept(rest)
+          @what = { ["gate"] => %w[gate], ["ci"] => %w[gate ci] }[rest]
+          raise UsageError, "init #{rest.join(" ")}: expected gate or ci" unless @what
+          unknown = @servers.to_a - Tables::Gate::Configuration::SERVERS
+          return if unknown.empty?
+          raise UsageError, Catalogue.unknown("server", unknown.first, Tables::Gate::Configuration::SERVERS)
+        end
+
+        def write(folder, path, text)
+          target = File.join(folder, path)
+          return "kept     #{path} (--force replaces it)" if File.exist?(target) && !@force
+          FileUtils.mkdir_p(File.dirname(target))
+          File.write(target, text)
+          "written  #{path}"
+        end
+      end
+    end
+  end
+end
