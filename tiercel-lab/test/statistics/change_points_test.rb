@@ -64,6 +64,12 @@ class ChangePointsTest < Tiercel::TestCase
     assert_equal [5], Points.of(values, alpha: 0.05).map(&:at)
   end
 
+  # As one of fifty series is asked.
+  def test_the_least_chance_to_err_can_still_be_answered_for
+    values = series(1, 0.01, step_at: 40)
+    assert_equal [40], Points.of(values, alpha: Points::LEAST_ALPHA).map(&:at)
+  end
+
   def test_the_intervals
     assert_equal [[0, 10]], Points.intervals(10)
     assert_equal [[0, 20], [0, 10], [5, 15], [10, 20]], Points.intervals(20)

@@ -29,7 +29,7 @@ module Tiercel
 
       # Steps of all series of a history: counted figures change exactly, measured ones by {Statistics::ChangePoints},
       # with a chance of {ALPHA} that there is one in the whole history where there is none (shared out among its series
-      # by Bonferroni's inequality).
+      # by Bonferroni's inequality; of more than fifty each has the share of fifty).
       class Changes
         ALPHA = 0.001
         # Less than so much is nobody's alert.
@@ -68,7 +68,8 @@ module Tiercel
 
         def measured(series)
           logs = series.points.map { |point| Math.log(point.value) }
-          steps = Statistics::ChangePoints.of(logs, alpha: ALPHA / [tested, 1].max)
+          alpha = [ALPHA / tested, Statistics::ChangePoints::LEAST_ALPHA].max
+          steps = Statistics::ChangePoints.of(logs, alpha:)
           steps.map { |step| change(series, step.at, step.shift.exp) }
         end
 

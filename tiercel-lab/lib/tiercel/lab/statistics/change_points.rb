@@ -2,7 +2,6 @@
 
 require_relative "descriptive"
 require_relative "interval"
-require_relative "student"
 
 module Tiercel
   module Lab
@@ -20,9 +19,13 @@ module Tiercel
         # Values on either side of a step.
         LEAST = 5
         # A test that asks for more permutations is answered with this many.
-        MOST_PERMUTATIONS = 20_000
+        MOST_PERMUTATIONS = 50_001
+        # The least chance to err that they can answer for.
+        LEAST_ALPHA = 2e-5
         # Random orders for a chance to err of one in so many.
         ORDERS = 2
+        # The 97.5 % point of the normal distribution.
+        NORMAL_975 = 1.959964
         # Nights on either side that say what a night should be, and how many deviations are too far from it.
         NEIGHBOURS = 3
         TOO_FAR = 6.0
@@ -42,7 +45,7 @@ module Tiercel
         module_function
 
         # @param values [Array<Float>] in the order of time; logarithms where ratios are asked for
-        # @param alpha [Float] chance of a step where there is none
+        # @param alpha [Float] chance of a step where there is none, {LEAST_ALPHA} or more
         # @param seed [Integer] of the random orders
         # @return [Array<Step>] in the order of time
         def of(values, alpha:, seed: 1)
@@ -106,7 +109,7 @@ module Tiercel
         def shift(before, after)
           differences = after.product(before).map { |new, old| new - old }.sort
           deviation = Math.sqrt(before.size * after.size * (before.size + after.size + 1) / 12.0)
-          low = ((differences.size / 2.0) - (Z_975 * deviation)).floor.clamp(0, (differences.size - 1) / 2)
+          low = ((differences.size / 2.0) - (NORMAL_975 * deviation)).floor.clamp(0, (differences.size - 1) / 2)
           Interval.new(Statistics.sorted_median(differences), differences[low], differences[-1 - low])
         end
 
