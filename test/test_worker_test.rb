@@ -128,12 +128,16 @@ class TestWorkerTest < Tiercel::TestCase
   end
 
   def test_a_store_that_cannot_be_built_any_more_is_named
-    gone = Tiercel.new("null:")
-    def gone.reopen(*) = raise(Tiercel::ConfigurationError, "no such folder")
-    store = Tiercel.new("memory:")
-    number, warning = in_worker(1, quiet: false) { [store.increment("n"), $stderr.string] }
+    said, number, warning = fork_and_wait(1) do
+      gone = Tiercel.new("null:")
+      def gone.reopen(*) = raise(Tiercel::ConfigurationError, "no such folder")
+      store = Tiercel.new("memory:")
+      $stderr = StringIO.new
+      Tiercel::TestWorker.enter(1)
+      [gone.inspect, store.increment("n"), $stderr.string]
+    end.first
     assert_equal 1, number
-    assert_includes warning, "#{gone.inspect} stays as it was: no such folder"
+    assert_includes warning, "#{said} stays as it was: no such folder"
   end
 
   private
@@ -152,9 +156,8 @@ class TestWorkerTest < Tiercel::TestCase
     assert_equal 1, store.read("kept"), "a worker has cleared the application's own"
   end
 
-  def in_worker(number, quiet: true)
+  def in_worker(number)
     fork_and_wait(1) do
-      $stderr = StringIO.new unless quiet
       Tiercel::TestWorker.enter(number)
       yield
     end.first
