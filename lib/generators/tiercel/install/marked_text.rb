@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Generators
+    # Lines in a file of the application that `tiercel:install` has put there, between two comments. The lines whose
+    # place they took follow as comments.
+    #
+    # @private
+    module MarkedText
+      HEAD = "# tiercel:install (`bin/rails destroy tiercel:install` undoes it)"
+      WAS = "# was: "
+      TAIL = "# /tiercel:install"
+      BLOCK = /(?:(?<=\n)(?<gap>\n))?^ *#{Regexp.escape(HEAD)}\n(?<lines>.*?)^ *#{Regexp.escape(TAIL)}\n/m
+
+      module_function
+
+      # @param text [String] lines
+      # @param indent [String]
+      # @param was [String, nil] the lines that were there, as they were
+      # @return [String]
+      def block(text, indent = "", was: nil)
+        lines = [HEAD, *text.lines(chomp: true), *was&.lines(chomp: true)&.map { |line| "#{WAS}#{line}" }, TAIL]
+        lines.map { |line| line.empty? ? "\n" : "#{indent}#{line}\n" }.join
+      end
+
+      # @param text [String] of a file
+      # @return [String] as it was before
+      def undone(text)
+        text.gsub(BLOCK) do
+          match = $~
+          was = match[:lines].lines.filter_map { |line| line[/\A *#{Regexp.escape(WAS)}(.*\n)/, 1] }
+          was.empty? ? "" : "#{match[:gap]}#{was.join}"
+        end
+      end
+    end
+  end
+end
