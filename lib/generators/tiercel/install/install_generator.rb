@@ -73,6 +73,8 @@ module Tiercel
       # @return [void]
       def say_what_is_left
         return if behavior == :revoke
+        helped = in_root(HELPER).then { |file| read(file).include?(MarkedText::HEAD) }
+        say "  Say before each test: Rails.cache.clear", :yellow if options[:test] && !helped
         successor.notes.each { |note| say "  #{note}", :yellow }
         say "  Run `bundle install`." if options[:gems] && successor.gems.any?
       end

@@ -28,6 +28,7 @@ module Tiercel
         @notes = []
         @url = url ? url.inspect : url_source
         @size = size&.inspect
+        @options = { **kept_options, **sizes }
       end
 
       # @return [String, nil] Ruby; nil where the present store is to stay
@@ -57,6 +58,8 @@ module Tiercel
       end
 
       private
+
+      attr_reader :options
 
       # The options, in a line of their own each where one would be long.
       def hash(parts)
@@ -116,11 +119,9 @@ module Tiercel
         %("memcached://#{parts.join(",")}")
       end
 
-      def options = @options ||= { **kept_options, **sizes }
-
       def sizes
         return { size: @size } if @size
-        return {} unless kind == :solid_cache_store && @url.start_with?('"sqlite:')
+        return {} unless @url && kind == :solid_cache_store && @url.start_with?('"sqlite:')
         megabytes = @solid_cache[/max_size:.*?(\d+)\.megabytes/, 1]&.to_i || 256
         { size: "#{megabytes}MB".inspect }
       end
