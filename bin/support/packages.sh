@@ -16,6 +16,13 @@ initdb:postgresql
 chromium:chromium
 '
 
+# ... and what only `bin/test --long` needs: the segment's C tests for ARM64, under an emulator.
+long_programs='
+aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu
+/usr/aarch64-linux-gnu/include/stdio.h:libc6-dev-arm64-cross
+qemu-aarch64-static:qemu-user-static
+'
+
 # To build Ruby. YJIT is built by a rustc (1.58 or later); one that is there is taken.
 ruby_build_packages='ca-certificates build-essential dpkg-dev xz-utils libssl-dev libyaml-dev libffi-dev zlib1g-dev libgmp-dev'
 

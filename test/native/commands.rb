@@ -23,3 +23,12 @@ native.call "segment: threads, long (ThreadSanitizer)", "tsan/threads_test", "50
 native.call "segment: a million flipped bytes (AddressSanitizer)", "guarded/hostile_test", "1000000", long: true
 native.call "segment: fuzzed for ten minutes", "fuzz/segment_fuzzer", "-max_total_time=600 -max_len=600 -verbosity=0",
             long: true
+
+# Function on another processor; an emulator on x86-64 orders memory as x86-64 does.
+tools = "command -v aarch64-linux-gnu-gcc qemu-aarch64-static || { echo 'No ARM64 compiler or emulator here: type " \
+        "bin/setup --long'; false; }"
+{ "operations" => "", "threads" => "200000", "processes" => "60000 60" }.each do |program, arguments|
+  path = "$PWD/tmp/native/arm64/#{program}_test"
+  command "segment: #{program} (ARM64, emulated)", "(#{tools}) && make -s -C test/native OUT=$PWD/tmp/native #{path} && " \
+                                                   "qemu-aarch64-static #{path} #{arguments}".strip, long: true
+end
