@@ -54,7 +54,7 @@ class NativeGem
   def libraries = Dir["lib/tiercel/*_ext.{so,bundle}"]
 end
 
-desc "Build pkg/tiercel-VERSION-PLATFORM.gem (or FOLDER/...) with the extensions for this Ruby in it, for machines without a compiler"
+desc "Build pkg/tiercel-VERSION-PLATFORM.gem (or FOLDER/...), which has the extensions for this Ruby in it"
 task :native, [:folder] => :compile do |_task, arguments|
   puts NativeGem.new(Gem::Specification.load("tiercel.gemspec")).build(arguments.fetch(:folder, "pkg"))
 end

@@ -55,7 +55,8 @@ class InstallTest < Tiercel::TestCase
   end
 
   def test_an_environment_without_a_store_gets_one
-    assert_nil Tiercel::Generators::PresentStore.in_text("Rails.application.configure do\n  # config.cache_store = 1\nend")
+    text = "Rails.application.configure do\n  # config.cache_store = 1\nend"
+    assert_nil Tiercel::Generators::PresentStore.in_text(text)
     assert_equal "config.cache_store = :tiercel_store", successor(nil).statement
   end
 

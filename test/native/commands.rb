@@ -29,6 +29,6 @@ tools = "command -v aarch64-linux-gnu-gcc qemu-aarch64-static || { echo 'No ARM6
         "bin/setup --long'; false; }"
 { "operations" => "", "threads" => "200000", "processes" => "60000 60" }.each do |program, arguments|
   path = "$PWD/tmp/native/arm64/#{program}_test"
-  command "segment: #{program} (ARM64, emulated)", "(#{tools}) && make -s -C test/native OUT=$PWD/tmp/native #{path} && " \
-                                                   "qemu-aarch64-static #{path} #{arguments}".strip, long: true
+  shell = "(#{tools}) && make -s -C test/native OUT=$PWD/tmp/native #{path} && qemu-aarch64-static #{path} #{arguments}"
+  command "segment: #{program} (ARM64, emulated)", shell.strip, long: true
 end

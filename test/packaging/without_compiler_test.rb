@@ -73,7 +73,9 @@ class WithoutCompilerTest < Tiercel::TestCase
       folder = File.realpath(folder)
       clone = copy_to("#{folder}/tiercel")
       git = %w[git -c user.name=test -c user.email=test@example.com]
-      [%w[init --quiet], %w[add --all], %w[commit --quiet -m all]].each { |words| run_command(*git, *words, chdir: clone) }
+      [%w[init --quiet], %w[add --all], %w[commit --quiet -m all]].each do |words|
+        run_command(*git, *words, chdir: clone)
+      end
       File.write("#{folder}/Gemfile", %(gem "tiercel", git: "file://#{clone}"\n))
       env = { "BUNDLE_GEMFILE" => "#{folder}/Gemfile", "GEM_HOME" => "#{folder}/home", "BUNDLE_LOCAL" => "1",
               "GEM_PATH" => ["#{folder}/home", *Gem.path].join(":"), "BUNDLE_APP_CONFIG" => "#{folder}/.bundle" }

@@ -62,7 +62,8 @@ class RailsAppInstallTest < RailsAppTest
       app.cache_store = ":null_store"
       app.write("config/environments/production.rb", "Rails.application.configure do\nend\n")
       before = files(app)
-      assert_match(/before each test: Rails\.cache\.clear/, generate(app, "--url=sqlite:storage/cache.sqlite3", "--size=8MB", "--no-gems"))
+      assert_match(/before each test: Rails\.cache\.clear/,
+                   generate(app, "--url=sqlite:storage/cache.sqlite3", "--size=8MB", "--no-gems"))
       after = files(app)
       assert_equal before["Gemfile"], after["Gemfile"]
       assert_includes after["config/tiercel.md"], "`storage/cache.sqlite3`"

@@ -10,7 +10,8 @@ class RailsAppParallelTestsTest < RailsAppTest
 
     class CacheTest < ActiveSupport::TestCase
       parallelize(workers: 4, with: ENV.fetch("WITH").to_sym, threshold: 2)
-      LATER = Module.new { def self.cache = @cache ||= ActiveSupport::Cache.lookup_store(*Shop::Application.config.cache_store) }
+      STORE = Shop::Application.config.cache_store
+      LATER = Module.new { def self.cache = @cache ||= ActiveSupport::Cache.lookup_store(*STORE) }
 
       setup { Rails.cache.clear }
 

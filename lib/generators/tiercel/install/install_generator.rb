@@ -112,7 +112,8 @@ module Tiercel
           return text.sub(/^end\s*\z/) { "\n#{MarkedText.block(statement, "  ")}end\n" }
         end
         return store.replaced_by(statement) if store.replaceable?
-        say "  #{path}: config.cache_store is set in more than one place, or within a line. Write: #{statement}", :yellow
+        say "  #{path}: config.cache_store is set in more than one place, or within a line. " \
+            "Write: #{statement}", :yellow
         text
       end
     end

@@ -99,8 +99,8 @@ module Tiercel
       def redis_url
         source = @present.options[:url] || 'ENV["REDIS_URL"]'
         return fetched(source) unless source.start_with?("[") || @present.options.key?(:redis)
-        @notes << "RedisCacheStore has several servers here, or a client of its own: docs/migrating.md says what stands " \
-                  "for it. The present store stays; --url=redis+cluster://... puts Tiercel in its place."
+        @notes << "RedisCacheStore has several servers here, or a client of its own: docs/migrating.md says what " \
+                  "stands for it. The present store stays; --url=redis+cluster://... puts Tiercel in its place."
         nil
       end
 
