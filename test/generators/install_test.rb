@@ -73,11 +73,11 @@ class InstallTest < Tiercel::TestCase
   end
 
   def test_the_gems_that_go_with_it
-    assert_equal %w[lz4_flex], successor(nil).gems.keys
-    assert_equal %w[redis-client hiredis-client lz4_flex], successor(":redis_cache_store").gems.keys
-    assert_equal %w[redis-client hiredis-client lz4_flex], successor(nil, url: "rediss://a").gems.keys
-    assert_equal %w[dalli lz4_flex], successor(":mem_cache_store").gems.keys
-    assert_equal %w[sqlite3 lz4_flex], successor(":solid_cache_store").gems.keys
+    assert_empty successor(nil).gems
+    assert_equal %w[redis-client hiredis-client], successor(":redis_cache_store").gems.keys
+    assert_equal %w[redis-client hiredis-client], successor(nil, url: "rediss://a").gems.keys
+    assert_equal %w[dalli], successor(":mem_cache_store").gems.keys
+    assert_equal %w[sqlite3], successor(":solid_cache_store").gems.keys
     assert_empty successor(":litecache").gems
   end
 

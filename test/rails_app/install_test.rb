@@ -37,14 +37,14 @@ class RailsAppInstallTest < RailsAppTest
   def test_in_place_of_redis_cache_store
     with_app do |app|
       app.write("config/environments/production.rb", PRODUCTION)
-      app.write("Gemfile", "gem \"rails\"\ngem 'lz4_flex'\n")
+      app.write("Gemfile", "gem \"rails\"\ngem 'redis-client'\n")
       app.write("test/test_helper.rb", app.read("test/test_helper.rb") + HELPER)
       before = files(app)
       said = generate(app)
       after = files(app)
       assert_match(/reconnect_attempts: left out/, said)
       assert_includes after["Gemfile"], %(gem "hiredis-client"\n)
-      refute_match(/gem "lz4_flex/, after["Gemfile"], "it is there already")
+      refute_match(/gem "redis-client/, after["Gemfile"], "it is there already")
       assert_includes after["config/tiercel.md"], "docs/failures.md"
       assert_includes after["test/test_helper.rb"], "setup { Rails.cache.clear }"
       assert_match(/identical.*production\.rb/, generate(app))

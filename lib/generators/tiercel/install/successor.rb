@@ -46,7 +46,7 @@ module Tiercel
       def gems
         names = { "redis" => %w[redis-client hiredis-client], "memcached" => %w[dalli], "sqlite" => %w[sqlite3] }
         return {} unless @url
-        [*names[scheme&.delete_prefix("unix+")&.sub(/\Arediss?(\+.*)?\z/, "redis")], "lz4_flex"].to_h do |name|
+        names.fetch(scheme.delete_prefix("unix+").sub(/\Arediss?(\+.*)?\z/, "redis"), []).to_h do |name|
           [name, OptionalGems::OLDEST.key?(name) ? OptionalGems.line(name) : %(gem "#{name}")]
         end
       end
