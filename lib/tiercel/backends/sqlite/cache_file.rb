@@ -78,8 +78,9 @@ module Tiercel
           raise Foreign, objection if objection
           stat = ::File.stat(@path)
           raise Foreign, "#{@path} is not a regular file: #{MISTAKEN}" unless stat.file?
-          other = other_content
-          raise Foreign, "#{@path} is not a cache of Tiercel (#{other}) and is left as it is: #{MISTAKEN}" if other
+          other = other_content or return
+          return verify unless self.class.inode(@path) == [stat.dev, stat.ino] # another process set it aside meanwhile
+          raise Foreign, "#{@path} is not a cache of Tiercel (#{other}) and is left as it is: #{MISTAKEN}"
         rescue Errno::ENOENT
           verify_companions
           raise Missing, @path
