@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "segment.h"
+#include "read.h"
 
 static _Atomic unsigned long checks_made;
 static double time_now = 1000.0; /* epoch seconds, as reads see it */
@@ -106,12 +106,11 @@ static inline bool check_take(void *context, const tseg *segment, const tseg_key
 /* The length, or -1. */
 static inline long read_value(tseg *segment, const tseg_key *key, void *buffer, size_t capacity, tseg_token *token)
 {
-    static const tseg_reader reader = {check_make_key, check_ask_time, check_take};
     check_read read = {key, buffer, capacity, -1};
     tseg_entry entry;
     tseg_key made;
 
-    if (tseg_read(&segment, &reader, &read, &made, &entry) != TSEG_OK) return -1;
+    if (tseg_read(&segment, check_make_key, check_ask_time, check_take, &read, &made, &entry) != TSEG_OK) return -1;
     if (token) *token = tseg_token_of(segment, &entry);
     return read.bytes;
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <time.h>
 
 #include "binding.h"
 #include "binding_memo.h"
@@ -32,7 +31,7 @@ static size_t handle_memory(const void *pointer)
 }
 
 /* The only Ruby objects that are referred to are the memo's Strings; storing one there tells the collector. */
-static const rb_data_type_t handle_type = {
+const rb_data_type_t segment_handle_type = {
     "Tiercel::Segment",
     {mark_handle, free_handle, handle_memory, compact_handle, {NULL}},
     NULL,
@@ -42,10 +41,10 @@ static const rb_data_type_t handle_type = {
 static VALUE allocate_handle(VALUE class)
 {
     segment_handle *handle;
-    return TypedData_Make_Struct(class, segment_handle, &handle_type, handle);
+    return TypedData_Make_Struct(class, segment_handle, &segment_handle_type, handle);
 }
 
-static inline segment_handle *handle_of(VALUE self) { return rb_check_typeddata(self, &handle_type); }
+static inline segment_handle *handle_of(VALUE self) { return rb_check_typeddata(self, &segment_handle_type); }
 segment_handle *segment_handle_of(VALUE self) { return handle_of(self); }
 
 static void fail_with_error(VALUE self, const tseg_error *error)
@@ -63,17 +62,6 @@ void segment_fail(VALUE self, tseg_result result, VALUE key)
         attached->warned = true;
     }
     rb_funcall(tiercel_segment_class, id_raise_result, 3, ID2SYM(rb_intern(reason)), self, key);
-}
-
-static int64_t seconds_now(void)
-{
-    struct timespec time;
-#ifdef CLOCK_MONOTONIC_COARSE
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-#else
-    clock_gettime(CLOCK_MONOTONIC, &time);
-#endif
-    return (int64_t)time.tv_sec;
 }
 
 /*
@@ -103,7 +91,7 @@ static tseg *attach_handle(VALUE self, segment_handle *handle, uint64_t patience
         error = (tseg_error){0};
         handle->attached = handle->path ? tseg_attach(handle->path, &handle->options, &error)
                                         : tseg_attach_private(&handle->options, &error);
-        handle->checked_at = seconds_now();
+        handle->checked_at = segment_seconds();
         if (handle->attached) handle->given_up_on = 0;
         else if (!wait_for_files(&error, patience_ns, &deadline_ns, &handle->given_up_on))
             fail_with_error(self, &error);
@@ -120,7 +108,7 @@ static void detach(segment_handle *handle)
     if (attached) tseg_release(attached);
 }
 
-tseg *segment_current(VALUE self)
+tseg *segment_make_current(VALUE self)
 {
     segment_handle *handle = handle_of(self);
     tseg *attached = handle->attached;
@@ -131,7 +119,7 @@ tseg *segment_current(VALUE self)
         return attach_handle(self, handle, TSEG_LOCK_WAIT_NS);
     }
     if (!handle->path && RB_LIKELY(!tseg_is_retired(attached))) return attached;
-    int64_t now = seconds_now();
+    int64_t now = segment_seconds();
     if (RB_UNLIKELY(now != handle->checked_at)) {
         handle->checked_at = now;
         if (tseg_path_is_current(attached)) tseg_keep_registered(attached);

@@ -3,6 +3,7 @@
 #define TIERCEL_SEGMENT_BINDING_H
 
 #include <math.h>
+#include <time.h>
 #include <ruby.h>
 #include <ruby/encoding.h>
 #include <ruby/thread.h>
@@ -30,7 +31,30 @@ segment_handle *segment_handle_of(VALUE self);
  * The attachment to use now: registered after a fork, moved to what the path leads to. Raises Unavailable. It is good
  * until Ruby code runs or the GVL is given away, which may close the handle: then it has to be asked for again.
  */
-tseg *segment_current(VALUE self);
+static inline tseg *segment_current(VALUE self);
+extern const rb_data_type_t segment_handle_type;
+tseg *segment_make_current(VALUE self); /* where it is not so already */
+/* Of the monotonic clock, good enough to look at the path once a second. */
+static inline int64_t segment_seconds(void)
+{
+    struct timespec time;
+#ifdef CLOCK_MONOTONIC_COARSE
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+#else
+    clock_gettime(CLOCK_MONOTONIC, &time);
+#endif
+    return (int64_t)time.tv_sec;
+}
+static inline tseg *segment_current(VALUE self)
+{
+    const segment_handle *handle = rb_check_typeddata(self, &segment_handle_type);
+    tseg *attached = handle->attached;
+
+    if (RB_LIKELY(attached && !tseg_forked() && (!handle->path || segment_seconds() == handle->checked_at) &&
+                  !tseg_is_retired(attached)))
+        return attached;
+    return segment_make_current(self);
+}
 /* Raises what a result stands for, where it is not an answer. */
 void segment_fail(VALUE self, tseg_result result, VALUE key);
 static inline bool segment_is_answer(tseg_result result)

@@ -5,7 +5,7 @@
 #include "binding_read.h"
 #include "binding_memo.h"
 #include "../frame_layout.h"
-#include "internal.h"
+#include "read.h"
 
 /* Encoding indexes that are fixed in CRuby. */
 enum { ENCODING_BINARY = 0, ENCODING_UTF_8 = 1, ENCODING_US_ASCII = 2 };
@@ -42,7 +42,7 @@ PART_OF_READ bool copy_decoded(value_read *read, const tseg_entry *entry, const 
     int type = 0;
 
     if (entry->value_bytes >= FRAME_HEADER_BYTES) {
-        tseg_copy_value(entry, header, 0, FRAME_HEADER_BYTES);
+        for (int i = 0; i < FRAME_HEADER_BYTES / 8; i++) header[i] = tseg_load(entry->value + i);
         type = frame_plain_string(header, entry->value_bytes, &read->expires_at);
     }
     if (type && !tseg_knows_time(clock, read->expires_at)) return false;
@@ -86,7 +86,7 @@ static inline bool is_long(const tseg_entry *entry)
     return entry->value_bytes >= TSEG_MEMO_LEAST_BYTES + FRAME_HEADER_BYTES;
 }
 
-static void make_key(void *context, const tseg *segment, tseg_key *key)
+PART_OF_READ void make_key(void *context, const tseg *segment, tseg_key *key)
 {
     value_read *read = context;
 
@@ -96,7 +96,7 @@ static void make_key(void *context, const tseg *segment, tseg_key *key)
     if (read->memo) tseg_memo_prefetch(read->memo, key->hash);
 }
 
-static bool ask_time(void *context, tseg_clock *clock, tseg **segment)
+PART_OF_READ bool ask_time(void *context, tseg_clock *clock, tseg **segment)
 {
     return segment_ask_time(((value_read *)context)->self, clock, segment);
 }
@@ -123,18 +123,17 @@ PART_OF_READ bool take_value(value_read *read, read_kind kind, bool keeps, const
     return true;
 }
 
-#define READER(name, kind, keeps)                                                                           \
-    static bool take_##name(void *read, const tseg *segment, const tseg_key *key, const tseg_entry *entry,  \
-                            const tseg_clock *clock)                                                        \
+#define TAKES(name, kind, keeps)                                                                            \
+    PART_OF_READ bool take_##name(void *read, const tseg *segment, const tseg_key *key,                     \
+                                  const tseg_entry *entry, const tseg_clock *clock)                         \
     {                                                                                                       \
         return take_value(read, kind, keeps, segment, key, entry, clock);                                   \
-    }                                                                                                       \
-    static const tseg_reader name##_reader = {make_key, ask_time, take_##name}
-READER(bytes, READ_BYTES, false);
-READER(own, READ_OWN, false);
-READER(kept, READ_OWN, true);
-READER(frozen, READ_FROZEN, true);
-READER(frozen_copy, READ_FROZEN, false);
+    }
+TAKES(bytes, READ_BYTES, false)
+TAKES(own, READ_OWN, false)
+TAKES(kept, READ_OWN, true)
+TAKES(frozen, READ_FROZEN, true)
+TAKES(frozen_copy, READ_FROZEN, false)
 
 /* A frame that Ruby decodes: with its token where the memo wants what comes of it. */
 __attribute__((noinline))
@@ -168,16 +167,17 @@ PART_OF_READ VALUE hand_out(const value_read *read, read_kind kind, const tseg *
 }
 
 /* Qnil for a miss. */
-PART_OF_READ VALUE read_key(value_read *read, const tseg_reader *reader, read_kind kind, bool keeps, tseg *segment,
+PART_OF_READ VALUE read_key(value_read *read, tseg_take_function *take, read_kind kind, bool keeps, tseg *segment,
                             tseg_token *token)
 {
+    VALUE key_string = read->key_string; /* guarded by itself, so that the rest may stay in registers */
     tseg_entry entry;
     tseg_key key;
 
     if (keeps) entry = (tseg_entry){0}; /* for the compiler, which cannot see there that it is filled */
-    if (tseg_read(&segment, reader, read, &key, &entry) != TSEG_OK) return Qnil;
+    if (tseg_read(&segment, make_key, ask_time, take, read, &key, &entry) != TSEG_OK) return Qnil;
     if (token) *token = tseg_token_of(segment, &entry);
-    RB_GC_GUARD(read->key_string);
+    RB_GC_GUARD(key_string);
     if (keeps) return hand_out(read, kind, segment, &key, &entry);
     if (kind == READ_FROZEN && read->framed) return rb_ary_new_from_args(1, rb_obj_freeze(read->value));
     return read->framed || kind == READ_FROZEN ? rb_obj_freeze(read->value) : read->value;
@@ -185,49 +185,56 @@ PART_OF_READ VALUE read_key(value_read *read, const tseg_reader *reader, read_ki
 
 /* All that a read calls in the core becomes part of these. */
 #define READS_IN_ONE_PIECE __attribute__((flatten, noinline)) static VALUE
-READS_IN_ONE_PIECE get_bytes(VALUE self, tseg *segment, VALUE key, const tseg_key *made)
+READS_IN_ONE_PIECE get_bytes(VALUE self, tseg *segment, VALUE key)
 {
-    value_read read = {.self = self, .key_string = key, .made = made};
-    return read_key(&read, &bytes_reader, READ_BYTES, false, segment, NULL);
+    value_read read = {.self = self, .key_string = key};
+    return read_key(&read, take_bytes, READ_BYTES, false, segment, NULL);
 }
-READS_IN_ONE_PIECE get_kept(VALUE self, tseg *segment, VALUE key, const tseg_key *made, VALUE version, tseg_memo *memo)
+READS_IN_ONE_PIECE get_own(VALUE self, tseg *segment, VALUE key)
 {
-    value_read read = {.self = self, .key_string = key, .made = made, .memo = memo, .version = version};
-    return read_key(&read, &kept_reader, READ_OWN, true, segment, NULL);
+    value_read read = {.self = self, .key_string = key};
+    return read_key(&read, take_own, READ_OWN, false, segment, NULL);
 }
-READS_IN_ONE_PIECE get_own(VALUE self, tseg *segment, VALUE key, const tseg_key *made, VALUE version)
+READS_IN_ONE_PIECE get_kept(VALUE self, tseg *segment, VALUE key, VALUE version, tseg_memo *memo)
 {
-    tseg_memo *memo = segment_memo(self);
-    value_read read = {.self = self, .key_string = key, .made = made};
-
-    if (memo) return get_kept(self, segment, key, made, version, memo);
-    return read_key(&read, &own_reader, READ_OWN, false, segment, NULL);
+    value_read read = {.self = self, .key_string = key, .memo = memo, .version = version};
+    return read_key(&read, take_kept, READ_OWN, true, segment, NULL);
 }
 READS_IN_ONE_PIECE get_frozen(VALUE self, tseg *segment, VALUE key, VALUE version)
 {
     value_read read = {.self = self, .key_string = key, .memo = segment_memo(self), .version = version};
 
-    if (read.memo) return read_key(&read, &frozen_reader, READ_FROZEN, true, segment, NULL);
-    return read_key(&read, &frozen_copy_reader, READ_FROZEN, false, segment, NULL);
+    if (read.memo) return read_key(&read, take_frozen, READ_FROZEN, true, segment, NULL);
+    return read_key(&read, take_frozen_copy, READ_FROZEN, false, segment, NULL);
 }
 
-VALUE segment_get_one(VALUE self, tseg *segment, VALUE key, const tseg_key *made, VALUE version)
+/* The same with a key that is made already. */
+READS_IN_ONE_PIECE get_made(VALUE self, tseg *segment, VALUE key, const tseg_key *made, VALUE version)
 {
-    return get_bytes(self, segment, key, made);
+    value_read read = {.self = self, .key_string = key, .made = made};
+    return read_key(&read, take_bytes, READ_BYTES, false, segment, NULL);
 }
-VALUE segment_read_one(VALUE self, tseg *segment, VALUE key, const tseg_key *made, VALUE version)
+READS_IN_ONE_PIECE read_made(VALUE self, tseg *segment, VALUE key, const tseg_key *made, VALUE version)
 {
-    return get_own(self, segment, key, made, version);
+    value_read read = {.self = self, .key_string = key, .made = made, .memo = segment_memo(self), .version = version};
+
+    if (read.memo) return read_key(&read, take_kept, READ_OWN, true, segment, NULL);
+    return read_key(&read, take_own, READ_OWN, false, segment, NULL);
 }
+segment_one_read *const segment_get_made = get_made, *const segment_read_made = read_made;
 
 /* Segment#get(key) -> String or nil */
-static VALUE segment_get(VALUE self, VALUE key) { return get_bytes(self, segment_current(self), key, NULL); }
+static VALUE segment_get(VALUE self, VALUE key) { return get_bytes(self, segment_current(self), key); }
 
 /* Segment#read(key, version = nil) -> the decoded String; or, frozen, a frame or [frame, token]; or nil */
 static VALUE segment_read(int count, VALUE *arguments, VALUE self)
 {
+    tseg *segment = segment_current(self);
+    tseg_memo *memo = segment_memo(self);
+
     rb_check_arity(count, 1, 2);
-    return get_own(self, segment_current(self), arguments[0], NULL, count > 1 ? arguments[1] : Qnil);
+    if (!memo) return get_own(self, segment, arguments[0]);
+    return get_kept(self, segment, arguments[0], count > 1 ? arguments[1] : Qnil, memo);
 }
 
 /* Segment#read_frozen(key, version = nil) -> the value, frozen; or, not frozen, [frame] or [frame, token]; or nil */
@@ -243,7 +250,7 @@ static VALUE segment_get_with_token(VALUE self, VALUE key)
     tseg *segment = segment_current(self);
     value_read read = {.self = self, .key_string = key};
     tseg_token token;
-    VALUE string = read_key(&read, &bytes_reader, READ_BYTES, false, segment, &token);
+    VALUE string = read_key(&read, take_bytes, READ_BYTES, false, segment, &token);
 
     return NIL_P(string) ? Qnil : rb_assoc_new(string, segment_token_string(&token));
 }

@@ -4,8 +4,8 @@
 
 #include "binding.h"
 
-/* made: the key in this segment, where it has been made already, or NULL. What Segment#get gives, and #read. */
+/* made: the key in this segment, where it is good still, or NULL. What Segment#get gives, and #read. */
 typedef VALUE segment_one_read(VALUE self, tseg *segment, VALUE key, const tseg_key *made, VALUE version);
-segment_one_read segment_get_one, segment_read_one;
+extern segment_one_read *const segment_get_made, *const segment_read_made;
 
 #endif

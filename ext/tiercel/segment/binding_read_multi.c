@@ -68,7 +68,7 @@ static VALUE read_many(VALUE self, VALUE keys, segment_one_read *read_one, VALUE
 }
 
 /* Segment#get_multi(keys) -> Hash */
-static VALUE segment_get_multi(VALUE self, VALUE keys) { return read_many(self, keys, segment_get_one, Qnil, Qnil); }
+static VALUE segment_get_multi(VALUE self, VALUE keys) { return read_many(self, keys, segment_get_made, Qnil, Qnil); }
 
 /*
  * Segment#read_multi(keys, frames = nil, versions = nil) -> Hash of what #read gives; the keys of what has to be
@@ -81,7 +81,7 @@ static VALUE segment_read_multi(int count, VALUE *arguments, VALUE self)
     rb_check_arity(count, 1, 3);
     if (!NIL_P(frames)) Check_Type(frames, T_ARRAY);
     if (!NIL_P(versions)) Check_Type(versions, T_ARRAY);
-    return read_many(self, arguments[0], segment_read_one, frames, versions);
+    return read_many(self, arguments[0], segment_read_made, frames, versions);
 }
 
 void segment_init_read_multi(void)

@@ -11,13 +11,14 @@ static inline uint64_t get_word(const uint8_t *from)
 }
 
 /*
- * Eight words at once. A reader checks afterwards that nobody wrote meanwhile, so
- * all it needs of a load is that it is made here and once; C has no wide atomic
- * load to say that with. Sanitizers see plain words instead.
+ * Eight words at once, into the file or out of it. A reader checks afterwards that
+ * nobody wrote meanwhile, and a writer says before that he does; so all it needs of
+ * a load or a store is that it is made here and once. C has no wide atomic access
+ * to say that with. Sanitizers see plain words instead.
  */
 #if defined(__x86_64__) && !defined(TSEG_NO_FENCES) && !defined(__SANITIZE_ADDRESS__)
 #define TSEG_COPIES_BLOCKS 1
-static inline void copy_block(uint8_t *to, const tseg_word *from)
+static inline void copy_block(void *to, const void *from)
 {
     __asm__ __volatile__("movdqu (%1), %%xmm0\n\t"
                          "movdqu 16(%1), %%xmm1\n\t"
@@ -58,6 +59,9 @@ void tseg_copy_in(tseg_word *destination, const uint8_t *source, uint64_t bytes)
 {
     uint64_t last = 0;
 
+#ifdef TSEG_COPIES_BLOCKS
+    for (; bytes >= 64; bytes -= 64, source += 64, destination += 8) copy_block(destination, source);
+#endif
     for (; bytes >= 32; bytes -= 32, source += 32, destination += 4) {
         tseg_store(destination, get_word(source));
         tseg_store(destination + 1, get_word(source + 8));

@@ -174,38 +174,6 @@ void tseg_hit(tseg *segment, const tseg_entry *entry)
                                                 memory_order_relaxed);
 }
 
-/* Somebody writes over the value just now. */
-static void wait_for_writer(tseg *segment, int attempt)
-{
-    for (int i = 0; i < 8 << (2 * attempt); i++) tseg_relax();
-    tseg_bump(&segment->self->counters[TSEG_COUNT_READ_RETRIES]);
-}
-
-tseg_result tseg_read(tseg **segment, const tseg_reader *reader, void *context, tseg_key *key, tseg_entry *entry)
-{
-    tseg_clock clock = {false, 0};
-
-    for (int attempt = 0; attempt < TSEG_READ_TRIES; attempt++) {
-        reader->make_key(context, *segment, key);
-        if (tseg_find(*segment, key, entry) != TSEG_OK) break;
-        if (entry->sequence & 1) {
-            wait_for_writer(*segment, attempt);
-            continue;
-        }
-        if (!tseg_knows_time(&clock, entry->expires_at) && !reader->ask_time(context, &clock, segment)) continue;
-        if (!tseg_is_live(*segment, entry, clock.now)) break;
-        if (TSEG_UNLIKELY(!reader->take(context, *segment, key, entry, &clock))) {
-            if (!reader->ask_time(context, &clock, segment)) continue;
-            reader->take(context, *segment, key, entry, &clock);
-        }
-        if (TSEG_UNLIKELY(!tseg_intact(entry))) continue;
-        tseg_hit(*segment, entry);
-        return TSEG_OK;
-    }
-    tseg_bump(&(*segment)->self->counters[TSEG_COUNT_MISSES]);
-    return TSEG_ABSENT;
-}
-
 tseg_token tseg_token_of(const tseg *segment, const tseg_entry *entry)
 {
     return (tseg_token){segment->file_id, entry->origin, entry->sequence};

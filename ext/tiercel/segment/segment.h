@@ -119,17 +119,6 @@ typedef struct {
     double now;
 } tseg_clock;
 
-/* What tseg_read asks of whoever calls it; `context` is his. */
-typedef struct {
-    /* The key in this segment: anew for each try, since asking for the time may have let others change it. */
-    void (*make_key)(void *context, const tseg *segment, tseg_key *key);
-    /* Fills the clock. false: *segment is another one now, and all that was found in it is not good any more. */
-    bool (*ask_time)(void *context, tseg_clock *clock, tseg **segment);
-    /* Takes what it wants of the entry. false: the value has an end of its own, and the clock is not known. */
-    bool (*take)(void *context, const tseg *segment, const tseg_key *key, const tseg_entry *entry,
-                 const tseg_clock *clock);
-} tseg_reader;
-
 /* attach.c: geometry, files, registration */
 typedef struct {
     uint64_t bytes;           /* of a new file; 0: attach to what exists, make nothing */
@@ -202,11 +191,6 @@ void tseg_copy_value(const tseg_entry *entry, void *destination, uint32_t from, 
 /* After copying: whether what was copied is the entry. */
 bool tseg_intact(const tseg_entry *entry);
 void tseg_hit(tseg *segment, const tseg_entry *entry);
-/*
- * Finds a live entry, has its value taken, and says whether that is the entry's: TSEG_OK (a hit is counted), or
- * TSEG_ABSENT (a miss is). *segment is the one that was read.
- */
-tseg_result tseg_read(tseg **segment, const tseg_reader *reader, void *context, tseg_key *key, tseg_entry *entry);
 tseg_token tseg_token_of(const tseg *segment, const tseg_entry *entry);
 bool tseg_is_same(const tseg_token *one, const tseg_token *other);
 
