@@ -15,7 +15,7 @@ class SegmentMemoProcessesTest < Tiercel::TestCase
   BOUND = 2 << 20
   READS = Integer(ENV.fetch("TIERCEL_MEMO_READS", "10_000_000"))
 
-  # One of the processes. Each key has one writer, who counts: what was written, and what was deleted, is not seen again.
+  # One of the processes. Each key has one writer, who counts: what was overwritten or deleted is not seen again.
   class Peer
     def initialize(directory, index)
       @store = Tiercel.new("shared:#{directory}/values?size=16MB", memo: BOUND)
@@ -43,17 +43,18 @@ class SegmentMemoProcessesTest < Tiercel::TestCase
         @store.delete(key)
         count = @counts[key] += 1
       else
-        @store.write(key, text(key, count), **options(count))
+        @store.write(key, text(key, count), **options(key))
       end
       @floors.set(key, count.to_s)
     end
 
-    def options(count)
-      [{ compress: false }, { compress: true, compress_threshold: 1 }, { version: "v" }][count % 3]
+    def options(key)
+      [{ compress: false }, { compress: true, compress_threshold: 1 }, { version: "v" }][key.hash % 3]
     end
 
+    # Mostly a little shorter than the last one, so that it is written in its place.
     def text(key, count)
-      body = "#{key}:#{count};é" * (200 + (count * 37 % 900))
+      body = "#{key}:#{count};é" * (1_100 - (count % 12 * 70))
       "#{key}:#{count}:#{Zlib.crc32(body)}:#{body}"
     end
 
