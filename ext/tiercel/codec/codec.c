@@ -72,4 +72,5 @@ RUBY_FUNC_EXPORTED void Init_codec_ext(void)
     rb_define_singleton_method(module, "dump", dump_plain, 1);
     rb_define_singleton_method(module, "load", load_plain, 1);
     init_lz4(module);
+    init_small_file(module);
 }

@@ -32,6 +32,9 @@ void init_keys(VALUE module);
 /* lz4.c: lz4_block_size, lz4_inflate, lz4_deflate */
 void init_lz4(VALUE module);
 
+/* small_file.c: read_small */
+void init_small_file(VALUE module);
+
 /* codec.c */
 extern VALUE malformed_frame;
 

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../codec"
+
 module Tiercel
   module Backends
     class File < Backend
@@ -28,6 +30,9 @@ module Tiercel
         FIRST_READ_BYTES = 32 * 1024
         READ = ::File::RDONLY | ::File::BINARY
         ATTEMPTS = 3
+        # Reads small files in one call, where the extension is built.
+        NATIVE = (Codec.native if Codec.native.respond_to?(:read_small))
+        private_constant :NATIVE
 
         class << self
           # @param path [String]
@@ -35,6 +40,28 @@ module Tiercel
           # @return [Record, nil] nil if there is no file, or none of ours
           # @raise [SystemCallError]
           def read(path, whole: true)
+            start = NATIVE&.read_small(path)
+            return parse_small(start, whole) if start
+            start.nil? ? read_in_ruby(path, whole) : nil
+          end
+
+          # @return [String] header and key
+          def head(key, bytes, expires_at, token)
+            [MAGIC, key.bytesize, expires_at || 0.0, token, bytes.bytesize].pack(FORMAT) << key.b
+          end
+
+          private
+
+          def parse_small(bytes, whole)
+            magic, key_bytes, expires_at, token, length = bytes.unpack(FORMAT)
+            return unless magic == MAGIC && length
+            body_at = HEADER_BYTES + key_bytes
+            return unless bytes.bytesize == body_at + length
+            new(bytes.byteslice(HEADER_BYTES, key_bytes), (bytes.byteslice(body_at, length) if whole),
+                (expires_at unless expires_at.zero?), token)
+          end
+
+          def read_in_ruby(path, whole)
             attempts = 0
             begin
               ::File.open(path, READ) { |file| parse(file, whole) }
@@ -45,13 +72,6 @@ module Tiercel
           rescue Errno::ENOENT, Errno::EISDIR, EOFError
             nil
           end
-
-          # @return [String] header and key
-          def head(key, bytes, expires_at, token)
-            [MAGIC, key.bytesize, expires_at || 0.0, token, bytes.bytesize].pack(FORMAT) << key.b
-          end
-
-          private
 
           def parse(file, whole)
             start = file.sysread(FIRST_READ_BYTES)
