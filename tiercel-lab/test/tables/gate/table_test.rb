@@ -63,6 +63,22 @@ class GateTableTest < LabCase
     end
   end
 
+  # Three times the work, and not one object more.
+  def test_more_time_alone_fails_twice_measured
+    work = "def self.work(left = 20_000)\n    left -= 1 while left > 0\n    left\n  end"
+    benchmark = "require \"small_gem\"\nTiercel::Lab.benchmark(\"work\", expect: 0) { SmallGem.work }\n"
+    SmallGem.make(library: "module SmallGem\n  #{work}\nend\n", benchmarks: benchmark) do |gem|
+      gem.change("lib/small_gem.rb", "20_000", "60_000").commit("Work")
+      gate(gem, "--processes", "2") do |code, rows, command|
+        assert_equal [1, %w[work]], [code, verdicts(rows)], command.out.string
+        assert_equal 2, row(rows, "work", "time").values_at("ratio", "again").count { |ratio| ratio["low"] > 1.5 }
+        assert_match(/\AFailed: work: time: [23]\S+x \[.*\] the base's, and again [23]\S+x \[/, command.out.string)
+        assert_equal [0, command.out.string, ""], lab("report", command.run.recorder.path)
+      end
+      gate(gem, "--quick", "--processes", "2") { |code, _rows| assert_equal 2, code }
+    end
+  end
+
   def test_what_is_the_same_and_what_is_better_pass
     SmallGem.make do |gem|
       gate(gem, "--exact", "--same", "--base", "HEAD") do |code, rows, command|

@@ -22,7 +22,7 @@ module Tiercel
           # @raise [UsageError] if it is in none
           def initialize(folder)
             said, status = Open3.capture2e("git", "-C", folder, "rev-parse", "--show-toplevel")
-            raise UsageError, "#{folder}: not in a git repository" unless status.success?
+            raise UsageError, "#{folder}: no git repository: #{said.lines.last.to_s.strip}" unless status.success?
             @folder = said.strip
           end
 

@@ -25,7 +25,7 @@ module Tiercel
           example "gate --base origin/main", "gate --base HEAD^ --exact", "gate --plan",
                   "gate --base origin/main --html gate.html --junit gate.xml --comment comment.md",
                   "gate --base v1.2.0 --head v1.3.0 --accept 'parse a page'"
-          takes :quick, :seed, :require
+          takes :quick, :seed, :cells
 
           BASE = "HEAD^"
 
