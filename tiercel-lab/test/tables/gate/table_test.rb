@@ -176,7 +176,8 @@ class GateTableTest < LabCase
       suite = REXML::Document.new(File.read(junit)).root
       assert_equal %w[1 1], [suite.attributes["failures"], REXML::XPath.match(suite, "testcase/failure").size.to_s]
       assert_equal "parse", REXML::XPath.first(suite, "testcase[failure]").attributes["classname"]
-      assert File.read(comment).start_with?("<!-- tiercel-lab gate -->\n# Gate: this checkout against HEAD^")
+      assert File.read(comment).start_with?("<!-- tiercel-lab gate -->\n# Gate: this checkout against HEAD^\n")
+      assert_includes File.read(comment), "bundle exec tiercel-lab gate --base 'HEAD^'"
       assert_match(/\Abefore\n# Gate/, File.read(summary))
       assert_includes File.read(summary), "Accept-Regression: CELL"
     end

@@ -16,17 +16,15 @@ module Tiercel
           # @param junit [String, nil] file
           # @param comment [String, nil] file
           # @param table [Class<Table>]
-          # @param command [String]
-          def initialize(junit:, comment:, table:, command:)
+          def initialize(junit:, comment:, table:)
             @junit = junit
             @comment = comment
             @table = table
-            @command = command
           end
 
           # @param results [Hash{String => Object}]
           def write(results)
-            view = @table.view(results, command: @command)
+            view = @table.view(results, command: "")
             File.write(@junit, JUnit.new(view.gate_rows, sentence: view.sentence).to_s) if @junit
             summary = ENV.fetch(SUMMARY, "")
             return unless @comment || !summary.empty?

@@ -173,7 +173,7 @@ module Tiercel
             Flames.new(@cells, trees, run:, settings:).draw(rows)
           end
 
-          def outputs = Outputs.new(junit: @junit, comment: @comment, table: self.class, command: "gate")
+          def outputs = Outputs.new(junit: @junit, comment: @comment, table: self.class)
 
           def recorded(name) = results["tables"].select { |table| table["name"] == name }.flat_map { |one| one["rows"] }
         end

@@ -49,16 +49,17 @@ module Tiercel
           #
           # @return [Report::Document]
           def brief
-            document = Report::Document.new(title:, subtitle: nil, command:)
+            document = Report::Document.new(title:)
             document.verdict(sentence, tone:, warnings:)
             shown = gate_rows.reject { |row| row["verdict"] == Judgement::SAME }
             document.section("What changed") do |section|
-              section.add(verdict_table(shown)) if shown.any?
+              section.add(verdict_table(shown, command: nil)) if shown.any?
               same = gate_rows.size - shown.size
               section.text("#{same} of #{gate_rows.size} figures are the same, within their margins.")
               section.text(ACCEPT) if count(Judgement::REGRESSED).positive?
             end
-            flame_cells.each { |cell, pair| add_functions(document, cell, pair) }
+            flame_cells.each { |cell, pair| add_functions(document, cell, pair, command: nil) }
+            document.section("The same on your machine") { |section| section.code(here) }
             document
           end
 
@@ -78,7 +79,7 @@ module Tiercel
 
           def side_words(name)
             side = sides.find { |one| one["name"] == name } or return name
-            side["text"] == "." ? "this checkout" : side["text"]
+            side["text"] == "." ? "this checkout" : side["text"].sub(/\A(\h{12})\h{28}\z/, "\\1")
           end
 
           def count(verdict) = gate_rows.count { |row| row["verdict"] == verdict }
@@ -127,7 +128,13 @@ module Tiercel
             end
           end
 
-          def verdict_table(rows)
+          # What of the command is not about a runner's files.
+          def here
+            base = sides.find { |side| side["name"] == "base" }
+            ["bundle exec tiercel-lab gate", ("--base #{Carried.quoted(base["text"])}" if base)].compact.join(" ")
+          end
+
+          def verdict_table(rows, command: self.command)
             Report::Table.new("Gate: verdicts", header: ["cell", "figure", "verdict"], command:).tap do |table|
               rows.each { |row| table.row(row["cell"], row["words"], row["verdict"]) }
             end
@@ -162,7 +169,7 @@ module Tiercel
 
           # What a call spends in each function itself: its share of the samples, of the time that was measured without
           # the profiler.
-          def add_functions(document, cell, pair)
+          def add_functions(document, cell, pair, command: self.command)
             times = pair.map { |row| time_of(row) }
             unit = times.all? ? "us" : "%"
             own = pair.zip(times).map { |row, time| own_of(row, times.all? ? time : 100.0) }

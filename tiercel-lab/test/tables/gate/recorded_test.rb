@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+require_relative "../../support/lab_case"
+
+# Verdicts on times, on samples that test/long/gate_test.rb recorded: of each gate the logarithms of head by base, by
+# pass, process and block. What was 10 % slower fails, what was the same never does.
+class GateRecordedTest < LabCase
+  GATES = JSON.parse(File.read(File.join(__dir__, "recorded.json")))
+  MARGIN = Lab::Tables::Gate::Configuration::MARGINS.fetch("time")
+  Judgement = Lab::Tables::Gate::Judgement
+
+  # As a gate looks at them: at six processes, then at twice as many until it is decided.
+  def ratio(processes)
+    looks = Lab::Tables::Gate::Timing::PROTOCOL.looks
+    sizes = looks.sizes.select { |size| size <= processes.size }
+    sizes.each_with_index do |size, index|
+      found = Lab::Statistics::MedianInterval.of(processes.first(size), alpha: looks.alpha(size)).exp.record
+      decided = Judgement.slower?(found, MARGIN) || Judgement.within?(found, MARGIN)
+      return found if decided || index == sizes.size - 1
+    end
+  end
+
+  def verdict(gate) = Judgement.time(gate["passes"].map { |pass| ratio(pass) }, margin: MARGIN)["verdict"]
+
+  def verdicts(kind) = GATES.select { |gate| gate["kind"] == kind }.map { |gate| verdict(gate) }
+
+  def test_ten_percent_more_is_found
+    found = verdicts("slower")
+    assert_operator found.size, :>=, 19
+    assert_operator found.count("regressed"), :>=, found.size * 0.95, found.tally.to_s
+  end
+
+  def test_the_same_never_fails
+    assert_operator verdicts("same").size, :>=, 10
+    assert_equal %w[same], verdicts("same").uniq
+    assert_empty verdicts("busy") & %w[regressed], "beside a busy loop it may be undecided"
+  end
+
+  def test_every_verdict_on_a_time
+    ratio = ->(low, high) { { "estimate" => (low + high) / 2, "low" => low, "high" => high } }
+    { [ratio[1.06, 1.2], ratio[1.06, 1.2]] => "regressed", [ratio[1.06, 1.2], ratio[1.04, 1.2]] => "not confirmed",
+      [ratio[1.06, 1.2], nil] => "not confirmed", [ratio[0.98, 1.04], nil] => "same",
+      [ratio[0.7, 0.9], nil] => "improved", [ratio[0.98, 1.2], nil] => "cannot tell",
+      [nil, nil] => "cannot tell" }.each do |passes, verdict|
+      assert_equal verdict, Judgement.time(passes, margin: 0.05)["verdict"], passes.to_s
+    end
+    assert_equal "same", Judgement.time([ratio[1.06, 1.2], nil], margin: nil)["verdict"]
+    assert_equal "cannot tell", Judgement.time([ratio[1.06, 1.2], nil], margin: 0.05, gates: false)["verdict"]
+  end
+
+  def test_every_verdict_on_a_count
+    { [[4.0, 4.0], [5.0, 5.0]] => "regressed", [[4.0, 4.0], [4.0, 4.0]] => "same",
+      [[4.0, 4.0], [3.0, 3.0]] => "improved",
+      [[209.0, 211.0], [212.0, 212.5]] => "same", [[209.0, 211.0], [214.0, 214.5]] => "regressed",
+      [[4.0, 4.0], [4.04, 4.04]] => "same" }.each do |(base, head), verdict|
+      assert_equal verdict, Judgement.exact("objects", base, head, margin: 0)["verdict"], [base, head].to_s
+    end
+    assert_equal "same", Judgement.exact("objects", [4.0], [5.0], margin: 1)["verdict"]
+    assert_equal "same", Judgement.exact("objects", [4.0], [5.0], margin: nil)["verdict"]
+  end
+end
