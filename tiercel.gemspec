@@ -19,7 +19,7 @@ Gem::Specification.new do |spec|
   }
 
   spec.files = Dir.chdir(__dir__) do
-    files = Dir["lib/**/*.{rb,rake}", "ext/**/{*.{c,h,rb},depend}", "docs/**/*.{md,svg}",
+    files = Dir["lib/**/*.{rb,rake,tt}", "ext/**/{*.{c,h,rb},depend}", "docs/**/*.{md,svg}",
                 "{README,CHANGELOG,UPGRADING}.md", "LICENSE"]
     files.reject { |path| path.match?(%r{\Aext/.*/(test|fuzz|bench)/|\Adocs/results/}) }
   end
