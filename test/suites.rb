@@ -5,6 +5,8 @@
 # suite NAME, gemfile:, tests: globs of files, run in one process with that bundle
 # suite NAME, commands: FILE   shell commands, each of them a test
 # on_demand: true              runs only when it is named
+# waits: true                  waits more than it computes, mostly for the clocks of servers: runs beside others
+# alone: true                  nothing runs beside it
 
 # Which of kernel, store, store_8_0 and store_7_2 run one of these files is said by a comment at its top,
 # "# suites: store*"; without it, all four do.
@@ -15,7 +17,7 @@ library = { tests: ["test/**/*_test.rb"],
 suite "kernel", gemfile: "gemfiles/kernel.gemfile", **library
 
 # Everything, on each Rails line.
-suite "store", gemfile: "Gemfile", **library
+suite "store", gemfile: "Gemfile", waits: true, **library
 suite "store_8_0", gemfile: "gemfiles/rails_8_0.gemfile", **library
 suite "store_7_2", gemfile: "gemfiles/rails_7_2.gemfile", **library
 
@@ -23,19 +25,19 @@ suite "store_7_2", gemfile: "gemfiles/rails_7_2.gemfile", **library
 suite "oldest_gems", gemfile: "gemfiles/oldest_gems.gemfile",
                      tests: ["test/oldest_gems/**/*_test.rb", "test/compressors/{brotli,lz4,snappy,zstd}_test.rb"]
 
-suite "lab", gemfile: "Gemfile", tests: ["tiercel-lab/test/**/*_test.rb"]
+suite "lab", gemfile: "Gemfile", alone: true, tests: ["tiercel-lab/test/**/*_test.rb"]
 
 # A real Rails application on each line, in processes of its own: test/support/rails_app.rb.
 suite "rails_app", gemfile: "Gemfile", tests: ["test/rails_app/**/*_test.rb"]
 
 # The C cores without Ruby, under the sanitizers.
-suite "native", commands: "test/native/commands.rb"
+suite "native", alone: true, commands: "test/native/commands.rb"
 
 # What the built gems contain, and how long the lines of the repository are.
 suite "packaging", gemfile: "Gemfile", tests: ["test/packaging/**/*_test.rb"]
 
 # This runner itself.
-suite "runner", gemfile: "gemfiles/kernel.gemfile", tests: ["test/runner/**/*_test.rb"]
+suite "runner", gemfile: "gemfiles/kernel.gemfile", alone: true, tests: ["test/runner/**/*_test.rb"]
 
 # Rails' own behaviour suites, from a checkout: bin/test rails_behaviours --rails PATH [--line 8.1]
 { "8.1" => "Gemfile", "8.0" => "gemfiles/rails_8_0.gemfile",

@@ -51,6 +51,39 @@ class RunnerTest < Tiercel::TestCase
     Result.new(reader.read, Process.wait2(pid).last.exitstatus)
   end
 
+  # Each goes on when the other has begun.
+  MEETING = <<~RUBY
+    class MeetingTest < Minitest::Test
+      def test_it
+        mine, other = ENV["TIERCEL_SUITE"] == "one" ? %w[one two] : %w[two one]
+        File.write(mine, "")
+        200.times { File.exist?(other) ? break : sleep(0.05) }
+        assert File.exist?(other), "nobody came"
+        puts "said by \#{mine}"
+      end
+    end
+  RUBY
+
+  def test_a_suite_that_waits_runs_beside_others_and_says_so_after
+    suite "one", MEETING, waits: true
+    suite "two", MEETING
+    suite "three", PASSING, alone: true
+    result = run_tests
+    assert_equal 0, result.status, result.output
+    assert_equal "3 passed, 0 failed, 0 skipped", result.summary
+    assert_equal ["two ...", "said by two", "one ...", "said by one", "three ..."],
+                 result.output.lines(chomp: true).grep(/ \.\.\.\z|said by/)
+  end
+
+  def test_a_suite_that_fails_beside_others_is_shown
+    suite "one", "class FailingTest < Minitest::Test\n  def test_it = flunk('because')\nend\n", waits: true
+    suite "two", PASSING
+    result = run_tests
+    assert_equal 1, result.status
+    assert_match(/^one \.\.\.$.*because.*^  one: 0 of 1 passed, 1 FAILED/m, result.output)
+    assert_equal "1 passed, 1 failed, 0 skipped", result.summary
+  end
+
   def test_passing_suites
     suite "one", PASSING
     suite "two", PASSING

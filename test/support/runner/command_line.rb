@@ -2,6 +2,7 @@
 
 require "optparse"
 require_relative "commands_run"
+require_relative "lanes"
 require_relative "rails_checkout"
 require_relative "ruby_run"
 require_relative "suites"
@@ -34,7 +35,7 @@ module TestRunner
       return @out.puts(parser) || 0 if @help
       suites = Suites.new(@declarations, root: @root)
       return list(suites) if @list
-      outcomes = chosen(suites).map { |suite, files| run_suite(suite, files) }
+      outcomes = Lanes.new(@out) { |suite, files, out| run_suite(suite, files, out) }.run(chosen(suites))
       fail_the_empty(outcomes)
       summarize(outcomes)
     rescue Error => e
@@ -82,27 +83,28 @@ module TestRunner
       raise Error, "there is no file #{path}"
     end
 
-    def run_suite(suite, files)
-      @out.puts "#{suite.name} ..."
-      @out.flush
+    def run_suite(suite, files, out)
+      out.puts "#{suite.name} ..."
+      out.flush
       started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      outcome = suite.commands? ? run_commands(suite) : run_files(suite, files)
+      outcome = suite.commands? ? run_commands(suite, out) : run_files(suite, files, out)
       outcome.seconds = Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
-      outcome.skip_lines.each { |line| @out.puts "  #{line}" }
-      @out.puts "  #{outcome}"
-      @out.flush
+      outcome.skip_lines.each { |line| out.puts "  #{line}" }
+      out.puts "  #{outcome}"
+      out.flush
       outcome
     end
 
-    def run_commands(suite)
-      CommandsRun.new(suite, root: @root, long: @long, name: @name, out: @out, seconds: limit).run
+    def run_commands(suite, out)
+      CommandsRun.new(suite, root: @root, long: @long, name: @name, out: out, seconds: limit).run
     end
 
-    def run_files(suite, files)
+    def run_files(suite, files, out)
       environment = { "TIERCEL_LONG" => @long ? "1" : nil }
       environment["RAILS_BEHAVIOURS"] = rails_checkout.tests_of(suite.rails_line) if suite.rails_line
       arguments = @seed + (@name ? ["--name", @name] : [])
-      RubyRun.new(suite, files, root: @root, arguments: arguments, environment: environment, seconds: limit).run
+      RubyRun.new(suite, files, root: @root, arguments: arguments, environment: environment, seconds: limit,
+                                out: out).run
     end
 
     def rails_checkout

@@ -18,13 +18,15 @@ module TestRunner
     # @param arguments [Array<String>] for Minitest
     # @param environment [Hash{String => String}] more of it
     # @param seconds [Numeric] time limit
-    def initialize(suite, files, root:, arguments: [], environment: {}, seconds: 900)
+    # @param out [IO] where the process prints, its errors too unless it is the standard output
+    def initialize(suite, files, root:, arguments: [], environment: {}, seconds: 900, out: $stdout)
       @suite = suite
       @files = files
       @root = root
       @arguments = arguments
       @environment = environment
       @seconds = seconds
+      @output = out.equal?($stdout) ? {} : { out: out, err: %i[child out] }
     end
 
     # @return [Outcome]
@@ -35,7 +37,7 @@ module TestRunner
         list.flush
         Tempfile.create("tiercel-record") do |record|
           status = ChildProcess.run(command, environment: environment(list.path, record.path),
-                                             seconds: @seconds, chdir: @root)
+                                             seconds: @seconds, chdir: @root, **@output)
           Record.read(record.path, outcome, status)
         end
       end

@@ -18,7 +18,8 @@ module TestRunner
     # @return [String, nil] "8.1", for Rails' own behaviour suites
     attr_reader :rails_line
 
-    def initialize(name, root:, gemfile: nil, tests: [], except: [], commands: nil, rails_line: nil, on_demand: false)
+    def initialize(name, root:, gemfile: nil, tests: [], except: [], commands: nil, rails_line: nil, on_demand: false,
+                   waits: false, alone: false)
       @name = name
       @root = root
       @gemfile = gemfile
@@ -27,6 +28,8 @@ module TestRunner
       @commands = commands
       @rails_line = rails_line
       @on_demand = on_demand
+      @waits = waits
+      @alone = alone
     end
 
     # @return [Boolean] whether it runs only when it is named
@@ -34,6 +37,12 @@ module TestRunner
 
     # @return [Boolean]
     def commands? = !@commands.nil?
+
+    # @return [Boolean] whether it waits more than it computes, and so runs beside others
+    def waits? = @waits
+
+    # @return [Boolean] whether nothing is to run beside it: what measures, and what computes all the time
+    def alone? = @alone
 
     # @return [Array<String>] paths in the repository of the files that belong to it, in order
     def files
