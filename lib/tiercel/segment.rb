@@ -39,7 +39,7 @@ module Tiercel
   # What is promised between processes is in docs/memory-model.md.
   class Segment
     # Part of the names of files, so that two layouts live side by side.
-    LAYOUT_VERSION = 1
+    LAYOUT_VERSION = 2
     MINIMUM_BYTES = 1 << 20
     DEFAULT_MODE = 0o600
 

@@ -9,6 +9,7 @@ static uint8_t hostile_bytes[70000], hostile_back[2 << 20];
 static tseg_token hostile_token;
 static tseg_batch hostile_batch;
 static tseg_cursor hostile_cursor;
+static tseg_lease hostile_lease;
 
 static inline tseg_key hostile_key(const tseg *segment, uint64_t random, char text[64])
 {
@@ -29,6 +30,25 @@ static inline void walk_anything(tseg *segment, uint64_t random)
     tseg_result result = tseg_walk(segment, &hostile_cursor, "key ", random & 4, time_now, &hostile_batch);
     hurry(segment, hostile_cursor.shard, result, random >> 3);
     if (result == TSEG_ABSENT) hostile_cursor = (tseg_cursor){0};
+}
+
+/* With few names, so that they are met again. */
+static inline tseg_result lease_anything(tseg *segment, const tseg_key *key, const tseg_value *value, uint64_t random)
+{
+    uint64_t name = 1 + (random & 3), ttl_ns = random >> 2 & 1 ? UINT64_MAX : random & 0xffff;
+    tseg_lease_request request = {name, name + 8, ttl_ns, (uint32_t)random, random >> 3 & 1 ? &hostile_token : NULL,
+                                  random >> 4 & 1, random >> 5 & 1 ? value : NULL, 2000.0};
+
+    switch (random >> 8 & 7) {
+    case 0: return tseg_lease_fill(segment, key, name, value, INFINITY, 1000.0);
+    case 1: return tseg_lease_fill(segment, key, hostile_lease.lineage, value, INFINITY, 1000.0);
+    case 2: return tseg_lease_release(segment, key, hostile_lease.lineage, hostile_lease.holder, ttl_ns);
+    case 3:
+        if (tseg_lease_look(segment, key, name, name + 8, random >> 11 & 1, &hostile_lease) != TSEG_LEASE_GONE)
+            tseg_sleep(hostile_lease.signal, hostile_lease.signal_seen, 1000);
+        return TSEG_OK;
+    default: return tseg_lease_take(segment, key, &request, 1000.0, &hostile_lease);
+    }
 }
 
 static inline void call_anything(tseg *segment, uint64_t random)
@@ -66,6 +86,9 @@ static inline void call_anything(tseg *segment, uint64_t random)
         if (random >> 50 & 63) break;
         tseg_clear_shard(segment, 0, tseg_raise_epoch(segment));
         break;
+    case 12:
+    case 13:
+    case 14: result = lease_anything(segment, &key, &value, random >> 50 ^ random >> 16); break;
     case 11: if (!(random >> 50 & 15)) tseg_collect_stats(segment, time_now, &stats); break;
     default:
         if (random & 16) result = tseg_set(segment, &key, &value, expires_at, now);
@@ -121,6 +144,19 @@ static inline void plant_entry(tseg *segment, const tseg_key *key, int log, uint
     for (uint64_t i = 0; i < used && i < fits; i++) tseg_store(at + i, words[i]);
 }
 
+/* A lease of a key, with a word in it that makes no sense. */
+static inline void plant_lease(tseg *segment, const tseg_key *key, uint64_t random)
+{
+    tseg_lease_group *group = tseg_lease_group_of(segment, key);
+    tseg_lease_slot *slot = &group->slots[(key->hash + (random & 15)) % TSEG_LEASE_SLOTS];
+    uint64_t odd[4] = {0, UINT64_MAX, random << 20, tseg_monotonic_ns() + (random & 0xffffff)};
+
+    tseg_store(&slot->hash, key->hash);
+    tseg_store(&slot->lineage, 1 + (random >> 4 & 3));
+    tseg_store((tseg_word *)slot + (random >> 6 & 7), odd[random >> 9 & 3]);
+    atomic_fetch_or(&group->used, random >> 11 & 1 ? UINT64_MAX : UINT64_C(1) << (slot - group->slots));
+}
+
 /* A slot, mostly with an entry behind it, at an edge; or the log's head and tail there. */
 static inline void plant_anything(tseg *segment, uint64_t random)
 {
@@ -136,6 +172,7 @@ static inline void plant_anything(tseg *segment, uint64_t random)
     case 2: tseg_store(&control->changing, tseg_slot_word(live_position(segment, key.shard, log, offset), log,
                                                           key.fingerprint, 0)); break;
     case 3: plant_slot(segment, &key, log, offset, (unsigned)(random >> 27)); break;
+    case 4: plant_lease(segment, &key, random >> 27); break;
     default:
         plant_entry(segment, &key, log, offset, (unsigned)(random >> 32));
         plant_slot(segment, &key, log, offset, (unsigned)(random >> 27));

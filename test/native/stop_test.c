@@ -393,7 +393,8 @@ int main(void)
             }
         }
     }
-    for (int point = 0; point < TSEG_STOP_POINTS; point++) CHECK(met[point] > 0);
+    for (int point = 0; point < TSEG_STOP_POINTS; point++) /* those of leases: lease_test.c */
+        CHECK(met[point] > 0 || point == TSEG_STOP_BEFORE_LINEAGE || point == TSEG_STOP_BEFORE_CONSUME);
     tseg_stats stats;
     tseg_collect_stats(segment, time_now, &stats);
     CHECK(stats.shard[TSEG_COUNT_RESETS] == 0 && stats.shard[TSEG_COUNT_TAKEOVERS] > 20);

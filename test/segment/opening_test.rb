@@ -64,7 +64,7 @@ class SegmentOpeningTest < Tiercel::TestCase
       segment = nil
       capture_io { segment = Opening.new(place(first, second), bytes: 32 << 20).call }
       assert_equal [second, 32 << 20], [File.dirname(segment.path), segment.size_bytes]
-      assert_equal ["tiercel-app-#{Process.euid}.v1.place"], Dir.children(first)
+      assert_equal ["tiercel-app-#{Process.euid}.v2.place"], Dir.children(first)
     end
   end
 
@@ -138,7 +138,7 @@ class SegmentOpeningTest < Tiercel::TestCase
     pids.each { |pid| Process.wait(pid) }
     store = Tiercel.new("shared:app")
     places = { "/dev/shm" => "/dev/shm", "the temporary directory" => ENV.fetch("TMPDIR") }
-    places.select! { |_, directory| Dir[directory + "/tiercel-app-*.v1"].any? }
+    places.select! { |_, directory| Dir[directory + "/tiercel-app-*.v2"].any? }
     puts store.read_counter("counter").to_s + " increments by 8 processes in " + places.keys.join(" and ")
   RUBY
 

@@ -18,7 +18,7 @@ class SegmentOrphansTest < Tiercel::TestCase
     @directory = Dir.mktmpdir("tiercel-orphans-")
     @current = made("current")
     @former = made("former")
-    @foreign = File.join(@directory, "tiercel-my_shop_two-production-#{Process.euid}-00000000.v1")
+    @foreign = File.join(@directory, "tiercel-my_shop_two-production-#{Process.euid}-00000000.v2")
     Tiercel::Segment.open(@foreign, bytes: 1 << 20).close
   end
 

@@ -45,15 +45,16 @@ static tseg_result publish(const tseg_change *change, tseg_word *slot, uint64_t 
     }
 }
 
-/* Fence and stripe, then even: see "Near fill" in docs/memory-model.md. */
-static tseg_result confirm_near_fill(tseg_section *section, const tseg_change *change, int log, uint64_t position,
-                                     tseg_word *slot, uint64_t published, uint64_t stripe_epoch)
+/* Fence and stripe or lineage, then even: see "Near fill" and "Leases" in docs/memory-model.md. */
+static tseg_result confirm(tseg_section *section, const tseg_change *change, int log, uint64_t position,
+                           tseg_word *slot, uint64_t published)
 {
     tseg_word *at = tseg_at(section->segment, section->view, log, position);
     tseg_result result = TSEG_OK;
 
     tseg_fence(memory_order_seq_cst);
-    if (tseg_near_epoch(section->segment, change->key) == stripe_epoch) {
+    if (change->lease ? tseg_lease_consume(change)
+                      : tseg_near_epoch(section->segment, change->key) == change->stripe_epoch) {
         tseg_store_release(at + 1, tseg_lengths_word(2, change->value));
     } else {
         while (tseg_same_entry(published, tseg_slot_word(position, log, change->key->fingerprint, 0)) &&
@@ -64,8 +65,7 @@ static tseg_result confirm_near_fill(tseg_section *section, const tseg_change *c
     return result;
 }
 
-tseg_result tseg_append(tseg_section *section, const tseg_change *change, const tseg_entry *old,
-                        uint64_t stripe_epoch)
+tseg_result tseg_append(tseg_section *section, const tseg_change *change, const tseg_entry *old)
 {
     uint64_t units = tseg_needed_units(change), position, published, found = old ? old->word : 0;
     int log = old && (tseg_log_of(found) == TSEG_MAIN || units <= section->segment->geometry.log_units[TSEG_SMALL] / 4)
@@ -90,5 +90,5 @@ tseg_result tseg_append(tseg_section *section, const tseg_change *change, const 
         tseg_store(&section->view->control->changing, 0);
         return result;
     }
-    return confirm_near_fill(section, change, log, position, slot, published, stripe_epoch);
+    return confirm(section, change, log, position, slot, published);
 }

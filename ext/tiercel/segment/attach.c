@@ -26,9 +26,11 @@ static void locate(tseg *segment)
     segment->header = segment->map;
     segment->processes = (tseg_process *)(base + geometry->processes_offset);
     segment->stripes = (tseg_word *)(base + geometry->stripes_offset);
+    segment->leases = (tseg_lease_group *)(base + geometry->leases_offset);
     segment->index_slots = geometry->buckets * TSEG_BUCKET_SLOTS;
     while (1u << bits < geometry->shards) bits++;
     segment->shard_shift = 64 - bits;
+    segment->shard_lease_groups = (uint32_t)geometry->lease_groups >> bits;
     for (uint32_t shard = 0; shard < geometry->shards; shard++) {
         char *start = base + geometry->shards_offset + shard * geometry->shard_bytes;
         tseg_view *view = &segment->views[shard];

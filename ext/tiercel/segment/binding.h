@@ -95,5 +95,6 @@ void segment_init_read_multi(void);
 void segment_init_token(void);
 void segment_init_write(void);
 void segment_init_sweep(void);
+void segment_init_lease(void);
 
 #endif

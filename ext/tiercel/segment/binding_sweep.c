@@ -189,6 +189,16 @@ static void put_evictions(VALUE hash, const tseg_stats *stats)
     put(hash, "resets", shard[TSEG_COUNT_RESETS]);
 }
 
+static void put_leases(VALUE hash, const tseg_stats *stats)
+{
+    put(hash, "leases", stats->leases);
+    put(hash, "leases_taken", stats->process[TSEG_COUNT_LEASES_TAKEN]);
+    put(hash, "lease_waits", stats->process[TSEG_COUNT_LEASE_WAITS]);
+    put(hash, "lease_takeovers", stats->process[TSEG_COUNT_LEASE_TAKEOVERS]);
+    put(hash, "lease_table_full", stats->process[TSEG_COUNT_LEASE_FULL]);
+    put(hash, "lease_fills_lost", stats->process[TSEG_COUNT_LEASE_FILLS_LOST]);
+}
+
 /* Of this process. */
 static void put_memo(VALUE hash, const tseg_memo *memo)
 {
@@ -223,6 +233,7 @@ static VALUE segment_stats(VALUE self)
     put(hash, "lock_waits", stats.process[TSEG_COUNT_LOCK_WAITS]);
     put(hash, "lock_timeouts", stats.process[TSEG_COUNT_LOCK_TIMEOUTS]);
     put(hash, "read_retries", stats.process[TSEG_COUNT_READ_RETRIES]);
+    put_leases(hash, &stats);
     put_evictions(hash, &stats);
     put_memo(hash, &segment_handle_of(self)->memo);
     return hash;

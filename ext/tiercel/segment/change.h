@@ -11,7 +11,11 @@ typedef struct {
     uint64_t least_value_bytes; /* of the allocation */
     bool may_take_empty_slot;   /* set and add; what changes an entry finds it gone instead */
     bool counts_as_hit;
-    bool published_odd;         /* near fill */
+    bool published_odd;         /* near fill, and fill of a lease */
+    bool keeps_lease;           /* what is written is what is seen until the lease's fill, or is that fill */
+    uint64_t stripe_epoch;      /* of a near fill */
+    tseg_lease_slot *lease;     /* of the fill of one, with its lineage; else NULL */
+    uint64_t lineage;
 } tseg_change;
 
 static inline uint64_t tseg_value_bytes(const tseg_value *value)
@@ -41,11 +45,12 @@ bool tseg_too_large(const tseg *segment, const tseg_change *change);
 tseg_result tseg_change_entry(tseg_section *section, const tseg_change *change, const tseg_entry *old);
 /*
  * append.c: where `old` is, or in a slot of its own. TSEG_ABSENT: old is gone by now; TSEG_CHANGED: the stripe moved on
- * (a near fill); TSEG_RETIRED: no position is left.
+ * (a near fill), or the lineage was ended (a lease's fill); TSEG_RETIRED: no position is left.
  */
-tseg_result tseg_append(tseg_section *section, const tseg_change *change, const tseg_entry *old,
-                        uint64_t stripe_epoch);
+tseg_result tseg_append(tseg_section *section, const tseg_change *change, const tseg_entry *old);
 void tseg_count_write(tseg *segment);
 tseg_result tseg_refuse(tseg *segment); /* counts, and says TSEG_TOO_LARGE */
+/* lease.c: ends the lineage as its fill does; false where it was ended before. */
+bool tseg_lease_consume(const tseg_change *change);
 
 #endif

@@ -56,7 +56,8 @@ tseg_result tseg_increment(tseg *segment, const tseg_key *key, int64_t amount, d
 {
     uint8_t digits[TSEG_COUNTER_BYTES];
     tseg_value value = {NULL, 0, digits, 0};
-    tseg_change change = {key, &value, expires_at, TSEG_COUNTER_BYTES, true, true, false};
+    tseg_change change = {.key = key, .value = &value, .expires_at = expires_at,
+                          .least_value_bytes = TSEG_COUNTER_BYTES, .may_take_empty_slot = true, .counts_as_hit = true};
     uint32_t epoch = tseg_epoch(segment);
     tseg_section section;
     tseg_entry old;

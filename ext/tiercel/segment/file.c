@@ -109,7 +109,7 @@ static int open_checked(const char *path, struct stat *status, tseg_file_state *
     return -1;
 }
 
-/* "tiercel-NAME.v1", as Segment::Place names files: nothing else makes such. */
+/* "tiercel-NAME.v2", as Segment::Place names files: nothing else makes such. */
 static bool has_own_name(const char *path)
 {
     const char *name = strrchr(path, '/');

@@ -33,6 +33,14 @@ static bool lay_out_shard(tseg_geometry *geometry)
     return geometry->log_units[TSEG_MAIN] <= UINT32_MAX;
 }
 
+/* A sixtieth of the file at most, unless it has many shards. */
+static uint64_t lease_groups(uint64_t file_bytes, uint32_t shards)
+{
+    uint64_t groups = shards;
+    while (groups < TSEG_MAX_LEASE_GROUPS && groups * 2 * TSEG_BYTES_PER_LEASE_GROUP <= file_bytes) groups *= 2;
+    return groups;
+}
+
 bool tseg_lay_out(tseg_geometry *geometry, uint64_t bytes, uint32_t shards, uint32_t average_entry_bytes,
                   uint32_t process_slots)
 {
@@ -50,8 +58,11 @@ bool tseg_lay_out(tseg_geometry *geometry, uint64_t bytes, uint32_t shards, uint
     geometry->stripes = TSEG_STRIPES;
     geometry->processes_offset = TSEG_HEADER_BYTES;
     geometry->stripes_offset = geometry->processes_offset + (uint64_t)process_slots * sizeof(tseg_process);
-    geometry->shards_offset =
-        round_up(geometry->stripes_offset + (uint64_t)TSEG_STRIPES * sizeof(tseg_word), TSEG_HEADER_BYTES);
+    geometry->lease_groups = lease_groups(geometry->file_bytes, shards);
+    geometry->leases_offset =
+        round_up(geometry->stripes_offset + (uint64_t)TSEG_STRIPES * sizeof(tseg_word), TSEG_CACHE_LINE);
+    geometry->shards_offset = round_up(
+        geometry->leases_offset + geometry->lease_groups * sizeof(tseg_lease_group), TSEG_HEADER_BYTES);
     geometry->shard_bytes =
         (geometry->file_bytes - geometry->shards_offset) / shards / TSEG_CACHE_LINE * TSEG_CACHE_LINE;
     return lay_out_shard(geometry);

@@ -143,6 +143,30 @@ bool tseg_is_being_written(const tseg *segment, uint32_t shard);
 /* registration.c */
 bool tseg_owner_is_dead(const tseg *segment, uint64_t lock_word);
 
+/* lease.c: a key's group, and the slots of its window that are in use */
+static inline tseg_lease_group *tseg_lease_group_of(const tseg *segment, const tseg_key *key)
+{
+    uint32_t groups = segment->shard_lease_groups;
+    return segment->leases + (uint64_t)key->shard * groups + (key->hash >> 6 & (groups - 1));
+}
+static inline uint64_t tseg_lease_window(const tseg_key *key)
+{
+    const uint64_t window = (UINT64_C(1) << TSEG_LEASE_WINDOW) - 1;
+    unsigned first = key->hash & (TSEG_LEASE_SLOTS - 1);
+    return window << first | (first ? window >> (TSEG_LEASE_SLOTS - first) : 0);
+}
+static inline uint64_t tseg_lease_bits(const tseg_lease_group *group, const tseg_key *key)
+{
+    return tseg_load_acquire(&group->used) & tseg_lease_window(key);
+}
+/* All that a write or a delete asks while nobody holds a lease nearby: one load. */
+static inline bool tseg_has_leases(const tseg *segment, const tseg_key *key)
+{
+    const tseg_lease_group *group = tseg_lease_group_of(segment, key);
+    uint64_t used = tseg_load_acquire(&group->used);
+    return TSEG_UNLIKELY(used) && (used & tseg_lease_window(key));
+}
+
 /* log.c: everything here is called with the shard's lock held */
 typedef struct {
     tseg *segment;
@@ -175,5 +199,7 @@ void tseg_ghost_put(tseg_section *section, uint64_t hash);
 tseg_word *tseg_slot_at(const tseg_section *section, const tseg_key *key, int log, uint64_t position);
 tseg_word *tseg_empty_slot(tseg_section *section, const tseg_key *key);
 void tseg_count(const tseg_section *section, int counter);
+/* lease.c: as tseg_lease_end, by a write under the lock; what is over nearby is freed. */
+void tseg_lease_end_written(tseg_section *section, const tseg_key *key);
 
 #endif

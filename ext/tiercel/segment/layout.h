@@ -1,8 +1,8 @@
 /*
- * Byte layout of a segment file, version 1. The table drawn from this file is
+ * Byte layout of a segment file, version 2. The table drawn from this file is
  * docs/segment-layout.md; numbers here are never reused once released.
  *
- * header | process table | stripe epochs | shard 0 | shard 1 | ...
+ * header | process table | stripe epochs | lease groups | shard 0 | shard 1 | ...
  * shard: control block | index buckets | ghost table | small log | main log
  */
 #ifndef TIERCEL_SEGMENT_LAYOUT_H
@@ -15,7 +15,7 @@ typedef _Atomic uint64_t tseg_word;
 typedef _Atomic uint32_t tseg_half;
 
 #define TSEG_MAGIC UINT64_C(0x317465736c637254) /* "Trclset1", little endian */
-#define TSEG_LAYOUT_VERSION 1u
+#define TSEG_LAYOUT_VERSION 2u
 
 #define TSEG_CACHE_LINE 64u
 #define TSEG_HEADER_BYTES 4096u
@@ -70,6 +70,15 @@ enum { TSEG_SMALL = 0, TSEG_MAIN = 1, TSEG_LOGS = 2 };
 #define TSEG_FILLER_KEY_BYTES UINT32_C(0xFFFFFFFF)
 #define TSEG_LAST_SEQUENCE UINT32_C(0xFFFFFFF0)
 
+/* Leases: a group has as many slots as its word of slots in use has bits; a key may have any of a window of them. */
+#define TSEG_LEASE_SLOTS 64u
+#define TSEG_LEASE_WINDOW 16u
+#define TSEG_MAX_LEASE_GROUPS 64u
+#define TSEG_BYTES_PER_LEASE_GROUP (UINT64_C(256) << 10)
+/* In the place of a holder: given back without a value, and nobody is to compute for a while. */
+#define TSEG_LEASE_RELEASED UINT64_C(0)
+#define TSEG_LEASE_PAUSED UINT64_MAX
+
 #define TSEG_GHOST_BUCKET 16u /* 32-bit ghosts in a cache line: fingerprint (16) | clock (16) */
 
 /* Everything that is fixed when the file is made. */
@@ -81,8 +90,10 @@ typedef struct {
     uint32_t stripes;
     uint32_t buckets; /* of one shard */
     uint32_t ghosts;  /* of one shard, a multiple of TSEG_GHOST_BUCKET */
+    uint64_t lease_groups; /* a power of two, at least one a shard */
     uint64_t processes_offset;
     uint64_t stripes_offset;
+    uint64_t leases_offset;
     uint64_t shards_offset;
     uint64_t shard_bytes;
     uint64_t index_offset; /* this and the following: from the shard's start */
@@ -119,6 +130,11 @@ enum {
     TSEG_COUNT_READ_RETRIES,
     TSEG_COUNT_IN_PLACE,
     TSEG_COUNT_APPENDED,
+    TSEG_COUNT_LEASES_TAKEN,
+    TSEG_COUNT_LEASE_WAITS,
+    TSEG_COUNT_LEASE_TAKEOVERS, /* of a lease that had lapsed, or whose holder was dead */
+    TSEG_COUNT_LEASE_FULL,      /* takes that found no slot */
+    TSEG_COUNT_LEASE_FILLS_LOST,
     TSEG_PROCESS_COUNTERS
 };
 
@@ -128,6 +144,29 @@ typedef struct {
     tseg_word attached_at; /* IEEE double */
     _Alignas(TSEG_CACHE_LINE) tseg_word counters[2 * TSEG_CACHE_LINE / sizeof(tseg_word)];
 } tseg_process;
+
+/*
+ * The lease of one key. Only the holder of the shard's lock fills, takes over, releases and frees a slot; anyone may
+ * end its lineage, which is 0 then.
+ */
+typedef struct {
+    _Alignas(TSEG_CACHE_LINE) tseg_word lineage; /* random, never 0 while the lease stands */
+    tseg_word hash;                              /* of the key */
+    tseg_word holder;                            /* random, or one of the two above */
+    tseg_word owner;                             /* process slot and generation, as in a lock word */
+    tseg_word lapses_ns;                         /* of the machine's monotonic clock */
+    tseg_half kept_until;                        /* seconds of that clock: then the slot may be used again */
+    tseg_half released;                          /* the lower half of the last holder that gave it back */
+    tseg_half check;                             /* of the key: its hash under another key */
+    tseg_half epoch;                             /* of the segment when it was taken */
+    tseg_half signal;                            /* futex: bit 0 somebody waits, above it a count of changes */
+    tseg_half version;                           /* hash of the value's version, 0 where it has none */
+} tseg_lease_slot;
+
+typedef struct {
+    _Alignas(TSEG_CACHE_LINE) tseg_word used; /* a bit a slot: all that a write or delete loads while no lease is held */
+    _Alignas(TSEG_CACHE_LINE) tseg_lease_slot slots[TSEG_LEASE_SLOTS];
+} tseg_lease_group;
 
 /* Counters of a shard, changed under its lock. */
 enum {
@@ -157,6 +196,8 @@ typedef struct {
 
 _Static_assert(sizeof(tseg_header) <= TSEG_HEADER_BYTES, "the header has a page");
 _Static_assert(sizeof(tseg_process) == 3 * TSEG_CACHE_LINE, "process slots are whole cache lines");
+_Static_assert(sizeof(tseg_lease_slot) == TSEG_CACHE_LINE, "a lease is a cache line");
+_Static_assert(sizeof(tseg_lease_group) == (1 + TSEG_LEASE_SLOTS) * TSEG_CACHE_LINE, "groups are whole cache lines");
 _Static_assert(sizeof(tseg_shard) == 4 * TSEG_CACHE_LINE, "control blocks are whole cache lines");
 _Static_assert(TSEG_PROCESS_COUNTERS <= 16 && TSEG_SHARD_COUNTERS <= 16, "two cache lines of counters");
 _Static_assert(sizeof(tseg_word) == 8 && sizeof(tseg_half) == 4, "lock-free words");

@@ -31,6 +31,8 @@ typedef enum {
     TSEG_WOULD_WAIT,    /* a writer is in the way: see tseg_may_wait */
     TSEG_READ_ONLY,     /* no process slot was free: this process cannot write */
     TSEG_NOT_A_COUNTER,
+    TSEG_HELD,          /* a lease: somebody else has it */
+    TSEG_FULL,          /* a lease: no slot is free */
     TSEG_RETIRED        /* the file is not the current one: attach again */
 } tseg_result;
 
@@ -53,11 +55,13 @@ typedef struct tseg {
     tseg_process *self;      /* own process slot, or discarded_counts */
     tseg_process *discarded_counts;
     tseg_word *stripes;
+    tseg_lease_group *leases;
     uint64_t owner;          /* slot and generation as in a lock word; 0: cannot write */
     tseg_word stuck[TSEG_MAX_SHARDS]; /* lock words that timed out */
     tseg_view views[TSEG_MAX_SHARDS];
     uint32_t index_slots;    /* of one shard */
     uint32_t shard_shift;
+    uint32_t shard_lease_groups; /* of one shard, a power of two */
     void *map;
     size_t map_bytes;
     tseg_sidecar *sidecar;   /* NULL: private memory */
@@ -257,8 +261,54 @@ typedef struct {
 tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, uint32_t prefix_bytes, double now,
                       tseg_batch *batch);
 
+/*
+ * lease.c: who computes the value of a key that is not there. take, fill and release are made under the shard's lock,
+ * as writes are; look takes none. Lineages and holders are random numbers, neither 0 nor all ones.
+ */
 typedef struct {
-    uint64_t entries, live_bytes, payload_bytes, log_bytes, used_bytes, processes;
+    uint64_t lineage;           /* where there is none to go on with */
+    uint64_t holder, ttl_ns;
+    uint32_t version;           /* from tseg_lease_version, or 0 */
+    const tseg_token *replaces; /* the entry that may be there; NULL: none may */
+    bool drops;                 /* that entry goes; else reads see it, or what is shown, until the fill */
+    const tseg_value *shown;    /* NULL: the entry as it is */
+    double shown_expires_at;
+} tseg_lease_request;
+typedef struct {
+    uint64_t lineage, holder, lapses_ns;
+    uint32_t version;
+    bool has_entry;        /* of a take: whether the entry that it replaces was there */
+    tseg_half *signal;     /* of a look: to be slept on while it has the value that was seen */
+    uint32_t signal_seen;
+} tseg_lease;
+typedef enum { TSEG_LEASE_STANDS, TSEG_LEASE_LAPSED, TSEG_LEASE_GIVEN_BACK, TSEG_LEASE_GONE } tseg_lease_state;
+
+uint32_t tseg_lease_version(const tseg *segment, const void *bytes, size_t count);
+/*
+ * TSEG_OK: taken; *lease has the lineage. TSEG_HELD: *lease is somebody else's, who has not lapsed. TSEG_PRESENT:
+ * another entry than `replaces`. TSEG_FULL: there is no slot.
+ */
+tseg_result tseg_lease_take(tseg *segment, const tseg_key *key, const tseg_lease_request *request, double now,
+                            tseg_lease *lease);
+/* TSEG_OK, or TSEG_CHANGED where the lineage has ended; also TSEG_TOO_LARGE, which ends it. */
+tseg_result tseg_lease_fill(tseg *segment, const tseg_key *key, uint64_t lineage, const tseg_value *value,
+                            double expires_at, double now);
+/* TSEG_ABSENT where it is not this holder's any more. Paused: nobody is given it for so long. */
+tseg_result tseg_lease_release(tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder,
+                               uint64_t pause_ns);
+/* What became of a lease, for somebody who saw this holder. to_wait: tseg_sleep on its signal then ends with a change. */
+tseg_lease_state tseg_lease_look(const tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder,
+                                 bool to_wait, tseg_lease *lease);
+/* Ends a key's lineage, or those of a shard that are older than an epoch, and wakes who waits. No lock. */
+void tseg_lease_end(const tseg *segment, const tseg_key *key);
+void tseg_lease_end_all(const tseg *segment, uint32_t shard, uint32_t epoch);
+uint64_t tseg_lease_count(const tseg *segment); /* that stand */
+/* futex.c: until the word is another, somebody wakes, a signal comes or the time is over. */
+void tseg_sleep(tseg_half *word, uint32_t seen, uint64_t longest_ns);
+void tseg_wake(tseg_half *word);
+
+typedef struct {
+    uint64_t entries, live_bytes, payload_bytes, log_bytes, used_bytes, processes, leases;
     uint64_t process[TSEG_PROCESS_COUNTERS];
     uint64_t shard[TSEG_SHARD_COUNTERS];
 } tseg_stats;

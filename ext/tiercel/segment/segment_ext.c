@@ -4,6 +4,7 @@
 #endif
 
 #include "binding.c"
+#include "binding_lease.c"
 #include "binding_memo.c"
 #include "binding_read.c"
 #include "binding_read_multi.c"
@@ -17,8 +18,10 @@
 #include "copy.c"
 #include "counter.c"
 #include "file.c"
+#include "futex.c"
 #include "geometry.c"
 #include "ghost.c"
+#include "lease.c"
 #include "lock.c"
 #include "log.c"
 #include "maintenance.c"

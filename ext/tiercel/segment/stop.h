@@ -14,6 +14,8 @@ typedef enum {
     TSEG_STOP_MOVE_AFTER_TAIL,  /* a re-append has given its bytes up */
     TSEG_STOP_MOVE_AFTER_COPY,  /* a promotion or re-append has its copy */
     TSEG_STOP_MOVE_BEFORE_SWAP, /* and is about to let the slot lead to it */
+    TSEG_STOP_BEFORE_LINEAGE,   /* a lease is written down, and is about to stand */
+    TSEG_STOP_BEFORE_CONSUME,   /* a fill is published with an odd sequence, its lineage not yet ended */
     TSEG_STOP_BEFORE_UNLOCK,
     TSEG_STOP_POINTS
 } tseg_stop_point;

@@ -11,6 +11,8 @@ tseg_result tseg_delete(tseg *segment, const tseg_key *key, double *expires_at)
     tseg_entry entry;
 
     *expires_at = -INFINITY;
+    /* Before the slots: a fill publishes its slot first and ends the lineage then. */
+    if (TSEG_UNLIKELY(tseg_has_leases(segment, key))) tseg_lease_end(segment, key);
     tseg_bump(&segment->self->counters[TSEG_COUNT_DELETES]);
     for (int which = 0; which < 2; which++) {
         tseg_word *slots = view->index + key->bucket[which];
@@ -154,6 +156,7 @@ void tseg_clear_shard(tseg *segment, uint32_t shard, uint32_t epoch)
     const tseg_view *view = &segment->views[shard];
     tseg_section section;
 
+    tseg_lease_end_all(segment, shard, epoch);
     if (!empty_old_slots(segment, view, epoch)) return;
     /* The room in the logs comes back at once where nobody is writing, else as the tails pass. */
     for (int attempt = 0; attempt < 100; attempt++, tseg_relax()) {
@@ -171,6 +174,8 @@ tseg_result tseg_clear_prefix(tseg *segment, uint32_t shard, const void *prefix,
 {
     const tseg_view *view = &segment->views[shard];
 
+    /* Which keys they are for cannot be told from a lease: all of them end. */
+    tseg_lease_end_all(segment, shard, tseg_epoch(segment) + 1);
     for (uint32_t i = 0; i < segment->index_slots; i++) {
         tseg_word *slot = view->index + i;
         tseg_result result;
@@ -279,5 +284,6 @@ void tseg_collect_stats(tseg *segment, double now, tseg_stats *stats)
             stats->process[i] += tseg_load(&segment->processes[slot].counters[i]);
     for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
         collect_shard(segment, &segment->views[shard], now, stats);
+    stats->leases = tseg_lease_count(segment);
     stats->processes = (uint64_t)tseg_registered(segment, NULL, 0);
 }

@@ -66,9 +66,13 @@ static void write_in_place(tseg_section *section, const tseg_change *change, con
 
 tseg_result tseg_change_entry(tseg_section *section, const tseg_change *change, const tseg_entry *old)
 {
-    if (!old || !fits_in_place(change, old)) return tseg_append(section, change, old, 0);
-    write_in_place(section, change, old);
-    return TSEG_OK;
+    tseg_result result = TSEG_OK;
+
+    if (!old || !fits_in_place(change, old)) result = tseg_append(section, change, old);
+    else write_in_place(section, change, old);
+    if (TSEG_UNLIKELY(tseg_has_leases(section->segment, change->key)) && !change->keeps_lease)
+        tseg_lease_end_written(section, change->key);
+    return result;
 }
 
 void tseg_count_write(tseg *segment) { tseg_bump(&segment->self->counters[TSEG_COUNT_WRITES]); }
@@ -81,7 +85,8 @@ tseg_result tseg_refuse(tseg *segment)
 
 tseg_result tseg_set(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at, double now)
 {
-    tseg_change change = {key, value, expires_at, 0, true, true, false};
+    tseg_change change = {.key = key, .value = value, .expires_at = expires_at, .may_take_empty_slot = true,
+                          .counts_as_hit = true};
     uint32_t epoch = tseg_epoch(segment);
     tseg_section section;
     tseg_entry old;
@@ -102,7 +107,7 @@ tseg_result tseg_set(tseg *segment, const tseg_key *key, const tseg_value *value
 
 tseg_result tseg_add(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at, double now)
 {
-    tseg_change change = {key, value, expires_at, 0, true, false, false};
+    tseg_change change = {.key = key, .value = value, .expires_at = expires_at, .may_take_empty_slot = true};
     uint32_t epoch = tseg_epoch(segment);
     tseg_section section;
     tseg_entry old;
@@ -123,7 +128,7 @@ tseg_result tseg_add(tseg *segment, const tseg_key *key, const tseg_value *value
 tseg_result tseg_compare_and_set(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at,
                                  double now, const tseg_token *token)
 {
-    tseg_change change = {key, value, expires_at, 0, false, false, false};
+    tseg_change change = {.key = key, .value = value, .expires_at = expires_at};
     uint32_t epoch = tseg_epoch(segment);
     tseg_section section;
     tseg_entry old;
@@ -139,6 +144,7 @@ tseg_result tseg_compare_and_set(tseg *segment, const tseg_key *key, const tseg_
     } else if (tseg_too_large(segment, &change)) {
         uint64_t word = old.word;
         while (tseg_same_entry(word, old.word) && !tseg_swap(old.slot, &word, 0)) {}
+        tseg_lease_end(segment, key);
         result = tseg_refuse(segment);
     } else {
         result = tseg_change_entry(&section, &change, &old);
@@ -176,7 +182,8 @@ tseg_result tseg_touch(tseg *segment, const tseg_key *key, double expires_at, do
 tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at, double now,
                            uint64_t stripe_epoch)
 {
-    tseg_change change = {key, value, expires_at, 0, true, false, true};
+    tseg_change change = {.key = key, .value = value, .expires_at = expires_at, .may_take_empty_slot = true,
+                          .published_odd = true, .stripe_epoch = stripe_epoch};
     uint32_t epoch = tseg_epoch(segment);
     tseg_section section;
     tseg_entry old;
@@ -185,7 +192,7 @@ tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value 
     if (tseg_too_large(segment, &change)) return tseg_refuse(segment);
     result = tseg_enter(&section, segment, key->shard, epoch, now);
     if (result != TSEG_OK) return result;
-    result = tseg_append(&section, &change, tseg_find(segment, key, &old) == TSEG_OK ? &old : NULL, stripe_epoch);
+    result = tseg_append(&section, &change, tseg_find(segment, key, &old) == TSEG_OK ? &old : NULL);
     tseg_leave(&section);
     if (result == TSEG_OK) tseg_count_write(segment);
     return result;

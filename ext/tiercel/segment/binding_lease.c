@@ -1,0 +1,265 @@
+/* Leases: taking, filling, giving back, and waiting for somebody else's. Tiercel::Leases::Segment calls them. */
+#include "binding.h"
+#include "internal.h"
+
+#define LEASE_NAME_BYTES 8
+/* A dead holder is noticed within this, since nothing wakes anybody when a process dies. */
+#define LEASE_LOOK_NS UINT64_C(25000000)
+#define LEASE_NEVER_S 1e6
+
+typedef struct {
+    enum { LEASE_TAKE, LEASE_FILL, LEASE_RELEASE } kind;
+    VALUE key, bytes;          /* bytes: what is shown, or filled; 0: there are none */
+    double expires_at, now;
+    tseg_lease_request request;
+    tseg_token token;
+    VALUE version;             /* String or nil */
+    uint64_t lineage, pause_ns;
+    tseg_lease lease;
+    uint32_t shard;
+} lease_call;
+
+static uint64_t read_name(VALUE string)
+{
+    uint64_t name;
+
+    Check_Type(string, T_STRING);
+    if (RSTRING_LEN(string) != LEASE_NAME_BYTES)
+        rb_raise(rb_eArgError, "expected %d bytes, got %ld", LEASE_NAME_BYTES, RSTRING_LEN(string));
+    memcpy(&name, RSTRING_PTR(string), LEASE_NAME_BYTES);
+    return name;
+}
+
+static VALUE name_string(uint64_t name) { return rb_obj_freeze(rb_str_new((const char *)&name, LEASE_NAME_BYTES)); }
+
+/* Seconds to nanoseconds; what is negative or no number is 0. */
+static uint64_t read_ns(VALUE seconds)
+{
+    double number = NUM2DBL(seconds);
+    if (!(number > 0)) return 0;
+    return (uint64_t)((number < LEASE_NEVER_S ? number : LEASE_NEVER_S) * 1e9);
+}
+
+static uint32_t version_of(const tseg *segment, VALUE version)
+{
+    if (NIL_P(version)) return 0;
+    return tseg_lease_version(segment, RSTRING_PTR(version), (size_t)RSTRING_LEN(version));
+}
+
+static tseg_result call_once(tseg *segment, lease_call *call)
+{
+    tseg_value value = {NULL, 0, NULL, 0};
+    tseg_key key;
+
+    segment_key(segment, &key, call->key);
+    call->shard = key.shard;
+    if (call->bytes) {
+        value.body = (const uint8_t *)RSTRING_PTR(call->bytes);
+        value.body_bytes = (uint64_t)RSTRING_LEN(call->bytes);
+    }
+    switch (call->kind) {
+    case LEASE_FILL: return tseg_lease_fill(segment, &key, call->lineage, &value, call->expires_at, call->now);
+    case LEASE_RELEASE:
+        return tseg_lease_release(segment, &key, call->lineage, call->request.holder, call->pause_ns);
+    default:
+        call->request.version = version_of(segment, call->version);
+        call->request.shown = call->bytes ? &value : NULL;
+        call->request.shown_expires_at = call->expires_at;
+        return tseg_lease_take(segment, &key, &call->request, call->now, &call->lease);
+    }
+}
+
+static tseg_result make_lease_call(VALUE self, lease_call *call)
+{
+    tseg_result result = TSEG_RETIRED;
+    uint64_t deadline_ns = 0;
+    VALUE key, bytes = 0;
+
+    /* Nobody can change them while this waits for a lock. */
+    call->key = key = rb_str_new_frozen(StringValue(call->key));
+    if (call->bytes) call->bytes = bytes = rb_str_new_frozen(StringValue(call->bytes));
+    for (int files = 0; files < 3; files += result == TSEG_RETIRED) {
+        tseg *segment = segment_current(self);
+        result = call_once(segment, call);
+        if (result != TSEG_RETIRED && result != TSEG_WOULD_WAIT) break;
+        if (result != TSEG_WOULD_WAIT || segment_wait(segment, call->shard, &deadline_ns)) continue;
+        result = TSEG_BUSY;
+        break;
+    }
+    if (!segment_is_answer(result)) segment_fail(self, result, key);
+    RB_GC_GUARD(key);
+    RB_GC_GUARD(bytes);
+    return result;
+}
+
+static VALUE describe_held(VALUE self, const lease_call *call)
+{
+    uint32_t version = version_of(segment_current(self), call->version);
+    VALUE same = call->lease.version == version ? Qtrue : call->lease.version ? Qfalse : Qnil;
+    VALUE held[] = {name_string(call->lease.lineage), name_string(call->lease.holder),
+                    DBL2NUM((double)call->lease.lapses_ns / 1e9), same};
+
+    return rb_ary_new_from_values(4, held);
+}
+
+/*
+ * @private Segment#lease_take(key, ttl, lineage, holder, version, replaces, shown, shown_ttl)
+ *
+ * replaces: nil, or the token of the entry that may be there; shown: true (reads go on to see it), nil (it goes), or
+ * the bytes that they see in its place. -> [lineage, whether the entry was there]; [lineage, holder, end on the
+ * monotonic clock, whether it is for the same version: nil for none] of who has it; true: an entry other than
+ * `replaces` is there; nil: there is no slot
+ */
+static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage, VALUE holder, VALUE version,
+                                VALUE replaces, VALUE shown, VALUE shown_ttl)
+{
+    lease_call call = {.kind = LEASE_TAKE, .key = key, .version = version};
+    tseg_result result;
+
+    if (!NIL_P(version)) version = call.version = rb_str_new_frozen(StringValue(version));
+    call.now = segment_now();
+    call.request.lineage = read_name(lineage);
+    call.request.holder = read_name(holder);
+    call.request.ttl_ns = read_ns(ttl);
+    if (segment_parse_token(replaces, &call.token)) call.request.replaces = &call.token;
+    call.request.drops = NIL_P(shown);
+    if (RB_TYPE_P(shown, T_STRING)) call.bytes = shown;
+    call.expires_at = NIL_P(shown_ttl) ? INFINITY : call.now + NUM2DBL(shown_ttl);
+    result = make_lease_call(self, &call);
+    RB_GC_GUARD(version);
+    if (result == TSEG_PRESENT) return Qtrue;
+    if (result == TSEG_FULL) return Qnil;
+    if (result == TSEG_HELD) return describe_held(self, &call);
+    return rb_assoc_new(name_string(call.lease.lineage), call.lease.has_entry ? Qtrue : Qfalse);
+}
+
+/* @private Segment#lease_fill(key, lineage, bytes, ttl) -> whether it is stored; nil where it is too large */
+static VALUE segment_lease_fill(VALUE self, VALUE key, VALUE lineage, VALUE bytes, VALUE ttl)
+{
+    lease_call call = {.kind = LEASE_FILL, .key = key, .bytes = bytes, .lineage = read_name(lineage)};
+    tseg_result result;
+
+    call.now = NIL_P(ttl) ? segment_now_for_eviction() : segment_now();
+    call.expires_at = NIL_P(ttl) ? INFINITY : call.now + NUM2DBL(ttl);
+    result = make_lease_call(self, &call);
+    return result == TSEG_TOO_LARGE ? Qnil : result == TSEG_OK ? Qtrue : Qfalse;
+}
+
+/* @private Segment#lease_release(key, lineage, holder, pause or nil) -> whether it was this holder's */
+static VALUE segment_lease_release(VALUE self, VALUE key, VALUE lineage, VALUE holder, VALUE pause)
+{
+    lease_call call = {.kind = LEASE_RELEASE, .key = key, .lineage = read_name(lineage)};
+
+    call.request.holder = read_name(holder);
+    call.pause_ns = NIL_P(pause) ? 0 : read_ns(pause);
+    return make_lease_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
+}
+
+static VALUE state_symbol(tseg_lease_state state)
+{
+    switch (state) {
+    case TSEG_LEASE_STANDS: return ID2SYM(rb_intern("held"));
+    case TSEG_LEASE_LAPSED: return ID2SYM(rb_intern("lapsed"));
+    case TSEG_LEASE_GIVEN_BACK: return ID2SYM(rb_intern("released"));
+    default: return ID2SYM(rb_intern("gone"));
+    }
+}
+
+/* @private Segment#lease_state(key, lineage, holder) -> :held, :lapsed, :released, or :gone (filled, deleted) */
+static VALUE segment_lease_state(VALUE self, VALUE key_string, VALUE lineage, VALUE holder)
+{
+    uint64_t lineage_name = read_name(lineage), holder_name = read_name(holder);
+    tseg *segment = segment_current(self);
+    tseg_lease lease;
+    tseg_key key;
+
+    segment_key(segment, &key, key_string);
+    tseg_keep_registered(segment);
+    return state_symbol(tseg_lease_look(segment, &key, lineage_name, holder_name, false, &lease));
+}
+
+typedef struct {
+    tseg *segment;
+    tseg_half *signal;
+    uint32_t seen;
+    uint64_t longest_ns;
+} sleeping;
+
+static void *sleep_on_signal(void *argument)
+{
+    sleeping *what = argument;
+    tseg_sleep(what->signal, what->seen, what->longest_ns);
+    return NULL;
+}
+
+static VALUE sleep_without_gvl(VALUE argument)
+{
+    rb_thread_call_without_gvl(sleep_on_signal, (void *)argument, RUBY_UBF_IO, NULL);
+    return Qnil;
+}
+
+static VALUE stop_sleeping(VALUE argument)
+{
+    tseg_release(((sleeping *)argument)->segment);
+    return Qnil;
+}
+
+static uint64_t least(uint64_t one, uint64_t other) { return one < other ? one : other; }
+
+/* Until the next change, the lease's end, the caller's, or the next look at whether the holder is alive. */
+static void sleep_on_lease(tseg *segment, const tseg_lease *lease, uint64_t now_ns, uint64_t deadline_ns)
+{
+    sleeping what = {segment, lease->signal, lease->signal_seen, LEASE_LOOK_NS};
+
+    what.longest_ns = least(what.longest_ns, deadline_ns - now_ns);
+    if (lease->lapses_ns > now_ns) what.longest_ns = least(what.longest_ns, lease->lapses_ns - now_ns + 1);
+    tseg_hold(segment); /* its last handle may be closed meanwhile */
+    rb_ensure(sleep_without_gvl, (VALUE)&what, stop_sleeping, (VALUE)&what);
+}
+
+/*
+ * @private Segment#lease_wait(key, lineage, holder, seconds) -> as #lease_state; :held once the seconds are over.
+ * Sleeps without the GVL; interrupts raise.
+ */
+static VALUE segment_lease_wait(VALUE self, VALUE key_string, VALUE lineage, VALUE holder, VALUE seconds)
+{
+    uint64_t lineage_name = read_name(lineage), holder_name = read_name(holder);
+    uint64_t deadline_ns = tseg_monotonic_ns() + read_ns(seconds), file_id = 0;
+
+    key_string = rb_str_new_frozen(StringValue(key_string));
+    for (;;) {
+        tseg *segment = segment_current(self);
+        uint64_t now_ns = tseg_monotonic_ns();
+        tseg_lease_state state;
+        tseg_lease lease;
+        tseg_key key;
+        segment_key(segment, &key, key_string);
+        tseg_keep_registered(segment);
+        if (!file_id) tseg_bump(&segment->self->counters[TSEG_COUNT_LEASE_WAITS]);
+        if (file_id && file_id != segment->file_id) return state_symbol(TSEG_LEASE_GONE); /* moved meanwhile */
+        file_id = segment->file_id;
+        state = tseg_lease_look(segment, &key, lineage_name, holder_name, true, &lease);
+        if (state != TSEG_LEASE_STANDS || now_ns >= deadline_ns) return state_symbol(state);
+        sleep_on_lease(segment, &lease, now_ns, deadline_ns);
+    }
+}
+
+/* @private Segment#end_leases: of all keys, where it cannot be told which ones were deleted */
+static VALUE segment_end_leases(VALUE self)
+{
+    tseg *segment = segment_current(self);
+
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
+        tseg_lease_end_all(segment, shard, tseg_epoch(segment) + 1);
+    return Qnil;
+}
+
+void segment_init_lease(void)
+{
+    rb_define_method(tiercel_segment_class, "lease_take", segment_lease_take, 8);
+    rb_define_method(tiercel_segment_class, "lease_fill", segment_lease_fill, 4);
+    rb_define_method(tiercel_segment_class, "lease_release", segment_lease_release, 4);
+    rb_define_method(tiercel_segment_class, "lease_state", segment_lease_state, 3);
+    rb_define_method(tiercel_segment_class, "lease_wait", segment_lease_wait, 4);
+    rb_define_method(tiercel_segment_class, "end_leases", segment_end_leases, 0);
+}

@@ -1,0 +1,33 @@
+/* Sleeping on a word that processes share, and waking all who do. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include <limits.h>
+#ifdef __linux__
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+#include "internal.h"
+
+#ifdef __linux__
+void tseg_wake(tseg_half *word) { syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0); }
+
+void tseg_sleep(tseg_half *word, uint32_t seen, uint64_t longest_ns)
+{
+    struct timespec time = {(time_t)(longest_ns / 1000000000u), (long)(longest_ns % 1000000000u)};
+    syscall(SYS_futex, word, FUTEX_WAIT, seen, &time, NULL, 0);
+}
+#else
+void tseg_wake(tseg_half *word) { (void)word; }
+
+void tseg_sleep(tseg_half *word, uint32_t seen, uint64_t longest_ns)
+{
+    const struct timespec pause = {0, 2000000};
+    uint64_t until = tseg_monotonic_ns() + longest_ns;
+
+    while (atomic_load(word) == seen && tseg_monotonic_ns() < until)
+        if (nanosleep(&pause, NULL) != 0) return; /* a signal: let the caller look at it */
+}
+#endif
