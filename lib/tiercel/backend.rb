@@ -176,6 +176,11 @@ module Tiercel
     # @return [Integer] how many were removed
     def cleanup = 0
 
+    # Ends the leases that lie beside the entries, where no scan finds them: before entries are deleted by their names.
+    #
+    # @return [void]
+    def end_leases = nil
+
     # @return [Hash{Symbol => Object}] what the backend knows of :entries, :bytes, :hits, :misses and
     #   :evictions (Integers), and more under other names
     def stats = raise(NotImplementedError)

@@ -49,6 +49,18 @@ module Tiercel
         [super, @segment.stats.fetch(:size_bytes) / COMPRESS_SHARE].max
       end
 
+      # @param guard [Guard]
+      # @return [Leases] those in the segment's own table
+      def build_leases(guard)
+        require_relative "../leases/segment"
+        Leases::Segment.new(@segment, guard)
+      end
+
+      # What has no entry yet is found by no scan: where entries are deleted by their names, all leases end.
+      #
+      # @return [void]
+      def end_leases = @segment.end_leases
+
       def scan(prefix = nil, &)
         return enum_for(:scan, prefix) unless block_given?
         @segment.scan(prefix, &)

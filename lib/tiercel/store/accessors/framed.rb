@@ -73,6 +73,7 @@ module Tiercel
         # @return [Integer, nil] how many went
         def delete_matching(prefix, &)
           @guard.call(:delete_matched) do
+            @backend.end_leases
             @backend.scan(prefix).lazy.select(&).each_slice(1_000).sum { |keys| @backend.delete_multi(keys) }
           end
         end

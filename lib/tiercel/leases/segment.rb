@@ -1,0 +1,139 @@
+# frozen_string_literal: true
+
+require_relative "../clock"
+require_relative "../leases"
+
+module Tiercel
+  class Leases
+    # Leases in a table of the segment, beside its logs, for `shared:` and `memory:`: eviction does not reach them, a
+    # fill, a release and a delete wake who waits, and a holder that has died is noticed within 25 ms.
+    #
+    # The stale value stays where it is: it is the entry itself, which nobody removes before it is overwritten or
+    # evicted. The protocol is in docs/memory-model.md, "Leases".
+    #
+    # Where the table has no room for a lease, its caller computes without one ({Unheld}), which stats count.
+    #
+    # @private
+    class Segment < Leases
+      # What a guarded call is worth where the backend failed.
+      LOST = Object.new.freeze
+      # Others may change an entry between each two looks at it; after so many one computes without knowing.
+      TRIES = 5
+      # Seconds between two looks of a fiber that must not block its thread: the first, and the longest.
+      POLL = [0.002, 0.02].freeze
+      # In the place of a {Lease#token}: the table was full. `entry` is the token of what was under the key.
+      Unheld = Struct.new(:entry)
+      # What the table says of a lease, where only the hash of a version is kept.
+      OTHER_VERSION = "\0another version"
+      private_constant :LOST, :TRIES, :POLL, :Unheld, :OTHER_VERSION
+
+      # @param segment [Tiercel::Segment]
+      # @param guard [Guard]
+      def initialize(segment, guard)
+        super()
+        @segment = segment
+        @guard = guard
+      end
+
+      def take(key, ttl, version: nil, seen: nil) # rubocop:disable Lint/UnusedMethodArgument
+        mine = Lease.new(key, Lease.new_name, Lease.new_name, mine: true, version:, lapses_at: Clock.monotonic + ttl)
+        token = stale = shown = nil
+        TRIES.times do
+          answer = claim(mine, ttl, token, shown)
+          return held(mine, answer, stale, token) unless answer == true
+          bytes, token = look(key)
+          next unless bytes
+          stale = yield(bytes)
+          return Present.new(bytes) if stale == :current
+          shown = stale == bytes || stale
+        end
+        unsure(mine)
+      end
+
+      def fill(lease, bytes, ttl)
+        @guard.call(:write_entry, lease.key) do
+          next fill_unheld(lease, bytes, ttl) if lease.token
+          stored = @segment.lease_fill(lease.key, lease.lineage, bytes, ttl)
+          stored.nil? ? @guard.too_large(lease.key, bytes.bytesize) : stored
+        end
+      end
+
+      # `stale_ttl` is not needed: the entry stays until its own end.
+      def release(lease, pause: nil, stale_ttl: nil) # rubocop:disable Lint/UnusedMethodArgument
+        return if lease.token || !lease.mine?
+        @guard.call(:release_lease, lease.key) do
+          @segment.lease_release(lease.key, lease.lineage, lease.holder, pause)
+        end
+        nil
+      end
+
+      def wait(lease, deadline)
+        state = @guard.call(:wait_for_lease, lease.key, returning: :gone) do
+          Fiber.current_scheduler ? poll(lease, deadline) : sleep_on(lease, deadline - Clock.monotonic)
+        end
+        return :deadline if state == :held
+        return state unless state == :gone
+        bytes, = look(lease.key)
+        bytes ? Present.new(bytes) : :gone
+      end
+
+      def lapsed?(lease)
+        lease.lapses_at <= Clock.monotonic ||
+          @guard.call(:look_at_lease, lease.key, returning: :held) { state(lease) } != :held
+      end
+
+      private
+
+      def claim(mine, ttl, token, shown)
+        @guard.call(:take_lease, mine.key, returning: LOST) do
+          @segment.lease_take(mine.key, ttl, mine.lineage, mine.holder, mine.version, token, shown,
+                              ttl + [OUTLIVES, ttl * 10].max)
+        end
+      end
+
+      def held(mine, answer, stale, token)
+        return unsure(mine) if LOST.equal?(answer)
+        return with(mine, mine.lineage, stale:, token: Unheld.new(token)) if answer.nil?
+        return with(mine, answer[0], stale: (stale if answer[1])) if answer.size == 2
+        theirs(mine, *answer)
+      end
+
+      def theirs(mine, lineage, holder, lapses_at, same_version)
+        version = same_version ? mine.version : OTHER_VERSION
+        version = nil if same_version.nil?
+        stale, = look(mine.key)
+        Lease.new(mine.key, lineage, holder, version:, stale:, lapses_at:)
+      end
+
+      def unsure(mine) = with(mine, mine.lineage, sure: false)
+
+      def with(mine, lineage, **rest)
+        Lease.new(mine.key, lineage, mine.holder, mine: true, version: mine.version, lapses_at: mine.lapses_at, **rest)
+      end
+
+      # @return [Array(String, String), nil] bytes and token
+      def look(key) = @guard.call(:read_entry, key) { @segment.get_with_token(key) }
+
+      # As with `lease: false`, but for a value that somebody has written meanwhile.
+      def fill_unheld(lease, bytes, ttl)
+        entry = lease.token.entry
+        entry ? @segment.compare_and_set(lease.key, bytes, entry, ttl) : @segment.add(lease.key, bytes, ttl)
+      end
+
+      def state(lease) = @segment.lease_state(lease.key, lease.lineage, lease.holder)
+
+      def sleep_on(lease, seconds) = @segment.lease_wait(lease.key, lease.lineage, lease.holder, seconds)
+
+      def poll(lease, deadline)
+        pause = POLL.first
+        while (found = state(lease)) == :held
+          rest = deadline - Clock.monotonic
+          break unless rest.positive?
+          sleep([pause, rest].min)
+          pause = [pause * 1.5, POLL.last].min
+        end
+        found
+      end
+    end
+  end
+end
