@@ -104,6 +104,7 @@ class LeasesTest < Tiercel::TestCase
 
   def test_damaged_placeholders_are_no_leases
     each_leases do |leases, backend|
+      next unless leases.is_a?(Tiercel::Leases::Placeholders)
       take(leases)
       bytes = backend.get("key").dup
       bytes.setbyte(30, bytes.getbyte(30) ^ 1)

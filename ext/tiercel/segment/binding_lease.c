@@ -106,9 +106,9 @@ static VALUE describe_held(VALUE self, const lease_call *call)
  * @private Segment#lease_take(key, ttl, lineage, holder, version, replaces, shown, shown_ttl)
  *
  * replaces: nil, or the token of the entry that may be there; shown: true (reads go on to see it), nil (it goes), or
- * the bytes that they see in its place. -> [lineage, whether the entry was there]; [lineage, holder, end on the
- * monotonic clock, whether it is for the same version: nil for none] of who has it; true: an entry other than
- * `replaces` is there; nil: there is no slot
+ * the bytes that they see in its place. -> [lineage, whether the entry was there, whether it was taken over from one who
+ * had lapsed]; [lineage, holder, end on the monotonic clock, whether it is for the same version: nil for none] of who
+ * has it; true: an entry other than `replaces` is there; nil: there is no slot
  */
 static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage, VALUE holder, VALUE version,
                                 VALUE replaces, VALUE shown, VALUE shown_ttl)
@@ -130,7 +130,8 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
     if (result == TSEG_PRESENT) return Qtrue;
     if (result == TSEG_FULL) return Qnil;
     if (result == TSEG_HELD) return describe_held(self, &call);
-    return rb_assoc_new(name_string(call.lease.lineage), call.lease.has_entry ? Qtrue : Qfalse);
+    return rb_ary_new_from_args(3, name_string(call.lease.lineage), call.lease.has_entry ? Qtrue : Qfalse,
+                                call.lease.taken_over ? Qtrue : Qfalse);
 }
 
 /* @private Segment#lease_fill(key, lineage, bytes, ttl) -> whether it is stored; nil where it is too large */

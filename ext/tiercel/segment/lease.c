@@ -237,8 +237,6 @@ static tseg_lease_slot *begin_lineage(tseg_section *section, const tseg_key *key
 static bool take_over(tseg_section *section, tseg_lease_slot *slot, const tseg_lease_request *request, uint64_t lineage,
                       uint64_t now_ns)
 {
-    if (tseg_load(&slot->holder) != TSEG_LEASE_RELEASED)
-        tseg_bump(&section->segment->self->counters[TSEG_COUNT_LEASE_TAKEOVERS]);
     write_holder(section->segment, slot, request, now_ns);
     TSEG_STOP_HERE(TSEG_STOP_BEFORE_LINEAGE);
     return tseg_load_acquire(&slot->lineage) == lineage;
@@ -280,6 +278,8 @@ static tseg_result take_lease(tseg_section *section, const tseg_key *key, const 
         tseg_token token = tseg_token_of(segment, &old);
         if (!request->replaces || !tseg_is_same(&token, request->replaces)) return TSEG_PRESENT;
     }
+    lease->taken_over = slot && tseg_load(&slot->holder) != TSEG_LEASE_RELEASED;
+    if (lease->taken_over) tseg_bump(&segment->self->counters[TSEG_COUNT_LEASE_TAKEOVERS]);
     if (!slot || !take_over(section, slot, request, lineage, now_ns)) {
         slot = begin_lineage(section, key, request, now_ns);
         if (!slot) return TSEG_FULL;

@@ -278,6 +278,7 @@ typedef struct {
     uint64_t lineage, holder, lapses_ns;
     uint32_t version;
     bool has_entry;        /* of a take: whether the entry that it replaces was there */
+    bool taken_over;       /* of a take: from a holder who had lapsed or was dead */
     tseg_half *signal;     /* of a look: to be slept on while it has the value that was seen */
     uint32_t signal_seen;
 } tseg_lease;

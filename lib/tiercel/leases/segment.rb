@@ -35,19 +35,19 @@ module Tiercel
         @guard = guard
       end
 
-      def take(key, ttl, version: nil, seen: nil) # rubocop:disable Lint/UnusedMethodArgument
+      def take(key, ttl, version: nil)
         mine = Lease.new(key, Lease.new_name, Lease.new_name, mine: true, version:, lapses_at: Clock.monotonic + ttl)
         token = stale = shown = nil
         TRIES.times do
           answer = claim(mine, ttl, token, shown)
-          return held(mine, answer, stale, token) unless answer == true
+          return settle(mine, answer, stale, token) unless answer == true
           bytes, token = look(key)
           next unless bytes
           stale = yield(bytes)
           return Present.new(bytes) if stale == :current
           shown = stale == bytes || stale
         end
-        unsure(mine)
+        mine.unsure
       end
 
       def fill(lease, bytes, ttl)
@@ -91,11 +91,14 @@ module Tiercel
         end
       end
 
-      def held(mine, answer, stale, token)
-        return unsure(mine) if LOST.equal?(answer)
-        return with(mine, mine.lineage, stale:, token: Unheld.new(token)) if answer.nil?
-        return with(mine, answer[0], stale: (stale if answer[1])) if answer.size == 2
-        theirs(mine, *answer)
+      def settle(mine, answer, stale, token)
+        return mine.unsure if LOST.equal?(answer)
+        return mine.heir(nil, stale).with(Unheld.new(token)) if answer.nil?
+        return theirs(mine, *answer) if answer.size == 4
+        lineage, has_entry, taken_over = answer
+        stale = nil unless has_entry
+        return mine.heir(nil, stale) if lineage == mine.lineage
+        mine.heir(Lease.new(mine.key, lineage, taken_over ? lineage : Lease::RELEASED), stale)
       end
 
       def theirs(mine, lineage, holder, lapses_at, same_version)
@@ -103,12 +106,6 @@ module Tiercel
         version = nil if same_version.nil?
         stale, = look(mine.key)
         Lease.new(mine.key, lineage, holder, version:, stale:, lapses_at:)
-      end
-
-      def unsure(mine) = with(mine, mine.lineage, sure: false)
-
-      def with(mine, lineage, **rest)
-        Lease.new(mine.key, lineage, mine.holder, mine: true, version: mine.version, lapses_at: mine.lapses_at, **rest)
       end
 
       # @return [Array(String, String), nil] bytes and token
