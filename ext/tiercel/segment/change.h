@@ -50,7 +50,7 @@ tseg_result tseg_change_entry(tseg_section *section, const tseg_change *change, 
 tseg_result tseg_append(tseg_section *section, const tseg_change *change, const tseg_entry *old);
 void tseg_count_write(tseg *segment);
 tseg_result tseg_refuse(tseg *segment); /* counts, and says TSEG_TOO_LARGE */
-/* lease.c: ends the lineage as its fill does; false where it was ended before. */
+/* lease_fill.c: ends the lineage as its fill does; false where it was ended before. */
 bool tseg_lease_consume(const tseg_change *change);
 
 #endif

@@ -22,6 +22,8 @@
 #include "geometry.c"
 #include "ghost.c"
 #include "lease.c"
+#include "lease_fill.c"
+#include "lease_take.c"
 #include "lock.c"
 #include "log.c"
 #include "maintenance.c"

@@ -98,7 +98,8 @@ module Tiercel
          "#{Sizes.human(stats[:dead_bytes])}",
          "hits: #{stats[:hits]}, misses: #{stats[:misses]} (#{percent(stats[:hits], stats[:hits] + stats[:misses])})",
          *%i[evictions small_evictions main_evictions expired_evictions bound_evictions index_evictions refused_writes
-             lock_waits lock_timeouts lock_takeovers resets].map { |name| "#{name.to_s.tr("_", " ")}: #{stats[name]}" }]
+             lock_waits lock_timeouts lock_takeovers resets leases lease_waits lease_takeovers
+             lease_table_full].map { |name| "#{name.to_s.tr("_", " ")}: #{stats[name]}" }]
       end
 
       def biggest(segment, stats, count)

@@ -1,0 +1,141 @@
+/* Taking a lease: the slot that it gets, whose place it takes, and what reads see meanwhile. */
+#include "lease.h"
+
+/* How soon a slot may be given to another lease; UINT64_MAX: not at all. */
+static uint64_t worth(const tseg *segment, const tseg_lease_slot *slot, uint32_t epoch, uint64_t now_ns)
+{
+    uint64_t holder = tseg_load(&slot->holder);
+
+    if (tseg_lease_is_over(slot, epoch, now_ns)) return 0;
+    if (holder == TSEG_LEASE_RELEASED) return 1;
+    if (!tseg_lease_has_lapsed(segment, slot, holder, now_ns)) return UINT64_MAX;
+    return tseg_load(&slot->lapses_ns) / 2 + 2;
+}
+
+/* A slot for a new lease: one that is free, or of a lease that is over, given back, or lapsed. */
+static tseg_lease_slot *claim_slot(const tseg *segment, tseg_lease_group *group, const tseg_key *key, uint32_t epoch,
+                                   uint64_t now_ns)
+{
+    uint64_t bits = tseg_lease_bits(group, key), free_bits = tseg_lease_window(key) & ~bits, lineage;
+    uint64_t least = UINT64_MAX;
+    tseg_lease_slot *chosen = NULL;
+
+    if (free_bits) return tseg_next_lease_slot(group, &free_bits);
+    while (bits) {
+        tseg_lease_slot *slot = tseg_next_lease_slot(group, &bits);
+        uint64_t rank = worth(segment, slot, epoch, now_ns);
+        if (rank >= least) continue;
+        least = rank;
+        chosen = slot;
+    }
+    if (chosen && (lineage = tseg_load_acquire(&chosen->lineage)) != 0) tseg_lease_end_lineage(chosen, lineage);
+    return chosen;
+}
+
+void tseg_lease_write_holder(const tseg *segment, tseg_lease_slot *slot, const tseg_lease_request *request,
+                             uint64_t now_ns)
+{
+    uint64_t ttl_ns = request->ttl_ns < TSEG_LEASE_MAX_TTL_NS ? request->ttl_ns : TSEG_LEASE_MAX_TTL_NS;
+    uint64_t kept_s = TSEG_LEASE_OUTLIVES * ttl_ns / TSEG_NS_PER_S;
+
+    if (kept_s < TSEG_LEASE_LEAST_KEPT_S) kept_s = TSEG_LEASE_LEAST_KEPT_S;
+    tseg_store(&slot->owner, segment->owner);
+    tseg_store(&slot->lapses_ns, now_ns + ttl_ns);
+    tseg_store_half(&slot->kept_until, (uint32_t)((now_ns + ttl_ns) / TSEG_NS_PER_S + 1 + kept_s));
+    tseg_store_half(&slot->version, request->version);
+    tseg_store_release(&slot->holder, request->holder);
+}
+
+static tseg_lease_slot *begin_lineage(tseg_section *section, const tseg_key *key, const tseg_lease_request *request,
+                                      uint64_t now_ns)
+{
+    const tseg *segment = section->segment;
+    tseg_lease_group *group = tseg_lease_group_of(segment, key);
+    tseg_lease_slot *slot = claim_slot(segment, group, key, section->epoch, now_ns);
+
+    if (!slot) return NULL;
+    /* Killed before the lineage is there: a slot in use without one, which the next write that comes by frees. */
+    atomic_fetch_or(&group->used, UINT64_C(1) << (slot - group->slots));
+    tseg_store(&slot->hash, key->hash);
+    tseg_store_half(&slot->check, tseg_lease_check(segment, key));
+    tseg_store_half(&slot->epoch, section->epoch);
+    tseg_store_half(&slot->released, 0);
+    tseg_lease_write_holder(segment, slot, request, now_ns);
+    TSEG_STOP_HERE(TSEG_STOP_BEFORE_LINEAGE);
+    atomic_store(&slot->lineage, request->lineage);
+    return slot;
+}
+
+/* Goes on with the lineage that is there, if that was not ended meanwhile. */
+static bool take_over(tseg_section *section, tseg_lease_slot *slot, const tseg_lease_request *request, uint64_t lineage,
+                      uint64_t now_ns)
+{
+    tseg_lease_write_holder(section->segment, slot, request, now_ns);
+    TSEG_STOP_HERE(TSEG_STOP_BEFORE_LINEAGE);
+    return tseg_load_acquire(&slot->lineage) == lineage;
+}
+
+/* What plain reads are to see while the value is computed. */
+static tseg_result show(tseg_section *section, const tseg_key *key, const tseg_lease_request *request,
+                        const tseg_entry *old)
+{
+    tseg_change change = {.key = key, .value = request->shown, .expires_at = request->shown_expires_at,
+                          .keeps_lease = true};
+    uint64_t word = old->word;
+    tseg_result result;
+
+    if (request->drops || (request->shown && tseg_too_large(section->segment, &change))) {
+        while (tseg_same_entry(word, old->word) && !tseg_swap(old->slot, &word, 0)) {}
+        return TSEG_OK;
+    }
+    if (!request->shown) return TSEG_OK;
+    result = tseg_change_entry(section, &change, old);
+    return result == TSEG_RETIRED ? result : TSEG_OK;
+}
+
+static tseg_result take_lease(tseg_section *section, const tseg_key *key, const tseg_lease_request *request,
+                        tseg_lease *lease)
+{
+    tseg *segment = section->segment;
+    uint64_t now_ns = tseg_monotonic_ns(), lineage = 0;
+    tseg_lease_slot *slot = tseg_find_lease(segment, key, section->epoch, &lineage);
+    tseg_entry old;
+
+    if (slot && tseg_load(&slot->holder) != TSEG_LEASE_RELEASED &&
+        !tseg_lease_has_lapsed(segment, slot, tseg_load(&slot->holder), now_ns)) {
+        tseg_lease_describe(slot, lineage, lease);
+        return TSEG_HELD;
+    }
+    lease->has_entry = tseg_find(segment, key, &old) == TSEG_OK && tseg_is_live(segment, &old, section->now);
+    if (lease->has_entry) {
+        tseg_token token = tseg_token_of(segment, &old);
+        if (!request->replaces || !tseg_is_same(&token, request->replaces)) return TSEG_PRESENT;
+    }
+    lease->taken_over = slot && tseg_load(&slot->holder) != TSEG_LEASE_RELEASED;
+    if (lease->taken_over) tseg_bump(&segment->self->counters[TSEG_COUNT_LEASE_TAKEOVERS]);
+    if (!slot || !take_over(section, slot, request, lineage, now_ns)) {
+        slot = begin_lineage(section, key, request, now_ns);
+        if (!slot) return TSEG_FULL;
+        lineage = request->lineage;
+    }
+    tseg_lease_describe(slot, lineage, lease);
+    return lease->has_entry ? show(section, key, request, &old) : TSEG_OK;
+}
+
+tseg_result tseg_lease_take(tseg *segment, const tseg_key *key, const tseg_lease_request *request, double now,
+                            tseg_lease *lease)
+{
+    uint32_t epoch = tseg_epoch(segment);
+    tseg_section section;
+    tseg_result result;
+
+    /* Others are not judged by who may be taken for dead himself. */
+    if (tseg_lease_bits(tseg_lease_group_of(segment, key), key)) tseg_keep_registered(segment);
+    result = tseg_enter(&section, segment, key->shard, epoch, now);
+    if (result != TSEG_OK) return result;
+    result = take_lease(&section, key, request, lease);
+    tseg_leave(&section);
+    if (result == TSEG_OK) tseg_bump(&segment->self->counters[TSEG_COUNT_LEASES_TAKEN]);
+    if (result == TSEG_FULL) tseg_bump(&segment->self->counters[TSEG_COUNT_LEASE_FULL]);
+    return result;
+}
