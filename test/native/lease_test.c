@@ -260,8 +260,10 @@ static void a_sleeper_is_woken(void)
 {
     for (int way = 0; way < 3; way++) {
         CHECK(take(KEY) == TSEG_OK);
-        int status;
+        int status, looked[2];
+        char byte;
         tseg_lease mine = lease;
+        CHECK(pipe(looked) == 0);
         pid_t pid = fork();
         if (!pid) {
             tseg_key key = key_of(segment, KEY);
@@ -269,16 +271,20 @@ static void a_sleeper_is_woken(void)
             uint64_t began = tseg_monotonic_ns();
             tseg_after_fork();
             CHECK(tseg_lease_look(segment, &key, mine.lineage, mine.holder, true, &seen) == TSEG_LEASE_STANDS);
+            CHECK(write(looked[1], "x", 1) == 1);
             tseg_sleep(seen.signal, seen.signal_seen, 30 * SECOND);
             CHECK(tseg_monotonic_ns() - began < 20 * SECOND);
             _exit(state_of(KEY, &mine) == TSEG_LEASE_STANDS);
         }
-        nanosleep(&(struct timespec){0, 20000000}, NULL);
+        CHECK(read(looked[0], &byte, 1) == 1);
+        nanosleep(&(struct timespec){0, 5000000}, NULL); /* mostly asleep by now; if not, it does not fall asleep */
         if (way == 0) delete_text(KEY);
         else if (way == 1) CHECK(fill(KEY, mine.lineage, "filled") == TSEG_OK);
         else CHECK(give_back(KEY, mine.lineage, mine.holder, 0) == TSEG_OK);
         CHECK(waitpid(pid, &status, 0) == pid && status == 0);
         delete_text(KEY);
+        close(looked[0]);
+        close(looked[1]);
     }
 }
 
