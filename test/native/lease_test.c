@@ -276,6 +276,7 @@ static void a_sleeper_is_woken(void)
             CHECK(tseg_monotonic_ns() - began < 20 * SECOND);
             _exit(state_of(KEY, &mine) == TSEG_LEASE_STANDS);
         }
+        close(looked[1]);
         CHECK(read(looked[0], &byte, 1) == 1);
         nanosleep(&(struct timespec){0, 5000000}, NULL); /* mostly asleep by now; if not, it does not fall asleep */
         if (way == 0) delete_text(KEY);
@@ -284,7 +285,6 @@ static void a_sleeper_is_woken(void)
         CHECK(waitpid(pid, &status, 0) == pid && status == 0);
         delete_text(KEY);
         close(looked[0]);
-        close(looked[1]);
     }
 }
 
