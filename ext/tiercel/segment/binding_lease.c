@@ -106,8 +106,8 @@ static VALUE describe_held(VALUE self, const lease_call *call)
  * @private Segment#lease_take(key, ttl, lineage, holder, version, replaces, shown, shown_ttl)
  *
  * replaces: nil, or the token of the entry that may be there; shown: true (reads go on to see it), nil (it goes), or
- * the bytes that they see in its place. -> [lineage, whether the entry was there, whether it was taken over from one who
- * had lapsed]; [lineage, holder, end on the monotonic clock, whether it is for the same version: nil for none] of who
+ * the bytes that they see in its place. -> [lineage, whether the entry was there, whether somebody had it who had
+ * lapsed]; [lineage, holder, end on the monotonic clock, whether it is for the same version: nil for none] of who
  * has it; true: an entry other than `replaces` is there; nil: there is no slot
  */
 static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage, VALUE holder, VALUE version,

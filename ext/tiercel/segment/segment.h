@@ -262,8 +262,8 @@ tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, ui
                       tseg_batch *batch);
 
 /*
- * lease.c, lease_take.c, lease_fill.c: who computes the value of a key that is not there. take, fill and release are made under the shard's lock,
- * as writes are; look takes none. Lineages and holders are random numbers, neither 0 nor all ones.
+ * lease.c, lease_take.c, lease_fill.c: who computes the value of a key that is not there. take, fill and release are
+ * made under the shard's lock, as writes are; look takes none. Lineages and holders are random numbers, neither 0 nor all ones.
  */
 typedef struct {
     uint64_t lineage;           /* where there is none to go on with */
@@ -297,7 +297,7 @@ tseg_result tseg_lease_fill(tseg *segment, const tseg_key *key, uint64_t lineage
 /* TSEG_ABSENT where it is not this holder's any more. Paused: nobody is given it for so long. */
 tseg_result tseg_lease_release(tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder,
                                uint64_t pause_ns);
-/* What became of a lease, for somebody who saw this holder. to_wait: tseg_sleep on its signal then ends with a change. */
+/* What became of a lease, for who saw this holder. to_wait: tseg_sleep on its signal then ends with a change. */
 tseg_lease_state tseg_lease_look(const tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder,
                                  bool to_wait, tseg_lease *lease);
 /* Ends a key's lineage, or those of a shard that are older than an epoch, and wakes who waits. No lock. */
