@@ -164,7 +164,7 @@ typedef struct {
 } tseg_lease_slot;
 
 typedef struct {
-    _Alignas(TSEG_CACHE_LINE) tseg_word used; /* a bit a slot: all that writes and deletes load while no lease is held */
+    _Alignas(TSEG_CACHE_LINE) tseg_word used; /* a bit a slot: what writes and deletes load while no lease is held */
     _Alignas(TSEG_CACHE_LINE) tseg_lease_slot slots[TSEG_LEASE_SLOTS];
 } tseg_lease_group;
 

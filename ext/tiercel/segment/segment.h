@@ -263,7 +263,8 @@ tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, ui
 
 /*
  * lease.c, lease_take.c, lease_fill.c: who computes the value of a key that is not there. take, fill and release are
- * made under the shard's lock, as writes are; look takes none. Lineages and holders are random numbers, neither 0 nor all ones.
+ * made under the shard's lock, as writes are; look takes none. Lineages and holders are random numbers, neither 0 nor
+ * all ones.
  */
 typedef struct {
     uint64_t lineage;           /* where there is none to go on with */
