@@ -20,7 +20,7 @@ module Tiercel
       attr_reader :version
       # @return [Hash{String => Integer}, nil] tag names and their generations (unsigned 64-bit)
       attr_reader :tags
-      # @return [Array(String, Float), nil] the holder's token (16 bytes) and until when it holds, epoch seconds
+      # @return [Array(String, Float), nil] of a placeholder: lineage and holder (16 bytes), and the seconds of the lease
       attr_reader :lease
       # @return [Encoding, nil] of a String payload that has none of the three common ones
       attr_reader :encoding
@@ -92,9 +92,9 @@ module Tiercel
         end
 
         def encode_lease(lease)
-          token, held_until = lease
-          raise ArgumentError, "lease token: expected 16 bytes, got #{token.bytesize}" unless token.bytesize == 16
-          token.b << [held_until].pack("E")
+          names, seconds = lease
+          raise ArgumentError, "lease: expected 16 bytes, got #{names.bytesize}" unless names.bytesize == 16
+          names.b << [seconds].pack("E")
         end
 
         def split(bytes)

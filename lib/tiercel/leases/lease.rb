@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "securerandom"
-
 module Tiercel
   class Leases
     # The lease of one key, as who took it or met it sees it. See {Leases} for the words.
@@ -15,7 +13,7 @@ module Tiercel
       PAUSED = ("\xFF" * NAME_BYTES).b.freeze
 
       # @return [String] a new lineage or holder
-      def self.new_name = SecureRandom.bytes(NAME_BYTES)
+      def self.new_name = Random.urandom(NAME_BYTES)
 
       # @return [String]
       attr_reader :key

@@ -21,6 +21,14 @@ module Tiercel
         bytes.getbyte(0) == MAGIC && bytes.getbyte(TYPE_AT) == TYPE_PLACEHOLDER && bytes.bytesize >= HEADER_BYTES
       end
 
+      # @param bytes [String] what a backend had
+      # @param holder [String]
+      # @return [Boolean] whether they are the placeholder of that holder
+      def held_by?(bytes, holder)
+        placeholder?(bytes) &&
+          bytes.byteslice(HEADER_BYTES, bytes.unpack1("S<", offset: PARTS_BYTES_AT)).include?(holder)
+      end
+
       # @param lease [Lease]
       # @param ttl [Float] seconds
       # @return [String]

@@ -113,8 +113,8 @@ module Tiercel
         TRIES.times do
           return mine.unsure if LOST.equal?(answer)
           bytes, token, left = answer
+          return mine.with(token) if bytes && Placeholder.held_by?(bytes, mine.holder)
           there = parse(mine.key, bytes, token, left) if bytes
-          return mine.with(token) if there&.holder == mine.holder
           return there if there && !free?(there)
           if bytes
             stale = there ? there.stale : bytes

@@ -25,6 +25,25 @@ module Tiercel
           assert_equal 4, store.increment("name")
         end
 
+        def test_the_request_local_cache_does_not_keep_it
+          skip "#{store.backend} needs no local cache" unless store.respond_to?(:with_local_cache)
+          during_a_block do
+            store.with_local_cache do
+              assert_nil store.read("name")
+              assert_empty store.local_cache.instance_variable_get(:@data)
+            end
+          end
+        end
+
+        def test_what_fetch_stores_is_remembered
+          skip "#{store.backend} needs no local cache" unless store.respond_to?(:with_local_cache)
+          store.with_local_cache do
+            store.fetch("single") { "made" }
+            store.fetch_multi("a", "b", skip_nil: true) { |name| store.read("a") || name }
+            assert_equal %w[a b single], store.local_cache.instance_variable_get(:@data).compact.keys.sort
+          end
+        end
+
         def test_nothing_is_reported_of_it
           collector = Reports.new
           ActiveSupport.error_reporter.subscribe(collector)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "active_support/cache/strategy/local_cache"
+require_relative "../../leases/placeholder"
 require_relative "../accessor"
 
 module Tiercel
@@ -128,6 +129,8 @@ module Tiercel
             @far.get(key, event)&.freeze
           end
           event[:store] = local.class.name if hit && event
+          # A lease is nobody's to remember: what it stands for may be there at the next call.
+          local.delete_entry(key) if bytes && !hit && Leases::Placeholder.placeholder?(bytes)
           bytes
         end
 

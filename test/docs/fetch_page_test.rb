@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+
+# The code of docs/fetch.md runs, and what stands behind the arrows is what comes out; its table has all options.
+class FetchPageTest < Tiercel::TestCase
+  PAGE = File.expand_path("../../docs/fetch.md", __dir__)
+  TEXT = File.read(PAGE)
+
+  TEXT.scan(/^```ruby\n(.*?)^```/m).flatten.each_with_index do |code, index|
+    define_method(:"test_block_#{index + 1}") do
+      scope = binding
+      code.gsub(/^(.*\S)\s+# => (.*)$/) { "assert_equal(#{$2}, (#{$1}))" }.then { |text| scope.eval(text, PAGE) }
+    end
+  end
+
+  def test_the_options
+    stated = TEXT.scan(/^\| `(\w+)` \|/).flatten.map(&:to_sym)
+    assert_equal Tiercel::Store::Fetch::Policy::NAMES.sort, stated.sort
+  end
+
+  def test_the_defaults
+    policy = Tiercel::Store::Fetch::Policy.new({})
+    assert_equal [false, 10, 20, nil, nil, false, 0],
+                 [policy.lease, policy.lease_ttl, policy.lease_wait, policy.stale_while_revalidate,
+                  policy.stale_if_error, policy.background?, policy.jitter]
+  end
+end
