@@ -53,6 +53,8 @@ module FetchContractTests
 
     def across_processes? = place != :memory
 
+    def churn_seconds = long? ? 60 : 1.0
+
     private
 
     def share(store, backend)
