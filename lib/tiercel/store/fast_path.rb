@@ -73,7 +73,7 @@ module Tiercel
         return super unless fast? && @fast_writes && (options.nil? || only_expires_in?(options))
         key = key_of(name) or return super
         return super if observed?(WRITE)
-        return super if @settings.policy.stale_seconds || !@settings.flights.idle?
+        return super unless @settings.flights.idle?
         defaults = @options
         ends = if (expires_in = options ? options[:expires_in] : defaults[:expires_in])
                  expires_in = expires_in.to_f

@@ -64,7 +64,7 @@ module Tiercel
           return unless @settings
           @fast = @settings.fast_path && @coder.equal?(@settings.coder) && @options.values_at(*SLOW_OPTIONS).none? &&
                   Patches.rails_untouched? && own_hooks?
-          @fast_writes = @options.values_at(*SLOW_WRITE_OPTIONS).none?
+          @fast_writes = @options.values_at(*SLOW_WRITE_OPTIONS).none? && @settings.policy.stale_seconds.nil?
           @fast_fills = FRONTS.all? { |name| respond_to?(name) && FastPath <= method(name).owner }
         end
 

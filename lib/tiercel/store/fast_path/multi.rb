@@ -32,7 +32,7 @@ module Tiercel
         # See ActiveSupport::Cache::Store#write_multi.
         def write_multi(hash, options = nil)
           return super unless options.nil? && fast? && @fast_writes && (keys = keys_of(hash.keys))
-          return super if observed?(WRITE_MULTI) || @settings.policy.stale_seconds
+          return super if observed?(WRITE_MULTI)
           frames = frames_of(hash, keys, @options[:expires_in]&.to_f)
           @settings.accessor.set_multi(frames, backend_ttl(false, **@options.slice(:expires_in, :race_condition_ttl)))
         end

@@ -28,6 +28,8 @@ module Tiercel
         attr_reader :stale_while_revalidate
         # @return [Float, nil] seconds after the end
         attr_reader :stale_if_error
+        # @return [Float, nil] seconds for which a value is of use after its end
+        attr_reader :stale_seconds
         # @return [Float] the share of `expires_in` by which an end may come earlier
         attr_reader :jitter
 
@@ -41,6 +43,7 @@ module Tiercel
           @lease_wait = (@options[:lease_wait] || (@lease_ttl * 2)).to_f
           @stale_while_revalidate = @options[:stale_while_revalidate]&.to_f
           @stale_if_error = @options[:stale_if_error]&.to_f
+          @stale_seconds = [@stale_while_revalidate, @stale_if_error].compact.max
           @jitter = (@options[:jitter] || 0).to_f
           freeze
         end
@@ -54,9 +57,6 @@ module Tiercel
 
         # @return [Boolean] whether refreshes are done behind the caller's back
         def background? = @options[:refresh] == :background
-
-        # @return [Float, nil] seconds for which a value is of use after its end
-        def stale_seconds = [@stale_while_revalidate, @stale_if_error].compact.max
 
         private
 
