@@ -130,7 +130,8 @@ module Tiercel
 
       # `batch`: a Hash that collects the frame instead of writing it at once.
       def write_serialized_entry(key, payload, raw: false, unless_exist: false, batch: nil, **options)
-        bytes = with_stale_windows(bytes_of(payload, **options), policy_for(options))
+        bytes = bytes_of(payload, **options)
+        bytes = with_stale_windows(bytes, policy_for(options)) unless raw
         return !!(batch[key] = bytes) if batch
         ttl = backend_ttl(raw, policy: policy_for(options), **options)
         filling = Fetch::Filling.of(key)

@@ -129,7 +129,8 @@ module Tiercel
         expires_in = options[:expires_in]
         expires_in = jittered(expires_in.to_f, policy) if expires_in
         entry = ActiveSupport::Cache::Entry.new(value, **options, version: call.version, expires_in:)
-        with_stale_windows(bytes_of(serialize_entry(entry, **options), **options), policy)
+        bytes = bytes_of(serialize_entry(entry, **options), **options)
+        options[:raw] ? bytes : with_stale_windows(bytes, policy)
       end
 
       # @return [Boolean, nil] as `write`

@@ -74,6 +74,17 @@ module Tiercel
           assert_equal [false, true], alive.uniq.sort_by(&:to_s)
         end
 
+        def test_raw_bytes_are_kept_as_they_are_though_they_look_like_a_frame
+          revalidating = new_store(stale_while_revalidate: 60, expires_in: 60)
+          looks = Frame.build(Frame::Layout::TYPE_STRING_BINARY, "inside", expires_at: Clock.now + 60)
+          revalidating.write("written", looks, raw: true)
+          revalidating.fetch("fetched", raw: true) { looks }
+          revalidating.fetch_multi("of several", raw: true) { looks }
+          %w[written fetched].push("of several").each do |name|
+            assert_equal looks, revalidating.read(name, raw: true).b, name
+          end
+        end
+
         private
 
         def stale_store(**options)
