@@ -20,7 +20,7 @@ module Tiercel
       attr_reader :version
       # @return [Hash{String => Integer}, nil] tag names and their generations (unsigned 64-bit)
       attr_reader :tags
-      # @return [Array(String, Float), nil] of a placeholder: lineage and holder (16 bytes), and the seconds of the lease
+      # @return [Array(String, Float), nil] of a placeholder: lineage and holder (16 bytes), and the lease in seconds
       attr_reader :lease
       # @return [Encoding, nil] of a String payload that has none of the three common ones
       attr_reader :encoding
