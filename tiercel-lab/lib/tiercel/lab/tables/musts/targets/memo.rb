@@ -11,11 +11,12 @@ module Tiercel
         module Targets
           memo = "tiercel:shared:#memo=128MB"
           plain = "tiercel:shared:#memo=128MB,compress=false"
+          compressed = "tiercel:shared:#memo=128MB,compress=true"
           { "1a" => ["string-1kb-2000", "read", memo, 0.15, "read of 1 KB"],
             "1b" => ["string-1kb-2000", "fetch", memo, 0.13, "fetch of 1 KB that hits"],
             "1c" => ["html-24kb-500", "reread", memo, 0.30, "read of 24 KB"],
             "1d" => ["html-100kb-200", "reread", memo, 0.36, "read of 100 KB"],
-            "1e" => ["html-822kb-100", "reread", memo, 0.5, "read of 822 KB, from the third on"],
+            "1e" => ["html-822kb-100", "reread", compressed, 0.5, "read of 822 KB, compressed, from the third on"],
             "1f" => ["html-822kb-100", "reread", plain, 0.5, "read of 822 KB, not compressed, from the third on"],
             "1g" => ["html-2kb-2000", "read_multi_in_turn", memo, 0.14, "read_multi of 100 x 2 KB"] }
             .each do |number, (value, operation, store, bound, words)|
