@@ -44,6 +44,14 @@ class SegmentAbsentTest < Tiercel::TestCase
     end
   end
 
+  def test_a_call_that_is_skipped_makes_no_backtrace
+    with_tmpdir do |directory|
+      store, = build("#{directory}/segment", size: TOO_MUCH)
+      capture_reports { store.read("key") }
+      assert_empty assert_raises(Tiercel::BreakerOpen) { store.backend.segment.stats }.backtrace
+    end
+  end
+
   def test_attempts_become_rarer
     with_tmpdir do |directory|
       store, = build("#{directory}/segment", size: TOO_MUCH)

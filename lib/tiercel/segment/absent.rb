@@ -19,6 +19,7 @@ module Tiercel
       # @param error [Unavailable] why there is none: the first call raises it, so that it is reported once
       def initialize(opening, error)
         @opening = opening
+        @place_name = opening.place.to_s
         @error = error
         @pause_seconds = FIRST_PAUSE_SECONDS
         @again_at = Clock.monotonic + @pause_seconds
@@ -63,7 +64,14 @@ module Tiercel
       def raise_absent
         error, @error = @error, nil
         raise error if error
-        raise BreakerOpen.new("there is no segment, and none could be made", backend: @opening.place.to_s)
+        raise quick_error
+      end
+
+      # Without a backtrace, which would be most of what a call costs in the depths of a request. It is not reported.
+      def quick_error
+        BreakerOpen.new("there is no segment, and none could be made", backend: @place_name).tap do |error|
+          error.set_backtrace([])
+        end
       end
     end
   end

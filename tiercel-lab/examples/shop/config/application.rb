@@ -9,7 +9,10 @@ require "action_view/railtie"
 require "rails/test_unit/railtie"
 
 Bundler.require(*Rails.groups)
-require "solid_cache" if ENV["CACHE_STORE"].to_s.start_with?("solid_cache_store")
+if ENV["CACHE_STORE"].to_s.start_with?("solid_cache_store")
+  require "active_job/railtie" # which removes what has expired
+  require "solid_cache"
+end
 
 # A shop that caches what shops cache: fragments, records, an answer of an API, a counter and a rate limit.
 module Shop

@@ -4,6 +4,8 @@ require_relative "../../support/lab_case"
 require_relative "../../support/canned"
 
 class HttpCommandTest < LabCase
+  PAGE = File.expand_path("../../support/page.ru", __dir__)
+
   def lab(*arguments)
     out, err = StringIO.new, StringIO.new
     [Lab::CLI.run(arguments, out:, err:, program: "bin/lab"), out.string, err.string]
@@ -49,7 +51,8 @@ class HttpCommandTest < LabCase
   end
 
   def test_the_command_line
-    { %w[http http://127.0.0.1/] => /expected two URLs/, %w[http a.ru] => /no such file/,
+    { %w[http] => /expected two URLs.*measured by app/m,
+      %w[http http://127.0.0.1/] => /expected two URLs/, %w[http a.ru] => /no such file/,
       %w[http ftp://x http://y/] => /expected an http/,
       ["http", __FILE__, "--config", "a"] => /--config twice, got 1/,
       %w[http http://a/ http://b/ --config x] => /is a URL/,
@@ -58,13 +61,14 @@ class HttpCommandTest < LabCase
       assert_equal 2, code, arguments.inspect
       assert_match words, err
     end
-    assert_match(/app\.ru with null_store and shared:.* 4 fresh processes/, lab("http", "--plan", "--quick")[1])
+    planned = lab("http", PAGE, "--config", "null_store", "--config", "memory:", "--plan", "--quick")[1]
+    assert_match(/page\.ru with null_store and memory:.* 4 fresh processes/, planned)
   end
 
-  def test_the_sample_page_end_to_end
+  def test_an_application_end_to_end
     Dir.mktmpdir do |folder|
       json = File.join(folder, "run.json")
-      code, out, err = lab("http", Lab::Tables::Http::Table::SAMPLE, "--config", "null_store", "--config", "memory:",
+      code, out, err = lab("http", PAGE, "--config", "null_store", "--config", "memory:",
                            "--quick", "--requests", "2", "--results", folder, "--json", json)
       assert_equal 0, code, err
       assert_match(/\AA request takes/, out)

@@ -14,21 +14,17 @@ module Tiercel
           called "http", "Whole requests: two URLs, or one application under two caches."
           example "http http://127.0.0.1:3000/books http://127.0.0.1:3001/books",
                   "http config.ru --config redis_cache_store --config shared:myapp",
-                  "http app.ru --path /products --config null_store --config memory: --quick", "http"
+                  "http app.ru --path /products --config null_store --config memory: --quick"
           takes :quick, :seed
-          in_all 110
 
-          # What is measured where nothing is named: a page of 50 fragments, rendered each time, and from the cache.
-          SAMPLE = File.expand_path("../../../../../examples/app.ru", __dir__)
-          SAMPLE_CONFIGS = ["null_store", "shared:{folder}/segment"].freeze
           # For a side in half a block.
           REQUESTS = 40
           QUICK_REQUESTS = 15
 
-          def self.usage = "[URL_A URL_B | APP.ru]"
+          def self.usage = "URL_A URL_B | APP.ru"
 
           def options(parser)
-            parser.separator("    URL_A URL_B: two pages; or APP.ru, a Rack application (none: a page of ours)")
+            parser.separator("    URL_A URL_B: two pages; or APP.ru, a Rack application of yours")
             parser.on("--config TEXT",
                       "for the application, twice: what it finds in TIERCEL_LAB_CACHE; {folder} in it " \
                                        "is a folder of the run's own") { |text| (@configs ||= []) << text }
@@ -40,16 +36,17 @@ module Tiercel
           end
 
           def accept(rest)
-            return take_application(rest.first || SAMPLE) if rest.size < 2 && !rest.first.to_s.match?(%r{\Ahttps?://})
+            return take_application(rest.first) if rest.one? && !rest.first.match?(%r{\Ahttps?://})
             unless rest.size == 2
-              raise UsageError, "http #{rest.join(" ")}: expected two URLs, or one file such as app.ru"
+              raise UsageError, "#{["http", *rest].join(" ")}: expected two URLs, or one file such as app.ru; the " \
+                                "application that comes with the lab is measured by app"
             end
             raise UsageError, "--config is for an application, #{rest.first} is a URL" if @configs
             raise UsageError, "--path is for an application, #{rest.first} is a URL" if @path
             @labels = rest.each { |url| check_url(url) }
           end
 
-          # Requests take what the pages take; of ours, these.
+          # Requests take what the pages take; of small ones, these.
           def expected_seconds = trial.expected_seconds + (settings.quick ? 5.0 : 20.0)
 
           def plan_in_words
@@ -73,7 +70,7 @@ module Tiercel
           def take_application(app)
             raise UsageError, "http #{app}: there is no such file" unless File.file?(app)
             @app = app
-            @labels = @configs || (app == SAMPLE ? SAMPLE_CONFIGS : [])
+            @labels = @configs || []
             raise UsageError, "http #{app}: expected --config twice, got #{@labels.size}" unless @labels.size == 2
           end
 

@@ -3,7 +3,7 @@
 # A page of 50 fragments, each from the cache that TIERCEL_LAB_CACHE says: a Rails store's name (null_store,
 # memory_store), or URLs as Tiercel takes them (memory:, redis://127.0.0.1:6379/0).
 #
-#   bin/lab http tiercel-lab/examples/app.ru --config null_store --config memory:
+#   bin/lab http tiercel-lab/test/support/page.ru --config null_store --config memory:
 require "active_support"
 require "active_support/cache"
 require "erb"

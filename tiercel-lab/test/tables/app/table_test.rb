@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require_relative "../../support/lab_case"
+require_relative "../../support/canned"
+
+class AppCommandTest < LabCase
+  App = Lab::Tables::App
+
+  def lab(*arguments)
+    out, err = StringIO.new, StringIO.new
+    [Lab::CLI.run(arguments, out:, err:, program: "bin/lab"), out.string, err.string]
+  end
+
+  # 20 requests in each of four blocks: of a side's CPU time, the cache server's is a tenth.
+  def row(store, cpu_us, **more)
+    blocks = [0, 1].product([0, 1]).map do |process, block|
+      [process, block, 0.5, cpu_us * 18_000, cpu_us * 2_000, *Array.new(20) { |index| 4_000_000 + (index * 100_000) }]
+    end
+    { store:, path: "/products", status: "measured", reason: nil, blocks:, bytes: 28_525 }.merge(more)
+  end
+
+  def document(rows, incidents: nil)
+    tables = { "pages" => [rows, { requests: 10, connections: 4, rails: "8.1", workers: 2, threads: 3 }],
+               "memory" => [[{ store: "tiercel:shared:", process: 0, bytes: 200_000_000, server_bytes: 0 }],
+                            { kind: "PSS" }] }
+    tables["incidents"] = [incidents, {}] if incidents
+    App::Table.report(Canned.results(command: "app", tables:), command: "bin/lab app --quick")
+  end
+
+  def test_what_a_request_costs_on_each_store
+    report = document([row("tiercel:shared:", 2_000), row("redis_cache_store", 3_000),
+                       row("tiercel:shared: again", 2_020)])
+    assert_match(%r{\A/products \(50 fragments\): tiercel:shared: 2,000 us, redis_cache_store 3,000 us of CPU},
+                 report.verdicts.first.sentence)
+    page, memory = report.tables
+    assert_equal ["tiercel:shared:", "redis_cache_store", "tiercel:shared: again"], page.rows.map(&:first).map(&:to_s)
+    assert_match(/\A1\.50.*x/, page.rows[1][6].to_s)
+    assert_match(/slower/, page.rows[1][7].to_s)
+    assert_match(/40/, page.rows[0][1].to_s, "20 requests in half a second")
+    assert_match(/\A300 us/, page.rows[1][5].to_s, "the cache server's")
+    assert_equal "1.0 %", page.floor
+    assert_match(/200 MB/, memory.rows[0][1].to_s)
+    assert_match(/<table/, Lab::Report::Html.render(report))
+  end
+
+  def test_a_store_that_failed_is_no_figure
+    failed = row("mem_cache_store", 1, status: "cannot run", reason: "memcached is not installed", blocks: [])
+    report = document([row("tiercel:shared:", 2_000), failed])
+    assert_match(/cannot run: memcached is not installed/, Lab::Report::Markdown.render(report))
+  end
+
+  def test_incidents
+    report = document([row("tiercel:shared:", 2_000)],
+                      incidents: [{ store: "tiercel:shared:", incident: "kill_worker", failed: 2, status: "measured",
+                                    ns: [4_000_000, 5_000_000, 90_000_000] }])
+    assert_equal ["tiercel:shared:", "kill worker", "3", "2"], report.tables.last.rows[0].first(4).map(&:to_s)
+    assert_match(/90,000 us/, report.tables.last.rows[0].last.to_s)
+  end
+
+  def test_the_command_line
+    { %w[app --store nosuch] => /nosuch/, %w[app --page /nowhere] => /nowhere/, %w[app --rails 5.0] => /5\.0/,
+      %w[app --requests 0] => /> 0/, %w[app extra] => /takes options only/ }.each do |arguments, words|
+      code, _out, err = lab(*arguments)
+      assert_equal 2, code, arguments.inspect
+      assert_match words, err
+    end
+    plan = lab("app", "--plan", "--quick", "--page", "/products")[1]
+    assert_match(/tiercel:shared:, .*null_store; \/products: 1 x fresh applications, 4 blocks x 48 requests/, plan)
+  end
+
+  def test_a_page_end_to_end
+    Dir.mktmpdir do |folder|
+      json = File.join(folder, "run.json")
+      code, out, err = lab("app", "--quick", "--requests", "4", "--page", "/products/1", "--store",
+                           "tiercel:memory:,solid_cache_store",
+                           "--kill-worker", "--results", folder, "--json", json)
+      rows = Lab::Engine::Results.load(json)["tables"].to_h { |table| [table["name"], table["rows"]] }
+      reason = rows["pages"].filter_map { |one| one["reason"] }.first
+      skip(reason) if reason&.include?("could not be installed")
+      assert_equal 0, code, [out, err, reason].join("\n")
+      assert_empty SCHEMA.errors(Lab::Engine::Results.load(json))
+      rows["pages"].each { |one| assert_equal [8] * 4, one["blocks"].map { |block| block.drop(5).size }, one["store"] }
+      assert(rows["pages"].all? { |one| one["blocks"].all? { |block| block[3].positive? && block[4].zero? } })
+      incident, = rows["incidents"]
+      assert_equal 32, incident["ns"].size + incident["failed"]
+      assert_operator incident["ns"].size, :>, 0
+      assert_equal 0, lab("report", json).first
+    end
+  end
+end
