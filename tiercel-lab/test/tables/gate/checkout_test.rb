@@ -34,6 +34,15 @@ class GateCheckoutTest < LabCase
     end
   end
 
+  # A repository without benchmarks has none to lay over its base.
+  def test_without_benchmarks_the_base_is_what_was_committed
+    SmallGem.make do |gem|
+      gem.change("lib/small_gem.rb", "\",\"", "\";\"")
+      own = checkout(gem)
+      assert_equal own.tree("HEAD"), own.tree("HEAD", over: own.tree("."), globs: [])
+    end
+  end
+
   def test_a_shallow_clone_says_what_to_do
     SmallGem.make do |gem|
       gem.write("a", "1").commit("Second")

@@ -40,7 +40,7 @@ module Tiercel
           #
           # @param revision [String]
           # @param over [String, nil] tree whose files of `globs` take the place of its own
-          # @param globs [Array<String>]
+          # @param globs [Array<String>] none: nothing is laid over it
           # @return [String] of the tree
           def tree(revision, over: nil, globs: [])
             with_index do |index|
@@ -50,7 +50,7 @@ module Tiercel
               else
                 git("read-tree", commit(revision), index:)
               end
-              lay_over(entries(over, globs), index) if over
+              lay_over(entries(over, globs), index) if over && globs.any?
               git("write-tree", index:).strip
             end
           end
