@@ -21,6 +21,7 @@ module Record
     "compressors" => [*QUICK, *%w[--value html-1kb --compressor none,lz4_flex,zstd]],
     "end-to-end" => [*QUICK, *%w[--value rows-50 --serializer marshal,auto --compressor none,zlib,zstd
                                  --store memory_store]],
+    "growth" => %w[--quick --entries 1000,10000 --size 100B,2KB --workers 1,2 --store memory_store,tiercel:shared:],
     "hit-ratio" => %w[--quick --workload zipf-1.0,scans --policy lru,s3_fifo,belady --requests 20000 --seeds 1,2],
     "http" => %w[tiercel-lab/test/support/page.ru --config null_store --config memory: --quick --requests 4],
     "latency" => [*QUICK, *%w[--round-trips 0.5 --bandwidth 100 --iterations 40 --loads 50 --store redis_cache_store
