@@ -4,9 +4,10 @@
  * In: what is read a second time. A direct-mapped table of marks remembers what was read once; a scan leaves marks
  * and nothing else.
  *
- * Out: a hand goes round the slots; each hit since it passed saves a value once, three times at most. Each value that
- * is thrown out is paid for: four hits earn one, and so do 32 reads of values that would like to get in. So a working
- * set that is far larger than the memo does not make it copy all day, and another working set still gets in.
+ * Out: a hand goes round the slots; each hit since it passed saves a value once, three times at most. What others have
+ * to go for is paid for: a hit earns two, a read of a value that would like to get in one; a value of 1 KB costs 512, one
+ * of 16 KB or more 32. So a working set that is far larger than the memo does not make it copy all day, and another
+ * working set still gets in.
  */
 #include <stdlib.h>
 
@@ -18,9 +19,11 @@
 #define TSEG_MEMO_INDEX_BITS 24
 #define TSEG_MEMO_MOST_SLOTS ((UINT32_C(1) << TSEG_MEMO_INDEX_BITS) - 1)
 #define TSEG_MEMO_STEPS 64u     /* of the hand, for one value */
-#define TSEG_MEMO_EVICTION 32u  /* what one costs */
-#define TSEG_MEMO_HIT 8u        /* what one earns */
-#define TSEG_MEMO_MOST_CREDIT 512u
+#define TSEG_MEMO_PRICE_OF_1_KB 512u /* of letting something in for which others go; less of what is larger */
+#define TSEG_MEMO_LEAST_PRICE 32u
+#define TSEG_MEMO_HIT 2u        /* what one earns */
+#define TSEG_MEMO_TURN 128u     /* how many reads an eighth of the keys has its turn */
+#define TSEG_MEMO_MOST_CREDIT 1024u
 #define TSEG_MEMO_SHARE 4u      /* no value is larger than this part of the memo */
 
 static inline uint64_t cost_of(uint32_t bytes) { return (uint64_t)bytes + TSEG_MEMO_ENTRY_BYTES; }
@@ -81,16 +84,27 @@ tseg_memo_slot *tseg_memo_find(tseg_memo *memo, uint64_t hash, const tseg_token 
     return NULL;
 }
 
+static inline uint32_t *mark_of(const tseg_memo *memo, uint64_t hash)
+{
+    return memo->marks + (tseg_mix(hash) >> 8 & (TSEG_MEMO_MARKS - 1));
+}
+
 void tseg_memo_prefetch(const tseg_memo *memo, uint64_t hash)
 {
     if (memo->count) __builtin_prefetch(chain_of(memo, hash));
+    if (memo->marks && !memo->full) __builtin_prefetch(mark_of(memo, hash), 1);
+}
+
+static inline void earn(tseg_memo *memo, uint32_t credit)
+{
+    if (memo->credit < TSEG_MEMO_MOST_CREDIT) memo->credit += credit;
 }
 
 void tseg_memo_hit(tseg_memo *memo, tseg_memo_slot *slot)
 {
     memo->hits++;
     if (slot->wanted < TSEG_MEMO_MOST_WANTED) slot->wanted++;
-    if (memo->credit < TSEG_MEMO_MOST_CREDIT) memo->credit += TSEG_MEMO_HIT;
+    earn(memo, TSEG_MEMO_HIT);
 }
 
 static void put_in_chain(tseg_memo *memo, uint32_t index)
@@ -138,18 +152,28 @@ static void drop_key(tseg_memo *memo, uint64_t hash)
     }
 }
 
+/* Where others would have to go, one key in eight is looked at, in turns: marks are far from the processor's cache. */
+static bool has_its_turn(tseg_memo *memo, uint64_t hash)
+{
+    if (!memo->full) return true;
+    if (((hash >> 20 ^ memo->asked / TSEG_MEMO_TURN) & 7) == 0) return true;
+    earn(memo, 1);
+    return false;
+}
+
 bool tseg_memo_is_read_again(tseg_memo *memo, uint64_t hash, const tseg_token *token)
 {
-    uint64_t mixed = tseg_mix(hash ^ tseg_mix(token->origin ^ (uint64_t)token->sequence << 40));
-    uint32_t mark = (uint32_t)(mixed >> 32) | 1, *place;
+    uint32_t mark = (uint32_t)(tseg_mix(token->origin ^ (uint64_t)token->sequence << 40) >> 32) | 1, *place;
 
+    memo->asked++;
+    if (!has_its_turn(memo, hash)) return false;
     if (!memo->marks) {
         if (memo->bytes + TSEG_MEMO_MARKS * sizeof(*memo->marks) > memo->limit_bytes) return false;
         memo->marks = calloc(TSEG_MEMO_MARKS, sizeof(*memo->marks));
         if (!memo->marks) return false;
         memo->bytes += TSEG_MEMO_MARKS * sizeof(*memo->marks);
     }
-    place = memo->marks + (mixed & (TSEG_MEMO_MARKS - 1));
+    place = mark_of(memo, hash);
     if (*place == mark) return true;
     *place = mark;
     return false;
@@ -165,20 +189,30 @@ static void pass_one(tseg_memo *memo)
     } else if (slot->value) {
         drop(memo, memo->hand);
         memo->evictions++;
-        memo->credit -= TSEG_MEMO_EVICTION;
     }
     if (++memo->hand >= memo->used) memo->hand = 0;
 }
 
+/* The collector pays by the object, and what is saved is the bytes. */
+static uint32_t price_of(uint64_t bytes)
+{
+    uint64_t price = TSEG_MEMO_PRICE_OF_1_KB * 1024 / (bytes + 1);
+
+    if (price > TSEG_MEMO_PRICE_OF_1_KB) return TSEG_MEMO_PRICE_OF_1_KB;
+    return price < TSEG_MEMO_LEAST_PRICE ? TSEG_MEMO_LEAST_PRICE : (uint32_t)price;
+}
+
 bool tseg_memo_make_room(tseg_memo *memo, uint64_t bytes)
 {
-    uint64_t cost = bytes + TSEG_MEMO_ENTRY_BYTES;
+    uint64_t cost = bytes + TSEG_MEMO_ENTRY_BYTES, price = price_of(bytes);
 
     if (bytes > UINT32_MAX || cost > memo->limit_bytes / TSEG_MEMO_SHARE) return false;
-    if (has_room(memo, cost)) return true;
-    memo->credit++;
+    memo->full = !has_room(memo, cost);
+    if (!memo->full) return true;
+    earn(memo, 1);
+    if (memo->credit < price || !memo->count) return false;
+    memo->credit -= (uint32_t)price;
     for (unsigned step = 0; step < TSEG_MEMO_STEPS && memo->count; step++) {
-        if (memo->credit < TSEG_MEMO_EVICTION) return false;
         pass_one(memo);
         if (has_room(memo, cost)) return true;
     }
@@ -245,14 +279,13 @@ bool tseg_memo_keep(tseg_memo *memo, uint64_t hash, const tseg_token *token, dou
 
 void tseg_memo_clear(tseg_memo *memo)
 {
-    uint64_t limit_bytes = memo->limit_bytes, hits = memo->hits, evictions = memo->evictions;
-    uint32_t limit_count = memo->limit_count;
+    tseg_memo was = *memo;
 
     free(memo->slots);
     free(memo->chains);
     free(memo->marks);
-    *memo = (tseg_memo){
-        .limit_bytes = limit_bytes, .limit_count = limit_count, .hits = hits, .evictions = evictions};
+    *memo = (tseg_memo){.limit_bytes = was.limit_bytes, .limit_count = was.limit_count, .hits = was.hits,
+                        .evictions = was.evictions};
 }
 
 void tseg_memo_set_limits(tseg_memo *memo, uint64_t limit_bytes, uint32_t limit_count)

@@ -45,6 +45,8 @@ typedef struct {
     uint32_t free_slot;   /* plus 1 */
     uint32_t hand;
     uint32_t credit;      /* for throwing something out: see memo.c */
+    uint32_t asked;       /* how often something would have liked to get in */
+    bool full;            /* something had to go for the last that would have liked to get in */
 } tseg_memo;
 
 /* What is kept of this entry, or NULL. Good until the memo is changed. */
