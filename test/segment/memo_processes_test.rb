@@ -75,7 +75,7 @@ class SegmentMemoProcessesTest < Tiercel::TestCase
 
   def test_processes_at_once
     grown = processes(long? ? READS / PROCESSES : 4_000, within: long? ? 3_600 : 120)
-    assert_operator grown.max, :<, BOUND + (64 << 20)
+    assert_operator grown.max, :<, BOUND + (192 << 20) # Ruby lets garbage of 128 MB wait; what leaks is gigabytes
   end
 
   def test_under_a_collector_that_compacts
