@@ -4,10 +4,10 @@
  * In: what is read a second time. A direct-mapped table of marks remembers what was read once; a scan leaves marks
  * and nothing else.
  *
- * Out: a hand goes round the slots; each hit since it passed saves a value once, three times at most. What others have
- * to go for is paid for: a hit earns two, a read of a value that would like to get in one; a value of 1 KB costs 512, one
- * of 16 KB or more 32. So a working set that is far larger than the memo does not make it copy all day, and another
- * working set still gets in.
+ * Out: a hand goes round the slots; each hit since it passed saves a value once, three times at most. What others
+ * have to go for is paid for: a hit earns two, a read of a value that would like to get in one; a value of 1 KB costs
+ * 512, one of 16 KB or more 32. So a working set that is far larger than the memo does not make it copy all day, and
+ * another working set still gets in.
  */
 #include <stdlib.h>
 
