@@ -24,6 +24,42 @@ class MemcachedKeyDumpTest < Tiercel::TestCase
     end
   end
 
+  # The server makes one list at a time. Its turn comes later than one call's budget allows, and (from 1.6.28 on) after
+  # the table has grown: said by a stand-in, word for word.
+  def test_a_server_that_lists_keys_for_others_is_asked_again
+    busy = Array.new(6) { "BUSY currently processing crawler request\r\n" }
+    answers = ["MN\r\n", *busy, "ERROR locked try again later\r\n", "key=a:1 exp=-1\nEND\r\n"]
+    listed, requests = with_stand_in(answers) do |url|
+      Tiercel::Backends::REGISTRY.fetch(:memcached).build(Tiercel::BackendURL.parse(url), timeout: 0.05).scan("a:").to_a
+    end
+    assert_equal ["a:1"], listed
+    assert_equal ["mn\r\n", *["lru_crawler metadump hash\r\n"] * 8], requests
+  end
+
+  def test_one_that_never_has_time_refuses
+    with_stand_in(["BUSY currently processing crawler request\r\n"].cycle) do |url|
+      store = Tiercel.new(url, namespace: "a")
+      reports = capture_reports { assert_nil store.clear }
+      assert_equal [Tiercel::Refused], reports.map { |report| report.error.class }
+      assert_match(/others have kept the server busy .* \(BUSY currently processing crawler request\); nothing was l/,
+                   reports.first.error.message)
+    end
+  end
+
+  def test_processes_that_clear_at_the_same_time_all_do
+    Tiercel::Lab::Servers::Memcached.run do |server|
+      left = fork_and_wait(6) do |number|
+        store = Tiercel.new(server.url, namespace: "of #{number}", timeout: 5)
+        Array.new(8) do
+          store.write_multi((0...20).to_h { |index| [index, "value"] })
+          reports = capture_reports { store.clear }.map { |report| report.error.message }
+          reports << store.read_multi(*0...20).size
+        end
+      end
+      assert_equal [[0]], left.flatten(1).uniq
+    end
+  end
+
   # The binary protocol takes them.
   def test_keys_that_are_no_words_are_passed_over
     Tiercel::Lab::Servers::Memcached.run do |server|
@@ -39,6 +75,26 @@ class MemcachedKeyDumpTest < Tiercel::TestCase
   end
 
   private
+
+  # @param answers [Enumerable<String>] to one request each
+  # @return [Array(Object, Array<String>)] the block's value, and the requests
+  def with_stand_in(answers)
+    requests = []
+    TCPServer.open("127.0.0.1", 0) do |listener|
+      thread = Thread.new do
+        socket = listener.accept
+        answers.each do |answer|
+          requests << (socket.gets or break)
+          socket.write(answer)
+        end
+      ensure
+        socket&.close
+      end
+      [yield("memcached://127.0.0.1:#{listener.addr[1]}"), requests]
+    ensure
+      thread&.kill&.join
+    end
+  end
 
   def binary_set(server, key)
     TCPSocket.open(server.host, server.port) do |socket|

@@ -18,8 +18,16 @@ module Tiercel
       # caller after.
       class KeyDump
         REQUESTS = ["lru_crawler metadump hash\r\n", "lru_crawler metadump all\r\n"].freeze
-        # What one crawl of another client takes on a small cache.
-        BUSY_SECONDS = 0.02
+        # What the server says while it lists keys for another client, since it makes one list at a time, and (from
+        # 1.6.29 on) while its table grows.
+        LATER = ["BUSY", "ERROR locked"].freeze
+        # Before it is asked again: about what one list of a small cache takes. It differs from client to client, so
+        # that none of several is always the late one.
+        PAUSE_SECONDS = (0.005..0.02)
+        HELLO = "mn\r\n"
+        # How long to wait for one's turn and the first key, where the budget of a call is shorter: whoever asks while
+        # a list is made gets no reply before the server comes to it.
+        TURN_SECONDS = 2.0
 
         # @param node [Node]
         def initialize(node)
@@ -50,7 +58,7 @@ module Tiercel
           connection = @node.connection
           line = first_line(connection)
           until line.start_with?("END")
-            key = line[/\Akey=(\S+)/, 1] or raise Refused.new("metadump: #{line}", backend: @node.name)
+            key = line[/\Akey=(\S+)/, 1] or raise Refused.new("metadump: #{line.chomp}", backend: @node.name)
             yield WireKey.unescape(key)
             line = connection.read_line(@node.deadline, "\n")
           end
@@ -61,17 +69,31 @@ module Tiercel
         end
 
         def first_line(connection)
-          deadline = @node.deadline
-          connection.open(deadline)
+          connection.open(@node.deadline)
+          reply(connection, HELLO, @node.deadline) # one that hangs is found out within the budget
+          give_up_at = [@node.deadline, Clock.monotonic + TURN_SECONDS].max
           request, *others = REQUESTS
           loop do
-            connection.write(request, deadline)
-            line = connection.read_line(deadline, "\n")
-            next request = others.shift if line.start_with?("BADCLASS", "ERROR") && others.any?
-            return line unless line.start_with?("BUSY")
-            raise Refused.new(line, backend: @node.name) if Clock.monotonic > deadline
-            sleep(BUSY_SECONDS)
+            line = reply(connection, request, give_up_at)
+            if line.start_with?(*LATER)
+              raise refused_turn(line) if Clock.monotonic + PAUSE_SECONDS.max > give_up_at
+              sleep(rand(PAUSE_SECONDS))
+            elsif line.start_with?("BADCLASS", "ERROR") && others.any?
+              request = others.shift
+            else
+              return line
+            end
           end
+        end
+
+        def reply(connection, request, deadline)
+          connection.write(request, deadline)
+          connection.read_line(deadline, "\n")
+        end
+
+        def refused_turn(line)
+          Refused.new("others have kept the server busy with lists of its keys (#{line.chomp}); nothing " \
+                      "was listed", backend: @node.name)
         end
       end
     end
