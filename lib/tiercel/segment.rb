@@ -106,20 +106,28 @@ module Tiercel
       end
 
       # Called from C, for results that are no answers.
-      def raise_result(result, segment, key)
+      def raise_result(result, segment, key, errno)
         place = "shared:#{segment.path}"
         case result
         when :busy
           raise TimedOut.new("the lock of this key's shard was not free within 250 ms; nothing was written",
                              backend: place, key: key)
         when :read_only
-          raise Refused.new("512 processes use this segment already: this one can read and delete only, until one of " \
-                            "them ends", backend: place, key: key)
+          raise Refused.new(why_read_only(segment, errno), backend: place, key: key)
         when :still_read_only # said once; like an open breaker, it is not reported for each call
-          raise BreakerOpen.new("not written: 512 other processes use this segment", backend: place, key: key)
+          raise BreakerOpen.new("not written: this process is not registered on the segment", backend: place, key: key)
         else
           raise Unavailable.new("the segment is being replaced", backend: place, key: key)
         end
+      end
+
+      def why_read_only(segment, errno)
+        if errno.zero?
+          return "512 processes use this segment already: this one can read and delete only, until one of them ends"
+        end
+        why = SystemCallError.new(nil, errno).message
+        "this process cannot register on the segment, so it can read and delete only: record locks (fcntl) on " \
+          "#{segment.path}.lock fail: #{why}. The container's seccomp profile and the file system have to allow them"
       end
     end
 

@@ -26,6 +26,22 @@ class SegmentSeccompTest < Tiercel::TestCase
     end
   end
 
+  # Forbidden later, where a process has the segment open: it still has its registration, a child has none.
+  def test_record_locks_are_forbidden_to_a_child
+    skip_without_filters
+    with_tmpdir do |directory|
+      store = Tiercel.new("shared:#{directory}/there", size: "8MB")
+      store.write("old", 1)
+      reports, = fork_and_wait(1) do
+        SeccompFilter.forbid(:fcntl)
+        capture_reports { capture_io { 3.times { store.write("key", "value") } } }.map { |report| report.error.message }
+      end
+      assert_equal 1, reports.size, reports.inspect
+      refute_match(/512/, reports.first)
+      store.close
+    end
+  end
+
   def test_the_filter_forbids
     skip_without_filters
     assert_equal [Errno::EPERM], (fork_and_wait(1) do
@@ -68,6 +84,7 @@ class SegmentSeccompTest < Tiercel::TestCase
     return assert_empty(reports) if calls.first == WORKS
     assert_equal 1, reports.size, reports.inspect
     # Without record locks a process cannot register; it may read and delete.
-    assert_match(/cannot be made: wanted are |can read and delete only/, reports.first.last)
+    assert_match(/cannot be made: wanted are |can read and delete only: record locks \(fcntl\) on .*\.lock fail: Op/,
+                 reports.first.last)
   end
 end

@@ -14,6 +14,7 @@ struct tseg_sidecar {
     dev_t device;
     ino_t inode;
     int slot; /* the byte this process has locked, less one; -1: none */
+    int refused; /* errno, where no byte could be locked for another reason than that others have them; else 0 */
     unsigned references;
     char *path;
     struct tseg_sidecar *next;

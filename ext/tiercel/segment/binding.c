@@ -57,11 +57,14 @@ void segment_fail(VALUE self, tseg_result result, VALUE key)
     tseg *attached = handle_of(self)->attached;
     const char *reason = result == TSEG_BUSY ? "busy" : result == TSEG_READ_ONLY ? "read_only" : "retired";
 
+    int code = 0;
+
     if (result == TSEG_READ_ONLY && attached) {
+        code = tseg_why_read_only(attached);
         if (attached->warned) reason = "still_read_only";
         attached->warned = true;
     }
-    rb_funcall(tiercel_segment_class, id_raise_result, 3, ID2SYM(rb_intern(reason)), self, key);
+    rb_funcall(tiercel_segment_class, id_raise_result, 4, ID2SYM(rb_intern(reason)), self, key, INT2NUM(code));
 }
 
 /*

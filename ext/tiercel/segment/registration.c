@@ -87,6 +87,8 @@ bool tseg_owner_is_dead(const tseg *segment, uint64_t lock_word)
     return (int)slot == segment->sidecar->slot || !tseg_sidecar_is_locked(segment->sidecar, (uint32_t)slot);
 }
 
+int tseg_why_read_only(const tseg *segment) { return segment->sidecar ? segment->sidecar->refused : 0; }
+
 int tseg_registered(tseg *segment, uint32_t *pids, int capacity)
 {
     int count = 0;

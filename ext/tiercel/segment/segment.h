@@ -164,6 +164,8 @@ void tseg_retire(tseg *segment);
 bool tseg_remove(const char *path, bool only_unused, tseg_error *error);
 /* Retires what the path leads to and puts a new, empty one in its place. Options that are 0: those of the old one. */
 bool tseg_replace(const char *path, const tseg_options *options, tseg_error *error);
+/* After TSEG_READ_ONLY: errno of what kept this process from registering; 0: all slots are in use. */
+int tseg_why_read_only(const tseg *segment);
 /* How many processes are registered; the pids of the first of them. */
 int tseg_registered(tseg *segment, uint32_t *pids, int capacity);
 

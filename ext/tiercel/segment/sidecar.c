@@ -212,9 +212,12 @@ void tseg_sidecar_unlock_files(tseg_sidecar *sidecar)
 
 bool tseg_sidecar_take_slot(tseg_sidecar *sidecar, uint32_t process_slots)
 {
-    if (sidecar->slot < 0 && !is_whole(sidecar)) return false;
-    for (int slot = 0; sidecar->slot < 0 && slot < (int)process_slots; slot++)
+    sidecar->refused = 0;
+    if (sidecar->slot < 0 && !is_whole(sidecar)) sidecar->refused = EBADF;
+    for (int slot = 0; sidecar->slot < 0 && !sidecar->refused && slot < (int)process_slots; slot++) {
         if (record_lock(sidecar, F_SETLK, F_WRLCK, 1 + slot, 1, NULL) == 0) sidecar->slot = slot;
+        else if (errno != EACCES && errno != EAGAIN) sidecar->refused = errno;
+    }
     return sidecar->slot >= 0;
 }
 
