@@ -40,6 +40,9 @@ module Tiercel
     # @return [Integer] how many failures of the same cause were not reported since the last one that was: see
     #   docs/failures.md
     attr_accessor :unreported
+    # @private
+    # @return [Boolean, nil] whether the log has it already
+    attr_accessor :logged
 
     def initialize(message = nil, backend: nil, key: nil)
       @backend = backend

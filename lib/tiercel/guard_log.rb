@@ -30,6 +30,7 @@ module Tiercel
     # @return [void]
     def failed(error, method, returning, open)
       return opened(error) if open
+      return if error.logged
       warn do
         others = "; #{error.unreported} more since the last such line" if error.unreported.positive?
         "#{method} on #{@backend} failed, returned #{returning.inspect}: #{error.class}: #{error.message}#{others}"

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "logger"
+require "stringio"
 require "tiercel/segment/absent"
 require "active_support/cache/tiercel_store"
 require_relative "../support/small_volume"
@@ -16,7 +18,9 @@ class SegmentAbsentTest < Tiercel::TestCase
         store, said = build("#{directory}/segment", size: TOO_MUCH, **options)
         assert_match(/cannot be made: wanted are 4096.0 TB, free are .* in #{directory}.*`size:`/, said)
         assert_match(/it is tried again/, said)
-        reports = capture_reports { 3.times { calls_of(store) } }
+        reports = nil
+        logged = warnings_in_the_log { reports = capture_reports { 3.times { calls_of(store) } } }
+        assert_empty logged, "it was said when the store was built"
         assert_equal [Tiercel::Unavailable], reports.map { |report| report.error.class }
         assert_match(/wanted are 4096.0 TB/, reports.first.error.message)
         store.close
@@ -101,6 +105,16 @@ class SegmentAbsentTest < Tiercel::TestCase
     store = nil
     _, said = capture_io { store = Tiercel.new("shared:#{path}", **) }
     [store, said]
+  end
+
+  def warnings_in_the_log
+    log = StringIO.new
+    before = ActiveSupport::Cache::Store.logger
+    ActiveSupport::Cache::Store.logger = Logger.new(log, level: :warn)
+    yield
+    log.string
+  ensure
+    ActiveSupport::Cache::Store.logger = before
   end
 
   def again(store) = store.backend.segment.instance_variable_set(:@again_at, 0.0)

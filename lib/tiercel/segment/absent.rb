@@ -16,8 +16,10 @@ module Tiercel
       LOCK_SECONDS = 0.25
 
       # @param opening [Opening]
-      # @param error [Unavailable] why there is none: the first call raises it, so that it is reported once
+      # @param error [Unavailable] why there is none: it was logged when the store was built, and the first call raises
+      #   it, so that it is reported once, by when the application's subscribers are there
       def initialize(opening, error)
+        error.logged = true
         @opening = opening
         @place_name = opening.place.to_s
         @error = error
