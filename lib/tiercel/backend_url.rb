@@ -2,6 +2,7 @@
 
 require "uri"
 require_relative "errors"
+require_relative "option_hints"
 
 module Tiercel
   # Where one backend is: a scheme, what follows it, and the options in the
@@ -29,9 +30,10 @@ module Tiercel
       refuse_mistaken(text)
       string = text.is_a?(Symbol) ? "#{text}:" : text.to_s
       scheme, rest, query = string.match(FORM)&.captures
-      unless scheme
-        raise ConfigurationError, "backend URL #{public_part(string).inspect}: expected SCHEME:..., such as " \
-                                  "\"memory:\", \"shared:NAME\" or \"redis://HOST:6379/0\""
+      if scheme.nil? || OptionHints.host_and_port?(string)
+        text = public_part(string)
+        raise ConfigurationError, "backend URL #{text.inspect}: expected SCHEME:..., such as \"memory:\", " \
+                                  "\"shared:NAME\" or \"redis://HOST:6379/0\"#{OptionHints.for_url(text)}"
       end
       new(scheme, rest, query ? query_options(query, scheme, rest) : {})
     end

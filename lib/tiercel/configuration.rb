@@ -137,7 +137,8 @@ module Tiercel
       when 1 then BackendURL.parse(urls.first)
       else
         raise ConfigurationError, "expected one URL, got #{urls.size} (#{list_urls(urls)}): " \
-                                  "this version has no tiers; name the backend to use"
+                                  "this version has no tiers; name the backend to use. Several servers are one " \
+                                  "URL: \"memcached://HOST:PORT,HOST:PORT\", \"redis+cluster://HOST:PORT,HOST:PORT\""
       end
     end
 
@@ -149,9 +150,10 @@ module Tiercel
       unknown = @options.keys - known - own
       unknown_in_url = @url.options.keys - own
       return if unknown.empty? && unknown_in_url.empty?
-      raise ConfigurationError, "unknown option #{(unknown + unknown_in_url).map(&:inspect).join(", ")} for #{@url}: " \
-                                "this backend knows #{list(own)}; every store knows #{list(known)}" \
-                                "#{OptionHints.for(unknown + unknown_in_url, known + own)}"
+      unknown += unknown_in_url
+      raise ConfigurationError, "unknown option #{unknown.map(&:inspect).join(", ")} for #{@url}" \
+                                "#{OptionHints.for(unknown, known + own)}. This backend knows #{list(own)}; every " \
+                                "store knows #{list(known)}"
     end
 
     def list(names) = names.empty? ? "none of its own" : names.uniq.sort.map(&:inspect).join(", ")

@@ -28,9 +28,35 @@ module Tiercel
       ssl: "give a URL: \"rediss://HOST:6379/0\"",
       max_size: "say `size: \"256MB\"`", max_bytes: "say `size: \"256MB\"`", max_prune_time: "leave it out",
       max_age: "say `expires_in: SECONDS`", ttl: "say `expires_in: SECONDS`", expiry: "say `expires_in: SECONDS`",
+      expires: "say `expires_in: SECONDS`", expires_after: "say `expires_in: SECONDS`",
       threadsafe: "leave it out: every store is", logger: "set `Rails.cache.logger` or `config.logger`",
       compression_min_size: "say `compress_threshold: BYTES`", value_max_bytes: "it is the server's: `memcached -I 4m`",
     }.freeze
+
+    # What stands in the place of a URL where somebody thinks of another store.
+    STORES = {
+      "memory_store" => "memory:", "null_store" => "null:", "file_store" => "file:DIR",
+      "mem_cache_store" => "memcached://HOST:11211", "redis_cache_store" => "redis://HOST:6379/0",
+      "solid_cache_store" => "sqlite:PATH", "litecache" => "sqlite:PATH", "memory" => "memory:", "null" => "null:",
+      "file" => "file:DIR", "sqlite" => "sqlite:PATH", "shared" => "shared:NAME", "redis" => "redis://HOST:6379/0",
+      "memcached" => "memcached://HOST:11211",
+    }.freeze
+    # As the servers of :mem_cache_store are written. A name alone could be a scheme.
+    HOST_AND_PORT = /\A(?:localhost|[\w-]+(?:\.[\w-]+)+):\d+(?:[,:]|\z)/
+    private_constant :STORES, :HOST_AND_PORT
+
+    # @param text [String] what is no URL, without passwords
+    # @return [String] " (did you mean ...?)", or ""
+    def self.for_url(text)
+      meant = STORES[text.delete_suffix(":")]
+      meant ||= "memcached://#{text}" if host_and_port?(text)
+      meant ||= "file:#{text}" if text.match?(%r{\A[\w.~/-]*/[\w./-]*\z})
+      meant ? " (did you mean #{meant.inspect}?)" : ""
+    end
+
+    # @param text [String]
+    # @return [Boolean] whether it is a server's place without a scheme
+    def self.host_and_port?(text) = text.match?(HOST_AND_PORT)
 
     # @param unknown [Array<Symbol>]
     # @param known [Array<Symbol>]

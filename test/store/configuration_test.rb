@@ -94,6 +94,14 @@ class StoreConfigurationTest < Tiercel::TestCase
       ["null:", { namespase: "x" }] => /namespase \(did you mean namespace\?\)/,
       ["reddis://host", {}] => /\(did you mean redis\?\)/,
       ["memory:", { compressor: :zstdd }] => /\(did you mean zstd\?\)/,
+      ["null:", { expires: 60 }] => /expires: say `expires_in: SECONDS`/,
+      ["mem_cache_store", {}] => /\(did you mean "memcached:\/\/HOST:11211"\?\)/,
+      ["memory", {}] => /\(did you mean "memory:"\?\)/,
+      [:memory_store, {}] => /\(did you mean "memory:"\?\)/,
+      ["localhost:11211", {}] => /\(did you mean "memcached:\/\/localhost:11211"\?\)/,
+      ["10.0.0.1:11211", {}] => /\(did you mean "memcached:\/\/10.0.0.1:11211"\?\)/,
+      ["tmp/cache", {}] => /\(did you mean "file:tmp\/cache"\?\)/,
+      ["user:unspoken@host.example:11211", {}] => /expected SCHEME:|unknown backend/,
     }.each do |(url, options), expected|
       error = assert_raises(Tiercel::ConfigurationError, url) { Tiercel.new(url, **options) }
       assert_match(expected, error.message)
@@ -101,11 +109,21 @@ class StoreConfigurationTest < Tiercel::TestCase
     end
   end
 
+  def test_what_was_meant_stands_before_the_list_of_what_there_is
+    error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", sise: "1MB") }
+    assert_match(/ for memory:\. sise \(did you mean size\?\)\. This backend knows/, error.message)
+  end
+
+  def test_several_servers_are_one_url
+    error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("localhost:11211", "other:11211") }
+    assert_match(%r{Several servers are one URL: "memcached://HOST:PORT,HOST:PORT"}, error.message)
+  end
+
   # --- options ---
 
   def test_unknown_options_are_named_together
     error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", first: 1, second: 2) }
-    assert_match(/:first, :second.*this backend knows.*:size.*every store knows.*:namespace/, error.message)
+    assert_match(/:first, :second.*This backend knows.*:size.*every store knows.*:namespace/, error.message)
   end
 
   def test_an_option_of_another_backend
