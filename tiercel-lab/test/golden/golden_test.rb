@@ -7,7 +7,7 @@ require_relative "recording"
 # they were made is what `report` prints of them.
 class GoldenTest < LabCase
   # Commands that keep a run; of `compare` both jobs.
-  COMMANDS = %w[all capabilities client compare compare-sides compressors end-to-end growth hit-ratio http latency
+  COMMANDS = %w[all capabilities client compare compare-sides compressors end-to-end growth herd hit-ratio http latency
                 layers musts profile scaling selfcheck serializers sizes sqlite workers].freeze
   LARGEST_BYTES = 64 * 1024
   MEANT = "is rendered otherwise than before; where that is meant: " \

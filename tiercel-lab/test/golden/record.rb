@@ -22,6 +22,8 @@ module Record
     "end-to-end" => [*QUICK, *%w[--value rows-50 --serializer marshal,auto --compressor none,zlib,zstd
                                  --store memory_store]],
     "growth" => %w[--quick --entries 1000,10000 --size 100B,2KB --workers 1,2 --store memory_store,tiercel:shared:],
+    "herd" => %w[--quick --store memory_store --store redis_cache_store --store tiercel:shared:
+                 --store tiercel:redis:],
     "hit-ratio" => %w[--quick --workload zipf-1.0,scans --policy lru,s3_fifo,belady --requests 20000 --seeds 1,2],
     "http" => %w[tiercel-lab/test/support/page.ru --config null_store --config memory: --quick --requests 4],
     "latency" => [*QUICK, *%w[--round-trips 0.5 --bandwidth 100 --iterations 40 --loads 50 --store redis_cache_store

@@ -32,10 +32,16 @@ module Planted
     end
   end
 
+  # Gives a caller of fetch something else than its block made.
+  class MixingStore < ActiveSupport::Cache::MemoryStore
+    def fetch(...) = super.sub("x", "y")
+  end
+
   define = Tiercel::Lab::Contestants.method(:define)
   define.call("planted_wrong") { def build(_context) = WrongStore.new }
   define.call("planted_forgetful") { def build(_context) = ForgetfulStore.new }
   define.call("planted_tiring") { def build(_context) = TiringStore.new }
+  define.call("planted_mixing") { def build(_context) = MixingStore.new }
   define.call("planted_dying") { def build(_context) = Process.kill(:KILL, Process.pid) }
   define.call("planted_absent", gems: %w[a_gem_that_nobody_has])
   # In a worker of its own, with a bundle that is not there.

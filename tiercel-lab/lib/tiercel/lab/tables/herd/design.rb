@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+require_relative "../../stores"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Herd
+        # What is measured: which stores, how many callers at once, and how long the block takes.
+        #
+        # @!attribute [r] stores
+        #   @return [Array<String>] of contestants
+        # @!attribute [r] threads
+        #   @return [Integer] of each process
+        # @!attribute [r] processes
+        #   @return [Integer]
+        # @!attribute [r] block_ms
+        #   @return [Float] what the block takes at the origin
+        # @!attribute [r] rounds
+        #   @return [Integer] with fresh keys
+        Design = Data.define(:stores, :threads, :processes, :block_ms, :rounds)
+
+        class Design
+          # What the callers find, and what they ask with.
+          #
+          # @!attribute [r] name
+          #   @return [String]
+          # @!attribute [r] words
+          #   @return [String] in a sentence
+          # @!attribute [r] options
+          #   @return [Hash{Symbol => Object}] of the call of fetch
+          # @!attribute [r] ended
+          #   @return [Boolean] whether there is a value that has ended; else the key is cold
+          Condition = Data.define(:name, :words, :options, :ended)
+
+          # Seconds after the end of a value in which it may be given out.
+          WINDOW_SECONDS = 60
+          WITHOUT = "without a lease"
+          RAILS = [
+            Condition.new("cold", WITHOUT, {}, false),
+            Condition.new("ended, race_condition_ttl", "with `race_condition_ttl` over a value that has ended",
+                          { race_condition_ttl: WINDOW_SECONDS }, true)
+          ].freeze
+          OURS = [
+            Condition.new("cold, lease: false", WITHOUT, { lease: false }, false),
+            Condition.new("cold, lease: true", "with `lease: true`", { lease: true }, false),
+            Condition.new("ended, stale_while_revalidate", "with `stale_while_revalidate` over a value that has ended",
+                          { lease: true, stale_while_revalidate: WINDOW_SECONDS }, true)
+          ].freeze
+
+          FULL = new(stores: %w[memory_store file_store:tmpfs mem_cache_store redis_cache_store tiercel:shared:
+                                tiercel:memory: tiercel:sqlite: tiercel:file: tiercel:memcached: tiercel:redis:],
+                     threads: 10, processes: 4, block_ms: 200.0, rounds: 5)
+          QUICK = FULL.with(stores: %w[memory_store mem_cache_store redis_cache_store tiercel:shared:
+                                       tiercel:memcached: tiercel:redis:],
+                            threads: 5, processes: 2, block_ms: 100.0, rounds: 2)
+
+          # Seconds from the order to the moment at which all ask; a value that has ended was written before.
+          LEAD_SECONDS = 0.25
+          # What the write of such a value says.
+          ENDS_SECONDS = 0.1
+          PROCESS_SECONDS = 0.4
+
+          # @param contestant [Contestant]
+          # @return [Array<Condition>]
+          def self.conditions(contestant) = contestant.is_a?(Contestants::TiercelStore) ? OURS : RAILS
+
+          # @return [Array<Contestant>]
+          def contestants = stores.map { |text| Contestants.parse(text) }
+
+          # @return [Integer]
+          def callers = threads * processes
+
+          # @param contestant [Contestant]
+          # @return [Float] roughly; each condition has a round that is not kept
+          def seconds(contestant)
+            herds = self.class.conditions(contestant).size
+            (processes * PROCESS_SECONDS) + (herds * LEAD_SECONDS) +
+              (herds * rounds * (LEAD_SECONDS + (block_ms / 1e3) + 0.05))
+          end
+
+          # @return [Float] roughly
+          def expected_seconds = contestants.sum { |contestant| seconds(contestant) }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+require_relative "../../support/lab_case"
+
+class HerdCommandTest < LabCase
+  # 2 processes of 4 threads, one round: seconds.
+  SMALL = %w[--quick --processes 2 --threads 4 --block-ms 50 --rounds 1].freeze
+
+  def herd(*stores, more: SMALL, code: 0)
+    texts = stores.flat_map { |text| ["--store", text] }
+    run_command(Lab::Tables::Herd::Table, *more, *texts, "--require", PLANTED) do |found, command|
+      assert_equal code, found, command.out.string + command.err.string
+      check_results(command)
+      yield command.results["tables"].first["rows"], command
+    end
+  end
+
+  def assert_measured(rows)
+    assert_equal ["measured"], rows.map { |row| row["status"] }.uniq, rows.map { |row| row["reason"] }.inspect
+    assert_equal [8], rows.map { |row| row["callers_ms"].size }.uniq
+  end
+
+  def runs(rows, store, condition)
+    row = rows.find { |one| one.values_at("store", "condition") == [store, condition] }
+    row["blocks_ms"].size
+  end
+
+  # With a lease nobody runs the block beside its holder, whatever else the machine does.
+  def assert_once(rows, stores, blocks: 1)
+    stores.each do |store|
+      ["cold, lease: true", "ended, stale_while_revalidate"].each do |condition|
+        assert_equal blocks, runs(rows, store, condition), "#{store}, #{condition}"
+      end
+      assert_includes 1..8, runs(rows, store, "cold, lease: false")
+    end
+  end
+
+  def test_with_a_lease_the_block_runs_once_for_all_processes_of_a_machine
+    shared = %w[tiercel:shared: tiercel:sqlite: tiercel:file:]
+    herd(*shared, "tiercel:memory:") do |rows, command|
+      assert_measured(rows)
+      assert_once(rows, shared)
+      assert_once(rows, %w[tiercel:memory:], blocks: 2)
+      assert_equal [["tiercel:memory:", true]], rows.map { |row| row.values_at("store", "own") }.uniq.select(&:last)
+      assert_match(/^8 callers \(2 processes x 4 threads\), all at once, ran the block .*; once with `lease: true` \(/,
+                   command.out.string)
+      assert_match(/^tiercel:shared: +cold, lease: true +1 +1 +[\d.]+ ms +[\d.]+ ms +0 +[▁▂▃·]+$/, command.out.string)
+    end
+  end
+
+  def test_with_a_lease_the_block_runs_once_for_all_processes_of_a_server
+    servers = { "tiercel:memcached:" => Lab::Servers::Memcached, "tiercel:redis:" => Lab::Servers::Redis }
+    stores = servers.select { |_store, server| server.installed? }.keys
+    skip "neither memcached nor Redis is installed" if stores.empty?
+    herd(*stores) do |rows, _command|
+      assert_measured(rows)
+      assert_once(rows, stores)
+    end
+  end
+
+  # A store that keeps nothing has every caller run the block, however late one comes.
+  def test_without_one_everybody_runs_it_and_a_store_of_each_process_is_known_as_such
+    herd("null_store", "memory_store") do |rows, command|
+      assert_measured(rows)
+      assert_equal 8, runs(rows, "null_store", "cold")
+      assert_includes 2..8, runs(rows, "memory_store", "cold")
+      assert_includes 2..8, runs(rows, "memory_store", "ended, race_condition_ttl")
+      assert_match(/<svg/, Lab::Report::Html.render(command.document))
+    end
+  end
+
+  def test_what_no_block_made_is_wrong_and_what_was_not_stored_is_a_miss
+    herd("planted_mixing", code: 4) do |rows, command|
+      assert_equal ["wrong values"], rows.map { |row| row["status"] }.uniq
+      assert_match(/wrong values: something else came back than was written/, command.out.string)
+    end
+    herd("planted_forgetful", code: 4, more: %w[--quick --processes 1 --threads 1 --block-ms 1 --rounds 4]) do |rows|
+      forgotten = rows.select { |row| row["status"] == "misses" }
+      assert_equal [3], forgotten.map { |row| row["round"] }.uniq
+    end
+  end
+
+  def test_a_store_that_cannot_run_keeps_its_rows
+    herd("planted_absent", "planted_dying") do |rows, command|
+      assert_equal ["cannot run"], rows.map { |row| row["status"] }.uniq
+      assert_equal 4, rows.size
+      assert_match(/Nothing could be measured\./, command.out.string)
+    end
+  end
+
+  def test_what_makes_no_sense_is_refused
+    complaints = {
+      ["--threads", "0"] => /> 0/, ["--processes", "1.5"] => /whole number/, ["--rounds", "many"] => /> 0/,
+      ["--block-ms", "100000"] => /at most 60000/, ["--store", "cloud"] => /memory_store/,
+    }
+    assert_refused(complaints) { |arguments, check| run_command(Lab::Tables::Herd::Table, *arguments, &check) }
+  end
+end
