@@ -103,7 +103,7 @@ module Tiercel
             maker
           end
 
-          def ms(seconds) = (seconds * 1e3).round(2)
+          def ms(seconds) = (seconds * 1e3).round(3)
 
           def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
         end
