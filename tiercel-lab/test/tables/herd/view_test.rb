@@ -24,8 +24,9 @@ class HerdDocumentTest < LabCase
   def test_blocks_are_counted_and_so_are_those_that_ran_at_once
     text = markdown(row("redis_cache_store", COLD, [[0.0, 100.0], [10.0, 110.0], [100.0, 200.0]]),
                     row("redis_cache_store", COLD, [[0.0, 100.0]] * 4, round: 1),
-                    row("tiercel:shared:", LEASE, [[0.0, 100.0]]), row("tiercel:shared:", LEASE, [[1.0, 99.0]], round: 1))
-    assert_match(/4 callers \(2 processes x 2 threads\), all at once, ran the block 3 to 4 times without a lease; once with/,
+                    row("tiercel:shared:", LEASE, [[0.0, 100.0]]),
+                    row("tiercel:shared:", LEASE, [[1.0, 99.0]], round: 1))
+    assert_match(/4 callers \(2 processes x 2 threads\), all at once, ran the block 3 to 4 times without a lease; /,
                  text)
     assert_match(/^\| redis_cache_store \| cold \| 4 \[3–4\] \| 3 \[2–4\] \| 102 ms .* \| 110 ms /, text)
     assert_match(/^\| tiercel:shared: \| cold, lease: true \| 1 \| 1 \| /, text)
@@ -51,6 +52,12 @@ class HerdDocumentTest < LabCase
     text = markdown(row("tiercel:shared:", LEASE, [[0.0, 100.0]]),
                     row("tiercel:memory:", LEASE, [[0.0, 100.0]] * 2, "own" => true))
     assert_match(/once with `lease: true` \(once in each process with tiercel:memory:\)\./, text)
+  end
+
+  def test_a_run_that_was_interrupted_before_anything_was_measured_has_a_report
+    results = Canned.results(command: "herd")
+    text = Lab::Report::Terminal.render(Lab::Tables::Herd::View.new(results, command: "bin/lab herd").build)
+    assert_match(/Nothing could be measured\./, text)
   end
 
   def test_what_could_not_run_and_callers_that_came_late_are_said

@@ -33,9 +33,9 @@ module Tiercel
           def expected_seconds = design.expected_seconds
 
           def plan_in_words
-            "#{design.stores.join(", ")}: #{design.processes} processes x #{design.threads} threads fetch one key at " \
-              "once, whose block takes #{Report::Format.number(design.block_ms)} ms; #{design.rounds} rounds, about " \
-              "#{Report::Format.minutes(design.expected_seconds)}."
+            "#{design.processes} processes x #{design.threads} threads fetch one key at once, whose block takes " \
+              "#{Report::Format.number(design.block_ms)} ms, from #{design.stores.join(", ")}; #{design.rounds} " \
+              "rounds, about #{Report::Format.minutes(design.expected_seconds)}."
           end
 
           def take(_comparisons)

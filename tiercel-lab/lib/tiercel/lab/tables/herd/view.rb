@@ -27,22 +27,28 @@ module Tiercel
               "#{facts["rounds"]} #{facts["rounds"] == 1 ? "round" : "rounds"}"
           end
 
+          # Processes are where the kernel puts them, see {Trial}.
+          def environment = super.merge("Pinning" => "not pinned")
+
           def quick_words = quick? ? ["Quick: fewer stores, callers and rounds."] : []
 
           # Where callers come late, others have an answer for them, and fewer blocks run.
           def warnings
             late = measured.flat_map { |crowd| crowd.figures("late_ms") }.max.to_f
-            return super unless late > notes("herd")["block_ms"] / 2
+            return super unless late > notes("herd")["block_ms"].to_f / 2
             [*super, "The machine was busy: a caller came #{number(late)} ms late."]
           end
 
           def sentence
             return "Nothing could be measured." if measured.empty?
-            parts = measured.sort_by { |crowd| conditions.index(crowd.condition).to_i }.group_by(&:words)
-            "#{crowd_words}, all at once, ran the block #{parts.map { |words, group| counts(words, group) }.join("; ")}."
+            by_words = measured.group_by(&:words)
+            order = [*Design::RAILS, *Design::OURS].map(&:words) & by_words.keys
+            parts = order.map { |words| counts(words, by_words[words]) }
+            "#{crowd_words}, all at once, ran the block #{parts.join("; ")}."
           end
 
           def fill(document)
+            return if crowds.empty?
             document.section("Blocks and callers") do |section|
               section.text(explanation)
               section.add(table)
