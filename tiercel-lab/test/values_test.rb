@@ -9,7 +9,7 @@ class ValuesTest < LabCase
   LONG = %w[html-24kb-500 html-100kb-200 html-822kb-100 html-822kb-200].freeze
 
   def test_the_same_seed_is_the_same_workload_and_another_seed_another
-    (Values.names - ["html-822kb", *LONG]).each do |name|
+    (Values.shown - ["html-822kb", *LONG]).each do |name|
       value = Values.fetch(name)
       first, again, other = [3, 3, 4].map { |seed| value.digest(value.generate(seed)) }
       assert_equal first, again, name

@@ -87,6 +87,9 @@ class HistoryTest < LabCase
     assert_equal "Alert: read string-100b tiercel: objects: 4 \u2192 5 since #{range}.\n", out.lines.first
     code, = history(nights: 20) { |number| night(number, ratio: 0.5, objects: number == 15 ? 5 : 4) }
     assert_equal 0, code
+    code, out, = history(nights: 20) { |number| night(number, ratio: 0.5, objects: number >= 15 ? 1 : 0) }
+    assert_equal 1, code, "the first is one more, too"
+    assert_equal "Alert: read string-100b tiercel: objects: 0 \u2192 1 since #{range}.\n", out.lines.first
   end
 
   def test_machines_apart_gaps_tools_and_since

@@ -83,6 +83,17 @@ class InitWorkflowsTest < LabCase
     end
   end
 
+  # GitHub and gates look in the root.
+  def test_a_part_of_a_repository_is_refused
+    SmallGem.make(gate: nil) do |gem|
+      folder = File.join(gem.folder, "lib")
+      code, _out, err = lab("init", "ci", "--repository", folder)
+      assert_equal 2, code
+      assert_match(%r{lib is a part of the repository #{gem.folder}: .*--repository \.\./}, err)
+      assert_equal %w[small_gem.rb], Dir.children(folder)
+    end
+  end
+
   # As a runner would: a pull request that allocates more, then two nights.
   def test_the_shell_of_each_step
     SmallGem.make(gate: nil) do |gem|
@@ -130,7 +141,7 @@ class InitWorkflowsTest < LabCase
   # @return [Array(Integer, String)] exit code and output of the step of a name
   def step(job, name)
     text = job["steps"].find { |one| one["name"] == name }.fetch("run")
-    variables = { "PATH" => "#{@bin}:#{ENV.fetch("PATH")}", "HOME" => @home, "BASE" => "HEAD^", "NUMBER" => "7",
+    variables = { "PATH" => "#{@bin}:#{ENV.fetch("PATH")}", "HOME" => @home, "NUMBER" => "7",
                   "RUNNER_TEMP" => File.join(@home, "temp"), "GITHUB_REPOSITORY" => "somebody/small_gem",
                   "GITHUB_SHA" => "abc", "GITHUB_STEP_SUMMARY" => File.join(@home, "summary.md"),
                   "XDG_CACHE_HOME" => File.join(@home, "cache"),

@@ -143,6 +143,30 @@ class GateTableTest < LabCase
     end
   end
 
+  # Nothing is known of a change to gems that cannot be installed, or from ones that could not.
+  def test_a_side_without_its_gems_cannot_be_told
+    gems = "gem \"tiercel-lab-no-such-gem\", path: \"nowhere\"\n"
+    SmallGem.make do |gem|
+      gem.write("Gemfile", gems).commit("A gem that is nowhere")
+      File.delete(File.join(gem.folder, "Gemfile"))
+      gem.change("lib/small_gem.rb", "text.split", "text.dup.split").commit("Without it")
+      gate(gem, "--exact") do |code, _rows, command|
+        assert_equal 3, code
+        assert_match(/the gems of .* could not be installed/, command.err.string)
+      end
+      gem.write("Gemfile", gems).commit("With it")
+      gate(gem, "--exact") { |code, _rows, command| assert_equal 3, code, command.out.string }
+    end
+  end
+
+  def test_names_of_any_characters_are_test_cases
+    name = "a \"b\" <c>&]]>\u0001\u{1F600}"
+    rows = [{ "cell" => name, "metric" => "objects", "verdict" => "regressed", "words" => name }]
+    suite = REXML::Document.new(Lab::Tables::Gate::JUnit.new(rows, sentence: name).to_s).root
+    found = [suite.elements["testcase"].attributes["classname"], suite.elements["system-out"].text]
+    assert_equal [name.tr("\u0001", " ")] * 2, found
+  end
+
   def test_what_cannot_be_followed
     SmallGem.make(gate: nil) do |gem|
       { [] => /\.tiercel-lab\.yml: there is no such file; `init gate` writes it/,

@@ -81,8 +81,8 @@ module Tiercel
           values = series.points.map(&:value)
           (1...values.size).filter_map do |index|
             before, now, later = values[index - 1], values[index], values[index + 1]
-            next if now == before || !before.positive? || (later && later != now)
-            ratio = now / before
+            next if now == before || (later && later != now)
+            ratio = now / before # of none there is no end: infinity
             change(series, index, Statistics::Interval.new(ratio, ratio, ratio))
           end
         end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "erb"
+require "open3"
 require_relative "../../errors"
 
 module Tiercel
@@ -29,6 +30,7 @@ module Tiercel
           def initialize(folder, servers:, kind: nil)
             @folder = File.expand_path(folder)
             raise UsageError, "#{folder}: there is no such folder" unless File.directory?(@folder)
+            refuse_a_part_of_a_repository
             @servers = servers
             @kind = kind || (File.exist?(File.join(@folder, "config/application.rb")) ? "rails" : "gem")
           end
@@ -51,6 +53,16 @@ module Tiercel
           end
 
           private
+
+          # Neither a gate nor GitHub would find the files there.
+          def refuse_a_part_of_a_repository
+            above, status = Open3.capture2("git", "-C", @folder, "rev-parse", "--show-cdup", err: File::NULL)
+            return if !status.success? || above.strip.empty?
+            raise UsageError, "#{@folder} is a part of the repository #{File.expand_path(above.strip, @folder)}: what " \
+                              "gates lies in its root (--repository #{above.strip})"
+          rescue SystemCallError # no git
+            nil
+          end
 
           def subject = @kind == "rails" ? "requests" : gem_name
 

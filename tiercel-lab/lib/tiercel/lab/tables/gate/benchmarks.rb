@@ -38,8 +38,8 @@ module Tiercel
           # @raise [WrongValue]
           def check(found)
             return if expect.nil? || (expect.respond_to?(:call) ? expect.call(found) : expect == found)
-            wanted = expect.respond_to?(:call) ? "what it expects" : expect.inspect[0, 60]
-            raise WrongValue, "returned #{found.inspect[0, 60]}, expected #{wanted}"
+            wanted = expect.respond_to?(:call) ? "which its expect: refuses" : "expected #{expect.inspect[0, 60]}"
+            raise WrongValue, "returned #{found.inspect[0, 60]}, #{wanted}"
           end
         end
 

@@ -9,6 +9,8 @@ module Tiercel
       module Gate
         # Verdicts as test cases, in the form that JUnit's tools read (the schema of Apache Ant's junit task).
         class JUnit
+          # https://www.w3.org/TR/xml/#charsets
+          NOT_XML = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/
           FAILURES = { Judgement::REGRESSED => "failure", Judgement::WRONG => "error",
                        Judgement::CANNOT_TELL => "skipped" }.freeze
 
@@ -41,7 +43,7 @@ module Tiercel
           end
 
           # Characters that XML cannot hold are left out.
-          def escape(text) = CGI.escapeHTML(text.to_s.scrub.gsub(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD]/, " "))
+          def escape(text) = CGI.escapeHTML(text.to_s.scrub.gsub(NOT_XML, " "))
         end
       end
     end

@@ -107,9 +107,9 @@ module Tiercel
           end
 
           def build(progress)
+            bundle.install(progress:)
             commands = @configuration.prepare
             return compile(progress) if commands.empty?
-            bundle.install(progress:)
             commands.each do |command|
               progress.say("#{name}: #{command}")
               run({ "TIERCEL_LAB_SIDE" => name, "BUNDLE_GEMFILE" => bundle.environment["BUNDLE_GEMFILE"] }, "sh", "-c",
