@@ -92,6 +92,14 @@ class HistoryTest < LabCase
     assert_equal "Alert: read string-100b tiercel: objects: 0 \u2192 1 since #{range}.\n", out.lines.first
   end
 
+  def test_each_step_is_told_with_its_machine_and_the_tools_that_changed_with_it
+    _code, out, = history(nights: 20) do |number|
+      more = number >= 15
+      night(number, ratio: 0.5, objects: more ? 5 : 4, cpu: number.odd? ? "Other" : "CPU", ruby: "ruby #{more ? 4 : 3}")
+    end
+    %w[CPU Other].each { |cpu| assert_match(/^read .* alert; ruby: ruby 3 \u2192 ruby 4 +#{cpu}, 2 cores/, out) }
+  end
+
   def test_machines_apart_gaps_tools_and_since
     values = ratios(1, 0.01)
     html = File.join(Dir.mktmpdir, "history.html")

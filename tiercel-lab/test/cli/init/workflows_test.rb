@@ -68,7 +68,8 @@ class InitWorkflowsTest < LabCase
       code, out, = lab("init", "gate", "--repository", folder)
       assert_equal [0, "mine"], [code, File.read(File.join(folder, ".tiercel-lab.yml"))]
       assert_match(/^kept     \.tiercel-lab\.yml .*\nwritten  bench\/my-gem_bench\.rb$/, out)
-      refute_includes out, "Add to the Gemfile"
+      refute_includes out, "Add to the Gemfile: gem \"tiercel-lab\""
+      assert_includes out, "Add to the Gemfile: gem \"vernier\""
       assert_includes File.read(File.join(folder, "bench/my-gem_bench.rb")), "require \"my/gem\""
       refute File.exist?(File.join(folder, ".github"))
       lab("init", "gate", "--repository", folder, "--force")

@@ -159,6 +159,20 @@ class GateTableTest < LabCase
     end
   end
 
+  def test_a_profile_that_cannot_be_made_is_told
+    SmallGem.make do |gem|
+      gem.change("lib/small_gem.rb", "text.split", "text.dup.split")
+      gate(gem, "--exact", "--base", "HEAD") do |_code, _rows, command|
+        missing = { "cell" => "parse", "side" => "base", "status" => "cannot run", "reason" => "there is no profiler" }
+        command.results["tables"] << { "name" => "profiles", "rows" => [missing, missing.merge("side" => "head")] }
+        view = Lab::Tables::Gate::Table.view(command.results, command: "")
+        [view.brief, view.build].each do |document|
+          assert_equal 1, Lab::Report::Markdown.render(document).scan("Not known of parse: there is no profiler.").size
+        end
+      end
+    end
+  end
+
   def test_names_of_any_characters_are_test_cases
     name = "a \"b\" <c>&]]>\u0001\u{1F600}"
     rows = [{ "cell" => name, "metric" => "objects", "verdict" => "regressed", "words" => name }]

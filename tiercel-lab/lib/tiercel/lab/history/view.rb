@@ -64,15 +64,17 @@ module Tiercel
 
         def add_steps(section)
           return section.text("None.") if @changes.all.empty?
-          section.table("History: steps", header: ["cell", "figure", "change", "revisions", "on", "alert"],
+          section.table("History: steps", header: %w[cell figure change revisions on alert machine],
                                           command: @command) do |table|
             @changes.all.each do |change|
-              reason = [change.reason, *change.tools].compact.join("; ")
-              table.row(change.series.cell, change.series.figure, amount(change), change.range,
-                        change.after.at.utc.strftime("%Y-%m-%d"), change.alert ? "alert" : "no: #{reason}")
+              table.row(change.series.cell, change.series.figure, amount(change), change.range, day(change.after.at),
+                        alert_words(change), change.series.machine)
             end
           end
         end
+
+        # An alert may come of the tools, too.
+        def alert_words(change) = [change.alert ? "alert" : "no: #{change.reason}", *change.tools].join("; ")
 
         def add_machine(document, machine, series)
           document.section(machine) do |section|

@@ -18,6 +18,8 @@ module Tiercel
             "ci" => { ".github/workflows/benchmarks.yml" => "benchmarks.yml",
                       ".github/workflows/benchmark-history.yml" => "history.yml" }
           }.freeze
+          # One of them tells where the time goes.
+          PROFILERS = /vernier|stackprof/
           # Debian's names of the servers' packages.
           PACKAGES = { "memcached" => "memcached", "redis" => "redis-server" }.freeze
 
@@ -45,11 +47,12 @@ module Tiercel
 
           # @return [Array<String>] what is left to do
           def advice
-            lines = ["What gates is in .tiercel-lab.yml; benchmarks are in bench/. Then: bundle exec tiercel-lab gate"]
             gemfile = File.join(@folder, "Gemfile")
-            known = File.exist?(gemfile) && File.read(gemfile).include?("tiercel-lab")
-            lines.unshift("Add to the Gemfile: gem \"tiercel-lab\", group: :development, require: false") unless known
-            lines
+            known = File.exist?(gemfile) ? File.read(gemfile) : ""
+            missing = [("tiercel-lab" unless known.include?("tiercel-lab")),
+                       ("vernier" unless known.match?(PROFILERS))].compact
+            [*missing.map { |name| "Add to the Gemfile: gem \"#{name}\", group: :development, require: false" },
+             "What gates is in .tiercel-lab.yml; benchmarks are in bench/. Then: bundle exec tiercel-lab gate"]
           end
 
           private
@@ -58,8 +61,9 @@ module Tiercel
           def refuse_a_part_of_a_repository
             above, status = Open3.capture2("git", "-C", @folder, "rev-parse", "--show-cdup", err: File::NULL)
             return if !status.success? || above.strip.empty?
-            raise UsageError, "#{@folder} is a part of the repository #{File.expand_path(above.strip, @folder)}: what " \
-                              "gates lies in its root (--repository #{above.strip})"
+            root = File.expand_path(above.strip, @folder)
+            raise UsageError, "#{@folder} is a part of the repository #{root}: what gates lies in its root " \
+                              "(--repository #{above.strip})"
           rescue SystemCallError # no git
             nil
           end

@@ -42,6 +42,7 @@ module Tiercel
             add_verdicts(document)
             add_times(document) if cells.any?
             flame_cells.each { |cell, pair| add_flames(document, cell, pair) }
+            add_unprofiled(document)
             add_sides(document)
           end
 
@@ -59,6 +60,7 @@ module Tiercel
               section.text(ACCEPT) if count(Judgement::REGRESSED).positive?
             end
             flame_cells.each { |cell, pair| add_functions(document, cell, pair, command: nil) }
+            add_unprofiled(document)
             document.section("The same on your machine") { |section| section.code(here) }
             document
           end
@@ -154,6 +156,14 @@ module Tiercel
           def flame_cells
             rows("profiles").select { |row| Engine::Outcome.measured?(row) && row["folded"].any? }
                             .group_by { |row| row["cell"] }.select { |_cell, pair| pair.size == 2 }
+          end
+
+          # A profile that is missing is not silently so.
+          def add_unprofiled(document)
+            reasons = rows("profiles").reject { |row| Engine::Outcome.measured?(row) }
+                                      .map { |row| "#{row["cell"]}: #{row["reason"]}" }.uniq
+            return if reasons.empty?
+            document.section("Where the time goes") { |section| section.text("Not known of #{reasons.join("; ")}.") }
           end
 
           def add_flames(document, cell, pair)
