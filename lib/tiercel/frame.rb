@@ -5,6 +5,7 @@ require_relative "errors"
 require_relative "frame/layout"
 require_relative "frame/parts"
 require_relative "frame/version"
+require_relative "sizes"
 
 module Tiercel
   # What a backend stores: a fixed header, optional parts, and the payload.
@@ -42,7 +43,7 @@ module Tiercel
       def build(type, payload, compressor: COMPRESSOR_NONE, expires_at: nil, parts: "", checksum: false)
         payload_bytes = payload.bytesize
         if payload_bytes > MAX_PAYLOAD_BYTES
-          raise SerializationError, "a value of #{payload_bytes} bytes does not fit a frame"
+          raise SerializationError, "a value of #{Sizes.human(payload_bytes)} does not fit a frame"
         end
         frame = String.new(capacity: HEADER_BYTES + parts.bytesize + payload_bytes)
         crc = checksum ? Codec.crc32(payload, Codec.crc32(parts)) : 0

@@ -13,7 +13,7 @@ class BombsTest < Tiercel::TestCase
       compressor = Tiercel::Compressors.build(name)
       error = refuse(frame(compressor, "\0" * (LIMIT + 1), LIMIT + 1))
 
-      assert_match(/claims to inflate to 1048577 bytes, more than inflate_limit \(1048576\)/, error.message)
+      assert_match(/claims to inflate to 1.0 MB, more than inflate_limit \(1.0 MB\)/, error.message)
     end
   end
 

@@ -6,6 +6,7 @@ require_relative "../compressors"
 require_relative "../errors"
 require_relative "../frame"
 require_relative "../serializers"
+require_relative "../sizes"
 
 module Tiercel
   class Coder
@@ -54,8 +55,8 @@ module Tiercel
         return payload.frozen? ? payload.dup : payload if frame.compressor == COMPRESSOR_NONE
         claimed = frame.parts.inflated_bytes or raise MalformedFrame, "a compressed payload does not say its size"
         if claimed > @inflate_limit
-          raise MalformedFrame, "a payload claims to inflate to #{claimed} bytes, more than inflate_limit " \
-                                "(#{@inflate_limit})"
+          raise MalformedFrame, "a payload claims to inflate to #{Sizes.human(claimed)}, more than inflate_limit " \
+                                "(#{Sizes.human(@inflate_limit)})"
         end
         inflated = compressor(frame.compressor).inflate(payload, inflated_bytes: claimed, limit: @inflate_limit)
         inflated.frozen? ? inflated.dup : inflated

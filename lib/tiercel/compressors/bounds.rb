@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "../sizes"
 
 module Tiercel
   module Compressors
@@ -32,7 +33,8 @@ module Tiercel
       # @raise [MalformedFrame] if what is claimed is above the limit
       def check_claim(claimed, limit)
         return unless claimed && claimed > limit
-        raise MalformedFrame, "a payload claims to inflate to #{claimed} bytes, more than inflate_limit (#{limit})"
+        raise MalformedFrame, "a payload claims to inflate to #{Sizes.human(claimed)}, more than inflate_limit " \
+                              "(#{Sizes.human(limit)})"
       end
 
       # @return [String] inflated

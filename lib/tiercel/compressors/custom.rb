@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "../frame/layout"
+require_relative "../sizes"
 
 module Tiercel
   module Compressors
@@ -41,7 +42,8 @@ module Tiercel
       def inflate(bytes, inflated_bytes: nil, limit: Float::INFINITY)
         inflated = string(call_inflate(bytes))
         return inflated if inflated.bytesize <= limit
-        raise MalformedFrame, "a payload inflates to #{inflated.bytesize} bytes, more than inflate_limit (#{limit})"
+        raise MalformedFrame, "a payload inflates to #{Sizes.human(inflated.bytesize)}, more than inflate_limit " \
+                              "(#{Sizes.human(limit)})"
       end
 
       private

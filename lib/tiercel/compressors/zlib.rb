@@ -45,7 +45,8 @@ module Tiercel
         inflated = String.new
         stream.inflate(bytes) do |piece|
           inflated << piece
-          raise MalformedFrame, "a zlib payload inflates to more than #{limit} bytes" if inflated.bytesize > limit
+          next if inflated.bytesize <= limit
+          raise MalformedFrame, "a zlib payload inflates to more than #{Sizes.human(limit)}"
         end
         unless stream.finished? && stream.total_in == bytes.bytesize
           raise MalformedFrame, "a zlib payload is cut off, or has foreign bytes behind it"

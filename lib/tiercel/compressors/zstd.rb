@@ -59,7 +59,9 @@ module Tiercel
           piece, taken = stream.decompress_with_pos(bytes.byteslice(position..))
           position += taken
           inflated << piece
-          raise MalformedFrame, "a zstd payload inflates to more than #{limit} bytes" if inflated.bytesize > limit
+          if inflated.bytesize > limit
+            raise MalformedFrame, "a zstd payload inflates to more than #{Sizes.human(limit)}"
+          end
           return inflated if piece.empty? && (taken.zero? || position >= bytes.bytesize)
         end
       end

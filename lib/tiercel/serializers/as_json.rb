@@ -4,6 +4,7 @@ require "active_support"
 require "active_support/json"
 require_relative "../errors"
 require_relative "../frame/layout"
+require_relative "../sizes"
 
 module Tiercel
   module Serializers
@@ -31,7 +32,7 @@ module Tiercel
       def load(bytes)
         ::JSON.parse(bytes.dup.force_encoding(Encoding::UTF_8))
       rescue ::JSON::ParserError, EncodingError => error
-        raise MalformedFrame, "an as_json payload of #{bytes.bytesize} bytes could not be loaded: #{error.class}"
+        raise MalformedFrame, "an as_json payload of #{Sizes.human(bytes.bytesize)} could not be loaded: #{error.class}"
       end
     end
   end

@@ -3,6 +3,7 @@
 require "json"
 require_relative "../errors"
 require_relative "../frame/layout"
+require_relative "../sizes"
 
 module Tiercel
   module Serializers
@@ -30,7 +31,7 @@ module Tiercel
       def load(bytes)
         ::JSON.parse(bytes.dup.force_encoding(Encoding::UTF_8), max_nesting: MAX_NESTING)
       rescue ::JSON::ParserError, EncodingError => error
-        raise MalformedFrame, "a json payload of #{bytes.bytesize} bytes could not be loaded: #{error.class}"
+        raise MalformedFrame, "a json payload of #{Sizes.human(bytes.bytesize)} could not be loaded: #{error.class}"
       end
 
       private

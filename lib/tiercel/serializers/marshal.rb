@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "../frame/layout"
+require_relative "../sizes"
 
 module Tiercel
   module Serializers
@@ -28,7 +29,8 @@ module Tiercel
         raise MalformedFrame, "not a marshal payload of format 4.8" unless bytes.start_with?(SIGNATURE)
         ::Marshal.load(bytes)
       rescue NoMemoryError, SystemStackError => error
-        raise MalformedFrame, "a marshal payload of #{bytes.bytesize} bytes could not be loaded: #{error.message}"
+        raise MalformedFrame, "a marshal payload of #{Sizes.human(bytes.bytesize)} could not be loaded: " \
+                              "#{error.message}"
       end
     end
   end

@@ -4,6 +4,7 @@ require "active_support"
 require "active_support/message_pack"
 require_relative "../errors"
 require_relative "../frame/layout"
+require_relative "../sizes"
 
 module Tiercel
   module Serializers
@@ -50,7 +51,8 @@ module Tiercel
       def load(bytes)
         LOADER.bind_call(rails, bytes)
       rescue ::MessagePack::UnpackError, EOFError, NoMemoryError, SystemStackError => error
-        raise MalformedFrame, "a message_pack payload of #{bytes.bytesize} bytes could not be loaded: #{error.class}"
+        raise MalformedFrame, "a message_pack payload of #{Sizes.human(bytes.bytesize)} could not be loaded: " \
+                              "#{error.class}"
       end
 
       LOADER = ActiveSupport::MessagePack::Serializer.instance_method(:load)

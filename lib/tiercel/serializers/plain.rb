@@ -2,6 +2,7 @@
 
 require "msgpack"
 require_relative "../errors"
+require_relative "../sizes"
 require_relative "plain/writer"
 
 module Tiercel
@@ -45,7 +46,8 @@ module Tiercel
           POOL.load(bytes)
         rescue ::MessagePack::UnpackError, EOFError, EncodingError, ArgumentError, TypeError, RangeError,
                NoMemoryError => error
-          raise MalformedFrame, "a msgpack payload of #{bytes.bytesize} bytes could not be loaded: #{error.class}"
+          raise MalformedFrame, "a msgpack payload of #{Sizes.human(bytes.bytesize)} could not be loaded: " \
+                                "#{error.class}"
         end
       end
     end

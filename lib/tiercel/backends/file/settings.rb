@@ -31,7 +31,7 @@ module Tiercel
           @size_bytes = Sizes.bytes(size.to_s.match?(/\A\d+\z/) ? size.to_i : size)
           if @size_bytes < SMALLEST_SIZE_BYTES
             raise ConfigurationError, "size: expected at least #{Sizes.human(SMALLEST_SIZE_BYTES)} for a cache of " \
-                                      "files, got #{@size_bytes} bytes"
+                                      "files, got #{Sizes.human(@size_bytes)}"
           end
           @max_entries = DiskOptions.count(max_entries, :max_entries)
           @timeout_seconds = DiskOptions.seconds(timeout, :timeout)

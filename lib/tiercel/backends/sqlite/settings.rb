@@ -99,7 +99,7 @@ module Tiercel
         def at_least_smallest(bytes)
           return bytes if bytes >= SMALLEST_SIZE_BYTES
           raise ConfigurationError, "size: expected at least #{Sizes.human(SMALLEST_SIZE_BYTES)} for a SQLite file, " \
-                                    "got #{bytes} bytes"
+                                    "got #{Sizes.human(bytes)}"
         end
 
         def synchronous_level(value)
