@@ -37,7 +37,7 @@ class CLITest < LabCase
     Dir.mktmpdir do |results|
       code, out, = lab("--plan", "--quick", "--results", results)
       assert_equal 0, code
-      assert_match(/\A72 cells in about .*servers to start: memcached, redis\.$/, out)
+      assert_match(/\A96 cells in about .*servers to start: memcached, redis\.$/, out)
       refute_match(/html-822kb +read_multi/, lab("--plan", "--results", results)[1])
       assert_equal 0, lab("musts", "--plan", "--results", results).first
       assert_empty Dir.children(results)

@@ -44,7 +44,7 @@ class HerdCommandTest < LabCase
       assert_equal [["tiercel:memory:", true]], rows.map { |row| row.values_at("store", "own") }.uniq.select(&:last)
       assert_match(/^8 callers \(2 processes x 4 threads\), all at once, ran the block .*; once with `lease: true` \(/,
                    command.out.string)
-      assert_match(/^tiercel:shared: +cold, lease: true +1 +1 +[\d.]+ ms +[\d.]+ ms +0 +[▁▂▃·]+$/, command.out.string)
+      assert_match(/^tiercel:shared: +cold, lease: true +1 +1 +[\d.,]+ ms +[\d.,]+ ms +0 +[▁▂▃·]+$/, command.out.string)
     end
   end
 

@@ -10,7 +10,7 @@ module Tiercel
       # Writes what a repository needs for gates and histories. What is there stays as it is.
       class InitCommand < Command
         FACTS = Facts.new(name: "init", groups: [],
-                          summary: "Writes what continuous integration needs: `init gate`, `init ci`.",
+                          summary: "Writes what CI needs: `init gate`, `init ci`.",
                           examples: ["init gate", "init ci", "init ci --servers redis,memcached", "init gate --force"])
 
         def facts = FACTS

@@ -21,7 +21,7 @@ module Tiercel
       # Whether a change makes anything slower: for continuous integration.
       module Gate
         class Table < Tables::Table
-          called "gate", "Fails where a change allocates, asks or waits more than its base."
+          called "gate", "Fails where a change costs more than its base."
           example "gate --base origin/main", "gate --base HEAD^ --exact", "gate --plan",
                   "gate --base origin/main --html gate.html --junit gate.xml --comment comment.md",
                   "gate --base v1.2.0 --head v1.3.0 --accept 'parse a page'"

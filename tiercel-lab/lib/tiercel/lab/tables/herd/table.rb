@@ -11,7 +11,7 @@ module Tiercel
       # A stampede: everybody asks for one key that is not there, or has ended, at the same moment.
       module Herd
         class Table < Tables::Table
-          called "herd", "How often the block runs when everybody asks for one key at once."
+          called "herd", "How often a block runs when everybody asks for one key."
           example "herd --quick", "herd --threads 25 --processes 8 --block-ms 1000",
                   "herd --store redis_cache_store --store tiercel:redis:"
           takes :quick, :seed, :require
