@@ -92,7 +92,8 @@ static tseg_sidecar *remember(int descriptor, const struct stat *file, const cha
         tseg_fail(error, ENOMEM, "out of memory");
         return NULL;
     }
-    *sidecar = (tseg_sidecar){descriptor, file->st_dev, file->st_ino, -1, 1, copy, all_sidecars};
+    *sidecar = (tseg_sidecar){.descriptor = descriptor, .device = file->st_dev, .inode = file->st_ino, .slot = -1,
+                              .references = 1, .path = copy, .next = all_sidecars};
     all_sidecars = sidecar;
     return sidecar;
 }
