@@ -108,6 +108,19 @@ class TestWorkerTest < Tiercel::TestCase
     end
   end
 
+  def test_a_worker_keeps_what_bounds_the_memo
+    with_tmpdir do |directory|
+      store = Tiercel.deprecator.silence do
+        Tiercel.new("shared:#{directory}/segment", size: "8MB", memo: "2MB", frozen: { entries: 3 })
+      end
+      seen = in_worker(1) do
+        10.times { |index| store.write("key#{index}", [index]) && 3.times { store.read("key#{index}") } }
+        [store.backend.segment.memo_bytes, store.stats[:memo_entries]]
+      end
+      assert_equal [2 << 20, 3], seen
+    end
+  end
+
   def test_a_coder_of_the_applications_own_stays
     store = Tiercel.new("memory:", coder: Marshal)
     assert_equal(Marshal, in_worker(1) { store.instance_variable_get(:@coder) })
