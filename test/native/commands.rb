@@ -13,15 +13,17 @@ native.call "segment: processes, 60 of them killed", "gcc/processes_test", "6000
 native.call "segment: processes, 20 of them killed (AddressSanitizer)", "asan/processes_test", "10000 20"
 native.call "segment: stop points", "stop/stop_test"
 native.call "segment: stop points (AddressSanitizer)", "stop-asan/stop_test"
-native.call "segment: leases, at stop points and under kills (AddressSanitizer)", "stop-asan/lease_test", "40"
-native.call "segment: leases, 60 of their holders killed", "gcc/lease_test", "60"
+native.call "segment: leases (AddressSanitizer)", "asan/lease_test"
+native.call "segment: leases, at stop points (AddressSanitizer)", "stop-asan/lease_stop_test"
+native.call "segment: leases, 60 of their holders killed", "gcc/lease_processes_test", "60"
+native.call "segment: leases, 40 of their holders killed (AddressSanitizer)", "asan/lease_processes_test", "40"
 native.call "segment: 20,000 flipped bytes (AddressSanitizer)", "guarded/hostile_test", "20000"
 native.call "segment: what the system does to its file (AddressSanitizer)", "played/platform_test"
 native.call "segment: fuzzed for 10 s", "fuzz/segment_fuzzer", "-max_total_time=10 -max_len=600 -verbosity=0"
 
 native.call "segment: processes, ten million reads, 1,000 of them killed", "gcc/processes_test", "3000000 1000",
             long: true
-native.call "segment: leases, 3,000 of their holders killed", "gcc/lease_test", "3000", long: true
+native.call "segment: leases, 3,000 of their holders killed", "gcc/lease_processes_test", "3000", long: true
 native.call "segment: threads, long (ThreadSanitizer)", "tsan/threads_test", "500000", long: true
 native.call "segment: a million flipped bytes (AddressSanitizer)", "guarded/hostile_test", "1000000", long: true
 native.call "segment: fuzzed for ten minutes", "fuzz/segment_fuzzer", "-max_total_time=600 -max_len=600 -verbosity=0",

@@ -1,42 +1,14 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "objspace"
-require "active_support/cache/tiercel_store"
-require "tiercel/segment"
+require_relative "memo_segment"
 
-# The memo of Strings: what it hands out is what the segment holds, whoever changed that; its bounds hold; Ruby's
-# collector and forks do not trouble it.
+# The memo of Strings: what it hands out is what the segment holds, whoever changed that; Ruby's collector and forks do
+# not trouble it. What gets in and what goes: memo_bounds_test.rb.
 class SegmentMemoTest < Tiercel::TestCase
+  include MemoSegment
+
   Frame = Tiercel::Frame
-  TYPE = Frame::Layout::TYPE_STRING_UTF_8
-  LONG = 2_000
-
-  def setup
-    super
-    @directory = Dir.mktmpdir("tiercel-memo-")
-    @path = File.join(@directory, "segment")
-    @segment = open_segment(memo: 4 << 20)
-  end
-
-  def teardown
-    @segment.close
-    FileUtils.remove_entry(@directory)
-    super
-  end
-
-  def test_a_string_enters_when_it_is_read_again
-    write("key", "a" * LONG)
-    assert_equal([0, 0], kept_and_hits { @segment.read("key") })
-    assert_equal([1, 0], kept_and_hits { @segment.read("key") })
-    assert_equal([1, 1], kept_and_hits { @segment.read("key") })
-    assert_equal([1, 2], kept_and_hits { @segment.read_multi(["key"]) })
-  end
-
-  def test_a_scan_leaves_nothing
-    500.times { |i| write("key#{i}", "a" * LONG) }
-    assert_equal([0, 0], kept_and_hits { 500.times { |i| @segment.read("key#{i}") } })
-  end
 
   # Through the store: compressed, of a record's version, of any encoding, with a checksum.
   def test_strings_that_ruby_decodes
@@ -90,22 +62,6 @@ class SegmentMemoTest < Tiercel::TestCase
     assert_includes @segment.read("key"), "c" * LONG
   end
 
-  # The Strings themselves aside: the table, the marks, what malloc adds.
-  def test_at_most_128_bytes_an_entry_beside_the_string
-    @segment.memo_bytes = 16 << 20
-    [3_001, 4_500, 6_000].each do |count|
-      count.times { |i| @segment.read("key#{i}") || write("key#{i}", "a" * 700) }
-      3.times { count.times { |i| @segment.read("key#{i}") } }
-      entries = stats(:memo_entries)
-      assert_operator entries, :>, count * 0.8
-      strings = ObjectSpace.reachable_objects_from(@segment).grep(String)
-      assert_operator strings.size, :>=, entries
-      beside = stats(:memo_bytes) - strings.sum { |string| ObjectSpace.memsize_of(string) }
-      assert_operator beside.fdiv(entries), :<=, 128
-      assert_operator ObjectSpace.memsize_of(@segment).fdiv(entries), :<=, 128
-    end
-  end
-
   # The keys change while many are read.
   def test_many_keys_at_once
     keys = Array.new(100) { |i| "key#{i}" }
@@ -124,19 +80,6 @@ class SegmentMemoTest < Tiercel::TestCase
       # The one key that is being read when its String is emptied has its value still.
       assert(found.all? { |key, value| value == key * 300 || key.empty? }, change.source_location.to_s)
     end
-  end
-
-  def test_short_strings_and_other_frames_do_not_enter
-    write("short", "a" * 600)
-    @segment.set("other", Frame.build(0x10, "a" * LONG))
-    assert_equal([0, 0], kept_and_hits { 3.times { %w[short other].each { |key| @segment.read(key) } } })
-  end
-
-  def test_without_a_memo_nothing_is_kept
-    @segment.memo_bytes = 0
-    write("key", "a" * LONG)
-    assert_equal([0, 0], kept_and_hits { 3.times { @segment.read("key") } })
-    assert_equal 0, stats(:memo_bytes)
   end
 
   def test_what_is_handed_out_is_the_callers_own
@@ -212,45 +155,6 @@ class SegmentMemoTest < Tiercel::TestCase
     assert_equal "a" * LONG, @segment.read("frame")
   end
 
-  def test_its_bound_holds
-    limit = 1 << 20
-    @segment.memo_bytes = limit
-    random = Random.new(Minitest.seed)
-    (long? ? 100_000 : 4_000).times do
-      key = "key#{random.rand(60)}"
-      write(key, key * random.rand(100..9_000)) if random.rand < 0.05
-      2.times { @segment.read(key) }
-      assert_operator stats(:memo_bytes), :<=, limit
-    end
-    assert_operator stats(:memo_evictions), :>, 10
-    assert_operator stats(:memo_hits), :>, 100
-  end
-
-  # A table that short Strings have made large stays so: what it takes is part of the bound.
-  def test_its_table_is_within_its_bound
-    @segment.memo_bytes = 1 << 20
-    900.times { |i| write("short#{i}", "a" * 640) && 3.times { @segment.read("short#{i}") } }
-    assert_operator stats(:memo_entries), :>, 600
-    45.times { |i| write("long#{i}", "b" * 20_000) }
-    300.times { 45.times { |i| @segment.read("long#{i}") } }
-    strings = ObjectSpace.reachable_objects_from(@segment).grep(String)
-    assert_operator strings.count { |string| string.bytesize == 20_000 }, :>, 30
-    bytes = strings.sum { |string| ObjectSpace.memsize_of(string) } + ObjectSpace.memsize_of(@segment)
-    assert_operator bytes, :<=, (1 << 20) + 1_024
-    assert_operator stats(:memo_bytes), :<=, 1 << 20
-  end
-
-  def test_bounds_that_are_hardly_any
-    [1, 807, 4_096, 70_000].each do |limit|
-      @segment.memo_bytes = limit
-      20.times { |i| write("key#{i}", "a" * 640) && 3.times { @segment.read("key#{i}") } }
-      assert_operator stats(:memo_bytes), :<=, limit
-    end
-    [-1, -(1 << 62)].each { |limit| assert_raises(ArgumentError) { @segment.memo_bytes = limit } }
-    assert_raises(RangeError) { @segment.memo_bytes = 1 << 64 }
-    assert_equal 70_000, @segment.memo_bytes
-  end
-
   # A handle that grows old while what it keeps is young: the collector is told of each.
   def test_an_old_handle_and_young_strings
     GC.start
@@ -279,46 +183,7 @@ class SegmentMemoTest < Tiercel::TestCase
     end
   end
 
-  def test_a_value_that_would_take_all_is_not_kept
-    @segment.memo_bytes = 1 << 20
-    write("key", "a" * (300 << 10))
-    assert_equal([0, 0], kept_and_hits { 3.times { @segment.read("key") } })
-  end
-
-  # What is far larger than the memo goes through it slowly; what then is asked for again and again gets in.
-  def test_a_working_set_that_is_too_large_is_no_burden_and_the_next_one_gets_in
-    @segment.memo_bytes = 1 << 20
-    400.times { |i| write("large#{i}", "a" * 20_000) }
-    20.times { 400.times { |i| @segment.read("large#{i}") } }
-    assert_operator stats(:memo_evictions), :<, 2_000
-    20.times { |i| write("hot#{i}", "b" * 20_000) }
-    200.times { 20.times { |i| @segment.read("hot#{i}") } }
-    before = stats(:memo_hits)
-    20.times { |i| @segment.read("hot#{i}") }
-    assert_operator stats(:memo_hits) - before, :>=, 18
-  end
-
-  def test_closing_gives_all_back
-    write("key", "a" * LONG)
-    3.times { @segment.read("key") }
-    @segment.close
-    assert_equal [0, 0], [stats(:memo_entries), stats(:memo_bytes)]
-    assert_equal "a" * LONG, @segment.read("key")
-  end
-
   private
-
-  def open_segment(memo: 0)
-    Tiercel::Segment.open(@path, bytes: 16 << 20, shards: 1).tap { |segment| segment.memo_bytes = memo }
-  end
-
-  def write(key, value) = assert_equal(true, @segment.write_string(key, value, nil, nil))
-  def stats(name) = @segment.stats.fetch(name)
-
-  def kept_and_hits
-    yield
-    [stats(:memo_entries), stats(:memo_hits)]
-  end
 
   def assert_equal_reads(expected, value, name)
     expected.nil? ? assert_nil(value, name) : assert_equal([expected, expected.frozen?], [value, value.frozen?], name)

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "layout.h"
+#include "entry.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "the segment needs a little-endian machine"
@@ -72,47 +72,6 @@ typedef struct tseg {
     bool warned;             /* that it cannot write: said once per process */
     struct tseg *next;       /* all attachments of this process */
 } tseg;
-
-typedef struct {
-    const uint8_t *bytes;
-    uint32_t count;
-    uint32_t shard;
-    uint64_t hash;
-    uint64_t fingerprint; /* in place, as in a slot word */
-    uint32_t bucket[2];   /* first slot of each candidate bucket; they may be the same */
-} tseg_key;
-
-/* A value in two parts, the first of them whole words (a frame's header) or nothing. */
-typedef struct {
-    const uint64_t *head;
-    uint32_t head_words;
-    const uint8_t *body;
-    uint64_t body_bytes;
-} tseg_value;
-
-/* What compare_and_set and the memo need to know that nothing changed. */
-typedef struct {
-    uint64_t file_id;
-    uint64_t origin;
-    uint32_t sequence;
-} tseg_token;
-
-/* An entry that was found. Nothing in it is trusted before tseg_intact. */
-typedef struct {
-    tseg_word *slot;
-    uint64_t word;
-    tseg_word *entry;
-    const tseg_word *value;
-    const tseg_word *tail;
-    uint64_t position;
-    uint64_t origin;
-    uint64_t lengths; /* word 1 as it was read: sequence and value bytes */
-    double expires_at;
-    uint32_t sequence;
-    uint32_t value_bytes;
-    uint32_t units;
-    uint32_t epoch;
-} tseg_entry;
 
 /* Reads: at most this many tries, then a miss. */
 #define TSEG_READ_TRIES 4

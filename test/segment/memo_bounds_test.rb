@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "objspace"
+require_relative "memo_segment"
+
+# What gets into the memo of Strings and what goes: by how often it is read, and within the bound of bytes.
+class SegmentMemoBoundsTest < Tiercel::TestCase
+  include MemoSegment
+
+  def test_a_string_enters_when_it_is_read_again
+    write("key", "a" * LONG)
+    assert_equal([0, 0], kept_and_hits { @segment.read("key") })
+    assert_equal([1, 0], kept_and_hits { @segment.read("key") })
+    assert_equal([1, 1], kept_and_hits { @segment.read("key") })
+    assert_equal([1, 2], kept_and_hits { @segment.read_multi(["key"]) })
+  end
+
+  def test_a_scan_leaves_nothing
+    500.times { |i| write("key#{i}", "a" * LONG) }
+    assert_equal([0, 0], kept_and_hits { 500.times { |i| @segment.read("key#{i}") } })
+  end
+
+  # The Strings themselves aside: the table, the marks, what malloc adds.
+  def test_at_most_128_bytes_an_entry_beside_the_string
+    @segment.memo_bytes = 16 << 20
+    [3_001, 4_500, 6_000].each do |count|
+      count.times { |i| @segment.read("key#{i}") || write("key#{i}", "a" * 700) }
+      3.times { count.times { |i| @segment.read("key#{i}") } }
+      entries = stats(:memo_entries)
+      assert_operator entries, :>, count * 0.8
+      strings = ObjectSpace.reachable_objects_from(@segment).grep(String)
+      assert_operator strings.size, :>=, entries
+      beside = stats(:memo_bytes) - strings.sum { |string| ObjectSpace.memsize_of(string) }
+      assert_operator beside.fdiv(entries), :<=, 128
+      assert_operator ObjectSpace.memsize_of(@segment).fdiv(entries), :<=, 128
+    end
+  end
+
+  def test_short_strings_and_other_frames_do_not_enter
+    write("short", "a" * 600)
+    @segment.set("other", Tiercel::Frame.build(0x10, "a" * LONG))
+    assert_equal([0, 0], kept_and_hits { 3.times { %w[short other].each { |key| @segment.read(key) } } })
+  end
+
+  def test_without_a_memo_nothing_is_kept
+    @segment.memo_bytes = 0
+    write("key", "a" * LONG)
+    assert_equal([0, 0], kept_and_hits { 3.times { @segment.read("key") } })
+    assert_equal 0, stats(:memo_bytes)
+  end
+
+  def test_its_bound_holds
+    limit = 1 << 20
+    @segment.memo_bytes = limit
+    random = Random.new(Minitest.seed)
+    (long? ? 100_000 : 4_000).times do
+      key = "key#{random.rand(60)}"
+      write(key, key * random.rand(100..9_000)) if random.rand < 0.05
+      2.times { @segment.read(key) }
+      assert_operator stats(:memo_bytes), :<=, limit
+    end
+    assert_operator stats(:memo_evictions), :>, 10
+    assert_operator stats(:memo_hits), :>, 100
+  end
+
+  # A table that short Strings have made large stays so: what it takes is part of the bound.
+  def test_its_table_is_within_its_bound
+    @segment.memo_bytes = 1 << 20
+    900.times { |i| write("short#{i}", "a" * 640) && 3.times { @segment.read("short#{i}") } }
+    assert_operator stats(:memo_entries), :>, 600
+    45.times { |i| write("long#{i}", "b" * 20_000) }
+    300.times { 45.times { |i| @segment.read("long#{i}") } }
+    strings = ObjectSpace.reachable_objects_from(@segment).grep(String)
+    assert_operator strings.count { |string| string.bytesize == 20_000 }, :>, 30
+    bytes = strings.sum { |string| ObjectSpace.memsize_of(string) } + ObjectSpace.memsize_of(@segment)
+    assert_operator bytes, :<=, (1 << 20) + 1_024
+    assert_operator stats(:memo_bytes), :<=, 1 << 20
+  end
+
+  def test_bounds_that_are_hardly_any
+    [1, 807, 4_096, 70_000].each do |limit|
+      @segment.memo_bytes = limit
+      20.times { |i| write("key#{i}", "a" * 640) && 3.times { @segment.read("key#{i}") } }
+      assert_operator stats(:memo_bytes), :<=, limit
+    end
+    [-1, -(1 << 62)].each { |limit| assert_raises(ArgumentError) { @segment.memo_bytes = limit } }
+    assert_raises(RangeError) { @segment.memo_bytes = 1 << 64 }
+    assert_equal 70_000, @segment.memo_bytes
+  end
+
+  def test_a_value_that_would_take_all_is_not_kept
+    @segment.memo_bytes = 1 << 20
+    write("key", "a" * (300 << 10))
+    assert_equal([0, 0], kept_and_hits { 3.times { @segment.read("key") } })
+  end
+
+  # What is far larger than the memo goes through it slowly; what then is asked for again and again gets in.
+  def test_a_working_set_that_is_too_large_is_no_burden_and_the_next_one_gets_in
+    @segment.memo_bytes = 1 << 20
+    400.times { |i| write("large#{i}", "a" * 20_000) }
+    20.times { 400.times { |i| @segment.read("large#{i}") } }
+    assert_operator stats(:memo_evictions), :<, 2_000
+    20.times { |i| write("hot#{i}", "b" * 20_000) }
+    200.times { 20.times { |i| @segment.read("hot#{i}") } }
+    before = stats(:memo_hits)
+    20.times { |i| @segment.read("hot#{i}") }
+    assert_operator stats(:memo_hits) - before, :>=, 18
+  end
+
+  def test_closing_gives_all_back
+    write("key", "a" * LONG)
+    3.times { @segment.read("key") }
+    @segment.close
+    assert_equal [0, 0], [stats(:memo_entries), stats(:memo_bytes)]
+    assert_equal "a" * LONG, @segment.read("key")
+  end
+end

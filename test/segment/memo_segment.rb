@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require "active_support/cache/tiercel_store"
+require "tiercel/segment"
+
+# A segment with a memo of 4 MB, for the tests of the memo.
+module MemoSegment
+  LONG = 2_000
+
+  def setup
+    super
+    @directory = Dir.mktmpdir("tiercel-memo-")
+    @path = File.join(@directory, "segment")
+    @segment = open_segment(memo: 4 << 20)
+  end
+
+  def teardown
+    @segment.close
+    FileUtils.remove_entry(@directory)
+    super
+  end
+
+  private
+
+  def open_segment(memo: 0)
+    Tiercel::Segment.open(@path, bytes: 16 << 20, shards: 1).tap { |segment| segment.memo_bytes = memo }
+  end
+
+  def write(key, value) = assert_equal(true, @segment.write_string(key, value, nil, nil))
+  def stats(name) = @segment.stats.fetch(name)
+
+  def kept_and_hits
+    yield
+    [stats(:memo_entries), stats(:memo_hits)]
+  end
+end
