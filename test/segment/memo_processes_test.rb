@@ -89,7 +89,7 @@ class SegmentMemoProcessesTest < Tiercel::TestCase
   private
 
   # @return [Array<Integer>] by how many bytes each has grown, beside the segment
-  def processes(reads, within: 120, hits: reads / 4, every: 50)
+  def processes(reads, within: 120, hits: reads / 100, every: 50)
     with_tmpdir do |directory|
       fork_and_wait(PROCESSES, within: within) do |index|
         peer = Peer.new(directory, index)
