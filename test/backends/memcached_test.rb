@@ -30,6 +30,11 @@ class MemcachedRingTest < Tiercel::TestCase
   def build_peer = MemcachedServers.build(MemcachedServers.ring_url)
   def build_backend = build_peer.tap(&:clear)
 
+  # What TTLs do on a server is tested with one of them; here, that they reach it.
+  def remote_later(seconds, &)
+    name == "test_an_entry_ends" ? super : skip("TTLs end by the clock of each server")
+  end
+
   def test_keys_are_spread_over_the_servers
     backend.set_multi((0...300).to_h { |index| ["key#{index}", "x"] })
     shares = MemcachedServers.ring.map { |server| MemcachedServers.build(server.url).stats[:entries] }

@@ -17,6 +17,11 @@ class RedisRubyDriverTest < Tiercel::TestCase
 
   def build_peer = RedisServers.build(RedisServers.socket.url, driver: "ruby")
   def build_backend = build_peer.tap(&:clear)
+
+  # What TTLs do on a server is tested with one of them; here, that they reach it.
+  def remote_later(seconds, &)
+    name == "test_an_entry_ends" ? super : skip("TTLs end by the clock of each server")
+  end
 end
 
 class RedisDetailsTest < Tiercel::TestCase

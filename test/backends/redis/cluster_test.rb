@@ -11,6 +11,11 @@ class RedisClusterTest < Tiercel::TestCase
   def build_peer = RedisServers.build(RedisServers.cluster.url)
   def build_backend = build_peer.tap(&:clear)
 
+  # What TTLs do on a server is tested with one of them; here, that they reach it.
+  def remote_later(seconds, &)
+    name == "test_an_entry_ends" ? super : skip("TTLs end by the clock of each server")
+  end
+
   def test_batches_over_many_slots
     pairs = (0...500).to_h { |index| ["key#{index}", "value #{index}"] }
     assert_equal true, backend.set_multi(pairs, 60)
