@@ -134,7 +134,8 @@ class StoreConfigurationTest < Tiercel::TestCase
   def test_sizes_are_checked
     error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", size: "much") }
     assert_match(/size.*much/, error.message)
-    %w[file:/nowhere sqlite:/nowhere/cache].each do |url|
+    urls = ["file:/nowhere", ("sqlite:/nowhere/cache" if Gem.loaded_specs.key?("sqlite3"))]
+    urls.compact.each do |url|
       error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new(url, size: 51_200) }
       assert_match(/size: expected at least .* got 50.0 KB/, error.message)
     end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "digest"
 require "fileutils"
 require "open3"
 require "tmpdir"
@@ -42,7 +43,10 @@ class RailsApp
       Dir.mktmpdir("tiercel-rails-") do |folder|
         copy = File.join(folder, "shop")
         FileUtils.cp_r(template(line), copy)
-        yield new(Tiercel::Lab::Engine::Shop.new(copy, line:))
+        app = new(Tiercel::Lab::Engine::Shop.new(copy, line:))
+        yield app
+      ensure
+        app&.remove_segments
       end
     end
 
@@ -125,7 +129,19 @@ class RailsApp
 
   # @param env [Hash{String => String, nil}]
   # @return [Hash{String => String, nil}] of the application's processes, in production
-  def environment(env = {}) = @shop.environment("tiercel_store shared:").merge(env.transform_keys(&:to_s))
+  def environment(env = {})
+    @shop.environment("tiercel_store shared:").merge({ "SECRET_KEY_BASE" => secret }, env.transform_keys(&:to_s))
+  end
+
+  # Removes what `shared:` has made for this copy of the application: a segment outlives the processes that map it.
+  #
+  # @return [void]
+  def remove_segments
+    [secret, read("tmp/local_secret.txt")].each do |own|
+      name = "tiercel-shop-*-#{Digest::SHA256.hexdigest("tiercel segment #{own}")[0, 8]}.*"
+      FileUtils.rm_f(Dir["/dev/shm/#{name}", "#{Dir.tmpdir}/#{name}"])
+    end
+  end
 
   # Runs what the application's bundle has, puma for example.
   #
@@ -134,6 +150,9 @@ class RailsApp
   def spawn(*command, env: {}, **options) = Process.spawn(environment(env), *here, *command, **options)
 
   private
+
+  # Another one for each copy, so that each has a segment of its own.
+  def secret = @secret ||= Digest::SHA256.hexdigest(folder)
 
   # A command that enters a namespace starts in that one's root.
   def here = [*prefix, "env", "-C", folder]
