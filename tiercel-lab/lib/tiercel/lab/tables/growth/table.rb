@@ -16,7 +16,6 @@ module Tiercel
           example "growth --quick", "growth --entries 1000,1000000 --size 1KB,1MB",
                   "growth --store tiercel:shared: --workers 1,2,4,8,16"
           takes :quick, :seed, :require
-          in_all 25, arguments: %w[--most-entries 100000 --rounds 1]
 
           def options(parser)
             parser.on("--store A,B", Array, "of #{Design::STORES.keys.first(3).join(", ")},",
