@@ -24,6 +24,11 @@ class CapabilitiesTest < LabCase
     end
   end
 
+  # A store that the gem refuses would end the whole table.
+  def test_the_stores_that_are_asked_by_themselves_can_be_built
+    TABLE::STORES.each { |text| assert_equal text, Lab::Contestants.parse(text).text }
+  end
+
   def test_differences_from_the_article
     marks = Lab::Tables::Capabilities::View::COLUMNS.to_h { |column| [column, { "mark" => "yes", "note" => nil }] }
     marks["limited by"] = { "words" => "disk" }

@@ -18,7 +18,7 @@ module Tiercel
 
           STORES = ["memory_store", "file_store:disk", "mem_cache_store", "redis_cache_store", "solid_cache_store",
                     "solid_cache_store:postgresql", "litecache", "tiercel:memory:", "tiercel:shared:", "tiercel:file:",
-                    "tiercel:sqlite:", "tiercel:memcached:", "tiercel:redis:", "tiercel:memory: redis:"].freeze
+                    "tiercel:sqlite:", "tiercel:memcached:", "tiercel:redis:"].freeze
           BLOCKS = 15
           QUICK_BLOCKS = 7
 
