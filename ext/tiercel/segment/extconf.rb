@@ -5,6 +5,7 @@ require "mkmf"
 abort "tiercel: the segment needs C11 atomics" unless have_header("stdatomic.h")
 
 append_cflags(%w[-std=gnu11 -O3 -Wall -Wextra -Wno-unused-parameter -Wno-declaration-after-statement
+                 -Werror=int-conversion -Werror=incompatible-pointer-types -Werror=implicit-function-declaration
                  -fvisibility=hidden])
 if ENV["TIERCEL_SANITIZE"]
   append_cflags(%w[-g -O1 -fno-omit-frame-pointer])

@@ -72,18 +72,25 @@ class AppCommandTest < LabCase
     Dir.mktmpdir do |folder|
       json = File.join(folder, "run.json")
       code, out, err = lab("app", "--quick", "--requests", "4", "--page", "/products/1", "--store",
-                           "tiercel:memory:,solid_cache_store",
-                           "--kill-worker", "--results", folder, "--json", json)
+                           "tiercel:memory:,solid_cache_store,tiercel:redis:",
+                           "--kill-worker", "--stop-server", "--results", folder, "--json", json)
       rows = Lab::Engine::Results.load(json)["tables"].to_h { |table| [table["name"], table["rows"]] }
       reason = rows["pages"].filter_map { |one| one["reason"] }.first
       skip(reason) if reason&.include?("could not be installed")
       assert_equal 0, code, [out, err, reason].join("\n")
       assert_empty SCHEMA.errors(Lab::Engine::Results.load(json))
       rows["pages"].each { |one| assert_equal [8] * 4, one["blocks"].map { |block| block.drop(5).size }, one["store"] }
-      assert(rows["pages"].all? { |one| one["blocks"].all? { |block| block[3].positive? && block[4].zero? } })
+      rows["pages"].each do |one|
+        own, servers = one["blocks"].map { |block| block[3, 2] }.transpose
+        assert own.all?(&:positive?), one["store"]
+        assert_equal one["store"] == "tiercel:redis:", servers.any?(&:positive?), one["store"]
+      end
       incident, = rows["incidents"]
       assert_equal 32, incident["ns"].size + incident["failed"]
       assert_operator incident["ns"].size, :>, 0
+      hangs = rows["incidents"].select { |one| one["incident"] == "stop_server" }
+      assert_equal ["tiercel:redis:"], hangs.map { |one| one["store"] }, "stores without a server have none to stop"
+      assert_equal [0, 32], [hangs.first["failed"], hangs.first["ns"].size], "pages are answered without their cache"
       assert_equal 0, lab("report", json).first
     end
   end

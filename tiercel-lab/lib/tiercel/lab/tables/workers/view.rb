@@ -25,6 +25,9 @@ module Tiercel
               "all workers together; #{rounds}"
           end
 
+          # Processes are where the kernel puts them, see {Trial}.
+          def environment = super.merge("Pinning" => "not pinned")
+
           def quick_words
             return [] unless quick?
             ["Quick: fewer workers' numbers, a smaller cache, one round; intervals are over segments and workers."]
