@@ -27,6 +27,21 @@ module Tiercel
   # 64-bit range.
   class NotACounter < Error; end
 
+  # A `fetch` with `timeout:` has no value in time: neither its block's nor
+  # somebody else's, and none that has ended and may be served in its place.
+  class FetchTimeout < Error
+    # @return [String] that was asked for
+    attr_reader :key
+    # @return [Float] seconds that the call was given
+    attr_reader :seconds
+
+    def initialize(message = nil, key: nil, seconds: nil)
+      @key = key
+      @seconds = seconds
+      super([message || self.class.name, ("key #{key.inspect}" if key)].compact.join(" - "))
+    end
+  end
+
   # A backend could not answer. The store turns it into a miss and a report.
   #
   # Backends raise it (or a subclass) with the library's own error as cause.

@@ -5,7 +5,7 @@ require "active_support/cache/tiercel_store"
 require_relative "moved_clock"
 require_relative "fetch_contract/processes"
 
-%w[single_flight slow_blocks failures lost_holders invalidation cycles placeholders stale_values churn]
+%w[single_flight slow_blocks failures lost_holders invalidation cycles placeholders stale_values timeouts churn]
   .each { |subject| require_relative "fetch_contract/#{subject}" }
 
 module Tiercel
@@ -34,6 +34,7 @@ module Tiercel
       include Cycles
       include Placeholders
       include StaleValues
+      include Timeouts
       include Churn
 
       # A wait that has no bound of its own ends by then, on a machine that is busy (seconds).

@@ -2,35 +2,38 @@
 
 require_relative "../../clock"
 require_relative "../../guard"
+require_relative "surroundings"
 
 module Tiercel
   module Store
     module Fetch
       # Threads of this process that refresh values behind their callers' backs: few, with a short queue. Each job runs
-      # within the Rails executor, where there is one. When the process ends they are given a few seconds.
+      # with the {Surroundings} of who asked for it. When the process ends they are given a few seconds.
       #
       # @private
       module Background
         THREADS = 2
         QUEUED = 100
         DRAIN_SECONDS = 5.0
-        private_constant :THREADS, :QUEUED, :DRAIN_SECONDS
 
         @lock = Mutex.new
 
         class << self
-          # @return [Boolean] false where too much is waiting already; then the caller does it
+          # @return [Boolean] false where too much is waiting already, and while the process ends; then the caller
+          #   does it
           def enqueue(&job)
+            surroundings = Surroundings.new
             @lock.synchronize do
               start unless @pid == Process.pid
-              return false if @draining || @jobs.size >= QUEUED
+              return false if @jobs.closed? || @jobs.size >= QUEUED
+              @threads.select!(&:alive?)
               @threads << worker if @threads.size < THREADS && @jobs.num_waiting.zero?
-              @jobs << job
+              @jobs << -> { surroundings.within(&job) }
             end
             true
           end
 
-          # Waits until all is done that was asked for, and no longer than `seconds`.
+          # Waits until all is done that was asked for, and no longer than `seconds`; then nothing more is taken.
           #
           # @return [void]
           def drain(seconds = DRAIN_SECONDS)
@@ -38,15 +41,26 @@ module Tiercel
             @lock.synchronize { @jobs.close }
             deadline = Clock.monotonic + seconds
             @threads.each { |thread| thread.join([deadline - Clock.monotonic, 0].max) }
-          ensure
-            @pid = nil if @pid == Process.pid
+          end
+
+          # Has the end of the process wait for what runs in threads of this library: {DRAIN_SECONDS} in all.
+          #
+          # @return [void]
+          def drain_at_exit
+            return if @drains
+            @drains = true
+            at_exit do
+              deadline = Clock.monotonic + DRAIN_SECONDS
+              drain
+              TimedBlock.drain([deadline - Clock.monotonic, 0].max)
+            end
           end
 
           private
 
+          # Threads and jobs of a parent process are not here.
           def start
-            at_exit { drain } unless @drains
-            @drains = true
+            drain_at_exit
             @pid = Process.pid
             @jobs = Thread::Queue.new
             @threads = []
@@ -64,8 +78,7 @@ module Tiercel
           end
 
           def perform(job)
-            executor = Rails.application.executor if defined?(Rails.application) && Rails.application
-            executor ? executor.wrap(&job) : job.call
+            job.call
           rescue StandardError, ScriptError => error
             ActiveSupport.error_reporter&.report(error, handled: true, severity: :warning, source: Guard::SOURCE)
           end

@@ -26,6 +26,8 @@ module Tiercel
         attr_reader :lease
         # @return [String, nil] bytes that the block itself wrote under the key
         attr_accessor :rewritten
+        # @return [Boolean] whether its block runs behind its caller, and will land it
+        attr_writer :behind
 
         # @param version [String, nil]
         def initialize(key, version)
@@ -36,8 +38,14 @@ module Tiercel
           @followers = 0
           @landed = ConditionVariable.new
           @outcome = @lease = @rewritten = nil
-          @running = @closed = false
+          @running = @closed = @behind = false
         end
+
+        # @return [Boolean] see {#behind=}
+        def behind? = @behind
+
+        # @return [Boolean] whether its block runs
+        def running? = @running
 
         # Whoever asks before the lease is known may come along, since the block has not begun. After that, only who has
         # just read the lineage that is being computed: anybody else may have read after an invalidation.

@@ -6,8 +6,11 @@ require_relative "../../guard"
 require_relative "../../leases"
 require_relative "background"
 require_relative "call"
+require_relative "databases"
 require_relative "flights"
 require_relative "held"
+require_relative "miss/in_time"
+require_relative "time_limit"
 
 module Tiercel
   module Store
@@ -20,10 +23,13 @@ module Tiercel
       #       yes, {#join}: wait for its fill
       #       no, {#compute}: the block, {Leases#fill}
       #
-      # Whoever has waited for `lease_wait` runs the block all the same, and so does who would wait in a cycle.
+      # Whoever has waited for `lease_wait` runs the block all the same, and so does who would wait in a cycle. What
+      # `timeout:` makes of this is in {InTime}.
       #
       # @private
       class Miss
+        include InTime
+
         AGAIN = Object.new.freeze
         MISS = Coder::MISS
         # Seconds that are waited at most where two processes might wait for each other, or a database for one of them.
@@ -34,12 +40,14 @@ module Tiercel
 
         # @param settings [Settings]
         # @param call [Call]
-        def initialize(settings, call)
+        # @param limit [TimeLimit, nil]
+        def initialize(settings, call, limit = TimeLimit.for(call.policy))
           @leases = settings.leases
           @flights = settings.flights
           @statistics = settings.statistics
           @call = call
           @held = Held.flights
+          @limit = limit
           @let_down = 0
         end
 
@@ -69,7 +77,7 @@ module Tiercel
           flight = Flight.new(@call.key, @call.version)
           Background.enqueue do
             @statistics.count(:background_refreshes)
-            compute(flight, lease)
+            compute_here(flight, lease)
           end
         end
 
@@ -82,7 +90,7 @@ module Tiercel
           return found(flight, answer.bytes) if answer.is_a?(Leases::Present)
           answer.mine? ? begin_with(flight, answer) : join(flight, answer)
         ensure
-          @flights.leave(flight)
+          @flights.leave(flight) unless flight.behind?
         end
 
         def take
@@ -121,9 +129,9 @@ module Tiercel
 
         def wait_for(flight, lease)
           @statistics.count(:lease_waits)
-          case outcome = @leases.wait(lease, far_deadline)
+          case outcome = @leases.wait(lease, limited(far_deadline))
           when Leases::Present then found(flight, outcome.bytes)
-          when :deadline then compute(flight, lease)
+          when :deadline then past_deadline(lease, far_deadline) { compute(flight, lease) }
           when :released then after_release(flight, lease)
           else AGAIN
           end
@@ -142,12 +150,13 @@ module Tiercel
         # @param own [Flight, nil] that the caller leads, and lands as that one lands
         def follow(flight, own = nil)
           stale = MISS
-          outcome = flight.await([*@held, *own], deadline, far_deadline) do |lease|
+          outcome = flight.await([*@held, *own], limited(deadline), limited(far_deadline)) do |lease|
             !MISS.equal?(stale = servable(lease))
           end
           case outcome
           when :left then @statistics.count(:stale_hits) && stale
-          when :cycle, :deadline then compute(own || Flight.new(@call.key, @call.version), flight.lease)
+          when :cycle then compute(own || Flight.new(@call.key, @call.version), flight.lease)
+          when :deadline then after_waiting(flight, own)
           else share(outcome, flight, own)
           end
         end
@@ -180,7 +189,7 @@ module Tiercel
         # --- the block ---
 
         # @param lease [Leases::Lease, nil] whose lineage it may fill; nil for none
-        def compute(flight, lease)
+        def compute_here(flight, lease)
           settled = false
           flight.learn(lease, running: true) if lease
           value, settled = @flights.computing(flight, lease&.lineage) do
@@ -231,19 +240,14 @@ module Tiercel
 
         # --- how long ---
 
+        # A row that this caller has locked may be what the holder waits for.
         def deadline
-          @deadline ||= Clock.monotonic + (in_transaction? ? [@call.policy.lease_wait, NESTED_WAIT].min
-                                                           : @call.policy.lease_wait)
+          @deadline ||= Clock.monotonic + (Databases.in_transaction? ? [@call.policy.lease_wait, NESTED_WAIT].min
+                                                                     : @call.policy.lease_wait)
         end
 
         def far_deadline
           @far_deadline ||= @held.empty? ? deadline : [deadline, Clock.monotonic + NESTED_WAIT].min
-        end
-
-        # A row that this caller has locked may be what the holder waits for.
-        def in_transaction?
-          defined?(ActiveRecord) && ActiveRecord.respond_to?(:all_open_transactions) &&
-            ActiveRecord.all_open_transactions.any?
         end
       end
     end

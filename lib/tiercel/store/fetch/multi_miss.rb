@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "miss"
+require_relative "multi_miss/in_time"
 
 module Tiercel
   module Store
@@ -12,8 +13,12 @@ module Tiercel
       #
       # Whoever waits holds nothing any more, so callers of [a, b] and of [b, a] never wait for each other.
       #
+      # With `timeout:` the blocks of one call run in one thread, and all of them share one {TimeLimit}.
+      #
       # @private
       class MultiMiss
+        include InTime
+
         MISS = Coder::MISS
         # What is computed is stored at least so many times within a `lease_ttl`.
         FILLS_PER_TTL = 3
@@ -37,12 +42,13 @@ module Tiercel
 
         # @return [Hash{Object => Object}] names and values
         def values
-          compute_all(take_all(board_all))
+          @limit = TimeLimit.for(@policy)
+          compute_in_time(take_all(board_all))
           @calls.to_h do |call|
-            [call.name, @values.fetch(call) { Miss.new(@settings, call).value }]
+            [call.name, @values.fetch(call) { Miss.new(@settings, call, @limit).value }]
           end
         ensure
-          @flown.each_value { |flight| @flights.leave(flight) }
+          leave_all unless @behind
         end
 
         private
@@ -80,6 +86,10 @@ module Tiercel
         def refreshed_behind?(call, lease)
           @policy.background? && !MISS.equal?(stale_beside(call, lease)) &&
             Miss.new(@settings, call).refresh_behind(lease)
+        end
+
+        def leave_all
+          @flown.each_value { |flight| @flights.leave(flight) }
         end
 
         def compute_all(leases)

@@ -13,10 +13,14 @@ module Tiercel
         # Seconds until others may compute a value in the place of a holder that has not.
         DEFAULT_LEASE_TTL = 10.0
 
-        NAMES = %i[lease lease_ttl lease_wait stale_while_revalidate stale_if_error refresh jitter].freeze
+        NAMES = %i[lease lease_ttl lease_wait stale_while_revalidate stale_if_error refresh jitter fetch_timeout].freeze
+        # What a call may name. A store's own `timeout:` is that of its backend.
+        CALL_NAMES = [*NAMES, :timeout].freeze
         SECONDS = %i[lease_ttl lease_wait].freeze
         WINDOWS = %i[stale_while_revalidate stale_if_error].freeze
         REFRESHES = [nil, :inline, :background].freeze
+        TIMEOUTS = %i[soft hard].freeze
+        private_constant :TIMEOUTS
 
         # @return [Boolean] whether leases are taken
         attr_reader :lease
@@ -32,6 +36,10 @@ module Tiercel
         attr_reader :stale_seconds
         # @return [Float] the share of `expires_in` by which an end may come earlier
         attr_reader :jitter
+        # @return [Float, nil] seconds after which a call is given a value that has ended, where there is one
+        attr_reader :soft_timeout
+        # @return [Float, nil] seconds after which a call is given up
+        attr_reader :hard_timeout
 
         # @param options [Hash{Symbol => Object}] some of {NAMES}
         # @raise [ConfigurationError] which is an ArgumentError
@@ -45,15 +53,21 @@ module Tiercel
           @stale_if_error = @options[:stale_if_error]&.to_f
           @stale_seconds = [@stale_while_revalidate, @stale_if_error].compact.max
           @jitter = (@options[:jitter] || 0).to_f
+          @soft_timeout, @hard_timeout = timeouts
           freeze
         end
 
         # @param options [Hash{Symbol => Object}] of a call
         # @return [Policy] with those of the call where it names some
         def for(options)
-          return self unless options && options.any? { |name, _| NAMES.include?(name) }
-          Policy.new(@options.merge(options.slice(*NAMES)))
+          return self unless options && options.any? { |name, _| CALL_NAMES.include?(name) }
+          own = options.slice(*NAMES)
+          own[:fetch_timeout] = options[:timeout] if options.key?(:timeout)
+          Policy.new(@options.merge(own))
         end
+
+        # @return [Boolean] whether a call has a time limit
+        def timeout? = !(@soft_timeout || @hard_timeout).nil?
 
         # @return [Boolean] whether refreshes are done behind the caller's back
         def background? = @options[:refresh] == :background
@@ -66,6 +80,22 @@ module Tiercel
           expect(:jitter, "a share of expires_in, from 0 to 1") { |value| number?(value) && value.between?(0, 1) }
           expect(:refresh, ":inline or :background") { |value| REFRESHES.include?(value) }
           expect(:lease, "true or false") { |value| [true, false].include?(value) }
+          expect(:fetch_timeout, "seconds (a number > 0), or { soft:, hard: } of them, soft <= hard (a call says " \
+                                 "timeout:)") { |value| limits?(value) }
+        end
+
+        def limits?(value)
+          return number?(value) && value.positive? unless value.is_a?(Hash)
+          seconds = value.values_at(*TIMEOUTS).compact
+          (value.keys - TIMEOUTS).empty? && seconds.all? { |each| number?(each) && each.positive? } &&
+            seconds == seconds.sort
+        end
+
+        # One number is both.
+        def timeouts
+          value = @options[:fetch_timeout]
+          both = value.is_a?(Hash) ? value.values_at(*TIMEOUTS) : [value, value]
+          [both.compact.first, both.last].map { |seconds| seconds&.to_f }
         end
 
         def expect(name, what)

@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+require "active_support"
+require "active_support/core_ext/class/subclasses"
+
+module Tiercel
+  module Store
+    module Fetch
+      # What Rails keeps with a thread and a block may depend on: taken where `fetch` is called, and put in place around
+      # a block that runs in another thread. A fragment is rendered in its reader's language wherever it is rendered.
+      #
+      # - `I18n.locale` and `Time.zone`
+      # - the values of all `ActiveSupport::CurrentAttributes` (the same objects, not copies)
+      # - roles and shards of `connected_to`
+      #
+      # Everything else that is kept with a thread (`Thread.current[...]`, an open transaction, a query cache) stays
+      # there.
+      #
+      # @private
+      class Surroundings
+        def initialize
+          @locale = I18n.locale if defined?(I18n)
+          @zone = Time.zone if Time.respond_to?(:zone)
+          @currents = current_attributes
+          @connections = connections&.dup
+        end
+
+        # Runs the block with them, inside the Rails executor where there is one. What the block raises goes past the
+        # executor: who reports it is decided by who waits for it.
+        #
+        # @return [Object] the block's value
+        def within(&)
+          value = error = nil
+          executed do
+            value = localized { with_connections { with_currents(@currents, &) } }
+          rescue Exception => error # rubocop:disable Lint/RescueException, Lint/NoReturnInBeginEndBlocks
+            nil
+          end
+          raise error if error
+          value
+        end
+
+        private
+
+        def executed(&)
+          executor = Rails.application.executor if defined?(Rails.application) && Rails.application
+          executor ? executor.wrap(&) : yield
+        end
+
+        def localized(&)
+          in_zone = @zone ? -> { Time.use_zone(@zone, &) } : -> { yield }
+          @locale ? I18n.with_locale(@locale, &in_zone) : in_zone.call
+        end
+
+        def current_attributes
+          return [] unless defined?(ActiveSupport::CurrentAttributes)
+          ActiveSupport::CurrentAttributes.descendants.filter_map do |current|
+            attributes = current.attributes if current.name
+            [current, attributes] if attributes&.any?
+          end
+        end
+
+        def with_currents(currents, &)
+          (current, attributes), *others = currents
+          current ? current.set(attributes) { with_currents(others, &) } : yield
+        end
+
+        # @return [Array<Hash>, nil] Active Record's own list of those that `connected_to` has opened
+        def connections
+          return if !defined?(ActiveRecord) || ActiveRecord.autoload?(:Base)
+          ActiveRecord::Base.connected_to_stack if ActiveRecord::Base.respond_to?(:connected_to_stack)
+        end
+
+        def with_connections
+          return yield if @connections.nil? || @connections.empty?
+          there = connections
+          before = there.dup
+          there.replace(@connections)
+          begin
+            yield
+          ensure
+            there.replace(before)
+          end
+        end
+      end
+    end
+  end
+end

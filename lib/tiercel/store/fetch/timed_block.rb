@@ -1,0 +1,151 @@
+# frozen_string_literal: true
+
+require_relative "../../clock"
+require_relative "../../guard"
+require_relative "background"
+require_relative "surroundings"
+
+module Tiercel
+  module Store
+    module Fetch
+      # A block that runs in a thread of its own, so that whoever waits for it may leave: it is never interrupted, and
+      # goes on to its end. Each has a new thread, which leaves nothing behind for the next one; a process has no more
+      # than {MOST} of them at once.
+      #
+      # @private
+      class TimedBlock
+        MOST = 32
+        # What {#wait} answers where the time is over before the block has ended.
+        LEFT = Object.new.freeze
+        # Set in the fiber storage of such threads.
+        WITHIN = :tiercel_timed_block
+        private_constant :WITHIN
+
+        @lock = Mutex.new
+        @free = ConditionVariable.new
+        @threads = []
+
+        class << self
+          # Begins to run the block in another thread, with the caller's {Surroundings}.
+          #
+          # Inside of such a block none waits for a thread: where all are taken, it runs in the one at hand.
+          #
+          # @param ends_at [Float] of {Clock.monotonic}: until when a free thread is waited for
+          # @return [TimedBlock, nil] nil where none was free
+          def start(ends_at, &block)
+            timed = new(block)
+            within = Fiber[WITHIN]
+            return timed if begin_one(timed, within ? 0 : ends_at)
+            within ? timed.tap(&:run_here) : nil
+          end
+
+          # @return [Integer] how many run now
+          def running = @lock.synchronize { threads.size }
+
+          # Waits until all have ended that run, and no longer than `seconds`.
+          #
+          # @return [void]
+          def drain(seconds)
+            deadline = Clock.monotonic + seconds
+            @lock.synchronize { threads.dup }.each { |thread| thread.join([deadline - Clock.monotonic, 0].max) }
+          end
+
+          # @param thread [Thread] whose block has ended
+          # @return [void]
+          def ended(thread)
+            @lock.synchronize do
+              threads.delete(thread)
+              @free.signal
+            end
+          end
+
+          private
+
+          def begin_one(timed, ends_at)
+            @lock.synchronize do
+              while threads.size >= MOST
+                left = ends_at - Clock.monotonic
+                return false if left <= 0
+                @free.wait(@lock, left)
+              end
+              threads << timed.start
+            end
+            true
+          end
+
+          # Those of a parent process are not here.
+          def threads
+            return @threads if @pid == Process.pid
+            Background.drain_at_exit
+            @pid = Process.pid
+            @threads = []
+          end
+        end
+
+        # @param block [Proc]
+        def initialize(block)
+          @block = block
+          @surroundings = Surroundings.new
+          @lock = Mutex.new
+          @left = false
+        end
+
+        # @return [Thread]
+        def start
+          @thread = Thread.new do
+            Fiber[WITHIN] = true
+            run { @surroundings.within(&@block) }
+          ensure
+            TimedBlock.ended(Thread.current)
+          end
+          @thread.name = "tiercel fetch"
+          @thread
+        end
+
+        # @return [void]
+        def run_here = run(&@block)
+
+        # @param ends_at [Float] of {Clock.monotonic}
+        # @return [Object] the block's value, or {LEFT}
+        # @raise what the block raises
+        def wait(ends_at)
+          ended = @thread&.join([ends_at - Clock.monotonic, 0].max)
+          kind, content = leave
+          raise content if kind == :error
+          return content if kind
+          raise ThreadError, "the block of a fetch with timeout: has ended its thread" if ended
+          LEFT
+        ensure
+          leave
+        end
+
+        private
+
+        def leave
+          @lock.synchronize do
+            @left = true
+            @outcome
+          end
+        end
+
+        def run
+          settle(:value, yield)
+        rescue Exception => error # rubocop:disable Lint/RescueException
+          report(error) if settle(:error, error)
+        end
+
+        # @return [Boolean] whether nobody waits for it any more
+        def settle(kind, content)
+          @lock.synchronize do
+            @outcome = [kind, content]
+            @left
+          end
+        end
+
+        def report(error)
+          ActiveSupport.error_reporter&.report(error, handled: true, severity: :warning, source: Guard::SOURCE)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+require "active_support/core_ext/time"
+require "active_support/current_attributes"
+require "active_support/isolated_execution_state"
+require "i18n"
+require "tiercel/contracts/moved_clock"
+
+# What a block that runs in another thread finds there: what its caller would have given it.
+class SurroundingsTest < Tiercel::TestCase
+  class Current < ActiveSupport::CurrentAttributes
+    attribute :account, :user
+  end
+
+  WAYS = {
+    "with a time limit" => ->(store, &block) { store.fetch("name", timeout: 20) { block.call } },
+    "in the background" => lambda do |store, &block|
+      store.fetch("name", expires_in: 60, stale_while_revalidate: 60, refresh: :background) { "old" }
+      Tiercel::Contracts::MovedClock.by(61) do
+        done = Queue.new
+        store.fetch("name", refresh: :background) { done << block.call }
+        done.pop(timeout: 20)
+      end
+    end,
+  }.freeze
+
+  def setup
+    super
+    @store = Tiercel.new("memory:", lease: true)
+    @locales = I18n.available_locales
+    I18n.available_locales = [*@locales, :fr]
+  end
+
+  def teardown
+    Current.reset
+    I18n.available_locales = @locales
+    @store.close
+    super
+  end
+
+  WAYS.each do |label, way|
+    define_method(:"test_#{label.tr(" ", "_")}") do
+      caller = Thread.current
+      Current.account = account = Object.new
+      seen = I18n.with_locale(:fr) do
+        Time.use_zone("Hawaii") do
+          way.call(@store) { [Thread.current == caller, I18n.locale, Time.zone.name, Current.account, Current.user] }
+        end
+      end
+      assert_equal [false, :fr, "Hawaii", account, nil], seen
+    end
+  end
+
+  def test_nothing_of_it_stays_in_a_thread_that_goes_on
+    Current.account = 1
+    WAYS.fetch("in the background").call(@store) { nil }
+    Current.reset
+    @store.clear
+    assert_equal([:en, nil], WAYS.fetch("in the background").call(@store) { [I18n.locale, Current.account] })
+  end
+
+  def test_fiber_storage_comes_along_with_a_time_limit
+    Fiber[:tiercel_test] = 1
+    assert_equal(1, @store.fetch("name", timeout: 20) { Fiber[:tiercel_test] })
+  ensure
+    Fiber[:tiercel_test] = nil
+  end
+
+  def test_what_the_executor_is_not_told
+    told = []
+    executor = Class.new do
+      define_method(:wrap) do |&block|
+        block.call
+        told << :nothing
+      rescue StandardError => error
+        told << error
+      end
+    end
+    as_application(executor.new) { assert_raises(IOError) { @store.fetch("name", timeout: 20) { raise IOError } } }
+    assert_equal [:nothing], told, "errors are raised to the caller, who reports them"
+  end
+
+  private
+
+  def as_application(executor)
+    skip "Rails is here" if defined?(Rails)
+    application = Struct.new(:executor).new(executor)
+    Object.const_set(:Rails, Module.new { define_singleton_method(:application) { application } })
+    yield
+  ensure
+    Object.send(:remove_const, :Rails) unless defined?(Rails::VERSION)
+  end
+end
