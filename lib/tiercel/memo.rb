@@ -42,6 +42,7 @@ module Tiercel
       # @return [Boolean] whether it is kept
       def keep_string(segment, key, bytes, token, string)
         frame = Frame.parse(bytes)
+        return false if frame.parts.tags
         segment.keep(key, token, string, frame.expires_at, frame.parts.version, nil)
       end
 
@@ -52,6 +53,7 @@ module Tiercel
       # @return [Boolean] whether it is kept
       def keep_frozen(segment, key, bytes, token, value)
         frame = Frame.parse(bytes)
+        return false if frame.parts.tags
         segment.keep(key, token, value, frame.expires_at, frame.parts.version, bytes.bytesize + weight(value))
       end
 

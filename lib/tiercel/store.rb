@@ -11,6 +11,7 @@ module Tiercel
   #
   #   FastPath      the common calls: names to keys, values in and out
   #   Fetch         misses: single flight, leases, stale values
+  #   Tags          what invalidates entries together
   #   Entries       what Rails' own public methods call for all others: entries, frames
   #   Counters      Maintenance      LocalCaching
   #
@@ -24,6 +25,7 @@ require_relative "store/settings"
 require_relative "store/keys"
 require_relative "store/entries"
 require_relative "store/counters"
+require_relative "store/tags"
 require_relative "store/maintenance"
 require_relative "store/local_caching"
 require_relative "store/worker_keys"

@@ -30,6 +30,7 @@ module ActiveSupport
       include ::Tiercel::Store::Entries
       include ::Tiercel::Store::Fetch
       include ::Tiercel::Store::Counters
+      include ::Tiercel::Store::Tags
       include ::Tiercel::Store::Maintenance
       include ::Tiercel::Store::FastPath
 

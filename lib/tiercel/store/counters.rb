@@ -85,11 +85,13 @@ module Tiercel
       def in_range?(count) = count.between?(Counter::MIN, Counter::MAX)
 
       # The bytes there are a frame: an Integer becomes a counter that keeps its
-      # end, a frame that has ended counts as absent. Nil where it is neither.
+      # end, a frame that has ended (or whose tags were invalidated) counts as absent. Nil where it is neither: an
+      # entry with tags too, since a counter has none.
       def next_count(bytes, amount, ttl)
         return if Counter.parse(bytes)
         entry = load_entry(bytes)
-        return [amount, ttl] if entry.nil? || entry.expired?
+        return [amount, ttl] if entry.nil? || entry.expired? || outdated?(entry)
+        return if recorded_tags(entry)
         value = entry.value
         [value + amount, entry.expires_at && (entry.expires_at - Clock.now)] if value.is_a?(Integer)
       rescue MalformedFrame, SerializationError, ActiveSupport::Cache::DeserializationError

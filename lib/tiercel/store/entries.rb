@@ -15,8 +15,9 @@ module Tiercel
       RACE_CONDITION_GRACE = 300
 
       # What Rails makes of `coder: nil`.
+      #
+      # @private
       PASS_THROUGH = ActiveSupport::Cache::SerializerWithFallback[:passthrough]
-      private_constant :PASS_THROUGH
 
       # What a TTL of zero or less becomes for the backend (seconds); the frame says that it has ended.
       SHORTEST_TTL = 0.001
@@ -47,8 +48,8 @@ module Tiercel
         deserialize_entry(read_serialized_entry(key, **options), key: key, **options)
       end
 
-      def read_serialized_entry(key, event: nil, **)
-        @settings.accessor.get(key, event)
+      def read_serialized_entry(key, event: nil, tags: nil, **)
+        tags ? @settings.accessor.get_tagged(key, tags, event) : @settings.accessor.get(key, event)
       end
 
       def read_multi_entries(names, **options)
@@ -74,25 +75,31 @@ module Tiercel
       end
 
       # What has ended is left to the backend, as Rails' stores on servers do: deleting it would be another trip.
-      def read_far_entries(names, **options)
+      def read_far_entries(names, tags: nil, **options)
         return {} if names.empty?
         keys = names.map { |name| normalize_key(name, options) }
-        found = @settings.accessor.get_multi(keys.uniq)
-        names.zip(keys).each_with_object({}) do |(name, key), results|
+        found = tags ? @settings.accessor.get_multi_tagged(keys.uniq, tags) : @settings.accessor.get_multi(keys.uniq)
+        tagged = nil
+        results = names.zip(keys).each_with_object({}) do |(name, key), results|
           bytes = found[key] or next
-          entry = deserialize_entry(bytes, key: key, **options)
+          entry = deserialize_entry(bytes, key: key, compare: false, **options)
           next if entry.nil? || entry.expired? || entry.mismatched?(normalize_version(name, options))
+          (tagged ||= {})[name] = entry if recorded_tags(entry)
           results[name] = entry.value
         end
+        outdated_among(tagged, tags).each { |name| results.delete(name) } if tagged
+        results
       end
 
-      def deserialize_entry(payload, raw: false, key: nil, report: true, **)
+      # `tags`: what was read of their generations with the payload; `compare: false`: the caller compares.
+      def deserialize_entry(payload, raw: false, key: nil, report: true, tags: nil, compare: true, **)
         return if payload.nil?
         payload = payload.bytes if payload.is_a?(SerializedFrame)
         payload = Leases::Placeholder.visible(payload) or return if payload.is_a?(String)
         return ActiveSupport::Cache::Entry.new(raw_value(payload)) if raw
         entry = load_entry(payload)
         return entry if entry.nil? || entry.expired?
+        return if compare && outdated?(entry, tags)
         value = entry.value
         DeepFreeze.call(value) if @settings.frozen_values
         entry
@@ -124,7 +131,9 @@ module Tiercel
 
       # --- write ---
 
+      # An entry that was read keeps the tags that it was read with.
       def write_entry(key, entry, raw: false, **options)
+        options.delete(:tags) if options[:tags] && Coder::LazyEntry === entry
         write_serialized_entry(key, serialize_entry(entry, raw: raw, **options), raw: raw, **options)
       end
 
@@ -132,6 +141,7 @@ module Tiercel
       def write_serialized_entry(key, payload, raw: false, unless_exist: false, batch: nil, **options)
         bytes = bytes_of(payload, **options)
         bytes = with_stale_windows(bytes, policy_for(options)) unless raw
+        return if options[:tags] && !(bytes = tagged(bytes, options[:tags]))
         return !!(batch[key] = bytes) if batch
         ttl = backend_ttl(raw, policy: policy_for(options), **options)
         filling = Fetch::Filling.of(key)
@@ -147,6 +157,7 @@ module Tiercel
       end
 
       def write_multi_entries(entries, raw: false, unless_exist: false, **options)
+        return if options[:tags] && !fix_tags(options[:tags])
         if unless_exist
           return entries.each { |key, entry| write_entry(key, entry, raw: raw, unless_exist: true, **options) }
         end
@@ -159,7 +170,7 @@ module Tiercel
         return entry.value.to_s.b.freeze if raw
         return entry if @coder.equal?(PASS_THROUGH) # whose own compression would marshal it
         serialized = super(entry, **options)
-        @coder.is_a?(Coder) ? SerializedFrame.new(serialized) : serialized
+        @coder.is_a?(Coder) ? SerializedFrame.new(with_recorded_tags(serialized, entry)) : serialized
       end
 
       # What a backend keeps of a serialized entry. `coder: nil` leaves the
@@ -170,7 +181,8 @@ module Tiercel
         when String then payload
         else
           coder = @settings.coder
-          compress ? coder.dump_compressed(payload, compress_threshold) : coder.dump(payload)
+          bytes = compress ? coder.dump_compressed(payload, compress_threshold) : coder.dump(payload)
+          with_recorded_tags(bytes, payload)
         end
       end
 

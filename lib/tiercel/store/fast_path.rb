@@ -135,7 +135,9 @@ module Tiercel
       end
 
       # @return [ActiveSupport::Cache::Entry, nil] of bytes that were read
-      def entry_of(found, key) = MISS.equal?(found) ? nil : deserialize_entry(found.bytes, key: key)
+      def entry_of(found, key, compare: true)
+        MISS.equal?(found) ? nil : deserialize_entry(found.bytes, key: key, compare: compare)
+      end
 
       # What is not there is computed by one caller ({Fetch}), or, with `lease: false`, by every caller.
       def miss_or_generate(name, key, version, options, found, &)
@@ -153,9 +155,10 @@ module Tiercel
         if !@fast_fills || observed?(GENERATE)
           return save_block_result_to_cache(name, normalize_key(name, merged), merged, &)
         end
+        fix_tags(merged[:tags])
         own = merged.dup
-        value = yield(name, ActiveSupport::Cache::WriteOptions.new(own))
-        write(name, value, own == merged ? options : own) unless value.nil? && own[:skip_nil]
+        value = yield(name, write_options(own))
+        write(name, value, own == merged && !own[:tags] ? options : own) unless value.nil? && own[:skip_nil]
         value
       end
 

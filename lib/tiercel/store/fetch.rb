@@ -111,7 +111,7 @@ module Tiercel
         ends = Clock.now + jittered(expires_in.to_f, policy) if expires_in
         threshold = compress_threshold(options)
         bytes = @settings.coder.dump_value(value, ends, version, !threshold.nil?, threshold || 0)
-        with_stale_windows(bytes, policy)
+        tagged(with_stale_windows(bytes, policy), options[:tags])
       end
 
       # @param values [Hash{Call => Object}]
@@ -121,7 +121,7 @@ module Tiercel
         frames = values.to_h do |call, value|
           [call, fast ? plain_frame(value, call.version, options, policy) : frame_of(call, value, options, policy)]
         end
-        [frames, fill_ttl(options, policy)]
+        [frames.compact, fill_ttl(options, policy)]
       end
 
       # @return [String] the frame, as Rails' own methods make it
@@ -130,11 +130,12 @@ module Tiercel
         expires_in = jittered(expires_in.to_f, policy) if expires_in
         entry = ActiveSupport::Cache::Entry.new(value, **options, version: call.version, expires_in:)
         bytes = bytes_of(serialize_entry(entry, **options), **options)
-        options[:raw] ? bytes : with_stale_windows(bytes, policy)
+        options[:raw] ? bytes : tagged(with_stale_windows(bytes, policy), options[:tags])
       end
 
       # @return [Boolean, nil] as `write`
       def fill(filling, bytes, ttl, unless_exist: false)
+        return unless bytes
         stored = filling.lease && @settings.leases.fill(filling.lease, bytes, ttl)
         stored = overwrite(filling, bytes, ttl) if !stored && !unless_exist && filling.flight.rewritten
         rewritten(filling.key, bytes, filling.flight) if stored

@@ -33,6 +33,8 @@ module Tiercel
       attr_reader :flights
       # @return [Fetch::Statistics]
       attr_reader :statistics
+      # @return [Tags::Generations]
+      attr_reader :generations
       # @return [Boolean] whether the fast path is wanted
       attr_reader :fast_path
 
@@ -50,6 +52,7 @@ module Tiercel
         @guard = configuration.build_guard(@backend, logger)
         build_accessor(@guard)
         build_fetch(configuration)
+        @generations = Tags::Generations.new(@accessor, @backend, @guard)
         freeze
       end
 

@@ -29,6 +29,8 @@ module Tiercel
         merged.merge(namespace: within_worker(merged[:namespace]))
       end
 
+      def tag_keys(names, namespace) = super(names, within_worker(namespace))
+
       def within_worker(namespace)
         return -> { within_worker(namespace.call) } if namespace.respond_to?(:call)
         return @worker_namespace if namespace.nil?

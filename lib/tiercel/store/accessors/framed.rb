@@ -24,6 +24,26 @@ module Tiercel
           @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi(keys) }
         end
 
+        # @param tags [Tags::Named] that are told their generations, which are read in the same trip
+        # @return [String, nil] as {#get}
+        def get_tagged(key, tags, event = nil) = get_multi_tagged([key], tags, event)[key]
+
+        # @return [Hash{String => String}] as {#get_multi}, and more
+        def get_multi_tagged(keys, tags, _event = nil)
+          get_multi(keys | tags.keys).tap { |found| tags.know(found) }
+        end
+
+        # @param keys [Array<String>] of generations
+        # @return [Hash{String => String}]
+        def far_generations(keys) = @guard.call(:read_tags, returning: {}) { @backend.get_multi(keys) }
+        alias generations far_generations
+
+        # @param keys [Array<String>] of generations
+        # @return [true, nil]
+        def invalidate(keys)
+          @guard.call(:invalidate_tags) { @backend.delete_multi(keys) && true }
+        end
+
         def set(key, bytes, ttl)
           @guard.call(:write_entry, key) { @backend.set(key, bytes, ttl) || @guard.too_large(key, bytes.bytesize) }
         end

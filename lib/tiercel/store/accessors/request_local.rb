@@ -28,6 +28,8 @@ module Tiercel
           super(coder, frozen: frozen)
           @far = far
           @registry_key = :"tiercel_local_cache_#{object_id}"
+          @invalidations = 0
+          @invalidations_lock = Mutex.new
         end
 
         # @return [ActiveSupport::Cache::Strategy::LocalCache::LocalStore, nil] of this thread or fiber
@@ -67,6 +69,32 @@ module Tiercel
         def get(key, event = nil)
           local = current or return @far.get(key, event)
           remembered(local, key, event)
+        end
+
+        # What is remembered is of no use for what is to be written, so the tags know nothing of it.
+        def get_tagged(key, tags, event = nil)
+          local = current or return @far.get_tagged(key, tags, event)
+          remembered(local, key, event, tags)
+        end
+
+        def get_multi_tagged(keys, tags) = @far.get_multi_tagged(keys, tags)
+
+        def far_generations(keys)
+          remember_generations(keys) { @far.far_generations(keys) }
+        end
+
+        # Those that were read in this request are taken for current, unless this process has invalidated any since.
+        def generations(keys)
+          local = current or return @far.generations(keys)
+          known = keys.to_h { |key| [key, local.read_entry(generation_key(key))] }.compact
+          unknown = keys - known.keys
+          unknown.empty? ? known : known.merge!(far_generations(unknown))
+        end
+
+        def invalidate(keys)
+          @far.invalidate(keys)
+        ensure
+          @invalidations_lock.synchronize { @invalidations += 1 }
         end
 
         # Asks for all of them: what copies are worth is the caller's to say, who looks at them first.
@@ -122,17 +150,35 @@ module Tiercel
 
         private
 
-        def remembered(local, key, event)
+        def remembered(local, key, event, tags = nil)
           hit = true
           bytes = local.fetch_entry(key) do
             hit = false
-            @far.get(key, event)&.freeze
+            (tags ? get_far_tagged(key, tags, event) : @far.get(key, event))&.freeze
           end
           event[:store] = local.class.name if hit && event
           # A lease is nobody's to remember: what it stands for may be there at the next call.
           local.delete_entry(key) if bytes && !hit && Leases::Placeholder.placeholder?(bytes)
           bytes
         end
+
+        def get_far_tagged(key, tags, event)
+          found = nil
+          remember_generations(tags.keys) { found = @far.get_multi_tagged([key], tags, event) }
+          found[key]
+        end
+
+        # @yieldreturn [Hash{String => String}] generations as they are found now, and more
+        def remember_generations(keys)
+          local = current or return yield
+          names = keys.map { |key| generation_key(key) }
+          yield.tap do |found|
+            keys.zip(names) { |key, name| found[key] && local.write_entry(name, found[key]) }
+          end
+        end
+
+        # No key of the application's ends so. What was read before this process has invalidated tags has another name.
+        def generation_key(key) = "#{key}\0#{@invalidations}"
 
         # What was not written (lost, failed, too large) is not known any more.
         def remember(key, bytes, stored)

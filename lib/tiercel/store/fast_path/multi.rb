@@ -65,11 +65,15 @@ module Tiercel
 
         # What is done with entries on the entries' way.
         def settle_many(found, unsettled, keys, versions)
+          tagged = nil
           unsettled.each do |key|
-            entry = entry_of(found[key], key)
+            entry = entry_of(found[key], key, compare: false)
             usable = entry && !entry.expired? && !entry.mismatched?(versions && versions[keys.index(key)])
-            usable ? found[key] = entry.value : found.delete(key)
+            next found.delete(key) unless usable
+            (tagged ||= {})[key] = entry if recorded_tags(entry)
+            found[key] = entry.value
           end
+          outdated_among(tagged).each { |key| found.delete(key) } if tagged
         end
 
         def frames_of(hash, keys, expires_in)

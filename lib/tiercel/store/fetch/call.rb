@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "digest/sha2"
+
 require_relative "../../coder"
 require_relative "../../deep_freeze"
 require_relative "../../frame"
@@ -48,6 +50,29 @@ module Tiercel
           @block = block
         end
 
+        # @return [Tags::Named, nil] that the caller has named, with the generations that they had before its block
+        def tags = @options[:tags].tap { |tags| @store.send(:fix_tags, tags) }
+
+        # @return [Object] what is wanted: with whom this call may share a block
+        def wanted = (tags = self.tags) ? [@version, tags.known] : @version
+
+        # Tags may have been invalidated while the call waited.
+        #
+        # @return [Boolean] whether they were
+        def renew_tags
+          before = @options[:tags] or return false
+          @options = @options.merge(tags: before.anew)
+          tags.known != before.known
+        end
+
+        # @param others [Tags::Named, nil] of a block that this call has waited for
+        # @return [Boolean] whether a value of that block may be this call's
+        def accepts?(others)
+          return true if others.nil?
+          return false if others.lost?
+          @options[:tags]&.known == others.known || @store.send(:current_tags?, others)
+        end
+
         # @param bytes [String, nil]
         # @return [Object] the value, if it is what a read would give; else MISS
         def value_of(bytes)
@@ -61,7 +86,7 @@ module Tiercel
         def stale_value_of(bytes, after_error: false)
           entry = entry_of(bytes) or return MISS
           return MISS unless entry.is_a?(Coder::LazyEntry) && useful?(entry, after_error)
-          return MISS if entry.mismatched?(@version)
+          return MISS if entry.mismatched?(@version) || outdated?(entry)
           DeepFreeze.call(entry.value) if @store.send(:frozen_values?)
           entry.value
         rescue ActiveSupport::Cache::DeserializationError
@@ -77,13 +102,16 @@ module Tiercel
           return (entry.mismatched?(@version) ? bytes : :current) unless entry.expired?
           race_ttl = @options[:race_condition_ttl].to_i
           return longer(entry, race_ttl) if race_ttl.positive? && Clock.now - entry.expires_at <= race_ttl
-          bytes if entry.is_a?(Coder::LazyEntry) && useful?(entry, true)
+          bytes if entry.is_a?(Coder::LazyEntry) && useful?(entry, true) && !outdated?(entry)
         end
 
         # Runs the block.
         #
         # @return [Object] its value
-        def compute = @block.call(@name, ActiveSupport::Cache::WriteOptions.new(@own = @options.dup))
+        def compute
+          @given = @store.send(:write_options, @own = @options.dup)
+          @block.call(@name, @given)
+        end
 
         # Runs the block, and stores what it gives in the place of the lease: through Rails' own method, so that whoever
         # watches or replaces what that calls sees what there is to see; or, where nobody does, the fast path's way.
@@ -94,8 +122,12 @@ module Tiercel
         def compute_and_store(lease, flight)
           filling = Filling.new(@key, lease, flight)
           value = @fast ? compute_fast(filling) : compute_as_rails_does(filling)
+          flight.tags = used_tags
           [value, filling.stored?]
         end
+
+        # @return [Tags::Named, nil] those of what the block has given
+        def used_tags = @given ? @given.named : @options[:tags]
 
         # Has the request-local cache know what a read would now see.
         #
@@ -103,8 +135,18 @@ module Tiercel
         # @return [void]
         def remember(bytes) = @store.send(:remember_locally, @key, bytes)
 
-        # @return [String, nil] of the version, what a frame keeps of it
-        def kept_version = @version && Frame::Version.kept(@version)
+        # @return [String, nil] of what is wanted, what a lease keeps: the version, as a frame does, and a digest of
+        #   the tags and their generations
+        def kept_version
+          version = @version && Frame::Version.kept(@version)
+          tags = self.tags or return version
+          Frame::Version.kept("tags:#{Digest::SHA256.hexdigest(tags.known.sort.join("\0"))}:#{version}")
+        end
+
+        # Ends what others compute of the key: it is of tags that were invalidated since.
+        #
+        # @return [void]
+        def end_lease = @store.send(:delete_entry, @key)
 
         # @return [Float] seconds for which a stale value is kept with a lease that was given back
         def stale_ttl = Entries::RACE_CONDITION_GRACE + (@policy.stale_seconds || 0)
@@ -146,15 +188,25 @@ module Tiercel
 
         def compute_as_rails_does(filling)
           filling.run do
-            @store.send(:save_as_rails_does, @name, @key, @options) do |*arguments|
-              filling.aside { @block.call(*arguments) }
+            @store.send(:save_as_rails_does, @name, @key, @options) do |name, given|
+              @given = @store.send(:with_tags, given)
+              filling.aside { @block.call(name, @given) }
             end
           end
         end
 
         def entry_of(bytes)
           return @found_entry if @found_entry && bytes == @found
-          bytes && @store.send(:deserialize_entry, bytes, key: @key, raw: @options[:raw])
+          entry = bytes && @store.send(:deserialize_entry, bytes, key: @key, raw: @options[:raw], compare: false)
+          entry if entry && (entry.expired? || !outdated?(entry))
+        end
+
+        # What has the generations that this call has read itself needs no other look.
+        def outdated?(entry)
+          recorded = @store.send(:recorded_tags, entry) or return false
+          known = @options[:tags]&.known
+          return false if known && recorded.all? { |key, generation| known[key] == generation }
+          @store.send(:outdated?, entry)
         end
 
         def useful?(entry, after_error)

@@ -28,11 +28,13 @@ module Tiercel
         attr_accessor :rewritten
         # @return [Boolean] whether its block runs behind its caller, and will land it
         attr_writer :behind
+        # @return [Tags::Named, nil] of what the block has given
+        attr_accessor :tags
 
-        # @param version [String, nil]
-        def initialize(key, version)
+        # @param wanted [Object] see {Call#wanted}
+        def initialize(key, wanted)
           @key = key
-          @version = version
+          @wanted = wanted
           @pid = Process.pid
           @waits_for = []
           @followers = 0
@@ -52,8 +54,8 @@ module Tiercel
         #
         # @param lineage [String, nil] that the caller's read has shown
         # @return [Boolean]
-        def admits?(version, lineage)
-          @version == version && @outcome.nil? && !@closed && (@lease.nil? || @lease.lineage == lineage)
+        def admits?(wanted, lineage)
+          @wanted == wanted && @outcome.nil? && !@closed && (@lease.nil? || @lease.lineage == lineage)
         end
 
         # @return [Boolean] whether it is under way in this process

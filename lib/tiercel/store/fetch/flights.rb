@@ -22,14 +22,15 @@ module Tiercel
 
         # Boards a flight that may be joined, or begins one.
         #
+        # @param wanted [Object] see {Call#wanted}
         # @param lineage [String, nil] that the caller's read has shown
         # @return [Array(Flight, Boolean)] and whether the caller leads it
-        def board(key, version, lineage)
+        def board(key, wanted, lineage)
           Flight::LOCK.synchronize do
             forget_parents
             flight = @newest[key]
-            return [flight, false] if flight&.admits?(version, lineage)
-            [@newest[key] = Flight.new(key, version), true]
+            return [flight, false] if flight&.admits?(wanted, lineage)
+            [@newest[key] = Flight.new(key, wanted), true]
           end
         end
 

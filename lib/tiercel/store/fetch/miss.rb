@@ -49,6 +49,7 @@ module Tiercel
           @held = Held.flights
           @limit = limit
           @let_down = 0
+          @outrun = false
         end
 
         # @return [Object] the value: stored, stale, somebody else's or the block's
@@ -57,9 +58,10 @@ module Tiercel
           stale = stale_at_hand
           return stale unless MISS.equal?(stale)
           loop do
-            flight, leading = @flights.board(@call.key, @call.version, @seen&.lineage)
+            flight, leading = @flights.board(@call.key, @call.wanted, @seen&.lineage)
             result = leading ? lead(flight) : follow(flight)
             return result unless AGAIN.equal?(result)
+            @call.renew_tags
           end
         end
 
@@ -120,11 +122,20 @@ module Tiercel
         def join(flight, lease)
           stale = served(lease)
           return stale unless MISS.equal?(stale)
-          return compute(flight, nil) unless lease.version == @call.kept_version
+          return outrun(flight) unless lease.version == @call.kept_version
           return compute(flight, lease) if lease.paused?
           flight.learn(lease, running: false)
           earlier = @flights.earlier(flight, lease.lineage)
           earlier ? follow(earlier, flight) : wait_for(flight, lease)
+        end
+
+        # The lease is for another version, or for tags that were invalidated since it was taken: then its value will be
+        # of no use to anybody.
+        def outrun(flight)
+          return compute(flight, nil) if @outrun || @call.tags.nil?
+          @outrun = true
+          @call.end_lease unless @call.renew_tags
+          AGAIN
         end
 
         def wait_for(flight, lease)
@@ -162,7 +173,9 @@ module Tiercel
         end
 
         def share(outcome, flight, own)
+          return abandoned(flight) unless @call.accepts?(flight.tags)
           content = outcome.content
+          own&.tags = flight.tags
           own&.land(outcome.kind, content)
           case outcome.kind
           when :frame then @call.value_of_copy(content)

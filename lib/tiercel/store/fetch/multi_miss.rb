@@ -57,7 +57,7 @@ module Tiercel
         def board_all
           @calls.each_with_object({}) do |call, led|
             next if led.key?(call.key)
-            flight, leading = @flights.board(call.key, call.version, nil)
+            flight, leading = @flights.board(call.key, call.wanted, nil)
             next unless leading
             led[call.key] = call
             @flown[call] = flight
@@ -114,6 +114,7 @@ module Tiercel
         def compute(call, lease)
           @flown[call].learn(lease, running: true)
           @values[call] = @computed[call] = @flights.computing(@flown[call], lease.lineage) { call.compute }
+          @flown[call].tags = call.used_tags
           fill if Clock.monotonic - @filled_at > @policy.lease_ttl / FILLS_PER_TTL
         end
 

@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require "active_support"
+require "active_support/cache/tiercel_store"
+require_relative "fetch_contract/processes"
+require_relative "moved_clock"
+
+%w[entries names fetching stale_values churn].each { |subject| require_relative "tags_contract/#{subject}" }
+
+module Tiercel
+  module Contracts
+    # What `tags:` and `invalidate_tags` of a store over any backend have to keep: docs in docs/tags.md. Include it in a
+    # Minitest class:
+    #
+    #   class MyTagsTest < Minitest::Test
+    #     include Tiercel::Contracts::TagsContract
+    #
+    #     # a store with these options; all of one test share their data, across fork too
+    #     def build_store(**options) = Tiercel.new("mine:", **options)
+    #
+    #     # whether other processes see what one writes
+    #     def across_processes? = true
+    #   end
+    #
+    # The cache is expected to be empty when a test begins. Stores are closed after each test.
+    module TagsContract
+      include FetchContract::Processes
+      include Entries
+      include Names
+      include Fetching
+      include StaleValues
+      include Churn
+
+      # @return [ActiveSupport::Cache::TiercelStore] the one under test
+      def store = @store ||= new_store
+
+      def after_teardown
+        @built&.each(&:close)
+        @built = @store = nil
+        super
+      end
+
+      private
+
+      # A store that is closed after the test.
+      def new_store(**options) = build_store(**options).tap { |store| (@built ||= []) << store }
+
+      # @return [Array<Object>] what every kind of read gives
+      def all_reads(name, from = store)
+        [from.read(name), from.read(name, tags: ["any"]), from.exist?(name), from.read_multi(name)[name],
+         from.fetch_multi(name) { nil }[name]]
+      end
+    end
+  end
+end

@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Contracts
+    module TagsContract
+      # What is invalidated while its block runs: with leases and without.
+      module Fetching
+        # With leases and without.
+        def self.in_both_ways(name, &body)
+          { with_leases: true, without: false }.each do |kind, lease|
+            define_method(:"#{name}_#{kind}") do
+              @store = new_store(lease: lease)
+              instance_exec(&body)
+            end
+          end
+        end
+        private_class_method :in_both_ways
+
+        def test_fetch_computes_what_was_invalidated_anew
+          runs = 0
+          2.times { assert_equal(1, store.fetch("name", tags: ["tag"]) { runs += 1 }) }
+          store.invalidate_tags("tag")
+          2.times { assert_equal(2, store.fetch("name", tags: ["tag"]) { runs += 1 }) }
+          2.times { assert_equal(2, store.fetch("name") { runs += 1 }) }
+        end
+
+        def test_fetch_multi_too
+          made = []
+          block = ->(name) { made << name; name }
+          2.times { assert_equal({ "a" => "a", "b" => "b" }, store.fetch_multi("a", "b", tags: ["tag"], &block)) }
+          store.write("b", "written", tags: ["other"])
+          store.invalidate_tags("tag")
+          assert_equal({ "a" => "a", "b" => "written" }, store.fetch_multi("a", "b", tags: ["tag"], &block))
+          assert_equal %w[a b a], made
+        end
+
+        in_both_ways(:test_what_was_invalidated_while_its_block_ran_is_not_read) do
+          assert_equal("old", store.fetch("name", tags: ["tag"]) { invalidated("tag") { "old" } })
+          assert_nil store.read("name")
+          assert_equal("new", store.fetch("name", tags: ["tag"]) { "new" })
+          assert_equal "new", store.read("name")
+        end
+
+        in_both_ways(:test_the_same_of_several_and_of_what_is_forced) do
+          store.fetch_multi("a", "b", tags: ["tag"]) { invalidated("tag") { "old" } }
+          assert_empty store.read_multi("a", "b")
+          store.fetch("c", force: true, tags: ["tag"]) { invalidated("tag") { "old" } }
+          assert_nil store.read("c")
+        end
+
+        in_both_ways(:test_tags_that_the_block_sets_protect_from_then_on) do
+          store.fetch("name") do |_, options|
+            options.tags = ["tag"]
+            options.tags += [:more]
+            assert_equal %w[tag more], options.tags
+            invalidated("tag") { "old" }
+          end
+          assert_nil store.read("name")
+          store.fetch("name", tags: ["tag"]) { |_, options| options.tags += ["more"]; "new" }
+          assert_equal "new", store.read("name")
+          store.invalidate_tags("more")
+          assert_nil store.read("name")
+        end
+
+        # Those that the call names are as old as the call, whatever the block sets.
+        in_both_ways(:test_tags_of_the_call_protect_from_before_the_block) do
+          store.fetch("name", tags: ["tag"]) do |_, options|
+            invalidated("tag") { options.tags = %w[tag more] }
+            "old"
+          end
+          assert_nil store.read("name")
+        end
+
+        in_both_ways(:test_who_reads_after_an_invalidation_is_not_given_what_began_before) do
+          [{ tags: ["tag"] }, {}].each do |options|
+            name = "name/#{options.size}"
+            began = Queue.new
+            finish = Queue.new
+            old = Thread.new { store.fetch(name, options) { |_, own| own.tags = ["tag"]; began << 1; finish.pop } }
+            began.pop
+            store.invalidate_tags("tag")
+            fresh = Thread.new { store.fetch(name, options) { |_, own| own.tags = ["tag"]; "new" } }
+            sleep 0.05
+            finish << "old"
+            assert_equal %w[old new], [old.value, fresh.value]
+            refute_equal "old", store.read(name)
+          end
+        end
+
+        def test_a_block_runs_once_for_all_who_want_it
+          runs = Queue.new
+          leasing = @store = new_store(lease: true)
+          gate = Queue.new
+          threads = Array.new(20) do
+            Thread.new { gate.pop && leasing.fetch("name", tags: %w[a b]) { runs << 1; sleep 0.1; "value" } }
+          end
+          20.times { gate << 1 }
+          assert_equal ["value"], threads.map(&:value).uniq
+          assert_equal 1, runs.size
+        end
+
+        private
+
+        # Another caller invalidates, and has done so when the block runs.
+        def invalidated(tag)
+          Thread.new { store.invalidate_tags(tag) }.join
+          yield
+        end
+      end
+    end
+  end
+end

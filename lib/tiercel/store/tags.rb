@@ -1,0 +1,158 @@
+# frozen_string_literal: true
+
+require_relative "../coder"
+require_relative "../frame"
+require_relative "tags/generations"
+require_relative "tags/named"
+require_relative "tags/write_options"
+
+module Tiercel
+  module Store
+    # `tags:` and {#invalidate_tags}: an entry is written with the generations that its tags had before its value was
+    # computed; a read compares.
+    #
+    #   merged_options: names -> {Named} -> {Generations#fix} before the block -> {#tagged}: the frame's part TAGS
+    #   deserialize_entry -> {#outdated?}: are they still what the backend has?
+    #
+    # docs/tags.md says what is promised.
+    module Tags
+      # What the keys of generations begin with, behind the namespace.
+      KEY_PREFIX = "tiercel:tag:"
+
+      # Makes every entry with one of these tags a miss, for every process that uses the backend: no read that begins
+      # after this has returned gives a value that was computed before it began. One trip, however many entries.
+      #
+      # @param tags [Array<Object>] names: Strings, Symbols, Arrays, or what answers to `cache_key` or `to_param`
+      # @param namespace [String, Proc, nil] in the place of the store's own
+      # @return [true, nil] nil where the backend failed: then they may stand still
+      # @raise [ArgumentError] for what is no name, for empty ones, and for those of more than {Named::MAX_BYTES} bytes
+      def invalidate_tags(*tags, **namespace)
+        options = merged_options(namespace)
+        names = tags.map { |tag| tag_name(tag) }.uniq
+        names.each { |name| Named.check([name]) }
+        instrument(:invalidate_tags, nil, { tags: names, count: names.size }) do
+          @settings.statistics.count(:tag_invalidations) unless names.empty?
+          @settings.generations.invalidate(tag_keys(names, options[:namespace]))
+        end
+      end
+
+      # See ActiveSupport::Cache::Store#fetch_multi. Rails' method merges the options once to read and once to write:
+      # what the read has found out is for both.
+      def fetch_multi(*names)
+        options = names.last
+        return super unless block_given? && options.is_a?(Hash) && options[:tags]
+        options = merged_options(options)
+        super(*names[..-2], options) do |name|
+          fix_tags(options[:tags])
+          yield name
+        end
+      end
+
+      private
+
+      # Rails' public methods ask this before all else: from here on the tags are {Named}.
+      def merged_options(call_options)
+        merged = super
+        tags = merged[:tags]
+        return merged if tags.nil? || Named === tags
+        merged.merge(tags: named_tags(tags, merged))
+      end
+
+      # @return [Named, nil]
+      def named_tags(tags, options)
+        names = Named.check((tags.is_a?(Array) ? tags : [tags]).map { |tag| tag_name(tag) })
+        return if names.empty?
+        Named.refuse "raw values and counters take none: they are kept without a frame" if options[:raw]
+        unless @coder.is_a?(Coder) || Entries::PASS_THROUGH.equal?(@coder)
+          Named.refuse "what the store's coder: writes has no place for them; leave out coder:, or tags:"
+        end
+        Named.new(names, tag_keys(names, options[:namespace]))
+      end
+
+      def tag_name(tag)
+        if tag.nil? || tag.is_a?(Hash)
+          Named.refuse "expected names (String, Symbol, Array, or what answers to cache_key), got #{Redacted.text(tag)}"
+        end
+        name = expanded_key(tag).to_s
+        name.encoding == Encoding::UTF_8 ? name : name.dup.force_encoding(Encoding::UTF_8)
+      end
+
+      def tag_keys(names, namespace)
+        names.map { |name| normalize_key("#{KEY_PREFIX}#{name}", namespace: namespace) }
+      end
+
+      # What the block of a `fetch` sets: generations are read now, but for those that are known since before.
+      def retag(options, tags)
+        before = options[:tags]
+        named = tags && named_tags(tags, options)
+        fix_tags(named)
+        options[:tags] = named&.keep(before)
+      end
+
+      # @param tags [Named, nil]
+      # @return [Boolean] whether what is computed from now on can be written with them
+      def fix_tags(tags) = tags.nil? || @settings.generations.fix(tags)
+
+      # Rails' own `fetch` ends here on a miss, also with `force` and without leases.
+      def save_block_result_to_cache(name, key, options)
+        fix_tags(options[:tags])
+        super { |asked, write_options| yield asked, with_tags(write_options) }
+      end
+
+      # @return [WriteOptions] for the block
+      def write_options(options) = WriteOptions.new(options, self)
+
+      def with_tags(given)
+        return given if WriteOptions === given || !given.instance_variable_defined?(:@options)
+        write_options(given.instance_variable_get(:@options))
+      end
+
+      def change_counter(operation, name, amount, options, keywords)
+        if keywords[:tags] || (options && options[:tags])
+          Named.refuse "raw values and counters take none: they are kept without a frame"
+        end
+        super
+      end
+
+      # @param bytes [String] a frame without tags
+      # @param tags [Named, nil]
+      # @return [String, nil] the frame with its tags; nil where nobody knows their generations
+      def tagged(bytes, tags)
+        return bytes unless tags
+        Frame.with_parts(bytes, tags: tags.known) if fix_tags(tags)
+      end
+
+      # @param bytes [String] a frame that was made of an entry
+      # @param entry [ActiveSupport::Cache::Entry]
+      # @return [String] with the tags that the entry was read with
+      def with_recorded_tags(bytes, entry)
+        recorded = recorded_tags(entry)
+        recorded ? Frame.with_parts(bytes, tags: recorded) : bytes
+      end
+
+      def recorded_tags(entry) = (entry.frame.parts.tags if Coder::LazyEntry === entry)
+
+      # @param tags [Named]
+      # @return [Boolean] whether none was invalidated since their generations were read
+      def current_tags?(tags) = tags.known.nil? || @settings.generations.current?(tags.known)
+
+      # @param entry [ActiveSupport::Cache::Entry]
+      # @param tags [Named, nil] that were read with it
+      # @return [Boolean] whether one of its tags was invalidated since
+      def outdated?(entry, tags = nil)
+        recorded = recorded_tags(entry)
+        !recorded.nil? && !@settings.generations.current?(recorded, tags)
+      end
+
+      # @param entries [Hash{Object => ActiveSupport::Cache::Entry}]
+      # @param tags [Named, nil] that were read with them
+      # @return [Array<Object>] the keys of those of which a tag was invalidated; one trip at most
+      def outdated_among(entries, tags = nil)
+        recorded = entries.filter_map { |key, entry| (all = recorded_tags(entry)) && [key, all] }.to_h
+        return [] if recorded.empty?
+        current = @settings.generations.all_current(recorded.values, tags)
+        recorded.keys.zip(current).filter_map { |key, good| key unless good }
+      end
+    end
+  end
+end
