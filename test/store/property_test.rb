@@ -32,6 +32,13 @@ class StorePropertyTest < Tiercel::TestCase
     compare(calls(5_000)) { |**options| Tiercel.new("memory:", size: "4MB", **options) }
   end
 
+  # Hits are looked at for the time that is left of them.
+  def test_with_early_refresh
+    compare(calls(3_000)) do |**options|
+      Tiercel.new("memory:", size: "4MB", **options, lease: true, early_refresh: 0.9, stale_while_revalidate: 5)
+    end
+  end
+
   def test_over_shared_memory
     needs :shared
     on_disk(calls(2_000)) { |path, options| Tiercel.new("shared:#{path}", size: "4MB", **options) }

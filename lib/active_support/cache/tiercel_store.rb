@@ -29,6 +29,7 @@ module ActiveSupport
       include ::Tiercel::Store::Keys
       include ::Tiercel::Store::Entries
       include ::Tiercel::Store::Fetch
+      include ::Tiercel::Store::EarlyFetch
       include ::Tiercel::Store::Counters
       include ::Tiercel::Store::Tags
       include ::Tiercel::Store::Maintenance

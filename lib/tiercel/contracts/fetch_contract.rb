@@ -5,7 +5,8 @@ require "active_support/cache/tiercel_store"
 require_relative "moved_clock"
 require_relative "fetch_contract/processes"
 
-%w[single_flight slow_blocks failures lost_holders invalidation cycles placeholders stale_values timeouts churn]
+%w[single_flight slow_blocks failures lost_holders invalidation cycles placeholders stale_values timeouts
+   early_refreshes churn]
   .each { |subject| require_relative "fetch_contract/#{subject}" }
 
 module Tiercel
@@ -35,6 +36,7 @@ module Tiercel
       include Placeholders
       include StaleValues
       include Timeouts
+      include EarlyRefreshes
       include Churn
 
       # A wait that has no bound of its own ends by then, on a machine that is busy (seconds).

@@ -68,7 +68,7 @@ module Tiercel
         given_back = Lease.new(lease.key, lease.lineage, pause ? Lease::PAUSED : Lease::RELEASED,
                                version: lease.version, stale: lease.stale)
         bytes = Placeholder.build(given_back, ttl)
-        kept = pause ? kept(pause) : [lease.stale && stale_ttl, ttl].compact.max
+        kept = [lease.stale && stale_ttl, pause ? kept(pause) : ttl].compact.max
         @guard.call(:release_lease, lease.key) do
           next if lease.token && @backend.compare_and_set(lease.key, bytes, lease.token, kept)
           present, token = @backend.get_with_token(lease.key)

@@ -53,6 +53,7 @@ module Tiercel
         options = nil if options && options.empty?
         return super unless block_given? && fast? && (options.nil? || only_expires_in?(options))
         key = key_of(name) or return super
+        return observed?(READ) || observed?(FETCH_HIT) ? super : fetch_early(name, key, options, &) if @early
         version = version_of(name)
         observers = observers_of(READ)
         value = if observers.empty? then @settings.accessor.read(key, version)

@@ -35,6 +35,8 @@ module Tiercel
       attr_reader :statistics
       # @return [Tags::Generations]
       attr_reader :generations
+      # @return [Fetch::EarlyRefresh::Attempts]
+      attr_reader :early_refreshes
       # @return [Boolean] whether the fast path is wanted
       attr_reader :fast_path
 
@@ -63,6 +65,7 @@ module Tiercel
         @policy = configuration.policy
         @flights = Fetch::Flights.new
         @statistics = Fetch::Statistics.new
+        @early_refreshes = Fetch::EarlyRefresh::Attempts.new
       end
 
       def build_accessor(guard)

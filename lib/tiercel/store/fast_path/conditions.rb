@@ -29,7 +29,7 @@ module Tiercel
         FRONTS = %i[read fetch write delete exist? read_multi fetch_multi write_multi].freeze
 
         # What Rails (or this library) defines the hooks in.
-        OWN = [ActiveSupport::Cache::Store, Keys, Entries, Fetch, Tags, WorkerKeys].freeze
+        OWN = [ActiveSupport::Cache::Store, Keys, Entries, Fetch, EarlyFetch, Tags, WorkerKeys].freeze
 
         # Options whose defaults the fast path of a write does not know.
         SLOW_WRITE_OPTIONS = %i[raw unless_exist version expires_at].freeze
@@ -59,12 +59,14 @@ module Tiercel
         end
 
         # @fast: whether any call may be; @fast_writes: whether writes with the store's defaults may be; @fast_fills:
-        # whether what `fetch` computes may be written without Rails' method for it.
+        # whether what `fetch` computes may be written without Rails' method for it; @early: whether a hit of `fetch` is
+        # looked at for the time that is left of it.
         def check_fast_path
           return unless @settings
           @fast = @settings.fast_path && @coder.equal?(@settings.coder) && @options.values_at(*SLOW_OPTIONS).none? &&
                   Patches.rails_untouched? && own_hooks?
           @fast_writes = @options.values_at(*SLOW_WRITE_OPTIONS).none? && @settings.policy.stale_seconds.nil?
+          @early = @settings.policy.lease && !@settings.policy.early_refresh.nil?
           @fast_fills = FRONTS.all? { |name| respond_to?(name) && FastPath <= method(name).owner }
         end
 

@@ -244,7 +244,7 @@ module Tiercel
           return MISS unless lease&.stale
           stale = @call.stale_value_of(lease.stale, after_error: true)
           return MISS if MISS.equal?(stale) || !@call.error_covered?(lease.stale)
-          @leases.release(lease, pause: PAUSE)
+          @leases.release(lease, pause: PAUSE, stale_ttl: @call.stale_ttl)
           @statistics.count(:stale_hits)
           ActiveSupport.error_reporter&.report(error, handled: true, severity: :warning, source: Guard::SOURCE,
                                                       context: { key: @call.key })

@@ -13,7 +13,8 @@ module Tiercel
         # Seconds until others may compute a value in the place of a holder that has not.
         DEFAULT_LEASE_TTL = 10.0
 
-        NAMES = %i[lease lease_ttl lease_wait stale_while_revalidate stale_if_error refresh jitter fetch_timeout].freeze
+        NAMES = %i[lease lease_ttl lease_wait stale_while_revalidate stale_if_error refresh jitter early_refresh
+                   fetch_timeout].freeze
         # What a call may name. A store's own `timeout:` is that of its backend.
         CALL_NAMES = [*NAMES, :timeout].freeze
         SECONDS = %i[lease_ttl lease_wait].freeze
@@ -36,6 +37,8 @@ module Tiercel
         attr_reader :stale_seconds
         # @return [Float] the share of `expires_in` by which an end may come earlier
         attr_reader :jitter
+        # @return [Float, nil] the share of `expires_in`, before the end, in which a hit has the value refreshed
+        attr_reader :early_refresh
         # @return [Float, nil] seconds after which a call is given a value that has ended, where there is one
         attr_reader :soft_timeout
         # @return [Float, nil] seconds after which a call is given up
@@ -53,6 +56,7 @@ module Tiercel
           @stale_if_error = @options[:stale_if_error]&.to_f
           @stale_seconds = [@stale_while_revalidate, @stale_if_error].compact.max
           @jitter = (@options[:jitter] || 0).to_f
+          @early_refresh = @options[:early_refresh]&.to_f
           @soft_timeout, @hard_timeout = timeouts
           freeze
         end
@@ -78,6 +82,9 @@ module Tiercel
           SECONDS.each { |name| expect(name, "seconds (a number > 0)") { |value| number?(value) && value.positive? } }
           WINDOWS.each { |name| expect(name, "seconds (a number >= 0)") { |value| number?(value) && value >= 0 } }
           expect(:jitter, "a share of expires_in, from 0 to 1") { |value| number?(value) && value.between?(0, 1) }
+          expect(:early_refresh, "a share of expires_in, more than 0 and less than 1") do |value|
+            number?(value) && value.positive? && value < 1
+          end
           expect(:refresh, ":inline or :background") { |value| REFRESHES.include?(value) }
           expect(:lease, "true or false") { |value| [true, false].include?(value) }
           expect(:fetch_timeout, "seconds (a number > 0), or { soft:, hard: } of them, soft <= hard (a call says " \

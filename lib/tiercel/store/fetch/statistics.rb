@@ -7,7 +7,8 @@ module Tiercel
       #
       # @private
       class Statistics
-        NAMES = %i[stale_hits lease_waits lease_takeovers background_refreshes timeouts tag_invalidations].freeze
+        NAMES = %i[stale_hits lease_waits lease_takeovers background_refreshes early_refreshes timeouts
+                   tag_invalidations].freeze
 
         def initialize
           @mutex = Mutex.new

@@ -1,0 +1,124 @@
+# frozen_string_literal: true
+
+require_relative "../../clock"
+require_relative "call"
+require_relative "miss"
+
+module Tiercel
+  module Store
+    module Fetch
+      # What happens when `fetch` has found a value that ends soon, and `early_refresh:` is set:
+      #
+      #   hit -> {Attempts#begin}: has somebody of this process tried? yes: the value
+      #          no: {Leases#take}, which waits for none -> the block -> {Leases#fill}
+      #
+      # Only who has taken the lease refreshes; all others have the value that is there, and so does the one whose block
+      # raises, is late (`timeout:`) or runs in the background.
+      #
+      # Where no lease says who refreshes, processes leave it to chance: "Optimal Probabilistic Cache Stampede
+      # Prevention" (Vattani, Chierichetti, Lowenstein; VLDB 2015). With a lease a share of the TTL is enough.
+      #
+      # @private
+      class EarlyRefresh < Miss
+        # One call of `fetch` that has hit.
+        #
+        # @private
+        class Hit < Call
+          # @return [Float] before its end, in which a value is refreshed
+          attr_reader :seconds
+
+          # @param value [Object] that the read has given
+          # @param seconds [Float] see {#seconds}
+          def initialize(*positional, value:, seconds:, **options, &)
+            super(*positional, **options, &)
+            @value = value
+            @seconds = seconds
+          end
+
+          # What was written meanwhile is left alone.
+          def verdict(bytes)
+            entry = entry_of(bytes)
+            return super if entry.nil? || entry.expired?
+            entry.mismatched?(@version) || !EarlyRefresh.due?(entry.expires_at, @seconds) ? :current : bytes
+          end
+
+          # The value is good, whatever becomes of the block.
+          def stale_value_of(*, **) = @value
+
+          def error_covered?(*) = true
+
+          # The lease has the value beside it, which is not to go before its time.
+          def stale_ttl = super + @seconds
+        end
+
+        # Which keys this process has tried to refresh lately: each is tried once in a while.
+        #
+        # @private
+        class Attempts
+          # More are not kept; the oldest goes, and may be tried again.
+          MOST = 1_000
+
+          def initialize
+            @lock = Mutex.new
+            @until = {}
+          end
+
+          # @param key [String]
+          # @param seconds [Float] for which nobody else is to try
+          # @return [Boolean] whether nobody has
+          def begin(key, seconds)
+            @lock.synchronize do
+              now = Clock.monotonic
+              return false if @until.fetch(key, 0) > now
+              @until.delete(key)
+              @until.shift if @until.size >= MOST
+              @until[key] = now + seconds
+            end
+            true
+          end
+
+          # @param key [String] that may be tried again
+          # @return [void]
+          def forget(key) = @lock.synchronize { @until.delete(key) }
+
+          # @return [Integer]
+          def size = @lock.synchronize { @until.size }
+        end
+
+        # @param ends_at [Float, nil] epoch seconds
+        # @param seconds [Float]
+        # @return [Boolean] whether it is within so many seconds
+        def self.due?(ends_at, seconds) = !ends_at.nil? && ends_at - Clock.now < seconds
+
+        # @param settings [Settings]
+        # @param hit [Hit]
+        # @param value [Object] that the read has given
+        def initialize(settings, hit, value)
+          super(settings, hit)
+          @attempts = settings.early_refreshes
+          @value = value
+        end
+
+        # @return [Object] the block's value where this call refreshes and waits for it; else the one that is there
+        def value
+          return @value unless @attempts.begin(@call.key, [@call.policy.lease_ttl, @call.seconds].min)
+          lease = take
+          @call.remember(nil)
+          return @value unless lease.is_a?(Leases::Lease) && lease.mine? && lease.sure?
+          @statistics.count(:early_refreshes)
+          return compute(Flight.new(@call.key, @call.version), lease) unless @call.policy.background?
+          @leases.release(lease, pause: PAUSE, stale_ttl: @call.stale_ttl) unless refresh_behind(lease)
+          @value
+        end
+
+        private
+
+        def compute_here(*)
+          super
+        ensure
+          @attempts.forget(@call.key)
+        end
+      end
+    end
+  end
+end
