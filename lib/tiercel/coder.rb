@@ -120,16 +120,33 @@ module Tiercel
         value = @native.load_frame(bytes, now, version)
         return value unless FALLBACK.equal?(value)
       end
+      load_in_ruby(bytes, now, version)
+    end
+
+    # The same of a frame whose tags the caller has found to be current.
+    #
+    # @param (see #load_value)
+    # @return (see #load_value)
+    def load_tagged_value(bytes, now = nil, version = nil)
+      if @native
+        value = @native.load_tagged_frame(bytes, now, version)
+        return value unless FALLBACK.equal?(value)
+      end
+      load_in_ruby(bytes, now, version, tags_compared: true)
+    end
+
+    private
+
+    def load_in_ruby(bytes, now, version, tags_compared: false)
       return SLOW unless Frame.frame?(bytes)
       frame = Frame.parse(bytes)
       return MISS if frame.placeholder?
       return EXPIRED if frame.expires_at && frame.expires_at <= (now || Clock.now)
       parts = frame.parts
-      return SLOW if parts.tags || (version && parts.version && !Frame::Version.same?(parts.version, version))
+      return SLOW if parts.tags && !tags_compared
+      return SLOW if version && parts.version && !Frame::Version.same?(parts.version, version)
       @reader.read(frame)
     end
-
-    private
 
     def build_serializer(option, marshal)
       serializer = Serializers.build(option)

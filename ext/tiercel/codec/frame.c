@@ -174,7 +174,7 @@ static enum verdict check_version(const uint8_t *data, size_t size, VALUE wanted
 }
 
 /* Only the caller knows the generations of tags; here each is only whole, or not. */
-static enum verdict check_tags(const uint8_t *data, size_t size)
+static enum verdict check_tags(const uint8_t *data, size_t size, bool compared)
 {
     while (size) {
         size_t one = size < 2 ? SIZE_MAX : FRAME_TAG_FIXED_BYTES + (size_t)frame_get16(data);
@@ -182,14 +182,14 @@ static enum verdict check_tags(const uint8_t *data, size_t size)
         data += one;
         size -= one;
     }
-    return ASK_CALLER;
+    return compared ? SUITS : ASK_CALLER;
 }
 
-static enum verdict check_part(uint8_t id, const uint8_t *data, size_t size, VALUE wanted)
+static enum verdict check_part(uint8_t id, const uint8_t *data, size_t size, VALUE wanted, bool tags_compared)
 {
     switch (id) {
       case FRAME_PART_VERSION: return check_version(data, size, wanted);
-      case FRAME_PART_TAGS: return check_tags(data, size);
+      case FRAME_PART_TAGS: return check_tags(data, size, tags_compared);
       case FRAME_PART_LEASE: return size == FRAME_PART_LEASE_BYTES ? SUITS : ASK_RUBY;
       case FRAME_PART_ENCODING: return ASK_RUBY;
       case FRAME_PART_INFLATED_BYTES: return size == FRAME_PART_INFLATED_BYTES_BYTES ? SUITS : ASK_RUBY;
@@ -203,7 +203,7 @@ static enum verdict check_part(uint8_t id, const uint8_t *data, size_t size, VAL
  * Whether what the parts say suits the caller: another version and any tags are left to him, parts that are cut
  * off, of a wrong size, repeated, or critical and unknown to Ruby, which says so.
  */
-static enum verdict check_parts(const uint8_t *parts, size_t size, VALUE wanted)
+static enum verdict check_parts(const uint8_t *parts, size_t size, VALUE wanted, bool tags_compared)
 {
     enum verdict verdict = SUITS, one;
     uint64_t seen[4] = {0};
@@ -216,7 +216,7 @@ static enum verdict check_parts(const uint8_t *parts, size_t size, VALUE wanted)
         bytes = frame_get16(parts + 1);
         if (bytes > size - FRAME_PART_HEADER_BYTES || seen[id >> 6] >> (id & 63) & 1) return ASK_RUBY;
         seen[id >> 6] |= UINT64_C(1) << (id & 63);
-        one = check_part(id, parts + FRAME_PART_HEADER_BYTES, bytes, wanted);
+        one = check_part(id, parts + FRAME_PART_HEADER_BYTES, bytes, wanted, tags_compared);
         if (one > verdict) verdict = one;
         if (verdict == ASK_RUBY) return verdict;
         parts += FRAME_PART_HEADER_BYTES + bytes;
@@ -251,7 +251,7 @@ static bool for_c(const frame_header *header)
 /* load_frame(bytes, now, version): the value, MISS for a placeholder, EXPIRED,
  * SLOW for another version and for tags, or FALLBACK where Ruby has to look.
  * `now` may be nil: the clock is then read where it is needed. */
-static VALUE load_frame(VALUE self, VALUE bytes, VALUE now, VALUE wanted)
+static VALUE load(VALUE bytes, VALUE now, VALUE wanted, bool tags_compared)
 {
     frame_header header;
     const uint8_t *data;
@@ -260,11 +260,19 @@ static VALUE load_frame(VALUE self, VALUE bytes, VALUE now, VALUE wanted)
     data = (const uint8_t *)RSTRING_PTR(bytes);
     if (!frame_read_header(data, (size_t)RSTRING_LEN(bytes), &header)) return signal_fallback;
     if (!for_c(&header) || !sound(data, &header)) return signal_fallback;
-    if (header.parts_bytes) verdict = check_parts(data + FRAME_HEADER_BYTES, header.parts_bytes, wanted);
+    if (header.parts_bytes) verdict = check_parts(data + FRAME_HEADER_BYTES, header.parts_bytes, wanted, tags_compared);
     if (verdict == ASK_RUBY) return signal_fallback;
     if (header.type == FRAME_TYPE_PLACEHOLDER) return signal_miss;
     if (expired(header.expires_at, now)) return signal_expired;
     return verdict == SUITS ? load_payload(bytes, &header) : signal_slow;
+}
+
+static VALUE load_frame(VALUE self, VALUE bytes, VALUE now, VALUE wanted) { return load(bytes, now, wanted, false); }
+
+/* The same of a frame whose tags the caller has found to be current. */
+static VALUE load_tagged_frame(VALUE self, VALUE bytes, VALUE now, VALUE wanted)
+{
+    return load(bytes, now, wanted, true);
 }
 
 static VALUE constant(VALUE under, const char *name)
@@ -285,5 +293,6 @@ void init_frame(VALUE tiercel, VALUE module)
     id_now = rb_intern("now");
     rb_define_singleton_method(module, "dump_frame", dump_frame, 6);
     rb_define_singleton_method(module, "load_frame", load_frame, 3);
+    rb_define_singleton_method(module, "load_tagged_frame", load_tagged_frame, 3);
     rb_define_const(module, "CHECKSUM", crc32_available() ? Qtrue : Qfalse);
 }

@@ -287,6 +287,7 @@ RUBY_FUNC_EXPORTED void Init_segment_ext(void)
     segment_init_memo();
     segment_init_read();
     segment_init_read_multi();
+    segment_init_tags();
     segment_init_token();
     segment_init_write();
     segment_init_sweep();

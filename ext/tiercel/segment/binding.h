@@ -92,6 +92,9 @@ bool segment_parse_token(VALUE string, tseg_token *token);
 
 void segment_init_read(void);
 void segment_init_read_multi(void);
+/* binding_tags.c: of a frozen frame that is a String with current tags, its bytes; else Qnil. */
+VALUE segment_tagged_string(VALUE self, VALUE frame);
+void segment_init_tags(void);
 void segment_init_token(void);
 void segment_init_write(void);
 void segment_init_sweep(void);

@@ -135,6 +135,17 @@ TAKES(kept, READ_OWN, true)
 TAKES(frozen, READ_FROZEN, true)
 TAKES(frozen_copy, READ_FROZEN, false)
 
+/* A frame whose type is that of a String: the String, if all that keeps it from being a plain one is current tags. */
+__attribute__((noinline))
+static VALUE string_or_frame(VALUE self, VALUE frame, int type)
+{
+    VALUE string = segment_tagged_string(self, rb_obj_freeze(frame));
+
+    if (NIL_P(string)) return frame;
+    rb_enc_associate_index(string, encoding_of_type[type]);
+    return string;
+}
+
 /* A frame that Ruby decodes: with its token where the memo wants what comes of it. */
 __attribute__((noinline))
 static VALUE hand_out_frame(VALUE self, read_kind kind, VALUE frame, int type, const tseg_key *key,
@@ -144,8 +155,12 @@ static VALUE hand_out_frame(VALUE self, read_kind kind, VALUE frame, int type, c
     bool may_be_kept = kind == READ_FROZEN ? type != 0
                                            : type >= FRAME_TYPE_STRING_UTF_8 && type <= FRAME_TYPE_STRING_ENCODED;
 
+    if (kind == READ_OWN && type >= FRAME_TYPE_STRING_UTF_8 && type <= FRAME_TYPE_STRING_US_ASCII) {
+        frame = string_or_frame(self, frame, type);
+        if (!OBJ_FROZEN(frame)) return frame;
+    }
     rb_obj_freeze(frame);
-    if (memo && may_be_kept && tseg_memo_is_read_again(memo, key->hash, token)) {
+    if (memo && token && may_be_kept && tseg_memo_is_read_again(memo, key->hash, token)) {
         VALUE both = rb_assoc_new(frame, segment_token_string(token));
         return kind == READ_FROZEN ? both : rb_obj_freeze(both);
     }
@@ -180,6 +195,8 @@ PART_OF_READ VALUE read_key(value_read *read, tseg_take_function *take, read_kin
     RB_GC_GUARD(key_string);
     if (keeps) return hand_out(read, kind, segment, &key, &entry);
     if (kind == READ_FROZEN && read->framed) return rb_ary_new_from_args(1, rb_obj_freeze(read->value));
+    if (kind == READ_OWN && read->framed)
+        return hand_out_frame(read->self, kind, read->value, read->frame_type, &key, NULL);
     return read->framed || kind == READ_FROZEN ? rb_obj_freeze(read->value) : read->value;
 }
 

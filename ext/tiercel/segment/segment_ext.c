@@ -9,6 +9,7 @@
 #include "binding_read.c"
 #include "binding_read_multi.c"
 #include "binding_sweep.c"
+#include "binding_tags.c"
 #include "binding_time.c"
 #include "binding_token.c"
 #include "binding_write.c"

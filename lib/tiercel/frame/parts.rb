@@ -18,7 +18,7 @@ module Tiercel
 
       # @return [String, nil] the entry's version; of a long one the digest ({Version})
       attr_reader :version
-      # @return [Hash{String => Integer}, nil] tag names and their generations (unsigned 64-bit)
+      # @return [Hash{String => Integer}, nil] keys of tags and their generations (unsigned 64-bit)
       attr_reader :tags
       # @return [Array(String, Float), nil] of a placeholder: lineage and holder (16 bytes), and the lease in seconds
       attr_reader :lease
@@ -79,7 +79,7 @@ module Tiercel
           prefix << version.b
         end
 
-        # For each tag: u16 length, name in UTF-8, u64 generation.
+        # For each tag: u16 length, the key of its generation, u64 generation.
         def encode_tags(tags)
           taken = tags.sum { |name, _| name.bytesize + TAG_FIXED_BYTES }
           if taken > MAX_TAGS_BYTES

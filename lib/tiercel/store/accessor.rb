@@ -59,6 +59,9 @@ module Tiercel
         @frozen = frozen
       end
 
+      # @return [Boolean] whether {#read} compares the tags of an entry by itself
+      def compares_tags? = false
+
       # --- values ---
 
       def read(key, version, event = nil)
@@ -83,7 +86,7 @@ module Tiercel
       # @return [Object, Found]
       def decode(bytes, version, token = nil)
         value = @coder.load_value(bytes.freeze, nil, version)
-        return Found.new(bytes, token) if Coder::Signal === value
+        return undecided(value, bytes, version, token) if Coder::Signal === value
         DeepFreeze.call(value) if @frozen
         value
       rescue MalformedFrame, SerializationError, ActiveSupport::Cache::DeserializationError
@@ -91,6 +94,9 @@ module Tiercel
       end
 
       private
+
+      # @param signal [Coder::Signal]
+      def undecided(signal, bytes, version, token) = Found.new(bytes, token)
 
       # Replacing the values of the Hash that is there looks no key up again.
       def settled(found, keys, versions, unsettled)

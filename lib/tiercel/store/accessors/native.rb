@@ -17,6 +17,8 @@ module Tiercel
           @frames_strings = !coder.checksum? # the segment writes none
         end
 
+        def compares_tags? = true
+
         # What the segment could not decode by itself is frozen: the frame, or the frame and its token.
         def read(key, version, _event = nil)
           value = @segment.read(key, version)
@@ -54,6 +56,15 @@ module Tiercel
         end
 
         private
+
+        # Of an entry with tags: their generations are a look each, without leaving the segment.
+        def undecided(signal, bytes, version, token)
+          return super unless Coder::SLOW.equal?(signal) && @segment.tags_current?(bytes)
+          value = @coder.load_tagged_value(bytes, nil, version)
+          return super if Coder::Signal === value
+          DeepFreeze.call(value) if @frozen
+          value
+        end
 
         # A String that is read again and that the segment would keep comes with its token.
         def decoded(key, read, version)

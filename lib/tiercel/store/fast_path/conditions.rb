@@ -60,13 +60,15 @@ module Tiercel
 
         # @fast: whether any call may be; @fast_writes: whether writes with the store's defaults may be; @fast_fills:
         # whether what `fetch` computes may be written without Rails' method for it; @early: whether a hit of `fetch` is
-        # looked at for the time that is left of it.
+        # looked at for the time that is left of it; @fast_tags: whether those that a call names are of no use to its
+        # read.
         def check_fast_path
           return unless @settings
           @fast = @settings.fast_path && @coder.equal?(@settings.coder) && @options.values_at(*SLOW_OPTIONS).none? &&
                   Patches.rails_untouched? && own_hooks?
           @fast_writes = @options.values_at(*SLOW_WRITE_OPTIONS).none? && @settings.policy.stale_seconds.nil?
           @early = @settings.policy.lease && !@settings.policy.early_refresh.nil?
+          @fast_tags = @settings.accessor.compares_tags?
           @fast_fills = FRONTS.all? { |name| respond_to?(name) && FastPath <= method(name).owner }
         end
 
@@ -75,13 +77,31 @@ module Tiercel
           HOOKS.all? { |name| !respond_to?(name, true) || OWN.include?(method(name).owner) }
         end
 
-        def only_expires_in?(options)
-          return false unless options.size == 1
-          case expires_in = options[:expires_in]
+        def only_expires_in?(options) = options.size == 1 && ends?(options[:expires_in])
+
+        def ends?(expires_in)
+          case expires_in
           when Integer, Float, ActiveSupport::Duration then expires_in.to_f.positive?
           else false
           end
         end
+
+        # The usual tags, and besides them at most an end. All others are Rails' way's, which says what is wrong.
+        def with_tags?(options)
+          return false unless @fast_tags && (tags = options[:tags])
+          (options.size == 1 || (options.size == 2 && ends?(options[:expires_in]))) && plain_tags?(tags)
+        end
+
+        def plain_tags?(tags)
+          return false unless tags.instance_of?(Array) && (left = tags.size) <= Tags::Named::MAX_COUNT
+          while (left -= 1) >= 0
+            tag = tags[left]
+            return false unless tag.instance_of?(String) ? plain_tag?(tag) : tag.instance_of?(Symbol) && !tag.empty?
+          end
+          true
+        end
+
+        def plain_tag?(tag) = !tag.empty? && tag.bytesize <= Tags::Named::MAX_BYTES
 
         Patches.notice
       end
