@@ -2,8 +2,6 @@
 
 require "active_support/cache"
 
-require_relative "backend_url"
-require_relative "backends"
 require_relative "coder"
 require_relative "compressors"
 require_relative "deprecator"
@@ -14,7 +12,7 @@ require_relative "option_hints"
 require_relative "serializers"
 require_relative "sizes"
 require_relative "store/fetch/policy"
-require_relative "test_worker"
+require_relative "tiers/places"
 
 module Tiercel
   # The URLs and options of a store, checked before anything is started, and
@@ -40,16 +38,15 @@ module Tiercel
     # Rails' names for its own serializers, for applications that bring their options along.
     SERIALIZER_ALIASES = { marshal_7_0: :marshal, marshal_7_1: :marshal }.freeze
 
-    # @return [BackendURL]
-    attr_reader :url
+    # @return [BackendURL] of the backend where everything is: the last one, where there are several tiers
+    def url = @places.url
 
     # @param urls [Array<String, Symbol>]
     # @param options [Hash{Symbol => Object}]
     # @raise [ConfigurationError] for URLs and options that cannot work
     def initialize(urls, options)
       @options = options.transform_keys(&:to_sym)
-      @url = single_url(urls)
-      @backend_class = Backends::REGISTRY.fetch(@url.scheme)
+      @places = Tiers::Places.new(urls)
       check_option_names
       check_switches
       check_frozen
@@ -73,11 +70,7 @@ module Tiercel
 
     # @return [Backend]
     def build_backend
-      own = @options.slice(*@backend_class.option_names).merge(@url.options)
-      own = frozen_memo.merge(own) if frozen? && @backend_class.option_names.include?(:memo)
-      url, own = TestWorker.place(@url, own)
-      return @backend_class.build(@url, own) if url.equal?(@url)
-      Backends::REGISTRY.fetch(url.scheme).build(url, own)
+      @places.build(@options, frozen? ? frozen_memo : {})
     end
 
     # @return [Boolean] whether the application brings a coder of its own
@@ -94,6 +87,7 @@ module Tiercel
     # @param logger [#call]
     # @return [Guard]
     def build_guard(backend, logger)
+      backend.guard_near { |near| build_guard(near, logger) } if backend.is_a?(Tiers)
       Guard.new(backend, error_handler: @options[:error_handler], breaker: @options.fetch(:breaker, true),
                 logger: logger)
     end
@@ -119,7 +113,7 @@ module Tiercel
     def frozen? = @options[:frozen] ? true : false
 
     # @return [String] without the values that may be secret
-    def inspect = "#<#{self.class.name} #{url} #{@options.keys.inspect}>"
+    def inspect = "#<#{self.class.name} #{@places} #{@options.keys.inspect}>"
 
     # @return [Boolean]
     def fast_path? = @options.fetch(:fast_path, true)
@@ -130,28 +124,19 @@ module Tiercel
 
     def legacy? = @options[:legacy].nil? ? marshal? : @options[:legacy]
 
-    def single_url(urls)
-      urls.each { |url| BackendURL.refuse_mistaken(url) }
-      case urls.size
-      when 0 then BackendURL.parse("shared:")
-      when 1 then BackendURL.parse(urls.first)
-      else
-        raise ConfigurationError, "expected one URL, got #{urls.size} (#{list_urls(urls)}): " \
-                                  "this version has no tiers; name the backend to use. Several servers are one " \
-                                  "URL: \"memcached://HOST:PORT,HOST:PORT\", \"redis+cluster://HOST:PORT,HOST:PORT\""
-      end
-    end
-
-    def list_urls(urls) = urls.map { |url| BackendURL.public_part(url.to_s) }.join(", ")
-
     def check_option_names
       known = STORE_OPTIONS + RAILS_OPTIONS + ActiveSupport::Cache::OPTION_ALIASES.values.flatten
-      own = @backend_class.option_names
-      unknown = @options.keys - known - own
-      unknown_in_url = @url.options.keys - own
-      return if unknown.empty? && unknown_in_url.empty?
-      unknown += unknown_in_url
-      raise ConfigurationError, "unknown option #{unknown.map(&:inspect).join(", ")} for #{@url}" \
+      unknown = @options.keys - known - @places.option_names
+      @places.all.each do |place|
+        in_url = place.url.options.keys - place.option_names
+        refuse(unknown, @places, @places.option_names, known) unless in_url.any? || unknown.empty?
+        refuse(unknown + in_url, place.url, place.option_names, known) unless in_url.empty?
+      end
+      @places.check_owners(@options)
+    end
+
+    def refuse(unknown, place, own, known)
+      raise ConfigurationError, "unknown option #{unknown.map(&:inspect).join(", ")} for #{place}" \
                                 "#{OptionHints.for(unknown, known + own)}. This backend knows #{list(own)}; every " \
                                 "store knows #{list(known)}"
     end

@@ -3,7 +3,7 @@
 #define TIERCEL_TEST_HOSTILE_H
 
 #include "check.h"
-#include "internal.h"
+#include "near.h"
 
 static uint8_t hostile_bytes[70000], hostile_back[2 << 20];
 static tseg_token hostile_token;
@@ -74,7 +74,11 @@ static inline void call_anything(tseg *segment, uint64_t random)
     case 5:
         result = tseg_near_fill(segment, &key, &value, expires_at, now, tseg_near_epoch(segment, &key));
         break;
-    case 6: tseg_near_invalidate(segment, &key, &ended_at); break;
+    case 6:
+        if (random >> 50 & 1) tseg_near_invalidate(segment, &key, &ended_at);
+        else if (tseg_near_is_changing(tseg_near_begin(segment, tseg_near_stripe(segment, &key))))
+            tseg_near_end(segment, tseg_near_stripe(segment, &key), random);
+        break;
     case 7: if (tseg_find(segment, &key, &entry) == TSEG_OK) hostile_token = tseg_token_of(segment, &entry); break;
     case 8: walk_anything(segment, random >> 50); break;
     case 9:

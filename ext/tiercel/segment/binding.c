@@ -292,4 +292,5 @@ RUBY_FUNC_EXPORTED void Init_segment_ext(void)
     segment_init_write();
     segment_init_sweep();
     segment_init_lease();
+    segment_init_near();
 }

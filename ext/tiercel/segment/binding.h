@@ -90,6 +90,11 @@ static inline void segment_key(const tseg *segment, tseg_key *key, VALUE string)
 VALUE segment_token_string(const tseg_token *token);
 bool segment_parse_token(VALUE string, tseg_token *token);
 
+/* binding_sweep.c: whether there was something to delete */
+bool segment_delete_key(VALUE self, VALUE key, tseg_result (*delete)(tseg *, const tseg_key *, double *));
+/* binding_near.c: the epoch that a near fill is to meet, XORed with the id of its file. false: there is none. */
+bool segment_near_expected(VALUE epoch, uint64_t *expected);
+
 void segment_init_read(void);
 void segment_init_read_multi(void);
 /* binding_tags.c: of a frozen frame that is a String with current tags, its bytes; else Qnil. */
@@ -99,5 +104,6 @@ void segment_init_token(void);
 void segment_init_write(void);
 void segment_init_sweep(void);
 void segment_init_lease(void);
+void segment_init_near(void);
 
 #endif

@@ -4,7 +4,7 @@
 #include "binding.h"
 
 /* A segment that was retired in the middle of a delete was left by others already: delete in the new one too. */
-static bool delete_key(VALUE self, VALUE key_string, tseg_result (*delete)(tseg *, const tseg_key *, double *))
+bool segment_delete_key(VALUE self, VALUE key_string, tseg_result (*delete)(tseg *, const tseg_key *, double *))
 {
     double expires_at, last_end = -INFINITY;
     tseg *segment;
@@ -21,7 +21,7 @@ static bool delete_key(VALUE self, VALUE key_string, tseg_result (*delete)(tseg 
 }
 
 /* Segment#delete(key) -> whether there was something */
-static VALUE segment_delete(VALUE self, VALUE key) { return delete_key(self, key, tseg_delete) ? Qtrue : Qfalse; }
+static VALUE segment_delete(VALUE self, VALUE key) { return segment_delete_key(self, key, tseg_delete) ? Qtrue : Qfalse; }
 
 /* Segment#delete_multi(keys) -> how many were there */
 static VALUE segment_delete_multi(VALUE self, VALUE keys)
@@ -29,24 +29,8 @@ static VALUE segment_delete_multi(VALUE self, VALUE keys)
     long count = 0;
 
     Check_Type(keys, T_ARRAY);
-    for (long i = 0; i < RARRAY_LEN(keys); i++) count += delete_key(self, RARRAY_AREF(keys, i), tseg_delete);
+    for (long i = 0; i < RARRAY_LEN(keys); i++) count += segment_delete_key(self, RARRAY_AREF(keys, i), tseg_delete);
     return LONG2NUM(count);
-}
-
-/* Segment#near_invalidate(key): no fill whose epoch was taken before comes after it */
-static VALUE segment_near_invalidate(VALUE self, VALUE key)
-{
-    return delete_key(self, key, tseg_near_invalidate) ? Qtrue : Qfalse;
-}
-
-/* Segment#near_epoch(key) -> Integer for near_fill, taken before the value is fetched */
-static VALUE segment_near_epoch(VALUE self, VALUE key_string)
-{
-    tseg *segment = segment_current(self);
-    tseg_key key;
-
-    segment_key(segment, &key, key_string);
-    return ULL2NUM(tseg_near_epoch(segment, &key));
 }
 
 static VALUE check_interrupts(VALUE self)
@@ -243,8 +227,6 @@ void segment_init_sweep(void)
 {
     rb_define_method(tiercel_segment_class, "delete", segment_delete, 1);
     rb_define_method(tiercel_segment_class, "delete_multi", segment_delete_multi, 1);
-    rb_define_method(tiercel_segment_class, "near_invalidate", segment_near_invalidate, 1);
-    rb_define_method(tiercel_segment_class, "near_epoch", segment_near_epoch, 1);
     rb_define_method(tiercel_segment_class, "clear", segment_clear, 0);
     rb_define_method(tiercel_segment_class, "clear_prefix", segment_clear_prefix, 1);
     rb_define_private_method(tiercel_segment_class, "walk", segment_walk, 4);

@@ -29,7 +29,8 @@ static tseg_result write_bytes(tseg *segment, const tseg_key *key, const write_c
     case WRITE_ADD: return tseg_add(segment, key, &value, call->expires_at, call->now);
     case WRITE_COMPARE_AND_SET:
         return tseg_compare_and_set(segment, key, &value, call->expires_at, call->now, &call->token);
-    default: return tseg_near_fill(segment, key, &value, call->expires_at, call->now, call->stripe_epoch);
+    default: return tseg_near_fill(segment, key, &value, call->expires_at, call->now,
+                                    call->stripe_epoch ^ segment->file_id);
     }
 }
 
@@ -126,13 +127,16 @@ static VALUE segment_compare_and_set(int count, VALUE *arguments, VALUE self)
 }
 
 /*
- * Segment#near_fill(key, bytes, ttl, epoch) -> whether it was written: not if the key was invalidated since the epoch
+ * Segment#near_fill(key, bytes, ttl, epoch) -> whether it was written, under an absent key only. `epoch`: of
+ * near_epoch, then not if somebody has begun to change the key or invalidated it since; or of near_begin, for the
+ * writer himself, then not if somebody else has been at work in the same stripe
  */
 static VALUE segment_near_fill(VALUE self, VALUE key, VALUE bytes, VALUE ttl, VALUE epoch)
 {
-    write_call call = {.kind = WRITE_NEAR_FILL, .key = key, .bytes = bytes, .stripe_epoch = NUM2ULL(epoch)};
+    write_call call = {.kind = WRITE_NEAR_FILL, .key = key, .bytes = bytes};
 
-    set_times(&call, ttl, false);
+    if (!segment_near_expected(epoch, &call.stripe_epoch)) return Qfalse;
+    set_times(&call, ttl, true);
     return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 

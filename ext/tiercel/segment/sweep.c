@@ -34,23 +34,6 @@ tseg_result tseg_delete(tseg *segment, const tseg_key *key, double *expires_at)
     return *expires_at > -INFINITY ? TSEG_OK : TSEG_ABSENT;
 }
 
-static tseg_word *stripe_of(const tseg *segment, const tseg_key *key)
-{
-    return segment->stripes + (key->hash >> 13) % segment->geometry.stripes;
-}
-
-uint64_t tseg_near_epoch(const tseg *segment, const tseg_key *key)
-{
-    return atomic_load_explicit(stripe_of(segment, key), memory_order_seq_cst);
-}
-
-tseg_result tseg_near_invalidate(tseg *segment, const tseg_key *key, double *expires_at)
-{
-    atomic_fetch_add_explicit(stripe_of(segment, key), 1, memory_order_seq_cst);
-    tseg_fence(memory_order_seq_cst);
-    return tseg_delete(segment, key, expires_at);
-}
-
 /* A slot's entry without knowing its key. */
 typedef struct {
     tseg_word *at;

@@ -188,11 +188,15 @@ tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value 
     tseg_section section;
     tseg_entry old;
     tseg_result result;
+    bool found;
 
     if (tseg_too_large(segment, &change)) return tseg_refuse(segment);
     result = tseg_enter(&section, segment, key->shard, epoch, now);
     if (result != TSEG_OK) return result;
-    result = tseg_append(&section, &change, tseg_find(segment, key, &old) == TSEG_OK ? &old : NULL);
+    found = tseg_find(segment, key, &old) == TSEG_OK;
+    /* What is there has come later, or is as good. An odd sequence is that of a fill which was not completed. */
+    if (found && !(old.sequence & 1) && tseg_is_live(segment, &old, now)) result = TSEG_PRESENT;
+    else result = tseg_append(&section, &change, found ? &old : NULL);
     tseg_leave(&section);
     if (result == TSEG_OK) tseg_count_write(segment);
     return result;

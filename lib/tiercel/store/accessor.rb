@@ -77,6 +77,12 @@ module Tiercel
         set(key, @coder.dump_value(value, expires_at, version, !threshold.nil?, threshold || 0), ttl)
       end
 
+      # --- bytes ---
+
+      # Of what was written with `raw: true`.
+      def get_raw(key, event = nil) = get(key, event)
+      def get_multi_raw(keys) = get_multi(keys)
+
       # Damaged frames are reported on the entries' way, once. The bytes are read by nobody else: what is frozen is
       # shared by the value at the price of one object less.
       #

@@ -48,8 +48,10 @@ module Tiercel
         deserialize_entry(read_serialized_entry(key, **options), key: key, **options)
       end
 
-      def read_serialized_entry(key, event: nil, tags: nil, **)
-        tags ? @settings.accessor.get_tagged(key, tags, event) : @settings.accessor.get(key, event)
+      def read_serialized_entry(key, event: nil, tags: nil, raw: false, **)
+        accessor = @settings.accessor
+        return accessor.get_tagged(key, tags, event) if tags
+        raw ? accessor.get_raw(key, event) : accessor.get(key, event)
       end
 
       def read_multi_entries(names, **options)
@@ -78,7 +80,7 @@ module Tiercel
       def read_far_entries(names, tags: nil, **options)
         return {} if names.empty?
         keys = names.map { |name| normalize_key(name, options) }
-        found = tags ? @settings.accessor.get_multi_tagged(keys.uniq, tags) : @settings.accessor.get_multi(keys.uniq)
+        found = read_far_frames(keys.uniq, tags, options[:raw])
         tagged = nil
         results = names.zip(keys).each_with_object({}) do |(name, key), results|
           bytes = found[key] or next
@@ -89,6 +91,12 @@ module Tiercel
         end
         outdated_among(tagged, tags).each { |name| results.delete(name) } if tagged
         results
+      end
+
+      def read_far_frames(keys, tags, raw)
+        accessor = @settings.accessor
+        return accessor.get_multi_tagged(keys, tags) if tags
+        raw ? accessor.get_multi_raw(keys) : accessor.get_multi(keys)
       end
 
       # `tags`: what was read of their generations with the payload; `compare: false`: the caller compares.

@@ -1,0 +1,88 @@
+/*
+ * A segment in front of a farther tier: who is changing what lies there, and which fills come too late. Without a lock.
+ *
+ * The word of a stripe: its epoch (32) | the period when it was last begun in (16) | writers of odd periods (8) | of
+ * even ones (8). A period has 8.6 s. A writer counts in the period that he has begun in and in the next one, so that
+ * one who has died is forgotten after 8.6 to 17.2 s. See "Near fill" in docs/memory-model.md.
+ */
+#include "near.h"
+
+enum { PERIOD_SHIFT = 33, COUNT_BITS = 8, COUNT_MASK = 0xff, COUNTS_MASK = 0xffff, PERIOD_AT = 16, EPOCH_AT = 32 };
+
+static uint16_t period_now(void) { return (uint16_t)(tseg_monotonic_ns() >> PERIOD_SHIFT); }
+
+static uint16_t period_of(uint64_t word) { return (uint16_t)(word >> PERIOD_AT); }
+
+static unsigned counter_at(uint16_t period) { return (period & 1) * COUNT_BITS; }
+
+/* As of now: without the writers whose time is over. Another processor's clock may be ahead by a period. */
+static uint64_t as_of(uint64_t word, uint16_t now)
+{
+    uint16_t passed = (uint16_t)(now - period_of(word));
+
+    if (passed == 0 || passed == UINT16_MAX) return word;
+    word = (word & ~(UINT64_C(0xffff) << PERIOD_AT)) | (uint64_t)now << PERIOD_AT;
+    return word & ~(passed == 1 ? (uint64_t)COUNT_MASK << counter_at(now) : (uint64_t)COUNTS_MASK);
+}
+
+uint32_t tseg_near_stripe(const tseg *segment, const tseg_key *key)
+{
+    return (uint32_t)((key->hash >> 13) % segment->geometry.stripes);
+}
+
+uint64_t tseg_near_epoch(const tseg *segment, const tseg_key *key)
+{
+    return atomic_load_explicit(segment->stripes + tseg_near_stripe(segment, key), memory_order_seq_cst);
+}
+
+bool tseg_near_is_changing(uint64_t word) { return (as_of(word, period_now()) & COUNTS_MASK) != 0; }
+
+bool tseg_near_is_alone(uint64_t begun)
+{
+    return (begun & COUNT_MASK) + (begun >> COUNT_BITS & COUNT_MASK) == 1;
+}
+
+tseg_result tseg_near_invalidate(tseg *segment, const tseg_key *key, double *expires_at)
+{
+    tseg_word *at = segment->stripes + tseg_near_stripe(segment, key);
+
+    atomic_fetch_add_explicit(at, UINT64_C(1) << EPOCH_AT, memory_order_seq_cst);
+    tseg_fence(memory_order_seq_cst);
+    return tseg_delete(segment, key, expires_at);
+}
+
+uint64_t tseg_near_begin(tseg *segment, uint32_t stripe)
+{
+    tseg_word *at = segment->stripes + stripe;
+    uint64_t word = tseg_load(at), begun;
+
+    do {
+        unsigned counter;
+        begun = as_of(word, period_now());
+        counter = counter_at(period_of(begun));
+        /* So many are counted as one who has died. */
+        if ((begun >> counter & COUNT_MASK) < COUNT_MASK) begun += UINT64_C(1) << counter;
+        begun += UINT64_C(1) << EPOCH_AT;
+    } while (!tseg_swap(at, &word, begun));
+    tseg_fence(memory_order_seq_cst);
+    return begun;
+}
+
+bool tseg_near_end(tseg *segment, uint32_t stripe, uint64_t begun)
+{
+    tseg_word *at = segment->stripes + stripe;
+    uint64_t word = tseg_load(at), ended;
+    unsigned counter = counter_at(period_of(begun));
+    bool counted;
+
+    do {
+        uint64_t count;
+        ended = as_of(word, period_now());
+        count = ended >> counter & COUNT_MASK;
+        counted = (uint16_t)(period_of(ended) - period_of(begun)) <= 1 && count > 0;
+        if (!counted) ended += UINT64_C(1) << EPOCH_AT;
+        else if (count < COUNT_MASK) ended -= UINT64_C(1) << counter;
+    } while (!tseg_swap(at, &word, ended));
+    tseg_fence(memory_order_seq_cst);
+    return counted;
+}

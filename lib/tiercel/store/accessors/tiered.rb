@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+require_relative "framed"
+
+module Tiercel
+  module Store
+    module Accessors
+      # Through {Tiers}. What the near tier has comes out of it as it does where the segment is all there is ({Native},
+      # {Frozen}); the guard of this accessor, and its breaker, are the far tier's, so near copies are read while that
+      # one does not answer. What it cannot be told then is deleted near.
+      #
+      # @private
+      class Tiered < Framed
+        def initialize(backend, guard, coder, frozen: false)
+          super
+          @near = Accessors.for(backend.near.backend, backend.near.guard, coder, frozen: frozen)
+        end
+
+        # A copy that is no plain value (of another version, perhaps) is not taken for what is behind it.
+        def read(key, version, _event = nil)
+          value = @near.read(key, version)
+          return value unless Coder::Signal === value
+          @backend.forget([key]) unless MISS.equal?(value)
+          bytes = @backend.get_between(key) || get_far(key)
+          bytes.nil? ? MISS : decode(bytes, version)
+        end
+
+        def read_multi(keys, versions, unsettled)
+          found = @near.read_multi(keys, versions, of_no_use = [])
+          @backend.forget(of_no_use.each { |key| found.delete(key) }) unless of_no_use.empty?
+          return found if found.size == keys.size
+          missing = keys.reject { |key| found.key?(key) }
+          wanted = versions && keys.zip(versions).to_h.values_at(*missing)
+          bytes = get_multi_past(missing, @backend.get_multi_between(missing))
+          found.merge!(settled(bytes, missing, wanted, unsettled)).slice(*keys)
+        end
+
+        def get(key, _event = nil) = @backend.get_near(key) || get_far(key)
+
+        def get_multi(keys) = get_multi_past(keys, @backend.get_multi_near(keys))
+
+        # Raw bytes have no copies.
+        def get_raw(key, _event = nil) = @guard.call(:read_entry, key) { @backend.last.get(key) }
+
+        def get_multi_raw(keys)
+          @guard.call(:read_multi_entries, returning: {}) { @backend.last.get_multi(keys) }
+        end
+
+        def set(key, bytes, ttl) = forgetting([key]) { super }
+        def set_multi(frames, ttl) = forgetting(frames.keys) { super }
+        def delete(key) = forgetting([key]) { super }
+        def delete_multi(keys) = forgetting(keys) { super }
+
+        def clear(prefix)
+          result = super
+          @backend.forget_all(prefix) if @guard.open?
+          result
+        end
+
+        private
+
+        def get_far(key) = @guard.call(:read_entry, key) { @backend.get_far(key) }
+
+        def get_multi_past(keys, found)
+          return found if found.size == keys.size
+          missing = keys.reject { |key| found.key?(key) }
+          far = @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi_far(missing) }
+          found.merge!(far).slice(*keys)
+        end
+
+        def forgetting(keys)
+          result = yield
+          @backend.forget(keys) if @guard.open?
+          result
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,167 @@
+# frozen_string_literal: true
+
+require_relative "backend"
+require_relative "tiers/near"
+
+module Tiercel
+  # Several backends as one: a near one that keeps copies, and a far one, perhaps itself of several tiers, where
+  # everything is. What stands above a backend (the store, fetch and its leases, the guard) is the same for all of them.
+  #
+  # - A read asks the near tier, then the far one; what it brings back from there is filled into the near one.
+  # - A change is made in the far tier; meanwhile, and if it ended in doubt for some seconds longer, nobody fills the
+  #   keys that it is about ({Near#change}).
+  # - Counters, raw bytes, leases and tokens are the far tier's alone.
+  #
+  # A failing near tier is reported by its own guard and gone around; only the far one's errors come out of a call.
+  # docs/tiers.md says what can be relied upon.
+  class Tiers < Backend
+    # @return [Near]
+    attr_reader :near
+    # @return [Backend]
+    attr_reader :far
+
+    # @param near [Near]
+    # @param far [Backend]
+    def initialize(near, far)
+      super()
+      @near = near
+      @far = far
+      @nested = far.is_a?(Tiers)
+    end
+
+    # @return [Backend] the last tier, which has everything
+    def last = @nested ? @far.last : @far
+
+    # --- read ---
+
+    def get(key) = get_near(key) || get_far(key)
+
+    # @private
+    # @return [String, nil] what a tier before the last one has
+    def get_near(key) = @near.get(key) || get_between(key)
+
+    # @private
+    # @return [String, nil] what a tier after the first and before the last one has
+    def get_between(key) = @nested ? @near.filled(key) { @far.get_near(key) } : nil
+
+    # @private
+    # @return [String, nil] what the last tier has
+    def get_far(key) = @near.filled(key) { @nested ? @far.get_far(key) : @far.get(key) }
+
+    def get_multi(keys)
+      found = get_multi_near(keys)
+      return found if found.size == keys.size
+      missing = keys.reject { |key| found.key?(key) }
+      in_order(keys, found.merge!(get_multi_far(missing)))
+    end
+
+    # @private
+    # @return [Hash{String => String}] as {#get_near}
+    def get_multi_near(keys)
+      found = @near.get_multi(keys)
+      return found if !@nested || found.size == keys.size
+      found.merge!(get_multi_between(keys.reject { |key| found.key?(key) }))
+    end
+
+    # @private
+    # @return [Hash{String => String}] as {#get_between}
+    def get_multi_between(keys) = @nested ? @near.filled_multi(keys) { @far.get_multi_near(keys) } : {}
+
+    # @private
+    # @return [Hash{String => String}] as {#get_far}, in one trip where the last tier allows
+    def get_multi_far(keys)
+      @near.filled_multi(keys) { @nested ? @far.get_multi_far(keys) : @far.get_multi(keys) }
+    end
+
+    # Tokens are the far tier's, and so are the bytes that belong to them.
+    def get_with_token(key) = @far.get_with_token(key)
+    def look(key) = @far.look(key)
+    def scan(prefix = nil, &) = @far.scan(prefix, &)
+
+    # --- change ---
+
+    def set(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { @far.set(key, bytes, ttl) }
+    def set_multi(pairs, ttl = nil) = @near.change(pairs.keys) { @far.set_multi(pairs, ttl) }
+    def add(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { @far.add(key, bytes, ttl) }
+    def add_or_get(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { @far.add_or_get(key, bytes, ttl) }
+
+    def compare_and_set(key, bytes, token, ttl = nil)
+      @near.change([key], bytes, ttl) { @far.compare_and_set(key, bytes, token, ttl) }
+    end
+
+    def compare_and_set_multi(changes, ttl = nil)
+      @near.change(changes.keys) { @far.compare_and_set_multi(changes, ttl) }
+    end
+
+    def occupy(key, bytes, ttl = nil, token = nil) = @near.change([key]) { @far.occupy(key, bytes, ttl, token) }
+    def occupy_multi(pairs, ttl = nil) = @near.change(pairs.keys) { @far.occupy_multi(pairs, ttl) }
+    def delete(key) = @near.change([key]) { @far.delete(key) }
+    def delete_multi(keys) = @near.change(keys) { @far.delete_multi(keys) }
+    def increment(key, amount = 1, ttl = nil) = @near.change([key]) { @far.increment(key, amount, ttl) }
+    def touch(key, ttl) = @near.change([key]) { @far.touch(key, ttl) }
+
+    def clear(prefix = nil)
+      @near.clear(prefix) { @far.clear(prefix) }
+      nil
+    end
+
+    # Deletes near copies where the far tier was not asked to.
+    #
+    # @private
+    # @param keys [Array<String>]
+    # @return [void]
+    def forget(keys)
+      @near.forget(keys)
+      @far.forget(keys) if @nested
+    end
+
+    # @private
+    # @param prefix [String, nil]
+    # @return [void]
+    def forget_all(prefix)
+      @near.clear(prefix)
+      @far.forget_all(prefix) if @nested
+    end
+
+    # --- the rest ---
+
+    def cleanup = @far.cleanup
+    def end_leases = @far.end_leases
+
+    # @return [Hash{Symbol => Object}] of the last tier, where all entries are; under :tiers the figures of each tier by
+    #   its name, nearest first
+    def stats
+      of_far = @far.stats
+      { **of_far, tiers: { @near.to_s => @near.stats, **(of_far[:tiers] || { @far.to_s => of_far }) } }
+    end
+
+    def close
+      @near.close
+      @far.close
+    end
+
+    # @private
+    # @yieldparam near [Backend]
+    # @yieldreturn [Guard] that its failures are told to
+    # @return [void]
+    def guard_near(&)
+      @near.guard = yield(@near.backend)
+      @far.guard_near(&) if @nested
+    end
+
+    def to_s = "#{@near} > #{@far}"
+    def remote? = @far.remote?
+    def scannable? = @far.scannable?
+    def checksum? = @far.checksum?
+    def compress_threshold_bytes = @far.compress_threshold_bytes
+
+    # The near tier is what a request-local cache would be in front of the far one.
+    def local_cache? = false
+
+    private
+
+    def in_order(keys, found)
+      keys.each_with_object({}) { |key, ordered| ordered[key] = found[key] if found.key?(key) }
+    end
+  end
+end

@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+require_relative "../backend_url"
+require_relative "../backends"
+require_relative "../errors"
+require_relative "../option_hints"
+require_relative "../test_worker"
+require_relative "near"
+require_relative "../tiers"
+
+module Tiercel
+  class Tiers
+    # The places that the URLs of a store name, nearest first: which can be which tier, whose an option is, and what is
+    # built of them. One URL is one backend; several are {Tiers}.
+    #
+    # @private
+    class Places
+      # One of them.
+      Place = Struct.new(:url, :backend_class, :tier) do
+        # @return [Array<Symbol>] that its URL may have
+        def option_names = tier ? [*backend_class.option_names, :ttl] : backend_class.option_names
+      end
+
+      # What keeps copies, by how far its processes are apart.
+      NEAR = { "memory" => 0, "shared" => 1 }.freeze
+      # What is no last tier.
+      NEVER_LAST = %w[memory null].freeze
+      private_constant :NEAR, :NEVER_LAST
+
+      # @return [Array<Place>]
+      attr_reader :all
+
+      # @param urls [Array<String, Symbol>] none means "shared:"
+      # @raise [ConfigurationError]
+      def initialize(urls)
+        urls.each { |url| BackendURL.refuse_mistaken(url) }
+        urls = ["shared:"] if urls.empty?
+        parsed = urls.map { |url| BackendURL.parse(url) }
+        check_order(parsed) if parsed.size > 1
+        @all = parsed.each_with_index.map do |url, index|
+          Place.new(url, Backends::REGISTRY.fetch(url.scheme), index < parsed.size - 1)
+        end
+      end
+
+      # @return [BackendURL] of the last one, where everything is
+      def url = all.last.url
+
+      # @return [Array<Symbol>] of options that one of the backends knows
+      def option_names = all.flat_map { |place| place.backend_class.option_names }.uniq
+
+      # @param options [Hash{Symbol => Object}] of the store
+      # @raise [ConfigurationError] for one that several of the backends know
+      def check_owners(options)
+        options.each_key do |name|
+          owners = all.select { |place| place.backend_class.option_names.include?(name) }
+          next if owners.size < 2
+          raise ConfigurationError, "#{name}: is it for #{owners.map(&:url).join(" or for ")}? Say it in the URL of " \
+                                    "the tier that it is for: \"#{owners.first.url}?#{name}=...\""
+        end
+      end
+
+      # @param options [Hash{Symbol => Object}] of the store
+      # @param memo [Hash] of a place that has one, unless the options say otherwise
+      # @return [Backend]
+      def build(options, memo = {})
+        backends = all.map { |place| build_place(place, options, memo) }
+        nears = all.zip(backends)[0...-1].map { |place, backend| near(place, backend) }
+        nears.reverse.inject(backends.last) { |far, near| Tiers.new(near, far) }
+      end
+
+      # @return [String] without passwords
+      def to_s = all.map(&:url).join(" > ")
+
+      private
+
+      def build_place(place, options, memo)
+        names = place.backend_class.option_names
+        own = options.slice(*names).merge(place.url.options.except(*(:ttl if place.tier)))
+        own = memo.merge(own) if names.include?(:memo)
+        url, own = TestWorker.place(place.url, own)
+        return place.backend_class.build(url, own) if url.equal?(place.url)
+        Backends::REGISTRY.fetch(url.scheme).build(url, own)
+      end
+
+      def near(place, backend)
+        return Near.new(backend, ttl: ttl(place)) if backend.respond_to?(:segment)
+        raise ConfigurationError, "#{place.url} in front of #{url}: a near tier needs Tiercel's C extension, and a " \
+                                  "size of 1 MB or more"
+      end
+
+      def ttl(place)
+        given = place.url.options[:ttl] or return Near::TTL_SECONDS
+        seconds = Float(given, exception: false)
+        return seconds if seconds&.positive? && seconds.finite?
+        raise ConfigurationError, "ttl: expected seconds > 0 in #{place.url}?ttl=..., got #{Redacted.text(given)}"
+      end
+
+      def check_order(urls)
+        *near, last = urls
+        far = near.find { |url| !NEAR.key?(url.scheme) }
+        if far
+          raise ConfigurationError, "#{far} in front of #{urls[urls.index(far) + 1]}: only memory: and shared: can be " \
+                                    "a near tier. Tiers are named nearest first; several servers are one URL: " \
+                                    "\"memcached://HOST:PORT,HOST:PORT\", \"redis+cluster://HOST:PORT,HOST:PORT\""
+        end
+        if NEVER_LAST.include?(last.scheme)
+          raise ConfigurationError, "#{last} as the last of #{urls.size} tiers: everything is in the last one, so it " \
+                                    "has to be one that all processes share"
+        end
+        wrong = urls.each_cons(2).find { |one, other| (NEAR[other.scheme] || 2) <= NEAR[one.scheme] } or return
+        raise ConfigurationError, "#{wrong.join(" in front of ")}: expected memory: (of one process) before shared: " \
+                                  "(of one machine), each of them once, and what is farther after them"
+      end
+    end
+  end
+end

@@ -1,0 +1,126 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+require "tiercel/test_worker"
+
+# Several URLs: which can be which tier, and whose an option is.
+class TiersPlacesTest < Tiercel::TestCase
+  def setup = @dir = Dir.mktmpdir("tiercel-tiers-")
+
+  def teardown
+    @stores&.each(&:close)
+    FileUtils.rm_rf(@dir)
+  end
+
+  def build(*urls, **options)
+    Tiercel.new(*urls, **options).tap { |store| (@stores ||= []) << store }
+  end
+
+  def shared(options = "size=1MB") = "shared:#{@dir}/segment?#{options}"
+  def files = "file:#{@dir}/cache"
+
+  def test_nearest_first
+    store = build("memory:", shared, files)
+    assert_equal ["memory:", "shared:#{@dir}/segment", files], store.backend.to_s.split(" > ")
+    assert_equal true, store.write("key", "value")
+    assert_equal "value", store.read("key")
+    refute_nil store.backend.near.get("key")
+    refute_nil store.backend.far.near.get("key")
+    refute_nil store.backend.last.get("key")
+    assert_kind_of Tiercel::Backends::File, store.backend.last
+  end
+
+  def test_a_read_brings_the_value_into_every_tier
+    build(files).write("key", "value")
+    store = build("memory:", shared, files)
+    assert_equal "value", store.read("key")
+    refute_nil store.backend.near.get("key")
+    refute_nil store.backend.far.near.get("key")
+    store.backend.near.forget(["key"])
+    assert_equal({ "key" => "value" }, store.read_multi("key", "absent"))
+    refute_nil store.backend.near.get("key")
+  end
+
+  def refused(*urls, **options) = assert_raises(Tiercel::ConfigurationError) { build(*urls, **options) }.message
+
+  def test_what_cannot_be_a_tier_there
+    assert_match(/only memory: and shared: can be a near tier.*nearest first/m, refused(files, shared))
+    assert_match(/redis:.*only memory: and shared:/, refused("redis://127.0.0.1:1", "redis://127.0.0.1:2"))
+    assert_match(/null:/, refused("null:", files))
+    assert_match(/memory: as the last of 2 tiers/, refused(shared, "memory:"))
+    assert_match(/null: as the last/, refused("memory:", "null:"))
+    assert_match(/expected memory: .* before shared:/, refused(shared, "memory:", files))
+    assert_match(/each of them once/, refused("memory:", "memory:", files))
+    assert_match(/each of them once/, refused(shared, "shared:#{@dir}/other", files))
+    assert_match(/needs Tiercel's C extension, and a size of 1 MB or more/, refused("memory:?size=20KB", files))
+  end
+
+  def test_passwords_are_not_told
+    refute_match(/secret/, refused("redis://user:secret@127.0.0.1:1", "redis://user:secret@127.0.0.1:2"))
+    refute_match(/secret/, refused("memory:?ttl=secret", files))
+  end
+
+  def test_ttl_is_a_near_tiers
+    assert_equal [1.0, 0.25], [build("memory:", files), build("memory:?ttl=0.25", files)].map { _1.backend.near.ttl }
+    %w[0 -1 x NaN Infinity].each { |ttl| assert_match(/ttl: expected seconds > 0/, refused("memory:?ttl=#{ttl}", files)) }
+    assert_match(/unknown option :ttl for memory:/, refused("memory:?ttl=1"))
+    assert_match(/unknown option :ttl for file:/, refused("memory:", "#{files}?ttl=1"))
+    assert_match(/unknown option :ttl/, refused("memory:", files, ttl: 1))
+  end
+
+  def test_whose_an_option_is
+    store = build(shared("size=2MB"), "#{files}?size=50MB", shards: 2)
+    assert_equal [2 << 20, 2], store.backend.near.stats.values_at(:size_bytes, :shards)
+    assert_match(/size: is it for shared:.* or for file:.*\?size=\.\.\./, refused(shared, files, size: "5MB"))
+    assert_match(/unknown option :pool_size for shared:.* > file:/, refused(shared, files, pool_size: 5))
+    assert_match(/unknown option :mode for file:/, refused("memory:", "#{files}?mode=600"))
+    assert_match(/unknown option :shards for memory:/, refused("memory:?shards=1", files))
+  end
+
+  def test_expiry_and_other_options_of_the_store
+    store = build("memory:?ttl=60", files, expires_in: 10, namespace: "space", frozen: true)
+    store.write("key", [1, "text"])
+    assert_predicate store.read("key"), :frozen?
+    travel(11) { assert_nil store.read("key") }
+    store.increment("count")
+    assert_equal 2, store.increment("count")
+    assert_nil store.backend.near.get("space:count")
+  end
+
+  def test_stats_of_each_tier
+    store = build("memory:", shared, files)
+    store.write("key", "value")
+    3.times { store.read("key") }
+    stats = store.stats
+    assert_equal 1, stats[:entries]
+    assert_equal ["memory:", "shared:#{@dir}/segment", files], stats[:tiers].keys
+    assert_equal 3, stats[:tiers]["memory:"][:hits]
+    assert_equal [1, 1, 1], stats[:tiers].values.map { |tier| tier[:entries] }
+  end
+
+  def test_a_worker_of_tests_has_tiers_of_its_own
+    entered = fork_and_wait(1) do
+      store = build(shared, files)
+      Tiercel::TestWorker.enter("7", empty: false)
+      store.write("key", "value")
+      [store.backend.to_s, store.read("key")]
+    end
+    assert_equal [["memory: > #{files}-7", "value"]], entered
+  end
+
+  def test_after_a_fork
+    store = build("memory:", shared, files)
+    store.write("key", "old")
+    assert_equal ["old"], fork_and_wait(1) { store.read("key").tap { store.write("other", "child's") } }
+    assert_equal "child's", store.read("other")
+  end
+
+  def test_inspect_and_close
+    store = build("memory:", shared, files)
+    assert_includes store.inspect, "memory: > shared:#{@dir}/segment > #{files}"
+    store.write("key", "value")
+    store.close
+    assert_equal "value", store.read("key")
+  end
+end

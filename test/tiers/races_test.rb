@@ -1,0 +1,151 @@
+# frozen_string_literal: true
+# suites: store*
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+
+# `shared:` over `sqlite:` on one machine: what processes that are held up or killed leave behind.
+class TiersRacesTest < Tiercel::TestCase
+  def setup
+    @dir = Dir.mktmpdir("tiercel-tiers-")
+  end
+
+  def teardown
+    @store&.close
+    FileUtils.rm_rf(@dir)
+  end
+
+  def build_store(**options)
+    ActiveSupport::Cache::TiercelStore.new("shared:#{@dir}/segment?size=4MB&ttl=600", "sqlite:#{@dir}/cache.sqlite3",
+                                           timeout: 20, **options)
+  end
+
+  def store = @store ||= build_store
+
+  # Lets something happen in the midst of one call to the far tier.
+  def around_far(store, method, before: nil, after: nil)
+    far = store.backend.far
+    far.define_singleton_method(method) do |*arguments|
+      singleton_class.send(:remove_method, method)
+      before&.call
+      result = super(*arguments)
+      after&.call
+      result
+    end
+  end
+
+  def test_a_read_that_is_held_up_while_another_process_writes
+    store.write("key", "old")
+    store.backend.forget(["key"])
+    around_far(store, :get, after: lambda {
+      fork_and_wait(1) { build_store.write("key", "new") }
+    })
+    assert_equal "old", store.read("key")
+    assert_equal "new", store.read("key")
+    assert_equal ["new"], fork_and_wait(1) { build_store.read("key") }
+  end
+
+  def test_a_read_that_is_held_up_while_another_process_deletes
+    store.write("key", "old")
+    store.backend.forget(["key"])
+    around_far(store, :get_multi, after: -> { fork_and_wait(1) { build_store.delete("key") } })
+    assert_equal({ "key" => "old" }, store.read_multi("key"))
+    assert_nil store.read("key")
+  end
+
+  def killed(&)
+    pid = fork do
+      yield build_store
+      exit!(1)
+    end
+    _, status = Process.wait2(pid)
+    assert_equal Signal.list["KILL"], status.termsig
+  end
+
+  def kill_me = -> { Process.kill(:KILL, Process.pid) && sleep }
+
+  # Between far and near; others were reading all the while.
+  def test_a_writer_that_is_killed_between_the_tiers
+    reads = -> { fork_and_wait(1) { build_store.read("key") } }
+    { set: ->(other) { other.write("key", "new") }, delete: ->(other) { other.delete("key") },
+      set_multi: ->(other) { other.write_multi({ "key" => "new", "other" => 1 }) },
+      clear: ->(other) { other.clear } }.each do |method, call|
+      store.write("key", "old")
+      assert_equal "old", store.read("key")
+      killed do |other|
+        around_far(other, method, before: -> { reads.call }, after: kill_me)
+        call.call(other)
+      end
+      expected = %i[set set_multi].include?(method) ? "new" : nil
+      expected.nil? ? assert_nil(store.read("key"), method) : assert_equal(expected, store.read("key"), method)
+    end
+  end
+
+  # ... and the reader has read far before the change, and fills after the writer's death.
+  def test_a_fill_after_the_death_of_the_writer
+    store.write("key", "old")
+    store.backend.forget(["key"])
+    begun, go = IO.pipe, IO.pipe
+    writer = fork do
+      other = build_store
+      around_far(other, :set, before: -> { begun[1].write("x") && go[0].read(1) }, after: kill_me)
+      other.write("key", "new")
+      exit!(1)
+    end
+    begun[0].read(1)
+    around_far(store, :get, after: -> { go[1].write("x") && Process.wait(writer) })
+    assert_equal "old", store.read("key")
+    assert_equal "new", store.read("key")
+  ensure
+    [begun, go].flatten.each(&:close)
+  end
+
+  # Four processes write and read values that only grow; each is killed again and again. What has been written before a
+  # read began is the least that the read may see.
+  def test_processes_that_are_killed_again_and_again
+    floor = ::File.join(@dir, "written")
+    ::File.binwrite(floor, [0].pack("Q") * 4)
+    store.close
+    @store = nil
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + (long? ? 60 : 3)
+    failures = ::File.join(@dir, "failures")
+    pids = Array.new(4) { |index| start(index, floor, failures) }
+    kills = 0
+    while Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline
+      sleep(rand(0.01..0.08))
+      index = rand(4)
+      Process.kill(:KILL, pids[index])
+      Process.wait(pids[index])
+      pids[index] = start(index, floor, failures)
+      kills += 1
+    end
+    pids.each { |pid| Process.kill(:KILL, pid) && Process.wait(pid) }
+    refute_path_exists failures, (::File.read(failures) if ::File.exist?(failures))
+    assert_operator kills, :>, 5
+    assert_operator ::File.binread(floor).unpack("Q*").min, :>, 0
+  end
+
+  # Of four keys each process writes its own, and reads all.
+  def start(index, floor, failures)
+    fork do
+      other = build_store
+      file = ::File.open(floor, "r+b")
+      number = other.read("key #{index}").to_i
+      loop do
+        number += 1
+        stored = other.write("key #{index}", number.to_s)
+        file.pwrite([number].pack("Q"), index * 8) if stored
+        8.times do
+          key = rand(4)
+          least = file.pread(8, key * 8).unpack1("Q")
+          found = other.read("key #{key}").to_i
+          next if found >= least
+          ::File.write(failures, "key #{key}: #{found} where #{least} had been written\n", mode: "a")
+        end
+      end
+    rescue Exception => error # rubocop:disable Lint/RescueException
+      ::File.write(failures, "#{error.full_message}\n", mode: "a")
+      exit!(1)
+    end
+  end
+end

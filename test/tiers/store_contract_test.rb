@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+# suites: store*
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+require "active_support/core_ext/object/with"
+$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
+require "tiercel/lab/servers"
+
+# The contract of the store over tiers, on the fast path and off it.
+module TiersStoreContractTests
+  module Stack
+    include Tiercel::Contracts::StoreContract
+
+    def build_store(**options)
+      ActiveSupport::Cache::TiercelStore.new(*urls, timeout: 5, **self.class::OPTIONS, **options)
+    end
+
+    def dir = @dir ||= Dir.mktmpdir("tiercel-tiers-")
+    def shared = "shared:#{dir}/segment?size=16MB"
+
+    def after_teardown
+      super
+      FileUtils.remove_entry(@dir) if @dir
+      @dir = nil
+    end
+  end
+
+  module SharedAndSQLite
+    include Stack
+    def urls = [shared, "sqlite:#{dir}/cache.sqlite3"]
+    def build_peer(_store, **options) = build_store(**options)
+  end
+
+  # What another process has in its memory: is seen when the TTL of the near tier is over, and not asked for here.
+  module MemoryAndRedis
+    include Stack
+
+    def self.server = @server ||= Tiercel::Lab::Servers::Redis.new.start
+
+    def setup
+      super
+      store = build_store(namespace: nil)
+      store.backend.clear
+      store.close
+    end
+
+    def urls = ["memory:", MemoryAndRedis.server.url]
+  end
+
+  module ThreeTiers
+    include Stack
+    def urls = ["memory:", shared, "sqlite:#{dir}/cache.sqlite3"]
+  end
+
+  { SharedAndSQLite:, MemoryAndRedis:, ThreeTiers: }.each do |name, stack|
+    { "Fast" => {}, "Plain" => { fast_path: false } }.each do |way, options|
+      test_class = Class.new(Tiercel::TestCase) { include stack }
+      test_class.const_set(:OPTIONS, options)
+      const_set("#{name}#{way}Test", test_class)
+    end
+  end
+end
