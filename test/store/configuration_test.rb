@@ -232,7 +232,7 @@ class StoreConfigurationTest < Tiercel::TestCase
     error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("secretive://user:hunter2@host", unknown: 1) }
     refute_includes error.message, "hunter2"
     error = assert_raises(Tiercel::ConfigurationError) do
-      Tiercel.new("memory:", "secretive://user:hunter2@host?token=hunter2")
+      Tiercel.new("secretive://user:hunter2@host?token=hunter2", "memory:")
     end
     assert_includes error.message, "secretive://host"
     refute_includes error.message, "hunter2"

@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
+require_relative "../backend"
 require_relative "../clock"
 require_relative "../frame"
 
 module Tiercel
-  class Tiers
+  class Tiers < Backend
     # What a near tier keeps of the bytes that the tier behind it has: of the frame of a value that frame, of raw bytes,
     # counters and leases nothing.
     #

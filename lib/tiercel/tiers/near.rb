@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
+require_relative "../backend"
 require_relative "../errors"
 require_relative "../guard"
 require_relative "copy"
 
 module Tiercel
-  class Tiers
+  class Tiers < Backend
     # A near tier: copies, in a {Segment}, of what the tier behind it has. None lives longer than the tier's `ttl`.
     #
     # No copy outlives a change that a process on the same segment makes behind it. The segment keeps, for each of its

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../backend"
 require_relative "../backend_url"
 require_relative "../backends"
 require_relative "../errors"
@@ -9,7 +10,7 @@ require_relative "near"
 require_relative "../tiers"
 
 module Tiercel
-  class Tiers
+  class Tiers < Backend
     # The places that the URLs of a store name, nearest first: which can be which tier, whose an option is, and what is
     # built of them. One URL is one backend; several are {Tiers}.
     #
@@ -25,7 +26,9 @@ module Tiercel
       NEAR = { "memory" => 0, "shared" => 1 }.freeze
       # What is no last tier.
       NEVER_LAST = %w[memory null].freeze
-      private_constant :NEAR, :NEVER_LAST
+      ONE_URL = "Several servers are one URL: \"memcached://HOST:PORT,HOST:PORT\", " \
+                "\"redis+cluster://HOST:PORT,HOST:PORT\""
+      private_constant :NEAR, :NEVER_LAST, :ONE_URL
 
       # @return [Array<Place>]
       attr_reader :all
@@ -35,7 +38,7 @@ module Tiercel
       def initialize(urls)
         urls.each { |url| BackendURL.refuse_mistaken(url) }
         urls = ["shared:"] if urls.empty?
-        parsed = urls.map { |url| BackendURL.parse(url) }
+        parsed = parse(urls)
         check_order(parsed) if parsed.size > 1
         @all = parsed.each_with_index.map do |url, index|
           Place.new(url, Backends::REGISTRY.fetch(url.scheme), index < parsed.size - 1)
@@ -73,6 +76,13 @@ module Tiercel
 
       private
 
+      def parse(urls)
+        urls.map { |url| BackendURL.parse(url) }
+      rescue ConfigurationError => error
+        raise if urls.size < 2
+        raise ConfigurationError, "#{error.message}. #{ONE_URL}"
+      end
+
       def build_place(place, options, memo)
         names = place.backend_class.option_names
         own = options.slice(*names).merge(place.url.options.except(*(:ttl if place.tier)))
@@ -100,8 +110,7 @@ module Tiercel
         far = near.find { |url| !NEAR.key?(url.scheme) }
         if far
           raise ConfigurationError, "#{far} in front of #{urls[urls.index(far) + 1]}: only memory: and shared: can be " \
-                                    "a near tier. Tiers are named nearest first; several servers are one URL: " \
-                                    "\"memcached://HOST:PORT,HOST:PORT\", \"redis+cluster://HOST:PORT,HOST:PORT\""
+                                    "a near tier. Tiers are named nearest first. #{ONE_URL}"
         end
         if NEVER_LAST.include?(last.scheme)
           raise ConfigurationError, "#{last} as the last of #{urls.size} tiers: everything is in the last one, so it " \

@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+# suites: store*
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+require "tiercel/backends/shared"
+$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
+require "tiercel/lab/servers"
+
+# What a tier that fails takes along, and what it leaves.
+class TiersFailuresTest < Tiercel::TestCase
+  def setup
+    @dir = Dir.mktmpdir("tiercel-tiers-")
+    @server = Tiercel::Lab::Servers::Redis.new.start
+  end
+
+  def teardown
+    @store&.close
+    @server.stop
+    FileUtils.rm_rf(@dir)
+  end
+
+  def shared = "shared:#{@dir}/segment?size=1MB&ttl=600"
+
+  def build(*urls, **options)
+    @store = Tiercel.new(*urls, error_handler: ->(**) {}, breaker: { failures: 1, cool_down: 60 }, **options)
+  end
+
+  def test_near_copies_are_read_while_the_server_is_away
+    store = build("memory:?ttl=600", shared, @server.url)
+    %w[kept deleted written counted].each { |name| store.write(name, "before") }
+    @server.kill
+    reports = capture_reports do
+      assert_equal "before", store.read("kept")
+      assert_equal false, store.delete("deleted") # fails, and opens the breaker
+      assert_nil store.write("written", "after")  # is not asked any more
+      assert_nil store.read("deleted")
+      assert_nil store.read("written")
+      assert_equal "before", store.read("kept")
+      assert_equal({ "kept" => "before" }, store.read_multi("kept", "deleted"))
+      assert_equal "made", store.fetch("other") { "made" }
+    end
+    assert_equal 1, reports.size
+    assert_equal 0, store.delete_multi(%w[counted])
+    assert_nil store.read("counted")
+    store.clear
+    assert_nil store.read("kept")
+  end
+
+  # It may arrive yet: what is read meanwhile is not kept near.
+  def test_a_delete_without_an_answer
+    store = build(shared, @server.url, breaker: false, timeout: 0.05)
+    store.write("key", "old")
+    @server.pause
+    assert_equal false, store.delete("key")
+    @server.resume
+    wait_until { store.read("key").nil? }
+    assert_nil store.read("key")
+  end
+
+  def wait_until
+    200.times { yield ? return : sleep(0.01) }
+  end
+
+  def test_a_near_tier_that_fails_is_reported_and_gone_around
+    store = build(shared, @server.url)
+    store.write("key", "value")
+    segment = store.backend.near.backend.segment
+    %i[get read near_begin near_end near_epoch near_fill near_invalidate].each do |name|
+      segment.define_singleton_method(name) { |*| raise Tiercel::Unavailable.new("torn", backend: "shared:") }
+    end
+    reports = capture_reports do
+      assert_equal "value", store.read("key")
+      assert_equal true, store.write("key", "other")
+      assert_equal "other", store.read("key")
+      assert_equal true, store.delete("key")
+      assert_nil store.read("key")
+    end
+    assert_operator reports.size, :>=, 1
+    assert_equal ["torn"], reports.map { |report| report.error.reason }.uniq
+  end
+
+  def test_no_segment_can_be_made
+    log = StringIO.new
+    Tiercel::Segment::Notice.stub(:warn, ->(text) { log.puts(text) }) do
+      full = ->(*, **) { raise Tiercel::Unavailable, "no room" }
+      opening = Object.new.tap { |object| object.define_singleton_method(:call, &full) }
+      opening.define_singleton_method(:place) { Struct.new(:path).new("full") }
+      absent = Tiercel::Segment::Absent.new(opening, Tiercel::Unavailable.new("no room"))
+      near = Tiercel::Tiers::Near.new(Tiercel::Backends::Shared.new(absent))
+      tiers = Tiercel::Tiers.new(near, Tiercel::Backends::Memory.build(nil, {}))
+      near.guard = Tiercel::Guard.new(near.backend, error_handler: ->(**) {})
+      assert_equal true, tiers.set("key", "bytes")
+      assert_equal "bytes", tiers.get("key")
+      assert_equal({ "key" => "bytes" }, tiers.get_multi(%w[key absent]))
+      assert_equal true, tiers.delete("key")
+    end
+  end
+end
