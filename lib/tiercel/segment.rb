@@ -32,8 +32,10 @@ module Tiercel
   # - `memo_bytes = bytes`: how much this process keeps of the values that `read`, `read_multi` and `read_frozen` gave
   #   more than once (docs/memo.md). 0 (as at first) keeps none. `memo_entries = number` bounds how many
   # - `unchanged?(key, token)`: whether the entry is there and still the one of the token; counts as a hit
-  # - `near_epoch(key)`, `near_fill(key, bytes, ttl, epoch)`, `near_invalidate(key)`: for a segment as
-  #   the near tier of another store; a fill whose epoch was taken before an invalidation is not made
+  # - for a segment as a near tier (docs/memory-model.md, "Near fill"): `near_epoch(key)` before the farther read, nil
+  #   while a writer is at work; `near_fill(key, bytes, ttl, epoch)` after it, true if it was made;
+  #   `near_begin(keys)` before a change of what is behind, nil for all keys; `near_fill` with what that gave;
+  #   `near_end(keys, begun, filled)` after the change; `near_invalidate(key)`: no earlier epoch is good any more
   #
   # A segment is for the main Ractor: Ruby raises Ractor::UnsafeError elsewhere.
   # What is promised between processes is in docs/memory-model.md.

@@ -62,7 +62,9 @@ class TiersPlacesTest < Tiercel::TestCase
 
   def test_ttl_is_a_near_tiers
     assert_equal [1.0, 0.25], [build("memory:", files), build("memory:?ttl=0.25", files)].map { _1.backend.near.ttl }
-    %w[0 -1 x NaN Infinity].each { |ttl| assert_match(/ttl: expected seconds > 0/, refused("memory:?ttl=#{ttl}", files)) }
+    %w[0 -1 x NaN Infinity].each do |ttl|
+      assert_match(/ttl: expected seconds > 0/, refused("memory:?ttl=#{ttl}", files))
+    end
     assert_match(/unknown option :ttl for memory:/, refused("memory:?ttl=1"))
     assert_match(/unknown option :ttl for file:/, refused("memory:", "#{files}?ttl=1"))
     assert_match(/unknown option :ttl/, refused("memory:", files, ttl: 1))

@@ -1,4 +1,4 @@
-/* A segment in front of a farther tier. What a writer has begun is a String: the file, then each stripe and its word. */
+/* A segment in front of a farther tier. What a writer has begun is a String: the file, stripes, their words. */
 #include "binding.h"
 #include "near.h"
 

@@ -4,7 +4,8 @@
 #include "binding.h"
 
 /* A segment that was retired in the middle of a delete was left by others already: delete in the new one too. */
-bool segment_delete_key(VALUE self, VALUE key_string, tseg_result (*delete)(tseg *, const tseg_key *, double *))
+bool segment_delete_key(VALUE self, VALUE key_string,
+                        tseg_result (*delete)(tseg *, const tseg_key *, double *))
 {
     double expires_at, last_end = -INFINITY;
     tseg *segment;

@@ -2,7 +2,7 @@
  * Byte layout of a segment file, version 2. The table drawn from this file is
  * docs/segment-layout.md; numbers here are never reused once released.
  *
- * header | process table | stripe epochs | lease groups | shard 0 | shard 1 | ...
+ * header | process table | stripes | lease groups | shard 0 | shard 1 | ...
  * shard: control block | index buckets | ghost table | small log | main log
  */
 #ifndef TIERCEL_SEGMENT_LAYOUT_H

@@ -187,7 +187,7 @@ tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value 
 /* sweep.c: deletes and what walks the index, all without a lock */
 /* *expires_at: the end of what was deleted; +infinity where it cannot be told. */
 tseg_result tseg_delete(tseg *segment, const tseg_key *key, double *expires_at);
-/* near.c (the rest is in near.h): taken before the farther read; no fill with an earlier one follows an invalidation. */
+/* near.c, see near.h: taken before the farther read; no fill with an earlier one follows an invalidation. */
 uint64_t tseg_near_epoch(const tseg *segment, const tseg_key *key);
 tseg_result tseg_near_invalidate(tseg *segment, const tseg_key *key, double *expires_at);
 /* One shard: empties what an earlier epoch left (raise it first), and its logs if the lock is free in time. */

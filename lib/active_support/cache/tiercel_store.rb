@@ -15,6 +15,7 @@ module ActiveSupport
     #   config.cache_store = :tiercel_store                                  # shared memory of this machine
     #   config.cache_store = :tiercel_store, "shared:", { size: "1GB" }
     #   config.cache_store = :tiercel_store, "redis://cache:6379/0", { pool: { size: 10 } }
+    #   config.cache_store = :tiercel_store, "shared:", "sqlite:storage/cache.sqlite3"       # tiers, nearest first
     #
     # How to read it: a call that {Tiercel::Store::FastPath} knows is served there; every other call goes through Rails'
     # own public methods (`super`) to {Tiercel::Store::Entries}, which turns entries into frames. Both ways end in one
@@ -42,7 +43,8 @@ module ActiveSupport
       # `compress_threshold`, `coder`, `skip_nil`, `max_key_size`...), and those
       # of the backend, which its page in `docs/` lists.
       #
-      # @param urls [Array<String, Symbol>] where the cache is; none means the shared memory of this machine
+      # @param urls [Array<String, Symbol>] where the cache is; none means the shared memory of this machine,
+      #   several are tiers, nearest first ({Tiercel::Tiers})
       # @param options [Hash]
       # @option options [Symbol, #dump] :serializer :auto, :marshal, :message_pack, :json, :as_json, or an
       #   object that answers to dump and load

@@ -9,8 +9,8 @@ module Tiercel
     # What a near tier keeps of the bytes that the tier behind it has: of the frame of a value that frame, of raw bytes,
     # counters and leases nothing.
     #
-    # The frame of a plain String loses its checksum, once that has been found right: so the segment hands the String out
-    # by itself.
+    # The frame of a plain String loses its checksum, once that has been found right: so the segment hands the String
+    # out by itself.
     #
     # @private
     module Copy

@@ -109,8 +109,8 @@ module Tiercel
         *near, last = urls
         far = near.find { |url| !NEAR.key?(url.scheme) }
         if far
-          raise ConfigurationError, "#{far} in front of #{urls[urls.index(far) + 1]}: only memory: and shared: can be " \
-                                    "a near tier. Tiers are named nearest first. #{ONE_URL}"
+          raise ConfigurationError, "#{far} in front of #{urls[urls.index(far) + 1]}: only memory: and shared: can " \
+                                    "be a near tier. Tiers are named nearest first. #{ONE_URL}"
         end
         if NEVER_LAST.include?(last.scheme)
           raise ConfigurationError, "#{last} as the last of #{urls.size} tiers: everything is in the last one, so it " \
