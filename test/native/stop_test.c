@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "near.h"
 #include "stop.h"
 #include "stopped_calls.h"
 
@@ -180,6 +181,20 @@ static void other_near_invalidate(const stopped_call *call, pid_t pid)
     if (call->run == near_fill) CHECK(read_text(KEY) < 0);
 }
 
+/* A writer behind the segment, from his begin to his end: afterwards no fill that was under way is seen. */
+static void other_change_behind(const stopped_call *call, pid_t pid)
+{
+    tseg_key key = key_of(segment, KEY);
+    uint64_t begun = tseg_near_begin(segment, tseg_near_stripe(segment, &key));
+    double expires_at;
+
+    tseg_delete(segment, &key, &expires_at);
+    CHECK(read_text(KEY) < 0);
+    CHECK(tseg_near_end(segment, tseg_near_stripe(segment, &key), begun));
+    resume(pid);
+    if (call->run == near_fill) CHECK(read_text(KEY) < 0);
+}
+
 /* Killed there: the next writer takes the shard over; nothing is garbage, and everything works. */
 static void killed(const stopped_call *call, pid_t pid)
 {
@@ -210,7 +225,7 @@ static void delete_then_killed(const stopped_call *call, pid_t pid)
 
 static void (*const others[])(const stopped_call *, pid_t) = {
     other_read, other_delete, other_set, other_compare_and_set, other_increment, other_clear, other_clear_prefix,
-    other_near_invalidate, killed, delete_then_killed,
+    other_near_invalidate, other_change_behind, killed, delete_then_killed,
 };
 
 int main(void)

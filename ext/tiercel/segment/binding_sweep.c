@@ -22,7 +22,10 @@ bool segment_delete_key(VALUE self, VALUE key_string,
 }
 
 /* Segment#delete(key) -> whether there was something */
-static VALUE segment_delete(VALUE self, VALUE key) { return segment_delete_key(self, key, tseg_delete) ? Qtrue : Qfalse; }
+static VALUE segment_delete(VALUE self, VALUE key)
+{
+    return segment_delete_key(self, key, tseg_delete) ? Qtrue : Qfalse;
+}
 
 /* Segment#delete_multi(keys) -> how many were there */
 static VALUE segment_delete_multi(VALUE self, VALUE keys)
