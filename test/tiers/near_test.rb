@@ -177,6 +177,18 @@ class TiersNearTest < Tiercel::TestCase
     end
   end
 
+  def test_no_copies_of_values_with_tags
+    parts = { tags: { "tag" => 1 } }
+    tagged = frame("text", parts: Tiercel::Frame::Parts.encode(**parts))
+    versioned = frame("text", parts: Tiercel::Frame::Parts.encode(version: "1"))
+    damaged = frame("text", parts: "\xFF\xFF".b)
+    { tagged => false, versioned => true, damaged => false }.each do |bytes, copied|
+      @near.change(["key"], bytes, nil) { @behind.set("key", bytes) }
+      assert_equal bytes, read
+      assert_equal copied, !@near.get("key").nil?
+    end
+  end
+
   def test_a_plain_string_loses_its_checksum_once_it_was_right
     checked = frame("text", checksum: true)
     damaged = checked.dup.tap { |bytes| bytes.setbyte(-1, 0) }

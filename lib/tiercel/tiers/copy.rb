@@ -6,8 +6,8 @@ require_relative "../frame"
 
 module Tiercel
   class Tiers < Backend
-    # What a near tier keeps of the bytes that the tier behind it has: of the frame of a value that frame, of raw bytes,
-    # counters and leases nothing.
+    # What a near tier keeps of the bytes that the tier behind it has: of the frame of a value that frame; of raw bytes,
+    # counters and leases nothing, nor of values with tags, whose generations have to be asked for behind it anyhow.
     #
     # The frame of a plain String loses its checksum, once that has been found right: so the segment hands the String
     # out by itself.
@@ -34,9 +34,9 @@ module Tiercel
         end
 
         # @param bytes [String] of which {.ttl} has told how long
-        # @return [String, nil] nil for what is damaged
+        # @return [String, nil] nil for what is damaged, or has tags
         def of(bytes)
-          return bytes unless CHECKED_STRINGS.include?(bytes.unpack("x2C3xS<"))
+          return (bytes unless tagged?(bytes)) unless CHECKED_STRINGS.include?(bytes.unpack("x2C3xS<"))
           frame = Frame.parse(bytes)
           Frame.build(frame.type, frame.payload, expires_at: frame.expires_at)
         rescue MalformedFrame
@@ -44,6 +44,11 @@ module Tiercel
         end
 
         private
+
+        def tagged?(bytes)
+          length = bytes.unpack1("S<", offset: PARTS_BYTES_AT)
+          !length.zero? && !Frame::Parts.decode(bytes.byteslice(HEADER_BYTES, length)).tags.nil?
+        end
 
         def value?(bytes)
           bytes.bytesize >= HEADER_BYTES && bytes.getbyte(0) == MAGIC && bytes.getbyte(1) == FRAME_VERSION &&

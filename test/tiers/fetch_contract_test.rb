@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "tiercel/contracts/fetch_contract"
+require "tiercel/contracts/tags_contract"
+$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
+require "tiercel/lab/servers"
+
+# `fetch` with leases, and tags, over tiers whose processes share the near one.
+module TiersFetchContractTests
+  module Stack
+    def self.redis = @redis ||= Tiercel::Lab::Servers::Redis.new.start
+
+    def setup
+      super
+      @dir = Dir.mktmpdir("tiercel-tiers-")
+      store.clear
+    end
+
+    def after_teardown
+      super
+      FileUtils.remove_entry(@dir)
+    end
+
+    def build_store(**options)
+      ActiveSupport::Cache::TiercelStore.new("shared:#{@dir}/segment?size=16MB&ttl=600", far, timeout: 5, **options)
+    end
+
+    def across_processes? = true
+    def churn_seconds = long? ? 60 : 1.0
+    def sqlite = "sqlite:#{@dir}/cache.sqlite3"
+  end
+
+  class SQLiteTest < Tiercel::TestCase
+    include Tiercel::Contracts::FetchContract
+    include Stack
+    def far = sqlite
+  end
+
+  class RedisTest < Tiercel::TestCase
+    include Tiercel::Contracts::FetchContract
+    include Stack
+    def far = Stack.redis.url
+  end
+
+  class TagsOnSQLiteTest < Tiercel::TestCase
+    include Tiercel::Contracts::TagsContract
+    include Stack
+    def far = sqlite
+  end
+end
