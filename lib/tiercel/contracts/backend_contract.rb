@@ -3,6 +3,7 @@
 require "tiercel"
 require_relative "moved_clock"
 require_relative "backend_contract/atomicity"
+require_relative "backend_contract/claims"
 require_relative "backend_contract/expiry"
 require_relative "backend_contract/values"
 
@@ -26,6 +27,7 @@ module Tiercel
       include Values
       include Expiry
       include Atomicity
+      include Claims
 
       # Processes in the tests of atomicity.
       PROCESSES = 8
