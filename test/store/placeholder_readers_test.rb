@@ -6,8 +6,8 @@ require "active_support/cache/mem_cache_store"
 require "active_support/cache/redis_cache_store"
 require "support/fetch_places"
 
-# Deploys: while one process computes a value, others read its key that know nothing of leases: Tiercel without them, and
-# Rails' own stores.
+# Deploys: while one process computes a value, others read its key that know nothing of leases: Tiercel without them,
+# and Rails' own stores.
 class PlaceholderReadersTest < Tiercel::TestCase
   STALE = { stale_while_revalidate: 600, expires_in: 60 }.freeze
 

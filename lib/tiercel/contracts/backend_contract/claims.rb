@@ -78,7 +78,8 @@ module Tiercel
         def test_occupy_multi
           backend.set("there", "theirs", CLAIM_TTL)
           found = backend.occupy_multi({ "free" => "mine", "there" => "mine", "other" => "mine too" }, CLAIM_TTL)
-          assert_equal({ "free" => "mine", "there" => "theirs", "other" => "mine too" }, found.transform_values(&:first))
+          expected = { "free" => "mine", "there" => "theirs", "other" => "mine too" }
+          assert_equal expected, found.transform_values(&:first)
           found.each do |key, (_, token, left)|
             assert_left CLAIM_TTL, left
             assert_equal true, backend.compare_and_set(key, "value", token), key
@@ -123,7 +124,9 @@ module Tiercel
         def test_one_process_takes_a_place_over
           needs_processes
           _, token = backend.occupy("key", "first", CLAIM_TTL)
-          answers = in_processes { |peer, index| [index, peer.occupy("key", "holder #{index}", CLAIM_TTL, token).first] }
+          answers = in_processes do |peer, index|
+            [index, peer.occupy("key", "holder #{index}", CLAIM_TTL, token).first]
+          end
           assert_equal [backend.get("key")], answers.map(&:last).uniq
           assert_equal(1, answers.count { |index, bytes| bytes == "holder #{index}" })
         end

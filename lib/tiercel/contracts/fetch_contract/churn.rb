@@ -10,8 +10,8 @@ module Tiercel
         # How long it goes on; a class may take longer (seconds).
         def churn_seconds = 1.0
 
-        # The origin is a file of counts. Who changes one raises it, and deletes or writes, alone with it; a reader looks
-        # at the count first, and must not be given anything older.
+        # The origin is a file of counts. Who changes one raises it, and deletes or writes, alone with it; a reader
+        # looks at the count first, and must not be given anything older.
         def test_no_process_is_given_what_was_computed_before_an_invalidation
           needs_processes
           origin = Tempfile.new("tiercel-origin")
