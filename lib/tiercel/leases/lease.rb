@@ -59,7 +59,7 @@ module Tiercel
       # @param stale [String, nil]
       # @return [Lease]
       def heir(predecessor, stale)
-        takeover = !predecessor.nil? && !predecessor.released?
+        takeover = !predecessor.nil? && !predecessor.released? && !predecessor.paused?
         dup.tap { |lease| lease.change(lineage: predecessor ? predecessor.lineage : lineage, stale:, takeover:) }
       end
 

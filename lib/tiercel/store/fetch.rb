@@ -6,6 +6,8 @@ require_relative "fetch/multi_miss"
 require_relative "fetch/plan"
 require_relative "fetch/policy"
 require_relative "fetch/statistics"
+require_relative "fetch/takeover_log"
+require_relative "telling"
 
 module Tiercel
   module Store
@@ -41,7 +43,12 @@ module Tiercel
       # @param found [String, nil] bytes that the read has shown
       # @param fast [Boolean] whether a fill may go the fast path's way
       def miss(name, key, version, options, policy, found: nil, found_entry: nil, fast: false, &)
-        Miss.new(@settings, Call.new(self, name, key, version, options, policy, found:, found_entry:, fast:, &)).value
+        call = Call.new(self, name, key, version, options, policy, found:, found_entry:, fast:, &)
+        value = Miss.new(@settings, call).value
+        given = true
+        value
+      ensure
+        tell(call, given || false) if call && (call.account || !call.computed?)
       end
 
       # @return [Hash{Object => Object}] names and values
@@ -51,7 +58,11 @@ module Tiercel
             yield name
           end
         end
-        MultiMiss.new(@settings, calls, policy) { |values| frames_to_fill(values, options, policy, fast) }.values
+        values = MultiMiss.new(@settings, calls, policy) { |made| frames_to_fill(made, options, policy, fast) }.values
+        given = true
+        values
+      ensure
+        calls&.each { |call| tell(call, given || false) if call.account || !call.computed? }
       end
 
       def read_multi_entries(names, **)
