@@ -58,6 +58,25 @@ module Tiercel
     # @return [Array(String, Object), nil] bytes and the token for {#compare_and_set}, nil if absent
     def get_with_token(key) = raise(NotImplementedError)
 
+    # What came with the bytes of the last {#get} or {#get_multi} of this thread or fiber: to be asked for before it
+    # reads again.
+    #
+    # @return [Object, nil] for {#token_shown}
+    def last_read = nil
+
+    # Before a read that perhaps does not ask the backend: what an earlier one has shown is not to be taken for it.
+    #
+    # @return [void]
+    def forget_last_read = nil
+
+    # The token of bytes that a read has shown, where that needs no trip of its own.
+    #
+    # @param bytes [String] that the read gave
+    # @param last_read [Object, nil] see {#last_read}
+    # @param index [Integer] of the key, among those of a {#get_multi}
+    # @return [Object, nil] for {#compare_and_set} and {#occupy}; nil where the backend does not know
+    def token_shown(bytes, last_read, index = 0) = nil # rubocop:disable Lint/UnusedMethodArgument
+
     # Writes, whatever was there.
     #
     # @param key [String]
@@ -112,12 +131,14 @@ module Tiercel
       look(key)
     end
 
-    # @param pairs [Hash{String => String}] keys and bytes, for keys that are expected to be absent
+    # @param pairs [Hash{String => String}] keys and bytes
+    # @param tokens [Hash{String => Object}] by key, of what is expected to be there; the others are expected to be
+    #   absent
     # @return [Hash{String => Array(String, Object, Float)}] as {#occupy}, for those where something is. One trip where
     #   the medium allows.
-    def occupy_multi(pairs, ttl = nil)
+    def occupy_multi(pairs, ttl = nil, tokens = {})
       pairs.each_with_object({}) do |(key, bytes), found|
-        there = occupy(key, bytes, ttl)
+        there = occupy(key, bytes, ttl, tokens[key])
         found[key] = there if there
       end
     end

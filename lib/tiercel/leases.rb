@@ -73,21 +73,26 @@ module Tiercel
     # @param key [String]
     # @param ttl [Float] seconds until others may take it over
     # @param version [String, nil] of the value that is to be computed
+    # @param shown [Array(String, Object), nil] bytes, which are no lease, and token that a read has just given: an
+    #   implementation may begin with them, which saves a trip
     # @yieldparam bytes [String]
     # @yieldreturn [Symbol, String, nil]
     # @return [Lease, Present] a lease that is {Lease#mine?}, or that of somebody else who has not lapsed; or the bytes
-    def take(key, ttl, version: nil) = raise(NotImplementedError)
+    def take(key, ttl, version: nil, shown: nil) = raise(NotImplementedError)
 
     # Takes those that are free, and waits for none: one trip a step (and node).
     #
     # @param keys [Array<String>] different ones
     # @param ttl [Float] seconds
     # @param versions [Hash{String => String}] by key
+    # @param shown [Hash{String => Array(String, Object)}] by key, see {#take}
     # @yieldparam key [String]
     # @yieldparam bytes [String] see {#take}
     # @return [Hash{String => Lease, Present}] as {#take} would answer, for each of the keys
-    def take_multi(keys, ttl, versions: {}, &)
-      keys.to_h { |key| [key, take(key, ttl, version: versions[key]) { |bytes| yield key, bytes }] }
+    def take_multi(keys, ttl, versions: {}, shown: {}, &)
+      keys.to_h do |key|
+        [key, take(key, ttl, version: versions[key], shown: shown[key]) { |bytes| yield key, bytes }]
+      end
     end
 
     # Stores what was computed: see rules 2 and 5. Wakes who waits.

@@ -94,7 +94,10 @@ module Tiercel
     end
 
     def occupy(key, bytes, ttl = nil, token = nil) = @near.change([key]) { @far.occupy(key, bytes, ttl, token) }
-    def occupy_multi(pairs, ttl = nil) = @near.change(pairs.keys) { @far.occupy_multi(pairs, ttl) }
+    def occupy_multi(pairs, ttl = nil, tokens = {})
+      @near.change(pairs.keys) { @far.occupy_multi(pairs, ttl, tokens) }
+    end
+
     def delete(key) = @near.change([key]) { @far.delete(key) }
     def delete_multi(keys) = @near.change(keys) { @far.delete_multi(keys) }
     def increment(key, amount = 1, ttl = nil) = @near.change([key]) { @far.increment(key, amount, ttl) }

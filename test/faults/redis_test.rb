@@ -82,6 +82,9 @@ class RedisFaultsTest < Tiercel::TestCase
       assert_empty reports
       assert_equal "computed", quietly { store.fetch("key") { "computed" } }
       assert_equal "computed", store.read("key"), "a write replaces it"
+      server.command("LPUSH", "one of many", "a")
+      assert_equal({ "one of many" => "made", "new" => "made" }, store.fetch_multi("one of many", "new") { "made" })
+      assert_equal "made", store.read("one of many")
       server.command("LPUSH", "list", "a")
       assert_equal true, store.delete("list")
     end

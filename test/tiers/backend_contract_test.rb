@@ -52,8 +52,9 @@ module TiersBackendContractTests
     def compare_and_set(key, bytes, token, ttl = nil) = @backend.compare_and_set(key, frame(bytes, ttl), token, ttl)
     def occupy(key, bytes, ttl = nil, token = nil) = opened(@backend.occupy(key, frame(bytes, ttl), ttl, token))
 
-    def occupy_multi(pairs, ttl = nil)
-      @backend.occupy_multi(pairs.transform_values { |bytes| frame(bytes, ttl) }, ttl).transform_values { opened(_1) }
+    def occupy_multi(pairs, ttl = nil, tokens = {})
+      frames = pairs.transform_values { |bytes| frame(bytes, ttl) }
+      @backend.occupy_multi(frames, ttl, tokens).transform_values { opened(_1) }
     end
 
     def compare_and_set_multi(changes, ttl = nil)

@@ -9,6 +9,7 @@ require_relative "../backend"
 require_relative "../breaker"
 require_relative "memcached/counters"
 require_relative "memcached/key_dump"
+require_relative "memcached/last_read"
 require_relative "memcached/multi"
 require_relative "memcached/node"
 require_relative "memcached/protocol"
@@ -91,6 +92,12 @@ module Tiercel
         node(wire_key).call(key) { |connection, deadline| Protocol.get(connection, wire_key, deadline) }
       end
 
+      def last_read = LastRead.lines
+
+      def forget_last_read = LastRead.keep(nil)
+
+      def token_shown(_bytes, last_read, index = 0) = LastRead.cas(last_read, index)
+
       def get_with_token(key)
         wire_key = WireKey.encode(key)
         bytes, details = node(wire_key).call(key) do |connection, deadline|
@@ -137,9 +144,9 @@ module Tiercel
         found(present, details) if present
       end
 
-      def occupy_multi(pairs, ttl = nil)
+      def occupy_multi(pairs, ttl = nil, tokens = {})
         return {} if pairs.empty?
-        multi.claim(pairs, wire_ttl(ttl)).transform_values { |bytes, details| found(bytes, details) }
+        multi.claim(pairs, wire_ttl(ttl), tokens).transform_values { |bytes, details| found(bytes, details) }
       end
 
       def compare_and_set_multi(changes, ttl = nil)

@@ -86,6 +86,9 @@ module Tiercel
         raise other.size == keys.size ? failure : failure.with_partial(found)
       end
 
+      # What is still the same is what was shown, whatever happened in between.
+      def token_shown(bytes, _last_read, _index = 0) = [nil, bytes]
+
       # The end is asked for first: where the entry changes between the two, they do not belong together,
       # and {#compare_and_set} finds that out.
       def get_with_token(key)
@@ -106,24 +109,28 @@ module Tiercel
       # What was written is its own token: see {Backend#occupy} on bytes that no other caller writes.
       def occupy(key, bytes, ttl = nil, token = nil)
         if token
-          return compare_and_set(key, bytes, token, ttl) ? [bytes, [nil, bytes], ttl] : look(key)
+          reply = guarded(key) { Script::REPLACE_OR_GET.call(@commands, *replacing(key, bytes, token, ttl)) }
+          return occupied(reply, bytes, ttl)
         end
         present, left = guarded(key) { @commands.pipelined([set_or_get(key, bytes, ttl), ["PTTL", key]]) }
+        present = replace_other_type(key, bytes, ttl) if present.is_a?(RedisClient::WrongTypeError)
         raise Failures.translate(present, @name, key) if present.is_a?(Exception)
-        present ? [binary(present), [nil, present], seconds(left)] : [bytes, [nil, bytes], ttl]
+        occupied(present && [present, left], bytes, ttl)
       end
 
-      def occupy_multi(pairs, ttl = nil)
+      def occupy_multi(pairs, ttl = nil, tokens = {})
         return {} if pairs.empty?
-        replies = guarded { @commands.pipelined(pairs.map { |key, bytes| set_or_get(key, bytes, ttl) }) }
-        failure = failed(replies)
-        found = {}
-        pairs.each_with_index do |(key, bytes), index|
-          reply = replies[index]
-          next if reply.is_a?(Exception)
-          present = reply ? binary(reply) : bytes
-          found[key] = [present, [nil, present], nil]
+        calls = pairs.map { |key, bytes| tokens[key] && replacing(key, bytes, tokens[key], ttl) }
+        commands = pairs.zip(calls).map do |(key, bytes), call|
+          call ? Script::REPLACE_OR_GET.command(*call) : set_or_get(key, bytes, ttl)
         end
+        replies = guarded { Script::REPLACE_OR_GET.sent_again(@commands, @commands.pipelined(commands), calls) }
+        pairs.each_with_index do |(key, bytes), index|
+          next unless replies[index].is_a?(RedisClient::WrongTypeError)
+          replies[index] = replace_other_type(key, bytes, ttl)
+        end
+        failure = failed(replies)
+        found = pairs.zip(replies).to_h { |(key, bytes), reply| [key, occupied(reply, bytes, nil)] }.compact
         raise found.empty? ? failure : failure.with_partial(found) if failure
         found
       end
@@ -244,6 +251,29 @@ module Tiercel
       end
 
       def set_or_get(key, bytes, ttl) = ["SET", key, bytes, "NX", "GET", "PX", Lifetime.ms(ttl)]
+
+      # A key of another type than String is in nobody's way: as with a plain write.
+      #
+      # @return [nil] as SET with GET where nothing was there
+      def replace_other_type(key, bytes, ttl)
+        set(key, bytes, ttl)
+        nil
+      end
+
+      # @return [Array<String>] key and arguments of {Script::REPLACE_OR_GET}
+      def replacing(key, bytes, (ends_at, present), ttl)
+        [key, ends_at.to_s, Digest::SHA1.hexdigest(present), bytes, Lifetime.ms(ttl)]
+      end
+
+      # @param reply [Object] nil or 1: they were written; bytes, or bytes and ms, of what is in the way; 0: it is gone
+      # @return [Array(String, Object, Float), nil] as {Backend#occupy}
+      def occupied(reply, bytes, ttl)
+        case reply
+        when nil, 1 then [bytes, [nil, bytes], ttl]
+        when String then [binary(reply), [nil, reply], nil]
+        when Array then [binary(reply.first), [nil, reply.first], seconds(reply.last)]
+        end
+      end
 
       # A mark of no end (see {Lifetime}) is no rest.
       def seconds(ms) = ms.is_a?(Integer) && ms.between?(0, Lifetime::ENDLESS_MS - 1) ? ms / 1000.0 : nil

@@ -52,14 +52,11 @@ module Tiercel
       # @return [Lease] the same, of which nobody knows whether it is there
       def unsure = dup.tap { |lease| lease.change(sure: false) }
 
-      # @return [Lease] the same, of which the backend was not told
-      def unasked = dup.tap { |lease| lease.change(sure: nil) }
-
       # @param predecessor [Lease, nil] in whose place it comes, and whose lineage it goes on with
       # @param stale [String, nil]
       # @return [Lease]
       def heir(predecessor, stale)
-        takeover = !predecessor.nil? && !predecessor.released? && !predecessor.paused?
+        takeover = !predecessor.nil? && !predecessor.released?
         dup.tap { |lease| lease.change(lineage: predecessor ? predecessor.lineage : lineage, stale:, takeover:) }
       end
 
@@ -67,10 +64,7 @@ module Tiercel
       def mine? = @mine && @pid == Process.pid
 
       # @return [Boolean] false where nobody knows whether the take reached the backend
-      def sure? = @sure ? true : false
-
-      # @return [Boolean] false where the take was not even sent
-      def asked? = !@sure.nil?
+      def sure? = @sure
 
       # @return [Boolean] whether another holder had not filled in its time
       def takeover? = @takeover

@@ -35,17 +35,17 @@ module Tiercel
         @guard = guard
       end
 
-      def take(key, ttl, version: nil)
+      def take(key, ttl, version: nil, shown: nil) # rubocop:disable Lint/UnusedMethodArgument
         mine = Lease.new(key, Lease.new_name, Lease.new_name, mine: true, version:, lapses_at: Clock.monotonic + ttl)
-        token = stale = shown = nil
+        token = stale = visible = nil
         TRIES.times do
-          answer = claim(mine, ttl, token, shown)
+          answer = claim(mine, ttl, token, visible)
           return settle(mine, answer, stale, token) unless answer == true
           bytes, token = look(key)
           next unless bytes
           stale = yield(bytes)
           return Present.new(bytes) if stale == :current
-          shown = stale == bytes || stale
+          visible = stale == bytes || stale
         end
         mine.unsure
       end

@@ -42,7 +42,7 @@ module Tiercel
       class Found < Coder::Signal
         # @return [String] what was read, frozen
         attr_reader :bytes
-        # @return [Object, nil] for {Backend#compare_and_set}, where the read gave one
+        # @return [Object, nil] for {Backend#compare_and_set}, where it is known without another trip
         attr_reader :token
 
         def initialize(bytes, token = nil)
@@ -66,7 +66,7 @@ module Tiercel
 
       def read(key, version, event = nil)
         bytes = get(key, event)
-        bytes.nil? ? MISS : decode(bytes, version)
+        bytes.nil? ? MISS : decode(bytes, version) { token_of(bytes) }
       end
 
       def read_multi(keys, versions, unsettled)
@@ -88,16 +88,21 @@ module Tiercel
       #
       # @param bytes [String] what was under a key
       # @param version [String, nil]
-      # @param token [Object, nil] what they came with
+      # @yieldreturn [Object, nil] the token of what is no plain value
       # @return [Object, Found]
-      def decode(bytes, version, token = nil)
+      def decode(bytes, version)
         value = @coder.load_value(bytes.freeze, nil, version)
-        return undecided(value, bytes, version, token) if Coder::Signal === value
+        return undecided(value, bytes, version, (yield if block_given?)) if Coder::Signal === value
         DeepFreeze.call(value) if @frozen
         value
       rescue MalformedFrame, SerializationError, ActiveSupport::Cache::DeserializationError
-        Found.new(bytes, token)
+        Found.new(bytes)
       end
+
+      # @param bytes [String] that were read just now
+      # @param index [Integer] of the key, where several were read
+      # @return [Object, nil] their token, where it is known without another trip
+      def token_of(bytes, index = 0) = nil # rubocop:disable Lint/UnusedMethodArgument
 
       private
 
@@ -113,14 +118,23 @@ module Tiercel
           unsure = true if Coder::Signal === value
           value
         end
-        found.each { |key, value| unsettled << key if Coder::Signal === value } if unsure
+        with_tokens(found, keys, unsettled) if unsure
         found
+      end
+
+      def with_tokens(found, keys, unsettled)
+        at = keys.each_with_index.to_h
+        found.each do |key, value|
+          next unless Coder::Signal === value
+          unsettled << key
+          found[key] = Found.new(value.bytes, token_of(value.bytes, at[key]))
+        end
       end
 
       def with_versions(found, keys, versions, unsettled)
         keys.each_with_index do |key, index|
           bytes = found[key] or next
-          value = found[key] = decode(bytes, versions[index])
+          value = found[key] = decode(bytes, versions[index]) { token_of(bytes, index) }
           unsettled << key if Coder::Signal === value
         end
         found

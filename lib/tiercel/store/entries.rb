@@ -80,12 +80,15 @@ module Tiercel
       def read_far_entries(names, tags: nil, **options)
         return {} if names.empty?
         keys = names.map { |name| normalize_key(name, options) }
-        found = read_far_frames(keys.uniq, tags, options[:raw])
+        found = read_far_frames(asked = keys.uniq, tags, options[:raw])
+        last_read = @settings.backend.last_read
         tagged = nil
         results = names.zip(keys).each_with_object({}) do |(name, key), results|
           bytes = found[key] or next
           entry = deserialize_entry(bytes, key: key, compare: false, **options)
-          next if entry.nil? || entry.expired? || entry.mismatched?(normalize_version(name, options))
+          if entry.nil? || entry.expired? || entry.mismatched?(normalize_version(name, options))
+            next unusable(key, bytes, last_read, asked)
+          end
           (tagged ||= {})[name] = entry if recorded_tags(entry)
           results[name] = entry.value
         end

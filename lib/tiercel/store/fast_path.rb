@@ -61,7 +61,7 @@ module Tiercel
                 end
         if Coder::Signal === value
           found = value
-          value = settle_for_fetch(found, key, version, options)
+          value = observers.empty? ? settle_for_fetch(found, key, version, options) : MISS
           return miss_or_generate(name, key, version, options, found, &) if MISS.equal?(value)
         end
         return value unless observed?(FETCH_HIT)
@@ -144,10 +144,16 @@ module Tiercel
       def miss_or_generate(name, key, version, options, found, &)
         policy = @settings.policy
         return generate(name, options, &) unless policy.lease
-        fast = @fast_fills && @fast_writes && !observed?(GENERATE) && !observed?(WRITE)
-        found = found.respond_to?(:bytes) ? found.bytes : nil
-        miss(name, key, version, merged_options(options), policy, found:, fast:, &)
+        fast = @fast_fills && fills_fast? && !observed?(GENERATE)
+        shown = found unless MISS.equal?(found)
+        options = merged_options(options)
+        key = normalize_key(name, options) unless fast # whose encoding is seen in events
+        miss(name, key, version, options, policy, shown:, fast:, &)
       end
+
+      # Whether what a block gave may be stored without Rails' methods; asked again after the block, which may have
+      # subscribed to events or changed the store.
+      def fills_fast? = @fast_writes && fast? && !observed?(WRITE)
 
       # Rails' `save_block_result_to_cache`: what the block gives is written as `fetch` was called, unless the block
       # has changed the options that are handed to it.

@@ -5,9 +5,8 @@ require_relative "fetch/miss"
 require_relative "fetch/multi_miss"
 require_relative "fetch/plan"
 require_relative "fetch/policy"
+require_relative "fetch/shown"
 require_relative "fetch/statistics"
-require_relative "fetch/takeover_log"
-require_relative "telling"
 
 module Tiercel
   module Store
@@ -17,21 +16,23 @@ module Tiercel
     # Both ways of `fetch` come here on a miss: the fast path by {#miss}, Rails' own method by
     # `save_block_result_to_cache`.
     module Fetch
-      # What the read of Rails' own `fetch` has found that is no value, until its miss: bytes, and the entry if it has
-      # ended. Kept with the fiber.
-      FOUND = :tiercel_found
-      private_constant :FOUND
+      # See ActiveSupport::Cache::Store#fetch.
+      def fetch(name, options = nil, &block)
+        return super unless block && policy_for(options).lease
+        Shown.within { super }
+      end
 
       # See ActiveSupport::Cache::Store#fetch_multi.
       def fetch_multi(*names, &block)
         call_options = names.last.is_a?(Hash) ? names.last : nil
         policy = policy_for(call_options)
-        return super unless block && policy.lease && !(call_options || @options)[:force]
-        options = merged_options(call_options)
+        return super unless block && policy.lease && !@options.merge(call_options || {})[:force]
+        options = merged_options(call_options) # which reports what is wrong with them, once
+        names = [*names[...-1], options] if call_options
         plan = Plan.new(self) do |missing|
           keys = missing.map { |name| normalize_key(name, options) }
           versions = missing.map { |name| normalize_version(name, options) }
-          miss_multi(missing, keys, versions, options, policy, &block)
+          miss_multi(missing, keys, versions, options, policy, shown: plan.shown, &block)
         end
         plan.run { super(*names) { |name| plan.value_of(name) } }
       end
@@ -40,29 +41,21 @@ module Tiercel
 
       def policy_for(options) = @settings.policy.for(options)
 
-      # @param found [String, nil] bytes that the read has shown
+      # @param shown [Accessor::Found, Shown, nil] what the read has found that was no value
       # @param fast [Boolean] whether a fill may go the fast path's way
-      def miss(name, key, version, options, policy, found: nil, found_entry: nil, fast: false, &)
-        call = Call.new(self, name, key, version, options, policy, found:, found_entry:, fast:, &)
-        value = Miss.new(@settings, call).value
-        given = true
-        value
-      ensure
-        tell(call, given || false) if call && (call.account || !call.computed?)
+      def miss(name, key, version, options, policy, shown: nil, fast: false, &)
+        Miss.new(@settings, Call.new(self, name, key, version, options, policy, shown:, fast:, &)).value
       end
 
+      # @param shown [Hash{String => Accessor::Found}] by key, what the read has found that was no value
       # @return [Hash{Object => Object}] names and values
-      def miss_multi(names, keys, versions, options, policy, fast: false)
+      def miss_multi(names, keys, versions, options, policy, shown: {}, fast: false)
         calls = names.each_index.map do |index|
           Call.new(self, names[index], keys[index], versions[index], options, policy, fast: true) do |name, _options|
             yield name
           end
         end
-        values = MultiMiss.new(@settings, calls, policy) { |made| frames_to_fill(made, options, policy, fast) }.values
-        given = true
-        values
-      ensure
-        calls&.each { |call| tell(call, given || false) if call.account || !call.computed? }
+        MultiMiss.new(@settings, calls, policy, shown) { |values| frames_to_fill(values, options, policy, fast) }.values
       end
 
       def read_multi_entries(names, **)
@@ -73,24 +66,32 @@ module Tiercel
         Plan.current&.stored?(self, entries.size) ? true : super
       end
 
+      # What a read of several has found that is no value is kept for the miss.
+      def unusable(key, bytes, last_read, keys)
+        plan = Plan.current or return
+        token = @settings.backend.token_shown(bytes, last_read, keys.index(key))
+        plan.unusable(self, key, Accessor::Found.new(bytes, token))
+      end
+
       # With leases, what has ended is no entry: Rails' `read` would delete it, and with it a lease that another caller
       # has just taken.
       def read_entry(key, **options)
-        return super unless @settings.policy.lease
+        return super unless policy_for(options).lease
+        @settings.backend.forget_last_read
         bytes = read_serialized_entry(key, **options)
+        last_read = @settings.backend.last_read
         entry = deserialize_entry(bytes, key: key, **options)
-        live = entry unless entry&.expired?
-        Thread.current[FOUND] = bytes && live.nil? ? [bytes.is_a?(SerializedFrame) ? bytes.bytes : bytes, entry] : nil
-        live
+        Shown.current&.note(self, key, bytes.is_a?(SerializedFrame) ? bytes.bytes : bytes, entry, last_read) if bytes
+        entry unless entry&.expired?
       end
 
       # Rails' own `fetch` ends here on a miss.
       def save_block_result_to_cache(name, key, options, &)
         policy = policy_for(options)
         return super if options[:force] || !policy.lease
-        found, found_entry = Thread.current[FOUND]
-        Thread.current[FOUND] = nil
-        miss(name, key, normalize_version(name, options), options, policy, found:, found_entry:, &)
+        shown = Shown.current
+        shown = nil unless shown&.of?(self, key)
+        miss(name, key, normalize_version(name, options), options, policy, shown:, &)
       end
 
       # Runs the block with its notification, and writes what it gives.

@@ -7,6 +7,7 @@ module LockStep
   class FarMemory < Tiercel::Backends::MemoryLRU
     OPERATIONS = %i[
       get get_multi get_with_token set set_multi add compare_and_set delete delete_multi increment touch
+      look occupy occupy_multi compare_and_set_multi
     ].freeze
 
     # @return [Integer] calls so far

@@ -41,6 +41,13 @@ module LockStep
       super
     end
 
+    # Rails' would remember a lease, and answer with it for as long as the request goes on.
+    def read_serialized_entry(key, **)
+      super.tap do |bytes|
+        local_cache&.delete_entry(key) if bytes.is_a?(String) && Tiercel::Leases::Placeholder.placeholder?(bytes)
+      end
+    end
+
     # A copy that cannot be decoded is a nil that was found in Rails'.
     def read_multi_entries(names, **options)
       forget_undecodable(names, options) if local_cache
@@ -56,6 +63,12 @@ module LockStep
     rescue StandardError, SystemStackError
       data&.replace(before)
       raise
+    end
+
+    # What is written in the places of leases Rails' does not see.
+    def remember_locally(key, bytes)
+      return unless local_cache
+      bytes ? local_cache.write_entry(key, bytes) : local_cache.delete_entry(key)
     end
 
     def forget_undecodable(names, options)

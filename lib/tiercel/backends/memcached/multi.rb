@@ -4,6 +4,7 @@ require_relative "../../backend"
 require_relative "../../clock"
 require_relative "../../errors"
 require_relative "exchange"
+require_relative "last_read"
 require_relative "protocol"
 require_relative "wire_key"
 
@@ -27,14 +28,22 @@ module Tiercel
         # @raise [BackendError] with what was found on other servers
         def get(keys)
           wire_keys = keys.map { |key| WireKey.encode(key) }
-          values = Array.new(keys.size)
+          count = keys.size
+          replies = Array.new(count * 2) # lines, which stay, then values
+          LastRead.keep(replies)
           failure = exchange(
             wire_keys,
             ->(at, *call) { Protocol.write_get_multi(call[0], pick(wire_keys, at), call[1]) },
-            ->(at, *call) { Protocol.read_get_multi(*call) { |index, bytes| values[at[index]] = bytes } }
+            lambda do |at, *call|
+              Protocol.read_get_multi(*call) do |index, bytes, line|
+                replies[at[index]] = line
+                replies[count + at[index]] = bytes
+              end
+            end
           )
           found = {}
-          keys.each_with_index { |key, index| (bytes = values[index]) && found[key] = bytes }
+          keys.each_with_index { |key, index| (bytes = replies[count + index]) && found[key] = bytes }
+          replies.fill(nil, count)
           failure ? fail_with(failure, found) : found
         end
 
@@ -60,12 +69,13 @@ module Tiercel
 
         # @param pairs [Hash{String => String}]
         # @param ttl [Integer] as memcached takes it
+        # @param tokens [Hash{String => Integer}] cas numbers by key
         # @return [Hash{String => Array(String, Hash)}] what is there then: bytes and details
         # @raise [BackendError] with what other servers answered
-        def claim(pairs, ttl)
+        def claim(pairs, ttl, tokens)
           keys = pairs.keys
           wire_keys = keys.map { |key| WireKey.encode(key) }
-          wire_pairs = wire_keys.zip(pairs.values)
+          wire_pairs = wire_keys.zip(pairs.values, keys.map { |key| tokens[key] })
           found = {}
           failure = exchange(
             wire_keys,

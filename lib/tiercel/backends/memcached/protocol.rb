@@ -2,6 +2,7 @@
 
 require_relative "../../backend"
 require_relative "connection"
+require_relative "last_read"
 
 module Tiercel
   module Backends
@@ -25,12 +26,15 @@ module Tiercel
 
         module_function
 
+        # What {LastRead} keeps is told to it.
+        #
         # @return [String, nil]
         def get(connection, key, deadline)
-          connection.write("mg #{key} v\r\n", deadline)
+          connection.write("mg #{key} c v\r\n", deadline)
           line = connection.read_line(deadline)
           bytes = value(connection, line, deadline) unless line == "EN"
           connection.finish
+          LastRead.keep(line) if bytes
           bytes
         end
 
@@ -77,11 +81,11 @@ module Tiercel
           [present, flags(line)] if present
         end
 
-        # @param pairs [Array<Array(String, String)>] as for {#write_set_multi}
-        def write_claim_multi(connection, pairs, ttl, deadline)
+        # @param claims [Array<Array(String, String, Integer)>] as for {#write_set_multi}, and cas or nil
+        def write_claim_multi(connection, claims, ttl, deadline)
           request = String.new
-          pairs.each { |key, bytes| request << set_request(key, bytes, claim_flags(ttl, nil)) }
-          pairs.each_with_index { |(key, _), index| request << "mg #{key} c t v q O#{index}\r\n" }
+          claims.each { |key, bytes, cas| request << set_request(key, bytes, claim_flags(ttl, cas)) }
+          claims.each_with_index { |(key, _), index| request << "mg #{key} c t v q O#{index}\r\n" }
           connection.write(request << "mn\r\n", deadline)
         end
 
@@ -137,18 +141,19 @@ module Tiercel
 
         # @param keys [Array<String>] as they go over the wire
         def write_get_multi(connection, keys, deadline)
-          request = String.new(capacity: keys.sum(&:bytesize) + (keys.size * 16) + 4)
-          keys.each_with_index { |key, index| request << "mg " << key << " v q O" << index.to_s << "\r\n" }
+          request = String.new(capacity: keys.sum(&:bytesize) + (keys.size * 18) + 4)
+          keys.each_with_index { |key, index| request << "mg " << key << " c v q O" << index.to_s << "\r\n" }
           connection.write(request << "mn\r\n", deadline)
         end
 
         # @yieldparam index [Integer] of the key
         # @yieldparam bytes [String]
+        # @yieldparam line [String] that came before the bytes
         def read_get_multi(connection, deadline)
           until (line = connection.read_line(deadline)) == "MN"
             bytes = value(connection, line, deadline)
             opaque = line.byteindex(" O", 3) or raise Connection::Garbage, "a reply without its opaque"
-            yield line.byteslice(opaque + 2, line.bytesize).to_i, bytes
+            yield line.byteslice(opaque + 2, line.bytesize).to_i, bytes, line
           end
           connection.finish
         end

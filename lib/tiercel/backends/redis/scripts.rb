@@ -29,7 +29,17 @@ module Tiercel
         # @param calls [Array<Array<String>>] key and arguments of each
         # @return [Array<Object>] the replies, errors among them, in one trip where the servers know the script
         def call_many(commands, calls)
-          replies = commands.pipelined(calls.map { |arguments| ["EVALSHA", @sha, "1", *arguments] })
+          sent_again(commands, commands.pipelined(calls.map { |arguments| command(*arguments) }), calls)
+        end
+
+        # @param arguments [Array<String>] key and arguments
+        # @return [Array<String>] to be sent among others; see {#sent_again}
+        def command(*arguments) = ["EVALSHA", @sha, "1", *arguments]
+
+        # @param replies [Array<Object>]
+        # @param calls [Array<Array<String>, nil>] nil for what was no call of this script
+        # @return [Array<Object>] the replies, once servers that did not know the script have been told
+        def sent_again(commands, replies, calls)
           unknown = replies.each_index.select { |index| replies[index].is_a?(RedisClient::NoScriptError) }
           return replies if unknown.empty?
           again = commands.pipelined(unknown.map { |index| ["EVAL", @source, "1", *calls[index]] })
@@ -50,6 +60,18 @@ module Tiercel
           if not bytes then return 0 end
           if ARGV[1] ~= '' and string.format('%.0f', redis.call('PEXPIRETIME', KEYS[1])) ~= ARGV[1] then return 0 end
           if redis.sha1hex(bytes) ~= ARGV[2] then return 0 end
+          redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[4])
+          return 1
+        LUA
+
+        # The same; where it is another one by now: its bytes and what is left of its ttl in ms. KEYS and ARGV as above.
+        REPLACE_OR_GET = new(<<~LUA)
+          local bytes = redis.call('GET', KEYS[1])
+          if not bytes then return 0 end
+          if redis.sha1hex(bytes) ~= ARGV[2] or
+             ARGV[1] ~= '' and string.format('%.0f', redis.call('PEXPIRETIME', KEYS[1])) ~= ARGV[1] then
+            return {bytes, redis.call('PTTL', KEYS[1])}
+          end
           redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[4])
           return 1
         LUA

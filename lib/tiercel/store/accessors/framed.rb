@@ -19,6 +19,8 @@ module Tiercel
           @guard.call(:read_entry, key) { @backend.get(key) }
         end
 
+        def token_of(bytes, index = 0) = @backend.token_shown(bytes, @backend.last_read, index)
+
         # @param keys [Array<String>] different ones
         def get_multi(keys)
           @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi(keys) }

@@ -44,8 +44,9 @@ module Tiercel
 
         def read(key, version, event = nil)
           local = current or return @far.read(key, version, event)
-          bytes = remembered(local, key, event)
-          bytes.nil? ? MISS : decode(bytes, version)
+          fetched = false
+          bytes = remembered(local, key, event) { fetched = true }
+          bytes.nil? ? MISS : decode(bytes, version) { token_of(bytes) if fetched }
         end
 
         # Nil where a copy is no plain value: whether its key has to be asked for is decided on the entries' way.
@@ -68,13 +69,13 @@ module Tiercel
 
         def get(key, event = nil)
           local = current or return @far.get(key, event)
-          remembered(local, key, event)
+          remembered(local, key, event) {}
         end
 
         # What is remembered is of no use for what is to be written, so the tags know nothing of it.
         def get_tagged(key, tags, event = nil)
           local = current or return @far.get_tagged(key, tags, event)
-          remembered(local, key, event, tags)
+          remembered(local, key, event, tags) {}
         end
 
         def get_multi_tagged(keys, tags) = @far.get_multi_tagged(keys, tags)
@@ -96,6 +97,8 @@ module Tiercel
         ensure
           @invalidations_lock.synchronize { @invalidations += 1 }
         end
+
+        def token_of(bytes, index = 0) = @far.token_of(bytes, index)
 
         # Asks for all of them: what copies are worth is the caller's to say, who looks at them first.
         def get_multi(keys) = @far.get_multi(keys)
@@ -154,6 +157,7 @@ module Tiercel
           hit = true
           bytes = local.fetch_entry(key) do
             hit = false
+            yield
             (tags ? get_far_tagged(key, tags, event) : @far.get(key, event))&.freeze
           end
           event[:store] = local.class.name if hit && event

@@ -20,9 +20,9 @@ module Tiercel
           return super if observed?(READ_MULTI)
           policy = @settings.policy
           return super if policy.lease && !(@fast_fills && @fast_writes && !observed?(WRITE_MULTI))
-          found = read_many(names, keys) or return super
+          found = read_many(names, keys, shown = []) or return super
           return found if found.size == names.size
-          return complete(names, keys, found, policy, &) if policy.lease
+          return complete(names, keys, found, shown.to_h, policy, &) if policy.lease
           writes = {}
           ordered = names.index_with { |name| found.fetch(name) { writes[name] = yield(name) } }
           write_multi(writes)
@@ -39,20 +39,24 @@ module Tiercel
 
         private
 
+        # Where a block has subscribed to writes, the one that was done in the places of leases is told of.
+        #
         # @return [Hash] what was found, and what was not
-        def complete(names, keys, found, policy, &)
+        def complete(names, keys, found, shown, policy, &)
           at = names.each_index.reject { |index| found.key?(names[index]) }
           missing = names.values_at(*at)
           made = miss_multi(missing, keys.values_at(*at), missing.map { |name| version_of(name) },
-                            merged_options(nil), policy, fast: true, &)
+                            merged_options(nil), policy, shown:, fast: true, &)
+          Fetch::Plan.stored(self, made) { write_multi(made) } if observed?(WRITE_MULTI)
           names.index_with { |name| found.fetch(name) { made[name] } }
         end
 
+        # @param unsettled [Array] gets the keys that have something that is no value, and the {Accessor::Found} of each
         # @return [Hash, nil] names and values, in the order of the names; nil where only the entries' way will do
-        def read_many(names, keys)
+        def read_many(names, keys, unsettled = [])
           versions = keys.equal?(names) ? nil : versions_of(names)
           return if versions && keys.uniq.size < keys.size # names of one key, which may want different versions
-          found = @settings.accessor.read_multi(keys, versions, unsettled = []) or return
+          found = @settings.accessor.read_multi(keys, versions, unsettled) or return
           settle_many(found, unsettled, keys, versions) unless unsettled.empty?
           keys.equal?(names) ? found : by_name(found, names, keys)
         end
@@ -66,14 +70,17 @@ module Tiercel
         # What is done with entries on the entries' way.
         def settle_many(found, unsettled, keys, versions)
           tagged = nil
+          shown = {}
           unsettled.each do |key|
             entry = entry_of(found[key], key, compare: false)
             usable = entry && !entry.expired? && !entry.mismatched?(versions && versions[keys.index(key)])
-            next found.delete(key) unless usable
+            next shown[key] = found.delete(key) unless usable
             (tagged ||= {})[key] = entry if recorded_tags(entry)
+            shown[key] = found[key]
             found[key] = entry.value
           end
           outdated_among(tagged).each { |key| found.delete(key) } if tagged
+          unsettled.replace(shown.reject { |key, _| found.key?(key) }.to_a)
         end
 
         def frames_of(hash, keys, expires_in)

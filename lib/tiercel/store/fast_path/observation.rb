@@ -45,13 +45,14 @@ module Tiercel
           value unless value.equal?(Accessor::MISS)
         end
 
+        # The value; or what was found that is none, and is settled.
         def observed_fetch(name, key, version, options, observers)
           observe_read(name, key, merged_options(options), observers) do |payload|
-            value = @settings.accessor.read(key, version, payload)
-            value = settle_for_fetch(value, key, version, options) if Coder::Signal === value
+            found = value = @settings.accessor.read(key, version, payload)
+            value = settle_for_fetch(found, key, version, options) if Coder::Signal === found
             payload[:super_operation] = :fetch
             payload[:hit] = !value.equal?(Accessor::MISS)
-            value
+            value.equal?(Accessor::MISS) ? found : value
           end
         end
 

@@ -6,8 +6,8 @@ require_relative "../../coder"
 require_relative "../../deep_freeze"
 require_relative "../../frame"
 require_relative "../../leases"
-require_relative "account"
 require_relative "filling"
+require_relative "shown"
 
 module Tiercel
   module Store
@@ -29,28 +29,25 @@ module Tiercel
         attr_reader :policy
         # @return [String, nil] what the caller's read has found that was no value
         attr_reader :found
-        # @return [Hash] merged
-        attr_reader :options
-        # @return [Account, nil] what it went through, if that is worth telling
-        attr_reader :account
+        # @return [Object, nil] its token, where the read gave one
+        attr_reader :token
         # @return [Boolean] whether the store answered to nothing but its own methods when it began
         attr_reader :fast
 
         # @param store [ActiveSupport::Cache::TiercelStore]
         # @param options [Hash] merged
-        # @param found [String, nil] what the caller's read has found that was no value
-        # @param found_entry [ActiveSupport::Cache::Entry, nil] decoded from it, if it was
+        # @param shown [Accessor::Found, Shown, nil] what the caller's read has found that was no value
         # @param fast [Boolean] whether the fill may go the fast path's way
-        def initialize(store, name, key, version, options, policy, found: nil, found_entry: nil,
-                       fast: false, &block)
+        def initialize(store, name, key, version, options, policy, shown: nil, fast: false, &block)
           @store = store
           @name = name
           @key = key
           @version = version
           @options = options
           @policy = policy
-          @found = found
-          @found_entry = found_entry
+          @found = shown&.bytes
+          @token = shown&.token
+          @found_entry = shown.entry if shown.is_a?(Shown)
           @fast = fast
           @block = block
         end
@@ -110,17 +107,10 @@ module Tiercel
           bytes if entry.is_a?(Coder::LazyEntry) && useful?(entry, true) && !outdated?(entry)
         end
 
-        # @return [Account]
-        def account! = @account ||= Account.new
-
-        # @return [Boolean] whether its block has run
-        def computed? = @computed || false
-
         # Runs the block.
         #
         # @return [Object] its value
         def compute
-          @computed = true
           @given = @store.send(:write_options, @own = @options.dup)
           @block.call(@name, @given)
         end
@@ -132,7 +122,7 @@ module Tiercel
         # @param flight [Flight] in which it is computed
         # @return [Array(Object, Boolean)] the value, and whether it is stored
         def compute_and_store(lease, flight)
-          filling = Filling.new(@key, lease, flight, @account)
+          filling = Filling.new(@key, lease, flight)
           value = @fast ? compute_fast(filling) : compute_as_rails_does(filling)
           flight.tags = used_tags
           [value, filling.stored?]
@@ -190,7 +180,7 @@ module Tiercel
         def compute_fast(filling)
           value = compute
           return value if value.nil? && @own[:skip_nil]
-          if @own == @options
+          if @own == @options && @store.send(:fills_fast?)
             @store.send(:fill_fast, filling, value, @version, @options, @policy)
           else
             filling.run { @store.write(@name, value, @own) }
@@ -199,7 +189,6 @@ module Tiercel
         end
 
         def compute_as_rails_does(filling)
-          @computed = true
           filling.run do
             @store.send(:save_as_rails_does, @name, @key, @options) do |name, given|
               @given = @store.send(:with_tags, given)

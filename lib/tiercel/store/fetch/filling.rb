@@ -18,25 +18,18 @@ module Tiercel
         # @return [Flight] in which the value was computed
         attr_reader :flight
 
-        # @return [Account, nil] of the call that it is for
-        attr_reader :account
-
-        def initialize(key, lease, flight, account = nil)
+        def initialize(key, lease, flight)
           @key = key
-          @account = account
           @lease = lease
           @flight = flight
           @stored = false
         end
 
-        # @return [Filling, nil] on whose way the code at hand is
-        def self.current = Thread.current[CURRENT]
-
         # @param key [String]
         # @return [Filling, nil] the one that the write at hand is for
         def self.of(key)
           current = Thread.current[CURRENT]
-          current if current&.key == key
+          current if current && (current.key == key || current.key.b == key.b)
         end
 
         # @return [Object] the block's value

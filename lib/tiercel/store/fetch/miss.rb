@@ -45,7 +45,6 @@ module Tiercel
           @leases = settings.leases
           @flights = settings.flights
           @statistics = settings.statistics
-          @takeovers = settings.takeovers
           @call = call
           @held = Held.flights
           @limit = limit
@@ -56,6 +55,7 @@ module Tiercel
         # @return [Object] the value: stored, stale, somebody else's or the block's
         def value
           @seen = @leases.seen(@call.key, @call.found) if @call.found
+          @shown = [@call.found, @call.token] if @call.token && @seen.nil?
           stale = stale_at_hand
           return stale unless MISS.equal?(stale)
           loop do
@@ -69,36 +69,19 @@ module Tiercel
         # @param lease [Leases::Lease] of somebody else
         # @return [Object] the value that may be served meanwhile, or MISS
         def served(lease)
-          give_stale(servable(lease))
+          stale = servable(lease)
+          @statistics.count(:stale_hits) unless MISS.equal?(stale)
+          stale
         end
 
         # @param lease [Leases::Lease] one's own
         # @return [Boolean] whether the block will run in the background
         def refresh_behind(lease)
           flight = Flight.new(@call.key, @call.version)
-          @call.account!.background = true
           Background.enqueue do
             @statistics.count(:background_refreshes)
             compute_here(flight, lease)
           end
-        end
-
-        # @param stale [Object] a value that has ended and is given, or MISS
-        # @return [Object] the same
-        def give_stale(stale)
-          return stale if MISS.equal?(stale)
-          @statistics.count(:stale_hits)
-          @call.account!.stale = true
-          stale
-        end
-
-        # Somebody had the lease and has not filled in time.
-        #
-        # @return [void]
-        def took_over
-          @statistics.count(:lease_takeovers)
-          @call.account!.takeover = true
-          @takeovers.warn(@call.key, @call.policy.lease_ttl)
         end
 
         private
@@ -113,8 +96,13 @@ module Tiercel
           @flights.leave(flight) unless flight.behind?
         end
 
+        # What the read has shown saves the first look at it.
         def take
-          @leases.take(@call.key, @call.policy.lease_ttl, version: @call.kept_version) { |bytes| @call.verdict(bytes) }
+          shown = @shown
+          @shown = nil
+          @leases.take(@call.key, @call.policy.lease_ttl, version: @call.kept_version, shown:) do |bytes|
+            @call.verdict(bytes)
+          end
         end
 
         # A value came meanwhile.
@@ -128,12 +116,12 @@ module Tiercel
 
         # The lease is one's own: the block runs, in the background where that is wished and something can be served.
         def begin_with(flight, lease)
-          took_over if lease.takeover?
+          @statistics.count(:lease_takeovers) if lease.takeover?
           @call.remember(lease.stale)
-          @call.account!.reason = :stale if lease.stale && @call.policy.stale_seconds
           stale = @call.policy.background? ? servable(lease) : MISS
           return compute(flight, lease) if MISS.equal?(stale) || !refresh_behind(lease)
-          give_stale(stale)
+          @statistics.count(:stale_hits)
+          stale
         end
 
         # Another process has the lease, or another flight of this one.
@@ -158,7 +146,7 @@ module Tiercel
 
         def wait_for(flight, lease)
           @statistics.count(:lease_waits)
-          case outcome = @call.account!.waiting { @leases.wait(lease, limited(far_deadline)) }
+          case outcome = @leases.wait(lease, limited(far_deadline))
           when Leases::Present then found(flight, outcome.bytes)
           when :deadline then past_deadline(lease, far_deadline) { compute(flight, lease) }
           when :released then after_release(flight, lease)
@@ -179,13 +167,11 @@ module Tiercel
         # @param own [Flight, nil] that the caller leads, and lands as that one lands
         def follow(flight, own = nil)
           stale = MISS
-          outcome = @call.account!.waiting do
-            flight.await([*@held, *own], limited(deadline), limited(far_deadline)) do |lease|
-              !MISS.equal?(stale = servable(lease))
-            end
+          outcome = flight.await([*@held, *own], limited(deadline), limited(far_deadline)) do |lease|
+            !MISS.equal?(stale = servable(lease))
           end
           case outcome
-          when :left then give_stale(stale)
+          when :left then @statistics.count(:stale_hits) && stale
           when :cycle then compute(own || Flight.new(@call.key, @call.version), flight.lease)
           when :deadline then after_waiting(flight, own)
           else share(outcome, flight, own)
@@ -209,7 +195,7 @@ module Tiercel
 
         def shared_bytes(bytes)
           value = @call.value_of(bytes)
-          value = give_stale(@call.stale_value_of(bytes, after_error: true)) if MISS.equal?(value)
+          value = @call.stale_value_of(bytes, after_error: true) if MISS.equal?(value)
           MISS.equal?(value) ? AGAIN : value
         end
 
@@ -265,9 +251,10 @@ module Tiercel
           stale = @call.stale_value_of(lease.stale, after_error: true)
           return MISS if MISS.equal?(stale) || !@call.error_covered?(lease.stale)
           @leases.release(lease, pause: PAUSE, stale_ttl: @call.stale_ttl)
+          @statistics.count(:stale_hits)
           ActiveSupport.error_reporter&.report(error, handled: true, severity: :warning, source: Guard::SOURCE,
                                                       context: { key: @call.key })
-          give_stale(stale)
+          stale
         end
 
         # --- how long ---

@@ -27,14 +27,16 @@ module Tiercel
         # @param settings [Settings]
         # @param calls [Array<Call>] in the order of the names
         # @param policy [Policy] of all of them
+        # @param shown [Hash{String => Accessor::Found}] by key, what the read has found that was no value
         # @yieldparam values [Hash{Call => Object}] that are to be stored
         # @yieldreturn [Array(Hash{Call => String}, Float)] their frames, and the ttl for all of them
-        def initialize(settings, calls, policy, &frames)
+        def initialize(settings, calls, policy, shown = {}, &frames)
           @settings = settings
           @leases = settings.leases
           @flights = settings.flights
           @calls = calls
           @policy = policy
+          @shown = shown
           @frames = frames
           @values = {}
           @flown = {}
@@ -68,13 +70,21 @@ module Tiercel
         def take_all(led)
           return {} if led.empty?
           versions = led.transform_values(&:kept_version).compact
-          answers = @leases.take_multi(led.keys, @policy.lease_ttl, versions:) { |key, bytes| led[key].verdict(bytes) }
+          answers = @leases.take_multi(led.keys, @policy.lease_ttl, versions:, shown: shown_of(led)) do |key, bytes|
+            led[key].verdict(bytes)
+          end
           answers.filter_map { |key, answer| [led[key], answer] unless settled?(led[key], answer) }.to_h
+        end
+
+        # @return [Hash{String => Array(String, Object)}] bytes and token of what is no lease
+        def shown_of(led)
+          @shown.slice(*led.keys).filter_map do |key, found|
+            [key, [found.bytes, found.token]] if found.token && @leases.seen(key, found.bytes).nil?
+          end.to_h
         end
 
         # Whether there is a value by now, or somebody else is at it; who waits for the flight looks anew.
         def settled?(call, answer)
-          Miss.new(@settings, call, nil).took_over if answer.is_a?(Leases::Lease) && answer.mine? && answer.takeover?
           return false if answer.is_a?(Leases::Lease) && answer.mine? && !refreshed_behind?(call, answer)
           value = answer.is_a?(Leases::Present) ? call.value_of(answer.bytes) : stale_beside(call, answer)
           @values[call] = value unless MISS.equal?(value)

@@ -16,12 +16,24 @@ module Tiercel
         def self.current = Thread.current[CURRENT]
 
         # @param store [ActiveSupport::Cache::TiercelStore]
+        # @param values [Hash{Object => Object}] by name, that are stored already
+        # @return [Object] the value of the block, in which a write of them has nothing to do
+        def self.stored(store, values, &)
+          plan = new(store) { values }
+          plan.value_of(values.each_key.first)
+          plan.run(&)
+        end
+
+        # @return [Hash{String => Accessor::Found}] by key, what the read has found that was no value
+        attr_reader :shown
+
+        # @param store [ActiveSupport::Cache::TiercelStore]
         # @yieldparam names [Array<Object>] that are not there
         # @yieldreturn [Hash{Object => Object}] their values
         def initialize(store, &values)
           @store = store
           @compute = values
-          @asked = []
+          @shown = {}
         end
 
         # @return [Object] the block's value
@@ -39,6 +51,14 @@ module Tiercel
         # @return [void]
         def read(store, names, found)
           @missing ||= names.reject { |name| found.key?(name) } if store.equal?(@store)
+        end
+
+        # @param store [ActiveSupport::Cache::TiercelStore] that has read
+        # @param key [String]
+        # @param found [Accessor::Found]
+        # @return [void]
+        def unusable(store, key, found)
+          @shown[key] = found if store.equal?(@store)
         end
 
         # @return [Object] the value of a name that was not there

@@ -49,7 +49,7 @@ module Tiercel
         def initialize(options)
           @options = options.slice(*NAMES)
           check
-          @lease = @options.fetch(:lease, false)
+          @lease = @options[:lease] != false
           @lease_ttl = (@options[:lease_ttl] || DEFAULT_LEASE_TTL).to_f
           @lease_wait = (@options[:lease_wait] || (@lease_ttl * 2)).to_f
           @stale_while_revalidate = @options[:stale_while_revalidate]&.to_f

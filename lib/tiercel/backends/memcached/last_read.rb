@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require_relative "../../backend"
+
+module Tiercel
+  module Backends
+    class Memcached < Backend
+      # What came with the bytes of the last read of this thread or fiber: the reply's lines, which say its cas numbers.
+      # A read that finds a value costs no object more for it.
+      module LastRead
+        LINES = :tiercel_memcached_last_read
+        CAS = / c(\d+)/
+        private_constant :LINES, :CAS
+
+        module_function
+
+        # @param lines [String, Array<String>, nil] of one key, or of several in their order
+        # @return [void]
+        def keep(lines)
+          Thread.current[LINES] = lines
+        end
+
+        # @return [String, Array<String>, nil]
+        def lines = Thread.current[LINES]
+
+        # @param lines [String, Array<String>, nil]
+        # @param index [Integer] of the key, where there were several
+        # @return [Integer, nil]
+        def cas(lines, index)
+          line = lines.is_a?(Array) ? lines[index] : lines
+          line && line[CAS, 1]&.to_i
+        end
+      end
+    end
+  end
+end
