@@ -139,9 +139,9 @@ TAKES(frozen_copy, READ_FROZEN, false)
 __attribute__((noinline))
 static VALUE string_or_frame(VALUE self, VALUE frame, int type)
 {
-    VALUE string = segment_tagged_string(self, rb_obj_freeze(frame));
+    VALUE string = segment_tagged_string(self, frame);
 
-    if (NIL_P(string)) return frame;
+    if (NIL_P(string)) return rb_obj_freeze(frame);
     rb_enc_associate_index(string, encoding_of_type[type]);
     return string;
 }

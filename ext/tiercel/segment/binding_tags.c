@@ -13,8 +13,14 @@ enum {
     TAG_FIXED_BYTES = 2 + GENERATION_BYTES /* u16 bytes of the key, the key, the generation */
 };
 
+enum {
+    TAGS_BATCH = 16,    /* so many tags are asked for at once */
+    SHARED_BYTES = 8192 /* from here on the String shares the bytes of its frame: moving them would cost more */
+};
+
 typedef struct {
     VALUE self;
+    const tseg_key *made; /* for the first try, or NULL */
     const uint8_t *key;
     uint32_t key_bytes;
     uint64_t generation; /* that was found; 0 also where other bytes are there */
@@ -25,8 +31,11 @@ static uint32_t two_bytes(const uint8_t *at) { return (uint32_t)(at[0] | at[1] <
 
 static void make_tag_key(void *context, const tseg *segment, tseg_key *key)
 {
-    const generation_read *read = context;
-    tseg_make_key(segment, key, read->key, read->key_bytes);
+    generation_read *read = context;
+
+    if (read->made) *key = *read->made;
+    else tseg_make_key(segment, key, read->key, read->key_bytes);
+    read->made = NULL;
 }
 
 static bool ask_tag_time(void *context, tseg_clock *clock, tseg **segment)
@@ -45,25 +54,52 @@ static bool take_generation(void *context, const tseg *segment, const tseg_key *
     return true;
 }
 
-static bool tag_is_current(VALUE self, const uint8_t *key, uint32_t key_bytes, const uint8_t *generation)
-{
-    generation_read read = {.self = self, .key = key, .key_bytes = key_bytes};
-    tseg *segment = segment_current(self);
-    tseg_entry entry;
-    tseg_key made;
+typedef struct {
+    const tseg *segment;
+    uint64_t unmapped; /* as it was when the keys were made */
+    tseg_key keys[TAGS_BATCH];
+} tags_batch;
 
-    return tseg_read(&segment, make_tag_key, ask_tag_time, take_generation, &read, &made, &entry) == TSEG_OK &&
-           read.found && memcmp(&read.generation, generation, GENERATION_BYTES) == 0;
+/* The key is followed by the generation. */
+static bool tag_is_current(VALUE self, const tags_batch *batch, const tseg_key *made)
+{
+    tseg *segment = segment_current(self);
+    bool good = segment == batch->segment && batch->unmapped == tseg_unmapped;
+    generation_read read = {.self = self, .made = good ? made : NULL, .key = made->bytes, .key_bytes = made->count};
+    tseg_entry entry;
+    tseg_key key;
+
+    return tseg_read(&segment, make_tag_key, ask_tag_time, take_generation, &read, &key, &entry) == TSEG_OK &&
+           read.found && memcmp(&read.generation, read.key + read.key_bytes, GENERATION_BYTES) == 0;
+}
+
+/* Makes the keys of the next tags. How many; 0 where the part is cut off. */
+static unsigned next_tags(VALUE self, tags_batch *batch, const uint8_t **tags, size_t *bytes)
+{
+    unsigned count = 0;
+
+    batch->segment = segment_current(self);
+    batch->unmapped = tseg_unmapped;
+    while (*bytes && count < TAGS_BATCH) {
+        size_t one = *bytes < TAG_FIXED_BYTES ? SIZE_MAX : TAG_FIXED_BYTES + (size_t)two_bytes(*tags);
+        if (one > *bytes) return 0;
+        tseg_make_key(batch->segment, batch->keys + count++, *tags + 2, two_bytes(*tags));
+        *tags += one;
+        *bytes -= one;
+    }
+    tseg_prefetch(batch->segment, batch->keys, count);
+    return count;
 }
 
 static bool tags_are_current(VALUE self, const uint8_t *tags, size_t bytes)
 {
+    tags_batch batch;
+
     while (bytes) {
-        size_t one = bytes < TAG_FIXED_BYTES ? SIZE_MAX : TAG_FIXED_BYTES + (size_t)two_bytes(tags);
-        if (one > bytes) return false;
-        if (!tag_is_current(self, tags + 2, two_bytes(tags), tags + one - GENERATION_BYTES)) return false;
-        tags += one;
-        bytes -= one;
+        unsigned count = next_tags(self, &batch, &tags, &bytes);
+        if (!count) return false;
+        for (unsigned i = 0; i < count; i++)
+            if (!tag_is_current(self, &batch, batch.keys + i)) return false;
     }
     return true;
 }
@@ -124,16 +160,16 @@ VALUE segment_tagged_string(VALUE self, VALUE frame)
     size_t size = (size_t)RSTRING_LEN(frame), tags_bytes, front;
     const uint8_t *tags;
     double expires_at;
-    VALUE string;
 
     if (!is_tagged_string((const uint8_t *)RSTRING_PTR(frame), size, &tags, &tags_bytes)) return Qnil;
     memcpy(&expires_at, RSTRING_PTR(frame) + FRAME_OFFSET_EXPIRES_AT, sizeof(expires_at));
     if (expires_at != INFINITY && !(expires_at > segment_now())) return Qnil;
     if (!tags_are_current(self, tags, tags_bytes)) return Qnil;
     front = FRAME_HEADER_BYTES + TAGS_PART_HEADER_BYTES + tags_bytes;
-    string = rb_str_subseq(frame, (long)front, (long)(size - front)); /* of a long one it shares the bytes */
-    RB_GC_GUARD(frame);
-    return string;
+    if (size >= SHARED_BYTES) return rb_str_subseq(rb_obj_freeze(frame), (long)front, (long)(size - front));
+    memmove(RSTRING_PTR(frame), RSTRING_PTR(frame) + front, size - front);
+    rb_str_set_len(frame, (long)(size - front));
+    return frame;
 }
 
 void segment_init_tags(void)

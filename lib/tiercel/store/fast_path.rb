@@ -37,7 +37,7 @@ module Tiercel
       # See ActiveSupport::Cache::Store#read. A view's `cache` gives it an empty Hash, or what is for the write.
       def read(name, options = nil)
         options = nil if options && options.empty?
-        return super unless (options.nil? || only_expires_in?(options) || with_tags?(options)) && fast?
+        return super unless (options.nil? || expires_or_tags?(options)) && fast?
         key = key_of(name) or return super
         version = version_of(name)
         observers = observers_of(READ)
@@ -51,7 +51,7 @@ module Tiercel
       # See ActiveSupport::Cache::Store#fetch.
       def fetch(name, options = nil, &)
         options = nil if options && options.empty?
-        return super unless block_given? && fast? && (options.nil? || only_expires_in?(options) || with_tags?(options))
+        return super unless block_given? && fast? && (options.nil? || expires_or_tags?(options))
         key = key_of(name) or return super
         return observed?(READ) || observed?(FETCH_HIT) ? super : fetch_early(name, key, options, &) if @early
         version = version_of(name)

@@ -86,22 +86,13 @@ module Tiercel
           end
         end
 
-        # The usual tags, and besides them at most an end. All others are Rails' way's, which says what is wrong.
-        def with_tags?(options)
-          return false unless @fast_tags && (tags = options[:tags])
-          (options.size == 1 || (options.size == 2 && ends?(options[:expires_in]))) && plain_tags?(tags)
+        # An end, the usual tags, or both. All others are Rails' way's, which says what is wrong.
+        def expires_or_tags?(options)
+          expires_in = options[:expires_in]
+          return @fast_tags && options.size == 1 && usual_tags?(options[:tags]) if expires_in.nil?
+          return ends?(expires_in) if options.size == 1
+          @fast_tags && options.size == 2 && ends?(expires_in) && usual_tags?(options[:tags])
         end
-
-        def plain_tags?(tags)
-          return false unless tags.instance_of?(Array) && (left = tags.size) <= Tags::Named::MAX_COUNT
-          while (left -= 1) >= 0
-            tag = tags[left]
-            return false unless tag.instance_of?(String) ? plain_tag?(tag) : tag.instance_of?(Symbol) && !tag.empty?
-          end
-          true
-        end
-
-        def plain_tag?(tag) = !tag.empty? && tag.bytesize <= Tags::Named::MAX_BYTES
 
         Patches.notice
       end

@@ -51,6 +51,16 @@ module Tiercel
             versions.include?(false) ? false : versions
           end
 
+          # @param tags [Object]
+          # @param most [Integer]
+          # @param bytes [Integer]
+          # @return [Boolean] whether it is an Array of at most so many Strings, of 1 to so many bytes, or Symbols
+          def usual_tags?(tags, most, bytes)
+            tags.is_a?(Array) && tags.size <= most && tags.all? do |tag|
+              (tag.instance_of?(String) || tag.instance_of?(Symbol)) && tag.to_s.bytesize.between?(1, bytes)
+            end
+          end
+
           private
 
           # An instance of the class itself, with no methods of its own, and none that somebody gave to all of them.

@@ -153,6 +153,25 @@ module Tiercel
         def setup(arm) = arm.fill(expires_in: 3_600)
       end
 
+      # With three tags named in the call: one of the entry alone, one of ten entries, one of all. Tiercel only.
+      define "fetch_tagged", "a fetch with three tags that hits", like: "fetch",
+                             body: "store.fetch(names[i], tags: inputs[i]) { @misses += 1 }" do
+        def inputs(arm) = Array.new(arm.count) { |index| ["product:#{index}", "shop:#{index / 10}", "all"] }
+
+        def setup(arm)
+          tags = inputs(arm)
+          arm.each_pair.with_index { |(name, value), index| arm.store.write(name, value, tags: tags[index]) }
+        end
+
+        def verify(arm)
+          super
+          tag = arm.inputs.first.first
+          raise WrongValue, "tags were not invalidated" unless arm.store.invalidate_tags(tag)
+          raise WrongValue, "an invalidated entry is there" unless arm.store.read(arm.names.first).nil?
+          arm.store.write(arm.names.first, arm.values.first, tags: arm.inputs.first)
+        end
+      end
+
       # Stands for an Active Record object: `cache_key` and `cache_version` are what stores ask for.
       class Record
         def initialize(id)

@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+
+# Tags named in a call of the fast path: which ones it takes, in both forms, and that it says what Rails' way says.
+class FastPathTagsTest < Tiercel::TestCase
+  USUAL = [[], ["a"], [:a, "b" * 250], ["größe"], Array.new(100) { |index| index.to_s }].freeze
+  UNUSUAL = [nil, "a", [""], [:""], ["b" * 251], [nil], [1], [["a"]], Array.new(101) { |index| index.to_s },
+             [Class.new(String).new("a")]].freeze
+  FORMS = [Tiercel::Codec.native, Tiercel::Store::FastPath::NamesInRuby].compact.freeze
+
+  def test_usual_tags
+    FORMS.each do |form|
+      USUAL.each { |tags| assert_equal true, form.usual_tags?(tags, 100, 250), tags.inspect }
+      UNUSUAL.each { |tags| assert_equal false, form.usual_tags?(tags, 100, 250), tags.inspect }
+    end
+  end
+
+  # A hit asks for no tags: what is wrong with them is told all the same.
+  def test_a_hit_refuses_what_a_miss_refuses
+    each_way do |store|
+      store.write("name", 1, tags: ["a"])
+      [[""], ["b" * 251], [nil], [{ a: 1 }], Array.new(101) { |index| index.to_s }].each do |tags|
+        assert_raises(ArgumentError) { store.fetch("name", tags: tags) { 2 } }
+        assert_raises(ArgumentError) { store.read("name", tags: tags) }
+      end
+      [nil, [], ["a"], :a, [%w[a b]], [1]].each do |tags|
+        assert_equal [1, 1, 1], [store.fetch("name", tags: tags) { 2 }, store.read("name", tags: tags),
+                                 store.fetch("name", tags: tags, expires_in: 60) { 2 }]
+      end
+    end
+  end
+
+  private
+
+  def each_way
+    [true, false].each do |fast|
+      store = Tiercel.new("memory:", fast_path: fast)
+      yield store
+    ensure
+      store&.close
+    end
+  end
+end
