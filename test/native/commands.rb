@@ -7,6 +7,8 @@ native = lambda do |name, build, arguments = "", **options|
 end
 
 %w[gcc clang asan].each { |kind| native.call("segment: operations (#{kind})", "#{kind}/operations_test") }
+native.call "segment: its limits (AddressSanitizer)", "asan/limits_test"
+native.call "segment: the memo (AddressSanitizer)", "asan/memo_test"
 native.call "segment: threads (ThreadSanitizer)", "tsan/threads_test", "20000"
 native.call "segment: threads (gcc)", "gcc/threads_test"
 native.call "segment: processes, 60 of them killed", "gcc/processes_test", "60000 60"

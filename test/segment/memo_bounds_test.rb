@@ -108,11 +108,34 @@ class SegmentMemoBoundsTest < Tiercel::TestCase
     assert_operator stats(:memo_hits) - before, :>=, 18
   end
 
+  # What hits on 1 KB save is less than what is kept costs; then all is forgotten and reads do without, until it pays.
+  def test_short_strings_of_which_far_more_are_read_than_fit_are_left_alone
+    @segment.memo_bytes = 1 << 20
+    5_000.times { |i| write("key#{i}", "#{i}:".ljust(1_000, "a")) }
+    random = Random.new(Minitest.seed)
+    200.times { 1_000.times { assert_read(random.rand(5_000)) } && stats(:memo_pauses) == 2 && break }
+    assert_equal 2, stats(:memo_pauses)
+    assert_equal [0, 0], [stats(:memo_entries), stats(:memo_bytes)]
+    1_000.times { 400.times { |i| assert_read(i) } && stats(:memo_entries) == 400 && break }
+    assert_equal 400, stats(:memo_entries)
+    before = stats(:memo_hits)
+    400.times { |i| assert_read(i) }
+    assert_equal 400, stats(:memo_hits) - before
+  end
+
   def test_closing_gives_all_back
     write("key", "a" * LONG)
     3.times { @segment.read("key") }
     @segment.close
     assert_equal [0, 0], [stats(:memo_entries), stats(:memo_bytes)]
     assert_equal "a" * LONG, @segment.read("key")
+  end
+
+  private
+
+  def assert_read(number)
+    value = @segment.read("key#{number}")
+    flunk "key#{number}: #{value&.slice(0, 40).inspect}" unless value&.start_with?("#{number}:")
+    value << "mine"
   end
 end

@@ -166,7 +166,7 @@ class StoreConfigurationTest < Tiercel::TestCase
         assert_match(/frozen: expected true, false or .*got #{got}/, error.message)
       end
     end
-    assert Tiercel.new("memory:", frozen: { "entries" => 10, bytes: nil })
+    assert Tiercel.deprecator.silence { Tiercel.new("memory:", frozen: { "entries" => 10, bytes: nil }) }
   end
 
   def test_aliases_of_expires_in

@@ -11,6 +11,16 @@ static inline tseg_memo *segment_memo(VALUE self)
     return memo->limit_bytes ? memo : NULL;
 }
 
+/* The same for a read; while the memo pauses, counted in reads, there is none. */
+static inline tseg_memo *segment_memo_to_read(VALUE self)
+{
+    tseg_memo *memo = segment_memo(self);
+
+    if (RB_LIKELY(!memo || !memo->pause)) return memo;
+    memo->pause--;
+    return NULL;
+}
+
 /* A String of the caller's own, which shares the bytes of a frozen one until somebody changes it. */
 static inline VALUE segment_share(VALUE frozen) { return rb_str_dup(frozen); }
 

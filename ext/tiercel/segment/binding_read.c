@@ -71,13 +71,15 @@ PART_OF_READ VALUE kept_of(const value_read *read, read_kind kind, const tseg *s
 {
     tseg_token token = tseg_token_of(segment, entry);
     tseg_memo_slot *slot = tseg_memo_find(read->memo, key->hash, &token);
+    bool is_string;
 
     if (!slot) return Qnil;
     if (!tseg_knows_time(clock, slot->expires_at)) return Qundef;
     if (slot->expires_at != INFINITY && !(slot->expires_at > clock->now)) return Qnil;
     if (!suits(slot, read->version)) return Qnil;
-    if (kind == READ_OWN && RB_BUILTIN_TYPE((VALUE)slot->value) != T_STRING) return Qnil;
-    tseg_memo_hit(read->memo, slot);
+    is_string = RB_BUILTIN_TYPE((VALUE)slot->value) == T_STRING;
+    if (kind == READ_OWN && !is_string) return Qnil;
+    tseg_memo_hit(read->memo, slot, slot->bytes < TSEG_MEMO_LEAST_BYTES || !is_string);
     return (VALUE)slot->value;
 }
 
@@ -219,7 +221,7 @@ READS_IN_ONE_PIECE get_kept(VALUE self, tseg *segment, VALUE key, VALUE version,
 }
 READS_IN_ONE_PIECE get_frozen(VALUE self, tseg *segment, VALUE key, VALUE version)
 {
-    value_read read = {.self = self, .key_string = key, .memo = segment_memo(self), .version = version};
+    value_read read = {.self = self, .key_string = key, .memo = segment_memo_to_read(self), .version = version};
 
     if (read.memo) return read_key(&read, take_frozen, READ_FROZEN, true, segment, NULL);
     return read_key(&read, take_frozen_copy, READ_FROZEN, false, segment, NULL);
@@ -233,7 +235,8 @@ READS_IN_ONE_PIECE get_made(VALUE self, tseg *segment, VALUE key, const tseg_key
 }
 READS_IN_ONE_PIECE read_made(VALUE self, tseg *segment, VALUE key, const tseg_key *made, VALUE version)
 {
-    value_read read = {.self = self, .key_string = key, .made = made, .memo = segment_memo(self), .version = version};
+    value_read read = {.self = self, .key_string = key, .made = made, .memo = segment_memo_to_read(self),
+                       .version = version};
 
     if (read.memo) return read_key(&read, take_kept, READ_OWN, true, segment, NULL);
     return read_key(&read, take_own, READ_OWN, false, segment, NULL);
@@ -247,7 +250,7 @@ static VALUE segment_get(VALUE self, VALUE key) { return get_bytes(self, segment
 static VALUE segment_read(int count, VALUE *arguments, VALUE self)
 {
     tseg *segment = segment_current(self);
-    tseg_memo *memo = segment_memo(self);
+    tseg_memo *memo = segment_memo_to_read(self);
 
     rb_check_arity(count, 1, 2);
     if (!memo) return get_own(self, segment, arguments[0]);

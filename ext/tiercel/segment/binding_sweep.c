@@ -194,6 +194,7 @@ static void put_memo(VALUE hash, const tseg_memo *memo)
     put(hash, "memo_bytes", memo->bytes);
     put(hash, "memo_hits", memo->hits);
     put(hash, "memo_evictions", memo->evictions);
+    put(hash, "memo_pauses", memo->pauses);
 }
 
 /* Segment#stats -> Hash */

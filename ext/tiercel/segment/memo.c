@@ -1,32 +1,16 @@
 /*
- * The memo's table (chains of slots, by the key's hash), who gets in and who goes.
- *
- * In: what is read a second time. A direct-mapped table of marks remembers what was read once; a scan leaves marks
- * and nothing else.
- *
- * Out: a hand goes round the slots; each hit since it passed saves a value once, three times at most. What others
- * have to go for is paid for: a hit earns two, a read of a value that would like to get in one; a value of 1 KB costs
- * 512, one of 16 KB or more 32. So a working set that is far larger than the memo does not make it copy all day, and
- * another working set still gets in.
+ * The memo's table: chains of slots, by the key's hash, and in buckets the marks of what was read once. Who gets in and
+ * who goes: memo_admission.c.
  */
 #include <stdlib.h>
 
 #include "internal.h"
 #include "memo.h"
 
-#define TSEG_MEMO_MOST_WANTED 3u
 #define TSEG_MEMO_FIRST_SLOTS 64u
 #define TSEG_MEMO_INDEX_BITS 24
+#define TSEG_MEMO_MARK_BUCKET 4u
 #define TSEG_MEMO_MOST_SLOTS ((UINT32_C(1) << TSEG_MEMO_INDEX_BITS) - 1)
-#define TSEG_MEMO_STEPS 64u     /* of the hand, for one value */
-#define TSEG_MEMO_PRICE_OF_1_KB 512u /* of letting something in for which others go; less of what is larger */
-#define TSEG_MEMO_LEAST_PRICE 32u
-#define TSEG_MEMO_HIT 2u        /* what one earns */
-#define TSEG_MEMO_TURN 128u     /* how many reads an eighth of the keys has its turn */
-#define TSEG_MEMO_MOST_CREDIT 1024u
-#define TSEG_MEMO_SHARE 4u      /* no value is larger than this part of the memo */
-
-static inline uint64_t cost_of(uint32_t bytes) { return (uint64_t)bytes + TSEG_MEMO_ENTRY_BYTES; }
 
 static inline uint64_t table_bytes(uint32_t capacity, uint32_t chain_count)
 {
@@ -45,8 +29,7 @@ static inline uint32_t chains_for(const tseg_memo *memo, uint32_t capacity)
     return chain_count < capacity ? chain_count * 2 : chain_count;
 }
 
-/* With what the table has to grow by for one more. */
-static inline bool has_room(const tseg_memo *memo, uint64_t cost)
+bool tseg_memo_has_room(const tseg_memo *memo, uint64_t cost)
 {
     if (memo->limit_count && memo->count >= memo->limit_count) return false;
     if (!memo->free_slot && memo->used == memo->capacity) {
@@ -84,27 +67,34 @@ tseg_memo_slot *tseg_memo_find(tseg_memo *memo, uint64_t hash, const tseg_token 
     return NULL;
 }
 
-static inline uint32_t *mark_of(const tseg_memo *memo, uint64_t hash)
+/* The first of a bucket's marks, the newest. */
+static inline uint32_t *marks_of(const tseg_memo *memo, uint64_t hash)
 {
-    return memo->marks + (tseg_mix(hash) >> 8 & (TSEG_MEMO_MARKS - 1));
+    return memo->marks + (tseg_mix(hash) >> 8 & (TSEG_MEMO_MARKS - TSEG_MEMO_MARK_BUCKET));
 }
 
 void tseg_memo_prefetch(const tseg_memo *memo, uint64_t hash)
 {
     if (memo->count) __builtin_prefetch(chain_of(memo, hash));
-    if (memo->marks && !memo->full) __builtin_prefetch(mark_of(memo, hash), 1);
+    if (memo->marks && !memo->full) __builtin_prefetch(marks_of(memo, hash), 1);
 }
 
-static inline void earn(tseg_memo *memo, uint32_t credit)
+bool tseg_memo_mark(tseg_memo *memo, uint64_t hash, const tseg_token *token)
 {
-    if (memo->credit < TSEG_MEMO_MOST_CREDIT) memo->credit += credit;
-}
+    uint32_t mark = (uint32_t)(tseg_mix(token->origin ^ (uint64_t)token->sequence << 40) >> 32) | 1, *bucket;
 
-void tseg_memo_hit(tseg_memo *memo, tseg_memo_slot *slot)
-{
-    memo->hits++;
-    if (slot->wanted < TSEG_MEMO_MOST_WANTED) slot->wanted++;
-    earn(memo, TSEG_MEMO_HIT);
+    if (!memo->marks) {
+        if (memo->bytes + TSEG_MEMO_MARKS * sizeof(*memo->marks) > memo->limit_bytes) return false;
+        memo->marks = calloc(TSEG_MEMO_MARKS, sizeof(*memo->marks));
+        if (!memo->marks) return false;
+        memo->bytes += TSEG_MEMO_MARKS * sizeof(*memo->marks);
+    }
+    bucket = marks_of(memo, hash);
+    for (unsigned i = 0; i < TSEG_MEMO_MARK_BUCKET; i++)
+        if (bucket[i] == mark) return true;
+    for (unsigned i = TSEG_MEMO_MARK_BUCKET - 1; i; i--) bucket[i] = bucket[i - 1];
+    bucket[0] = mark;
+    return false;
 }
 
 static void put_in_chain(tseg_memo *memo, uint32_t index)
@@ -129,13 +119,12 @@ static void take_out_of_chain(tseg_memo *memo, uint32_t index)
     memo->slots[at - 1].next = slot->next;
 }
 
-/* Frees a slot that is in use. */
-static void drop(tseg_memo *memo, uint32_t index)
+void tseg_memo_drop(tseg_memo *memo, uint32_t index)
 {
     tseg_memo_slot *slot = memo->slots + index;
 
     take_out_of_chain(memo, index);
-    memo->bytes -= cost_of(slot->bytes);
+    memo->bytes -= tseg_memo_cost(slot->bytes);
     memo->count--;
     slot->value = 0;
     slot->next = memo->free_slot;
@@ -147,76 +136,9 @@ static void drop_key(tseg_memo *memo, uint64_t hash)
     if (!memo->count) return;
     for (uint32_t at = first_of(*chain_of(memo, hash)); at; at = memo->slots[at - 1].next) {
         if (memo->slots[at - 1].hash != hash) continue;
-        drop(memo, at - 1);
+        tseg_memo_drop(memo, at - 1);
         return;
     }
-}
-
-/* Where others would have to go, one key in eight is looked at, in turns: marks are far from the processor's cache. */
-static bool has_its_turn(tseg_memo *memo, uint64_t hash)
-{
-    if (!memo->full) return true;
-    if (((hash >> 20 ^ memo->asked / TSEG_MEMO_TURN) & 7) == 0) return true;
-    earn(memo, 1);
-    return false;
-}
-
-bool tseg_memo_is_read_again(tseg_memo *memo, uint64_t hash, const tseg_token *token)
-{
-    uint32_t mark = (uint32_t)(tseg_mix(token->origin ^ (uint64_t)token->sequence << 40) >> 32) | 1, *place;
-
-    memo->asked++;
-    if (!has_its_turn(memo, hash)) return false;
-    if (!memo->marks) {
-        if (memo->bytes + TSEG_MEMO_MARKS * sizeof(*memo->marks) > memo->limit_bytes) return false;
-        memo->marks = calloc(TSEG_MEMO_MARKS, sizeof(*memo->marks));
-        if (!memo->marks) return false;
-        memo->bytes += TSEG_MEMO_MARKS * sizeof(*memo->marks);
-    }
-    place = mark_of(memo, hash);
-    if (*place == mark) return true;
-    *place = mark;
-    return false;
-}
-
-/* One step of the hand. */
-static void pass_one(tseg_memo *memo)
-{
-    tseg_memo_slot *slot = memo->slots + memo->hand;
-
-    if (slot->value && slot->wanted) {
-        slot->wanted--;
-    } else if (slot->value) {
-        drop(memo, memo->hand);
-        memo->evictions++;
-    }
-    if (++memo->hand >= memo->used) memo->hand = 0;
-}
-
-/* The collector pays by the object, and what is saved is the bytes. */
-static uint32_t price_of(uint64_t bytes)
-{
-    uint64_t price = TSEG_MEMO_PRICE_OF_1_KB * 1024 / (bytes + 1);
-
-    if (price > TSEG_MEMO_PRICE_OF_1_KB) return TSEG_MEMO_PRICE_OF_1_KB;
-    return price < TSEG_MEMO_LEAST_PRICE ? TSEG_MEMO_LEAST_PRICE : (uint32_t)price;
-}
-
-bool tseg_memo_make_room(tseg_memo *memo, uint64_t bytes)
-{
-    uint64_t cost = bytes + TSEG_MEMO_ENTRY_BYTES, price = price_of(bytes);
-
-    if (bytes > UINT32_MAX || cost > memo->limit_bytes / TSEG_MEMO_SHARE) return false;
-    memo->full = !has_room(memo, cost);
-    if (!memo->full) return true;
-    earn(memo, 1);
-    if (memo->credit < price || !memo->count) return false;
-    memo->credit -= (uint32_t)price;
-    for (unsigned step = 0; step < TSEG_MEMO_STEPS && memo->count; step++) {
-        pass_one(memo);
-        if (has_room(memo, cost)) return true;
-    }
-    return false;
 }
 
 /* All slots are in use. */
@@ -266,13 +188,13 @@ bool tseg_memo_keep(tseg_memo *memo, uint64_t hash, const tseg_token *token, dou
     uint32_t taken;
 
     drop_key(memo, hash);
-    if (!has_room(memo, cost_of(bytes))) return false;
+    if (!tseg_memo_has_room(memo, tseg_memo_cost(bytes))) return false;
     taken = take_slot(memo);
     if (!taken) return false;
     memo->slots[taken - 1] = (tseg_memo_slot){hash,    token->file_id,  token->origin, expires_at, value,
                                               version, token->sequence, bytes,         0,          1};
     put_in_chain(memo, taken - 1);
-    memo->bytes += cost_of(bytes);
+    memo->bytes += tseg_memo_cost(bytes);
     memo->count++;
     return true;
 }
@@ -285,7 +207,7 @@ void tseg_memo_clear(tseg_memo *memo)
     free(memo->chains);
     free(memo->marks);
     *memo = (tseg_memo){.limit_bytes = was.limit_bytes, .limit_count = was.limit_count, .hits = was.hits,
-                        .evictions = was.evictions};
+                        .evictions = was.evictions, .pauses = was.pauses};
 }
 
 void tseg_memo_set_limits(tseg_memo *memo, uint64_t limit_bytes, uint32_t limit_count)

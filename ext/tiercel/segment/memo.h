@@ -33,7 +33,8 @@ typedef struct {
 typedef struct {
     uint64_t limit_bytes; /* 0: keeps nothing */
     uint64_t bytes;       /* of all that is kept, TSEG_MEMO_ENTRY_BYTES each included, of the table and the marks */
-    uint64_t hits, evictions;
+    uint64_t pause;       /* so many reads have to do without it */
+    uint64_t hits, evictions, pauses;
     tseg_memo_slot *slots;
     uint32_t *chains;     /* of each the first slot, plus 1, below a few bits that say what is not in it */
     uint32_t *marks;
@@ -45,20 +46,34 @@ typedef struct {
     uint32_t free_slot;   /* plus 1 */
     uint32_t hand;
     uint32_t credit;      /* for throwing something out: see memo.c */
-    uint32_t asked;       /* how often something would have liked to get in */
+    int32_t worth;        /* of its hits, less what it costs while it is full: see memo_admission.c */
+    uint32_t failed;      /* pauses since it last paid */
+    uint32_t asked;       /* how often something would have liked to get in, since it last paused */
     bool full;            /* something had to go for the last that would have liked to get in */
 } tseg_memo;
 
-/* What is kept of this entry, or NULL. Good until the memo is changed. */
-tseg_memo_slot *tseg_memo_find(tseg_memo *memo, uint64_t hash, const tseg_token *token);
-void tseg_memo_hit(tseg_memo *memo, tseg_memo_slot *slot);
-/* Whether this entry, which was just read and is not kept, was read before: a scan fills nothing. */
+static inline uint64_t tseg_memo_cost(uint64_t bytes) { return bytes + TSEG_MEMO_ENTRY_BYTES; }
+
+/* memo_admission.c */
+/* What it is worth is counted: of what had to be decoded most, else by its bytes. */
+void tseg_memo_hit(tseg_memo *memo, tseg_memo_slot *slot, bool decoded);
+/* Whether this entry, which was just read and is not kept, was read before: a scan fills nothing. May forget all. */
 bool tseg_memo_is_read_again(tseg_memo *memo, uint64_t hash, const tseg_token *token);
 /* Makes room for a value of so many bytes; where something has to go for it, not faster than what is kept pays. */
 bool tseg_memo_make_room(tseg_memo *memo, uint64_t bytes);
+
+/* memo.c */
+/* What is kept of this entry, or NULL. Good until the memo is changed. */
+tseg_memo_slot *tseg_memo_find(tseg_memo *memo, uint64_t hash, const tseg_token *token);
+/* Leaves a mark of the entry. true: one was there already. */
+bool tseg_memo_mark(tseg_memo *memo, uint64_t hash, const tseg_token *token);
+/* Whether there is room for so many bytes, with what the table has to grow by for one more. */
+bool tseg_memo_has_room(const tseg_memo *memo, uint64_t cost);
 /* Keeps it, in the place of what was kept of the key. false: no memory, or no room. */
 bool tseg_memo_keep(tseg_memo *memo, uint64_t hash, const tseg_token *token, double expires_at, uintptr_t value,
                     uintptr_t version, uint32_t bytes);
+/* Frees a slot that is in use. */
+void tseg_memo_drop(tseg_memo *memo, uint32_t index);
 /* Where what is kept of the key will be looked for. */
 void tseg_memo_prefetch(const tseg_memo *memo, uint64_t hash);
 /* Forgets all. */

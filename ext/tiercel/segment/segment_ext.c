@@ -30,6 +30,7 @@
 #include "log.c"
 #include "maintenance.c"
 #include "memo.c"
+#include "memo_admission.c"
 #include "near.c"
 #include "new_file.c"
 #include "platform.c"

@@ -1,0 +1,129 @@
+/*
+ * Who gets into the memo and who goes, and whether it pays at all.
+ *
+ * In: what is read a second time, as a mark says. A scan leaves marks and nothing else.
+ *
+ * Out: a hand goes round the slots; each hit since it passed saves a value once, three times at most. What others
+ * have to go for is paid for: a hit earns two, a read of a value that would like to get in one; a value of 1 KB costs
+ * 512, one of 16 KB or more 32. So a working set that is larger than the memo does not make it copy all day, and
+ * another working set still gets in.
+ *
+ * Whether it pays: what is kept lies scattered in memory, which the collector and malloc pay for at each read, hit or
+ * not. A hit saves a copy, the more the longer it is. Where the hits of a full memo are too few for that, it forgets
+ * all and pauses: reads do not look at it. Then it tries again, after longer pauses each time, until it pays.
+ */
+#include "internal.h"
+#include "memo.h"
+
+#define TSEG_MEMO_MOST_WANTED 3u
+#define TSEG_MEMO_STEPS 64u     /* of the hand, for one value */
+#define TSEG_MEMO_PRICE_OF_1_KB 512u /* of letting something in for which others go; less of what is larger */
+#define TSEG_MEMO_LEAST_PRICE 32u
+#define TSEG_MEMO_HIT 2u        /* what one earns */
+#define TSEG_MEMO_TURN 128u     /* how many reads an eighth of the keys has its turn */
+#define TSEG_MEMO_MOST_CREDIT 1024u
+#define TSEG_MEMO_SHARE 4u      /* no value is larger than this part of the memo */
+/* Worth: a hit on 1 KB is worth what a read costs that finds nothing while the memo is full; on 16 KB 16 times it. */
+#define TSEG_MEMO_MOST_GAIN 16u
+#define TSEG_MEMO_LEAST_WORTH (-4096)
+#define TSEG_MEMO_MOST_WORTH 4096
+#define TSEG_MEMO_LONGER_PAUSES 3u /* each is four times the one before */
+#define TSEG_MEMO_PAUSE_PER_ENTRY 16u /* reads of the first pause, at most */
+
+static inline void earn(tseg_memo *memo, uint32_t credit)
+{
+    if (memo->credit < TSEG_MEMO_MOST_CREDIT) memo->credit += credit;
+}
+
+static inline void gain(tseg_memo *memo, uint32_t bytes, bool decoded)
+{
+    uint32_t worth = decoded ? TSEG_MEMO_MOST_GAIN : bytes >> 10;
+
+    if (worth > TSEG_MEMO_MOST_GAIN) worth = TSEG_MEMO_MOST_GAIN;
+    memo->worth += worth ? (int32_t)worth : 1;
+    if (memo->worth >= TSEG_MEMO_MOST_WORTH) {
+        memo->worth = TSEG_MEMO_MOST_WORTH;
+        memo->failed = 0;
+    }
+}
+
+void tseg_memo_hit(tseg_memo *memo, tseg_memo_slot *slot, bool decoded)
+{
+    memo->hits++;
+    if (slot->wanted < TSEG_MEMO_MOST_WANTED) slot->wanted++;
+    earn(memo, TSEG_MEMO_HIT);
+    if (memo->full) gain(memo, slot->bytes, decoded);
+}
+
+/* For as long as it took to find out that it does not pay, and each time that it still does not, four times that. */
+static void pause_all(tseg_memo *memo)
+{
+    uint32_t failed = memo->failed < TSEG_MEMO_LONGER_PAUSES ? memo->failed : TSEG_MEMO_LONGER_PAUSES;
+    uint64_t longest = (uint64_t)memo->count * TSEG_MEMO_PAUSE_PER_ENTRY + TSEG_MEMO_MOST_WORTH;
+    uint64_t pause = (memo->asked < longest ? memo->asked : longest) << (2 * failed);
+
+    memo->evictions += memo->count;
+    memo->pauses++;
+    tseg_memo_clear(memo);
+    memo->pause = pause;
+    memo->failed = failed + 1;
+}
+
+/* Where others would have to go, one key in eight is looked at, in turns: marks are far from the processor's cache. */
+static bool has_its_turn(tseg_memo *memo, uint64_t hash)
+{
+    if (!memo->full) return true;
+    if (((hash >> 20 ^ memo->asked / TSEG_MEMO_TURN) & 7) == 0) return true;
+    earn(memo, 1);
+    return false;
+}
+
+bool tseg_memo_is_read_again(tseg_memo *memo, uint64_t hash, const tseg_token *token)
+{
+    memo->asked++;
+    if (memo->full && --memo->worth < TSEG_MEMO_LEAST_WORTH) {
+        pause_all(memo);
+        return false;
+    }
+    return has_its_turn(memo, hash) && tseg_memo_mark(memo, hash, token);
+}
+
+/* One step of the hand. */
+static void pass_one(tseg_memo *memo)
+{
+    tseg_memo_slot *slot = memo->slots + memo->hand;
+
+    if (slot->value && slot->wanted) {
+        slot->wanted--;
+    } else if (slot->value) {
+        tseg_memo_drop(memo, memo->hand);
+        memo->evictions++;
+    }
+    if (++memo->hand >= memo->used) memo->hand = 0;
+}
+
+/* The collector pays by the object, and what is saved is the bytes. */
+static uint32_t price_of(uint64_t bytes)
+{
+    uint64_t price = TSEG_MEMO_PRICE_OF_1_KB * 1024 / (bytes + 1);
+
+    if (price > TSEG_MEMO_PRICE_OF_1_KB) return TSEG_MEMO_PRICE_OF_1_KB;
+    return price < TSEG_MEMO_LEAST_PRICE ? TSEG_MEMO_LEAST_PRICE : (uint32_t)price;
+}
+
+bool tseg_memo_make_room(tseg_memo *memo, uint64_t bytes)
+{
+    uint64_t cost = tseg_memo_cost(bytes), price = price_of(bytes);
+
+    if (bytes > UINT32_MAX || cost > memo->limit_bytes / TSEG_MEMO_SHARE) return false;
+    memo->full = !tseg_memo_has_room(memo, cost);
+    if (!memo->full) return true;
+    earn(memo, 1);
+    if (memo->credit < price || !memo->count) return false;
+    memo->credit -= (uint32_t)price;
+    for (unsigned step = 0; step < TSEG_MEMO_STEPS && memo->count; step++) {
+        pass_one(memo);
+        if (tseg_memo_has_room(memo, cost)) return true;
+    }
+    return false;
+}

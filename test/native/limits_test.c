@@ -1,0 +1,79 @@
+/* Where a segment ends: the last position of a log, and the last slot for processes. */
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include "check.h"
+
+static bool is_there(tseg *segment, const tseg_key *key)
+{
+    char byte;
+    return read_value(segment, key, &byte, 1, NULL) == 1;
+}
+
+/* Positions are never issued twice: at their end the segment retires, and the file is made anew. */
+static void test_last_position(const char *path)
+{
+    tseg *segment = attach_or_die(path, 1 << 20, 1), *next;
+    tseg_shard *control = segment->views[0].control;
+    tseg_key key = key_of(segment, "last");
+    tseg_value value = value_of("x", 1);
+
+    CHECK(tseg_set(segment, &key, &value, INFINITY, 0) == TSEG_OK && !tseg_is_retired(segment));
+    for (int log = 0; log < TSEG_LOGS; log++) {
+        uint64_t near_end = TSEG_MAX_POSITION - 3 * segment->geometry.log_units[log];
+        atomic_store(&control->head[log], near_end);
+        atomic_store(&control->tail[log], near_end);
+    }
+    key = key_of(segment, "one too many");
+    CHECK(tseg_set(segment, &key, &value, INFINITY, 0) == TSEG_RETIRED && tseg_is_retired(segment));
+    next = attach_or_die(path, 1 << 20, 1);
+    CHECK(next->file_id != segment->file_id && !tseg_is_retired(next));
+    key = key_of(next, "last");
+    CHECK(tseg_set(next, &key, &value, INFINITY, 0) == TSEG_OK);
+    tseg_release(next);
+    tseg_release(segment);
+}
+
+/* With all process slots taken by others, reading and deleting still work. */
+static void test_without_process_slot(const char *path)
+{
+    char lock_path[64], byte;
+    int ready[2], done[2], status;
+    tseg *segment = attach_or_die(path, 1 << 20, 1);
+    tseg_key key = key_of(segment, "slot");
+    tseg_value value = value_of("x", 1);
+    pid_t pid;
+
+    CHECK(tseg_set(segment, &key, &value, INFINITY, 0) == TSEG_OK);
+    tseg_release(segment);
+    CHECK(pipe(ready) == 0 && pipe(done) == 0 && (pid = fork()) >= 0);
+    if (pid == 0) {
+        struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1, .l_len = TSEG_PROCESS_SLOTS};
+        snprintf(lock_path, sizeof lock_path, "%s.lock", path);
+        close(done[1]);
+        CHECK(fcntl(open(lock_path, O_RDWR), F_SETLK, &all) == 0 && write(ready[1], "x", 1) == 1);
+        _exit(read(done[0], &byte, 1) > 0);
+    }
+    CHECK(read(ready[0], &byte, 1) == 1);
+    segment = attach_or_die(path, 1 << 20, 1);
+    CHECK(segment->owner == 0);
+    CHECK(is_there(segment, &key));
+    CHECK(tseg_set(segment, &key, &value, INFINITY, 0) == TSEG_READ_ONLY);
+    CHECK(delete_key(segment, &key) == TSEG_OK && !is_there(segment, &key));
+    tseg_release(segment);
+    close(done[1]);
+    CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+int main(void)
+{
+    char path[] = "/tmp/tiercel-native-XXXXXX";
+    tseg_error error;
+
+    close(mkstemp(path));
+    test_last_position(path);
+    test_without_process_slot(path);
+    CHECK(tseg_remove(path, true, &error));
+    printf("limits: %lu checks\n", (unsigned long)checks_made);
+    return 0;
+}

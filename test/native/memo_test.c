@@ -1,0 +1,149 @@
+/* The memo's table and its admission, without Ruby: a value is a number. */
+#include "check.h"
+#include "memo.h"
+
+enum { KB = 1024, MEMO_BYTES = 1 << 20 };
+
+typedef struct {
+    tseg_memo memo;
+    uint64_t random;
+    unsigned long reads, paused;
+    bool decodes;
+} memo_reader;
+
+static memo_reader new_reader(uint64_t limit_bytes)
+{
+    memo_reader new = {.random = 42};
+    tseg_memo_set_limits(&new.memo, limit_bytes, 0);
+    return new;
+}
+
+static uintptr_t value_of_version(uint32_t number, uint32_t version)
+{
+    return (uintptr_t)number << 16 | (version & 0x7fff) << 1 | 1;
+}
+
+/* As a read of the segment does it; what is kept is of the version that was asked for. */
+static bool read_one(memo_reader *reader, uint32_t number, uint32_t version, uint32_t bytes)
+{
+    tseg_memo *memo = &reader->memo;
+    uint64_t hash = (number + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    tseg_token token = {1, (uint64_t)number * 64, version * 2};
+    tseg_memo_slot *slot;
+
+    reader->reads++;
+    if (memo->pause) {
+        memo->pause--;
+        reader->paused++;
+        return false;
+    }
+    slot = tseg_memo_find(memo, hash, &token);
+    if (slot) {
+        CHECK(slot->value == value_of_version(number, version));
+        tseg_memo_hit(memo, slot, reader->decodes);
+        return true;
+    }
+    if (tseg_memo_is_read_again(memo, hash, &token) && tseg_memo_make_room(memo, bytes))
+        tseg_memo_keep(memo, hash, &token, INFINITY, value_of_version(number, version), 0, bytes);
+    CHECK(memo->bytes <= memo->limit_bytes);
+    return false;
+}
+
+/* Reads keys at random; the share of hits among the last half of the reads. */
+static double read_many(memo_reader *reader, uint32_t keys, uint32_t bytes, unsigned long reads)
+{
+    unsigned long hits = 0;
+
+    for (unsigned long i = 0; i < reads; i++) {
+        bool hit = read_one(reader, (uint32_t)(next_random(&reader->random) % keys), 0, bytes);
+        if (i >= reads / 2) hits += hit;
+    }
+    return (double)hits / (double)(reads - reads / 2);
+}
+
+static void test_what_fits_stays(void)
+{
+    memo_reader reader = new_reader(MEMO_BYTES);
+
+    /* In turn: marks of keys that meet in a bucket do not drive each other out. */
+    for (uint32_t i = 0; i < 1200; i++) CHECK(!read_one(&reader, i % 600, 0, KB));
+    for (uint32_t i = 0; i < 600; i++) CHECK(read_one(&reader, i, 0, KB));
+    CHECK(read_many(&reader, 600, KB, 100000) == 1.0);
+    CHECK(reader.memo.count == 600 && reader.memo.pauses == 0 && reader.memo.evictions == 0);
+    tseg_memo_clear(&reader.memo);
+    CHECK(reader.memo.bytes == 0 && reader.memo.count == 0);
+}
+
+/* Short Strings, of which far more are read than fit: nearly all reads do without the memo, and it is empty then. */
+static void test_what_does_not_pay_is_left_alone(void)
+{
+    memo_reader reader = new_reader(MEMO_BYTES);
+
+    read_many(&reader, 8000, KB, 2000000);
+    CHECK(reader.memo.pauses > 2 && reader.memo.pauses < 30);
+    CHECK(reader.paused > reader.reads * 9 / 10);
+    CHECK(!reader.memo.pause || (reader.memo.bytes == 0 && reader.memo.count == 0));
+    CHECK(reader.memo.evictions > 0);
+    /* A working set that fits gets in when the pause is over, and stays. */
+    while (reader.memo.pause) read_one(&reader, 1, 0, KB);
+    reader.paused = 0;
+    CHECK(read_many(&reader, 600, KB, 200000) == 1.0 && reader.paused == 0);
+    tseg_memo_clear(&reader.memo);
+}
+
+/* Long ones pay with few hits, and so do short ones that had to be decoded. */
+static void test_what_pays_with_few_hits_is_kept(void)
+{
+    for (int decodes = 0; decodes < 2; decodes++) {
+        memo_reader reader = new_reader(4 * MEMO_BYTES);
+        uint32_t bytes = decodes ? KB : 24 * KB;
+        reader.decodes = decodes;
+        CHECK(read_many(&reader, 40 * MEMO_BYTES / bytes, bytes, 400000) > 0.07);
+        CHECK(reader.memo.pauses == 0 && reader.memo.evictions > 0);
+        tseg_memo_clear(&reader.memo);
+    }
+}
+
+/* Something else is read, much more than the memo holds; what paid before is soon there again. */
+static void test_a_scan_costs_a_short_pause_at_most(void)
+{
+    memo_reader reader = new_reader(MEMO_BYTES);
+
+    read_many(&reader, 40, 20 * KB, 20000);
+    for (uint32_t i = 1000; i < 101000; i++) read_one(&reader, i, 0, 20 * KB);
+    CHECK(reader.memo.pauses == 0); /* a scan fills nothing, so nothing had to go for it */
+    for (unsigned round = 0; round < 2; round++)
+        for (uint32_t i = 0; i < 50000; i++) read_one(&reader, 200 + i % 2000, 0, 20 * KB);
+    reader.paused = 0;
+    CHECK(read_many(&reader, 40, 20 * KB, 80000) == 1.0 && reader.paused < 40000);
+    tseg_memo_clear(&reader.memo);
+}
+
+/* Keys are written anew while they are read, and lengths change. */
+static void test_against_what_was_written(void)
+{
+    enum { KEYS = 500 };
+    static uint32_t versions[KEYS];
+    memo_reader reader = new_reader(MEMO_BYTES / 2);
+
+    for (unsigned long i = 0; i < 400000; i++) {
+        uint64_t random = next_random(&reader.random);
+        uint32_t number = (uint32_t)((random & 0xffff) * (random >> 16 & 0xffff) % KEYS);
+        if ((random >> 40) % 50 == 0) versions[number]++;
+        read_one(&reader, number, versions[number], 640 + (number * 37 + versions[number] * 11) % 9000);
+        if ((random >> 46) % 20000 == 0) tseg_memo_clear(&reader.memo);
+    }
+    CHECK(reader.memo.hits > 20000 && reader.memo.evictions > 100);
+    tseg_memo_clear(&reader.memo);
+}
+
+int main(void)
+{
+    test_what_fits_stays();
+    test_what_does_not_pay_is_left_alone();
+    test_what_pays_with_few_hits_is_kept();
+    test_a_scan_costs_a_short_pause_at_most();
+    test_against_what_was_written();
+    printf("memo: %lu checks\n", (unsigned long)checks_made);
+    return 0;
+}
