@@ -200,6 +200,35 @@ class TiersNearTest < Tiercel::TestCase
     assert_nil @near.get("damaged")
   end
 
+  # As a store over the segment alone would have written it.
+  def test_copies_are_not_compressed
+    coder = Tiercel::Coder.new(serializer: :auto, compressor: :zlib, checksum: true)
+    texts = ["text " * 500, { "key" => "text " * 500 }, ("text " * 500).encode("UTF-16LE"), "long " * 40_000]
+    texts.each do |value|
+      far = coder.dump_value(value, Time.now.to_f + 60, "version", true, 100)
+      @behind.set("key", far)
+      assert_equal far, read
+      near = @near.get("key")
+      assert_equal value, coder.load_value(near, nil, "version")
+      assert_equal "version", coder.load(near).version
+      assert_equal value.is_a?(String) && value.bytesize > 100_000, near == far
+      @near.forget(["key"])
+    end
+  end
+
+  def test_a_compressed_value_that_is_damaged_or_foreign
+    checked = Tiercel::Coder.new(serializer: :auto, compressor: :zlib, checksum: false)
+    far = checked.dump_value("text " * 500, nil, nil, true, 100)
+    damaged = far.dup.tap { |bytes| bytes.setbyte(-9, bytes.getbyte(-9) ^ 0xFF) }
+    foreign = Tiercel::Frame.build(1, "payload", compressor: Tiercel::Frame::Layout::COMPRESSOR_CUSTOM)
+    { damaged => nil, foreign => foreign }.each do |bytes, copy|
+      @behind.set("key", bytes)
+      assert_equal bytes, read
+      copy.nil? ? assert_nil(@near.get("key")) : assert_equal(copy, @near.get("key"))
+      @near.forget(["key"])
+    end
+  end
+
   def test_what_was_begun_is_checked
     segment = @near.backend.segment
     ["", "x" * 16, "\xFF" * 16, "\xFF" * 32].each do |bytes|

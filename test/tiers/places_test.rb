@@ -89,6 +89,24 @@ class TiersPlacesTest < Tiercel::TestCase
     assert_nil store.backend.near.get("space:count")
   end
 
+  # A segment that is given by its name is another one over each place, and alone.
+  def test_copies_are_of_one_place
+    skip "no /dev/shm" unless File.writable?("/dev/shm")
+    name = "tiercel-places-#{Process.pid}"
+    others = %w[a b].map { |folder| "file:#{@dir}/#{folder}" }
+    stores = [["shared:#{name}?size=1MB"], *others.map { |url| ["shared:#{name}?size=1MB", url] }].map { build(*_1) }
+    stores.each_with_index { |store, index| store.write("key", index) }
+    assert_equal [0, 1, 2], stores.map { |store| store.read("key") }
+    again = build("shared:#{name}", others.first)
+    assert_equal stores[1].backend.near.to_s, again.backend.near.to_s
+    Dir.mkdir("#{@dir}/real")
+    File.symlink("#{@dir}/real", "#{@dir}/link")
+    assert_equal(*%w[real link].map { |dir| build("shared:#{name}", "file:#{@dir}/#{dir}/c").backend.near.to_s })
+  ensure
+    stores&.each(&:close)
+    Dir.glob("/dev/shm/tiercel-#{name}-*").each { |path| File.delete(path) }
+  end
+
   def test_stats_of_each_tier
     store = build("memory:", shared, files)
     store.write("key", "value")

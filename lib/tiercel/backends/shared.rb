@@ -38,7 +38,7 @@ module Tiercel
         # @raise [ConfigurationError] if the segment can never be made or attached to
         # @raise [Unavailable] with `on_unavailable: :raise`, if it cannot be made at present
         def build(url, options)
-          place = Segment::Place.new(url.place)
+          place = Segment::Place.new(url.place, behind: options[:behind])
           return of_an_asset_build(place) if place.named? && place.in_rails? && ENV["SECRET_KEY_BASE_DUMMY"]
           asked = options[:size] && size_bytes(options)
           opening = Segment::Opening.new(place, bytes: asked, shards: shards(options), mode: mode(options),

@@ -34,9 +34,11 @@ module Tiercel
       # @param text [String] what follows "shared:": a path, a name, or "" in a Rails application
       # @param shared_memory [String] the directory of files in memory
       # @param temporary [String, nil] the second one
+      # @param behind [String, nil] of a near tier: what the tiers behind it are, which makes it another segment
       # @raise [ConfigurationError] if there is neither a name nor a Rails application, or the name is no file name
-      def initialize(text, shared_memory: SHARED_MEMORY, temporary: self.class.temporary_directory)
+      def initialize(text, shared_memory: SHARED_MEMORY, temporary: self.class.temporary_directory, behind: nil)
         @text = text
+        @behind = behind
         @paths = text.include?("/") ? [::File.expand_path(text)] : in_each([shared_memory, temporary], file_name(text))
       end
 
@@ -114,6 +116,7 @@ module Tiercel
           raise ConfigurationError, "shared: needs a name outside a Rails application, such as \"shared:my_app\""
         end
         parts = [name.empty? ? application_name(application) : name]
+        parts << "near" << Digest::SHA256.hexdigest(@behind)[0, 8] if @behind
         parts << Rails.env << Process.euid << digest(application) if application
         parts << Process.euid unless application
         "tiercel-#{parts.join("-")}.v#{LAYOUT_VERSION}"

@@ -2,24 +2,19 @@
 
 require_relative "../backend"
 require_relative "../clock"
+require_relative "../compressors"
 require_relative "../frame"
 
 module Tiercel
   class Tiers < Backend
-    # What a near tier keeps of the bytes that the tier behind it has: of the frame of a value that frame; of raw bytes,
+    # What a near tier keeps of the bytes that the tier behind it has: of the frame of a value a frame; of raw bytes,
     # counters and leases nothing, nor of values with tags, whose generations have to be asked for behind it anyhow.
     #
-    # The frame of a plain String loses its checksum, once that has been found right: so the segment hands the String
-    # out by itself.
+    # The frame is what a store over that segment alone would write: without a checksum, once that has been found right,
+    # and not compressed, unless the value is long. So the segment hands plain Strings out by itself.
     #
     # @private
     module Copy
-      include Frame::Layout
-
-      # type, compressor, flags and length of the parts of what needs no checksum in memory
-      CHECKED_STRINGS = STRING_TYPES.values.map { |type| [type, COMPRESSOR_NONE, FLAG_CHECKSUM, 0] }.freeze
-      private_constant :CHECKED_STRINGS
-
       class << self
         include Frame::Layout
 
@@ -34,25 +29,49 @@ module Tiercel
         end
 
         # @param bytes [String] of which {.ttl} has told how long
+        # @param longest [Integer] bytes of a value that is not compressed
         # @return [String, nil] nil for what is damaged, or has tags
-        def of(bytes)
-          return (bytes unless tagged?(bytes)) unless CHECKED_STRINGS.include?(bytes.unpack("x2C3xS<"))
+        def of(bytes, longest)
+          compressor, flags, parts_bytes = bytes.unpack("x3CCxS<")
+          return bytes if compressor == COMPRESSOR_NONE && flags.zero? && parts_bytes.zero?
           frame = Frame.parse(bytes)
-          Frame.build(frame.type, frame.payload, expires_at: frame.expires_at)
+          return if frame.parts.tags
+          inflated = inflated(frame, longest) unless compressor == COMPRESSOR_NONE
+          return bytes if inflated.nil? && (compressor != COMPRESSOR_NONE || flags.zero?)
+          parts = bytes.byteslice(HEADER_BYTES, parts_bytes)
+          Frame.build(frame.type, inflated || frame.payload, expires_at: frame.expires_at,
+                                                             parts: inflated ? without_size(parts) : parts)
         rescue MalformedFrame
           nil
         end
 
         private
 
-        def tagged?(bytes)
-          length = bytes.unpack1("S<", offset: PARTS_BYTES_AT)
-          !length.zero? && !Frame::Parts.decode(bytes.byteslice(HEADER_BYTES, length)).tags.nil?
-        end
-
         def value?(bytes)
           bytes.bytesize >= HEADER_BYTES && bytes.getbyte(0) == MAGIC && bytes.getbyte(1) == FRAME_VERSION &&
             bytes.getbyte(TYPE_AT) != TYPE_PLACEHOLDER
+        end
+
+        # @return [String, nil] nil for a long value, and for a compressor that is not known here
+        def inflated(frame, longest)
+          size = frame.parts.inflated_bytes
+          name = Compressors::NAMES[frame.compressor]
+          return unless size && name && size < longest
+          Compressors::REGISTRY.fetch(name).inflate(frame.payload, inflated_bytes: size, limit: longest)
+        rescue MissingDependency, ConfigurationError
+          nil
+        end
+
+        # Sound parts, but for the one that belongs to what was compressed.
+        def without_size(parts)
+          kept = String.new
+          at = 0
+          while at < parts.bytesize
+            id, length = parts.unpack("CS<", offset: at)
+            kept << parts.byteslice(at, PART_HEADER_BYTES + length) unless id == PART_INFLATED_BYTES
+            at += PART_HEADER_BYTES + length
+          end
+          kept
         end
       end
     end

@@ -35,6 +35,7 @@ module Tiercel
         @backend = backend
         @segment = backend.segment
         @ttl = ttl.to_f
+        @longest = backend.compress_threshold_bytes
         @guard = Guard.new(backend)
       end
 
@@ -114,7 +115,7 @@ module Tiercel
       # @return [Boolean, nil] whether it was filled
       def fill(key, bytes, ttl, epoch)
         ttl = Copy.ttl(bytes, [@ttl, ttl].compact.min) or return
-        copy = Copy.of(bytes) or return
+        copy = Copy.of(bytes, @longest) or return
         @guard.call(:write_entry, key) { @segment.near_fill(key, copy, ttl, epoch) }
       end
 

@@ -28,7 +28,8 @@ module Tiercel
       NEVER_LAST = %w[memory null].freeze
       ONE_URL = "Several servers are one URL: \"memcached://HOST:PORT,HOST:PORT\", " \
                 "\"redis+cluster://HOST:PORT,HOST:PORT\""
-      private_constant :NEAR, :NEVER_LAST, :ONE_URL
+      ON_DISK = %w[sqlite file].freeze
+      private_constant :NEAR, :NEVER_LAST, :ONE_URL, :ON_DISK
 
       # @return [Array<Place>]
       attr_reader :all
@@ -87,9 +88,19 @@ module Tiercel
         names = place.backend_class.option_names
         own = options.slice(*names).merge(place.url.options.except(*(:ttl if place.tier)))
         own = memo.merge(own) if names.include?(:memo)
+        own[:behind] = behind(options) if place.tier && place.url.scheme == "shared"
         url, own = TestWorker.place(place.url, own)
         return place.backend_class.build(url, own) if url.equal?(place.url)
         Backends::REGISTRY.fetch(url.scheme).build(url, own)
+      end
+
+      # Copies of one place are not to be found by a stack over another, nor by a store that has the segment alone.
+      def behind(options)
+        return "#{url}#{url.options[:db] || options[:db]}" unless ON_DISK.include?(url.scheme)
+        path = ::File.expand_path(url.place)
+        folder = ::File.dirname(path)
+        folder = ::File.realpath(folder) if ::File.directory?(folder)
+        "#{url.scheme}:#{::File.join(folder, ::File.basename(path))}"
       end
 
       def near(place, backend)
