@@ -7,7 +7,8 @@ module Tiercel
   # Several backends as one: a near one that keeps copies, and a far one, perhaps itself of several tiers, where
   # everything is. What stands above a backend (the store, fetch and its leases, the guard) is the same for all of them.
   #
-  # - A read asks the near tier, then the far one; what it brings back from there is filled into the near one.
+  # - A read ({Store::Accessors::Tiered}) asks the near tier, then the far one; what it brings back from there is filled
+  #   into the near one.
   # - A change is made in the far tier; meanwhile, and if it ended in doubt for some seconds longer, nobody fills the
   #   keys that it is about ({Near#change}).
   # - Counters, raw bytes, leases and tokens are the far tier's alone.
@@ -34,7 +35,9 @@ module Tiercel
 
     # --- read ---
 
-    def get(key) = get_near(key) || get_far(key)
+    # Bytes are the last tier's, byte for byte; a near tier's may be of another form ({Copy}).
+    def get(key) = get_far(key)
+    def get_multi(keys) = get_multi_far(keys)
 
     # @private
     # @return [String, nil] what a tier before the last one has
@@ -47,13 +50,6 @@ module Tiercel
     # @private
     # @return [String, nil] what the last tier has
     def get_far(key) = @near.filled(key) { @nested ? @far.get_far(key) : @far.get(key) }
-
-    def get_multi(keys)
-      found = get_multi_near(keys)
-      return found if found.size == keys.size
-      missing = keys.reject { |key| found.key?(key) }
-      in_order(keys, found.merge!(get_multi_far(missing)))
-    end
 
     # @private
     # @return [Hash{String => String}] as {#get_near}
@@ -160,11 +156,5 @@ module Tiercel
 
     # The near tier is what a request-local cache would be in front of the far one.
     def local_cache? = false
-
-    private
-
-    def in_order(keys, found)
-      keys.each_with_object({}) { |key, ordered| ordered[key] = found[key] if found.key?(key) }
-    end
   end
 end

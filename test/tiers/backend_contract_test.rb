@@ -36,8 +36,15 @@ module TiersBackendContractTests
       @backend = backend
     end
 
-    def get(key) = open(@backend.get(key))
-    def get_multi(keys) = @backend.get_multi(keys).transform_values { |bytes| open(bytes) }
+    # As the store reads.
+    def get(key) = open(@backend.get_near(key) || @backend.get_far(key))
+
+    def get_multi(keys)
+      found = @backend.get_multi_near(keys)
+      found.merge!(@backend.get_multi_far(keys - found.keys))
+      keys.each_with_object({}) { |key, all| all[key] = open(found[key]) if found.key?(key) }
+    end
+
     def get_with_token(key) = opened(@backend.get_with_token(key))
     def look(key) = opened(@backend.look(key))
     def set(key, bytes, ttl = nil) = @backend.set(key, frame(bytes, ttl), ttl)
