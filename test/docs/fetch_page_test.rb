@@ -17,7 +17,7 @@ class FetchPageTest < Tiercel::TestCase
   end
 
   def test_the_options
-    stated = TEXT.scan(/^\| `(\w+)` \|/).flatten.map(&:to_sym)
+    stated = TEXT[/^## Options.*?(?=^## )/m].scan(/^\| `(\w+)` \|/).flatten.map(&:to_sym)
     assert_equal Tiercel::Store::Fetch::Policy::NAMES.sort, stated.sort
   end
 

@@ -3,26 +3,35 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
+require "timeout"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
 # Servers that fail between the steps of a fetch.
 class LeaseFaultsTest < Tiercel::TestCase
   SERVERS = [Tiercel::Lab::Servers::Memcached, Tiercel::Lab::Servers::Redis].freeze
+  # Of a lease that nobody should have to wait for (seconds).
+  LEASE_TTL = 60
+  # For so long a server does not answer (seconds).
+  PAUSE = 0.3
+  # By which a lost reply may delay those who come later, five times for a busy machine (seconds).
+  DELAY = 5 * 0.5
 
-  def each_server
+  def each_server(**options)
     SERVERS.each do |server_class|
       server = server_class.new.start
-      yield server, Tiercel.new(server.url, lease: true, lease_ttl: 60, breaker: false)
+      store = Tiercel.new(server.url, lease: true, lease_ttl: LEASE_TTL, **options)
+      store.write("warm", 1)
+      yield server, store
     ensure
+      store&.close
       server&.stop
     end
   end
 
   # The take reaches the server, and its answer comes too late to be heard.
   def test_a_take_whose_reply_was_lost_is_known_by_its_holder
-    each_server do |server, store|
-      store.write("warm", 1)
+    each_server(breaker: false) do |server, store|
       lose_the_reply(server, store)
       runs = 0
       value = capture_reports_of { store.fetch("lost") { runs += 1; sleep 0.3; "made" } }
@@ -32,15 +41,70 @@ class LeaseFaultsTest < Tiercel::TestCase
     end
   end
 
+  # Nor can its caller fill or give back while the server is paused: whoever comes later does not wait for that lease.
+  def test_a_take_that_arrives_when_its_caller_has_gone_delays_nobody
+    WAYS.each do |way, fetch|
+      each_server(timeout: 0.05) do |server, store|
+        paused_at_the_take(server, store) { capture_reports { assert_equal "made", fetch.call(store, "made") } }
+        assert_not_delayed(server, fetch, %w[made again], way)
+      end
+    end
+  end
+
+  # A caller that is ended while it waits for the answer to its take.
+  def test_a_caller_that_is_ended_at_its_take_delays_nobody
+    WAYS.each do |way, fetch|
+      each_server(timeout: 5) do |server, store|
+        paused_at_the_take(server, store) do
+          assert_raises(Timeout::Error) { Timeout.timeout(0.1) { fetch.call(store, "made") } }
+        end
+        assert_not_delayed(server, fetch, ["again"], way)
+      end
+    end
+  end
+
+  def test_a_thread_that_is_killed_at_its_take_delays_nobody
+    WAYS.each do |way, fetch|
+      each_server(timeout: 5) do |server, store|
+        paused_at_the_take(server, store) do |paused|
+          caller = Thread.new { fetch.call(store, "made") }
+          paused.pop
+          caller.kill.join
+        end
+        assert_not_delayed(server, fetch, ["again"], way)
+      end
+    end
+  end
+
+  # The server is paused when a block that has raised gives its lease back.
+  def test_a_lease_that_could_not_be_given_back_delays_nobody
+    WAYS.each do |way, fetch|
+      each_server(timeout: 0.05) do |server, store|
+        capture_reports do
+          assert_raises(IOError) { fetch.call(store, "made") { server.pause && raise(IOError) } }
+          sleep PAUSE
+          server.resume
+        end
+        assert_not_delayed(server, fetch, ["again"], way)
+      end
+    end
+  end
+
   def test_a_server_that_is_gone_stops_nobody
-    each_server do |server, store|
-      store.write("warm", 1)
+    each_server(breaker: false) do |server, store|
       value = capture_reports_of { store.fetch("down") { server.stop && "made" } }
       assert_equal "made", value
       values = capture_reports_of { Array.new(3) { Thread.new { store.fetch("down") { "again" } } }.map(&:value) }
       assert_equal ["again"], values.uniq
     end
   end
+
+  WAYS = {
+    fetch: ->(store, value, &block) { store.fetch("lost") { block&.call || value } },
+    fetch_multi: lambda do |store, value, &block|
+      store.fetch_multi("lost", "too") { block&.call || value }.fetch("lost")
+    end,
+  }.freeze
 
   private
 
@@ -50,18 +114,53 @@ class LeaseFaultsTest < Tiercel::TestCase
     value
   end
 
+  def assert_not_delayed(server, fetch, values, message)
+    other = Tiercel.new(server.url, lease: true, lease_ttl: LEASE_TTL, timeout: 10)
+    began = Tiercel::Clock.monotonic
+    value = fetch.call(other, "again")
+    assert_operator Tiercel::Clock.monotonic - began, :<, DELAY, "#{message}, #{server}"
+    assert_includes values, value
+    assert_includes values, other.read("lost"), "it is stored"
+  ensure
+    other&.close
+  end
+
+  # The server is stopped when the first take is sent, and goes on after a while.
+  def paused_at_the_take(server, store)
+    paused = Queue.new
+    resuming = nil
+    before_the_take(store) do
+      server.pause
+      resuming = Thread.new { sleep PAUSE; server.resume }
+      paused << 1
+    end
+    yield paused
+  ensure
+    resuming&.join
+  end
+
   # The first take is sent while the server is stopped, and given up; then the server goes on.
   def lose_the_reply(server, store)
-    backend = store.backend
-    original = backend.method(:occupy)
-    backend.define_singleton_method(:occupy) do |*arguments|
-      singleton_class.remove_method(:occupy)
-      server.pause
-      begin
-        original.unbind.bind_call(self, *arguments)
+    before_the_take(store) { server.pause }
+    store.backend.singleton_class.prepend(Module.new do
+      define_method(:occupy) do |*arguments|
+        super(*arguments)
       ensure
         server.resume
       end
-    end
+    end)
+  end
+
+  def before_the_take(store, &before)
+    first = true
+    store.backend.singleton_class.prepend(Module.new do
+      %i[occupy occupy_multi].each do |name|
+        define_method(name) do |*arguments|
+          before.call if first
+          first = false
+          super(*arguments)
+        end
+      end
+    end)
   end
 end

@@ -5,29 +5,10 @@ require "test_helper"
 require "tiercel/contracts/fetch_contract"
 require "tiercel/contracts/store_contract"
 require "tmpdir"
-$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
-require "tiercel/lab/servers"
+require "support/fetch_places"
 
 # What `fetch` keeps where many callers want one value: over every backend, on the fast path and through Rails' methods.
 module FetchContractTests
-  module Servers
-    def self.memcached = @memcached ||= Tiercel::Lab::Servers::Memcached.new.start
-    def self.redis = @redis ||= Tiercel::Lab::Servers::Redis.new.start
-  end
-
-  # Longer than the usual budget, on a machine that is busy with other tests (seconds).
-  PATIENCE = { timeout: 5 }.freeze
-  WITH_TIMEOUT = %i[sqlite file memcached redis].freeze
-
-  PLACES = {
-    memory: ->(_) { "memory:" },
-    shared: ->(dir) { "shared:#{dir}/segment?size=16MB" },
-    sqlite: ->(dir) { "sqlite:#{dir}/cache.sqlite3" },
-    file: ->(dir) { "file:#{dir}/cache" },
-    memcached: ->(_) { Servers.memcached.url },
-    redis: ->(_) { Servers.redis.url },
-  }.freeze
-
   module Place
     include Tiercel::Contracts::FetchContract
 
@@ -44,14 +25,21 @@ module FetchContractTests
 
     # All of one test share their data; private memory is what one backend has.
     def build_store(**options)
-      patience = WITH_TIMEOUT.include?(place) ? PATIENCE : {}
-      built = ActiveSupport::Cache::TiercelStore.new(PLACES.fetch(place).call(@dir), **patience, **way, **options)
+      built = FetchPlaces.build(place, @dir, **way, **options)
       return built unless place == :memory
       @memory ||= built.backend
       built.tap { |store| share(store, @memory) }
     end
 
     def across_processes? = place != :memory
+
+    # `shared:` looks whether the holder lives; memcached counts whole seconds.
+    def takeover_seconds(lease_ttl)
+      return 0.1 if place == :shared && lease_ttl == killed_lease_ttl
+      super + (place == :memcached ? 2 : 0)
+    end
+
+    def killed_lease_ttl = place == :shared ? 60 : super
 
     def churn_seconds = long? ? 60 : 1.0
 
@@ -62,7 +50,7 @@ module FetchContractTests
     end
   end
 
-  PLACES.each_key do |place|
+  FetchPlaces::URLS.each_key do |place|
     { "Fast" => {}, "Plain" => { fast_path: false } }.each do |label, way|
       test_class = Class.new(Tiercel::TestCase) do
         include Place

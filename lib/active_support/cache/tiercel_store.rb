@@ -31,6 +31,7 @@ module ActiveSupport
       include ::Tiercel::Store::Entries
       include ::Tiercel::Store::Fetch
       include ::Tiercel::Store::EarlyFetch
+      include ::Tiercel::Store::Telling
       include ::Tiercel::Store::Counters
       include ::Tiercel::Store::Tags
       include ::Tiercel::Store::Maintenance

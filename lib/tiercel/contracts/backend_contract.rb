@@ -3,6 +3,7 @@
 require "tiercel"
 require_relative "moved_clock"
 require_relative "backend_contract/atomicity"
+require_relative "backend_contract/claims"
 require_relative "backend_contract/expiry"
 require_relative "backend_contract/leasing"
 require_relative "backend_contract/values"
@@ -27,6 +28,7 @@ module Tiercel
       include Values
       include Expiry
       include Atomicity
+      include Claims
       include Leasing
 
       # Processes in the tests of atomicity.

@@ -6,7 +6,7 @@ require_relative "moved_clock"
 require_relative "fetch_contract/processes"
 
 %w[single_flight slow_blocks failures lost_holders invalidation cycles placeholders stale_values timeouts
-   early_refreshes churn]
+   early_refreshes events churn]
   .each { |subject| require_relative "fetch_contract/#{subject}" }
 
 module Tiercel
@@ -37,6 +37,7 @@ module Tiercel
       include StaleValues
       include Timeouts
       include EarlyRefreshes
+      include Events
       include Churn
 
       # A wait that has no bound of its own ends by then, on a machine that is busy (seconds).

@@ -52,11 +52,14 @@ module Tiercel
       # @return [Lease] the same, of which nobody knows whether it is there
       def unsure = dup.tap { |lease| lease.change(sure: false) }
 
+      # @return [Lease] the same, of which the backend was not told
+      def unasked = dup.tap { |lease| lease.change(sure: nil) }
+
       # @param predecessor [Lease, nil] in whose place it comes, and whose lineage it goes on with
       # @param stale [String, nil]
       # @return [Lease]
       def heir(predecessor, stale)
-        takeover = !predecessor.nil? && !predecessor.released?
+        takeover = !predecessor.nil? && !predecessor.released? && !predecessor.paused?
         dup.tap { |lease| lease.change(lineage: predecessor ? predecessor.lineage : lineage, stale:, takeover:) }
       end
 
@@ -64,7 +67,10 @@ module Tiercel
       def mine? = @mine && @pid == Process.pid
 
       # @return [Boolean] false where nobody knows whether the take reached the backend
-      def sure? = @sure
+      def sure? = @sure ? true : false
+
+      # @return [Boolean] false where the take was not even sent
+      def asked? = !@sure.nil?
 
       # @return [Boolean] whether another holder had not filled in its time
       def takeover? = @takeover

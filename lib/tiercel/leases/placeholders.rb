@@ -2,6 +2,7 @@
 
 require_relative "../leases"
 require_relative "placeholder"
+require_relative "returns"
 require_relative "sightings"
 
 module Tiercel
@@ -15,6 +16,8 @@ module Tiercel
     class Placeholders < Leases
       # What a guarded call is worth where the backend failed.
       LOST = Object.new.freeze
+      # The same where it was not even asked: its breaker is open.
+      UNASKED = Object.new.freeze
       # Others may change a key between each two steps; after so many tries one computes without knowing.
       TRIES = 5
       # Seconds between two looks of who waits: the first, and the longest.
@@ -28,26 +31,30 @@ module Tiercel
         @backend = backend
         @guard = guard
         @sightings = Sightings.new
+        @returns = Returns.new
       end
 
       def take(key, ttl, version: nil, shown: nil, &)
         mine = own(key, ttl, version)
-        settle(mine, ttl, shown || claim(mine, ttl), &)
+        taken = settle(mine, ttl, shown || claim(mine, ttl), &)
+      ensure
+        give_back_later(mine.unsure) unless taken
       end
 
       def take_multi(keys, ttl, versions: {}, shown: {})
-        tokens = shown.transform_values(&:last)
         mine = keys.to_h do |key|
           lease = own(key, ttl, versions[key])
           next [key, lease] unless (bytes, = shown[key])
           stale = yield(key, bytes)
           [key, lease.heir(nil, stale == :current ? bytes : stale)]
         end
-        found = claim_multi(mine, ttl, tokens)
-        mine.to_h do |key, lease|
-          answer = LOST.equal?(found) ? LOST : found.fetch(key, LOST)
+        found, unanswered = claim_multi(mine, ttl, shown.transform_values(&:last))
+        taken = mine.to_h do |key, lease|
+          answer = LOST.equal?(found) ? unanswered : found.fetch(key, LOST)
           [key, settle(lease, ttl, answer) { |bytes| yield key, bytes }]
         end
+      ensure
+        mine&.each_value { |lease| give_back_later(lease.unsure) } unless taken
       end
 
       def fill(lease, bytes, ttl)
@@ -68,18 +75,9 @@ module Tiercel
       end
 
       def release(lease, pause: nil, stale_ttl: nil)
-        return unless lease.mine?
-        ttl = pause || RELEASED_TTL
-        given_back = Lease.new(lease.key, lease.lineage, pause ? Lease::PAUSED : Lease::RELEASED,
-                               version: lease.version, stale: lease.stale)
-        bytes = Placeholder.build(given_back, ttl)
-        kept = [lease.stale && stale_ttl, pause ? kept(pause) : ttl].compact.max
-        @guard.call(:release_lease, lease.key) do
-          next if lease.token && @backend.compare_and_set(lease.key, bytes, lease.token, kept)
-          present, token = @backend.get_with_token(lease.key)
-          held = present && parse(lease.key, present, token)
-          @backend.compare_and_set(lease.key, bytes, token, kept) if held && held.holder == lease.holder
-        end
+        return unless lease.mine? && lease.asked?
+        done = @guard.call(:release_lease, lease.key, returning: LOST) { give_back(lease, pause:, stale_ttl:) }
+        give_back_later(lease, pause:, stale_ttl:) if LOST.equal?(done) || !(done || lease.sure?)
         nil
       end
 
@@ -110,18 +108,30 @@ module Tiercel
       # @return [Array(String, Object, Float), nil, LOST] bytes, token and seconds left of what is there now
       def claim(mine, ttl, token = nil)
         bytes = Placeholder.build(mine, ttl)
-        @guard.call(:take_lease, mine.key, returning: LOST) { @backend.occupy(mine.key, bytes, kept(ttl), token) }
+        answer = UNASKED
+        lost = @guard.call(:take_lease, mine.key, returning: LOST) do
+          answer = LOST
+          answer = @backend.occupy(mine.key, bytes, kept(ttl), token)
+        end
+        LOST.equal?(lost) ? answer : lost
       end
 
+      # @return [Array(Hash{String => Array}, Object)] as {Backend#occupy_multi}, or LOST; and what no answer means
       def claim_multi(mine, ttl, tokens)
         frames = mine.transform_values { |lease| Placeholder.build(lease, ttl) }
-        @guard.call(:take_leases, returning: LOST) { @backend.occupy_multi(frames, kept(ttl), tokens) }
+        unanswered = UNASKED
+        found = @guard.call(:take_leases, returning: LOST) do
+          unanswered = LOST
+          @backend.occupy_multi(frames, kept(ttl), tokens)
+        end
+        [found, unanswered]
       end
 
       # What the answer to a claim means; where something is in the place that has to go, claims in its stead.
       def settle(mine, ttl, answer)
         TRIES.times do
           return mine.unsure if LOST.equal?(answer)
+          return mine.unasked if UNASKED.equal?(answer)
           bytes, token, left = answer
           return mine.with(token) if bytes && Placeholder.held_by?(bytes, mine.holder)
           there = parse(mine.key, bytes, token, left) if bytes
@@ -137,6 +147,33 @@ module Tiercel
           answer = claim(mine, ttl, token)
         end
         mine.unsure
+      end
+
+      # @return [Boolean] whether it was there
+      def give_back(lease, **options)
+        return true if lease.token && put_back(lease, lease.token, **options)
+        held, token = held_by(lease)
+        held ? put_back(held, token, **options) : false
+      end
+
+      # When the backend answers again, where it has not.
+      def give_back_later(lease, **options)
+        @returns.later(lease) { give_back(lease, **options) }
+      end
+
+      # @return [Array(Lease, Object), nil] what is there of its holder, and the backend's token
+      def held_by(lease)
+        present, token = @backend.get_with_token(lease.key)
+        held = present && parse(lease.key, present, token)
+        [held, token] if held && held.holder == lease.holder
+      end
+
+      def put_back(lease, token, pause: nil, stale_ttl: nil)
+        ttl = pause || RELEASED_TTL
+        given_back = Lease.new(lease.key, lease.lineage, pause ? Lease::PAUSED : Lease::RELEASED,
+                               version: lease.version, stale: lease.stale)
+        kept = [lease.stale && stale_ttl, pause ? kept(pause) : ttl].compact.max
+        @backend.compare_and_set(lease.key, Placeholder.build(given_back, ttl), token, kept)
       end
 
       def free?(lease) = lease.released? || lapsed?(lease)

@@ -7,6 +7,8 @@ require_relative "fetch/plan"
 require_relative "fetch/policy"
 require_relative "fetch/shown"
 require_relative "fetch/statistics"
+require_relative "fetch/takeover_log"
+require_relative "telling"
 
 module Tiercel
   module Store
@@ -44,7 +46,12 @@ module Tiercel
       # @param shown [Accessor::Found, Shown, nil] what the read has found that was no value
       # @param fast [Boolean] whether a fill may go the fast path's way
       def miss(name, key, version, options, policy, shown: nil, fast: false, &)
-        Miss.new(@settings, Call.new(self, name, key, version, options, policy, shown:, fast:, &)).value
+        call = Call.new(self, name, key, version, options, policy, shown:, fast:, &)
+        value = Miss.new(@settings, call).value
+        given = true
+        value
+      ensure
+        tell(call, given || false) if call && (call.account || !call.computed?)
       end
 
       # @param shown [Hash{String => Accessor::Found}] by key, what the read has found that was no value
@@ -55,7 +62,12 @@ module Tiercel
             yield name
           end
         end
-        MultiMiss.new(@settings, calls, policy, shown) { |values| frames_to_fill(values, options, policy, fast) }.values
+        misses = MultiMiss.new(@settings, calls, policy, shown) { |made| frames_to_fill(made, options, policy, fast) }
+        values = misses.values
+        given = true
+        values
+      ensure
+        calls&.each { |call| tell(call, given || false) if call.account || !call.computed? }
       end
 
       def read_multi_entries(names, **)

@@ -35,6 +35,8 @@ module Tiercel
       attr_reader :statistics
       # @return [Tags::Generations]
       attr_reader :generations
+      # @return [Fetch::TakeoverLog]
+      attr_reader :takeovers
       # @return [Fetch::EarlyRefresh::Attempts]
       attr_reader :early_refreshes
       # @return [Boolean] whether the fast path is wanted
@@ -53,6 +55,7 @@ module Tiercel
         @fast_path = configuration.fast_path?
         @guard = configuration.build_guard(@backend, logger)
         build_accessor(@guard)
+        @takeovers = Fetch::TakeoverLog.new(logger)
         build_fetch(configuration)
         @generations = Tags::Generations.new(@accessor, @backend, @guard)
         freeze

@@ -3,27 +3,8 @@
 module Tiercel
   module Contracts
     module BackendContract
-      # What leases are built from: occupy, its form for many keys, and the tokens of what a read has shown.
+      # The tokens of what a read has shown, and the takes of leases that use them.
       module Leasing
-        def test_occupy_writes_or_says_what_is_there
-          bytes, token, left = backend.occupy("key", "one", 60)
-          assert_equal ["one".b, true], [bytes, left.nil? || left.between?(1, 62)]
-          assert_equal "one".b, backend.occupy("key", "two", 60).first
-          assert_equal "two".b, backend.occupy("key", "two", 60, token).first
-          assert_equal "two".b, backend.occupy("key", "three", 60, token).first
-          _, token = backend.look("key")
-          backend.delete("key")
-          assert_nil backend.occupy("key", "four", 60, token)
-          assert_nil backend.get("key")
-        end
-
-        def test_occupy_gives_the_token_of_what_it_wrote
-          _, first = backend.occupy("key", "one", 60)
-          _, second = backend.occupy("key", "two", 60, first)
-          assert_equal true, backend.compare_and_set("key", "three", second, 60)
-          assert_equal false, backend.compare_and_set("key", "four", second, 60)
-        end
-
         def test_occupy_multi_takes_what_is_absent_and_what_is_unchanged
           backend.set("present", "old")
           backend.set("known", "old")

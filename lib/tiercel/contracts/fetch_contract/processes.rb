@@ -8,7 +8,7 @@ module Tiercel
       # Other processes, and what they tell: lines in a file, which all of them append to.
       module Processes
         def after_teardown
-          (@pids || []).each { |pid| end_process(pid) }
+          (@pids ||= []).each { |pid| end_process(pid) }
           @diary&.close!
           @diary = @pids = nil
           super
@@ -51,12 +51,24 @@ module Tiercel
         def in_processes(count)
           store
           pids = Array.new(count) { |index| process { yield index } }
-          pids.each { |pid| Process.wait(pid) }
-          @pids -= pids
+          wait_for(pids)
           assert_empty notes.grep(/\Afailed/)
         end
 
+        def wait_for(pids)
+          pids.each { |pid| Process.wait(pid) }
+          @pids -= pids
+        end
+
+        # Runs the block in so many processes at once where others see what one writes, else in threads.
+        def in_callers(count, &)
+          return in_processes(count, &) if across_processes? && Process.respond_to?(:fork)
+          diary
+          in_threads(count, &)
+        end
+
         def end_process(pid)
+          @pids -= [pid]
           Process.kill(:KILL, pid)
           Process.wait(pid)
         rescue Errno::ESRCH, Errno::ECHILD

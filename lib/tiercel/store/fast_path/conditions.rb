@@ -29,7 +29,7 @@ module Tiercel
         FRONTS = %i[read fetch write delete exist? read_multi fetch_multi write_multi].freeze
 
         # What Rails (or this library) defines the hooks in.
-        OWN = [ActiveSupport::Cache::Store, Keys, Entries, Fetch, EarlyFetch, Tags, WorkerKeys].freeze
+        OWN = [ActiveSupport::Cache::Store, Keys, Entries, Fetch, EarlyFetch, Telling, Tags, WorkerKeys].freeze
 
         # Options whose defaults the fast path of a write does not know.
         SLOW_WRITE_OPTIONS = %i[raw unless_exist version expires_at].freeze

@@ -6,6 +6,7 @@ require_relative "../../coder"
 require_relative "../../deep_freeze"
 require_relative "../../frame"
 require_relative "../../leases"
+require_relative "account"
 require_relative "filling"
 require_relative "shown"
 
@@ -31,6 +32,10 @@ module Tiercel
         attr_reader :found
         # @return [Object, nil] its token, where the read gave one
         attr_reader :token
+        # @return [Hash] merged
+        attr_reader :options
+        # @return [Account, nil] what it went through, if that is worth telling
+        attr_reader :account
         # @return [Boolean] whether the store answered to nothing but its own methods when it began
         attr_reader :fast
 
@@ -107,10 +112,17 @@ module Tiercel
           bytes if entry.is_a?(Coder::LazyEntry) && useful?(entry, true) && !outdated?(entry)
         end
 
+        # @return [Account]
+        def account! = @account ||= Account.new
+
+        # @return [Boolean] whether its block has run
+        def computed? = @computed || false
+
         # Runs the block.
         #
         # @return [Object] its value
         def compute
+          @computed = true
           @given = @store.send(:write_options, @own = @options.dup)
           @block.call(@name, @given)
         end
@@ -122,7 +134,7 @@ module Tiercel
         # @param flight [Flight] in which it is computed
         # @return [Array(Object, Boolean)] the value, and whether it is stored
         def compute_and_store(lease, flight)
-          filling = Filling.new(@key, lease, flight)
+          filling = Filling.new(@key, lease, flight, @account)
           value = @fast ? compute_fast(filling) : compute_as_rails_does(filling)
           flight.tags = used_tags
           [value, filling.stored?]
@@ -189,6 +201,7 @@ module Tiercel
         end
 
         def compute_as_rails_does(filling)
+          @computed = true
           filling.run do
             @store.send(:save_as_rails_does, @name, @key, @options) do |name, given|
               @given = @store.send(:with_tags, given)

@@ -106,10 +106,14 @@ module Tiercel
           @call.remember(nil)
           return @value unless lease.is_a?(Leases::Lease) && lease.mine? && lease.sure?
           @statistics.count(:early_refreshes)
+          @call.account!.reason = :early
           return compute(Flight.new(@call.key, @call.version), lease) unless @call.policy.background?
           @leases.release(lease, pause: PAUSE, stale_ttl: @call.stale_ttl) unless refresh_behind(lease)
           @value
         end
+
+        # What it has is good.
+        def give_stale(value) = value
 
         private
 

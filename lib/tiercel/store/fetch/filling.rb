@@ -18,12 +18,19 @@ module Tiercel
         # @return [Flight] in which the value was computed
         attr_reader :flight
 
-        def initialize(key, lease, flight)
+        # @return [Account, nil] of the call that it is for
+        attr_reader :account
+
+        def initialize(key, lease, flight, account = nil)
           @key = key
+          @account = account
           @lease = lease
           @flight = flight
           @stored = false
         end
+
+        # @return [Filling, nil] on whose way the code at hand is
+        def self.current = Thread.current[CURRENT]
 
         # @param key [String]
         # @return [Filling, nil] the one that the write at hand is for

@@ -45,6 +45,7 @@ module Tiercel
           @leases = settings.leases
           @flights = settings.flights
           @statistics = settings.statistics
+          @takeovers = settings.takeovers
           @call = call
           @held = Held.flights
           @limit = limit
@@ -69,19 +70,36 @@ module Tiercel
         # @param lease [Leases::Lease] of somebody else
         # @return [Object] the value that may be served meanwhile, or MISS
         def served(lease)
-          stale = servable(lease)
-          @statistics.count(:stale_hits) unless MISS.equal?(stale)
-          stale
+          give_stale(servable(lease))
         end
 
         # @param lease [Leases::Lease] one's own
         # @return [Boolean] whether the block will run in the background
         def refresh_behind(lease)
           flight = Flight.new(@call.key, @call.version)
+          @call.account!.background = true
           Background.enqueue do
             @statistics.count(:background_refreshes)
             compute_here(flight, lease)
           end
+        end
+
+        # @param stale [Object] a value that has ended and is given, or MISS
+        # @return [Object] the same
+        def give_stale(stale)
+          return stale if MISS.equal?(stale)
+          @statistics.count(:stale_hits)
+          @call.account!.stale = true
+          stale
+        end
+
+        # Somebody had the lease and has not filled in time.
+        #
+        # @return [void]
+        def took_over
+          @statistics.count(:lease_takeovers)
+          @call.account!.takeover = true
+          @takeovers.warn(@call.key, @call.policy.lease_ttl)
         end
 
         private
@@ -116,12 +134,12 @@ module Tiercel
 
         # The lease is one's own: the block runs, in the background where that is wished and something can be served.
         def begin_with(flight, lease)
-          @statistics.count(:lease_takeovers) if lease.takeover?
+          took_over if lease.takeover?
           @call.remember(lease.stale)
+          @call.account!.reason = :stale if lease.stale && @call.policy.stale_seconds
           stale = @call.policy.background? ? servable(lease) : MISS
           return compute(flight, lease) if MISS.equal?(stale) || !refresh_behind(lease)
-          @statistics.count(:stale_hits)
-          stale
+          give_stale(stale)
         end
 
         # Another process has the lease, or another flight of this one.
@@ -146,7 +164,7 @@ module Tiercel
 
         def wait_for(flight, lease)
           @statistics.count(:lease_waits)
-          case outcome = @leases.wait(lease, limited(far_deadline))
+          case outcome = @call.account!.waiting { @leases.wait(lease, limited(far_deadline)) }
           when Leases::Present then found(flight, outcome.bytes)
           when :deadline then past_deadline(lease, far_deadline) { compute(flight, lease) }
           when :released then after_release(flight, lease)
@@ -167,11 +185,13 @@ module Tiercel
         # @param own [Flight, nil] that the caller leads, and lands as that one lands
         def follow(flight, own = nil)
           stale = MISS
-          outcome = flight.await([*@held, *own], limited(deadline), limited(far_deadline)) do |lease|
-            !MISS.equal?(stale = servable(lease))
+          outcome = @call.account!.waiting do
+            flight.await([*@held, *own], limited(deadline), limited(far_deadline)) do |lease|
+              !MISS.equal?(stale = servable(lease))
+            end
           end
           case outcome
-          when :left then @statistics.count(:stale_hits) && stale
+          when :left then give_stale(stale)
           when :cycle then compute(own || Flight.new(@call.key, @call.version), flight.lease)
           when :deadline then after_waiting(flight, own)
           else share(outcome, flight, own)
@@ -195,7 +215,7 @@ module Tiercel
 
         def shared_bytes(bytes)
           value = @call.value_of(bytes)
-          value = @call.stale_value_of(bytes, after_error: true) if MISS.equal?(value)
+          value = give_stale(@call.stale_value_of(bytes, after_error: true)) if MISS.equal?(value)
           MISS.equal?(value) ? AGAIN : value
         end
 
@@ -251,10 +271,9 @@ module Tiercel
           stale = @call.stale_value_of(lease.stale, after_error: true)
           return MISS if MISS.equal?(stale) || !@call.error_covered?(lease.stale)
           @leases.release(lease, pause: PAUSE, stale_ttl: @call.stale_ttl)
-          @statistics.count(:stale_hits)
           ActiveSupport.error_reporter&.report(error, handled: true, severity: :warning, source: Guard::SOURCE,
                                                       context: { key: @call.key })
-          stale
+          give_stale(stale)
         end
 
         # --- how long ---

@@ -85,6 +85,7 @@ module Tiercel
 
         # Whether there is a value by now, or somebody else is at it; who waits for the flight looks anew.
         def settled?(call, answer)
+          Miss.new(@settings, call, nil).took_over if answer.is_a?(Leases::Lease) && answer.mine? && answer.takeover?
           return false if answer.is_a?(Leases::Lease) && answer.mine? && !refreshed_behind?(call, answer)
           value = answer.is_a?(Leases::Present) ? call.value_of(answer.bytes) : stale_beside(call, answer)
           @values[call] = value unless MISS.equal?(value)

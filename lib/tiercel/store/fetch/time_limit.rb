@@ -24,8 +24,12 @@ module Tiercel
           began = Clock.monotonic
           @soft = began + policy.soft_timeout if policy.soft_timeout
           @hard = began + policy.hard_timeout if policy.hard_timeout
-          @hard_seconds = policy.hard_timeout
+          @soft_seconds, @hard_seconds = policy.soft_timeout, policy.hard_timeout
         end
+
+        # @param stale [Boolean] see {#ends_at}
+        # @return [Float, nil] seconds that the call is given
+        def seconds(stale:) = (stale && @soft_seconds) || @hard_seconds
 
         # @param stale [Boolean] whether there is a value to serve in the place of the one that is waited for
         # @return [Float, nil] of {Clock.monotonic}: when this call waits no longer; nil for never

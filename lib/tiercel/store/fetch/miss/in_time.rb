@@ -58,9 +58,9 @@ module Tiercel
           # The time of this call is over.
           def late(stale)
             @statistics.count(:timeouts)
+            @call.account!.timeout = @limit.seconds(stale: !MISS.equal?(stale))
             raise @limit.error(@call.key) if MISS.equal?(stale)
-            @statistics.count(:stale_hits)
-            stale
+            give_stale(stale)
           end
 
           # @return [Float] when this call has to look how much time it has

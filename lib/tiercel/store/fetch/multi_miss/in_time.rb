@@ -53,9 +53,9 @@ module Tiercel
                 frame = call.copy(done[call])
                 done[call] = call.value_of_copy(frame) if frame
               else
+                call.account!.timeout = @limit.seconds(stale: !MISS.equal?(value))
                 raise @limit.error(call.key) if MISS.equal?(value)
-                @settings.statistics.count(:stale_hits)
-                done[call] = value
+                done[call] = Miss.new(@settings, call, nil).give_stale(value)
               end
             end
             @values = done

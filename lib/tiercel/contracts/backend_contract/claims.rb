@@ -1,0 +1,143 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Contracts
+    module BackendContract
+      # occupy, look and compare_and_set_multi: what leases are taken and filled with.
+      module Claims
+        # Seconds of a claim that no test lives to see the end of.
+        CLAIM_TTL = 600
+
+        def test_occupy_writes_where_nothing_is
+          bytes, token, left = backend.occupy("key", "mine", CLAIM_TTL)
+          assert_equal "mine".b, bytes
+          assert_left CLAIM_TTL, left
+          assert_equal "mine".b, backend.get("key")
+          assert_equal true, backend.compare_and_set("key", "value", token)
+          assert_equal false, backend.compare_and_set("key", "again", token)
+          assert_equal "value".b, backend.get("key")
+        end
+
+        def test_occupy_shows_what_is_in_the_way
+          ["theirs", "", "12", "\0\xFF".b, "long" * 50_000].each do |there|
+            backend.set("key", there, CLAIM_TTL / 2)
+            bytes, token, left = backend.occupy("key", "mine", CLAIM_TTL)
+            assert_equal there.b, bytes
+            assert_equal Encoding::BINARY, bytes.encoding
+            assert_left CLAIM_TTL / 2, left
+            assert_equal there.b, backend.get("key")
+            assert_equal true, backend.compare_and_set("key", "value", token)
+          end
+        end
+
+        def test_occupy_takes_the_place_of_what_its_token_came_with
+          _, token = backend.occupy("key", "first", CLAIM_TTL)
+          bytes, second = backend.occupy("key", "second", CLAIM_TTL, token)
+          assert_equal "second".b, bytes
+          bytes, = backend.occupy("key", "third", CLAIM_TTL, token)
+          assert_equal "second".b, bytes, "its token is of what was there before"
+          assert_equal true, backend.compare_and_set("key", "value", second)
+        end
+
+        def test_occupy_with_a_token_never_brings_back_what_was_deleted
+          _, token = backend.occupy("key", "first", CLAIM_TTL)
+          backend.delete("key")
+          assert_nil backend.occupy("key", "second", CLAIM_TTL, token)
+          assert_nil backend.get("key")
+        end
+
+        def test_occupy_again_with_the_same_bytes_is_known_by_them
+          first = backend.occupy("key", "holder 1", CLAIM_TTL)
+          again = backend.occupy("key", "holder 1", CLAIM_TTL)
+          assert_equal first.first, again.first
+          assert_equal true, backend.compare_and_set("key", "value", again[1])
+        end
+
+        # A server's own clock is waited for by the contract of entries; memcached counts whole seconds.
+        def test_what_was_occupied_ends
+          backend.occupy("key", "mine", 1)
+          return assert_includes(0..2, backend.look("key").last) if backend.remote?
+          later(1.1) do
+            assert_nil backend.look("key")
+            assert_equal "next".b, backend.occupy("key", "next", CLAIM_TTL).first
+          end
+        end
+
+        def test_look
+          assert_nil backend.look("key")
+          backend.set("key", "value", CLAIM_TTL)
+          bytes, token, left = backend.look("key")
+          assert_equal "value".b, bytes
+          assert_left CLAIM_TTL, left
+          assert_equal true, backend.compare_and_set("key", "other", token)
+          backend.set("endless", "value")
+          assert_equal "value".b, backend.look("endless").first
+          assert_nil backend.look("endless").last
+        end
+
+        def test_occupy_multi
+          backend.set("there", "theirs", CLAIM_TTL)
+          found = backend.occupy_multi({ "free" => "mine", "there" => "mine", "other" => "mine too" }, CLAIM_TTL)
+          expected = { "free" => "mine", "there" => "theirs", "other" => "mine too" }
+          assert_equal expected, found.transform_values(&:first)
+          found.each do |key, (_, token, left)|
+            assert_left CLAIM_TTL, left
+            assert_equal true, backend.compare_and_set(key, "value", token), key
+          end
+          assert_equal({}, backend.occupy_multi({}, CLAIM_TTL))
+        end
+
+        def test_compare_and_set_multi
+          taken = backend.occupy_multi({ "a" => "1", "b" => "2", "c" => "3", "d" => "4" }, CLAIM_TTL)
+          backend.set("b", "changed")
+          backend.delete("c")
+          changes = taken.to_h { |key, (_, token)| [key, ["value of #{key}", token]] }
+          assert_equal %w[a d], backend.compare_and_set_multi(changes, CLAIM_TTL).sort
+          assert_equal({ "a" => "value of a", "b" => "changed", "d" => "value of d" }, backend.get_multi(%w[a b c d]))
+          assert_equal [], backend.compare_and_set_multi(changes, CLAIM_TTL)
+          assert_equal [], backend.compare_and_set_multi({}, CLAIM_TTL)
+        end
+
+        def test_claims_of_many
+          pairs = (0...300).to_h { |index| ["key#{index}", "holder of #{index}"] }
+          taken = backend.occupy_multi(pairs, CLAIM_TTL)
+          assert_equal pairs, taken.transform_values(&:first)
+          changes = taken.to_h { |key, (bytes, token)| [key, ["#{bytes}, filled", token]] }
+          assert_equal pairs.keys.sort, backend.compare_and_set_multi(changes, CLAIM_TTL).sort
+          assert_equal(pairs.transform_values { |bytes| "#{bytes}, filled" }, backend.get_multi(pairs.keys))
+        end
+
+        def test_one_process_occupies_and_all_see_which
+          needs_processes
+          backend.set("warm", "up")
+          5.times do |round|
+            keys = %W[a#{round} b#{round}]
+            answers = in_processes do |peer, index|
+              names = index.odd? ? keys : keys.reverse
+              peer.occupy_multi(names.to_h { |key| [key, "holder #{index}"] }, CLAIM_TTL).transform_values(&:first)
+            end
+            assert_equal [2], answers.map(&:size).uniq
+            keys.each { |key| assert_equal [backend.get(key)], answers.map { |answer| answer[key] }.uniq }
+          end
+        end
+
+        def test_one_process_takes_a_place_over
+          needs_processes
+          _, token = backend.occupy("key", "first", CLAIM_TTL)
+          answers = in_processes do |peer, index|
+            [index, peer.occupy("key", "holder #{index}", CLAIM_TTL, token).first]
+          end
+          assert_equal [backend.get("key")], answers.map(&:last).uniq
+          assert_equal(1, answers.count { |index, bytes| bytes == "holder #{index}" })
+        end
+
+        private
+
+        # What is left is told, or it is not; what is told is right to some seconds.
+        def assert_left(ttl, left)
+          assert_includes (ttl - 30)..(ttl + 1), left unless left.nil?
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,151 @@
+# frozen_string_literal: true
+
+require "active_support/notifications"
+require "logger"
+require "stringio"
+
+module Tiercel
+  module Contracts
+    module FetchContract
+      # What subscribers and the log hear: each `fetch` that has missed tells one `cache_generate`, or one
+      # `cache_fetch_hit` where its own block gave no value.
+      module Events
+        HEARD = %w[cache_fetch_hit cache_generate cache_fetch_timeout].freeze
+        TOLD = %i[stale waited takeover reason background seconds exception].freeze
+        private_constant :HEARD, :TOLD
+
+        def test_a_block_and_a_hit_are_told_as_rails_does
+          told = heard { 2.times { store.fetch("name") { 1 } } }
+          assert_equal [["cache_generate", {}], ["cache_fetch_hit", {}]], told
+        end
+
+        def test_stale_answers_are_told
+          revalidating = stale_store(stale_while_revalidate: 60)
+          later do
+            hold_a_refresh(revalidating) do
+              assert_equal([["cache_fetch_hit", { stale: true }]], heard { revalidating.fetch("name") { flunk } })
+              assert_equal([["cache_fetch_hit", { stale: true }]], heard { revalidating.fetch_multi("name") { flunk } })
+            end
+          end
+          assert_equal 2, revalidating.stats[:stale_hits]
+        end
+
+        def test_refreshes_are_told_with_their_reason
+          revalidating = stale_store(stale_while_revalidate: 60)
+          later { assert_equal([["cache_generate", { reason: :stale }]], heard { revalidating.fetch("name") { 1 } }) }
+        end
+
+        def test_early_refreshes_are_told_after_their_hit
+          early = early_store
+          soon do
+            told = heard { early.fetch("name") { 1 } }
+            assert_equal [["cache_fetch_hit", {}], ["cache_generate", { reason: :early }]], told
+          end
+        end
+
+        def test_refreshes_in_the_background_are_told_where_they_run
+          revalidating = stale_store(stale_while_revalidate: 60, refresh: :background)
+          told = heard do
+            later do
+              revalidating.fetch("name") { "new" }
+              eventually("no refresh") { revalidating.read("name") == "new" }
+            end
+          end
+          assert_includes told, ["cache_fetch_hit", { stale: true }]
+          assert_includes told, ["cache_generate", { reason: :stale, background: true }]
+          assert_equal 1, revalidating.stats[:background_refreshes]
+        end
+
+        def test_waits_are_told_in_milliseconds
+          began = Queue.new
+          told = heard do
+            slow = Thread.new { store.fetch("slow") { began << 1; sleep 0.1; "made" } }
+            began.pop
+            assert_equal("made", store.fetch("slow") { flunk })
+            slow.join
+          end
+          waited = told.assoc("cache_fetch_hit").last[:waited]
+          assert_operator waited, :>, 10
+          assert_operator waited, :<, PATIENCE * 1_000
+        end
+
+        def test_waits_for_other_processes_are_told
+          needs_processes
+          process { store.fetch("slow") { note("began"); sleep 0.3; "made" } }
+          eventually { notes.include?("began") }
+          told = heard { assert_equal("made", store.fetch("slow") { flunk }) }
+          assert_operator told.assoc("cache_fetch_hit").last[:waited], :>, 10
+          assert_equal 1, store.stats[:lease_waits]
+        end
+
+        def test_timeouts_are_told
+          told = heard do
+            finish = Queue.new
+            assert_raises(FetchTimeout) { store.fetch("late", timeout: 0.05) { finish.pop } }
+            finish << "made"
+            eventually { store.exist?("late") }
+          end
+          assert_includes told, ["cache_fetch_timeout", { seconds: 0.05, stale: false }]
+          assert_nil told.assoc("cache_fetch_hit")
+        end
+
+        def test_takeovers_are_told_and_warned_of_once
+          needs_processes
+          hasty = new_store(lease_ttl: 0.3, lease_wait: PATIENCE)
+          2.times { |index| process { hasty.fetch("slow/#{index}") { note("began"); sleep } } }
+          eventually { notes.size == 2 }
+          told = nil
+          log = logged(Logger::WARN) do
+            told = heard { 2.times { |index| hasty.fetch("slow/#{index}") { "taken over" } } }
+          end
+          assert_equal [true, true], told.map { |_, payload| payload[:takeover] }
+          assert_equal 2, hasty.stats[:lease_takeovers]
+          assert_equal 1, log.scan("took over the lease of \"slow/0\"").size, log
+          assert_equal 1, log.scan("took over").size, "one line, and then none for a while"
+        end
+
+        def test_the_log_has_a_line_for_each
+          revalidating = stale_store(stale_while_revalidate: 60)
+          log = logged(Logger::DEBUG) do
+            later { hold_a_refresh(revalidating) { revalidating.fetch("name") { flunk } } }
+          end
+          assert_match(/Cache fetch_hit: name \(.*stale.*true.*\)/, log)
+        end
+
+        private
+
+        # @return [Array(String, Hash)] names of events, and what is in them beside Rails' own payload
+        def heard
+          told = Queue.new
+          hear = lambda do |name, _start, _finish, _id, payload|
+            event = name.delete_suffix(".active_support")
+            told << [event, payload.slice(*TOLD)] if HEARD.include?(event)
+          end
+          ActiveSupport::Notifications.subscribed(hear, /\Acache_/) { yield }
+          Array.new(told.size) { told.pop }
+        end
+
+        def logged(level)
+          before = ActiveSupport::Cache::Store.logger
+          text = StringIO.new
+          ActiveSupport::Cache::Store.logger = Logger.new(text, level:)
+          yield
+          text.string
+        ensure
+          ActiveSupport::Cache::Store.logger = before
+        end
+
+        # Yields while another caller refreshes.
+        def hold_a_refresh(revalidating)
+          refreshing, finish = Queue.new, Queue.new
+          refresher = Thread.new { revalidating.fetch("name", expires_in: 60) { refreshing << 1; finish.pop; "new" } }
+          refreshing.pop
+          yield
+        ensure
+          finish << 1
+          refresher.join
+        end
+      end
+    end
+  end
+end

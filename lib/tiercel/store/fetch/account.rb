@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Store
+    module Fetch
+      # What one call of `fetch` that has missed went through, for its events: {Telling}.
+      #
+      # @private
+      class Account
+        # @return [Float] milliseconds spent on waiting for others
+        attr_reader :waited
+        # @return [Symbol, nil] why a value is computed although there is one: `:stale`, `:early`
+        attr_accessor :reason
+        # @return [Boolean] whether it is computed behind the caller's back
+        attr_accessor :background
+        # @return [Boolean] whether the lease was somebody's who has not filled in time
+        attr_accessor :takeover
+        # @return [Boolean] whether the caller is given a value that has ended
+        attr_accessor :stale
+        # @return [Float, nil] seconds after which the caller has left
+        attr_accessor :timeout
+
+        def initialize
+          @waited = 0.0
+        end
+
+        # @return [Object] the block's value, for which is waited
+        def waiting
+          began = Clock.monotonic
+          yield
+        ensure
+          @waited += (Clock.monotonic - began) * 1_000
+        end
+
+        # @return [Hash{Symbol => Object}] beside Rails' own payload of a `cache_fetch_hit`
+        def of_hit = { stale:, waited: waited_for }.compact
+
+        # @return [Hash{Symbol => Object}] beside Rails' own payload of a `cache_generate`
+        def of_block = { waited: waited_for, takeover:, reason:, background: }.compact
+
+        private
+
+        def waited_for = @waited.positive? ? @waited.round(1) : nil
+      end
+    end
+  end
+end

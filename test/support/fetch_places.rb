@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require "active_support/cache/tiercel_store"
+$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
+require "tiercel/lab/servers"
+
+# The backends that what `fetch` promises is tried on, and a patience that a busy machine needs.
+module FetchPlaces
+  Servers = Tiercel::Lab::Servers
+
+  def self.memcached = @memcached ||= Servers::Memcached.new.start
+  def self.redis = @redis ||= Servers::Redis.new.start
+
+  URLS = {
+    memory: ->(_) { "memory:" },
+    shared: ->(dir) { "shared:#{dir}/segment?size=16MB" },
+    sqlite: ->(dir) { "sqlite:#{dir}/cache.sqlite3" },
+    file: ->(dir) { "file:#{dir}/cache" },
+    memcached: ->(_) { memcached.url },
+    redis: ->(_) { redis.url },
+  }.freeze
+  # Those that processes share.
+  SHARED = %i[shared sqlite file memcached redis].freeze
+
+  WITH_TIMEOUT = %i[sqlite file memcached redis].freeze
+  # Longer than the usual budget, on a machine that is busy with other tests (seconds).
+  PATIENCE = { timeout: 5 }.freeze
+
+  # @param place [Symbol] of {URLS}
+  # @param dir [String] where its files may be
+  # @return [ActiveSupport::Cache::TiercelStore]
+  def self.build(place, dir, **options)
+    patience = WITH_TIMEOUT.include?(place) ? PATIENCE : {}
+    ActiveSupport::Cache::TiercelStore.new(URLS.fetch(place).call(dir), **patience, **options)
+  end
+end
