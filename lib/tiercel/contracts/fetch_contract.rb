@@ -6,7 +6,7 @@ require_relative "moved_clock"
 require_relative "fetch_contract/processes"
 
 %w[single_flight slow_blocks failures lost_holders invalidation cycles placeholders stale_values timeouts
-   early_refreshes events churn]
+   early_refreshes revalidation events churn]
   .each { |subject| require_relative "fetch_contract/#{subject}" }
 
 module Tiercel
@@ -37,6 +37,7 @@ module Tiercel
       include StaleValues
       include Timeouts
       include EarlyRefreshes
+      include Revalidation
       include Events
       include Churn
 

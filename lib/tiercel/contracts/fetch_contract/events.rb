@@ -53,7 +53,17 @@ module Tiercel
           end
           assert_includes told, ["cache_fetch_hit", { stale: true }]
           assert_includes told, ["cache_generate", { reason: :stale, background: true }]
-          assert_equal 1, revalidating.stats[:background_refreshes]
+          assert_equal [1, 1], revalidating.stats.values_at(:background_refreshes, :stale_hits)
+        end
+
+        def test_several_in_the_background_are_told_once
+          revalidating = stale_store(stale_while_revalidate: 60, refresh: :background)
+          later do
+            told = heard { revalidating.fetch_multi("name") { "new" } }
+            assert_includes told, ["cache_fetch_hit", { stale: true }]
+            eventually("no refresh") { revalidating.read("name") == "new" }
+          end
+          assert_equal [1, 1], revalidating.stats.values_at(:background_refreshes, :stale_hits)
         end
 
         def test_waits_are_told_in_milliseconds

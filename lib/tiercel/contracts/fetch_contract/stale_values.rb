@@ -61,6 +61,17 @@ module Tiercel
           MovedClock.by(200) { assert_raises(IOError) { lenient.fetch("name") { raise IOError } } }
         end
 
+        def test_it_stands_in_for_an_error_of_one_of_several
+          lenient = stale_store(stale_if_error: 60)
+          later do
+            values = lenient.fetch_multi("name", "other") { |name| name == "name" ? raise(IOError) : name }
+            assert_equal({ "name" => "old", "other" => "other" }, values)
+            assert_equal "other", lenient.read("other")
+            assert_equal("old", lenient.fetch("name") { flunk "not again so soon" })
+            assert_raises(IOError) { lenient.fetch_multi("name", "third") { raise IOError } }
+          end
+        end
+
         def test_it_stands_in_until_its_window_ends
           lenient = stale_store(stale_if_error: 600)
           later { assert_equal("old", lenient.fetch("name") { raise IOError }) }

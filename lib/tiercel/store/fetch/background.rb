@@ -26,12 +26,14 @@ module Tiercel
             @lock.synchronize do
               start unless @pid == Process.pid
               return false if @jobs.closed? || @jobs.size >= QUEUED
-              @threads.select!(&:alive?)
-              @threads << worker if @threads.size < THREADS && @jobs.num_waiting.zero?
+              @threads << worker if @threads.size < THREADS && @jobs.num_waiting <= @jobs.size
               @jobs << -> { surroundings.within(&job) }
             end
             true
           end
+
+          # @return [Integer] jobs that no thread has begun
+          def queued = @lock.synchronize { @pid == Process.pid ? @jobs.size : 0 }
 
           # Waits until all is done that was asked for, and no longer than `seconds`; then nothing more is taken.
           #
@@ -40,7 +42,8 @@ module Tiercel
             return unless @pid == Process.pid
             @lock.synchronize { @jobs.close }
             deadline = Clock.monotonic + seconds
-            @threads.each { |thread| thread.join([deadline - Clock.monotonic, 0].max) }
+            @threads.dup.each { |thread| thread.join([deadline - Clock.monotonic, 0].max) }
+            nil
           end
 
           # Has the end of the process wait for what runs in threads of this library: {DRAIN_SECONDS} in all.
@@ -73,8 +76,19 @@ module Tiercel
                 while (job = jobs.pop)
                   perform(job)
                 end
+              ensure
+                ended(jobs)
               end.tap { |thread| thread.name = "tiercel refresh" }
             end.resume
+          end
+
+          # A job may have ended its thread; others are waiting.
+          def ended(jobs)
+            @lock.synchronize do
+              next unless @jobs.equal?(jobs)
+              @threads.delete(Thread.current)
+              @threads << worker unless jobs.closed? || jobs.empty?
+            end
           end
 
           def perform(job)

@@ -20,6 +20,14 @@ module Tiercel
         # @return [Boolean] whether no block is running
         def idle? = @computing.zero?
 
+        # @return [Integer] how many are under way
+        def size
+          Flight::LOCK.synchronize do
+            forget_parents
+            (@newest.values | @of_lineage.values).size
+          end
+        end
+
         # Boards a flight that may be joined, or begins one.
         #
         # @param wanted [Object] see {Call#wanted}

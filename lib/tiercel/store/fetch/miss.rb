@@ -276,6 +276,8 @@ module Tiercel
           give_stale(stale)
         end
 
+        public :servable, :stale_after # which {MultiMiss} asks too
+
         # --- how long ---
 
         # A row that this caller has locked may be what the holder waits for.

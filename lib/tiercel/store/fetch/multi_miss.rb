@@ -47,7 +47,7 @@ module Tiercel
           @limit = TimeLimit.for(@policy)
           compute_in_time(take_all(board_all))
           @calls.to_h do |call|
-            [call.name, @values.fetch(call) { Miss.new(@settings, call, @limit).value }]
+            [call.name, @values.fetch(call) { miss(call).value }]
           end
         ensure
           leave_all unless @behind
@@ -85,20 +85,19 @@ module Tiercel
 
         # Whether there is a value by now, or somebody else is at it; who waits for the flight looks anew.
         def settled?(call, answer)
-          Miss.new(@settings, call, nil).took_over if answer.is_a?(Leases::Lease) && answer.mine? && answer.takeover?
           return false if answer.is_a?(Leases::Lease) && answer.mine? && !refreshed_behind?(call, answer)
-          value = answer.is_a?(Leases::Present) ? call.value_of(answer.bytes) : stale_beside(call, answer)
+          value = answer.is_a?(Leases::Present) ? call.value_of(answer.bytes) : miss(call).served(answer)
           @values[call] = value unless MISS.equal?(value)
           @flights.leave(@flown.delete(call))
           true
         end
 
-        def stale_beside(call, lease) = Miss.new(@settings, call).served(lease)
-
         def refreshed_behind?(call, lease)
-          @policy.background? && !MISS.equal?(stale_beside(call, lease)) &&
-            Miss.new(@settings, call).refresh_behind(lease)
+          miss(call).took_over if lease.takeover?
+          @policy.background? && !MISS.equal?(miss(call).servable(lease)) && miss(call).refresh_behind(lease)
         end
+
+        def miss(call) = Miss.new(@settings, call, @limit)
 
         def leave_all
           @flown.each_value { |flight| @flights.leave(flight) }
@@ -128,6 +127,12 @@ module Tiercel
           @values[call] = @computed[call] = @flights.computing(@flown[call], lease.lineage) { call.compute }
           @flown[call].tags = call.used_tags
           fill if Clock.monotonic - @filled_at > @policy.lease_ttl / FILLS_PER_TTL
+        rescue StandardError => error
+          stale = miss(call).stale_after(error, lease)
+          raise if MISS.equal?(stale)
+          @values[call] = stale
+          @open.delete(call)
+          @flown[call].land(:found, lease.stale)
         end
 
         # Stores what is computed, and lands its flights.

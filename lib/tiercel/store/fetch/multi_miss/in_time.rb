@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../../coder"
-require_relative "../miss"
 require_relative "../timed_block"
 
 module Tiercel
@@ -16,7 +15,7 @@ module Tiercel
 
           def compute_in_time(leases)
             return compute_all(leases) if @limit.nil? || leases.empty?
-            stale = leases.to_h { |call, lease| [call, Miss.new(@settings, call, nil).fallback(lease)] }
+            stale = leases.to_h { |call, lease| [call, miss(call).fallback(lease)] }
             ends_at = @limit.ends_at(stale: stale.each_value.none?(MISS)) or return compute_all(leases)
             return late(stale) if TimedBlock::LEFT.equal?(compute_aside(leases, ends_at))
             leases.each_key { |call| call.remember(nil) }
@@ -55,7 +54,7 @@ module Tiercel
               else
                 call.account!.timeout = @limit.seconds(stale: !MISS.equal?(value))
                 raise @limit.error(call.key) if MISS.equal?(value)
-                done[call] = Miss.new(@settings, call, nil).give_stale(value)
+                done[call] = miss(call).give_stale(value)
               end
             end
             @values = done

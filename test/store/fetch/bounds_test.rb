@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+require "tiercel/contracts/moved_clock"
+require "timeout"
+
+# What `fetch` keeps of calls that are under way, and of what is to be refreshed: no more than it says.
+class FetchBoundsTest < Tiercel::TestCase
+  Background = Tiercel::Store::Fetch::Background
+  PATIENCE = 20
+
+  def setup
+    super
+    @store = Tiercel.new("memory:", lease: true, stale_while_revalidate: 600)
+    @flights = @store.instance_variable_get(:@settings).flights
+  end
+
+  def teardown
+    @store.close
+    super
+  end
+
+  def test_no_flight_stays_whatever_its_block_did
+    ways = [-> { 1 }, -> {}, -> { raise IOError }, -> { throw :out }, -> { Timeout.timeout(0.001) { sleep } }]
+    callers = Array.new(10) do |thread|
+      Thread.new do
+        50.times do |index|
+          catch(:out) do
+            @store.fetch("key/#{index}", skip_nil: true, timeout: thread.odd? ? 5 : nil) { ways[index % 5].call }
+          rescue IOError, Timeout::Error, UncaughtThrowError
+            nil
+          end
+        end
+      end
+    end
+    callers.each(&:join)
+    begin
+      names = Array.new(20) { |index| "multi/#{index}" }
+      @store.fetch_multi(*names) { |name| name == "multi/7" ? raise(IOError) : name }
+    rescue IOError
+      nil
+    end
+    assert_equal 0, @flights.size
+  end
+
+  def test_as_many_flights_as_callers
+    began, finish = Queue.new, Queue.new
+    callers = Array.new(10) { |index| Thread.new { @store.fetch("key/#{index % 5}") { began << 1; finish.pop } } }
+    5.times { began.pop }
+    assert_operator @flights.size, :<=, 10
+  ensure
+    callers.size.times { finish << 1 }
+    callers.each(&:join)
+  end
+
+  def test_a_full_queue_refreshes_in_the_callers_thread
+    count = Background::THREADS + Background::QUEUED
+    count.succ.times { |index| @store.fetch("key/#{index}", expires_in: 60) { "old" } }
+    gate = Queue.new
+    Tiercel::Contracts::MovedClock.by(61) do
+      Background::THREADS.times { |index| assert_equal("old", refresh(index) { gate.pop; "new" }) }
+      wait_until { Background.queued.zero? }
+      Background::QUEUED.times { |index| assert_equal("old", refresh(Background::THREADS + index) { gate.pop; "new" }) }
+      caller = Thread.current
+      assert_equal("new", refresh(count) { assert_same(caller, Thread.current) && "new" })
+      count.times { gate << 1 }
+      wait_until { Array.new(count) { |index| @store.read("key/#{index}") }.uniq == ["new"] }
+    end
+    assert_operator refresh_threads.size, :<=, Background::THREADS
+    assert_equal count, @store.stats[:background_refreshes]
+  end
+
+  def test_a_refresh_that_ends_its_thread_leaves_others_to_go_on
+    4.times do |index|
+      @store.fetch("key/#{index}", expires_in: 60) { "old" }
+      Tiercel::Contracts::MovedClock.by(61) { refresh(index) { Thread.current.kill } }
+    end
+    wait_until { Background.queued.zero? }
+    @store.fetch("last", expires_in: 60) { "old" }
+    Tiercel::Contracts::MovedClock.by(61) do
+      assert_equal("old", @store.fetch("last", refresh: :background) { "new" })
+      wait_until { @store.read("last") == "new" }
+      assert_equal "new", @store.read("last")
+    end
+  end
+
+  private
+
+  def refresh(index, &) = @store.fetch("key/#{index}", expires_in: 600, refresh: :background, &)
+
+  def refresh_threads = Thread.list.select { |thread| thread.name == "tiercel refresh" }
+
+  def wait_until
+    ends = Tiercel::Clock.monotonic + PATIENCE
+    until yield
+      flunk "it did not happen" if Tiercel::Clock.monotonic > ends
+      sleep 0.005
+    end
+  end
+end

@@ -1,0 +1,124 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+require "open3"
+require "tmpdir"
+
+# What becomes of blocks in other threads when a process ends or forks: in Ruby processes of their own, which end as
+# applications do.
+class ProcessEndTest < Tiercel::TestCase
+  LIB = File.expand_path("../../../lib", __dir__)
+  PATIENCE = 20
+
+  HEAD = <<~'RUBY'
+    require "active_support/cache/tiercel_store"
+    require "tiercel/contracts/moved_clock"
+    STDOUT.sync = true
+    store = Tiercel.new("file:#{ARGV.first}", lease: true, timeout: 5, stale_while_revalidate: 600)
+    later = ->(&block) { Tiercel::Contracts::MovedClock.by(61, &block) }
+    refresh = ->(name, &block) { store.fetch(name, expires_in: 3600, refresh: :background, &block) }
+  RUBY
+
+  def setup
+    super
+    @dir = Dir.mktmpdir("tiercel-end-")
+    @store = Tiercel.new("file:#{@dir}", lease: true, timeout: 5)
+  end
+
+  def teardown
+    @store.close
+    FileUtils.remove_entry(@dir)
+    super
+  end
+
+  def test_what_runs_in_the_background_is_finished
+    run_script(<<~'RUBY')
+      5.times { |index| store.fetch("name/#{index}", expires_in: 60) { "old" } }
+      later.call do
+        5.times { |index| refresh.call("name/#{index}") { sleep 0.1; "new" } }
+        exit
+      end
+    RUBY
+    assert_equal ["new"] * 5, Array.new(5) { |index| @store.read("name/#{index}") }
+  end
+
+  def test_blocks_whose_callers_have_left_are_finished
+    output = run_script(<<~'RUBY')
+      begin
+        store.fetch("late", expires_in: 3600, timeout: 0.05) { sleep 0.5; "made" }
+      rescue Tiercel::FetchTimeout
+        puts "left"
+      end
+    RUBY
+    assert_equal "left\n", output
+    assert_equal "made", @store.read("late")
+  end
+
+  def test_what_does_not_end_is_not_waited_for
+    output = run_script(<<~'RUBY')
+      2.times do |index|
+        store.fetch("name/#{index}", expires_in: 60) { "old" }
+        later.call { refresh.call("name/#{index}") { sleep } }
+      end
+      begin
+        store.fetch("late", timeout: 0.05) { sleep }
+      rescue Tiercel::FetchTimeout
+        puts "left"
+      end
+    RUBY
+    assert_equal "left\n", output
+  end
+
+  def test_a_child_has_none_of_its_parents_refreshes_and_does_its_own
+    output = run_script(<<~'RUBY')
+      4.times { |index| store.fetch("name/#{index}", expires_in: 60) { "old" } }
+      gate = Queue.new
+      later.call do
+        3.times { |index| refresh.call("name/#{index}") { gate.pop; puts "#{index} in #{$$ == Process.pid}"; $$ } }
+        parent = Process.pid
+        child = fork do
+          refresh.call("name/3") { Process.pid }
+          sleep 0.01 until store.read("name/3")
+          puts [parent == store.read("name/3"), Tiercel::Store::Fetch::Background.drain].inspect
+        end
+        Process.wait(child)
+        3.times { gate << 1 }
+        sleep 0.01 until 3.times.all? { |index| store.read("name/#{index}") }
+        puts 3.times.all? { |index| store.read("name/#{index}") == parent }
+      end
+    RUBY
+    first, *refreshed, last = output.lines(chomp: true)
+    assert_equal ["[false, nil]", "true"], [first, last]
+    assert_equal ["0 in true", "1 in true", "2 in true"], refreshed.sort
+  end
+
+  def test_a_child_that_ends_gives_no_lease_of_its_parent_back
+    output = run_script(<<~'RUBY')
+      began, gate = Queue.new, Queue.new
+      slow = Thread.new { store.fetch("slow", expires_in: 3600, timeout: 60) { began << 1; gate.pop; "made" } }
+      began.pop
+      Process.wait(fork { store.read("slow") })
+      begin
+        other = Tiercel.new("file:#{ARGV.first}", lease: true, timeout: 5)
+        other.fetch("slow", timeout: 0.3) { puts "the lease was free" }
+      rescue Tiercel::FetchTimeout
+        puts "taken"
+      end
+      gate << 1
+      puts slow.value
+    RUBY
+    assert_equal "taken\nmade\n", output
+    assert_equal "made", @store.read("slow")
+  end
+
+  private
+
+  # @return [String] what it printed
+  def run_script(code)
+    output, status = Open3.capture2e(RbConfig.ruby, "-I#{LIB}", "-e", HEAD + code, @dir)
+    assert status.success?, output
+    output
+  end
+end
