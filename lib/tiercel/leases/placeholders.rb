@@ -76,9 +76,11 @@ module Tiercel
 
       def release(lease, pause: nil, stale_ttl: nil)
         return unless lease.mine? && lease.asked?
+        done = LOST
         done = @guard.call(:release_lease, lease.key, returning: LOST) { give_back(lease, pause:, stale_ttl:) }
-        give_back_later(lease, pause:, stale_ttl:) if LOST.equal?(done) || !(done || lease.sure?)
         nil
+      ensure
+        give_back_later(lease, pause:, stale_ttl:) if LOST.equal?(done) || (done == false && !lease.sure?)
       end
 
       def wait(lease, deadline)

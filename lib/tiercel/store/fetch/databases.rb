@@ -12,6 +12,20 @@ module Tiercel
           defined?(ActiveRecord) && ActiveRecord.respond_to?(:all_open_transactions) &&
             ActiveRecord.all_open_transactions.any?
         end
+
+        # @return [Boolean] whether this thread keeps a connection of a pool
+        def self.holding_a_connection? = held_pools.any?
+
+        # A block may be among those that wait.
+        #
+        # @return [Boolean] whether this thread keeps a connection of a pool where others wait for one
+        def self.starving_others? = held_pools.any? { |pool| pool.stat[:waiting].positive? }
+
+        def self.held_pools
+          return [] unless defined?(ActiveRecord) && ActiveRecord.autoload?(:Base).nil? && defined?(ActiveRecord::Base)
+          ActiveRecord::Base.connection_handler.connection_pool_list(:all).select(&:active_connection?)
+        end
+        private_class_method :held_pools
       end
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../clock"
+require_relative "databases"
 
 module Tiercel
   module Store
@@ -19,6 +20,9 @@ module Tiercel
         Outcome = Struct.new(:kind, :content)
 
         LOCK = Mutex.new
+        # Seconds between two looks whether others wait for what a follower keeps.
+        GIVING_WAY = 1.0
+        private_constant :GIVING_WAY
 
         # @return [String]
         attr_reader :key
@@ -104,9 +108,11 @@ module Tiercel
         # @param far_deadline [Float] the same, while another process has the lease
         # @yieldparam lease [Leases::Lease] whenever more is known of it
         # @yieldreturn [Boolean] whether to wait no longer
-        # @return [Outcome, Symbol] `:cycle` at once where one of the waiters is what this one waits for; `:deadline`;
-        #   `:left` where the block said so
+        # @return [Outcome, Symbol] `:cycle` at once where one of the waiters is what this one waits for, and after a while
+        #   where others wait for a connection that this caller keeps, as the block may; `:deadline`; `:left` where the
+        #   block said so
         def await(waiters, deadline, far_deadline)
+          look_at = Clock.monotonic + GIVING_WAY if Databases.holding_a_connection?
           LOCK.synchronize do
             return :cycle if waits_for_any?(waiters)
             followed_by(waiters) do
@@ -116,7 +122,11 @@ module Tiercel
                 end
                 left = (@running || @lease.nil? ? deadline : far_deadline) - Clock.monotonic
                 return :deadline if left <= 0
-                @landed.wait(LOCK, left)
+                if look_at && look_at <= Clock.monotonic
+                  return :cycle if Databases.starving_others?
+                  look_at += GIVING_WAY
+                end
+                @landed.wait(LOCK, look_at ? [left, GIVING_WAY].min : left)
               end
             end
             @outcome
@@ -134,7 +144,8 @@ module Tiercel
         ensure
           waiters.each do |flight|
             waits = flight.waits_for
-            waits.delete_at(waits.index { |other| other.equal?(self) })
+            at = waits.index { |other| other.equal?(self) }
+            waits.delete_at(at) if at
           end
         end
 

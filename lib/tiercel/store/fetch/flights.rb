@@ -54,14 +54,16 @@ module Tiercel
         # @param lineage [String, nil]
         # @return [Object] the block's value
         def computing(flight, lineage)
+          counted = false
           Flight::LOCK.synchronize do
             @computing += 1
+            counted = true
             @of_lineage[lineage] ||= flight if lineage
           end
           yield
         ensure
           Flight::LOCK.synchronize do
-            @computing -= 1
+            @computing -= 1 if counted
             @of_lineage.delete(lineage) if @of_lineage[lineage].equal?(flight)
           end
         end
