@@ -16,6 +16,7 @@ native.call "segment: processes, 20 of them killed (AddressSanitizer)", "asan/pr
 native.call "segment: stop points", "stop/stop_test"
 native.call "segment: stop points (AddressSanitizer)", "stop-asan/stop_test"
 native.call "segment: leases (AddressSanitizer)", "asan/lease_test"
+native.call "segment: leases (ThreadSanitizer)", "tsan/lease_test"
 native.call "segment: leases, at stop points (AddressSanitizer)", "stop-asan/lease_stop_test"
 native.call "segment: leases, 60 of their holders killed", "gcc/lease_processes_test", "60"
 native.call "segment: leases, 40 of their holders killed (AddressSanitizer)", "asan/lease_processes_test", "40"

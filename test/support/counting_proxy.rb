@@ -7,10 +7,15 @@ require "socket"
 class CountingProxy
   # @return [Integer] of the loopback interface
   attr_reader :port
+  # @return [Integer] round trips so far
+  attr_reader :trips
 
   # @param port [Integer] of the server
-  def initialize(port)
+  # @param gate [#asked, #answers, nil] told when a client has spoken after its server, and when the server answers, which
+  #   may wait
+  def initialize(port, gate: nil)
     @server_port = port
+    @gate = gate
     @listener = TCPServer.new("127.0.0.1", 0)
     @port = @listener.addr[1]
     @trips = 0
@@ -48,11 +53,15 @@ class CountingProxy
       ready, = IO.select([client, server])
       if ready.include?(client)
         bytes = client.readpartial(1 << 20)
-        @lock.synchronize { @trips += 1 } unless asked
+        unless asked
+          @lock.synchronize { @trips += 1 }
+          @gate&.asked(self)
+        end
         asked = true
         server.write(bytes)
       else
         bytes = server.readpartial(1 << 20)
+        @gate&.answers(self) if asked
         asked = false
         client.write(bytes)
       end

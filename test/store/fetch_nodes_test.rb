@@ -1,0 +1,124 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+require "support/counting_proxy"
+require "support/fetch_places"
+
+# `fetch_multi` over servers of several nodes, counted on the wire: a cold one reads, takes and fills in one trip a step
+# and node. The nodes of a ring are asked at the same time; those of a Redis Cluster one after the other, as the client
+# of a cluster goes about all that it asks of several.
+class FetchNodesTest < Tiercel::TestCase
+  NAMES = Array.new(60) { |index| "name/#{index}" }.freeze
+  OTHERS = Array.new(60) { |index| "other/#{index}" }.freeze
+  OPTIONS = { lease: true, lease_ttl: 60, timeout: 20 }.freeze
+
+  # Lets no node's answer through before all nodes have been asked as often as that one.
+  class Gate
+    PATIENCE = 5
+
+    # @return [Integer] answers that no other node was asked beside
+    attr_reader :alone
+
+    def initialize(nodes)
+      @nodes = nodes
+      @lock = Mutex.new
+      @changed = ConditionVariable.new
+      @open = true
+      @alone = 0
+    end
+
+    def asked(node)
+      @lock.synchronize do
+        @asked[node] += 1 unless @open
+        @changed.broadcast
+      end
+    end
+
+    def answers(node)
+      ends = Tiercel::Clock.monotonic + PATIENCE
+      @lock.synchronize do
+        until @open || together?(node)
+          left = ends - Tiercel::Clock.monotonic
+          break @alone += 1 if left <= 0
+          @changed.wait(@lock, left)
+        end
+      end
+    end
+
+    def closed
+      @lock.synchronize { @asked = Hash.new(0); @open = false }
+      yield
+    ensure
+      @lock.synchronize { @open = true; @changed.broadcast }
+    end
+
+    private
+
+    def together?(node) = @asked.size == @nodes && @asked.values.min >= @asked[node]
+  end
+
+  def test_a_memcached_ring
+    ring = FetchPlaces::Servers::MemcachedRing.new(count: 3).start
+    gate = Gate.new(3)
+    behind_proxies(ring.ports, gate) do |proxies|
+      url = "memcached://#{proxies.map { |proxy| "127.0.0.1:#{proxy.port}" }.join(",")}"
+      assert_steps(url, proxies) { |calls| gate.closed(&calls) }
+    end
+    assert_equal 0, gate.alone
+  ensure
+    ring&.stop
+  end
+
+  def test_a_redis_cluster
+    FetchPlaces::Servers::RedisCluster.run do |cluster|
+      behind_proxies(cluster.ports) do |proxies|
+        cluster.nodes.zip(proxies) { |node, proxy| node.command("CONFIG", "SET", "cluster-announce-port", proxy.port) }
+        wait_until("all know the proxies", within: 30) { announced?(cluster, proxies) }
+        assert_steps("redis+cluster://127.0.0.1:#{proxies.first.port}", proxies, &:call)
+      end
+    end
+  end
+
+  private
+
+  def behind_proxies(ports, gate = nil)
+    proxies = ports.map { |port| CountingProxy.new(port, gate: gate) }
+    yield proxies
+  ensure
+    proxies&.each(&:close)
+  end
+
+  def announced?(cluster, proxies)
+    cluster.nodes.all? do |node|
+      node.command("CLUSTER", "NODES").scan(/:(\d+)@/).flatten.map(&:to_i).sort == proxies.map(&:port).sort
+    end
+  end
+
+  def assert_steps(url, proxies, &around)
+    [true, false].each do |fast_path|
+      store = Tiercel.new(url, fast_path: fast_path, **OPTIONS)
+      store.clear
+      warm(store)
+      cold = trips(proxies) { around.call(-> { store.fetch_multi(*NAMES) { |name| name } }) }
+      assert_equal [3, 3, 3], cold, "read, take and fill; fast path: #{fast_path}"
+      assert_equal([1, 1, 1], trips(proxies) { around.call(-> { store.fetch_multi(*NAMES) { flunk } }) })
+      assert_equal NAMES, store.read_multi(*NAMES).keys
+    ensure
+      store&.close
+    end
+  end
+
+  # Connections are made, scripts are known to all nodes.
+  def warm(store)
+    values = store.fetch_multi(*OTHERS) { |name| name }
+    assert_equal OTHERS, values.keys
+  end
+
+  def trips(proxies)
+    before = proxies.map(&:trips)
+    yield
+    proxies.map(&:trips).zip(before).map { |now, was| now - was }
+  end
+end
