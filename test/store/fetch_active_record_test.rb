@@ -69,7 +69,9 @@ class FetchActiveRecordTest < Tiercel::TestCase
       store.write("warm", 1)
       in_a_process_that_holds(store, "price") do
         value = nil
-        took = seconds { value = ActiveRecord::Base.transaction { Row.update_all(price: 8); store.fetch("price") { 8 } } }
+        took = seconds do
+          value = ActiveRecord::Base.transaction { Row.update_all(price: 8); store.fetch("price") { 8 } }
+        end
         assert_equal 8, value
         assert_operator took, :<, BOUND
       end

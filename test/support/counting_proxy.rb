@@ -11,8 +11,8 @@ class CountingProxy
   attr_reader :trips
 
   # @param port [Integer] of the server
-  # @param gate [#asked, #answers, nil] told when a client has spoken after its server, and when the server answers, which
-  #   may wait
+  # @param gate [#asked, #answers, nil] told when a client has spoken after its server, and when the server answers,
+  #   which may wait
   def initialize(port, gate: nil)
     @server_port = port
     @gate = gate

@@ -41,7 +41,7 @@ module Tiercel
             Process.kill(:STOP, stopped)
             sleep rand(0.05..0.4)
             Process.kill(:CONT, stopped)
-            sleep rand(0.1)
+            sleep rand * 0.1
           end
         end
 
@@ -50,7 +50,7 @@ module Tiercel
           least = with_origin(path, File::LOCK_SH) { |file| count_at(file, key) }
           churning = @churning ||= new_store(lease_ttl: 0.3)
           value = fetch_origin(churning, "origin/#{key}") do
-            File.open(path) { |file| count_at(file, key) }.tap { sleep rand(0.01) }
+            File.open(path) { |file| count_at(file, key) }.tap { sleep rand * 0.01 }
           end
           note("#{value} after #{least}") if value < least
         end
@@ -67,7 +67,7 @@ module Tiercel
             file.pwrite([count].pack("Q"), key * 8)
             change_cache(way, "origin/#{key}", count)
           end
-          sleep rand(0.005)
+          sleep rand * 0.005
         end
 
         def change_cache(way, name, count)

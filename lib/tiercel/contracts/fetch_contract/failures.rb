@@ -36,6 +36,20 @@ module Tiercel
           end
         end
 
+        # At their reads, takes, waits, blocks and fills.
+        def test_threads_that_are_killed_at_any_moment_keep_nobody_waiting
+          patient = new_store(lease_ttl: 600)
+          in_threads(2) { |index| fetch_some(patient, index) }
+          ends = Clock.monotonic + 0.4
+          while Clock.monotonic < ends
+            threads = Array.new(6) { |index| Thread.new { fetch_some(patient, index) } }
+            sleep rand * 0.003
+            threads.sample(2).each(&:kill)
+            threads.each { |thread| assert thread.join(PATIENCE), "it waits for somebody who is gone" }
+            patient.delete("killed/#{rand(3)}")
+          end
+        end
+
         def test_a_block_that_raises_lets_other_processes_go_at_once
           needs_processes
           patient = new_store(lease_ttl: 60)
@@ -86,6 +100,17 @@ module Tiercel
             patient.fetch_multi("a", "b", "c") { |name| name == "b" ? raise(IOError) : name }
           end
           assert_equal({ "b" => "B", "c" => "C" }, patient.fetch_multi("b", "c", &:upcase))
+        end
+
+        private
+
+        # What a dying thread's own report raises (its errors have no exception for a cause) is not of interest here.
+        def fetch_some(patient, index)
+          names = Array.new(2) { "killed/#{rand(3)}" }
+          return patient.fetch(names.first) { sleep rand * 0.001; 1 } if index.even?
+          patient.fetch_multi(*names) { sleep rand * 0.001; 1 }
+        rescue NoMethodError
+          nil
         end
       end
     end

@@ -78,7 +78,7 @@ module Tiercel
             end
             origin[key]
           end
-          value = store.fetch("origin/#{key}") { origin[key].tap { sleep rand(0.004) } }
+          value = store.fetch("origin/#{key}") { origin[key].tap { sleep rand * 0.004 } }
           late << [value, least] if value < least
         end
       end

@@ -63,7 +63,7 @@ module Tiercel
           end
         end
 
-        def made(path, key) = File.open(path) { |file| count_at(file, key) }.tap { sleep rand(0.01) }
+        def made(path, key) = File.open(path) { |file| count_at(file, key) }.tap { sleep rand * 0.01 }
 
         def invalidate(path)
           key = rand(CHURN_KEYS)
@@ -72,7 +72,7 @@ module Tiercel
             file.pwrite([count].pack("Q"), key * 8)
             sleep 0.01 until store.invalidate_tags("tag/#{key}")
           end
-          sleep rand(0.005)
+          sleep rand * 0.005
         end
 
         def with_origin(path, lock)

@@ -108,9 +108,9 @@ module Tiercel
         # @param far_deadline [Float] the same, while another process has the lease
         # @yieldparam lease [Leases::Lease] whenever more is known of it
         # @yieldreturn [Boolean] whether to wait no longer
-        # @return [Outcome, Symbol] `:cycle` at once where one of the waiters is what this one waits for, and after a while
-        #   where others wait for a connection that this caller keeps, as the block may; `:deadline`; `:left` where the
-        #   block said so
+        # @return [Outcome, Symbol] `:cycle` at once where one of the waiters is what this one waits for, and after a
+        #   while where others, as the block may, wait for a connection that this caller keeps; `:deadline`; `:left`
+        #   where the block said so
         def await(waiters, deadline, far_deadline)
           look_at = Clock.monotonic + GIVING_WAY if Databases.holding_a_connection?
           LOCK.synchronize do
