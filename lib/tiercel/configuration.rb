@@ -20,13 +20,15 @@ module Tiercel
   class Configuration
     # Options of the store itself. Everything else belongs to Rails or to the backend.
     STORE_OPTIONS = (%i[serializer compressor marshal legacy checksum inflate_limit error_handler breaker frozen
-                        fast_path] + Store::Fetch::Policy::NAMES).freeze
+                        fast_path clear clear_visibility] + Store::Fetch::Policy::NAMES).freeze
 
     # What Rails takes as a default for the calls of a store.
     RAILS_OPTIONS = (ActiveSupport::Cache::UNIVERSAL_OPTIONS +
                      %i[raw max_key_size expires_at version force unless_exist]).uniq.freeze
 
     DEFAULT_MAX_KEY_BYTES = 250
+    # Seconds.
+    DEFAULT_CLEAR_VISIBILITY = 1.0
     # What stands in for the tail of a longer key (":hash:" and 32 or 64 hex digits) has to fit.
     LEAST_MAX_KEY_BYTES = 40
 
@@ -53,6 +55,7 @@ module Tiercel
       check_coder_options
       check_times
       check_max_key_size
+      check_clear
       @policy = Store::Fetch::Policy.new(@options)
     end
 
@@ -117,6 +120,11 @@ module Tiercel
 
     # @return [Boolean]
     def fast_path? = @options.fetch(:fast_path, true)
+
+    # @return [Float, nil] seconds until all processes see a `clear` by generation; nil where it deletes keys
+    def clear_visibility
+      (@options[:clear_visibility] || DEFAULT_CLEAR_VISIBILITY).to_f if @options[:clear] == :generation
+    end
 
     private
 
@@ -195,6 +203,16 @@ module Tiercel
       return if value.nil? || value == false || (value.is_a?(Integer) && value >= LEAST_MAX_KEY_BYTES)
       raise ConfigurationError, "max_key_size: expected bytes (Integer, at least #{LEAST_MAX_KEY_BYTES}), or false " \
                                 "for no limit, got #{Redacted.text(value)}"
+    end
+
+    def check_clear
+      clear, seconds = @options.values_at(:clear, :clear_visibility)
+      unless [nil, :keys, :generation].include?(clear)
+        raise ConfigurationError, "clear: expected :keys or :generation, got #{Redacted.text(clear)}"
+      end
+      return if seconds.nil? || (clear == :generation && seconds.is_a?(Numeric) && seconds.positive?)
+      raise ConfigurationError, "clear_visibility: expected seconds (a number > 0) beside clear: :generation, got " \
+                                "#{Redacted.text(seconds)}"
     end
 
     def serializer

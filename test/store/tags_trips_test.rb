@@ -53,7 +53,7 @@ class StoreTagsTripsTest < Tiercel::TestCase
 
   private
 
-  def stated = PAGE.scan(/^\| (.+?) \| (\d) \|/).to_h { |name, trips| [name.delete("`"), trips.to_i] }
+  def stated = PAGE.scan(/^\| ([^|]+) \| (\d) \|$/).to_h { |name, trips| [name.delete("`"), trips.to_i] }
 
   def trips(proxy, store, operation, cold, local)
     store.write_multi({ "name" => 1, "other" => 2 }, **NAMED)

@@ -63,6 +63,9 @@ module ActiveSupport
       # @option options [Boolean, Hash] :frozen true: values of plain types come back deep-frozen; over `shared:` and
       #   `memory:` a process then decodes them once, and keeps up to `entries` of them (1,000) from `bytes` of frames
       #   (32 MB), which a Hash sets
+      # @option options [Symbol] :clear :keys, or :generation where the server cannot list its keys: what `clear` with a
+      #   namespace does
+      # @option options [Numeric] :clear_visibility beside `clear: :generation`, seconds until all processes see it (1)
       # @option options [Boolean] :fast_path false: every call goes through Rails' own methods
       # @raise [Tiercel::ConfigurationError] for URLs and options that cannot work
       # @raise [Tiercel::MissingDependency] where a gem is not installed
@@ -114,6 +117,7 @@ module ActiveSupport
         extend ::Tiercel::Store::LocalCaching if @settings.request_local
         worker = ::Tiercel::TestWorker.namespace(@configuration.url)
         ::Tiercel::Store::WorkerKeys.extend_store(self, worker) if worker
+        extend ::Tiercel::Store::NamespaceGenerations if @settings.namespaces
         start_fast_path
       end
     end

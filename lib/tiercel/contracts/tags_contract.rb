@@ -5,7 +5,7 @@ require "active_support/cache/tiercel_store"
 require_relative "fetch_contract/processes"
 require_relative "moved_clock"
 
-%w[entries names fetching stale_values churn].each { |subject| require_relative "tags_contract/#{subject}" }
+%w[entries names fetching stale_values clearing churn].each { |subject| require_relative "tags_contract/#{subject}" }
 
 module Tiercel
   module Contracts
@@ -29,6 +29,7 @@ module Tiercel
       include Names
       include Fetching
       include StaleValues
+      include Clearing
       include Churn
 
       # @return [ActiveSupport::Cache::TiercelStore] the one under test

@@ -37,6 +37,8 @@ module Tiercel
       attr_reader :generations
       # @return [Fetch::TakeoverLog]
       attr_reader :takeovers
+      # @return [NamespaceGenerations::Table, nil] where `clear` goes by generation
+      attr_reader :namespaces
       # @return [Fetch::EarlyRefresh::Attempts]
       attr_reader :early_refreshes
       # @return [Boolean] whether the fast path is wanted
@@ -58,6 +60,8 @@ module Tiercel
         @takeovers = Fetch::TakeoverLog.new(logger)
         build_fetch(configuration)
         @generations = Tags::Generations.new(@accessor, @backend, @guard)
+        visibility = configuration.clear_visibility
+        @namespaces = NamespaceGenerations::Table.new(@backend, @guard, visibility) if visibility
         freeze
       end
 
