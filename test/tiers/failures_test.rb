@@ -47,6 +47,14 @@ class TiersFailuresTest < Tiercel::TestCase
     assert_nil store.read("kept")
   end
 
+  def test_a_pattern_that_could_not_be_asked_for
+    store = build("memory:?ttl=600", @server.url)
+    store.write("kept", "before")
+    @server.kill
+    assert_nil store.delete_matched("ke*")
+    assert_nil store.read("kept")
+  end
+
   # It may arrive yet: what is read meanwhile is not kept near.
   def test_a_delete_without_an_answer
     store = build(shared, @server.url, breaker: false, timeout: 0.05)

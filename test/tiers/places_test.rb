@@ -118,6 +118,22 @@ class TiersPlacesTest < Tiercel::TestCase
     assert_equal [1, 1, 1], stats[:tiers].values.map { |tier| tier[:entries] }
   end
 
+  def test_notifications_name_the_tier_that_answered
+    store = build("memory:", shared, files)
+    store.write("key", "value")
+    seen = []
+    record = ->(*, payload) { seen << payload[:tier] }
+    ActiveSupport::Notifications.subscribed(record, "cache_read.active_support") do
+      store.read("key")
+      store.backend.near.forget(["key"])
+      store.read("key", namespace: nil)
+      store.backend.forget(["key"])
+      store.fetch("key") { flunk }
+      store.read("absent")
+    end
+    assert_equal ["memory:", "shared:#{@dir}/segment", files, nil], seen
+  end
+
   def test_a_worker_of_tests_has_tiers_of_its_own
     entered = fork_and_wait(1) do
       store = build(shared, files)

@@ -17,11 +17,11 @@ module Tiercel
         end
 
         # A copy that is no plain value (of another version, perhaps) is not taken for what is behind it.
-        def read(key, version, _event = nil)
+        def read(key, version, event = nil)
           value = @near.read(key, version)
-          return value unless Coder::Signal === value
+          return answered(event, @backend.near, value) unless Coder::Signal === value
           @backend.forget([key]) unless MISS.equal?(value)
-          bytes = @backend.get_between(key) || get_far(key)
+          bytes = get_between(key, event) || get_far(key, event)
           bytes.nil? ? MISS : decode(bytes, version)
         end
 
@@ -35,7 +35,10 @@ module Tiercel
           found.merge!(settled(bytes, missing, wanted, unsettled)).slice(*keys)
         end
 
-        def get(key, _event = nil) = @backend.get_near(key) || get_far(key)
+        def get(key, event = nil)
+          bytes = @backend.near.get(key)
+          bytes ? answered(event, @backend.near, bytes) : get_between(key, event) || get_far(key, event)
+        end
 
         def get_multi(keys) = get_multi_past(keys, @backend.get_multi_near(keys))
 
@@ -57,9 +60,30 @@ module Tiercel
           result
         end
 
+        def delete_matching(prefix, &)
+          count = super
+          @backend.forget_all(prefix) if count.nil?
+          count
+        end
+
         private
 
-        def get_far(key) = @guard.call(:read_entry, key) { @backend.get_far(key) }
+        # What the tiers between the first and the last one have.
+        def get_between(key, event)
+          bytes = @backend.get_between(key)
+          bytes && answered(event, @backend.far.near, bytes)
+        end
+
+        def get_far(key, event)
+          bytes = @guard.call(:read_entry, key) { @backend.get_far(key) }
+          bytes && answered(event, @backend.last, bytes)
+        end
+
+        # The notification of a read says which tier had it.
+        def answered(event, tier, value)
+          event[:tier] = tier.to_s if event
+          value
+        end
 
         def get_multi_past(keys, found)
           return found if found.size == keys.size
