@@ -1,5 +1,5 @@
 # frozen_string_literal: true
-# suites: store
+# suites: store*
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
@@ -13,6 +13,16 @@ require "tiercel/contracts/moved_clock"
 class SurroundingsTest < Tiercel::TestCase
   class Current < ActiveSupport::CurrentAttributes
     attribute :account, :user
+  end
+
+  # As Rails' guide has it: what one writer is given says others, and none takes nil.
+  class Guided < ActiveSupport::CurrentAttributes
+    attribute :account, :user
+
+    def user=(user)
+      super
+      self.account = user.fetch(:account)
+    end
   end
 
   WAYS = {
@@ -36,6 +46,7 @@ class SurroundingsTest < Tiercel::TestCase
 
   def teardown
     Current.reset
+    Guided.reset
     I18n.available_locales = @locales
     @store.close
     super
@@ -52,6 +63,29 @@ class SurroundingsTest < Tiercel::TestCase
       end
       assert_equal [false, :fr, "Hawaii", account, nil], seen
     end
+  end
+
+  WAYS.each do |label, way|
+    define_method(:"test_attributes_are_put_in_place_past_their_writers_#{label.tr(" ", "_")}") do
+      Guided.user = user = { account: 1 }
+      Guided.account = 2
+      assert_equal([user, 2], way.call(@store) { [Guided.user, Guided.account] })
+    end
+  end
+
+  def test_what_the_caller_sets_after_it_has_gone_on_is_not_seen
+    go_on = Queue.new
+    done = Queue.new
+    Current.account = 1
+    assert_raises(Tiercel::FetchTimeout) do
+      @store.fetch("name", timeout: 0.01) do
+        go_on.pop
+        done << Current.account
+      end
+    end
+    Current.account = 2
+    go_on << true
+    assert_equal 1, done.pop(timeout: 20)
   end
 
   def test_nothing_of_it_stays_in_a_thread_that_goes_on

@@ -56,13 +56,21 @@ module Tiercel
           return [] unless defined?(ActiveSupport::CurrentAttributes)
           ActiveSupport::CurrentAttributes.descendants.filter_map do |current|
             attributes = current.attributes if current.name
-            [current, attributes] if attributes&.any?
+            [current, attributes.dup] if attributes&.any?
           end
         end
 
-        def with_currents(currents, &)
-          (current, attributes), *others = currents
-          current ? current.set(attributes) { with_currents(others, &) } : yield
+        # Put in place as they are, past the writers of the application: those change more than their own attribute, and
+        # may not take the nil that was there before.
+        def with_currents(currents)
+          instances = currents.map { |current, attributes| [current.instance, attributes] }
+          before = instances.map { |instance, _| instance.attributes }
+          instances.each { |instance, attributes| instance.attributes = attributes.dup }
+          begin
+            yield
+          ensure
+            instances.zip(before) { |(instance, _), attributes| instance.attributes = attributes }
+          end
         end
 
         # @return [Array<Hash>, nil] Active Record's own list of those that `connected_to` has opened
