@@ -57,7 +57,7 @@ module Tiercel
           return miss_or_generate(name, key, version, options, found, &) if Coder::MISS.equal?(value)
         end
         DeepFreeze.call(value) if @settings.frozen_values
-        ttl = (options || @options)[:expires_in]
+        ttl = options&.fetch(:expires_in, nil) || @options[:expires_in]
         ends_at = ttl && end_of(bytes)
         return value unless Fetch::EarlyRefresh.due?(ends_at, @settings.policy.early_refresh * ttl.to_f)
         refresh_early(name, value, ends_at, merged_options(options), &)

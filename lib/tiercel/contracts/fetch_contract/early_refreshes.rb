@@ -74,6 +74,12 @@ module Tiercel
           end
         end
 
+        def test_what_the_store_says_of_the_end_holds_for_calls_that_name_tags
+          early = new_store(**EARLY)
+          early.fetch("name", tags: ["tag"]) { "old" }
+          soon { assert_equal("new", early.fetch("name", tags: ["tag"]) { "new" }) }
+        end
+
         def test_other_processes_have_what_is_there
           needs_processes
           early = early_store
