@@ -114,6 +114,23 @@ module Tiercel
           assert_equal "new", store.read("a")
         end
 
+        # What was remembered of the tag before is older than such an entry.
+        def test_within_a_request_one_reads_what_is_written_after_another_process_has_invalidated
+          return assert_equal(false, store.backend.local_cache?) unless store.backend.local_cache?
+          other = new_store
+          store.write("a", 1, tags: ["tag"])
+          store.with_local_cache do
+            assert_equal 1, store.read("a")
+            other.invalidate_tags("tag")
+            store.write("b", 2, tags: ["tag"])
+            assert_equal [2, nil], [store.read("b"), store.read("a")]
+            other.invalidate_tags("tag")
+            other.write_multi({ "c" => 3, "d" => 4 }, tags: ["tag"])
+            assert_equal [{ "c" => 3, "d" => 4 }, 3, 4], [store.read_multi("c", "d"), store.read("c"), store.read("d")]
+            assert_equal [nil, nil], [store.read("a"), store.read("b")]
+          end
+        end
+
         private
 
         def silently

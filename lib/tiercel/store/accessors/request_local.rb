@@ -85,9 +85,14 @@ module Tiercel
         end
 
         # Those that were read in this request are taken for current, unless this process has invalidated any since.
+        #
+        # @yieldparam key [String] of one that is remembered
+        # @yieldparam bytes [String]
+        # @yieldreturn [Boolean] whether it is to be taken for current
         def generations(keys)
           local = current or return @far.generations(keys)
-          known = keys.to_h { |key| [key, local.read_entry(generation_key(key))] }.compact
+          known = keys.to_h { |key| [key, local.read_entry(generation_key(key))] }
+          known = known.select { |key, bytes| bytes && yield(key, bytes) }
           unknown = keys - known.keys
           unknown.empty? ? known : known.merge!(far_generations(unknown))
         end

@@ -45,7 +45,7 @@ module Tiercel
         def current?(recorded, tags = nil)
           known = tags&.known
           return recorded.all? { |key, generation| known[key] == generation } if known && covers?(tags, recorded)
-          same?(recorded, @accessor.generations(recorded.keys))
+          same?(recorded, found_for([recorded]))
         end
 
         # @param all [Array<Hash{String => Integer}>] of several entries
@@ -53,7 +53,7 @@ module Tiercel
         # @return [Array<Boolean>] as {#current?}; one trip at most
         def all_current(all, tags = nil)
           rest = all.reject { |recorded| tags&.known && covers?(tags, recorded) }
-          found = rest.empty? ? {} : @accessor.generations(rest.flat_map(&:keys).uniq)
+          found = rest.empty? ? {} : found_for(rest)
           all.map do |recorded|
             rest.include?(recorded) ? same?(recorded, found) : current?(recorded, tags)
           end
@@ -66,6 +66,13 @@ module Tiercel
         private
 
         def covers?(tags, recorded) = recorded.each_key.all? { |key| tags.keys.include?(key) }
+
+        # A remembered generation that one of the entries contradicts may be older than that entry.
+        def found_for(all)
+          @accessor.generations(all.flat_map(&:keys).uniq) do |key, bytes|
+            all.all? { |recorded| recorded.fetch(key, nil).then { |each| each.nil? || each == Named.generation(bytes) } }
+          end
+        end
 
         def same?(recorded, found)
           recorded.all? { |key, generation| Named.generation(found[key]) == generation }
