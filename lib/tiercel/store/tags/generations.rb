@@ -70,7 +70,7 @@ module Tiercel
         # A remembered generation that one of the entries contradicts may be older than that entry.
         def found_for(all)
           @accessor.generations(all.flat_map(&:keys).uniq) do |key, bytes|
-            all.all? { |recorded| recorded.fetch(key, nil).then { |each| each.nil? || each == Named.generation(bytes) } }
+            all.all? { |recorded| [nil, Named.generation(bytes)].include?(recorded[key]) }
           end
         end
 
