@@ -48,6 +48,8 @@ module Tiercel
       def store = @store ||= new_store
 
       def after_teardown
+        Store::Fetch::TimedBlock.drain(PATIENCE)
+        eventually("a refresh goes on") { Store::Fetch::Background.idle? }
         @built&.each(&:close)
         @built = @store = nil
         super

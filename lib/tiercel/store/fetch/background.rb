@@ -35,6 +35,11 @@ module Tiercel
           # @return [Integer] jobs that no thread has begun
           def queued = @lock.synchronize { @pid == Process.pid ? @jobs.size : 0 }
 
+          # @return [Boolean] whether nothing is queued and no thread has a job
+          def idle?
+            @lock.synchronize { @pid != Process.pid || (@jobs.empty? && @jobs.num_waiting == @threads.size) }
+          end
+
           # Waits until all is done that was asked for, and no longer than `seconds`; then nothing more is taken.
           #
           # @return [void]
