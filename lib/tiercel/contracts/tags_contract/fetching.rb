@@ -5,6 +5,9 @@ module Tiercel
     module TagsContract
       # What is invalidated while its block runs: with leases and without.
       module Fetching
+        # Less than a lease lasts, much more than anything takes (seconds).
+        PATIENCE = 8
+
         # With leases and without.
         def self.in_both_ways(name, &body)
           { with_leases: true, without: false }.each do |kind, lease|
@@ -85,6 +88,35 @@ module Tiercel
             assert_equal %w[old new], [old.value, fresh.value]
             refute_equal "old", store.read(name)
           end
+        end
+
+        # What runs for tags that are invalidated by now is waited for by nobody who names them.
+        in_both_ways(:test_who_reads_after_an_invalidation_does_not_wait_for_what_began_before) do
+          began = Queue.new
+          finish = Queue.new
+          old = Thread.new { store.fetch("name", tags: %w[a b]) { began << 1; finish.pop } }
+          began.pop
+          store.invalidate_tags("b")
+          fresh = Thread.new { store.fetch("name", tags: %w[a b]) { "new" } }
+          assert fresh.join(PATIENCE), "it waits for a block whose value is of no use"
+          finish << "old"
+          assert_equal %w[old new], [old.value, fresh.value]
+          assert_equal("new", store.fetch("name", tags: %w[a b]) { "new" })
+        end
+
+        def test_nor_does_another_process
+          needs_processes
+          store = @store = new_store(lease: true)
+          child = process do
+            store.fetch("name", tags: ["tag"]) { note("began") && sleep }
+          end
+          sleep 0.01 until notes.include?("began")
+          store.invalidate_tags("tag")
+          fresh = Thread.new { store.fetch("name", tags: ["tag"]) { "new" } }
+          assert fresh.join(PATIENCE), "it waits for a block whose value is of no use"
+          assert_equal %w[new new], [fresh.value, store.read("name")]
+        ensure
+          end_process(child) if child
         end
 
         def test_a_block_runs_once_for_all_who_want_it

@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+
+# Tags where the backend fails in between: what nobody knows the generations of is not stored.
+class StoreTagsFaultsTest < Tiercel::TestCase
+  WAYS = [true, false].product([true, false]).freeze
+
+  # The generations cannot be read before the block; after it they could, and would be too new.
+  def test_a_value_is_not_stored_with_generations_that_were_read_after_its_block
+    each_store do |store|
+      failing(store, :get_multi, :occupy_multi) do |recover|
+        store.fetch("call", tags: ["tag"]) { recover.call && "old" }
+      end
+      failing(store, :get_multi, :occupy_multi) do |recover|
+        store.fetch("block") { |_, options| options.tags = ["tag"]; recover.call && "old" }
+      end
+      failing(store, :get_multi, :occupy_multi) do |recover|
+        store.fetch("more", tags: ["other"]) { |_, options| options.tags += ["tag"]; recover.call && "old" }
+      end
+      failing(store, :get_multi, :occupy_multi) do |recover|
+        store.fetch_multi("a", "b", tags: ["tag"]) { |name| recover.call && name }
+      end
+      assert_empty store.read_multi("call", "block", "more", "a", "b")
+      assert_equal("new", store.fetch("call", tags: ["tag"]) { "new" })
+      assert_equal "new", store.read("call")
+    end
+  end
+
+  def test_a_failing_read_of_generations_is_a_miss_and_a_report
+    each_store do |store|
+      store.write("name", 1, tags: ["tag"])
+      reports = capture_reports do
+        failing(store, :get_multi, :get) { assert_nil store.read("name", namespace: nil) }
+      end
+      refute_empty reports
+      assert_equal 1, store.read("name")
+    end
+  end
+
+  def test_an_invalidation_that_failed_says_so
+    each_store do |store|
+      reports = capture_reports { failing(store, :delete_multi) { assert_nil store.invalidate_tags("tag") } }
+      refute_empty reports
+      assert_equal true, store.invalidate_tags("tag")
+    end
+  end
+
+  def test_a_write_whose_generations_are_not_known_is_none
+    each_store do |store|
+      store.write("name", "before")
+      failing(store, :get_multi, :occupy_multi) do
+        assert_nil store.write("name", 1, tags: ["tag"])
+        assert_nil store.write_multi({ "name" => 1 }, tags: ["tag"])
+      end
+      assert_equal "before", store.read("name")
+    end
+  end
+
+  private
+
+  def each_store
+    WAYS.each do |fast, lease|
+      store = Tiercel.new("memory:", fast_path: fast, lease: lease, error_handler: ->(**) {})
+      yield store
+    ensure
+      store&.close
+    end
+  end
+
+  # @yieldparam recover [#call] ends it
+  def failing(store, *names)
+    backend = store.backend
+    names.each do |name|
+      backend.define_singleton_method(name) { |*| raise Tiercel::Unavailable.new("down", backend: "test:") }
+    end
+    recover = lambda do
+      (names & backend.singleton_methods(false)).each { |name| backend.singleton_class.send(:remove_method, name) }
+      true
+    end
+    yield recover
+  ensure
+    recover&.call
+  end
+end
