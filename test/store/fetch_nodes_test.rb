@@ -7,8 +7,7 @@ require "support/counting_proxy"
 require "support/fetch_places"
 
 # `fetch_multi` over servers of several nodes, counted on the wire: a cold one reads, takes and fills in one trip a step
-# and node. The nodes of a ring are asked at the same time; those of a Redis Cluster one after the other, as the client
-# of a cluster goes about all that it asks of several.
+# and node, and the nodes are asked at the same time.
 class FetchNodesTest < Tiercel::TestCase
   NAMES = Array.new(60) { |index| "name/#{index}" }.freeze
   OTHERS = Array.new(60) { |index| "other/#{index}" }.freeze
@@ -73,11 +72,13 @@ class FetchNodesTest < Tiercel::TestCase
 
   def test_a_redis_cluster
     FetchPlaces::Servers::RedisCluster.run do |cluster|
-      behind_proxies(cluster.ports) do |proxies|
+      gate = Gate.new(3)
+      behind_proxies(cluster.ports, gate) do |proxies|
         cluster.nodes.zip(proxies) { |node, proxy| node.command("CONFIG", "SET", "cluster-announce-port", proxy.port) }
         wait_until("all know the proxies", within: 30) { announced?(cluster, proxies) }
-        assert_steps("redis+cluster://127.0.0.1:#{proxies.first.port}", proxies, &:call)
+        assert_steps("redis+cluster://127.0.0.1:#{proxies.first.port}", proxies) { |calls| gate.closed(&calls) }
       end
+      assert_equal 0, gate.alone
     end
   end
 

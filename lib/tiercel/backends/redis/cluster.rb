@@ -146,6 +146,8 @@ module Tiercel
           # Whatever else is raised, the layout is known by then.
           @ready = true unless error.is_a?(RedisClient::Cluster::InitialSetupError)
           raise
+        ensure
+          NodeFibers.close_all
         end
 
         # Of this process: a forked child makes its own, and leaves its parent's alone.
@@ -155,7 +157,7 @@ module Tiercel
             @client = nil unless @pid == Process.pid
             @ready = false unless @client
             @pid = Process.pid
-            @client ||= @config.new_pool(**@pool)
+            @client ||= NodeShare.at_once(@config.new_pool(**@pool))
           end
         end
       end

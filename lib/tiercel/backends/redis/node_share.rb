@@ -5,19 +5,22 @@ require_relative "../../clock"
 require_relative "../../optional_gems"
 require_relative "deadline"
 require_relative "node_breaker"
+require_relative "node_fibers"
 
 module Tiercel
   module Backends
     class Redis < Backend
       # What one node of a cluster may take of a call's budget.
       #
-      # A call may ask several nodes, one after the other. While others are still to be asked, each gets half of
-      # what is left, so that one that hangs leaves the others enough time to answer.
+      # A call may ask several nodes, whose replies are read one node after the other. While others are still to be
+      # read, each gets half of what is left, so that one that hangs leaves the others enough time. Commands are sent to
+      # all of them before the first reply is read ({NodeFibers}).
       module NodeShare
         VARIABLE = :tiercel_redis_commands_left
         ONCE = :tiercel_redis_sent_once
         # For a call that first has to ask for the cluster's layout: nobody knows how many commands that takes.
         UNKNOWN = Float::INFINITY
+        SHARED = [VARIABLE, ONCE].freeze
         TESTED = %w[redis-client redis-cluster-client].freeze
         LOST = "a node of a cluster that hangs takes the whole time of a call that asks others too, and counters may " \
                "count twice where a connection breaks, until Tiercel is updated"
@@ -81,14 +84,38 @@ module Tiercel
 
           # What redis-cluster-client adds to the connections of redis-client.
           def call_pipelined_aware_of_redirection(commands, timeouts, exception:)
-            NodeShare.of(commands.size) { super }
+            NodeShare.of(commands.size) do
+              @part = true
+              super
+            ensure
+              @part = false
+            end
+          end
+
+          def write_multi(commands)
+            super
+            NodeFibers.written(SHARED) if @part
           end
         end
+
+        # Has the nodes asked at the same time.
+        #
+        # @param client [RedisClient::Cluster] that has not asked anything yet
+        # @return [RedisClient::Cluster]
+        def self.at_once(client)
+          return client unless tested?
+          workers = client.instance_variable_get(:@concurrent_worker)
+          client.instance_variable_set(:@concurrent_worker, NodeFibers::Workers.new(SHARED, workers))
+          client
+        end
+
+        def self.tested? = TESTED.map { |gem| OptionalGems.tested?(gem, LOST) }.all?
+        private_class_method :tested?
 
         # @param driver [Class] of {Deadline.driver}
         # @return [Class]
         def self.driver(driver)
-          return driver unless TESTED.map { |gem| OptionalGems.tested?(gem, LOST) }.all?
+          return driver unless tested?
           @drivers ||= {}
           @drivers[driver] ||= Class.new(driver) { prepend Driver }
         end

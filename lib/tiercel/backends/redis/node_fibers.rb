@@ -1,0 +1,134 @@
+# frozen_string_literal: true
+
+require_relative "../../clock"
+require_relative "deadline"
+
+module Tiercel
+  module Backends
+    class Redis < Backend
+      # Asks several nodes of a cluster at the same time, in one thread: each node's part of a pipeline runs in a fiber,
+      # which stops when its commands are written; when those of all nodes are, their replies are read. In the place of
+      # redis-cluster-client's own way, one node after the other.
+      #
+      # Under a fiber scheduler the nodes are asked one after the other: its own fibers are what waits there.
+      module NodeFibers
+        ARMED = :tiercel_redis_node_fiber
+        OPEN = :tiercel_redis_node_fibers
+        private_constant :ARMED, :OPEN
+
+        # The parts of one pipeline: what redis-cluster-client expects of a group of its workers.
+        class Group
+          Task = Struct.new(:id, :fiber, :result)
+          private_constant :Task
+
+          # @param shared [Array<Symbol>] variables of the fiber that the parts go on with
+          def initialize(shared)
+            @shared = shared
+            @tasks = []
+          end
+
+          # Runs one node's part until its commands are written.
+          #
+          # @return [void]
+          def push(id, *arguments, **options)
+            task = Task.new(id)
+            shared = left
+            deadline = Thread.current[Deadline::VARIABLE]
+            task.fiber = Fiber.new(blocking: true) do
+              Deadline.set(deadline)
+              @shared.zip(shared) { |name, value| Thread.current[name] = value }
+              Thread.current[ARMED] = true
+              task.result = begin
+                yield(*arguments, **options)
+              rescue StandardError => error
+                error
+              end
+              left
+            end
+            @tasks << task
+            go_on(task)
+          end
+
+          # Reads the replies.
+          #
+          # @yieldparam id [String] of the node
+          # @yieldparam result [Object] what the part gave or raised
+          # @return [void]
+          def each
+            finish_all
+            @tasks.each { |task| yield(task.id, task.result) }
+            nil
+          end
+
+          # Ends parts that have not come to their end, with their connections.
+          #
+          # @return [void]
+          def close
+            @tasks.each { |task| task.fiber.kill if task.fiber.alive? }
+            @tasks = []
+            nil
+          end
+
+          private
+
+          # While others are still to be read, each gets half of what is left.
+          def finish_all
+            waiting = @tasks.select { |task| task.fiber.alive? }
+            whole = Thread.current[Deadline::VARIABLE]
+            waiting.each_with_index do |task, index|
+              now = Clock.monotonic
+              share = whole && index < waiting.size - 1 ? now + ((whole - now) / 2) : whole
+              go_on(task, share) while task.fiber.alive?
+            end
+          end
+
+          # What the part has counted down counts for the others.
+          def go_on(task, deadline = nil)
+            @shared.zip(task.fiber.resume(deadline)) { |name, value| Thread.current[name] = value }
+          end
+
+          def left = @shared.map { |name| Thread.current[name] }
+        end
+
+        # What redis-cluster-client expects of its workers.
+        class Workers
+          # @param shared [Array<Symbol>] see {Group}
+          # @param otherwise [#new_group] redis-cluster-client's own
+          def initialize(shared, otherwise)
+            @shared = shared
+            @otherwise = otherwise
+          end
+
+          # @return [Group]
+          def new_group(size:)
+            return @otherwise.new_group(size: size) if size == 1 || Fiber.current_scheduler
+            Group.new(@shared).tap { |group| (Thread.current[OPEN] ||= []) << group }
+          end
+
+          # @return [void]
+          def close = @otherwise.close
+        end
+
+        # Said when the commands of a part are written: the next node's turn.
+        #
+        # @param shared [Array<Symbol>] see {Group}
+        # @return [void]
+        def self.written(shared)
+          return unless Thread.current[ARMED]
+          Thread.current[ARMED] = false
+          deadline = Fiber.yield(shared.map { |name| Thread.current[name] })
+          Deadline.set(deadline) if deadline
+        end
+
+        # Ends what the call at hand has left open.
+        #
+        # @return [void]
+        def self.close_all
+          open = Thread.current[OPEN] or return
+          Thread.current[OPEN] = nil
+          open.each(&:close)
+        end
+      end
+    end
+  end
+end
