@@ -50,6 +50,17 @@ class FramePartsTest < Tiercel::TestCase
     assert_equal "true", Parts.decode(Parts.encode(version: true)).version
   end
 
+  def test_tags_that_are_cut_off_anywhere_are_refused
+    tags = { "a" => 1, "bc" => 2 }
+    data = Parts.encode(tags:).byteslice(3..)
+    whole = [data.bytesize, 2 + 1 + 8, 0]
+    (0..data.bytesize).each do |size|
+      bytes = [Tiercel::Frame::Layout::PART_TAGS, size].pack("CS<") + data.byteslice(0, size)
+      next assert_equal tags.first(2 - whole.index(size)).to_h, Parts.decode(bytes).tags if whole.include?(size)
+      assert_raises(Malformed, size.to_s) { Parts.decode(bytes) }
+    end
+  end
+
   def test_tags_that_are_too_long_are_refused
     many = (1..1_000).to_h { |number| [format("tag:%019d", number), number] } # 33 bytes each
     [many, { "t" * 70_000 => 1 }, { "t" * 31_991 => 1 }].each do |tags|

@@ -147,9 +147,9 @@ module Tiercel
         tags = {}
         position = 0
         while position < data.bytesize
-          length = data.unpack1("S<", offset: position)
-          name = data.byteslice(position + 2, length) if length
-          generation = data.byteslice(position + 2 + length, 8)&.unpack1("Q<") if name
+          length = data.unpack1("S<", offset: position) or raise MalformedFrame, "part TAGS is cut off"
+          name = data.byteslice(position + 2, length)
+          generation = data.byteslice(position + 2 + length, 8)&.unpack1("Q<")
           raise MalformedFrame, "part TAGS is cut off" unless generation
           tags[name.force_encoding(Encoding::UTF_8)] = generation
           position += 2 + length + 8
