@@ -116,6 +116,16 @@ module Tiercel
 
     # @private
     # @param prefix [String, nil]
+    # @yieldparam key [String]
+    # @yieldreturn [Boolean] whether its copies go
+    # @return [void]
+    def forget_matching(prefix, &)
+      @near.forget_matching(prefix, &)
+      @far.forget_matching(prefix, &) if @nested
+    end
+
+    # @private
+    # @param prefix [String, nil]
     # @return [void]
     def forget_all(prefix)
       @near.clear(prefix)

@@ -53,6 +53,17 @@ class TiersRacesTest < Tiercel::TestCase
     assert_nil store.read("key")
   end
 
+  def test_delete_matched_finds_copies_of_what_the_last_tier_has_evicted
+    @store = ActiveSupport::Cache::TiercelStore.new("memory:?ttl=600", "shared:#{@dir}/segment?size=4MB&ttl=600",
+                                                    "sqlite:#{@dir}/cache.sqlite3", timeout: 20, namespace: "app")
+    store.write_multi({ "a key" => 1, "other" => 2 })
+    store.read_multi("a key", "other")
+    store.backend.last.clear
+    store.delete_matched("a*")
+    assert_nil store.read("a key")
+    assert_equal 2, store.read("other")
+  end
+
   def killed(&)
     pid = fork do
       yield build_store

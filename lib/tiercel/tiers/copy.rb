@@ -24,8 +24,8 @@ module Tiercel
         def ttl(bytes, longest)
           return unless value?(bytes)
           ends_at = Frame.ends_at(bytes) or return longest
-          left = [longest, ends_at - Clock.now].min
-          left if left.positive?
+          left = ends_at - Clock.now
+          [longest, left].min if left.positive? # which a damaged NaN is not
         end
 
         # @param bytes [String] of which {.ttl} has told how long

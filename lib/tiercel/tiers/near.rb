@@ -89,6 +89,14 @@ module Tiercel
         @guard.call(:delete_entry, keys.first) { keys.each { |key| @segment.near_invalidate(key) } }
       end
 
+      # @param prefix [String, nil] what the keys begin with
+      # @yieldparam key [String]
+      # @yieldreturn [Boolean] whether its copies go
+      # @return [void]
+      def forget_matching(prefix, &)
+        @guard.call(:delete_matched) { forget(@segment.scan(prefix).select(&)) }
+      end
+
       # Around a clear behind.
       #
       # @param prefix [String, nil]

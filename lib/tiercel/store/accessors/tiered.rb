@@ -62,7 +62,8 @@ module Tiercel
 
         def delete_matching(prefix, &)
           count = super
-          @backend.forget_all(prefix) if count.nil?
+          # What the last tier has evicted may have a copy still.
+          count.nil? ? @backend.forget_all(prefix) : @backend.forget_matching(prefix, &)
           count
         end
 
