@@ -12,10 +12,12 @@ module Tiercel
     # is {Fetch::EarlyRefresh}'s.
     #
     # Both ways come here: the fast path by {#fetch_early}, Rails' own `fetch`, which says what it has found to
-    # `get_entry_value` alone, by {#fetch}.
+    # `get_entry_value` alone, by {#fetch}; `fetch_multi` by {#refresh_several}.
     module EarlyFetch
       # The block of the `fetch` that is reading. Kept with the fiber.
       BLOCK = :tiercel_early_block
+      # The ends of what the `fetch_multi` that is reading has found: names and epoch seconds. Kept with the fiber.
+      ENDS = :tiercel_early_ends
       private_constant :BLOCK
 
       # See ActiveSupport::Cache::Store#fetch.
@@ -30,6 +32,31 @@ module Tiercel
       end
 
       private
+
+      # What {Fetch#fetch_multi} does around its read. No call refreshes more than one name, the one that ends first,
+      # but in the background.
+      #
+      # @yieldreturn [Hash] names and values
+      # @return [Hash] the same, or newer ones
+      def refresh_several(options, policy, block)
+        before = Thread.current[ENDS]
+        ends = Thread.current[ENDS] = {}
+        values = yield
+        Thread.current[ENDS] = nil
+        soon(ends, options, policy).each do |name, ends_at|
+          next unless values.key?(name)
+          values[name] = refresh_early(name, values[name], ends_at, options) { |asked, _options| block.call(asked) }
+        end
+        values
+      ensure
+        Thread.current[ENDS] = before
+      end
+
+      def soon(ends, options, policy)
+        seconds = policy.early_refresh * options[:expires_in].to_f
+        due = ends.select { |_, ends_at| Fetch::EarlyRefresh.due?(ends_at, seconds) }
+        policy.background? ? due : due.min_by(1, &:last)
+      end
 
       # The block is kept until there is a hit, or it is called because there is none.
       def kept(&block)

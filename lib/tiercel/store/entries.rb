@@ -83,6 +83,7 @@ module Tiercel
         found = read_far_frames(asked = keys.uniq, tags, options[:raw])
         last_read = @settings.backend.last_read
         tagged = nil
+        ends = Thread.current[EarlyFetch::ENDS]
         results = names.zip(keys).each_with_object({}) do |(name, key), results|
           bytes = found[key] or next
           entry = deserialize_entry(bytes, key: key, compare: false, **options)
@@ -91,6 +92,7 @@ module Tiercel
           end
           (tagged ||= {})[name] = entry if recorded_tags(entry)
           results[name] = entry.value
+          ends[name] = entry.expires_at if ends && entry.expires_at
         end
         outdated_among(tagged, tags).each { |name| results.delete(name) } if tagged
         results

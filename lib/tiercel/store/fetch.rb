@@ -32,11 +32,13 @@ module Tiercel
         options = merged_options(call_options) # which reports what is wrong with them, once
         names = [*names[...-1], options] if call_options
         plan = Plan.new(self) do |missing|
+          Thread.current[EarlyFetch::ENDS] = nil # what the blocks read is theirs
           keys = missing.map { |name| normalize_key(name, options) }
           versions = missing.map { |name| normalize_version(name, options) }
           miss_multi(missing, keys, versions, options, policy, shown: plan.shown, &block)
         end
-        plan.run { super(*names) { |name| plan.value_of(name) } }
+        return plan.run { super(*names) { |name| plan.value_of(name) } } unless policy.early_refresh
+        refresh_several(options, policy, block) { plan.run { super(*names) { |name| plan.value_of(name) } } }
       end
 
       private

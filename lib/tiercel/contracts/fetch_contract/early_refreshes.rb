@@ -80,6 +80,29 @@ module Tiercel
           soon { assert_equal("new", early.fetch("name", tags: ["tag"]) { "new" }) }
         end
 
+        def test_fetch_multi_refreshes_the_one_that_ends_first
+          early = early_store
+          MovedClock.by(1) { early.fetch("later") { "old" } }
+          MovedClock.by(90) do
+            refreshed = Queue.new
+            block = ->(name) { refreshed << name; "new" }
+            assert_equal({ "later" => "old", "name" => "new" }, early.fetch_multi("later", "name", &block))
+            assert_equal({ "later" => "new", "name" => "new" }, early.fetch_multi("later", "name", &block))
+            assert_equal({ "later" => "new", "name" => "new" }, early.fetch_multi("later", "name", &block))
+            assert_equal %w[name later], Array.new(refreshed.size) { refreshed.pop }
+          end
+        end
+
+        def test_fetch_multi_refreshes_all_in_the_background
+          early = early_store(refresh: :background)
+          early.fetch("other") { "old" }
+          soon do
+            assert_equal({ "name" => "old", "other" => "old", "cold" => "new" },
+                         early.fetch_multi("name", "other", "cold") { "new" })
+            eventually("no refresh") { early.read_multi("name", "other").values == %w[new new] }
+          end
+        end
+
         def test_other_processes_have_what_is_there
           needs_processes
           early = early_store

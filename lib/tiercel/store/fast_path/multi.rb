@@ -17,7 +17,7 @@ module Tiercel
         # See ActiveSupport::Cache::Store#fetch_multi.
         def fetch_multi(*names, &)
           return super unless block_given? && fast? && (keys = keys_of(names)) && !@options[:skip_nil]
-          return super if observed?(READ_MULTI)
+          return super if @early || observed?(READ_MULTI)
           policy = @settings.policy
           return super if policy.lease && !(@fast_fills && @fast_writes && !observed?(WRITE_MULTI))
           found = read_many(names, keys, shown = []) or return super
