@@ -36,12 +36,13 @@ module Tiercel
         end
 
         # @param error [Class] what to raise if there are none
-        # @return [Float, nil] seconds left; nil outside of a call
+        # @return [Float, nil] seconds left, never less than {SLACK_SECONDS}: hiredis counts whole microseconds, and
+        #   takes 0 for no limit; nil outside of a call
         # @raise [Spent, RedisClient::ReadTimeoutError]
         def self.seconds_left(error = Spent)
           at = Thread.current[VARIABLE] or return
           seconds = at - Clock.monotonic
-          return seconds if seconds.positive?
+          return [seconds, SLACK_SECONDS].max if seconds.positive?
           raise error, "no reply within the time budget"
         end
 
