@@ -12,6 +12,9 @@ class FetchActiveRecordTest < Tiercel::TestCase
   # Seconds after which a wait ends where a database is between two callers, five times.
   BOUND = 5 * 1.0
   CALLERS = 50
+  LOCKS_LET_RUN = Gem::Version.new("8.0")
+  # Of older lines it is Active Record that may differ, not the backend.
+  PLACES = ActiveRecord.version >= Gem::Version.new("8.1") ? FetchPlaces::SHARED : [:shared]
 
   class Row < ActiveRecord::Base
     self.table_name = "products"
@@ -36,7 +39,7 @@ class FetchActiveRecordTest < Tiercel::TestCase
     super
   end
 
-  FetchPlaces::SHARED.each do |place|
+  PLACES.each do |place|
     define_method(:"test_#{place}_fifty_threads_share_five_connections") do
       store = store(place)
       runs = Queue.new
@@ -79,6 +82,7 @@ class FetchActiveRecordTest < Tiercel::TestCase
 
     # The block needs the row that whoever waits for it has locked.
     define_method(:"test_#{place}_a_locked_row_is_not_waited_for_in_a_cycle") do
+      skip "Rails 7.2 waits for SQLite's locks while no other thread may run" if ActiveRecord.version < LOCKS_LET_RUN
       store = store(place)
       locked = Queue.new
       began = Queue.new
