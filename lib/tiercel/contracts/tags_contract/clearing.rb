@@ -46,6 +46,25 @@ module Tiercel
           assert_equal 2, clearing.read("a")
         end
 
+        def test_tags_are_invalidated_in_every_generation
+          clearing = @store = clearing_store
+          clearing.write("a", 1, tags: ["tag"])
+          clearing.fetch("b") { |_, options| options.tags = ["tag"]; 1 }
+          clearing.fetch_multi("c", tags: ["tag"]) { 1 }
+          clearing.invalidate_tags("tag")
+          assert_empty clearing.read_multi("a", "b", "c")
+        end
+
+        def test_who_has_not_seen_a_clear_invalidates_what_was_written_since
+          others = clearing_store(clear_visibility: 600)
+          clearing = clearing_store
+          [clearing, others].each { |one| one.write("a", 1, tags: ["tag"]) }
+          clearing.clear
+          clearing.write("a", 2, tags: ["tag"])
+          others.invalidate_tags("tag")
+          assert_nil clearing.read("a")
+        end
+
         def test_a_namespace_may_be_a_proc_and_deletes_are_within_it
           tenant = "one"
           clearing = @store = clearing_store(namespace: -> { tenant })
