@@ -23,7 +23,8 @@ class TiersFailuresTest < Tiercel::TestCase
   def shared = "shared:#{@dir}/segment?size=1MB&ttl=600"
 
   def build(*urls, **options)
-    @store = Tiercel.new(*urls, error_handler: ->(**) {}, breaker: { failures: 1, cool_down: 60 }, **options)
+    @store = Tiercel.new(*urls, error_handler: ->(**) {}, breaker: { failures: 1, cool_down: 60 }, timeout: 5,
+                           **options)
   end
 
   def test_near_copies_are_read_while_the_server_is_away

@@ -123,7 +123,7 @@ class TiersRacesTest < Tiercel::TestCase
     pids = Array.new(4) { |index| start(index, floor, failures) }
     kills = 0
     while Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline
-      sleep(rand(0.01..0.08))
+      sleep(rand(0.05..0.25))
       index = rand(4)
       Process.kill(:KILL, pids[index])
       Process.wait(pids[index])
