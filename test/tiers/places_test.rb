@@ -107,6 +107,27 @@ class TiersPlacesTest < Tiercel::TestCase
     Dir.glob("/dev/shm/tiercel-#{name}-*").each { |path| File.delete(path) }
   end
 
+  # However it is said which place that is.
+  def test_a_place_that_is_spelled_otherwise
+    skip "no /dev/shm" unless File.writable?("/dev/shm")
+    name = "tiercel-places-#{Process.pid}"
+    segment = lambda do |url, **options|
+      store = build("shared:#{name}?size=1MB", url, **options)
+      store.backend.near.to_s.tap { store.close }
+    end
+    nobody = "redis://127.0.0.1:1"
+    same = ["", "/", "/0", "?db=0", "?timeout=2"].map { |rest| segment.call("#{nobody}#{rest}") }
+    assert_equal same.first, [*same, segment.call(nobody, db: 0), segment.call("redis://:word@127.0.0.1:1")].uniq.join
+    assert_equal segment.call("#{nobody}/2"), segment.call(nobody, db: 2)
+    others = [["redis://cache"], ["redis://cache", 1], ["redis://cache", 2], ["redis://cache1"]]
+    assert_equal 4, others.map { |url, db| segment.call(url, **{ db: }.compact) }.uniq.size
+    Dir.mkdir("#{@dir}/c")
+    File.symlink("#{@dir}/c", "#{@dir}/d")
+    assert_equal(*%w[c d].map { |folder| segment.call("file:#{@dir}/#{folder}") })
+  ensure
+    Dir.glob("/dev/shm/tiercel-#{name}-*").each { |path| File.delete(path) }
+  end
+
   def test_stats_of_each_tier
     store = build("memory:", shared, files)
     store.write("key", "value")

@@ -96,11 +96,17 @@ module Tiercel
 
       # Copies of one place are not to be found by a stack over another, nor by a store that has the segment alone.
       def behind(options)
-        return "#{url}#{url.options[:db] || options[:db]}" unless ON_DISK.include?(url.scheme)
+        return database(options) unless ON_DISK.include?(url.scheme)
         path = ::File.expand_path(url.place)
-        folder = ::File.dirname(path)
-        folder = ::File.realpath(folder) if ::File.directory?(folder)
-        "#{url.scheme}:#{::File.join(folder, ::File.basename(path))}"
+        path = ::File.realdirpath(path) if ::File.directory?(::File.dirname(path))
+        "#{url.scheme}:#{path}"
+      rescue SystemCallError # a link to nowhere
+        "#{url.scheme}:#{path}"
+      end
+
+      # However the number of Redis' database is said.
+      def database(options)
+        [url.to_s.chomp("/"), url.options[:db] || options[:db]].compact.join("/").delete_suffix("/0")
       end
 
       def near(place, backend)
