@@ -123,6 +123,21 @@ class SegmentMemoBoundsTest < Tiercel::TestCase
     assert_equal 400, stats(:memo_hits) - before
   end
 
+  # The same for objects: trials keep none, and nobody gets what stands for them.
+  def test_objects_of_which_far_more_are_read_than_fit_are_left_alone
+    store = Tiercel.new("memory:", memo: "1MB", frozen: true, compress: false)
+    objects = Array.new(8_000) { |i| ["key#{i}", "#{i}:".ljust(2_000, "a")] }
+    objects.each { |object| store.write(object[0], object) }
+    20.times do
+      objects.each { |object| flunk object[0] unless store.read(object[0]) == object }
+      break if store.stats[:memo_pauses] == 2
+    end
+    assert_equal [2, 0], store.stats.values_at(:memo_pauses, :memo_entries)
+    few = objects.first(20).map(&:first)
+    20_000.times { few.each { |key| store.read(key) } && store.stats[:memo_entries] == 20 && break }
+    few.each { |key| assert_same store.read(key), store.read(key) }
+  end
+
   def test_closing_gives_all_back
     write("key", "a" * LONG)
     3.times { @segment.read("key") }

@@ -15,6 +15,14 @@ static bool keep_value(VALUE self, const tseg_key *key, const tseg_token *token,
     return true;
 }
 
+bool segment_is_wanted(tseg_memo *memo, const tseg_key *key, const tseg_token *token, uint32_t bytes, bool decoded)
+{
+    if (!tseg_memo_is_read_again(memo, key->hash, token)) return false;
+    if (!memo->failed) return true;
+    tseg_memo_try(memo, key->hash, token, bytes, decoded ? SEGMENT_TRIED_DECODED : SEGMENT_TRIED_STRING);
+    return false;
+}
+
 /* Its code range is looked for once, here: otherwise each reader's String would be scanned anew. */
 __attribute__((noinline))
 bool segment_keep_string(VALUE self, const tseg_key *key, const tseg_token *token, double expires_at, VALUE string)
@@ -23,7 +31,7 @@ bool segment_keep_string(VALUE self, const tseg_key *key, const tseg_token *toke
     bool kept;
 
     if (!memo || RSTRING_LEN(string) < TSEG_MEMO_LEAST_BYTES) return false;
-    if (!tseg_memo_is_read_again(memo, key->hash, token)) return false;
+    if (!segment_is_wanted(memo, key, token, (uint32_t)RSTRING_LEN(string), false)) return false;
     if (!tseg_memo_make_room(memo, (uint64_t)RSTRING_LEN(string))) return false;
     rb_enc_str_coderange(string);
     rb_obj_freeze(string);
@@ -63,7 +71,7 @@ static VALUE segment_keep(VALUE self, VALUE key_string, VALUE token_string, VALU
     size = NIL_P(bytes) ? (uint64_t)RSTRING_LEN(value) : NUM2ULL(bytes);
     if (!NIL_P(version)) size += (uint64_t)RSTRING_LEN(version) + TSEG_MEMO_ENTRY_BYTES;
     /* Special constants cost nothing to decode. */
-    if (!memo || RB_SPECIAL_CONST_P(value) || !segment_parse_token(token_string, &token)) return Qfalse;
+    if (!memo || memo->failed || RB_SPECIAL_CONST_P(value) || !segment_parse_token(token_string, &token)) return Qfalse;
     if (!handle->attached || handle->attached->file_id != token.file_id) return Qfalse;
     if (!tseg_memo_make_room(memo, size)) return Qfalse;
     if (NIL_P(bytes)) value = copy_of_string(value);
@@ -78,6 +86,7 @@ static VALUE segment_keep(VALUE self, VALUE key_string, VALUE token_string, VALU
 
 void segment_mark_memo(const tseg_memo *memo)
 {
+    if (memo->failed) return;
     for (const tseg_memo_slot *slot = memo->slots; slot < memo->slots + memo->used; slot++) {
         if (!slot->value) continue;
         rb_gc_mark_movable((VALUE)slot->value);
@@ -87,6 +96,7 @@ void segment_mark_memo(const tseg_memo *memo)
 
 void segment_update_memo(tseg_memo *memo)
 {
+    if (memo->failed) return;
     for (tseg_memo_slot *slot = memo->slots; slot < memo->slots + memo->used; slot++) {
         if (!slot->value) continue;
         slot->value = (uintptr_t)rb_gc_location((VALUE)slot->value);

@@ -11,6 +11,10 @@ static inline tseg_memo *segment_memo(VALUE self)
     return memo->limit_bytes ? memo : NULL;
 }
 
+/* What stands in a trial for a String as it is stored, and for what has to be decoded: no objects. */
+#define SEGMENT_TRIED_STRING ((uintptr_t)INT2FIX(0))
+#define SEGMENT_TRIED_DECODED ((uintptr_t)INT2FIX(1))
+
 /* The same for a read; while the memo pauses, counted in reads, there is none. */
 static inline tseg_memo *segment_memo_to_read(VALUE self)
 {
@@ -23,6 +27,9 @@ static inline tseg_memo *segment_memo_to_read(VALUE self)
 
 /* A String of the caller's own, which shares the bytes of a frozen one until somebody changes it. */
 static inline VALUE segment_share(VALUE frozen) { return rb_str_dup(frozen); }
+
+/* Whether an entry that was just read, and is not kept, was read before and is to be kept. */
+bool segment_is_wanted(tseg_memo *memo, const tseg_key *key, const tseg_token *token, uint32_t bytes, bool decoded);
 
 /* Keeps the String that was just read, if it is to be kept; it is frozen then. */
 bool segment_keep_string(VALUE self, const tseg_key *key, const tseg_token *token, double expires_at, VALUE string);

@@ -74,6 +74,10 @@ PART_OF_READ VALUE kept_of(const value_read *read, read_kind kind, const tseg *s
     bool is_string;
 
     if (!slot) return Qnil;
+    if (RB_UNLIKELY(read->memo->failed)) {
+        tseg_memo_hit(read->memo, slot, slot->value == SEGMENT_TRIED_DECODED);
+        return Qnil;
+    }
     if (!tseg_knows_time(clock, slot->expires_at)) return Qundef;
     if (slot->expires_at != INFINITY && !(slot->expires_at > clock->now)) return Qnil;
     if (!suits(slot, read->version)) return Qnil;
@@ -162,7 +166,7 @@ static VALUE hand_out_frame(VALUE self, read_kind kind, VALUE frame, int type, c
         if (!OBJ_FROZEN(frame)) return frame;
     }
     rb_obj_freeze(frame);
-    if (memo && token && may_be_kept && tseg_memo_is_read_again(memo, key->hash, token)) {
+    if (memo && token && may_be_kept && segment_is_wanted(memo, key, token, (uint32_t)RSTRING_LEN(frame), true)) {
         VALUE both = rb_assoc_new(frame, segment_token_string(token));
         return kind == READ_FROZEN ? both : rb_obj_freeze(both);
     }

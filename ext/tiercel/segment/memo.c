@@ -37,7 +37,7 @@ bool tseg_memo_has_room(const tseg_memo *memo, uint64_t cost)
         if (capacity > TSEG_MEMO_MOST_SLOTS) return false;
         cost += table_bytes(capacity, chains_for(memo, capacity)) - table_bytes(memo->capacity, memo->chain_count);
     }
-    return memo->bytes + cost <= memo->limit_bytes;
+    return memo->bytes + cost <= tseg_memo_may_take(memo);
 }
 
 /* A chain's number is the lower part of the mixed hash; the upper one chooses the bit. */

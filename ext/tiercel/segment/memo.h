@@ -15,7 +15,9 @@ enum {
     /* Counted for each value beside its own bytes: Ruby's slot and what malloc adds. The table is counted by itself. */
     TSEG_MEMO_ENTRY_BYTES = 56,
     /* What was read once is remembered as one of so many marks. */
-    TSEG_MEMO_MARKS = 16384
+    TSEG_MEMO_MARKS = 16384,
+    /* Once it has not paid, it tries with this part of its bytes and of the keys; what is kept then is no value. */
+    TSEG_MEMO_TRIAL = 8
 };
 
 typedef struct {
@@ -47,18 +49,29 @@ typedef struct {
     uint32_t hand;
     uint32_t credit;      /* for throwing something out: see memo.c */
     int32_t worth;        /* of its hits, less what it costs while it is full: see memo_admission.c */
-    uint32_t failed;      /* pauses since it last paid */
+    uint32_t failed;      /* pauses since it last paid; while there is one, what it does is a trial */
     uint32_t asked;       /* how often something would have liked to get in, since it last paused */
     bool full;            /* something had to go for the last that would have liked to get in */
 } tseg_memo;
 
+/* What it may take: all, or in a trial a part, with the marks. */
+static inline uint64_t tseg_memo_may_take(const tseg_memo *memo)
+{
+    uint64_t part = memo->limit_bytes / TSEG_MEMO_TRIAL + TSEG_MEMO_MARKS * sizeof(*memo->marks);
+    return memo->failed && part < memo->limit_bytes ? part : memo->limit_bytes;
+}
 static inline uint64_t tseg_memo_cost(uint64_t bytes) { return bytes + TSEG_MEMO_ENTRY_BYTES; }
 
 /* memo_admission.c */
-/* What it is worth is counted: of what had to be decoded most, else by its bytes. */
+/*
+ * What it is worth is counted: of what had to be decoded most, else by its bytes. May forget all, where a trial ends
+ * with it.
+ */
 void tseg_memo_hit(tseg_memo *memo, tseg_memo_slot *slot, bool decoded);
 /* Whether this entry, which was just read and is not kept, was read before: a scan fills nothing. May forget all. */
 bool tseg_memo_is_read_again(tseg_memo *memo, uint64_t hash, const tseg_token *token);
+/* Keeps in a trial what stands for a value of so many bytes: a number that is no object. */
+void tseg_memo_try(tseg_memo *memo, uint64_t hash, const tseg_token *token, uint32_t bytes, uintptr_t value);
 /* Makes room for a value of so many bytes; where something has to go for it, not faster than what is kept pays. */
 bool tseg_memo_make_room(tseg_memo *memo, uint64_t bytes);
 

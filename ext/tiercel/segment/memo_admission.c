@@ -10,8 +10,11 @@
  *
  * Whether it pays: what is kept lies scattered in memory, which the collector and malloc pay for at each read, hit or
  * not. A hit saves a copy, the more the longer it is. Where the hits of a full memo are too few for that, it forgets
- * all and pauses: reads do not look at it. Then it tries again, after longer pauses each time, until it pays.
+ * all and pauses: reads do not look at it. Then it tries, after longer pauses each time: with an eighth of its bytes
+ * for an eighth of the keys, of which as many are hits, and without any values. When that pays, it begins anew.
  */
+#include <math.h>
+
 #include "internal.h"
 #include "memo.h"
 
@@ -25,8 +28,10 @@
 #define TSEG_MEMO_SHARE 4u      /* no value is larger than this part of the memo */
 /* Worth: a hit on 1 KB is worth what a read costs that finds nothing while the memo is full; on 16 KB 16 times it. */
 #define TSEG_MEMO_MOST_GAIN 16u
-#define TSEG_MEMO_LEAST_WORTH (-4096)
-#define TSEG_MEMO_MOST_WORTH 4096
+#define TSEG_MEMO_WORTH 4096 /* so far below 0 it does not pay; so far above it is not counted on */
+#define TSEG_MEMO_TRIAL_WORTH 1024
+#define TSEG_MEMO_TRIAL_READS 16384u
+#define TSEG_MEMO_TRIAL_ENTRIES 64u
 #define TSEG_MEMO_LONGER_PAUSES 3u /* each is four times the one before */
 #define TSEG_MEMO_PAUSE_PER_ENTRY 16u /* reads of the first pause, at most */
 
@@ -35,34 +40,39 @@ static inline void earn(tseg_memo *memo, uint32_t credit)
     if (memo->credit < TSEG_MEMO_MOST_CREDIT) memo->credit += credit;
 }
 
+static inline int32_t most_worth(const tseg_memo *memo)
+{
+    return memo->failed ? TSEG_MEMO_TRIAL_WORTH : TSEG_MEMO_WORTH;
+}
+
 static inline void gain(tseg_memo *memo, uint32_t bytes, bool decoded)
 {
     uint32_t worth = decoded ? TSEG_MEMO_MOST_GAIN : bytes >> 10;
 
     if (worth > TSEG_MEMO_MOST_GAIN) worth = TSEG_MEMO_MOST_GAIN;
     memo->worth += worth ? (int32_t)worth : 1;
-    if (memo->worth >= TSEG_MEMO_MOST_WORTH) {
-        memo->worth = TSEG_MEMO_MOST_WORTH;
-        memo->failed = 0;
-    }
+    if (memo->worth < most_worth(memo)) return;
+    if (memo->failed) tseg_memo_clear(memo);
+    else memo->worth = most_worth(memo);
 }
 
 void tseg_memo_hit(tseg_memo *memo, tseg_memo_slot *slot, bool decoded)
 {
-    memo->hits++;
+    if (!memo->failed) memo->hits++;
     if (slot->wanted < TSEG_MEMO_MOST_WANTED) slot->wanted++;
     earn(memo, TSEG_MEMO_HIT);
-    if (memo->full) gain(memo, slot->bytes, decoded);
+    if (memo->full || memo->failed) gain(memo, slot->bytes, decoded);
 }
 
 /* For as long as it took to find out that it does not pay, and each time that it still does not, four times that. */
 static void pause_all(tseg_memo *memo)
 {
     uint32_t failed = memo->failed < TSEG_MEMO_LONGER_PAUSES ? memo->failed : TSEG_MEMO_LONGER_PAUSES;
-    uint64_t longest = (uint64_t)memo->count * TSEG_MEMO_PAUSE_PER_ENTRY + TSEG_MEMO_MOST_WORTH;
+    uint64_t longest = ((uint64_t)memo->count * TSEG_MEMO_PAUSE_PER_ENTRY + TSEG_MEMO_WORTH) *
+                       (memo->failed ? TSEG_MEMO_TRIAL : 1);
     uint64_t pause = (memo->asked < longest ? memo->asked : longest) << (2 * failed);
 
-    memo->evictions += memo->count;
+    if (!memo->failed) memo->evictions += memo->count;
     memo->pauses++;
     tseg_memo_clear(memo);
     memo->pause = pause;
@@ -78,10 +88,20 @@ static bool has_its_turn(tseg_memo *memo, uint64_t hash)
     return false;
 }
 
+/* Of few keys there may be none in the sample: then all are tried. */
+static bool is_tried(tseg_memo *memo, uint64_t hash)
+{
+    if ((hash >> 40) % TSEG_MEMO_TRIAL == 0) return true;
+    if (memo->asked >= TSEG_MEMO_TRIAL_READS && !memo->full && memo->count < TSEG_MEMO_TRIAL_ENTRIES)
+        tseg_memo_clear(memo);
+    return false;
+}
+
 bool tseg_memo_is_read_again(tseg_memo *memo, uint64_t hash, const tseg_token *token)
 {
     memo->asked++;
-    if (memo->full && --memo->worth < TSEG_MEMO_LEAST_WORTH) {
+    if (memo->failed && (!is_tried(memo, hash) || tseg_memo_find(memo, hash, token))) return false;
+    if (memo->full && --memo->worth < -most_worth(memo)) {
         pause_all(memo);
         return false;
     }
@@ -97,7 +117,7 @@ static void pass_one(tseg_memo *memo)
         slot->wanted--;
     } else if (slot->value) {
         tseg_memo_drop(memo, memo->hand);
-        memo->evictions++;
+        if (!memo->failed) memo->evictions++;
     }
     if (++memo->hand >= memo->used) memo->hand = 0;
 }
@@ -126,4 +146,9 @@ bool tseg_memo_make_room(tseg_memo *memo, uint64_t bytes)
         if (tseg_memo_has_room(memo, cost)) return true;
     }
     return false;
+}
+
+void tseg_memo_try(tseg_memo *memo, uint64_t hash, const tseg_token *token, uint32_t bytes, uintptr_t value)
+{
+    if (tseg_memo_make_room(memo, bytes)) tseg_memo_keep(memo, hash, token, INFINITY, value, 0, bytes);
 }

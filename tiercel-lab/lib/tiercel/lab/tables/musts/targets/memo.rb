@@ -38,7 +38,7 @@ module Tiercel
           elsewhere "memo-2c", "with memo: false nothing is slower than the revision before by more than 5 %",
                     command: "bin/lab compare REVISION . --store tiercel:shared:#memo=false"
           elsewhere "memo-3", "no stale and no torn value under four processes; resident bytes within the bound",
-                    command: "bin/test segment"
+                    command: "bin/test --long test/segment/memo_processes_test.rb"
           kept "memo-4", "shared: a read among 1,000,000 entries at most 2.5 times one among 1,000", run: "growth",
                command: "bin/lab growth --store tiercel:shared: --entries 1000,1000000 --rounds 6",
                judging: lambda { |results|
