@@ -16,7 +16,7 @@ module TagsContractTests
 
   # Longer than the usual budget, on a machine that is busy with other tests (seconds).
   PATIENCE = { timeout: 5 }.freeze
-  WITH_TIMEOUT = %i[sqlite file memcached redis].freeze
+  WITH_TIMEOUT = %i[sqlite file memcached redis tiers].freeze
 
   PLACES = {
     memory: ->(_) { "memory:" },
@@ -25,6 +25,7 @@ module TagsContractTests
     file: ->(dir) { "file:#{dir}/cache" },
     memcached: ->(_) { Servers.memcached.url },
     redis: ->(_) { Servers.redis.url },
+    tiers: ->(dir) { ["shared:#{dir}/near?size=16MB", Servers.redis.url] },
   }.freeze
 
   module Place
@@ -44,7 +45,7 @@ module TagsContractTests
     # All of one test share their data; private memory is what one backend has.
     def build_store(**options)
       patience = WITH_TIMEOUT.include?(place) ? PATIENCE : {}
-      built = ActiveSupport::Cache::TiercelStore.new(PLACES.fetch(place).call(@dir), **patience, **way, **options)
+      built = ActiveSupport::Cache::TiercelStore.new(*PLACES.fetch(place).call(@dir), **patience, **way, **options)
       return built unless place == :memory
       @memory ||= built.backend
       built.tap { |store| share(store, @memory) }
