@@ -77,8 +77,9 @@ module Tiercel
       end
 
       # What has ended is left to the backend, as Rails' stores on servers do: deleting it would be another trip.
-      def read_far_entries(names, tags: nil, **options)
+      def read_far_entries(names, **options)
         return {} if names.empty?
+        tags = options[:tags]
         keys = names.map { |name| normalize_key(name, options) }
         found = read_far_frames(asked = keys.uniq, tags, options[:raw])
         last_read = @settings.backend.last_read
