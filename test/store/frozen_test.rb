@@ -24,6 +24,13 @@ class FrozenTest < Tiercel::TestCase
     end
   end
 
+  def test_a_counter_whose_name_is_given_twice
+    counting = store
+    counting.increment("visits")
+    assert_equal({ "visits" => 1 }, counting.read_multi("visits", "visits"))
+    assert_equal({ "visits" => 1 }, counting.fetch_multi("visits", "visits") { flunk })
+  end
+
   # Values of which a part is no plain type: a class, a subclass, an object with something of its own.
   Point = Struct.new(:x)
   Pair = Data.define(:left)

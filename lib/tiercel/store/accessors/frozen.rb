@@ -29,6 +29,7 @@ module Tiercel
 
         def read_multi(keys, versions, unsettled)
           keys.each_with_index.with_object({}) do |(key, index), found|
+            next if found.key?(key) # asked for twice
             value = read(key, versions && versions[index])
             next if MISS.equal?(value)
             unsettled << key if Coder::Signal === value
