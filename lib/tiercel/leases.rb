@@ -73,12 +73,21 @@ module Tiercel
     # @param key [String]
     # @param ttl [Float] seconds until others may take it over
     # @param version [String, nil] of the value that is to be computed
-    # @param shown [Array(String, Object), nil] bytes, which are no lease, and token that a read has just given: an
-    #   implementation may begin with them, which saves a trip
+    # @param shown [Array(String, Object), nil] bytes, which are no lease, and token that a read has just given, or
+    #   what {#take_absent} has: an implementation may begin with them, which saves a trip
     # @yieldparam bytes [String]
     # @yieldreturn [Symbol, String, nil]
     # @return [Lease, Present] a lease that is {Lease#mine?}, or that of somebody else who has not lapsed; or the bytes
     def take(key, ttl, version: nil, shown: nil) = raise(NotImplementedError)
+
+    # Takes the lease of a key that a read has not found, and looks no further.
+    #
+    # @param key [String]
+    # @param ttl [Float] see {#take}
+    # @param version [String, nil]
+    # @return [Lease, Array, nil] a lease, one's own or somebody else's; bytes, token and more of what is in its place,
+    #   which {#take} goes on with (`shown`); nil where {#take} has to begin anew
+    def take_absent(key, ttl, version) = nil # rubocop:disable Lint/UnusedMethodArgument
 
     # Takes those that are free, and waits for none: one trip a step (and node).
     #

@@ -108,7 +108,8 @@ static VALUE describe_held(VALUE self, const lease_call *call)
  * replaces: nil, or the token of the entry that may be there; shown: true (reads go on to see it), nil (it goes), or
  * the bytes that they see in its place. -> [lineage, whether the entry was there, whether somebody had it who had
  * lapsed]; [lineage, holder, end on the monotonic clock, whether it is for the same version: nil for none] of who
- * has it; true: an entry other than `replaces` is there; nil: there is no slot
+ * has it; true: an entry other than `replaces` is there; nil: there is no slot; false: as the first, for a lease that
+ * begins the lineage it was asked with where nothing was
  */
 static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage, VALUE holder, VALUE version,
                                 VALUE replaces, VALUE shown, VALUE shown_ttl)
@@ -117,7 +118,7 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
     tseg_result result;
 
     if (!NIL_P(version)) version = call.version = rb_str_new_frozen(StringValue(version));
-    call.now = segment_now();
+    call.now = NIL_P(replaces) ? -INFINITY : segment_now(); /* whatever is there counts at first; asking costs a Time */
     call.request.lineage = read_name(lineage);
     call.request.holder = read_name(holder);
     call.request.ttl_ns = read_ns(ttl);
@@ -126,10 +127,15 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
     if (RB_TYPE_P(shown, T_STRING)) call.bytes = shown;
     call.expires_at = NIL_P(shown_ttl) ? INFINITY : call.now + NUM2DBL(shown_ttl);
     result = make_lease_call(self, &call);
+    if (result == TSEG_PRESENT && NIL_P(replaces)) {
+        call.now = segment_now();
+        result = make_lease_call(self, &call);
+    }
     RB_GC_GUARD(version);
     if (result == TSEG_PRESENT) return Qtrue;
     if (result == TSEG_FULL) return Qnil;
     if (result == TSEG_HELD) return describe_held(self, &call);
+    if (!call.lease.has_entry && !call.lease.taken_over && call.lease.lineage == call.request.lineage) return Qfalse;
     return rb_ary_new_from_args(3, name_string(call.lease.lineage), call.lease.has_entry ? Qtrue : Qfalse,
                                 call.lease.taken_over ? Qtrue : Qfalse);
 }

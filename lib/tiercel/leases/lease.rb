@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../clock"
+
 module Tiercel
   class Leases
     # The lease of one key, as who took it or met it sees it. See {Leases} for the words.
@@ -12,8 +14,24 @@ module Tiercel
       RELEASED = ("\0" * NAME_BYTES).b.freeze
       PAUSED = ("\xFF" * NAME_BYTES).b.freeze
 
+      # Seeded by the system, in each process anew: what an application seeds is of no influence.
+      #
       # @return [String] a new lineage or holder
-      def self.new_name = Random.urandom(NAME_BYTES)
+      def self.new_name
+        unless @pid == Process.pid
+          @random = Random.new
+          @pid = Process.pid
+        end
+        @random.bytes(NAME_BYTES).freeze
+      end
+
+      # @param ttl [Float] seconds
+      # @param lineage [String] the lineage that it begins
+      # @param holder [String] its own name
+      # @return [Lease] one that this process is about to take
+      def self.own(key, ttl, version, lineage = new_name, holder = new_name)
+        new(key, lineage, holder).owned(version, Clock.monotonic + ttl)
+      end
 
       # @return [String]
       attr_reader :key
@@ -44,6 +62,17 @@ module Tiercel
         @takeover = false
         @pid = Process.pid
       end
+
+      # @return [self] before it is seen by anybody
+      def owned(version, lapses_at)
+        @mine = true
+        @version = version
+        @lapses_at = lapses_at
+        self
+      end
+
+      # @return [Boolean] whether it is one's own, known to be there, with nothing beside it, and in nobody's place
+      def begun? = mine? && @sure && @stale.nil? && !@takeover
 
       # @param token [Object] of the backend
       # @return [Lease] the same, found there

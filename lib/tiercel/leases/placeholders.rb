@@ -41,6 +41,20 @@ module Tiercel
         give_back_later(mine.unsure) unless taken
       end
 
+      def take_absent(key, ttl, version)
+        mine = own(key, ttl, version)
+        answer = claim(mine, ttl)
+        met = if LOST.equal?(answer) then mine.unsure
+              elsif UNASKED.equal?(answer) then mine.unasked
+              elsif answer && Placeholder.held_by?(answer[0], mine.holder) then mine.with(answer[1])
+              else answer
+              end
+        known = true
+        met
+      ensure
+        give_back_later(mine.unsure) unless known
+      end
+
       def take_multi(keys, ttl, versions: {}, shown: {})
         mine = keys.to_h do |key|
           lease = own(key, ttl, versions[key])
@@ -103,9 +117,7 @@ module Tiercel
 
       private
 
-      def own(key, ttl, version)
-        Lease.new(key, Lease.new_name, Lease.new_name, mine: true, version:, lapses_at: Clock.monotonic + ttl)
-      end
+      def own(key, ttl, version) = Lease.own(key, ttl, version)
 
       # @return [Array(String, Object, Float), nil, LOST] bytes, token and seconds left of what is there now
       def claim(mine, ttl, token = nil)

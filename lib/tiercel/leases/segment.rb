@@ -36,7 +36,7 @@ module Tiercel
       end
 
       def take(key, ttl, version: nil, shown: nil) # rubocop:disable Lint/UnusedMethodArgument
-        mine = Lease.new(key, Lease.new_name, Lease.new_name, mine: true, version:, lapses_at: Clock.monotonic + ttl)
+        mine = own(key, ttl, version)
         token = stale = visible = nil
         TRIES.times do
           answer = claim(mine, ttl, token, visible)
@@ -48,6 +48,12 @@ module Tiercel
           visible = stale == bytes || stale
         end
         mine.unsure
+      end
+
+      def take_absent(key, ttl, version)
+        mine = own(key, ttl, version)
+        answer = claim(mine, ttl, nil, nil)
+        settle(mine, answer, nil, nil) unless answer == true
       end
 
       def fill(lease, bytes, ttl)
@@ -84,6 +90,12 @@ module Tiercel
 
       private
 
+      # The table keeps lineages and holders apart, so one name does for both.
+      def own(key, ttl, version)
+        name = Lease.new_name
+        Lease.own(key, ttl, version, name, name)
+      end
+
       def claim(mine, ttl, token, shown)
         @guard.call(:take_lease, mine.key, returning: LOST) do
           @segment.lease_take(mine.key, ttl, mine.lineage, mine.holder, mine.version, token, shown,
@@ -92,6 +104,7 @@ module Tiercel
       end
 
       def settle(mine, answer, stale, token)
+        return mine if answer == false # as it was asked for, with nothing under the key
         return mine.unsure if LOST.equal?(answer)
         return mine.heir(nil, stale).with(Unheld.new(token)) if answer.nil?
         return theirs(mine, *answer) if answer.size == 4

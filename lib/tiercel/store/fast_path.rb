@@ -147,6 +147,8 @@ module Tiercel
         fast = @fast_fills && fills_fast? && !observed?(GENERATE)
         shown = found unless MISS.equal?(found)
         options = merged_options(options)
+        straight = fast && shown.nil? && options[:tags].nil? && !policy.timeout?
+        return miss_straight(name, key, version, options, policy, &) if straight
         key = normalize_key(name, options) unless fast # whose encoding is seen in events
         miss(name, key, version, options, policy, shown:, fast:, &)
       end

@@ -7,6 +7,7 @@ require_relative "fetch/plan"
 require_relative "fetch/policy"
 require_relative "fetch/shown"
 require_relative "fetch/statistics"
+require_relative "fetch/straight"
 require_relative "fetch/takeover_log"
 require_relative "telling"
 
@@ -18,6 +19,8 @@ module Tiercel
     # Both ways of `fetch` come here on a miss: the fast path by {#miss}, Rails' own method by
     # `save_block_result_to_cache`.
     module Fetch
+      include Straight
+
       # See ActiveSupport::Cache::Store#fetch.
       def fetch(name, options = nil, &block)
         return super unless block && policy_for(options).lease
@@ -47,9 +50,10 @@ module Tiercel
 
       # @param shown [Accessor::Found, Shown, nil] what the read has found that was no value
       # @param fast [Boolean] whether a fill may go the fast path's way
-      def miss(name, key, version, options, policy, shown: nil, fast: false, &)
+      # @param begun [Array(Flight, Object), nil] see {Miss#value}
+      def miss(name, key, version, options, policy, shown: nil, fast: false, begun: nil, &)
         call = Call.new(self, name, key, version, options, policy, shown:, fast:, &)
-        value = Miss.new(@settings, call).value
+        value = Miss.new(@settings, call).value(begun)
         given = true
         value
       ensure
@@ -124,11 +128,12 @@ module Tiercel
       # --- storing what a block gave ---
 
       def fill_fast(filling, value, version, options, policy)
-        fill(filling, plain_frame(value, version, options, policy), fill_ttl(options, policy))
+        fill(filling, plain_frame(value, version, options, policy).freeze, fill_ttl(options, policy))
       end
 
       def fill_ttl(options, policy)
-        backend_ttl(options[:raw], **options.slice(:expires_in, :race_condition_ttl), policy:)
+        expires_in = options[:expires_in] or return
+        backend_ttl(options[:raw], expires_in:, race_condition_ttl: options[:race_condition_ttl], policy:)
       end
 
       # @return [String] the frame, as the fast path makes it
@@ -180,7 +185,7 @@ module Tiercel
       # A block around the code at hand may be that of the same key: what it gives comes after these bytes.
       def rewritten(key, bytes, flight = nil)
         return if @settings.flights.idle?
-        Held.flights.each { |held| held.rewritten = bytes if held.key == key && !held.equal?(flight) }
+        Held.each_of(key) { |held| held.rewritten = bytes unless held.equal?(flight) }
       end
 
       def remember_locally(key, bytes)

@@ -22,10 +22,15 @@ module Tiercel
         LOCK = Mutex.new
         # Seconds between two looks whether others wait for what a follower keeps.
         GIVING_WAY = 1.0
-        private_constant :GIVING_WAY
+        # Where nobody has waited.
+        AGAIN = Outcome.new(:again).freeze
+        ABANDONED = Outcome.new(:abandoned).freeze
+        private_constant :GIVING_WAY, :AGAIN, :ABANDONED
 
         # @return [String]
         attr_reader :key
+        # @return [Object] see {Call#wanted}
+        attr_reader :wanted
         # @return [Leases::Lease, nil] what is known of the lease, one's own or somebody else's
         attr_reader :lease
         # @return [String, nil] bytes that the block itself wrote under the key
@@ -40,10 +45,8 @@ module Tiercel
           @key = key
           @wanted = wanted
           @pid = Process.pid
-          @waits_for = []
           @followers = 0
-          @landed = ConditionVariable.new
-          @outcome = @lease = @rewritten = nil
+          @waits_for = @landed = @outcome = @lease = @rewritten = nil
           @running = @closed = @behind = false
         end
 
@@ -52,6 +55,9 @@ module Tiercel
 
         # @return [Boolean] whether its block runs
         def running? = @running
+
+        # @return [Boolean] whether nobody can come along any more
+        def over? = @closed || !@outcome.nil?
 
         # Whoever asks before the lease is known may come along, since the block has not begun. After that, only who has
         # just read the lineage that is being computed: anybody else may have read after an invalidation.
@@ -74,8 +80,30 @@ module Tiercel
           LOCK.synchronize do
             @lease = lease
             @running = running
-            @landed.broadcast
+            @landed&.broadcast
           end
+        end
+
+        # Under the lock: the lease is there, and the block begins.
+        #
+        # @param lease [Leases::Lease]
+        # @return [void]
+        def begin(lease)
+          @lease = lease
+          @running = true
+          @landed&.broadcast
+        end
+
+        # Under the lock: nobody comes along from here on.
+        #
+        # @param landed [Boolean] whether there is a value to land with
+        # @return [Boolean] whether somebody waits for it; if not, it has landed
+        def close(landed)
+          @closed = true
+          return true if landed && @followers.positive?
+          @outcome ||= landed ? AGAIN : ABANDONED
+          @landed&.broadcast
+          false
         end
 
         # @param kind [Symbol] see {Outcome}
@@ -84,7 +112,7 @@ module Tiercel
           LOCK.synchronize do
             next if @outcome
             @outcome = Outcome.new(kind, content)
-            @landed.broadcast
+            @landed&.broadcast
           end
         end
 
@@ -126,7 +154,7 @@ module Tiercel
                   return :cycle if Databases.starving_others?
                   look_at += GIVING_WAY
                 end
-                @landed.wait(LOCK, look_at ? [left, GIVING_WAY].min : left)
+                (@landed ||= ConditionVariable.new).wait(LOCK, look_at ? [left, GIVING_WAY].min : left)
               end
             end
             @outcome
@@ -135,7 +163,7 @@ module Tiercel
 
         protected
 
-        attr_reader :waits_for
+        def waits_for = @waits_for ||= []
 
         def followed_by(waiters)
           @followers += 1
@@ -153,7 +181,7 @@ module Tiercel
           return true if flights.any? { |flight| flight.equal?(self) }
           return false if seen.include?(self)
           seen << self
-          @waits_for.any? { |flight| flight.waits_for_any?(flights, seen) }
+          waits_for.any? { |flight| flight.waits_for_any?(flights, seen) }
         end
       end
     end

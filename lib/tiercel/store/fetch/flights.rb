@@ -42,6 +42,44 @@ module Tiercel
           end
         end
 
+        # @param flight [Flight] a new one
+        # @return [Boolean] whether its caller leads it; false where there is another that may be joined
+        def lead(flight)
+          Flight::LOCK.synchronize do
+            forget_parents
+            return false if @newest[flight.key]&.admits?(flight.wanted, nil)
+            @newest[flight.key] = flight
+          end
+          true
+        end
+
+        # The lease is there, and the block begins; {#finish} is its end. What {Flight#learn} and {#computing} do.
+        #
+        # @param flight [Flight]
+        # @param lease [Leases::Lease]
+        # @return [true]
+        def begin(flight, lease)
+          Flight::LOCK.synchronize do
+            flight.begin(lease)
+            @computing += 1
+            @of_lineage[lease.lineage] ||= flight
+          end
+          true
+        end
+
+        # @param flight [Flight]
+        # @param lease [Leases::Lease]
+        # @param landed [Boolean] whether the block has given a value
+        # @return [Boolean] whether somebody waits for that value
+        def finish(flight, lease, landed)
+          Flight::LOCK.synchronize do
+            @computing -= 1
+            @of_lineage.delete(lease.lineage) if @of_lineage[lease.lineage].equal?(flight)
+            @newest.delete(flight.key) if @newest[flight.key].equal?(flight)
+            flight.close(landed)
+          end
+        end
+
         # @param flight [Flight] that has met a lease
         # @param lineage [String]
         # @return [Flight, nil] another one of this process that computes it

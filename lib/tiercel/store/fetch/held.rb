@@ -9,19 +9,32 @@ module Tiercel
       # @private
       module Held
         STORAGE = :tiercel_flights
-        private_constant :STORAGE
+        NONE = [].freeze
+        private_constant :STORAGE, :NONE
 
         module_function
 
         # @return [Array<Flight>]
         def flights
-          held = Fiber[STORAGE] or return []
+          held = Fiber[STORAGE] or return NONE
           held.select(&:live?)
+        end
+
+        # @yieldparam flight [Flight] of that key
+        # @return [void]
+        def each_of(key)
+          Fiber[STORAGE]&.each { |flight| yield flight if flight.key == key && flight.live? }
         end
 
         # @param flight [Flight]
         # @return [Object] the block's value
-        def with(flight, &) = with_all([flight], &)
+        def with(flight)
+          before = Fiber[STORAGE]
+          Fiber[STORAGE] = before ? [*flights, flight].freeze : [flight].freeze
+          yield
+        ensure
+          Fiber[STORAGE] = before
+        end
 
         # @param own [Array<Flight>]
         # @return [Object] the block's value

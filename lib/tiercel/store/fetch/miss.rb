@@ -53,15 +53,19 @@ module Tiercel
           @outrun = false
         end
 
+        # @param begun [Array(Flight, Object), nil] a flight of this caller, and what its take has met: see {Straight}
         # @return [Object] the value: stored, stale, somebody else's or the block's
-        def value
+        def value(begun = nil)
           @seen = @leases.seen(@call.key, @call.found) if @call.found
           @shown = [@call.found, @call.token] if @call.token && @seen.nil?
           stale = stale_at_hand
           return stale unless MISS.equal?(stale)
+          flight, answer = begun
           loop do
-            flight, leading = @flights.board(@call.key, @call.wanted, @seen&.lineage)
-            result = leading ? lead(flight) : follow(flight)
+            leading = flight
+            flight, leading = @flights.board(@call.key, @call.wanted, @seen&.lineage) unless flight
+            result = leading ? lead(flight, answer) : follow(flight)
+            flight = answer = nil
             return result unless AGAIN.equal?(result)
             @call.renew_tags
           end
@@ -106,8 +110,9 @@ module Tiercel
 
         # --- who leads ---
 
-        def lead(flight)
-          answer = take
+        # @param answer [Leases::Lease, Array, nil] what its take has met already
+        def lead(flight, answer = nil)
+          answer = take(answer) unless Leases::Lease === answer
           return found(flight, answer.bytes) if answer.is_a?(Leases::Present)
           answer.mine? ? begin_with(flight, answer) : join(flight, answer)
         ensure
@@ -115,8 +120,8 @@ module Tiercel
         end
 
         # What the read has shown saves the first look at it.
-        def take
-          shown = @shown
+        def take(shown = nil)
+          shown ||= @shown
           @shown = nil
           @leases.take(@call.key, @call.policy.lease_ttl, version: @call.kept_version, shown:) do |bytes|
             @call.verdict(bytes)
