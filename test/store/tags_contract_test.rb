@@ -1,5 +1,5 @@
 # frozen_string_literal: true
-# suites: store
+# suites: store*
 
 require "test_helper"
 require "tiercel/contracts/tags_contract"
@@ -62,7 +62,9 @@ module TagsContractTests
     end
   end
 
-  PLACES.each_key do |place|
+  # What differs between the Rails lines has nothing to do with the backend.
+  on_this_line = ActiveSupport.version >= Gem::Version.new("8.1") ? PLACES.keys : %i[sqlite]
+  on_this_line.each do |place|
     { "Fast" => {}, "Plain" => { fast_path: false } }.each do |label, way|
       test_class = Class.new(Tiercel::TestCase) do
         include Place

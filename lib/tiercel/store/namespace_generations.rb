@@ -118,6 +118,15 @@ module Tiercel
         merged.merge(namespace: @settings.namespaces.pin(namespace, generation_key(namespace)))
       end
 
+      # Those of tags have none, so that an invalidation holds whichever generation an entry is of. (Rails 7.2 asks for
+      # the namespace of a key once more.)
+      def tag_keys(names, namespace)
+        namespace = namespace.call if namespace.respond_to?(:call)
+        namespace = namespace.base if Pinned === namespace
+        return super if namespace.nil?
+        names.map { |name| normalize_key("#{namespace}:#{Tags::KEY_PREFIX}#{name}", namespace: nil) }
+      end
+
       def generation_key(namespace) = truncate_key("#{namespace}:#{KEY}")
     end
   end

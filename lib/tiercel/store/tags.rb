@@ -77,10 +77,7 @@ module Tiercel
         name.encoding == Encoding::UTF_8 ? name : name.dup.force_encoding(Encoding::UTF_8)
       end
 
-      # Those of a namespace that `clear` gives another generation stay what they are: an invalidation holds in each
-      # generation.
       def tag_keys(names, namespace)
-        namespace = namespace.base if NamespaceGenerations::Pinned === namespace
         names.map { |name| normalize_key("#{KEY_PREFIX}#{name}", namespace: namespace) }
       end
 
