@@ -160,6 +160,11 @@ module Tiercel
     # @return [Lease, nil] nil for anything else, and always where leases are not kept under the keys
     def seen(key, bytes) = nil # rubocop:disable Lint/UnusedMethodArgument
 
+    # Ends what goes on behind the callers' backs, before the backend is closed.
+    #
+    # @return [void]
+    def close = nil
+
     # Whether somebody else's lease may be taken over.
     #
     # @param lease [Lease]

@@ -113,6 +113,8 @@ module Tiercel
 
       def seen(key, bytes) = parse(key, bytes)
 
+      def close = @returns.close
+
       def lapsed?(lease) = lease.lapses_at <= Clock.monotonic
 
       private

@@ -42,6 +42,17 @@ module Tiercel
         end
       end
 
+      # Gives up, before the backend is closed.
+      #
+      # @return [void]
+      def close
+        thread = @mutex.synchronize do
+          @items = []
+          @thread
+        end
+        thread&.kill&.join(1)
+      end
+
       private
 
       def forget_parents

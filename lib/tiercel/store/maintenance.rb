@@ -55,6 +55,7 @@ module Tiercel
       #
       # @return [void]
       def close
+        @settings.leases&.close
         @settings.backend.close
         nil
       end

@@ -28,17 +28,17 @@ module Tiercel
           end
         end
 
-        # Boards a flight that may be joined, or begins one.
+        # Boards a flight that may be joined, or begins the caller's own, which the caller has had before: whoever is
+        # killed in here can {#leave} it.
         #
-        # @param wanted [Object] see {Call#wanted}
+        # @param own [Flight]
         # @param lineage [String, nil] that the caller's read has shown
-        # @return [Array(Flight, Boolean)] and whether the caller leads it
-        def board(key, wanted, lineage)
+        # @return [Flight] the caller's own where the caller leads
+        def board(own, lineage)
           Flight::LOCK.synchronize do
             forget_parents
-            flight = @newest[key]
-            return [flight, false] if flight&.admits?(wanted, lineage)
-            [@newest[key] = Flight.new(key, wanted), true]
+            flight = @newest[own.key]
+            flight&.admits?(own.wanted, lineage) ? flight : @newest[own.key] = own
           end
         end
 

@@ -62,12 +62,14 @@ module Tiercel
           return stale unless MISS.equal?(stale)
           flight, answer = begun
           loop do
-            leading = flight
-            flight, leading = @flights.board(@call.key, @call.wanted, @seen&.lineage) unless flight
-            result = leading ? lead(flight, answer) : follow(flight)
+            own = flight || Flight.new(@call.key, @call.wanted)
+            boarded = flight || @flights.board(own, @seen&.lineage)
+            result = boarded.equal?(own) ? lead(own, answer) : follow(boarded)
             flight = answer = nil
             return result unless AGAIN.equal?(result)
             @call.renew_tags
+          ensure
+            @flights.leave(own) if own && !own.behind?
           end
         end
 
@@ -110,13 +112,16 @@ module Tiercel
 
         # --- who leads ---
 
+        # Whoever is killed before the block begins gives the lease back.
+        #
         # @param answer [Leases::Lease, Array, nil] what its take has met already
         def lead(flight, answer = nil)
+          @begun = false
           answer = take(answer) unless Leases::Lease === answer
           return found(flight, answer.bytes) if answer.is_a?(Leases::Present)
           answer.mine? ? begin_with(flight, answer) : join(flight, answer)
         ensure
-          @flights.leave(flight) unless flight.behind?
+          @leases.release(answer, stale_ttl: @call.stale_ttl) if answer.is_a?(Leases::Lease) && !@begun
         end
 
         # What the read has shown saves the first look at it.
@@ -143,6 +148,7 @@ module Tiercel
           @call.remember(lease.stale)
           @call.account!.reason = :stale if lease.stale && @call.policy.stale_seconds
           stale = @call.policy.background? ? servable(lease) : MISS
+          @begun = true
           return compute(flight, lease) if MISS.equal?(stale) || !refresh_behind(lease)
           give_stale(stale)
         end

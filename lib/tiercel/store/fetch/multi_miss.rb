@@ -50,6 +50,7 @@ module Tiercel
             [call.name, @values.fetch(call) { miss(call).value }]
           end
         ensure
+          give_back_taken unless @open || @behind
           leave_all unless @behind
         end
 
@@ -59,10 +60,9 @@ module Tiercel
         def board_all
           @calls.each_with_object({}) do |call, led|
             next if led.key?(call.key)
-            flight, leading = @flights.board(call.key, call.wanted, nil)
-            next unless leading
+            @flown[call] = own = Flight.new(call.key, call.wanted)
+            next @flown.delete(call) unless @flights.board(own, nil).equal?(own)
             led[call.key] = call
-            @flown[call] = flight
           end
         end
 
@@ -70,10 +70,16 @@ module Tiercel
         def take_all(led)
           return {} if led.empty?
           versions = led.transform_values(&:kept_version).compact
-          answers = @leases.take_multi(led.keys, @policy.lease_ttl, versions:, shown: shown_of(led)) do |key, bytes|
+          shown = shown_of(led)
+          @taken = @leases.take_multi(led.keys, @policy.lease_ttl, versions:, shown:) do |key, bytes|
             led[key].verdict(bytes)
           end
-          answers.filter_map { |key, answer| [led[key], answer] unless settled?(led[key], answer) }.to_h
+          @taken.filter_map { |key, answer| [led[key], answer] unless settled?(led[key], answer) }.to_h
+        end
+
+        # Whoever is killed before the first block begins gives the leases back.
+        def give_back_taken
+          @taken&.each_value { |answer| @leases.release(answer) if answer.is_a?(Leases::Lease) }
         end
 
         # @return [Hash{String => Array(String, Object)}] bytes and token of what is no lease
