@@ -50,6 +50,23 @@ class SegmentPlaceTest < Tiercel::TestCase
     end
   end
 
+  # Near ones too: those of other secrets, and for a near tier also those in front of what was last before.
+  def test_what_an_application_has_left_behind
+    with_tmpdir do |dir|
+      places = [nil, "redis://a", "redis://b"]
+      paths = %w[old new].to_h do |secret|
+        [secret, places.map { |behind| place_in(dir, secret, behind) { |place| place.paths.first } }]
+      end
+      FileUtils.touch([*paths.values.flatten, "#{dir}/tiercel-other-near-01234567-production-0-01234567.v2"])
+      assert_equal paths["old"].sort, place_in(dir, "new", nil, &:siblings).sort
+      assert_equal [*paths["old"].drop(1), paths["new"].last].sort, place_in(dir, "new", "redis://a", &:siblings).sort
+    end
+  end
+
+  def place_in(dir, secret, behind)
+    in_rails(secret) { yield Place.new("", shared_memory: dir, temporary: nil, behind: behind) }
+  end
+
   def test_in_rails_the_name_differs_by_application_environment_and_secret_and_not_by_release
     paths = [%w[one production], %w[two production], %w[one staging]].map do |secret, environment|
       in_rails(secret, environment) { Place.new("", shared_memory: Dir.tmpdir).path }

@@ -76,14 +76,17 @@ module Tiercel
         end
       end
 
-      # Segments that have this name under another secret, in a Rails application.
+      # Segments that have this name under another secret, in a Rails application, near ones among them. Of a near tier
+      # the near ones, also those with the same secret that were in front of something else.
       #
       # @return [Array<String>] paths
       def siblings
         paths.flat_map do |path|
           base = path[/\A(.*-)\h{8}\.v\d+\z/, 1] if named? && in_rails?
           next [] unless base
-          Dir.glob("#{escaped(base)}????????.v*").grep(/-\h{8}\.v\d+\z/).reject { |other| own?(other) }
+          near = escaped(base).sub(/(-near-\h{8})?(-[^-]+-\d+-)\z/, "-near-????????\\2")
+          all = [escaped(base), near].flat_map { |form| Dir.glob("#{form}????????.v*") }.grep(/-\h{8}\.v\d+\z/)
+          all.uniq.reject { |other| other == path || (own?(other) && !(@behind && other.include?("-near-"))) }
         end
       end
 
