@@ -73,6 +73,16 @@ class SurroundingsTest < Tiercel::TestCase
     end
   end
 
+  def test_values_are_stored_in_the_namespace_of_the_caller
+    Thread.current[:tiercel_tenant] = "one"
+    tenants = Tiercel.new("memory:", lease: true, namespace: -> { Thread.current[:tiercel_tenant] || "nobody" })
+    tenants.fetch("name", timeout: 20) { "new" }
+    assert_equal ["new", nil], [tenants.read("name"), tenants.read("name", namespace: "nobody")]
+  ensure
+    Thread.current[:tiercel_tenant] = nil
+    tenants&.close
+  end
+
   def test_what_the_caller_sets_after_it_has_gone_on_is_not_seen
     go_on = Queue.new
     done = Queue.new

@@ -48,7 +48,7 @@ module Tiercel
           @name = name
           @key = key
           @version = version
-          @options = options
+          @options = in_one_namespace(options)
           @policy = policy
           @found = shown&.bytes
           @token = shown&.token
@@ -188,6 +188,12 @@ module Tiercel
         end
 
         private
+
+        # What is asked for it here may be answered otherwise in the thread in which the value is stored.
+        def in_one_namespace(options)
+          namespace = options[:namespace]
+          namespace.respond_to?(:call) ? options.merge(namespace: namespace.call) : options
+        end
 
         def compute_fast(filling)
           value = compute
