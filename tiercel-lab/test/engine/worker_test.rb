@@ -53,8 +53,9 @@ class WorkerTest < LabCase
   end
 
   def test_a_worker_that_is_silent_is_ended
-    worker(answer_seconds: 2) do |process|
+    worker do |process|
       process.call("hello")
+      process.instance_variable_set(:@answer_seconds, 2) # it has begun, however long that took
       Process.kill(:STOP, process.pid)
       error = assert_raises(Lab::WorkerLost) { process.call("hello") }
       assert_match(/did not answer within 2 s/, error.message)
