@@ -82,8 +82,9 @@ module LockStep
   module Comparable
     module_function
 
-    # @return [Array] in the order of the payload; whether its Strings are frozen is nobody's business
-    def payload(payload) = payload.map { |key, value| [key, value(value, frozen: false)] }
+    # @return [Array] in the order of the payload; whether its Strings are frozen is nobody's business, and how long a
+    #   call has waited is another time in each run
+    def payload(payload) = payload.map { |key, value| [key, key == :waited || value(value, frozen: false)] }
 
     # @return [Object] equal for equal values of the same classes and encodings, and as frozen
     def value(value, frozen: true)

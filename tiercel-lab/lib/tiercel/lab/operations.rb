@@ -172,6 +172,22 @@ module Tiercel
         end
       end
 
+      # A fetch of what is not there; it is deleted before every slice.
+      define "fetch_cold", "a fetch that runs its block", like: "delete",
+                           body: "store.fetch(inputs[i]) { values[i % values.size] }" do
+        def inputs(arm) = arm.names.map { |name| "#{name}-cold" }
+
+        def before_slice(arm, calls) = arm.store.delete_multi(arm.inputs.first(calls))
+
+        def verify(arm)
+          arm.inputs.first(arm.values.size).each_with_index do |name, index|
+            arm.store.delete(name)
+            arm.expect(arm.values[index], arm.store.fetch(name) { arm.values[index] })
+            arm.expect(arm.values[index], arm.store.read(name))
+          end
+        end
+      end
+
       # Stands for an Active Record object: `cache_key` and `cache_version` are what stores ask for.
       class Record
         def initialize(id)
