@@ -64,6 +64,7 @@ module Tiercel
 
       # @return [Array<Object>] the blocks' values, each called in a thread of its own, all at once
       def in_threads(count)
+        store # made once, by this thread
         gate = Queue.new
         threads = Array.new(count) { |index| Thread.new { gate.pop && yield(index) } }
         count.times { gate << true }

@@ -143,10 +143,12 @@ class TimedBlockTest < Tiercel::TestCase
 
   def within_a_transaction
     skip "Active Record is here" if defined?(ActiveRecord)
-    Object.const_set(:ActiveRecord, Module.new { def self.all_open_transactions = [1] })
-    ActiveRecord.autoload(:Base, "none")
-    yield
-  ensure
-    Object.send(:remove_const, :ActiveRecord) if defined?(ActiveRecord)
+    begin
+      Object.const_set(:ActiveRecord, Module.new { def self.all_open_transactions = [1] })
+      ActiveRecord.autoload(:Base, "none")
+      yield
+    ensure
+      Object.send(:remove_const, :ActiveRecord)
+    end
   end
 end

@@ -39,6 +39,8 @@ module Tiercel
         attr_writer :behind
         # @return [Tags::Named, nil] of what the block has given
         attr_accessor :tags
+        # @return [Boolean] whether it lands with what somebody else computes
+        attr_accessor :borrowed
 
         # @param wanted [Object] see {Call#wanted}
         def initialize(key, wanted)
@@ -47,7 +49,7 @@ module Tiercel
           @pid = Process.pid
           @followers = 0
           @waits_for = @landed = @outcome = @lease = @rewritten = nil
-          @running = @closed = @behind = false
+          @running = @closed = @behind = @borrowed = false
         end
 
         # @return [Boolean] see {#behind=}
@@ -65,15 +67,22 @@ module Tiercel
         # @param lineage [String, nil] that the caller's read has shown
         # @return [Boolean]
         def admits?(wanted, lineage)
-          @wanted == wanted && @outcome.nil? && !@closed && (@lease.nil? || @lease.lineage == lineage)
+          @wanted == wanted && @outcome.nil? && !@closed && (@lease ? @lease.lineage == lineage : !@running)
         end
+
+        # Whoever has come along without this may have read after an invalidation that the leader's take has not seen:
+        # only a block that begins afterwards is theirs, no value and no lease that the take has met.
+        #
+        # @param lineage [String, nil] that the caller's read has shown
+        # @return [Boolean] whether it is that of the flight
+        def shows?(lineage) = !@lease.nil? && @lease.lineage == lineage
 
         # @return [Boolean] whether it is under way in this process
         def live? = @outcome.nil? && @pid == Process.pid
 
         # Tells the followers what is known of the lease, so that they may serve a stale value.
         #
-        # @param lease [Leases::Lease]
+        # @param lease [Leases::Lease, nil] nil where the block runs without one: then nobody comes along any more
         # @param running [Boolean] whether the block begins
         # @return [void]
         def learn(lease, running:)

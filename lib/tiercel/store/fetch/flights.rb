@@ -82,9 +82,21 @@ module Tiercel
 
         # @param flight [Flight] that has met a lease
         # @param lineage [String]
-        # @return [Flight, nil] another one of this process that computes it
+        # @return [Flight, nil] another one of this process that computes it, or waits for it
         def earlier(flight, lineage)
           Flight::LOCK.synchronize { @of_lineage[lineage].then { |other| other unless other.equal?(flight) } }
+        end
+
+        # Waits for another process: once for all callers of this one.
+        #
+        # @param flight [Flight]
+        # @param lineage [String]
+        # @return [Object] the block's value
+        def waiting(flight, lineage)
+          Flight::LOCK.synchronize { @of_lineage[lineage] ||= flight }
+          yield
+        ensure
+          Flight::LOCK.synchronize { @of_lineage.delete(lineage) if @of_lineage[lineage].equal?(flight) }
         end
 
         # Runs the block of a flight.

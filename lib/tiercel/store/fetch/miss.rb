@@ -64,6 +64,7 @@ module Tiercel
           loop do
             own = flight || Flight.new(@call.key, @call.wanted)
             boarded = flight || @flights.board(own, @seen&.lineage)
+            @late = !boarded.shows?(@seen&.lineage)
             result = boarded.equal?(own) ? lead(own, answer) : follow(boarded)
             flight = answer = nil
             return result unless AGAIN.equal?(result)
@@ -159,9 +160,11 @@ module Tiercel
           return stale unless MISS.equal?(stale)
           return outrun(flight) unless lease.version == @call.kept_version
           return compute(flight, lease) if lease.paused?
+          flight.borrowed = true
           flight.learn(lease, running: false)
+          @late = false # the take has shown whose value it will be
           earlier = @flights.earlier(flight, lease.lineage)
-          earlier ? follow(earlier, flight) : wait_for(flight, lease)
+          earlier ? follow(earlier, flight) : @flights.waiting(flight, lease.lineage) { wait_for(flight, lease) }
         end
 
         # The lease is for another version, or for tags that were invalidated since it was taken: then its value will be
@@ -202,7 +205,7 @@ module Tiercel
             end
           end
           case outcome
-          when :left then give_stale(stale)
+          when :left then @late && flight.lease.stale != @call.found ? AGAIN : give_stale(stale)
           when :cycle then compute(own || Flight.new(@call.key, @call.version), flight.lease)
           when :deadline then after_waiting(flight, own)
           else share(outcome, flight, own)
@@ -210,6 +213,7 @@ module Tiercel
         end
 
         def share(outcome, flight, own)
+          return AGAIN if @late && (flight.borrowed || outcome.kind == :found)
           return abandoned(flight) unless @call.accepts?(flight.tags)
           content = outcome.content
           own&.tags = flight.tags
@@ -241,7 +245,8 @@ module Tiercel
         # @param lease [Leases::Lease, nil] whose lineage it may fill; nil for none
         def compute_here(flight, lease)
           settled = false
-          flight.learn(lease, running: true) if lease
+          flight.borrowed = false
+          flight.learn(lease, running: true)
           value, settled = @flights.computing(flight, lease&.lineage) do
             Held.with(flight) { @call.compute_and_store(lease, flight) }
           end
