@@ -31,7 +31,7 @@ suite "lab", gemfile: "Gemfile", alone: true, tests: ["tiercel-lab/test/**/*_tes
 suite "rails_app", gemfile: "Gemfile", tests: ["test/rails_app/**/*_test.rb"]
 
 # The C cores without Ruby, under the sanitizers.
-suite "native", alone: true, commands: "test/native/commands.rb"
+suite "native", commands: "test/native/commands.rb"
 
 # What the built gems contain, and how long the lines of the repository are.
 suite "packaging", gemfile: "Gemfile", tests: ["test/packaging/**/*_test.rb"]
