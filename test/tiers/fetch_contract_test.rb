@@ -4,14 +4,11 @@
 require "test_helper"
 require "tiercel/contracts/fetch_contract"
 require "tiercel/contracts/tags_contract"
-$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
-require "tiercel/lab/servers"
+require "support/fetch_places"
 
 # `fetch` with leases, and tags, over tiers whose processes share the near one.
 module TiersFetchContractTests
   module Stack
-    def self.redis = @redis ||= Tiercel::Lab::Servers::Redis.new.start
-
     def setup
       super
       @dir = Dir.mktmpdir("tiercel-tiers-")
@@ -41,7 +38,7 @@ module TiersFetchContractTests
   class RedisTest < Tiercel::TestCase
     include Tiercel::Contracts::FetchContract
     include Stack
-    def far = Stack.redis.url
+    def far = FetchPlaces.redis.url
   end
 
   class TagsOnSQLiteTest < Tiercel::TestCase

@@ -1,33 +1,31 @@
 # frozen_string_literal: true
 
+require_relative "../origin"
+
 module Tiercel
   module Contracts
     module FetchContract
       # Many processes that read, write and invalidate, some of which are stopped and killed in the middle of a block.
       module Churn
-        CHURN_KEYS = 3
+        include Origin
 
         # How long it goes on; a class may take longer (seconds).
         def churn_seconds = 1.0
 
-        # The origin is a file of counts. Who changes one raises it, and deletes or writes, alone with it; a reader
-        # looks at the count first, and must not be given anything older.
+        # Who changes a count deletes or writes, alone with it.
         def test_no_process_is_given_what_was_computed_before_an_invalidation
           needs_processes
-          origin = Tempfile.new("tiercel-origin")
-          origin.write("\0" * 8 * CHURN_KEYS)
-          origin.flush
-          ends = Clock.monotonic + churn_seconds
-          readers = Array.new(5) { process { read_origin(origin.path) until Clock.monotonic > ends } }
-          others = %i[delete delete_multi write].map do |way|
-            process { change_origin(origin.path, way) until Clock.monotonic > ends }
+          with_origin do |path|
+            ends = Clock.monotonic + churn_seconds
+            readers = Array.new(5) { process { read_origin(path) until Clock.monotonic > ends } }
+            others = %i[delete delete_multi write].map do |way|
+              process { change_origin(path, way) until Clock.monotonic > ends }
+            end
+            disturb(readers.first(2), ends) { process { read_origin(path) until Clock.monotonic > ends } }
+            wait_for(readers.drop(1) + others)
+            @pids.each { |pid| end_process(pid) }
+            assert_empty notes
           end
-          disturb(readers.first(2), ends) { process { read_origin(origin.path) until Clock.monotonic > ends } }
-          wait_for(readers.drop(1) + others)
-          @pids.each { |pid| end_process(pid) }
-          assert_empty notes
-        ensure
-          origin&.close!
         end
 
         private
@@ -46,12 +44,10 @@ module Tiercel
         end
 
         def read_origin(path)
-          key = rand(CHURN_KEYS)
-          least = with_origin(path, File::LOCK_SH) { |file| count_at(file, key) }
+          key = rand(ORIGIN_KEYS)
+          least = least_count(path, key)
           churning = @churning ||= new_store(lease_ttl: 0.3)
-          value = fetch_origin(churning, "origin/#{key}") do
-            File.open(path) { |file| count_at(file, key) }.tap { sleep rand * 0.01 }
-          end
+          value = fetch_origin(churning, "origin/#{key}") { made_count(path, key) }
           note("#{value} after #{least}") if value < least
         end
 
@@ -61,13 +57,8 @@ module Tiercel
 
         # A process that is stopped in here keeps all others from the origin, so none is stopped that changes it.
         def change_origin(path, way)
-          key = rand(CHURN_KEYS)
-          with_origin(path, File::LOCK_EX) do |file|
-            count = count_at(file, key) + 1
-            file.pwrite([count].pack("Q"), key * 8)
-            change_cache(way, "origin/#{key}", count)
-          end
-          sleep rand * 0.005
+          key = rand(ORIGIN_KEYS)
+          raise_count(path, key) { |count| change_cache(way, "origin/#{key}", count) }
         end
 
         def change_cache(way, name, count)
@@ -77,12 +68,6 @@ module Tiercel
           else store.delete_multi([name])
           end
         end
-
-        def with_origin(path, lock)
-          File.open(path, "r+b") { |file| file.flock(lock) && yield(file) }
-        end
-
-        def count_at(file, key) = file.pread(8, key * 8).unpack1("Q")
       end
     end
   end

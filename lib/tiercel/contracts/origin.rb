@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require "tempfile"
+
+module Tiercel
+  module Contracts
+    # What is cached, where many processes read and invalidate: a file of counts. Who changes one raises it, and
+    # invalidates alone with it; a reader looks at the count first, and must not be given anything older.
+    #
+    # @private
+    module Origin
+      ORIGIN_KEYS = 3
+
+      private
+
+      # @yieldparam path [String] of the file
+      def with_origin
+        origin = Tempfile.new("tiercel-origin")
+        origin.write("\0" * 8 * ORIGIN_KEYS)
+        origin.flush
+        yield origin.path
+      ensure
+        origin&.close!
+      end
+
+      # @return [Integer] the count, while nobody changes it
+      def least_count(path, key) = with_counts(path, File::LOCK_SH) { |file| count_at(file, key) }
+
+      # @return [Integer] the count, whoever changes it meanwhile: what a block makes of it
+      def made_count(path, key) = File.open(path) { |file| count_at(file, key) }.tap { sleep rand * 0.01 }
+
+      # @yieldparam count [Integer] the new one, while nobody else looks
+      def raise_count(path, key)
+        with_counts(path, File::LOCK_EX) do |file|
+          count = count_at(file, key) + 1
+          file.pwrite([count].pack("Q"), key * 8)
+          yield count
+        end
+        sleep rand * 0.005
+      end
+
+      def with_counts(path, lock)
+        File.open(path, "r+b") { |file| file.flock(lock) && yield(file) }
+      end
+
+      def count_at(file, key) = file.pread(8, key * 8).unpack1("Q")
+    end
+  end
+end
