@@ -2,6 +2,7 @@
 # suites: store
 
 require "test_helper"
+require "support/fiber_scheduler"
 require "tiercel/leases"
 
 # Leases in the segment's table, by processes, threads and fibers.
@@ -12,41 +13,6 @@ class LeasesSegmentTest < Tiercel::TestCase
   class Through
     def call(_method, _key = nil, returning: nil) = yield # rubocop:disable Lint/UnusedMethodArgument
     def too_large(_key, _bytesize) = :too_large
-  end
-
-  # All of the scheduler that is needed: fibers sleep, their thread does not.
-  class Scheduler
-    attr_reader :turns
-
-    def initialize
-      @sleeping = {}
-      @turns = 0
-    end
-
-    def fiber(&block) = Fiber.new(blocking: false, &block).tap(&:resume)
-    def kernel_sleep(seconds = nil) = block(nil, seconds) && true
-    def unblock(_blocker, fiber) = @sleeping[fiber] = 0.0
-    def io_wait(_io, events, _timeout) = events
-    def close = run
-
-    def block(_blocker, seconds = nil)
-      @sleeping[Fiber.current] = now + (seconds || 1e6)
-      Fiber.yield
-    end
-
-    def run
-      while (fiber, at = @sleeping.min_by(&:last))
-        @turns += 1
-        Process.clock_gettime(Process::CLOCK_MONOTONIC).then { |time| sleep_in_kernel(at - time) if at > time }
-        @sleeping.delete(fiber)
-        fiber.resume
-      end
-    end
-
-    private
-
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-    def sleep_in_kernel(seconds) = IO.select(nil, nil, nil, seconds)
   end
 
   def setup
@@ -170,7 +136,7 @@ class LeasesSegmentTest < Tiercel::TestCase
     mine = take("k")
     order = []
     Thread.new do
-      Fiber.set_scheduler(Scheduler.new)
+      Fiber.set_scheduler(Tiercel::FiberScheduler.new)
       Fiber.schedule { order << @leases.wait(take("k"), monotonic + 60) }
       Fiber.schedule do
         sleep 0.01

@@ -16,6 +16,7 @@ class ProcessEndTest < Tiercel::TestCase
     require "active_support/cache/tiercel_store"
     require "tiercel/contracts/moved_clock"
     STDOUT.sync = true
+    I18n.backend # loads more, which no fork is to interrupt
     store = Tiercel.new("file:#{ARGV.first}", lease: true, timeout: 5, stale_while_revalidate: 600)
     later = ->(&block) { Tiercel::Contracts::MovedClock.by(61, &block) }
     refresh = ->(name, &block) { store.fetch(name, expires_in: 3600, refresh: :background, &block) }
@@ -92,6 +93,27 @@ class ProcessEndTest < Tiercel::TestCase
     first, *refreshed, last = output.lines(chomp: true)
     assert_equal ["[false, nil]", "true"], [first, last]
     assert_equal ["0 in true", "1 in true", "2 in true"], refreshed.sort
+  end
+
+  def test_a_child_runs_none_of_its_parents_blocks
+    output = run_script(<<~'RUBY')
+      began, gate = Queue.new, Queue.new
+      flights = store.instance_variable_get(:@settings).flights
+      slow = Thread.new { store.fetch("slow", expires_in: 60) { began << 1; gate.pop } }
+      began.pop
+      Process.wait(fork { puts "elsewhere #{flights.idle?}" })
+      Process.wait(fork { store.fetch("own") { 1 } && puts("afterwards #{flights.idle?}") })
+      within = store.fetch("outer", expires_in: 60) do
+        Process.wait(fork { puts "within #{flights.idle?}" })
+        Process.pid
+      end
+      puts "here #{flights.idle?} #{within == Process.pid}"
+      gate << 1
+      slow.join
+      puts "then #{flights.idle?}"
+    RUBY
+    assert_equal ["elsewhere true", "afterwards true", "within true", "here false true", "then true"],
+                 output.lines(chomp: true)
   end
 
   def test_a_child_that_ends_gives_no_lease_of_its_parent_back

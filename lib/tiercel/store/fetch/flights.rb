@@ -17,8 +17,8 @@ module Tiercel
           @computing = 0
         end
 
-        # @return [Boolean] whether no block is running
-        def idle? = @computing.zero?
+        # @return [Boolean] whether no block is running in this process
+        def idle? = @computing.zero? || @pid != Process.pid && forgotten?
 
         # @return [Integer] how many are under way
         def size
@@ -73,7 +73,7 @@ module Tiercel
         # @return [Boolean] whether somebody waits for that value
         def finish(flight, lease, landed)
           Flight::LOCK.synchronize do
-            @computing -= 1
+            ended
             @of_lineage.delete(lease.lineage) if @of_lineage[lease.lineage].equal?(flight)
             @newest.delete(flight.key) if @newest[flight.key].equal?(flight)
             flight.close(landed)
@@ -113,7 +113,7 @@ module Tiercel
           yield
         ensure
           Flight::LOCK.synchronize do
-            @computing -= 1 if counted
+            ended if counted
             @of_lineage.delete(lineage) if @of_lineage[lineage].equal?(flight)
           end
         end
@@ -127,12 +127,24 @@ module Tiercel
 
         private
 
+        # A child that was forked while another thread's block ran has no such thread.
+        def forgotten?
+          Flight::LOCK.synchronize { forget_parents }
+          @computing.zero?
+        end
+
+        # A block that a child was forked in goes on there, and ends, without being counted.
+        def ended
+          @computing -= 1 if @computing.positive?
+        end
+
         # Those who led the flights of a parent process are not here.
         def forget_parents
           return if @pid == Process.pid
           @pid = Process.pid
           @newest = {}
           @of_lineage = {}
+          @computing = 0
         end
       end
     end

@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+module Tiercel
+  # All of a fiber scheduler that the tests need: fibers sleep and wait for other threads, their thread goes on.
+  class FiberScheduler
+    # @return [Integer] how often a fiber was gone on with
+    attr_reader :turns
+
+    def initialize
+      @sleeping = {}
+      @woken = Thread::Queue.new
+      @turns = 0
+    end
+
+    def fiber(&block) = Fiber.new(blocking: false, &block).tap(&:resume)
+    def kernel_sleep(seconds = nil) = block(nil, seconds) && true
+    def unblock(_blocker, fiber) = @woken << fiber
+    def io_wait(_io, events, _timeout) = events
+    def close = run
+
+    def block(_blocker, seconds = nil)
+      @sleeping[Fiber.current] = now + (seconds || 1e6)
+      Fiber.yield
+      true
+    end
+
+    def run
+      until @sleeping.empty?
+        fiber, at = @sleeping.min_by(&:last)
+        woken = Fiber.new(blocking: true) { @woken.pop(timeout: [at - now, 0].max) }.resume
+        fiber = woken if woken
+        next unless @sleeping.delete(fiber)
+        @turns += 1
+        fiber.resume
+      end
+    end
+
+    private
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+end
