@@ -36,6 +36,9 @@ module Tiercel
   #   while a writer is at work; `near_fill(key, bytes, ttl, epoch)` after it, true if it was made;
   #   `near_begin(keys)` before a change of what is behind, nil for all keys; `near_fill` with what that gave;
   #   `near_end(keys, begun, filled)` after the change; `near_invalidate(key)`: no earlier epoch is good any more
+  # - for a near tier that others may change behind ({Tiers::Coverage}): `near_cover(since, sent)`, `near_covered` and
+  #   `near_gaps`; `near_trust = seconds` has this handle's reads be misses so long after the covered time;
+  #   `near_trusted?`
   #
   # A segment is for the main Ractor: Ruby raises Ractor::UnsafeError elsewhere.
   # What is promised between processes is in docs/memory-model.md.

@@ -22,6 +22,8 @@ native.call "segment: leases, 60 of their holders killed", "gcc/lease_processes_
 native.call "segment: leases, 40 of their holders killed (AddressSanitizer)", "asan/lease_processes_test", "40"
 native.call "segment: near fills (AddressSanitizer)", "asan/near_test"
 native.call "segment: near fills (ThreadSanitizer)", "tsan/near_test"
+native.call "segment: coverage (AddressSanitizer)", "asan/coverage_test"
+native.call "segment: coverage (ThreadSanitizer)", "tsan/coverage_test"
 native.call "segment: 20,000 flipped bytes (AddressSanitizer)", "guarded/hostile_test", "20000"
 native.call "segment: what the system does to its file (AddressSanitizer)", "played/platform_test"
 native.call "segment: fuzzed for 10 s", "fuzz/segment_fuzzer", "-max_total_time=10 -max_len=600 -verbosity=0"

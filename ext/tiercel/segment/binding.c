@@ -95,6 +95,7 @@ static tseg *attach_handle(VALUE self, segment_handle *handle, uint64_t patience
         handle->attached = handle->path ? tseg_attach(handle->path, &handle->options, &error)
                                         : tseg_attach_private(&handle->options, &error);
         handle->checked_at = segment_seconds();
+        handle->attached_ns = tseg_monotonic_ns();
         if (handle->attached) handle->given_up_on = 0;
         else if (!wait_for_files(&error, patience_ns, &deadline_ns, &handle->given_up_on))
             fail_with_error(self, &error);
@@ -293,4 +294,5 @@ RUBY_FUNC_EXPORTED void Init_segment_ext(void)
     segment_init_sweep();
     segment_init_lease();
     segment_init_near();
+    segment_init_coverage();
 }

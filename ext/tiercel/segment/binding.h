@@ -20,6 +20,8 @@ typedef struct {
     bool opened;
     int64_t checked_at;   /* seconds of the monotonic clock when the path was last looked at */
     tseg_memo memo;       /* of Strings: see binding_memo.h */
+    uint64_t attached_ns; /* of the monotonic clock, when it was attached */
+    uint64_t near_trust_ns; /* copies are read for so long after they were covered; 0: always */
     pid_t given_up_on;    /* whose making or removing of the file was waited for in vain; 0: nobody's */
 } segment_handle;
 
@@ -54,6 +56,21 @@ static inline tseg *segment_current(VALUE self)
                   !tseg_is_retired(attached)))
         return attached;
     return segment_make_current(self);
+}
+/* binding_coverage.c */
+bool segment_is_trusted(VALUE self, const tseg *segment);
+tseg *segment_distrusted(tseg *segment);
+/* The segment to read from, as segment_current; NULL where its copies are not trusted, which is a miss. */
+static inline tseg *segment_to_read(VALUE self)
+{
+    tseg *segment = segment_current(self);
+
+    if (RB_LIKELY(!((const segment_handle *)RTYPEDDATA_DATA(self))->near_trust_ns)) return segment;
+    return RB_LIKELY(segment_is_trusted(self, segment)) ? segment : segment_distrusted(segment);
+}
+static inline bool segment_may_fill(VALUE self, const tseg *segment)
+{
+    return !((const segment_handle *)RTYPEDDATA_DATA(self))->near_trust_ns || segment_is_trusted(self, segment);
 }
 /* Raises what a result stands for, where it is not an answer. */
 void segment_fail(VALUE self, tseg_result result, VALUE key);
@@ -92,6 +109,7 @@ bool segment_parse_token(VALUE string, tseg_token *token);
 
 /* binding_sweep.c: whether there was something to delete */
 bool segment_delete_key(VALUE self, VALUE key, tseg_result (*delete)(tseg *, const tseg_key *, double *));
+VALUE segment_clear(VALUE self);
 /* binding_near.c: the epoch that a near fill is to meet, XORed with the id of its file. false: there is none. */
 bool segment_near_expected(VALUE epoch, uint64_t *expected);
 
@@ -105,5 +123,6 @@ void segment_init_write(void);
 void segment_init_sweep(void);
 void segment_init_lease(void);
 void segment_init_near(void);
+void segment_init_coverage(void);
 
 #endif

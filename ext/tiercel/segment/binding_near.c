@@ -14,7 +14,10 @@ typedef struct {
 /* An epoch belongs to its file. */
 static VALUE epoch_number(const tseg *segment, uint64_t word) { return ULL2NUM(word ^ segment->file_id); }
 
-/* Segment#near_epoch(key) -> Integer for near_fill, taken before the value is fetched; nil while a writer is at work */
+/*
+ * Segment#near_epoch(key) -> Integer for near_fill, taken before the value is fetched; nil while a writer is at work,
+ * or copies are not trusted
+ */
 static VALUE segment_near_epoch(VALUE self, VALUE key_string)
 {
     tseg *segment = segment_current(self);
@@ -23,6 +26,7 @@ static VALUE segment_near_epoch(VALUE self, VALUE key_string)
 
     segment_key(segment, &key, key_string);
     word = tseg_near_epoch(segment, &key);
+    if (!segment_may_fill(self, segment)) return Qnil;
     return tseg_near_is_changing(word) ? Qnil : epoch_number(segment, word);
 }
 

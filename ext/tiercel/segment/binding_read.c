@@ -248,15 +248,21 @@ READS_IN_ONE_PIECE read_made(VALUE self, tseg *segment, VALUE key, const tseg_ke
 segment_one_read *const segment_get_made = get_made, *const segment_read_made = read_made;
 
 /* Segment#get(key) -> String or nil */
-static VALUE segment_get(VALUE self, VALUE key) { return get_bytes(self, segment_current(self), key); }
+static VALUE segment_get(VALUE self, VALUE key)
+{
+    tseg *segment = segment_to_read(self);
+    return RB_LIKELY(segment) ? get_bytes(self, segment, key) : Qnil;
+}
 
 /* Segment#read(key, version = nil) -> the decoded String; or, frozen, a frame or [frame, token]; or nil */
 static VALUE segment_read(int count, VALUE *arguments, VALUE self)
 {
-    tseg *segment = segment_current(self);
-    tseg_memo *memo = segment_memo_to_read(self);
+    tseg *segment = segment_to_read(self);
+    tseg_memo *memo;
 
     rb_check_arity(count, 1, 2);
+    if (RB_UNLIKELY(!segment)) return Qnil;
+    memo = segment_memo_to_read(self);
     if (!memo) return get_own(self, segment, arguments[0]);
     return get_kept(self, segment, arguments[0], count > 1 ? arguments[1] : Qnil, memo);
 }
@@ -264,17 +270,20 @@ static VALUE segment_read(int count, VALUE *arguments, VALUE self)
 /* Segment#read_frozen(key, version = nil) -> the value, frozen; or, not frozen, [frame] or [frame, token]; or nil */
 static VALUE segment_read_frozen(int count, VALUE *arguments, VALUE self)
 {
+    tseg *segment = segment_to_read(self);
+
     rb_check_arity(count, 1, 2);
-    return get_frozen(self, segment_current(self), arguments[0], count > 1 ? arguments[1] : Qnil);
+    if (RB_UNLIKELY(!segment)) return Qnil;
+    return get_frozen(self, segment, arguments[0], count > 1 ? arguments[1] : Qnil);
 }
 
 /* Segment#get_with_token(key) -> [String, token] or nil */
 static VALUE segment_get_with_token(VALUE self, VALUE key)
 {
-    tseg *segment = segment_current(self);
+    tseg *segment = segment_to_read(self);
     value_read read = {.self = self, .key_string = key};
     tseg_token token;
-    VALUE string = read_key(&read, take_bytes, READ_BYTES, false, segment, &token);
+    VALUE string = segment ? read_key(&read, take_bytes, READ_BYTES, false, segment, &token) : Qnil;
 
     return NIL_P(string) ? Qnil : rb_assoc_new(string, segment_token_string(&token));
 }

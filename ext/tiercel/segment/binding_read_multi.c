@@ -53,6 +53,7 @@ static VALUE read_many(VALUE self, VALUE keys, segment_one_read *read_one, VALUE
     Check_Type(keys, T_ARRAY);
     found = rb_hash_new_capa(RARRAY_LEN(keys));
     for (long i = 0; i < RARRAY_LEN(keys); i++) {
+        if (i % READ_BATCH == 0 && !segment_to_read(self)) break; /* what is left is not trusted */
         if (i % READ_BATCH == 0) make_batch(&batch, keys, i);
         VALUE key = RARRAY_AREF(keys, i), version = NIL_P(versions) ? Qnil : rb_ary_entry(versions, i), value;
         const tseg_key *made = batch.keys + i % READ_BATCH;

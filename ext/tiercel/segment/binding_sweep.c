@@ -44,7 +44,7 @@ static VALUE check_interrupts(VALUE self)
 }
 
 /* Segment#clear */
-static VALUE segment_clear(VALUE self)
+VALUE segment_clear(VALUE self)
 {
     tseg *segment = segment_current(self);
     uint64_t file_id = segment->file_id;

@@ -27,13 +27,13 @@ bool segment_parse_token(VALUE string, tseg_token *token)
 /* Segment#unchanged?(key, token) -> true or false */
 static VALUE segment_unchanged(VALUE self, VALUE key_string, VALUE token_string)
 {
-    tseg *segment = segment_current(self);
+    tseg *segment = segment_to_read(self);
     tseg_clock clock = {false, 0};
     tseg_token token, found;
     tseg_entry entry;
     tseg_key key;
 
-    if (!segment_parse_token(token_string, &token)) return Qfalse;
+    if (!segment || !segment_parse_token(token_string, &token)) return Qfalse;
     do {
         segment_key(segment, &key, key_string);
         if (tseg_find(segment, &key, &entry) != TSEG_OK) return Qfalse;

@@ -129,13 +129,14 @@ static VALUE segment_compare_and_set(int count, VALUE *arguments, VALUE self)
 /*
  * Segment#near_fill(key, bytes, ttl, epoch) -> whether it was written, under an absent key only. `epoch`: of
  * near_epoch, then not if somebody has begun to change the key or invalidated it since; or of near_begin, for the
- * writer himself, then not if somebody else has been at work in the same stripe
+ * writer himself, then not if somebody else has been at work in the same stripe. Nor where copies are not trusted
  */
 static VALUE segment_near_fill(VALUE self, VALUE key, VALUE bytes, VALUE ttl, VALUE epoch)
 {
     write_call call = {.kind = WRITE_NEAR_FILL, .key = key, .bytes = bytes};
 
-    if (!segment_near_expected(epoch, &call.stripe_epoch)) return Qfalse;
+    if (!segment_near_expected(epoch, &call.stripe_epoch) || !segment_may_fill(self, segment_current(self)))
+        return Qfalse;
     set_times(&call, ttl, true);
     return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }

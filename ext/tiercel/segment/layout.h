@@ -116,6 +116,8 @@ typedef struct {
     uint64_t check; /* SipHash of everything before it */
     _Alignas(TSEG_CACHE_LINE) tseg_half epoch;
     tseg_half retired; /* not 0: move to what the path leads to now */
+    tseg_word near_covered; /* ns of the monotonic clock: until then every change behind was heard of; 0 never */
+    tseg_word near_gaps;    /* how often all copies were put away, since nobody had covered them */
 } tseg_header;
 
 /* One attached process: its counters stay when the slot is used again. */

@@ -42,12 +42,15 @@ bool tseg_near_is_alone(uint64_t begun)
     return (begun & COUNT_MASK) + (begun >> COUNT_BITS & COUNT_MASK) == 1;
 }
 
+void tseg_near_raise(tseg *segment, uint32_t stripe)
+{
+    atomic_fetch_add_explicit(segment->stripes + stripe, UINT64_C(1) << EPOCH_AT, memory_order_seq_cst);
+    tseg_fence(memory_order_seq_cst);
+}
+
 tseg_result tseg_near_invalidate(tseg *segment, const tseg_key *key, double *expires_at)
 {
-    tseg_word *at = segment->stripes + tseg_near_stripe(segment, key);
-
-    atomic_fetch_add_explicit(at, UINT64_C(1) << EPOCH_AT, memory_order_seq_cst);
-    tseg_fence(memory_order_seq_cst);
+    tseg_near_raise(segment, tseg_near_stripe(segment, key));
     return tseg_delete(segment, key, expires_at);
 }
 

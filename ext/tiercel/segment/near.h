@@ -7,6 +7,8 @@
 uint32_t tseg_near_stripe(const tseg *segment, const tseg_key *key);
 /* Whether a writer who has begun may be at work: of the word that tseg_near_epoch gave. No fill is to be made then. */
 bool tseg_near_is_changing(uint64_t word);
+/* No fill with an earlier epoch is made. */
+void tseg_near_raise(tseg *segment, uint32_t stripe);
 /*
  * A writer begins before he changes what is behind, deletes his keys here, and ends afterwards. What begin gives is
  * also the epoch for his own near fill, which he makes before the end, and only if he was alone in the stripe.

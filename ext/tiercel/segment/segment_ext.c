@@ -4,6 +4,7 @@
 #endif
 
 #include "binding.c"
+#include "binding_coverage.c"
 #include "binding_lease.c"
 #include "binding_memo.c"
 #include "binding_near.c"
@@ -19,6 +20,7 @@
 #include "attach.c"
 #include "copy.c"
 #include "counter.c"
+#include "coverage.c"
 #include "file.c"
 #include "futex.c"
 #include "geometry.c"

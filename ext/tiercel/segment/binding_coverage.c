@@ -1,0 +1,74 @@
+/* What listeners of a farther tier tell a segment, and whether its copies are trusted. */
+#include "binding.h"
+#include "coverage.h"
+
+bool segment_is_trusted(VALUE self, const tseg *segment)
+{
+    return tseg_is_trusted(segment, ((const segment_handle *)RTYPEDDATA_DATA(self))->near_trust_ns);
+}
+
+__attribute__((noinline)) tseg *segment_distrusted(tseg *segment)
+{
+    tseg_bump(&segment->self->counters[TSEG_COUNT_MISSES]);
+    return NULL;
+}
+
+/*
+ * Segment#near_cover(since, sent) -> true, false or nil. Times of the monotonic clock in nanoseconds: a listener heard
+ * of every change behind that was made from `since`, when he began, until `sent`, and all of them were put away through
+ * this Segment. true: the copies are good. false: nobody covered the time before `since`; all copies were put away.
+ * nil: it says nothing, since `sent` is before the listener, or this Segment's move to another file
+ */
+static VALUE segment_near_cover(VALUE self, VALUE since, VALUE sent)
+{
+    uint64_t since_ns = NUM2ULL(since), sent_ns = NUM2ULL(sent), now_ns = tseg_monotonic_ns(), file_id;
+    tseg *segment = segment_current(self);
+    const segment_handle *handle = segment_handle_of(self);
+
+    if (sent_ns > now_ns) sent_ns = now_ns;
+    if (since_ns < handle->attached_ns) since_ns = handle->attached_ns;
+    if (sent_ns < since_ns) return Qnil;
+    if (tseg_cover(segment, since_ns, sent_ns)) return Qtrue;
+    file_id = segment->file_id;
+    tseg_begin_gap(segment);
+    segment_clear(self);
+    segment = segment_current(self);
+    if (segment->file_id != file_id) return Qnil;
+    tseg_end_gap(segment, sent_ns);
+    return Qfalse;
+}
+
+/* Segment#near_covered -> nanoseconds of the monotonic clock, 0 for never */
+static VALUE segment_near_covered(VALUE self) { return ULL2NUM(tseg_covered_ns(segment_current(self))); }
+
+/* Segment#near_gaps -> how often copies were put away since nobody had covered them */
+static VALUE segment_near_gaps(VALUE self)
+{
+    return ULL2NUM(atomic_load_explicit(&segment_current(self)->header->near_gaps, memory_order_relaxed));
+}
+
+/*
+ * Segment#near_trust = seconds: through this Segment copies are read, and filled, for so long after the time until
+ * which they are covered. nil, as at first: always
+ */
+static VALUE segment_set_near_trust(VALUE self, VALUE seconds)
+{
+    double trust = NIL_P(seconds) ? 0 : NUM2DBL(seconds);
+
+    if (!NIL_P(seconds) && !(trust > 0 && trust <= 1e9))
+        rb_raise(rb_eArgError, "near_trust: expected seconds > 0 or nil, got %" PRIsVALUE, seconds);
+    segment_handle_of(self)->near_trust_ns = (uint64_t)(trust * 1e9);
+    return seconds;
+}
+
+/* Segment#near_trusted? */
+static VALUE segment_near_trusted(VALUE self) { return segment_to_read(self) ? Qtrue : Qfalse; }
+
+void segment_init_coverage(void)
+{
+    rb_define_method(tiercel_segment_class, "near_cover", segment_near_cover, 2);
+    rb_define_method(tiercel_segment_class, "near_covered", segment_near_covered, 0);
+    rb_define_method(tiercel_segment_class, "near_gaps", segment_near_gaps, 0);
+    rb_define_method(tiercel_segment_class, "near_trust=", segment_set_near_trust, 1);
+    rb_define_method(tiercel_segment_class, "near_trusted?", segment_near_trusted, 0);
+}

@@ -1,0 +1,100 @@
+/* Until when a segment is covered: listeners that add up, gaps, and one that dies between its steps. */
+#include <math.h>
+#include <pthread.h>
+
+#include "check.h"
+#include "coverage.h"
+#include "near.h"
+
+enum { THREADS = 8, ROUNDS = 5000 };
+#define TRUST_NS UINT64_C(3000000000)
+
+static tseg *segment;
+static tseg_key key;
+
+static tseg_result fill(uint64_t epoch)
+{
+    tseg_value value = value_of("filled", 6);
+    return tseg_near_fill(segment, &key, &value, INFINITY, 1000.0, epoch);
+}
+
+static void test_gaps(void)
+{
+    uint64_t now = tseg_monotonic_ns(), epoch = tseg_near_epoch(segment, &key);
+
+    CHECK(tseg_covered_ns(segment) == 0 && !tseg_is_trusted(segment, TRUST_NS));
+    CHECK(!tseg_cover(segment, 0, now) && tseg_covered_ns(segment) == 0); /* nobody has heard of what was before */
+    tseg_begin_gap(segment);
+    CHECK(fill(epoch) == TSEG_CHANGED && tseg_covered_ns(segment) == 0);
+    tseg_end_gap(segment, now);
+    CHECK(tseg_covered_ns(segment) == now && tseg_is_trusted(segment, TRUST_NS));
+    CHECK(tseg_cover(segment, now, now + 5) && tseg_covered_ns(segment) == now + 5);
+    CHECK(tseg_cover(segment, now, now + 2) && tseg_covered_ns(segment) == now + 5);
+    CHECK(!tseg_cover(segment, now + 6, now + 7) && tseg_covered_ns(segment) == now + 5);
+    tseg_end_gap(segment, now + 1);
+    CHECK(tseg_covered_ns(segment) == now + 5);
+}
+
+static void test_trust(void)
+{
+    uint64_t now = tseg_monotonic_ns();
+
+    tseg_store(&segment->header->near_covered, now - TRUST_NS / 2);
+    CHECK(tseg_is_trusted(segment, TRUST_NS) && !tseg_is_trusted(segment, TRUST_NS / 2 - TSEG_COARSE_NS));
+    tseg_store(&segment->header->near_covered, now - TRUST_NS);
+    CHECK(!tseg_is_trusted(segment, TRUST_NS));
+}
+
+/* Altered from outside. */
+static void test_times_to_come(void)
+{
+    uint64_t now = tseg_monotonic_ns(), wrong[] = {now + TRUST_NS, UINT64_MAX, UINT64_MAX / 2};
+
+    for (int i = 0; i < 3; i++) {
+        tseg_store(&segment->header->near_covered, wrong[i]);
+        CHECK(!tseg_is_trusted(segment, TRUST_NS) && tseg_covered_ns(segment) == 0);
+        CHECK(!tseg_cover(segment, 0, now));
+        tseg_end_gap(segment, now);
+        CHECK(tseg_covered_ns(segment) == now);
+    }
+}
+
+/* Each listener says what it has heard; the covered time never goes back. */
+static void *listen(void *argument)
+{
+    uint64_t since = tseg_monotonic_ns(), last = 0;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        uint64_t sent = tseg_monotonic_ns(), covered;
+        if (i % 100 == 99) since = sent;
+        if (!tseg_cover(segment, since, sent)) {
+            tseg_begin_gap(segment);
+            tseg_end_gap(segment, sent);
+        }
+        covered = tseg_covered_ns(segment);
+        CHECK(covered >= sent && covered >= last);
+        last = covered;
+    }
+    return argument;
+}
+
+static void test_threads(void)
+{
+    pthread_t threads[THREADS];
+
+    for (int i = 0; i < THREADS; i++) CHECK(pthread_create(threads + i, NULL, listen, NULL) == 0);
+    for (int i = 0; i < THREADS; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
+int main(void)
+{
+    segment = attach_or_die(NULL, 4 << 20, 1);
+    key = key_of(segment, "key");
+    test_gaps();
+    test_trust();
+    test_times_to_come();
+    test_threads();
+    tseg_release(segment);
+    printf("coverage: %lu checks\n", (unsigned long)checks_made);
+    return 0;
+}

@@ -1,0 +1,185 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tiercel/tiers/coverage"
+require "tiercel/backends/shared"
+
+# What a near tier's copies are worth by what listeners have heard of.
+class TiersCoverageTest < Tiercel::TestCase
+  SECOND = 1_000_000_000
+  FRAME = Tiercel::Frame.build(Tiercel::Frame::Layout::TYPE_STRING_UTF_8, "text" * 4_000)
+
+  def setup
+    @directory = Dir.mktmpdir
+    @segment = open_segment
+    @coverage = Tiercel::Tiers::Coverage.new(@segment)
+    @since = @coverage.now
+  end
+
+  def teardown
+    @segment.close
+    FileUtils.rm_rf(@directory)
+  end
+
+  def open_segment = Tiercel::Segment.open(File.join(@directory, "segment"), bytes: 4 << 20)
+
+  def fill(key = "key", segment: @segment)
+    epoch = segment.near_epoch(key)
+    epoch && segment.near_fill(key, FRAME, 60, epoch)
+  end
+
+  # All that hands a copy out, memo and batches too.
+  def assert_read(key, segment = @segment)
+    assert_equal FRAME, segment.get(key)
+    assert_equal({ key => FRAME }, segment.get_multi([key]))
+    assert_equal "text" * 4_000, segment.read(key)
+    assert_equal "text" * 4_000, segment.read_frozen(key)
+    assert_equal [key], segment.read_multi([key]).keys
+    assert segment.unchanged?(key, segment.get_with_token(key).last)
+  end
+
+  def assert_not_read(key, token, segment = @segment)
+    assert_nil segment.get(key)
+    assert_equal({}, segment.get_multi([key] * 40))
+    assert_nil segment.read(key)
+    assert_nil segment.read_frozen(key)
+    assert_equal({}, segment.read_multi([key]))
+    assert_nil segment.get_with_token(key)
+    refute segment.unchanged?(key, token)
+  end
+
+  # As if the heartbeat before had been the last one, so long ago: the word lies in the segment's header.
+  def age(seconds)
+    header = File.binread(@segment.path, 4096)
+    at = (0...4096).step(8).find { |offset| header.unpack1("Q<", offset: offset) == @segment.near_covered }
+    File.open(@segment.path, "r+b") do |file|
+      file.pwrite([@segment.near_covered - (seconds * SECOND).to_i].pack("Q<"), at)
+    end
+  end
+
+  def test_nothing_is_read_or_filled_before_a_listener_has_covered_it
+    refute @coverage.trusted?
+    assert_nil @segment.near_epoch("key")
+    assert_equal false, @coverage.cover(@since, @coverage.now)
+    assert @coverage.trusted?
+    assert fill
+    @segment.memo_bytes = 16 << 20
+    3.times { assert_read("key") }
+  end
+
+  def test_copies_are_trusted_for_three_seconds_after_the_sending_of_the_last_heartbeat
+    @coverage.cover(@since, @coverage.now)
+    @segment.memo_bytes = 16 << 20
+    fill
+    3.times { assert_read("key") }
+    token = @segment.get_with_token("key").last
+    epoch = @segment.near_epoch("other")
+    begun = @segment.near_begin(["other"])
+    age(2.5)
+    assert_read("key")
+    age(0.6)
+    assert_not_read("key", token)
+    refute @coverage.trusted?
+    assert_nil @segment.near_epoch("key")
+    assert_equal false, @segment.near_fill("other", FRAME, 60, epoch)
+    assert_equal false, @segment.near_fill("other", FRAME, 60, begun)
+    # The listener heard everything all the while: its echo was late.
+    age(-3.1)
+    assert_equal true, @coverage.cover(@since, @coverage.now)
+    assert_read("key")
+  end
+
+  def test_a_listener_that_began_after_the_covered_time_puts_all_copies_away
+    @coverage.cover(@since, sent = @coverage.now)
+    fill
+    late = @segment.near_epoch("late")
+    assert_equal false, @coverage.cover(sent + 1, @coverage.now)
+    assert_nil @segment.get("key")
+    assert_equal false, @segment.near_fill("late", FRAME, 60, late)
+    assert fill("late")
+    assert_equal 2, @coverage.stats[:gaps]
+  end
+
+  def test_what_several_listeners_have_heard_of_adds_up
+    @coverage.cover(@since, @coverage.now)
+    fill
+    other = open_segment
+    second = Tiercel::Tiers::Coverage.new(other)
+    began = second.now
+    @coverage.cover(@since, @coverage.now)
+    assert_equal true, second.cover(began, last = second.now)
+    assert_equal true, @coverage.cover(@since, last - 10) # an older echo takes nothing back
+    assert_equal last, @segment.near_covered
+    assert_read("key", other)
+  ensure
+    other&.close
+  end
+
+  def test_an_echo_of_before_the_listener_and_one_of_the_time_to_come_say_nothing
+    assert_nil @coverage.cover(@coverage.now, @since)
+    assert_equal 0, @segment.near_covered
+    @coverage.cover(@since, @coverage.now + (3600 * SECOND))
+    assert_operator @segment.near_covered, :<=, @coverage.now
+    # Nor does a file that somebody has altered.
+    age(-3600)
+    refute @coverage.trusted?
+    refute @segment.near_trusted?
+    assert_equal 0, @segment.near_covered
+    assert_equal false, @coverage.cover(@since, @coverage.now)
+    assert @segment.near_trusted?
+  end
+
+  def test_what_was_put_away_in_another_file_does_not_cover_this_one
+    @coverage.cover(@since, @coverage.now)
+    Tiercel::Segment.replace(@segment.path, bytes: 4 << 20)
+    assert_equal 0, @segment.near_covered
+    assert_nil @coverage.cover(@since, @coverage.now.tap { |sent| break sent - SECOND })
+    assert_equal false, @coverage.cover(@since, @coverage.now)
+  end
+
+  def test_a_segment_without_trust_is_read_as_before
+    other = open_segment
+    assert fill(segment: other)
+    assert_read("key", other)
+    assert_nil @segment.get("key")
+    @coverage.disarm
+    assert_read("key")
+    assert_raises(ArgumentError) { other.near_trust = 0 }
+    assert_raises(ArgumentError) { other.near_trust = Float::NAN }
+  ensure
+    other&.close
+  end
+
+  def test_figures_and_the_clock_of_a_test
+    now = @coverage.now
+    coverage = Tiercel::Tiers::Coverage.new(@segment, trust: 60, clock: -> { now })
+    assert_equal({ trusted: false, covered_for: 0.0, gaps: 0 }, coverage.stats)
+    @coverage.cover(@since, now)
+    now += 45 * SECOND
+    assert_equal [true, 15.0, 1], coverage.stats.values_at(:trusted, :covered_for, :gaps)
+    now += 16 * SECOND
+    assert_equal [false, 0.0], coverage.stats.values_at(:trusted, :covered_for)
+    refute coverage.trusted?
+  end
+
+  # Whoever dies in the midst of a gap has covered nothing.
+  def test_listeners_in_eight_processes_cover_and_find_gaps_at_once
+    children = 8.times.map do |index|
+      Process.fork do
+        coverage = Tiercel::Tiers::Coverage.new(open_segment)
+        100.times do |round|
+          since = coverage.now - (round.odd? ? SECOND : 0)
+          coverage.cover(since, coverage.now)
+          exit!(1) unless coverage.covered <= coverage.now && coverage.trusted?
+          Process.kill(:KILL, Process.pid) if round == 50 && index > 3
+        end
+        exit!(0)
+      end
+    end
+    statuses = children.map { |pid| Process.wait2(pid).last }
+    assert_equal [0] * 4, statuses.first(4).map(&:exitstatus)
+    assert_equal 0, statuses.count { |status| status.exited? && status.exitstatus != 0 }
+    assert @coverage.trusted?
+    assert_operator @coverage.stats[:gaps], :>, 0
+  end
+end
