@@ -139,6 +139,101 @@ class ProxyTest < Tiercel::TestCase
     end
   end
 
+  def test_sever_lasts_until_it_is_restored
+    with_proxy(delay: 0.01) do |proxy, socket|
+      ask(socket, "a")
+      proxy.sever
+      assert_nil socket.gets
+      assert_nil TCPSocket.open("127.0.0.1", proxy.port, &:gets)
+      assert_equal 0, proxy.connections
+      assert_in_delta 0.01, proxy.restore.delay
+      assert_equal "b:0123456789\n", TCPSocket.open("127.0.0.1", proxy.port) { |again| ask(again, "b") }
+    end
+  end
+
+  # A server that hangs, as seen by Redis and by those behind it.
+  def with_redis(**conditions)
+    Tiercel::Lab::Servers::Redis.run do |server|
+      Network::Proxy.run(server, **conditions) { |proxy| yield proxy, connect(proxy), connect(server) }
+    end
+  end
+
+  def connect(place) = TCPSocket.new("127.0.0.1", place.port).tap { |socket| socket.timeout = 30 }
+
+  def command(socket, text) = ask(socket, "#{text}\r")
+
+  def test_held_replies_come_in_their_order
+    with_redis do |proxy, near, far|
+      proxy.change(hold: :replies)
+      100.times { near.puts("INCR n\r") }
+      wait_until("the requests' arrival") { command(far, "INCRBY n 0") == ":100\r\n" }
+      assert_nil near.wait_readable(0)
+      proxy.restore
+      100.times { |number| assert_equal ":#{number + 1}\r\n", near.gets }
+    end
+  end
+
+  def test_held_requests_arrive_late_and_in_their_order_though_their_client_has_gone
+    with_redis do |proxy, near, far|
+      assert_equal "+OK\r\n", command(near, "SET k old")
+      proxy.change(hold: :requests)
+      near.puts("SET k late\r", "APPEND k r\r")
+      near.close
+      other = connect(proxy) # accepted, and kept too
+      other.puts("INCR late\r")
+      assert_equal "old", value(far, "k")
+      proxy.restore
+      wait_until("the late write") { value(far, "k") == "later" }
+      assert_equal ":1\r\n", other.gets
+    end
+  end
+
+  def value(socket, key)
+    command(socket, "GET #{key}")
+    socket.gets.chomp
+  end
+
+  def test_both_ways_can_be_held
+    with_redis do |proxy, near, far|
+      subscribed(near)
+      other = connect(proxy)
+      proxy.change(hold: :both)
+      other.puts("SET k v\r")
+      assert_equal ":1\r\n", command(far, "PUBLISH channel message")
+      assert_nil near.wait_readable(0.05)
+      assert_equal "$-1\r\n", command(far, "GET k")
+      proxy.restore
+      assert_equal "+OK\r\n", other.gets
+      assert_includes near.readpartial(1_000), "message"
+    end
+  end
+
+  def subscribed(socket)
+    socket.puts("SUBSCRIBE channel\r")
+    6.times { socket.gets }
+  end
+
+  def test_one_connection_is_told_from_others_by_what_its_client_said
+    with_redis do |proxy, bus, far|
+      subscribed(bus)
+      other = connect(proxy)
+      proxy.change(hold: true, only: "Subscribe")
+      assert_equal ":1\r\n", command(far, "PUBLISH channel message")
+      assert_equal "+PONG\r\n", command(other, "PING")
+      assert_nil bus.wait_readable(0)
+      proxy.restore
+      assert_includes bus.readpartial(1_000), "message"
+      proxy.sever(only: "subscribe")
+      assert_nil bus.gets
+      assert_equal "+PONG\r\n", command(other, "PING")
+      again = connect(proxy)
+      assert_equal "+PONG\r\n", command(again, "PING")
+      assert_nil command(again, "SUBSCRIBE channel")
+      assert_equal 1, proxy.connections
+      assert_equal ":0\r\n", command(far, "PUBLISH channel message")
+    end
+  end
+
   def test_urls
     Tiercel::Lab::Servers::Memcached.run do |server|
       Network::Proxy.run(server) { |proxy| assert_equal "memcached://127.0.0.1:#{proxy.port}", proxy.url }
@@ -179,5 +274,9 @@ class ProxyTest < Tiercel::TestCase
     assert_raises(ArgumentError) { Network::Conditions.new(delay: -1) }
     error = assert_raises(ArgumentError) { Network::Conditions.new(bytes_per_second: 0) }
     assert_match(/bytes_per_second.*got 0/, error.message)
+    error = assert_raises(ArgumentError) { Network::Conditions.new(hold: :sometimes) }
+    assert_match(/hold: expected :replies, :requests, :both or false, got :sometimes/, error.message)
+    assert_raises(ArgumentError) { Network::Conditions.new(only: "") }
+    assert_equal :replies, Network::Conditions.new(hold: true).hold
   end
 end

@@ -10,8 +10,12 @@ module Tiercel
     #
     #   Network::Proxy.run(server, delay: 0.001) do |proxy|
     #     store = Tiercel.new(proxy.url)
-    #     proxy.change(hold: true)     # the server hangs
-    #     proxy.change(hold: false)
+    #     proxy.change(hold: true)     # the server hangs: replies are kept back
+    #     proxy.restore                # and sent now
+    #     proxy.cut                    # every connection is closed, new ones are accepted
+    #     proxy.sever                  # and new ones are closed too
+    #     proxy.restore
+    #     proxy.change(hold: :both, only: "subscribe") # nothing passes on the connection that subscribes
     #   end
     module Network
     end

@@ -34,6 +34,9 @@ module Tiercel
         # @return [Boolean] whether all has passed and the source has ended
         def over? = @ended && @waiting.empty?
 
+        # @return [Boolean] whether bytes wait to be sent
+        def waiting? = !@waiting.empty?
+
         # @return [Boolean] whether bytes are due
         def due?(now) = !@waiting.empty? && @waiting.first.first <= now
 
@@ -45,16 +48,27 @@ module Tiercel
         # @param now [Float] seconds, of a clock that only moves forward
         # @param delay [Float] seconds
         # @param bytes_per_second [Numeric, nil]
+        # @yieldparam bytes [String] what was read
         # @return [Integer] bytes taken
         def take(now, delay, bytes_per_second)
           bytes = @source.read_nonblock(CHUNK_BYTES, exception: false)
           return ended if bytes.nil?
           return 0 if bytes.is_a?(Symbol)
+          yield bytes if block_given?
           size = bytes_per_second ? CAPPED_CHUNK_BYTES : bytes.bytesize
           0.step(bytes.bytesize - 1, size) { |at| enqueue(bytes.byteslice(at, size), now + delay, bytes_per_second) }
           bytes.bytesize
         rescue SystemCallError, IOError
           ended
+        end
+
+        # Forgets what waits, and reads no more: nobody is there to have it.
+        #
+        # @return [void]
+        def abandon
+          @ended = true
+          @waiting.clear
+          @waiting_bytes = 0
         end
 
         # Sends what is due.

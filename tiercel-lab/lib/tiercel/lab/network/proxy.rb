@@ -89,12 +89,28 @@ module Tiercel
           change
         end
 
-        # Closes every connection now.
+        # Ends faults: what is kept back is sent, connections are accepted. Delay and cap stay.
         #
+        # @return [Conditions]
+        def restore = change(hold: false, garble: false, cut_after: nil, refuse: false, only: nil)
+
+        # Closes connections now. New ones are accepted.
+        #
+        # @param only [String, nil] those whose client has said it, as in {Conditions}; nil for all
         # @return [void]
-        def cut
-          order(cut: true)
+        def cut(only: nil)
+          order(cut: true, only: only&.downcase)
           nil
+        end
+
+        # Closes connections now and those to come, until {#restore}.
+        #
+        # @param only [String, nil] as for {#cut}
+        # @return [Conditions]
+        def sever(only: nil)
+          @conditions = @conditions.with(refuse: true, only:)
+          order(conditions: @conditions.to_h, cut: true, only: @conditions.only)
+          @conditions
         end
 
         # @return [Integer] open connections

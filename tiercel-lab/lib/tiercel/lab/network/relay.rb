@@ -4,7 +4,7 @@ require "json"
 require "socket"
 
 require_relative "conditions"
-require_relative "lane"
+require_relative "route"
 
 module Tiercel
   module Lab
@@ -15,12 +15,6 @@ module Tiercel
       # It is told new {Conditions} over a control socket, one JSON line each,
       # answers each line, and ends when that socket does: with its parent.
       class Relay
-        # A connection through the proxy.
-        Route = Struct.new(:requests, :replies, :cut_at, :asking) do
-          def sockets = [requests.source, replies.source]
-          def close = sockets.each(&:close)
-        end
-
         # Longest wait in one turn (seconds).
         TURN_SECONDS = 1.0
 
@@ -33,6 +27,7 @@ module Tiercel
           @control = control
           @conditions = Conditions.new
           @routes = []
+          @new = {}.compare_by_identity # routes since connections are refused
           @accepted = 0
           @round_trips = 0
           @bytes = 0
@@ -58,58 +53,40 @@ module Tiercel
         end
 
         def sources
-          [@control, @listener] + @routes.flat_map { |route| lanes(route).select(&:reading?).map(&:source) }
+          [@control, @listener] + @routes.flat_map { |route| route.lanes.select(&:reading?).map(&:source) }
         end
 
         def blocked_sinks
           now = monotonic
-          @routes.flat_map { |route| open_lanes(route).select { |lane| lane.due?(now) }.map(&:sink) }
+          @routes.flat_map { |route| route.open_lanes.select { |lane| lane.due?(now) }.map(&:sink) }
         end
 
         def seconds_to_wait
-          due_at = @routes.flat_map { |route| open_lanes(route).filter_map(&:due_at) }.min
+          due_at = @routes.flat_map { |route| route.open_lanes.filter_map(&:due_at) }.min
           due_at ? (due_at - monotonic).clamp(0, TURN_SECONDS) : TURN_SECONDS
         end
 
-        def lanes(route) = [route.requests, route.replies]
-
-        # Those whose bytes may pass.
-        def open_lanes(route) = @conditions.hold ? [route.requests] : lanes(route)
-
         def serve(route, ready, now)
-          half = @conditions.delay / 2.0
-          lanes(route).each do |lane|
-            next unless lane.reading? && ready.include?(lane.source)
-            count(route, lane, lane.take(now, half, @conditions.bytes_per_second))
-          end
-          route.requests.give(now)
-          give_replies(route, now) unless @conditions.hold
-          drop(route) if lanes(route).any?(&:over?)
+          route.lanes.each { |lane| take(route, lane, now) if lane.reading? && ready.include?(lane.source) }
+          return drop(route) if refused?(route)
+          route.give(now)
+          drop(route) if route.over?
         rescue SystemCallError, IOError
           drop(route)
         end
 
-        # A round trip begins when the client speaks after the server did.
-        def count(route, lane, bytes)
-          return if bytes.zero?
+        def take(route, lane, now)
+          bytes, begins = route.take(lane, now)
           @bytes += bytes
-          asks = lane.equal?(route.requests)
-          @round_trips += 1 if asks && !route.asking
-          route.asking = asks
+          @round_trips += 1 if begins
         end
 
-        def give_replies(route, now)
-          limit = route.cut_at && (route.cut_at - route.replies.sent_bytes)
-          garble = method(:garbled) if @conditions.garble
-          route.replies.give(now, limit, &garble)
-          drop(route) if route.cut_at && route.replies.sent_bytes >= route.cut_at
-        end
-
-        # No byte stays what it was, and none becomes part of a number or a line's end.
-        def garbled(bytes) = bytes.bytes.map { |byte| ((byte ^ 0x5A) | 0x80).chr }.join.b
+        # Whether it is a new one of those that are refused, now that it has said so.
+        def refused?(route) = @conditions.refuse && @new.key?(route) && route.said?(@conditions.only)
 
         def drop(route)
           @routes.delete(route)
+          @new.delete(route)
           route.close
         end
 
@@ -117,11 +94,11 @@ module Tiercel
           client = @listener.accept_nonblock(exception: false)
           return if client.is_a?(Symbol)
           @accepted += 1
-          return client.close if @conditions.refuse
+          return client.close if @conditions.refuse && !@conditions.only
           server = @target.first == :unix ? UNIXSocket.new(@target[1]) : TCPSocket.new(*@target.drop(1))
           [client, server].each { |socket| at_once(socket) }
-          route = Route.new(Lane.new(client, server), Lane.new(server, client))
-          route.cut_at = @conditions.cut_after
+          route = Route.new(client, server, @conditions)
+          @new[route] = true if @conditions.refuse
           @routes << route
         rescue SystemCallError
           client&.close
@@ -136,17 +113,18 @@ module Tiercel
           return @running = false unless line
           order = JSON.parse(line, symbolize_names: true)
           adopt(Conditions.new(**order[:conditions])) if order[:conditions]
-          @routes.dup.each { |route| drop(route) } if order[:cut]
+          cut(order[:only]) if order[:cut]
           @running = false if order[:stop]
           @control.puts(JSON.generate(connections: @routes.size, accepted: @accepted, round_trips: @round_trips,
                                       bytes: @bytes))
         end
 
+        def cut(only) = @routes.select { |route| route.said?(only) }.each { |route| drop(route) }
+
         def adopt(conditions)
           @conditions = conditions
-          @routes.each do |route|
-            route.cut_at = conditions.cut_after && (route.replies.sent_bytes + conditions.cut_after)
-          end
+          @new.clear unless conditions.refuse
+          @routes.each { |route| route.adopt(conditions) }
         end
 
         def monotonic = Process.clock_gettime(Process::CLOCK_MONOTONIC)

@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+require_relative "conditions"
+require_relative "lane"
+
+module Tiercel
+  module Lab
+    module Network
+      # A connection through the relay: two lanes, and what is done to them.
+      class Route
+        # How much of what its client says first a connection is known by.
+        SAID_BYTES = 4_096
+        # What is done to a connection that the conditions are not for.
+        PLAIN = Conditions.new
+
+        # @return [Lane]
+        attr_reader :requests, :replies
+
+        # @param client [IO]
+        # @param server [IO]
+        # @param conditions [Conditions]
+        def initialize(client, server, conditions)
+          @requests = Lane.new(client, server)
+          @replies = Lane.new(server, client)
+          @said = +"".b
+          @asking = false
+          adopt(conditions)
+        end
+
+        # @return [Array<Lane>]
+        def lanes = [requests, replies]
+
+        # @return [Array<Lane>] those whose bytes may pass
+        def open_lanes
+          open = []
+          open << requests unless conditions.hold_requests?
+          open << replies unless conditions.hold_replies?
+          open
+        end
+
+        # @param text [String, nil] in lower case; nil for whatever was said
+        # @return [Boolean] whether the client has said it
+        def said?(text) = text.nil? || @said.include?(text)
+
+        # @return [Conditions] for this connection
+        def conditions = said?(@conditions.only) ? @conditions : PLAIN
+
+        # @param conditions [Conditions] from now on
+        # @return [void]
+        def adopt(conditions)
+          @conditions = conditions
+          @cut_at = conditions.cut_after && (replies.sent_bytes + conditions.cut_after)
+        end
+
+        # Reads what one side has said.
+        #
+        # @param lane [Lane]
+        # @param now [Float]
+        # @return [Array(Integer, Boolean)] bytes, and whether a round trip begins: the client speaks after the server
+        def take(lane, now)
+          asks = lane.equal?(requests)
+          bytes = lane.take(now, conditions.delay / 2.0, conditions.bytes_per_second) { |text| heard(text) if asks }
+          return [0, false] if bytes.zero?
+          begins = asks && !@asking
+          @asking = asks
+          [bytes, begins]
+        end
+
+        # Sends what is due, each way.
+        #
+        # @param now [Float]
+        # @return [void]
+        # @raise [SystemCallError, IOError] if the server is gone
+        def give(now)
+          requests.give(now) unless conditions.hold_requests?
+          give_replies(now) unless conditions.hold_replies?
+        end
+
+        # @return [Boolean] whether nothing more is to come; requests that are kept back still are
+        def over?
+          return true if requests.over? || cut?
+          replies.over? && !requests.waiting?
+        end
+
+        # @return [void]
+        def close = [requests.source, replies.source].each(&:close)
+
+        private
+
+        def heard(text)
+          @said << text.byteslice(0, SAID_BYTES - @said.bytesize).downcase if @said.bytesize < SAID_BYTES
+        end
+
+        def give_replies(now)
+          limit = cut_at && (cut_at - replies.sent_bytes)
+          garble = method(:garbled) if conditions.garble
+          replies.give(now, limit, &garble)
+        rescue SystemCallError, IOError
+          raise unless requests.waiting? # what a client sent before it went away is on its way
+          replies.abandon
+        end
+
+        def cut_at = conditions.cut_after && @cut_at
+
+        def cut? = !cut_at.nil? && replies.sent_bytes >= cut_at
+
+        # No byte stays what it was, and none becomes part of a number or a line's end.
+        def garbled(bytes) = bytes.bytes.map { |byte| ((byte ^ 0x5A) | 0x80).chr }.join.b
+      end
+    end
+  end
+end
