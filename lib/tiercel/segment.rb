@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "errors"
+require_relative "clock/patches"
 require_relative "counter"
 require_relative "segment/notice"
 require_relative "sizes"
@@ -135,6 +136,8 @@ module Tiercel
           "#{segment.path}.lock fail: #{why}. The container's seccomp profile and the file system have to allow them"
       end
     end
+
+    Clock::Patches.watch { |original| self.reads_clock = original }
 
     # As {Backend#increment}.
     def increment(key, amount = 1, ttl = nil)

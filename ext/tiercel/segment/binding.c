@@ -135,11 +135,13 @@ tseg *segment_make_current(VALUE self)
 
 __attribute__((noinline)) bool segment_ask_time(VALUE self, tseg_clock *clock, tseg **segment)
 {
-    segment_handle *handle = handle_of(self);
+    segment_handle *handle;
     uint64_t unmapped = tseg_unmapped;
 
-    clock->now = segment_now();
     clock->known = true;
+    if (RB_LIKELY(segment_reads_clock(&clock->now))) return true;
+    handle = handle_of(self);
+    clock->now = segment_now();
     /* Nothing was unmapped, and the handle's own reference keeps it so: whatever ran meanwhile, the read can go on. */
     if (RB_LIKELY(unmapped == tseg_unmapped && handle->attached == *segment && !tseg_forked())) return true;
     *segment = segment_current(self);

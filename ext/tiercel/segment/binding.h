@@ -80,7 +80,8 @@ static inline bool segment_is_answer(tseg_result result)
 }
 
 /* binding_time.c */
-double segment_now(void); /* what Time.now says: runs Ruby code */
+double segment_now(void); /* what Time.now says: runs Ruby code, where that is not Ruby's own */
+bool segment_reads_clock(double *now); /* the same, where no Ruby code has to run for it */
 /*
  * For what is met at a tail, where an entry may be lost anyhow: the machine's own clock. So where a test has moved
  * Time.now back, an entry may go sooner; never does one that is over stay longer.

@@ -1,0 +1,144 @@
+# frozen_string_literal: true
+
+# suites: kernel
+
+require "test_helper"
+require "minitest/mock"
+require "active_support"
+require "active_support/testing/time_helpers"
+require "tiercel/segment"
+
+# Whatever takes the place of Time.now, the segment asks it; while nothing does, it asks nobody.
+class ClockPatchesTest < Tiercel::TestCase
+  include ActiveSupport::Testing::TimeHelpers
+
+  def setup
+    super
+    @segment = Tiercel::Segment.open(bytes: 1 << 20)
+    @segment.set("key", "value", 60)
+  end
+
+  def teardown
+    @segment.close
+    super
+  end
+
+  def live? = !@segment.get("key").nil?
+
+  # How often a read of an entry with an end calls what stands in the place of Time.now.
+  def calls
+    count = 0
+    TracePoint.new(:call, :c_call) { |point| count += 1 if point.method_id == :now }.enable { @segment.get("key") }
+    count
+  end
+
+  # In a process of its own, whose Time is as it was before.
+  def apart
+    assert_equal ["done"], fork_and_wait(1) {
+      yield
+      "done"
+    }
+  end
+
+  # @yieldreturn [Time] what Time.now says next
+  def assert_asked(later = 120)
+    assert live?
+    yield later
+    refute live?, "the segment goes by a clock that nobody else has"
+  end
+
+  def test_nothing_is_called_while_time_now_is_rubys_own
+    assert_predicate Tiercel::Clock::Patches, :original?
+    assert_equal 0, calls
+    travel(120) { refute live? }
+    assert live?
+    assert_equal 0, calls
+    Tiercel::Contracts::MovedClock.by(120) { refute live? }
+    assert live?
+    assert_equal 0, calls
+    moved = Time.now + 120
+    Time.stub(:now, moved) { refute live? }
+    assert live?
+    assert_equal 0, calls
+  end
+
+  def test_time_that_is_frozen_is_asked
+    freeze_time do
+      assert live?
+      assert_operator calls, :>=, 1
+      travel(120)
+      refute live?
+    end
+  end
+
+  def test_a_singleton_method_that_is_defined_and_removed
+    apart do
+      assert_asked do |later|
+        Time.singleton_class.class_eval do
+          alias_method :now_before, :now
+          define_method(:now) { now_before + later }
+        end
+      end
+      Time.singleton_class.class_eval { alias_method :now, :now_before }
+      raise "not live" unless live?
+    end
+  end
+
+  # As mocking libraries do: the module comes first, its method later.
+  def test_a_prepended_module_that_gets_its_method_later
+    apart do
+      Time.singleton_class.prepend(mod = Module.new)
+      assert_asked { |later| mod.define_method(:now) { |**options| super(**options) + later } }
+      mod.remove_method(:now)
+      raise "not live" unless live?
+      inner = Module.new
+      mod.include(inner)
+      assert_asked { |later| inner.define_method(:now) { |**options| super(**options) + later } }
+    end
+  end
+
+  def test_a_module_with_the_method_that_is_prepended
+    apart do
+      assert_asked do |later|
+        Time.singleton_class.prepend(Module.new { define_method(:now) { |**options| super(**options) + later } })
+      end
+    end
+  end
+
+  def test_a_class_that_has_hooks_of_its_own
+    apart do
+      def Time.singleton_method_added(_name) = nil
+      assert_asked { |later| Time.define_singleton_method(:now) { Time.at(Process.clock_gettime(0) + later) } }
+    end
+  end
+
+  # Timecop does so, long before.
+  def test_a_clock_that_was_moved_before_the_segment_was_loaded
+    script = <<~RUBY
+      class << Time
+        alias_method :now_before, :now
+        def now = now_before + ($later || 0)
+      end
+      require "tiercel/segment"
+      segment = Tiercel::Segment.open(bytes: 1 << 20)
+      segment.set("key", "value", 60)
+      print segment.get("key").inspect
+      $later = 120
+      print segment.get("key").inspect
+    RUBY
+    lib = File.expand_path("../../lib", __dir__)
+    assert_equal '"value"nil', IO.popen([RbConfig.ruby, "-I", lib, "-e", script], &:read)
+  end
+
+  def test_a_method_that_is_gone_for_a_moment
+    apart do
+      Time.singleton_class.class_eval do
+        alias_method :now_before, :now
+        undef_method :now
+      end
+      raise "still taken for Ruby's own" if Tiercel::Clock::Patches.original?
+      Time.singleton_class.class_eval { alias_method :now, :now_before }
+      raise "not live" unless live?
+    end
+  end
+end
