@@ -73,7 +73,7 @@ module Tiercel
 
     # @return [Backend]
     def build_backend
-      @places.build(@options, frozen? ? frozen_memo : {})
+      @places.build({ **@options, **inflate_limit }, frozen? ? frozen_memo : {})
     end
 
     # @return [Boolean] whether the application brings a coder of its own
@@ -144,9 +144,9 @@ module Tiercel
     end
 
     def refuse(unknown, place, own, known)
-      raise ConfigurationError, "unknown option #{unknown.map(&:inspect).join(", ")} for #{place}" \
-                                "#{OptionHints.for(unknown, known + own)}. This backend knows #{list(own)}; every " \
-                                "store knows #{list(known)}"
+      hints = OptionHints.for(unknown, known + own, tiers: @places.all.size > 1)
+      raise ConfigurationError, "unknown option #{unknown.map(&:inspect).join(", ")} for #{place}#{hints}. This " \
+                                "backend knows #{list(own)}; every store knows #{list(known)}"
     end
 
     def list(names) = names.empty? ? "none of its own" : names.uniq.sort.map(&:inspect).join(", ")

@@ -58,11 +58,18 @@ module Tiercel
     # @return [Boolean] whether it is a server's place without a scheme
     def self.host_and_port?(text) = text.match?(HOST_AND_PORT)
 
+    # Of a store with tiers.
+    TIERS = { ttl: "say `expires_in: SECONDS` of entries; how long near copies live is said in the near tier's URL: " \
+                   "\"shared:?ttl=30\"" }.freeze
+    private_constant :TIERS
+
     # @param unknown [Array<Symbol>]
     # @param known [Array<Symbol>]
+    # @param tiers [Boolean] whether the store has several
     # @return [String] sentences, each after a space; "" where nothing comes to mind
-    def self.for(unknown, known)
-      unknown.uniq.filter_map { |name| hint(name, known) }.join
+    def self.for(unknown, known, tiers: false)
+      habits = tiers ? HABITS.merge(TIERS) : HABITS
+      unknown.uniq.filter_map { |name| hint(name, known, habits) }.join
     end
 
     # @param name [Symbol, String]
@@ -73,8 +80,8 @@ module Tiercel
       near ? " (did you mean #{near}?)" : ""
     end
 
-    def self.hint(name, known)
-      habit = HABITS[name]
+    def self.hint(name, known, habits)
+      habit = habits[name]
       return ". #{name}: #{habit}" if habit
       near = did_you_mean(name, known)
       ". #{name}#{near}" unless near.empty?

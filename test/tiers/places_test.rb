@@ -2,6 +2,7 @@
 # suites: store*
 
 require "test_helper"
+require "minitest/mock"
 require "active_support/cache/tiercel_store"
 require "tiercel/test_worker"
 
@@ -164,6 +165,53 @@ class TiersPlacesTest < Tiercel::TestCase
       [store.backend.to_s, store.read("key")]
     end
     assert_equal [["memory: > #{files}-7", "value"]], entered
+  end
+
+  def test_a_worker_of_tests_has_no_two_tiers_of_the_same_kind
+    entered = fork_and_wait(1) do
+      store = build("memory:", shared, files)
+      Tiercel::TestWorker.enter("7", empty: false)
+      store.write("key", "value")
+      [store.backend.to_s, store.read("key"), store.stats[:tiers].size]
+    end
+    assert_equal [["memory: > #{files}-7", "value", 2]], entered
+  end
+
+  def test_a_copy_is_no_way_around_the_inflate_limit
+    text = "text " * 1_000
+    build(files, compress_threshold: 100).write("key", text)
+    limited = build("memory:", files, inflate_limit: 4_096, error_handler: ->(**) {})
+    2.times { assert_nil limited.read("key") }
+    exact = build("memory:", files, inflate_limit: text.bytesize)
+    2.times { assert_equal text, exact.read("key") }
+  end
+
+  def test_without_room_for_the_near_tier_the_notice_says_what_that_means
+    said = []
+    unavailable = ->(*) { raise Tiercel::Unavailable, "no room" }
+    Tiercel::Segment::Notice.stub(:warn, ->(text) { said << text }) do
+      Tiercel::Segment::Opening.stub(:new, ->(place, **) { opening(place, unavailable) }) do
+        near = build(shared, files, error_handler: ->(**) {})
+        assert_equal true, near.write("key", "value")
+        assert_equal "value", near.read("key")
+        build(shared, error_handler: ->(**) {}).read("key")
+      end
+    end
+    assert_equal ["no room. Until then every read asks the tier behind it; it is tried again",
+                  "no room. Until then every call is a miss; it is tried again"], said
+  end
+
+  def opening(place, call)
+    Object.new.tap do |object|
+      object.define_singleton_method(:call, &call)
+      object.define_singleton_method(:place) { place }
+    end
+  end
+
+  def test_a_ttl_as_keyword_is_told_where_it_belongs
+    assert_match(/ttl: say `expires_in: SECONDS` of entries; .* near tier's URL: "shared:\?ttl=30"/,
+                 refused("memory:", files, ttl: 30))
+    assert_match(/ttl: say `expires_in: SECONDS`\. This/, refused("memory:", ttl: 30))
   end
 
   def test_after_a_fork

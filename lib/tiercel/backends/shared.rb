@@ -44,7 +44,7 @@ module Tiercel
           opening = Segment::Opening.new(place, bytes: asked, shards: shards(options), mode: mode(options),
                                                 average_entry_bytes: average_entry_bytes(options),
                                                 memo_bytes: memo_bytes(options), memo_entries: options[:memo_entries])
-          segment = open(opening, raises?(options))
+          segment = open(opening, raises?(options), near: options.key?(:behind))
           return new(segment) if segment.is_a?(Segment::Absent)
           remove_unused(place, segment)
           report_other_size(segment, asked) if asked
@@ -53,11 +53,12 @@ module Tiercel
 
         private
 
-        def open(opening, raises)
+        def open(opening, raises, near:)
           opening.call
         rescue Unavailable => error
           raise if raises
-          Segment::Notice.warn("#{error.message}. Until then every call is a miss; it is tried again")
+          meanwhile = near ? "every read asks the tier behind it" : "every call is a miss"
+          Segment::Notice.warn("#{error.message}. Until then #{meanwhile}; it is tried again")
           Segment::Absent.new(opening, error)
         end
 

@@ -31,11 +31,12 @@ module Tiercel
 
       # @param backend [Backends::SegmentBackend]
       # @param ttl [Numeric] seconds, > 0
-      def initialize(backend, ttl: TTL_SECONDS)
+      # @param inflate_limit [Integer, nil] bytes that a value may inflate to
+      def initialize(backend, ttl: TTL_SECONDS, inflate_limit: nil)
         @backend = backend
         @segment = backend.segment
         @ttl = ttl.to_f
-        @longest = backend.compress_threshold_bytes
+        @longest = [backend.compress_threshold_bytes, inflate_limit && (inflate_limit + 1)].compact.min
         @guard = Guard.new(backend)
       end
 

@@ -67,8 +67,9 @@ module Tiercel
       # @param memo [Hash] of a place that has one, unless the options say otherwise
       # @return [Backend]
       def build(options, memo = {})
-        backends = all.map { |place| build_place(place, options, memo) }
-        nears = all.zip(backends)[0...-1].map { |place, backend| near(place, backend) }
+        places = all.reject { |place| superfluous?(place) }
+        backends = places.map { |place| build_place(place, options, memo) }
+        nears = places.zip(backends)[0...-1].map { |place, backend| near(place, backend, options[:inflate_limit]) }
         nears.reverse.inject(backends.last) { |far, near| Tiers.new(near, far) }
       end
 
@@ -82,6 +83,11 @@ module Tiercel
       rescue ConfigurationError => error
         raise if urls.size < 2
         raise ConfigurationError, "#{error.message}. #{ONE_URL}"
+      end
+
+      # In a process that tests run in, shared: would be a second memory:.
+      def superfluous?(place)
+        TestWorker.number && place.tier && place.url.scheme == "shared" && all.first.url.scheme == "memory"
       end
 
       def build_place(place, options, memo)
@@ -109,8 +115,8 @@ module Tiercel
         [url.to_s.chomp("/"), url.options[:db] || options[:db]].compact.join("/").delete_suffix("/0")
       end
 
-      def near(place, backend)
-        return Near.new(backend, ttl: ttl(place)) if backend.respond_to?(:segment)
+      def near(place, backend, inflate_limit)
+        return Near.new(backend, ttl: ttl(place), inflate_limit:) if backend.respond_to?(:segment)
         raise ConfigurationError, "#{place.url} in front of #{url}: a near tier needs Tiercel's C extension, and a " \
                                   "size of 1 MB or more"
       end
