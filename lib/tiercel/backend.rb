@@ -202,6 +202,18 @@ module Tiercel
     # @return [void]
     def end_leases = nil
 
+    # Whether {#used} is worth calling at present.
+    #
+    # @return [Boolean]
+    def uses_wanted? = false
+
+    # Tells of reads that a tier before this one has answered, so that a backend that evicts by use keeps what they
+    # were of. It costs no trip and no write of its own.
+    #
+    # @param keys [Array<String>] that were read lately; each counts as one read
+    # @return [void]
+    def used(keys) = nil # rubocop:disable Lint/UnusedMethodArgument
+
     # @return [Hash{Symbol => Object}] what the backend knows of :entries, :bytes, :hits, :misses and
     #   :evictions (Integers), and more under other names
     def stats = raise(NotImplementedError)

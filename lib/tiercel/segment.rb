@@ -36,7 +36,9 @@ module Tiercel
   # - for a segment as a near tier (docs/memory-model.md, "Near fill"): `near_epoch(key)` before the farther read, nil
   #   while a writer is at work; `near_fill(key, bytes, ttl, epoch)` after it, true if it was made;
   #   `near_begin(keys)` before a change of what is behind, nil for all keys; `near_fill` with what that gave;
-  #   `near_end(keys, begun, filled)` after the change; `near_invalidate(key)`: no earlier epoch is good any more
+  #   `near_end(keys, begun, filled)` after the change; `near_invalidate(key)`: no earlier epoch is good any more;
+  #   `used_keys(cursor, entries, buckets)`: the next cursor, nil at the end, and of about so many entries, in at most
+  #   so many buckets of the index, the keys of those that were read since they were written or last moved
   # - for a near tier that others may change behind ({Tiers::Coverage}): `near_cover(since, sent)`, `near_covered` and
   #   `near_gaps`; `near_trust = seconds` has this handle's reads be misses so long after the covered time;
   #   `near_trusted?`

@@ -2,6 +2,7 @@
 
 require_relative "backend"
 require_relative "tiers/near"
+require_relative "tiers/uses"
 
 module Tiercel
   # Several backends as one: a near one that keeps copies, and a far one, perhaps itself of several tiers, where
@@ -26,6 +27,7 @@ module Tiercel
     def initialize(near, far)
       super()
       @near = near
+      @near.uses = Uses.new(near.backend.segment, far)
       @far = far
       @nested = far.is_a?(Tiers)
     end
@@ -134,6 +136,8 @@ module Tiercel
 
     # --- the rest ---
 
+    def uses_wanted? = @far.uses_wanted?
+    def used(keys) = @far.used(keys)
     def cleanup = @far.cleanup
     def end_leases = @far.end_leases
 

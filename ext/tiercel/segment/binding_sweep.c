@@ -81,10 +81,15 @@ static VALUE segment_clear_prefix(VALUE self, VALUE prefix)
     return ULL2NUM(cleared);
 }
 
+static VALUE key_string(const tseg_batch *batch, unsigned i)
+{
+    return rb_enc_str_new((const char *)batch->bytes + batch->entries[i].key_offset, batch->entries[i].key_bytes,
+                          rb_utf8_encoding());
+}
+
 static VALUE describe(const tseg_batch *batch, unsigned i)
 {
-    VALUE key = rb_enc_str_new((const char *)batch->bytes + batch->entries[i].key_offset, batch->entries[i].key_bytes,
-                               rb_utf8_encoding());
+    VALUE key = key_string(batch, i);
     VALUE entry = rb_ary_new_capa(5);
 
     rb_ary_push(entry, key);
@@ -98,7 +103,7 @@ static VALUE describe(const tseg_batch *batch, unsigned i)
 typedef struct {
     VALUE self, prefix, found;
     tseg_cursor cursor;
-    long limit;
+    long limit, buckets;
     double now;
     bool described, more;
     tseg_batch batch;
@@ -117,12 +122,24 @@ static VALUE walk(VALUE argument)
         call->more = result != TSEG_ABSENT;
         if (result == TSEG_WOULD_WAIT) segment_wait(segment, call->cursor.shard, &deadline_ns);
         for (unsigned i = 0; result == TSEG_OK && i < call->batch.count; i++) {
-            VALUE entry = call->described
-                              ? describe(&call->batch, i)
-                              : rb_enc_str_new((const char *)call->batch.bytes + call->batch.entries[i].key_offset,
-                                               call->batch.entries[i].key_bytes, rb_utf8_encoding());
-            rb_ary_push(call->found, entry);
+            rb_ary_push(call->found, call->described ? describe(&call->batch, i) : key_string(&call->batch, i));
         }
+    }
+    return Qnil;
+}
+
+/* As many buckets as have `limit` entries, but no more than `buckets`; fewer where a writer is at work in one. */
+static VALUE walk_used(VALUE argument)
+{
+    walk_call *call = (walk_call *)argument;
+
+    for (long seen = 0; call->more && seen < call->limit && call->buckets > 0; call->buckets--) {
+        tseg_result result = tseg_walk(segment_current(call->self), &call->cursor, NULL, 0, call->now, &call->batch);
+        call->more = result != TSEG_ABSENT;
+        if (result == TSEG_WOULD_WAIT) break;
+        seen += call->batch.count;
+        for (unsigned i = 0; i < call->batch.count; i++)
+            if (call->batch.entries[i].hits) rb_ary_push(call->found, key_string(&call->batch, i));
     }
     return Qnil;
 }
@@ -133,23 +150,42 @@ static VALUE free_batch(VALUE argument)
     return Qnil;
 }
 
+static VALUE walk_from(walk_call *call, VALUE cursor, VALUE (*walk_on)(VALUE))
+{
+    call->found = rb_ary_new();
+    call->now = segment_now();
+    call->more = true;
+    if (!NIL_P(cursor)) {
+        Check_Type(cursor, T_STRING);
+        if (RSTRING_LEN(cursor) != sizeof call->cursor) rb_raise(rb_eArgError, "not a cursor");
+        memcpy(&call->cursor, RSTRING_PTR(cursor), sizeof call->cursor);
+    }
+    rb_ensure(walk_on, (VALUE)call, free_batch, (VALUE)call);
+    RB_GC_GUARD(call->prefix);
+    return rb_assoc_new(call->more ? rb_str_new((const char *)&call->cursor, sizeof call->cursor) : Qnil, call->found);
+}
+
 /*
  * @private Segment#walk(cursor or nil, prefix, limit, described) -> [next cursor or nil, keys], or where described
  * [next cursor or nil, [[key, value bytes, allocated bytes, :small or :main, hits], ...]]
  */
 static VALUE segment_walk(VALUE self, VALUE cursor, VALUE prefix, VALUE limit, VALUE described)
 {
-    walk_call call = {.self = self, .prefix = rb_str_new_frozen(rb_String(prefix)), .found = rb_ary_new(),
-                      .limit = NUM2LONG(limit), .now = segment_now(), .described = RTEST(described), .more = true};
+    walk_call call = {.self = self, .prefix = rb_str_new_frozen(rb_String(prefix)), .limit = NUM2LONG(limit),
+                      .described = RTEST(described)};
 
-    if (!NIL_P(cursor)) {
-        Check_Type(cursor, T_STRING);
-        if (RSTRING_LEN(cursor) != sizeof call.cursor) rb_raise(rb_eArgError, "not a cursor");
-        memcpy(&call.cursor, RSTRING_PTR(cursor), sizeof call.cursor);
-    }
-    rb_ensure(walk, (VALUE)&call, free_batch, (VALUE)&call);
-    RB_GC_GUARD(call.prefix);
-    return rb_assoc_new(call.more ? rb_str_new((const char *)&call.cursor, sizeof call.cursor) : Qnil, call.found);
+    return walk_from(&call, cursor, walk);
+}
+
+/*
+ * Segment#used_keys(cursor or nil, entries, buckets) -> [next cursor or nil, keys]: looks at about so many entries, in
+ * no more than so many buckets of the index; the keys are of those with a hit since they were written or last moved
+ */
+static VALUE segment_used_keys(VALUE self, VALUE cursor, VALUE entries, VALUE buckets)
+{
+    walk_call call = {.self = self, .limit = NUM2LONG(entries), .buckets = NUM2LONG(buckets)};
+
+    return walk_from(&call, cursor, walk_used);
 }
 
 static void put(VALUE hash, const char *name, uint64_t number)
@@ -235,5 +271,6 @@ void segment_init_sweep(void)
     rb_define_method(tiercel_segment_class, "clear", segment_clear, 0);
     rb_define_method(tiercel_segment_class, "clear_prefix", segment_clear_prefix, 1);
     rb_define_private_method(tiercel_segment_class, "walk", segment_walk, 4);
+    rb_define_method(tiercel_segment_class, "used_keys", segment_used_keys, 3);
     rb_define_method(tiercel_segment_class, "stats", segment_stats, 0);
 }

@@ -124,6 +124,10 @@ module Tiercel
         medium { Layout::FOLDERS.times.sum { |folder| @housekeeping.remove_ended(folder, Clock.now) } }
       end
 
+      def uses_wanted? = @housekeeping.noting?
+
+      def used(keys) = keys.each { |key| @housekeeping.used(@layout.path(key)) }
+
       # @return [Hash{Symbol => Integer}] :entries and :bytes on disk of the whole cache; :hits, :misses and
       #   :evictions of this process
       def stats

@@ -184,6 +184,10 @@ module Tiercel
         removed
       end
 
+      def uses_wanted? = @hits.wanted
+
+      def used(keys) = keys.each { |key| @hits.note_used(id_of(key)) }
+
       # @return [Hash{Symbol => Integer}] :entries (estimated in a large file), :bytes in use, :disk_bytes of the
       #   file; :hits, :misses and :evictions of this process
       def stats

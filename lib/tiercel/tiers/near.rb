@@ -28,6 +28,8 @@ module Tiercel
       attr_reader :ttl
       # @return [Guard] that failures of this tier are told to
       attr_accessor :guard
+      # @return [Uses, nil]
+      attr_writer :uses
 
       # @param backend [Backends::SegmentBackend]
       # @param ttl [Numeric] seconds, > 0
@@ -54,6 +56,7 @@ module Tiercel
       # @return [String, nil]
       def filled(key)
         epoch = epoch(key)
+        @uses&.read
         bytes = yield
         fill(key, bytes, nil, epoch) if epoch && bytes
         bytes
@@ -65,6 +68,7 @@ module Tiercel
       # @return [Hash{String => String}]
       def filled_multi(keys)
         epochs = keys.to_h { |key| [key, epoch(key)] }
+        @uses&.read
         found = yield
         found.each { |key, bytes| fill(key, bytes, nil, epochs[key]) if epochs[key] }
         found
@@ -78,6 +82,7 @@ module Tiercel
       # @param ttl [Numeric, nil] of those
       # @return [Object] what the block returned
       def change(keys, bytes = nil, ttl = nil)
+        @uses&.changed(keys.size)
         begun = @guard.call(:write_entry, keys.first) { @segment.near_begin(keys) }
         result = settling(-> { finish(keys, begun, false) }) { yield }
         finish(keys, begun, result == true && bytes && begun && fill(keys.first, bytes, ttl, begun))

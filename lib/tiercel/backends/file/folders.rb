@@ -16,6 +16,8 @@ module Tiercel
         BLOCK_BYTES = 4_096
         # For entries without an end: the access time is the hint about the end that costs no read.
         ENDLESS_AT = Time.utc(2200).to_f
+        # Of an entry that was not read: the hint stays what it is.
+        UNKNOWN = Object.new.freeze
         WRITE = ::File::WRONLY | ::File::CREAT | ::File::TRUNC | ::File::BINARY
         # Of writing a file, where others remove the folder at the same time.
         ATTEMPTS = 4
@@ -58,9 +60,9 @@ module Tiercel
         # Notes a use: the time of modification is that of the last use. It needs no lock.
         #
         # @param used_at [Float]
-        # @param expires_at [Float, nil]
+        # @param expires_at [Float, nil, UNKNOWN]
         def note_use(path, used_at, expires_at)
-          ::File.utime(hint(expires_at), used_at, path)
+          ::File.utime(UNKNOWN.equal?(expires_at) ? ::File.stat(path).atime : hint(expires_at), used_at, path)
         rescue Errno::ENOENT
           nil
         end

@@ -71,6 +71,14 @@ module Tiercel
           @hits[path] = expires_at if @noting && @hits.size < NOTED_HITS
         end
 
+        # @return [Boolean] whether reads are worth noting
+        def noting? = @noting
+
+        # Notes that an entry was read by somebody who has a copy of it.
+        #
+        # @param path [String]
+        def used(path) = @hits.key?(path) || hit(path, Folders::UNKNOWN)
+
         # @param added_bytes [Integer] on disk
         # @return [Boolean] whether a round is due
         def due?(added_bytes)

@@ -35,6 +35,15 @@ module Tiercel
           @noted[id] = (seen || 0) + 1 if seen || @noted.size < CAPACITY
         end
 
+        # Notes a read that the file was not asked for. What its row says is seen when the note is taken along: see
+        # {Schema}, `note_use`.
+        #
+        # @param id [Integer]
+        # @return [void]
+        def note_used(id)
+          @noted[id] ||= 1 if @noted.size < CAPACITY
+        end
+
         # Takes the oldest notes out.
         #
         # @param limit [Integer]

@@ -133,7 +133,7 @@ module Tiercel
         def flush_hits(connection, now)
           used_at = (now * 1_000_000).to_i
           @hits.take(FLUSHED_HITS).each do |id, count|
-            connection.change(:note_use, id, count, Hits::MAX_HITS, used_at)
+            connection.change(:note_use, id, count, Hits::MAX_HITS, used_at, @hits.stale_before_us)
           end
         end
 

@@ -71,7 +71,8 @@ module Tiercel
           remove: "DELETE FROM entries WHERE id = ?1",
           remove_ended: "DELETE FROM entries WHERE id = ?1 AND expires_at <= ?2",
           remove_range: "DELETE FROM entries WHERE id > ?1 AND id <= ?2",
-          note_use: "UPDATE entries SET hits = min(hits + ?2, ?3 + #{HITS_BASE}), used_at = ?4 WHERE id = ?1",
+          note_use: "UPDATE entries SET hits = min(hits + ?2, ?3 + #{HITS_BASE}), used_at = ?4 " \
+                    "WHERE id = ?1 AND (hits < ?3 + #{HITS_BASE} OR used_at < ?5)",
           counted: "SELECT value FROM totals WHERE name = 'entries'",
           count: "SELECT count(*) FROM entries",
           page_count: "PRAGMA page_count",
