@@ -91,8 +91,9 @@ module Tiercel
     # @return [Guard]
     def build_guard(backend, logger)
       backend.guard_near { |near| build_guard(near, logger) } if backend.is_a?(Tiers)
-      Guard.new(backend, error_handler: @options[:error_handler], breaker: @options.fetch(:breaker, true),
-                logger: logger)
+      (backend.is_a?(Tiers) ? Tiers::FarGuard : Guard).new(
+        backend, error_handler: @options[:error_handler], breaker: @options.fetch(:breaker, true), logger: logger
+      )
     end
 
     # @return [Integer, false] bytes; false for no limit

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "fileutils"
+
 require_relative "errors"
 require_relative "clock/patches"
 require_relative "counter"
@@ -84,7 +86,9 @@ module Tiercel
       # @param only_unused [Boolean] only if no process is registered on it
       # @return [Boolean] false if it is in use
       # @raise [Unavailable] if the path is not a segment of this user
-      def remove(path, only_unused: false) = remove_file(path, only_unused)
+      def remove(path, only_unused: false)
+        remove_file(path, only_unused).tap { |removed| FileUtils.rm_f("#{path}.journal") if removed }
+      end
 
       # Puts a new, empty segment in the place of another. Processes that use
       # the old one move to it.

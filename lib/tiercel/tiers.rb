@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "backend"
+require_relative "tiers/far_guard"
 require_relative "tiers/near"
+require_relative "tiers/outage"
 require_relative "tiers/uses"
 
 module Tiercel
@@ -30,6 +32,7 @@ module Tiercel
       @near.uses = Uses.new(near.backend.segment, far)
       @far = far
       @nested = far.is_a?(Tiers)
+      @outage = Outage.new(near, far) unless @nested
     end
 
     # @return [Backend] the last tier, which has everything
@@ -114,6 +117,40 @@ module Tiercel
     def forget(keys)
       @near.forget(keys)
       @far.forget(keys) if @nested
+    end
+
+    # What the last tier was not told, or perhaps not: the near copies go now, and what is there when it is back.
+    #
+    # @private
+    # @param keys [Array<String>]
+    # @return [void]
+    def untold(keys)
+      @near.forget(keys)
+      @nested ? @far.untold(keys) : @outage.note(keys)
+    end
+
+    # The same of a {#clear}.
+    #
+    # @private
+    # @param prefix [String, nil]
+    # @return [void]
+    def untold_clear(prefix)
+      @near.clear(prefix)
+      @nested ? @far.untold_clear(prefix) : @outage.note_clear(prefix)
+    end
+
+    # Before the last tier is asked for anything: it is told what it was not told while it was away.
+    #
+    # @private
+    # @return [void]
+    # @raise [BackendError] see {Outage#settle}
+    def settle = @nested ? @far.settle : @outage.settle
+
+    # @private
+    # @param prefix [String, nil] what the keys of the store's namespace begin with
+    # @return [void]
+    def prefix=(prefix)
+      (@nested ? @far : @outage).prefix = prefix
     end
 
     # @private

@@ -119,6 +119,9 @@ module Tiercel
       # @return [Hash{Symbol => Object}, nil]
       def stats = @guard.call(:stats) { @backend.stats }
 
+      # @return [String, nil] of the segment's file
+      def path = @segment.path
+
       def close = @backend.close
       def to_s = @backend.to_s
 

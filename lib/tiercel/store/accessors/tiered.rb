@@ -49,15 +49,37 @@ module Tiercel
           @guard.call(:read_multi_entries, returning: {}) { @backend.last.get_multi(keys) }
         end
 
-        def set(key, bytes, ttl) = forgetting([key]) { super }
-        def set_multi(frames, ttl) = forgetting(frames.keys) { super }
-        def delete(key) = forgetting([key]) { super }
-        def delete_multi(keys) = forgetting(keys) { super }
+        def set(key, bytes, ttl)
+          told = false
+          @guard.call(:write_entry, key) do
+            stored = @backend.set(key, bytes, ttl)
+            told = true
+            stored || @guard.too_large(key, bytes.bytesize)
+          end
+        ensure
+          @backend.untold([key]) unless told
+        end
+
+        def set_multi(frames, ttl)
+          told = false
+          @guard.call(:write_multi_entries) do
+            stored = @backend.set_multi(frames, ttl)
+            told = true
+            stored || @guard.too_large(nil, frames.sum { |_, frame| frame.bytesize })
+          end
+        ensure
+          @backend.untold(frames.keys) unless told
+        end
+
+        def delete(key) = change(:delete_entry, [key], false) { @backend.delete(key) }
+        def delete_multi(keys) = change(:delete_multi_entries, keys, 0) { @backend.delete_multi(keys) }
+        def invalidate(keys) = change(:invalidate_tags, keys) { @backend.delete_multi(keys) && true }
 
         def clear(prefix)
-          result = super
-          @backend.forget_all(prefix) if @guard.open?
-          result
+          told = false
+          @guard.call(:clear) { @backend.clear(prefix).tap { told = true } }
+        ensure
+          @backend.untold_clear(prefix) unless told
         end
 
         def delete_matching(prefix, &)
@@ -93,10 +115,12 @@ module Tiercel
           found.merge!(far).slice(*keys)
         end
 
-        def forgetting(keys)
-          result = yield
-          @backend.forget(keys) if @guard.open?
-          result
+        # What the last tier is not told now it is told later.
+        def change(method, keys, failed = nil)
+          told = false
+          @guard.call(method, (keys.first if keys.size == 1), returning: failed) { yield.tap { told = true } }
+        ensure
+          @backend.untold(keys) unless told
         end
       end
     end

@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require_relative "../backend"
+
+module Tiercel
+  class Tiers < Backend
+    # What was to be changed in the last tier while that took no change: keys, to be deleted there when it comes back,
+    # and what begins with a prefix. Never values: what was written meanwhile is old by then, and somebody else may have
+    # written since.
+    #
+    # Where a `shared:` tier is in front it is a file beside that segment ({File}), for all processes of the machine;
+    # else, and for what that file does not take, it is this process's ({Own}).
+    #
+    # @private
+    class Journal
+      # Bytes of keys that it takes, and how many.
+      MOST_BYTES = 1 << 20
+      MOST_KEYS = 16_384
+      # Keys that are repeated in one call of the last tier.
+      BATCH = 500
+      # Repeating goes on for so long within one call; the next one goes on with it.
+      BUDGET_SECONDS = 0.25
+
+      # What is to be repeated. `lost`: there was more than it could take, of which it does not know the keys.
+      Changes = Struct.new(:keys, :prefixes, :lost)
+
+      # @param path [String, nil] of the segment that it lies beside
+      def initialize(path)
+        @own = Own.new
+        @file = File.new(path) if path
+      end
+
+      # @param keys [Array<String>]
+      # @param prefix [String, nil] what is to be cleared where there is no room for the keys
+      # @return [void]
+      def note(keys, prefix)
+        @file&.note(keys, prefix) || @own.note(keys, prefix)
+      end
+
+      # @param prefix [String] whose keys were to be cleared
+      # @return [void]
+      def note_clear(prefix)
+        @file&.note_clear(prefix) || @own.note_clear(prefix)
+      end
+
+      # @return [Boolean] whether there is anything to be repeated
+      def pending? = @own.pending? || (@file ? @file.pending? : false)
+
+      # Repeats what there is. What the block raises ends it, and what is not done stays.
+      #
+      # @yieldparam changes [Changes] a part of it
+      # @return [Boolean] false if it is not done: another process or thread is at it, or it takes too long for one call
+      def repeat(&)
+        give_up_at = Clock.monotonic + BUDGET_SECONDS
+        [@own, @file].compact.all? { |kept| !kept.pending? || kept.repeat(give_up_at, &) }
+      end
+    end
+  end
+end
+
+require_relative "journal/file"
+require_relative "journal/own"

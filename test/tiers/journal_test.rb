@@ -1,0 +1,166 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tiercel/tiers"
+
+# What the last tier could not be told: kept, bounded, repeated, by whoever comes first.
+class TiersJournalTest < Tiercel::TestCase
+  Journal = Tiercel::Tiers::Journal
+
+  def setup
+    @dir = Dir.mktmpdir("tiercel-journal-")
+    @segment = "#{@dir}/segment"
+    File.write(@segment, "", perm: 0o640)
+    @path = "#{@segment}.journal"
+  end
+
+  def teardown = FileUtils.rm_rf(@dir)
+
+  def in_a_file = Journal.new(@segment)
+  def of_a_process = Journal.new(nil)
+
+  def repeated(journal)
+    all = Journal::Changes.new([], [], false)
+    done = journal.repeat do |changes|
+      all.keys.concat(changes.keys)
+      all.prefixes.concat(changes.prefixes)
+      all.lost ||= changes.lost
+    end
+    assert_equal true, done
+    all
+  end
+
+  def test_what_was_noted_is_repeated_once
+    [in_a_file, of_a_process].each do |journal|
+      assert_equal false, journal.pending?
+      journal.note(%w[a b], nil)
+      journal.note(["a", "\xFF\0".b, "ü"], nil)
+      journal.note_clear("app:")
+      assert_equal true, journal.pending?
+      all = repeated(journal)
+      assert_equal ["a", "b", "\xFF\0".b, "ü"].map(&:b).sort, all.keys.uniq.map(&:b).sort
+      assert_equal ["app:"], all.prefixes
+      assert_equal false, all.lost
+      assert_equal false, journal.pending?
+      journal.note(%w[a], nil)
+      assert_equal %w[a], repeated(journal).keys
+    end
+  end
+
+  def test_the_same_key_again_takes_no_more_room
+    journal = in_a_file
+    journal.note(%w[key], nil)
+    size = File.size(@path)
+    1_000.times { journal.note(%w[key], nil) }
+    assert_equal size, File.size(@path)
+  end
+
+  def test_many_keys_go_in_batches
+    [in_a_file, of_a_process].each do |journal|
+      keys = Array.new(2_000) { |number| "key #{number}" }
+      journal.note(keys, nil)
+      sizes = []
+      journal.repeat { |changes| sizes << changes.keys.size }
+      assert_equal [Journal::BATCH] * 4, sizes
+    end
+  end
+
+  def test_what_fails_stays
+    [in_a_file, of_a_process].each do |journal|
+      keys = Array.new(1_200) { |number| "key #{number}" }
+      journal.note(keys, nil)
+      calls = 0
+      assert_raises(Tiercel::Unavailable) do
+        journal.repeat { raise Tiercel::Unavailable if (calls += 1) == 2 }
+      end
+      assert_equal true, journal.pending?
+      assert_equal keys.drop(Journal::BATCH), repeated(journal).keys
+    end
+  end
+
+  def test_what_is_noted_again_while_it_is_repeated_is_repeated_again
+    [in_a_file, of_a_process].each do |journal|
+      journal.note(%w[key], nil)
+      journal.note_clear("app:")
+      seen = []
+      journal.repeat do |changes|
+        seen << [changes.keys, changes.prefixes]
+        next if seen.size > 1
+        journal.note(%w[key], nil)
+        journal.note_clear("app:")
+      end
+      assert_equal [[%w[key], ["app:"]]] * 2, seen
+      assert_equal false, journal.pending?
+    end
+  end
+
+  def test_beyond_its_bound_the_prefix_is_cleared_or_keys_are_lost
+    { "app:" => [["app:"], false], nil => [[], true] }.each do |prefix, (prefixes, lost)|
+      [in_a_file, of_a_process].each do |journal|
+        40.times { |batch| journal.note(Array.new(500) { |number| "key #{batch} #{number}" }, prefix) }
+        assert_operator File.size(@path), :<=, Journal::MOST_BYTES if File.exist?(@path)
+        all = repeated(journal)
+        assert_operator all.keys.size, :<=, Journal::MOST_KEYS
+        assert_equal prefixes, all.prefixes.uniq
+        assert_equal lost, all.lost
+      end
+    end
+  end
+
+  def test_processes_note_together_and_one_repeats
+    fork_and_wait(4) { |index| in_a_file.note(Array.new(100) { |number| "key #{index} #{number}" }, nil) }
+    journals = [in_a_file, in_a_file]
+    refused = nil
+    first = journals.first.repeat { refused ||= journals.last.repeat { flunk "two at a time" } }
+    assert_equal true, first
+    assert_equal false, refused
+  end
+
+  # It is repeated again when the time of who did so is over.
+  def test_who_is_killed_while_he_repeats
+    in_a_file.note(%w[a b], nil)
+    pid = fork { in_a_file.repeat { Process.kill(:KILL, Process.pid) && sleep } }
+    Process.wait(pid)
+    assert_equal false, in_a_file.repeat { flunk "not yet" }
+    later = Tiercel::Clock.monotonic + Journal::File::TERM_SECONDS + 0.1
+    Tiercel::Clock.stub(:monotonic, later) { assert_equal %w[a b], repeated(in_a_file).keys }
+  end
+
+  def test_permissions_are_those_of_the_segment
+    old = File.umask(0o077)
+    in_a_file.note(%w[key], nil)
+    assert_equal 0o640, File.stat(@path).mode & 0o777
+  ensure
+    File.umask(old)
+  end
+
+  def test_a_link_is_not_followed
+    File.write("#{@dir}/precious", "mine")
+    File.symlink("#{@dir}/precious", @path)
+    journal = in_a_file
+    journal.note(%w[key], nil)
+    assert_equal "mine", File.read("#{@dir}/precious")
+    assert_equal %w[key], repeated(journal).keys # by this process
+  end
+
+  def test_damage_is_lost_keys_and_no_more
+    random = Random.new(17)
+    200.times do
+      journal = in_a_file
+      journal.note(Array.new(5) { |number| "key #{number}" }, nil)
+      bytes = File.binread(@path)
+      case random.rand(3)
+      when 0 then bytes.setbyte(random.rand(bytes.bytesize), random.rand(256))
+      when 1 then bytes = bytes.byteslice(0, random.rand(bytes.bytesize))
+      else bytes << random.bytes(random.rand(1..60))
+      end
+      File.binwrite(@path, bytes)
+      keys = []
+      Tiercel::Clock.stub(:monotonic, 1e12) do
+        journal.repeat { |changes| keys.concat(changes.keys) }
+        assert_equal false, journal.pending?
+      end
+      assert_empty keys.map(&:b) - Array.new(5) { |number| "key #{number}" }
+    end
+  end
+end

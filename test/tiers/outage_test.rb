@@ -1,0 +1,119 @@
+# frozen_string_literal: true
+# suites: store*
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+require "tiercel/backends/shared"
+$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
+require "tiercel/lab/servers"
+
+# What is done while the last tier does not answer, and what becomes of it when that is back with all it had.
+class TiersOutageTest < Tiercel::TestCase
+  COOL_DOWN = 0.02
+
+  def setup
+    @dir = Dir.mktmpdir("tiercel-outage-")
+    @server = Tiercel::Lab::Servers::Redis.new.start
+    @stores = []
+  end
+
+  def teardown
+    @stores.each(&:close)
+    @server.stop
+    FileUtils.rm_rf(@dir)
+  end
+
+  def shared(name = "segment") = "shared:#{@dir}/#{name}?size=1MB&ttl=600"
+
+  def build(*urls, **options)
+    store = ActiveSupport::Cache::TiercelStore.new(
+      *urls, @server.url, error_handler: ->(**) {}, timeout: 0.1,
+                          breaker: { failures: 1, cool_down: COOL_DOWN, max_cool_down: COOL_DOWN }, **options
+    )
+    @stores << store
+    store
+  end
+
+  # With the breaker open all the while: what the block does the server is not told.
+  def away(store, long: false)
+    @server.pause
+    assert_nil store.read("nothing") # fails, and opens the breaker
+    breaker = store.instance_variable_get(:@settings).accessor.instance_variable_get(:@guard).breaker
+    breaker.stub(:allow?, false) { yield }
+  ensure
+    @server.resume
+    sleep(COOL_DOWN * 1.5)
+  end
+
+  def test_what_was_deleted_or_written_does_not_come_back
+    [[shared], ["memory:?ttl=600"], ["memory:?ttl=600", shared("other")]].each do |urls|
+      store = build(*urls)
+      store.write_multi(%w[a b c d e kept].to_h { |name| [name, "old"] })
+      store.write("raw", "old", raw: true)
+      store.increment("counter", 5)
+      away(store) do
+        assert_equal false, store.delete("a")
+        assert_nil store.write("b", "new")
+        assert_equal 0, store.delete_multi(%w[c raw counter])
+        store.write_multi({ "d" => "new" })
+        assert_nil store.read("b")
+      end
+      assert_equal({ "e" => "old", "kept" => "old" }, store.read_multi(*%w[a b c d e kept]))
+      assert_nil store.read("raw", raw: true)
+      assert_equal 1, store.increment("counter")
+      assert_equal "old", build(*(urls.one? ? ["memory:"] : [shared("elsewhere")])).read("kept")
+      store.clear
+    end
+  end
+
+  def test_another_process_of_the_machine_deletes_it
+    store = build(shared)
+    store.write_multi(%w[a b].to_h { |name| [name, "old"] })
+    away(store) { store.delete("a") }
+    assert_equal [[nil, "old"]], fork_and_wait(1) { %w[a b].map { |name| build(shared).read(name) } }
+    assert_nil build("memory:").read("a")
+  end
+
+  def test_a_tag_that_was_invalidated
+    store = build(shared)
+    store.write("tagged", "old", tags: ["tag"])
+    assert_equal "old", store.read("tagged", tags: ["tag"])
+    away(store) { store.invalidate_tags("tag") }
+    assert_nil store.read("tagged", tags: ["tag"])
+  end
+
+  def test_a_namespace_that_was_cleared
+    store = build(shared, namespace: "app")
+    other = build(shared, namespace: "other")
+    [store, other].each { |each| each.write("key", "old") }
+    away(store) { store.clear }
+    assert_nil store.read("key")
+    assert_equal "old", other.read("key")
+  end
+
+  def too_many = Array.new(Tiercel::Tiers::Journal::MOST_KEYS + 1) { |number| "key #{number}" }
+
+  def test_more_than_it_takes_a_note_of_clears_the_namespace
+    store = build(shared, namespace: "app")
+    other = build(shared, namespace: "other")
+    [store, other].each { |each| each.write("key 5", "old") }
+    away(store) { store.delete_multi(too_many) }
+    assert_nil store.read("key 5")
+    assert_equal "old", other.read("key 5")
+  end
+
+  def test_without_a_namespace_nothing_is_flushed_but_near_copies
+    store = build(shared)
+    store.write("key", "old")
+    log = StringIO.new
+    ActiveSupport::Cache::Store.stub(:logger, Logger.new(log)) do
+      away(store) { store.delete_multi(too_many) }
+      build("memory:").write("key", "new")
+      assert_nil store.read("another")
+      assert_equal "new", store.read("key")
+      away(store) { store.clear }
+      assert_equal "new", store.read("key")
+    end
+    assert_match(/namespace of the store's own would be cleared/, log.string)
+  end
+end
