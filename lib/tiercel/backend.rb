@@ -238,6 +238,16 @@ module Tiercel
     # @return [Boolean]
     def near? = false
 
+    # Whether it can tell of every key that anybody changes ({#subscription}), so that near copies of what it has may
+    # live long ({Tiers}).
+    #
+    # @return [Boolean]
+    def subscribable? = false
+
+    # @return [#open, #read, #beat, #close] as {Backends::Redis::Subscription}
+    # @raise [NotImplementedError] where it is not subscribable
+    def subscription = raise(NotImplementedError, "#{self.class} does not tell of changes")
+
     # Whether a server with a clock of its own ends the TTLs, over a connection
     # that can fail.
     #

@@ -143,6 +143,8 @@ class TiersCoverageTest < Tiercel::TestCase
     assert_read("key", other)
     assert_nil @segment.get("key")
     @coverage.disarm
+    assert_nil @segment.get("key")
+    assert fill
     assert_read("key")
     assert_raises(ArgumentError) { other.near_trust = 0 }
     assert_raises(ArgumentError) { other.near_trust = Float::NAN }

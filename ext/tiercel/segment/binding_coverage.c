@@ -13,6 +13,24 @@ __attribute__((noinline)) tseg *segment_distrusted(tseg *segment)
     return NULL;
 }
 
+/* Puts all copies away. NULL: they were in another file. */
+static tseg *put_away(VALUE self, tseg *segment)
+{
+    uint64_t file_id = segment->file_id;
+
+    tseg_begin_gap(segment);
+    segment_clear(self);
+    segment = segment_current(self);
+    return segment->file_id == file_id ? segment : NULL;
+}
+
+/* Segment#near_clear: all copies go, and no fill whose epoch was taken before comes after it */
+static VALUE segment_near_clear(VALUE self)
+{
+    while (!put_away(self, segment_current(self))) {}
+    return Qnil;
+}
+
 /*
  * Segment#near_cover(since, sent) -> true, false or nil. Times of the monotonic clock in nanoseconds: a listener heard
  * of every change behind that was made from `since`, when he began, until `sent`, and all of them were put away through
@@ -21,7 +39,7 @@ __attribute__((noinline)) tseg *segment_distrusted(tseg *segment)
  */
 static VALUE segment_near_cover(VALUE self, VALUE since, VALUE sent)
 {
-    uint64_t since_ns = NUM2ULL(since), sent_ns = NUM2ULL(sent), now_ns = tseg_monotonic_ns(), file_id;
+    uint64_t since_ns = NUM2ULL(since), sent_ns = NUM2ULL(sent), now_ns = tseg_monotonic_ns();
     tseg *segment = segment_current(self);
     const segment_handle *handle = segment_handle_of(self);
 
@@ -29,11 +47,8 @@ static VALUE segment_near_cover(VALUE self, VALUE since, VALUE sent)
     if (since_ns < handle->attached_ns) since_ns = handle->attached_ns;
     if (sent_ns < since_ns) return Qnil;
     if (tseg_cover(segment, since_ns, sent_ns)) return Qtrue;
-    file_id = segment->file_id;
-    tseg_begin_gap(segment);
-    segment_clear(self);
-    segment = segment_current(self);
-    if (segment->file_id != file_id) return Qnil;
+    segment = put_away(self, segment);
+    if (!segment) return Qnil;
     tseg_end_gap(segment, sent_ns);
     return Qfalse;
 }
@@ -66,6 +81,7 @@ static VALUE segment_near_trusted(VALUE self) { return segment_to_read(self) ? Q
 
 void segment_init_coverage(void)
 {
+    rb_define_method(tiercel_segment_class, "near_clear", segment_near_clear, 0);
     rb_define_method(tiercel_segment_class, "near_cover", segment_near_cover, 2);
     rb_define_method(tiercel_segment_class, "near_covered", segment_near_covered, 0);
     rb_define_method(tiercel_segment_class, "near_gaps", segment_near_gaps, 0);

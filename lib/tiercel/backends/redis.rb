@@ -13,6 +13,7 @@ require_relative "redis/failures"
 require_relative "redis/lifetime"
 require_relative "redis/scripts"
 require_relative "redis/single"
+require_relative "redis/subscription"
 require_relative "remote/options"
 
 module Tiercel
@@ -61,6 +62,8 @@ module Tiercel
         pool = Remote::Options.pool(options)
         address = Address.new(url, options, timeout)
         @name = url.to_s.freeze
+        subscribable = !address.cluster? && options[:role]&.to_sym != :replica
+        @listening = Address.new(url, { **options, driver: :ruby }, timeout) if subscribable
         @commands = commands(address, timeout, pool)
       end
 
@@ -218,6 +221,12 @@ module Tiercel
       end
 
       def close = @commands.close
+
+      # A replica may be behind what it has told of.
+      def subscribable? = !@listening.nil?
+
+      # @return [Subscription] not open yet
+      def subscription = Subscription.new(@listening.config(protocol: 3), @name)
 
       def to_s = @name
 

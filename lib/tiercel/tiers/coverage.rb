@@ -18,9 +18,10 @@ module Tiercel
     class Coverage
       # Seconds for which copies are trusted after the time until which they are covered.
       TRUST_SECONDS = 3.0
+      # In a second.
       NANOSECONDS = 1_000_000_000
       MONOTONIC = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) }
-      private_constant :NANOSECONDS, :MONOTONIC
+      private_constant :MONOTONIC
 
       # @return [Float] seconds
       attr_reader :trust
@@ -56,9 +57,11 @@ module Tiercel
       # From now on copies are read whether it is covered or not. Those that are there are put away first.
       #
       # @return [void]
+      # @raise [BackendError]
       def disarm
-        @armed = false
+        @segment.near_clear
         @segment.near_trust = nil
+        @armed = false
       end
 
       # A listener heard of every change that was made behind from `since`, when it began, until `sent`, and has put the
@@ -73,6 +76,9 @@ module Tiercel
 
       # @return [Integer] nanoseconds: all that was changed before is known of; 0 for never
       def covered = @segment.near_covered
+
+      # @return [Boolean] whether other processes use the segment, and may have listeners
+      def shared? = !@segment.path.nil? && @segment.pids.size > 1
 
       # @return [Boolean] whether copies are read at present
       def trusted? = (covered = self.covered).positive? && now - covered <= @trust * NANOSECONDS

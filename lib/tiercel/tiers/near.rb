@@ -4,6 +4,7 @@ require_relative "../backend"
 require_relative "../errors"
 require_relative "../guard"
 require_relative "copy"
+require_relative "coverage"
 
 module Tiercel
   class Tiers < Backend
@@ -19,25 +20,35 @@ module Tiercel
     #
     # @private
     class Near
-      # What other machines write is seen after so many seconds.
+      # Without a bus: what other machines write is seen after so many seconds.
       TTL_SECONDS = 1.0
+      # With one, which tells of what they write at once.
+      BUS_TTL_SECONDS = 60.0
 
       # @return [Backends::SegmentBackend]
       attr_reader :backend
       # @return [Float] seconds that a copy is kept at most
       attr_reader :ttl
+      # @return [Coverage, nil] of one that a {Bus} tells of changes
+      attr_reader :coverage
       # @return [Guard] that failures of this tier are told to
       attr_accessor :guard
       # @return [Uses, nil]
       attr_writer :uses
+      # @return [Bus, nil]
+      attr_accessor :bus
 
       # @param backend [Backends::SegmentBackend]
-      # @param ttl [Numeric] seconds, > 0
+      # @param ttl [Numeric, nil] seconds, > 0; nil for the usual ones
       # @param inflate_limit [Integer, nil] bytes that a value may inflate to
-      def initialize(backend, ttl: TTL_SECONDS, inflate_limit: nil)
+      # @param bus [Boolean] whether there is going to be a {Bus}: then copies are read only while it works
+      def initialize(backend, ttl: nil, inflate_limit: nil, bus: false)
         @backend = backend
         @segment = backend.segment
-        @ttl = ttl.to_f
+        @given_ttl = ttl&.to_f
+        @ttl = @given_ttl || (bus ? BUS_TTL_SECONDS : TTL_SECONDS)
+        @coverage = Coverage.new(@segment) if bus
+        @covering = bus
         @longest = [backend.compress_threshold_bytes, inflate_limit && (inflate_limit + 1)].compact.min
         @guard = Guard.new(backend)
       end
@@ -116,18 +127,56 @@ module Tiercel
         clear_copies(prefix)
       end
 
-      # @return [Hash{Symbol => Object}, nil]
-      def stats = @guard.call(:stats) { @backend.stats }
+      # From now on copies are read while they are covered.
+      #
+      # @return [void]
+      def trust_bus
+        return if @covering
+        @coverage.arm
+        @covering = true
+        @ttl = @given_ttl || BUS_TTL_SECONDS
+      end
+
+      # The bus cannot be: from now on copies are read until they end, which is soon.
+      #
+      # @return [void]
+      # @raise [BackendError]
+      def trust_ttl
+        return unless @covering
+        @ttl = [@given_ttl || TTL_SECONDS, TTL_SECONDS].min
+        @covering = false
+        @coverage.disarm
+      end
+
+      # @return [Boolean] whether there may be copies that live as long as they do with a bus
+      def covered_lately?
+        covered = @coverage.covered
+        covered.positive? && @coverage.now - covered < (@ttl + @coverage.trust) * Coverage::NANOSECONDS
+      end
+
+      # @return [Hash{Symbol => Object}, nil] with :bus, what the bus and the {Coverage} say, where there is one
+      def stats
+        @guard.call(:stats) do
+          @bus ? { **@backend.stats, bus: { **@bus.stats, **@coverage.stats } } : @backend.stats
+        end
+      end
 
       # @return [String, nil] of the segment's file
       def path = @segment.path
 
-      def close = @backend.close
+      def close
+        @bus&.close
+        @backend.close
+      end
       def to_s = @backend.to_s
 
       private
 
-      def epoch(key) = @guard.call(:read_entry, key) { @segment.near_epoch(key) }
+      # @return [Integer, nil] nil where nothing is to be filled
+      def epoch(key)
+        @bus&.listen
+        @guard.call(:read_entry, key) { @segment.near_epoch(key) if !@covering || @coverage.arm }
+      end
 
       # @return [Boolean, nil] whether it was filled
       def fill(key, bytes, ttl, epoch)

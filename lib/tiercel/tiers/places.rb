@@ -6,6 +6,7 @@ require_relative "../backends"
 require_relative "../errors"
 require_relative "../option_hints"
 require_relative "../test_worker"
+require_relative "bus"
 require_relative "near"
 require_relative "../tiers"
 
@@ -19,7 +20,7 @@ module Tiercel
       # One of them.
       Place = Struct.new(:url, :backend_class, :tier) do
         # @return [Array<Symbol>] that its URL may have
-        def option_names = tier ? [*backend_class.option_names, :ttl] : backend_class.option_names
+        def option_names = tier ? [*backend_class.option_names, :ttl, :bus] : backend_class.option_names
       end
 
       # What keeps copies, by how far its processes are apart.
@@ -69,7 +70,9 @@ module Tiercel
       def build(options, memo = {})
         places = all.reject { |place| superfluous?(place) }
         backends = places.map { |place| build_place(place, options, memo) }
-        nears = places.zip(backends)[0...-1].map { |place, backend| near(place, backend, options[:inflate_limit]) }
+        bus = all.size > 1 && bus?(backends.last)
+        nears = places.zip(backends)[0...-1].map { |place, backend| near(place, backend, bus, options[:inflate_limit]) }
+        join(nears, backends.last) if bus
         nears.reverse.inject(backends.last) { |far, near| Tiers.new(near, far) }
       end
 
@@ -92,7 +95,7 @@ module Tiercel
 
       def build_place(place, options, memo)
         names = place.backend_class.option_names
-        own = options.slice(*names).merge(place.url.options.except(*(:ttl if place.tier)))
+        own = options.slice(*names).merge(place.url.options.except(*(%i[ttl bus] if place.tier)))
         own = memo.merge(own) if names.include?(:memo)
         own[:behind] = behind(options) if place.tier && place.url.scheme == "shared"
         url, own = TestWorker.place(place.url, own)
@@ -115,14 +118,33 @@ module Tiercel
         [url.to_s.chomp("/"), url.options[:db] || options[:db]].compact.join("/").delete_suffix("/0")
       end
 
-      def near(place, backend, inflate_limit)
-        return Near.new(backend, ttl: ttl(place), inflate_limit:) if backend.respond_to?(:segment)
+      # Whoever runs tests in several processes has no other machines.
+      def bus?(last)
+        said = all.select(&:tier).map { |place| switch(place) }.compact
+        return said.all? && !TestWorker.number if last.subscribable?
+        return false unless said.include?(true)
+        raise ConfigurationError, "bus: #{last} does not tell of changes: leave bus= away"
+      end
+
+      def switch(place)
+        given = place.url.options[:bus]
+        return given.nil? ? nil : given.to_s == "true" if [nil, "true", "false"].include?(given&.to_s)
+        raise ConfigurationError, "bus: expected true or false in #{place.url}?bus=..., got #{Redacted.text(given)}"
+      end
+
+      def join(nears, last)
+        bus = Bus.new(last, nears)
+        nears.each { |near| near.bus = bus }
+      end
+
+      def near(place, backend, bus, inflate_limit)
+        return Near.new(backend, ttl: ttl(place), bus:, inflate_limit:) if backend.respond_to?(:segment)
         raise ConfigurationError, "#{place.url} in front of #{url}: a near tier needs Tiercel's C extension, and a " \
                                   "size of 1 MB or more"
       end
 
       def ttl(place)
-        given = place.url.options[:ttl] or return Near::TTL_SECONDS
+        given = place.url.options[:ttl] or return
         seconds = Float(given, exception: false)
         return seconds if seconds&.positive? && seconds.finite?
         raise ConfigurationError, "ttl: expected seconds > 0 in #{place.url}?ttl=..., got #{Redacted.text(given)}"

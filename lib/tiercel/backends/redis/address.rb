@@ -38,9 +38,11 @@ module Tiercel
         # @return [Boolean]
         def cluster? = CLUSTER.match?(@url.scheme)
 
+        # @param protocol [Integer] RESP2 needs no greeting, so a new connection costs no trip
         # @return [RedisClient::Config::Common, RedisClient::ClusterConfig]
         # @raise [ConfigurationError]
-        def config
+        def config(protocol: 2)
+          @protocol = protocol
           Remote::Options.check_ports(@url, hosts) unless @url.scheme == "unix"
           return cluster_config if cluster?
           @options[:sentinels] ? sentinel_config : RedisClient.config(**place, **common)
@@ -55,9 +57,8 @@ module Tiercel
 
         def hosts = @url.place[%r{\A(?:.*@)?([^/]*)}m, 1].split(",")
 
-        # RESP2 needs no greeting, so a new connection costs no trip; nothing here needs RESP3.
         def common
-          { protocol: 2, timeout: @timeout, reconnect_attempts: 0, driver: driver,
+          { protocol: @protocol, timeout: @timeout, reconnect_attempts: 0, driver: driver,
             connect_timeout: Remote::Options.seconds(@options[:connect_timeout], :connect_timeout, @timeout),
             **(tls? ? { ssl_params: tls_context } : {}),
             **@options.slice(:username, :password) }

@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+require "redis-client"
+
+require_relative "../../backend"
+require_relative "../../errors"
+require_relative "failures"
+
+module Tiercel
+  module Backends
+    class Redis < Backend
+      # A connection of its own over which one server tells of every key that changes: client tracking in broadcast
+      # mode, which RESP3 alone has. It tells of other programs' writes too, of keys that end or are evicted, in all of
+      # the server's databases, and does not say who has changed them. Why not pub/sub: adr/016.
+      #
+      # One thread reads; another may send heartbeats meanwhile.
+      #
+      # @see Tiers::Bus
+      class Subscription
+        # A subscriber that does not read is cut off by the server when so many bytes wait for it that its
+        # client-output-buffer-limit for "pubsub" is reached; clients that are told of keys alone have no limit.
+        LIMITED = ["SUBSCRIBE", "tiercel:bus"].freeze
+        TRACKING = %w[CLIENT TRACKING ON BCAST].freeze
+        INVALIDATE = "invalidate"
+        # A heartbeat's key has to be there for no longer than it takes to be told of it.
+        HEARTBEAT_MS = "100"
+        # Answers after which it is no use to try again soon.
+        IMPOSSIBLE = /\A(NOPERM|NOPROTO)|unknown (sub)?command|syntax error|CLIENT subcommand/i
+        private_constant :LIMITED, :TRACKING, :INVALIDATE, :HEARTBEAT_MS, :IMPOSSIBLE
+
+        # @param config [RedisClient::Config::Common] for RESP3 and the driver in Ruby
+        # @param name [String] of the backend, for errors
+        def initialize(config, name)
+          @client = config.new_client
+          @name = name
+        end
+
+        # Connects and subscribes. Every key that changes after it has returned is told of.
+        #
+        # @return [self]
+        # @raise [Refused] if this server will not do so, however often it is asked
+        # @raise [BackendError]
+        def open
+          guarded do
+            @driver = @client.disable_reconnection(&:itself)
+            limit
+            @driver.call(TRACKING, nil)
+          end
+          self
+        end
+
+        # Waits for what the server has to tell.
+        #
+        # @param timeout [Float] seconds
+        # @return [Array<String>, nil, false] keys that have changed; nil for all of them; false for something else
+        # @raise [BackendError] if the connection is of no use any more, or nothing came in time
+        def read(timeout)
+          message = guarded { @driver.read(timeout) }
+          guarded { raise message } if message.is_a?(RedisClient::Error)
+          message.is_a?(Array) && message.first == INVALIDATE ? message[1] : false
+        end
+
+        # Changes a key, of which the server then tells. Does not wait for that.
+        #
+        # @param key [String]
+        # @return [void]
+        # @raise [BackendError]
+        def beat(key)
+          guarded { @driver.write(["SET", key, "", "PX", HEARTBEAT_MS]) }
+        end
+
+        # @return [void]
+        def close
+          @client.close
+        rescue *Failures::ERRORS
+          nil
+        end
+
+        private
+
+        # A user who may not use the channel goes without the limit.
+        def limit
+          @driver.call(LIMITED, nil)
+        rescue RedisClient::CommandError
+          nil
+        end
+
+        def guarded
+          yield
+        rescue RedisClient::CommandError => error
+          raise Failures.translate(error, @name, nil) unless impossible?(error)
+          raise Refused.new("#{error.class}: #{error.message}", backend: @name)
+        rescue *Failures::ERRORS => error
+          raise Failures.translate(error, @name, nil)
+        end
+
+        def impossible?(error)
+          error.is_a?(RedisClient::UnsupportedServer) || IMPOSSIBLE.match?(error.message)
+        end
+      end
+    end
+  end
+end

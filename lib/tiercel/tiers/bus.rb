@@ -1,0 +1,129 @@
+# frozen_string_literal: true
+
+require_relative "../backend"
+require_relative "../errors"
+require_relative "bus/listener"
+
+module Tiercel
+  class Tiers < Backend
+    # Tells the near tiers of a stack what others change in the last one: other machines, and other programs. Each
+    # process that reads has a listener of its own; together they cover the machine's near tiers ({Coverage}), so that
+    # one that ends, or is slow, leaves no gap while another listens.
+    #
+    # Two threads: one reads ({Listener}); this one keeps it going, and sees to the heartbeats. They are started by the
+    # first read that misses near, and again by the next one after a fork or where they were killed.
+    #
+    # Where the last tier cannot tell of changes, copies live as long as without a bus, a second at most.
+    #
+    # @private
+    class Bus
+      # How often it is looked whether a heartbeat is due.
+      LOOK_SECONDS = 0.5
+      # Between two tries to subscribe: so long at first, then twice as long each time, up to the second of these.
+      FIRST_PAUSE_SECONDS = 0.05
+      LONGEST_PAUSE_SECONDS = 2.0
+      # After a refusal.
+      REFUSED_PAUSE_SECONDS = 60.0
+      # So many in a row are reported: copies are not trusted by then.
+      REPORTED_FAILURE = 6
+      private_constant :LOOK_SECONDS, :FIRST_PAUSE_SECONDS, :LONGEST_PAUSE_SECONDS, :REFUSED_PAUSE_SECONDS,
+                       :REPORTED_FAILURE
+
+      # @param far [Backend] the last tier, whose `subscription` tells of changes
+      # @param nears [Array<Near>] nearest first, all of them with a {Coverage}
+      def initialize(far, nears)
+        @far = far
+        @nears = nears
+        @lock = Mutex.new
+      end
+
+      # Sees to it that this process listens. Never waits.
+      #
+      # @return [void]
+      def listen
+        return if @pid == Process.pid && @thread&.alive?
+        return unless @lock.try_lock
+        begin
+          start unless @pid == Process.pid && @thread&.alive?
+        ensure
+          @lock.unlock
+        end
+      end
+
+      # Stops listening, until the next read that misses near.
+      #
+      # @return [void]
+      def close
+        return unless @pid == Process.pid
+        thread = @lock.synchronize { @thread.tap { @thread = nil } }
+        thread&.kill&.join(1) unless Thread.current.equal?(thread)
+      end
+
+      # @return [Hash{Symbol => Object}] :listening, whether this process does; :invalidations, keys that it was told of
+      #   since it began
+      def stats
+        listener = @listener if @pid == Process.pid
+        { listening: listener&.alive? || false, invalidations: listener&.invalidations || 0 }
+      end
+
+      private
+
+      # Fiber storage is not inherited: what is held around the caller is no business of this thread.
+      def start
+        @pid = Process.pid
+        @listener = nil # of the parent, whose connection it is
+        Fiber.new(storage: {}) do
+          @thread = Thread.new { run }
+          @thread.name = "tiercel bus"
+          @thread.report_on_exception = false
+        end.resume
+      end
+
+      def run
+        failures = 0
+        loop do
+          listen_until_it_fails { failures = 0 }
+        rescue Refused => error
+          refused(error)
+          sleep REFUSED_PAUSE_SECONDS
+        rescue StandardError => error
+          report(backend_error(error)) if (failures += 1) == REPORTED_FAILURE
+          sleep [FIRST_PAUSE_SECONDS * (2**[failures, 10].min), LONGEST_PAUSE_SECONDS].min
+        ensure
+          @listener&.close
+        end
+      end
+
+      # @yield once an echo has come
+      def listen_until_it_fails
+        @listener = Listener.new(@far.subscription, @nears.map(&:coverage)).start
+        @nears.each(&:trust_bus)
+        while @listener.alive?
+          @listener.beat
+          @listener.wait(LOOK_SECONDS)
+          yield if @listener.heard
+        end
+        raise @listener.error || Unavailable.new("the listener was killed", backend: @far.to_s)
+      end
+
+      # Copies that live longer may be there as long as others listen, or did lately: those are trusted by what is
+      # heard, as before.
+      def refused(error)
+        return if @nears.any?(&:covered_lately?)
+        @nears.reverse_each(&:trust_ttl)
+        report(Refused.new("it does not tell of changes (#{error.message}), so near copies live " \
+                           "#{@nears.map(&:ttl).min} s: docs/tiers.md says what a user has to be allowed",
+                           backend: @far.to_s))
+      end
+
+      def backend_error(error)
+        return error if error.is_a?(BackendError)
+        Unavailable.new("#{error.class}: #{error.message}", backend: @far.to_s)
+      end
+
+      def report(error)
+        @nears.first.guard.call(:listen) { raise error }
+      end
+    end
+  end
+end
