@@ -3,6 +3,7 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
+require "tiercel/backends/memory"
 require "tiercel/backends/shared"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
@@ -20,7 +21,7 @@ class TiersFailuresTest < Tiercel::TestCase
     FileUtils.rm_rf(@dir)
   end
 
-  def shared = "shared:#{@dir}/segment?size=1MB&ttl=600"
+  def shared = "shared:#{@dir}/segment?size=1MB&ttl=600&bus=false"
 
   def build(*urls, **options)
     @store = Tiercel.new(*urls, error_handler: ->(**) {}, breaker: { failures: 1, cool_down: 60 }, timeout: 5,
@@ -28,7 +29,7 @@ class TiersFailuresTest < Tiercel::TestCase
   end
 
   def test_near_copies_are_read_while_the_server_is_away
-    store = build("memory:?ttl=600", shared, @server.url)
+    store = build("memory:?ttl=600&bus=false", shared, @server.url)
     %w[kept deleted written counted].each { |name| store.write(name, "before") }
     @server.kill
     reports = capture_reports do
@@ -49,7 +50,7 @@ class TiersFailuresTest < Tiercel::TestCase
   end
 
   def test_a_pattern_that_could_not_be_asked_for
-    store = build("memory:?ttl=600", @server.url)
+    store = build("memory:?ttl=600&bus=false", @server.url)
     store.write("kept", "before")
     @server.kill
     assert_nil store.delete_matched("ke*")

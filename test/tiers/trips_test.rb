@@ -15,7 +15,7 @@ class TiersTripsTest < Tiercel::TestCase
 
   def setup
     @proxy = CountingProxy.new(self.class.server.port)
-    @store = Tiercel.new("memory:?ttl=600", "redis://127.0.0.1:#{@proxy.port}/0", timeout: 5)
+    @store = Tiercel.new("memory:?ttl=600&bus=false", "redis://127.0.0.1:#{@proxy.port}/0", timeout: 5)
     @store.clear
     @far = Tiercel.new(self.class.server.url, timeout: 5)
   end
@@ -94,7 +94,7 @@ class TiersTripsTest < Tiercel::TestCase
     @far.write("text", "a plain text")
     @store.read("text")
     assert_equal "a plain text", @store.backend.near.backend.segment.read("text")
-    frozen = Tiercel.new("memory:?ttl=600", self.class.server.url, frozen: true)
+    frozen = Tiercel.new("memory:?ttl=600&bus=false", self.class.server.url, frozen: true)
     frozen.write("list", %w[one two])
     3.times { frozen.read("list") }
     assert_same frozen.read("list"), frozen.read("list")

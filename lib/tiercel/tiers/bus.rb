@@ -17,8 +17,6 @@ module Tiercel
     #
     # @private
     class Bus
-      # How often it is looked whether a heartbeat is due.
-      LOOK_SECONDS = 0.5
       # Between two tries to subscribe: so long at first, then twice as long each time, up to the second of these.
       FIRST_PAUSE_SECONDS = 0.05
       LONGEST_PAUSE_SECONDS = 2.0
@@ -26,14 +24,17 @@ module Tiercel
       REFUSED_PAUSE_SECONDS = 60.0
       # So many in a row are reported: copies are not trusted by then.
       REPORTED_FAILURE = 6
-      private_constant :LOOK_SECONDS, :FIRST_PAUSE_SECONDS, :LONGEST_PAUSE_SECONDS, :REFUSED_PAUSE_SECONDS,
-                       :REPORTED_FAILURE
+      private_constant :FIRST_PAUSE_SECONDS, :LONGEST_PAUSE_SECONDS, :REFUSED_PAUSE_SECONDS, :REPORTED_FAILURE
+
+      # @return [Float] seconds between two heartbeats
+      attr_accessor :interval
 
       # @param far [Backend] the last tier, whose `subscription` tells of changes
       # @param nears [Array<Near>] nearest first, all of them with a {Coverage}
       def initialize(far, nears)
         @far = far
         @nears = nears
+        @interval = Heartbeat::INTERVAL_SECONDS
         @lock = Mutex.new
       end
 
@@ -99,8 +100,8 @@ module Tiercel
         @listener = Listener.new(@far.subscription, @nears.map(&:coverage)).start
         @nears.each(&:trust_bus)
         while @listener.alive?
-          @listener.beat
-          @listener.wait(LOOK_SECONDS)
+          @listener.beat(@interval)
+          @listener.wait(@interval / 2)
           yield if @listener.heard
         end
         raise @listener.error || Unavailable.new("the listener was killed", backend: @far.to_s)

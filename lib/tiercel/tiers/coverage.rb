@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../backend"
+require_relative "../segment"
 
 module Tiercel
   class Tiers < Backend
@@ -36,22 +37,27 @@ module Tiercel
         @segment = segment
         @trust = trust.to_f
         @clock = clock
-        arm
+        arm if @segment.is_a?(Segment) # else the first call says why there is none
       end
 
       # @return [Integer] nanoseconds
       def now = @clock.call
 
+      # @param seconds [Numeric]
+      def trust=(seconds)
+        @trust = seconds.to_f
+        @segment.near_trust = @trust if @armed
+      end
+
       # Has reads through the segment ask whether it is covered. Where there is no segment at present, this is to be
       # called again before a copy is filled.
       #
-      # @return [Boolean] whether they do
+      # @return [true]
+      # @raise [BackendError] where there is no segment
       def arm
         return true if @armed
         @segment.near_trust = @trust
         @armed = true
-      rescue BackendError
-        false
       end
 
       # From now on copies are read whether it is covered or not. Those that are there are put away first.

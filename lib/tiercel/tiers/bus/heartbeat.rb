@@ -14,7 +14,9 @@ module Tiercel
         # Changed so often (seconds), by one of the machine's processes.
         INTERVAL_SECONDS = 1.0
         BASE = 36
-        private_constant :BASE
+        # Of a number below 2^63.
+        DIGITS = /\A\d{1,18}\z/
+        private_constant :BASE, :DIGITS
 
         class << self
           # @param segment_id [Integer] {Segment}'s file id
@@ -30,10 +32,9 @@ module Tiercel
           # @param segment_id [Integer]
           # @return [Integer, nil] nanoseconds when it was sent; nil if it is for another segment
           def sent(key, segment_id)
-            id, sent, *others = key.delete_prefix(PREFIX).split(":")
-            return unless id == segment_id.to_s(BASE) && others.empty?
-            number = Integer(sent, 10, exception: false)
-            number if number&.between?(0, (1 << 63) - 1)
+            own = "#{PREFIX}#{segment_id.to_s(BASE)}:"
+            sent = key.byteslice(own.bytesize..) if key.start_with?(own)
+            sent.to_i if DIGITS.match?(sent&.b)
           end
         end
       end

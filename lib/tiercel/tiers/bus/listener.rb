@@ -17,7 +17,9 @@ module Tiercel
         # Another process of the machine that has listened all the while may be slower to say so.
         PATIENCE_SECONDS = 0.25
         POLL_SECONDS = 0.01
-        private_constant :PATIENCE_SECONDS, :POLL_SECONDS
+        # Of an interval, after which a heartbeat is due.
+        NEARLY = 0.95
+        private_constant :PATIENCE_SECONDS, :POLL_SECONDS, :NEARLY
 
         # @return [StandardError, nil] why it has ended
         attr_reader :error
@@ -51,14 +53,15 @@ module Tiercel
         # @return [Boolean]
         def alive? = @thread.alive?
 
-        # Sends a heartbeat, unless another process of the machine has done so lately.
+        # Sends a heartbeat, unless another process of the machine has done so lately, and this one has heard of it.
         #
+        # @param interval [Float] seconds
         # @return [void]
         # @raise [BackendError]
-        def beat
+        def beat(interval)
           sent = now
           oldest = @coverages.map(&:covered).min
-          return if sent - oldest < Heartbeat::INTERVAL_SECONDS * 0.95 * Coverage::NANOSECONDS && sent > oldest
+          return if oldest >= @since && sent - oldest < interval * NEARLY * Coverage::NANOSECONDS
           @subscription.beat(Heartbeat.key(segment_id, sent))
         end
 
@@ -103,7 +106,7 @@ module Tiercel
         # What a nearer tier was filled with came from the farther one: it is covered where that one is.
         def echoed(beat)
           sent = Heartbeat.sent(beat, segment_id)
-          return if sent.nil? || sent < @since
+          return if sent.nil? || !sent.between?(@since, now)
           @heard = true
           @coverages.each do |coverage|
             wait_for_others(coverage)

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "active_support/cache/tiercel_store"
+$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
+require "tiercel/lab/network"
+require "tiercel/lab/servers"
+
+# Machines with a near tier each, over one Redis: segments of their own, and processes that use them.
+module Machines
+  # What is to be seen within 100 ms, on a busy machine.
+  SOON = 0.5
+
+  def self.included(test_class)
+    test_class.singleton_class.define_method(:server) { @server ||= Tiercel::Lab::Servers::Redis.new.start }
+  end
+
+  def server = self.class.server
+
+  def setup
+    @directory = Dir.mktmpdir("tiercel-machines-")
+    @stores = []
+    server.command("FLUSHALL")
+  end
+
+  def teardown
+    @stores.each(&:close)
+    @proxy&.stop
+    FileUtils.rm_rf(@directory)
+  end
+
+  # @param name [Symbol] of the machine
+  # @return [ActiveSupport::Cache::TiercelStore] of one process there
+  def machine(name, url: server.url, near: "", front: nil, **options)
+    shared = "shared:#{@directory}/#{name}?size=4MB#{near}"
+    store = ActiveSupport::Cache::TiercelStore.new(*front, shared, url, timeout: 5, **options)
+    @stores << store
+    store
+  end
+
+  # @return [Tiercel::Tiers::Coverage] of its farthest near tier
+  def coverage(store)
+    tiers = store.backend
+    tiers = tiers.far while tiers.far.is_a?(Tiercel::Tiers)
+    tiers.near.coverage
+  end
+
+  def gaps(store) = coverage(store).stats[:gaps]
+
+  # Until it hears of changes, and copies are trusted.
+  def listening(store)
+    store.read("nothing")
+    wait_until("a listener to cover its near tier") { coverage(store).trusted? }
+    store
+  end
+
+  # Reads until there is a copy: one of a value just written goes with the echo of its write.
+  def near(store, key)
+    wait_until("a near copy of #{key}") { store.read(key) && store.backend.get_near(key) }
+    store.read(key)
+  end
+
+  # Commands go to the server as ever, what it has to tell comes through a proxy.
+  def listen_through_proxy(store)
+    @proxy = Tiercel::Lab::Network::Proxy.new(server).start
+    listening = Tiercel::Backends::Redis.build(Tiercel::BackendURL.parse(@proxy.url), {})
+    store.backend.last.define_singleton_method(:subscription) { listening.subscription }
+    store
+  end
+end

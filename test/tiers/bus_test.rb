@@ -1,0 +1,245 @@
+# frozen_string_literal: true
+# suites: store*
+
+require "test_helper"
+require "support/machines"
+
+# What a machine hears of others' changes in the last tier, and what it does where it hears nothing.
+class TiersBusTest < Tiercel::TestCase
+  include Machines
+
+  def test_a_copy_lives_a_minute_and_is_read_near
+    store = listening(machine(:one))
+    store.write("key", "value", expires_in: 3600)
+    near(store, "key")
+    assert_operator store.backend.near.ttl, :==, 60.0
+    server.command("CLIENT", "PAUSE", "300") # whoever asks it waits
+    started = Tiercel::Clock.monotonic
+    20.times { assert_equal "value", store.read("key") }
+    assert_operator Tiercel::Clock.monotonic - started, :<, 0.3
+  end
+
+  CHANGES = {
+    write: [->(store) { store.write("key", "new") }, "new"],
+    write_multi: [->(store) { store.write_multi({ "key" => "new", "other" => 1 }) }, "new"],
+    delete: [->(store) { store.delete("key") }, nil],
+    delete_matched: [->(store) { store.delete_matched("k*") }, nil],
+    clear: [->(store) { store.clear }, nil],
+    expire: [->(store) { store.write("key", "short", expires_in: 0.05) }, nil],
+  }.freeze
+
+  def test_what_another_machine_changes_is_seen
+    stores = [listening(machine(:one)), listening(machine(:two, front: "memory:"))]
+    assert_equal 60.0, stores.last.backend.near.ttl
+    CHANGES.each do |name, (change, seen)|
+      stores.permutation.each do |writer, reader|
+        writer.write("key", "old")
+        assert_equal "old", near(reader, "key"), name
+        change.call(writer)
+        wait_until("#{name} to be seen", within: SOON) { reader.read("key") == seen }
+      end
+    end
+    assert_equal [1, 1], stores.map { |store| gaps(store) }
+  end
+
+  def test_what_another_program_does_to_the_server_is_seen
+    store = listening(machine(:one))
+    commands = [%w[SET key other], %w[DEL key], %w[RENAME key away], %w[FLUSHDB], %w[FLUSHALL], %w[PEXPIRE key 1]]
+    commands.each do |command|
+      store.write("key", "old")
+      assert_equal "old", near(store, "key")
+      server.command(*command)
+      wait_until("#{command.first} to be seen", within: SOON) { store.read("key") != "old" }
+    end
+  end
+
+  # A fill that is held up while another machine writes.
+  def test_a_late_fill_loses
+    one, two = listening(machine(:one)), listening(machine(:two))
+    two.write("key", "old")
+    far = one.backend.far
+    far.define_singleton_method(:get) do |key|
+      singleton_class.send(:remove_method, :get)
+      super(key).tap do
+        two.write("key", "new")
+        sleep 0.1
+      end
+    end
+    assert_equal "old", one.read("key")
+    assert_equal "new", one.read("key")
+  end
+
+  def test_after_a_cut_nothing_is_read_that_was_filled_before
+    store = listening(listen_through_proxy(machine(:one)))
+    other = listening(machine(:two))
+    other.write("key", "old")
+    other.write("kept", "kept")
+    %w[key kept].each { |key| near(store, key) }
+    @proxy.change(refuse: true)
+    @proxy.cut
+    other.write("key", "new")
+    assert_equal "old", store.read("key") # nobody could tell it, and it is trusted for 3 seconds
+    sleep 0.3
+    @proxy.heal
+    wait_until("the listener to be back") { gaps(store) == 2 }
+    assert_nil store.backend.get_near("kept")
+    assert_equal "new", store.read("key")
+    assert_equal 1, gaps(other)
+  end
+
+  # Nothing is lost on the way, but all of it comes late.
+  def test_what_is_held_back_is_not_trusted_and_comes_late
+    store = listening(listen_through_proxy(machine(:one)))
+    other = listening(machine(:two))
+    other.write_multi({ "key" => "old", "kept" => "kept" })
+    %w[key kept].each { |key| near(store, key) }
+    @proxy.change(hold: true)
+    coverage(store).trust = 0.2
+    other.write("key", "new")
+    wait_until("distrust", within: 1.5) { !coverage(store).trusted? }
+    assert_nil store.backend.get_near("kept")
+    assert_equal "new", store.read("key")
+    assert_nil store.backend.get_near("key"), "nothing is filled meanwhile"
+    coverage(store).trust = 3
+    @proxy.heal
+    wait_until("the late news", within: SOON) { store.read("key") == "new" }
+    assert_equal "kept", near(store, "kept")
+    assert_equal 1, gaps(store)
+  end
+
+  def test_a_server_that_restarts
+    own = Tiercel::Lab::Servers::Redis.new.start
+    store = listening(machine(:one, url: own.url, error_handler: ->(**) {}))
+    store.write("key", "old")
+    near(store, "key")
+    own.kill
+    own.start
+    wait_until("the listener to be back") { gaps(store) == 2 }
+    assert_nil store.read("key")
+    store.write("key", "new")
+    assert_equal "new", near(store, "key")
+  ensure
+    own&.stop
+  end
+
+  def test_processes_of_one_machine_cover_each_other
+    store = listening(machine(:one))
+    store.write("key", "value")
+    near(store, "key")
+    ready, go = IO.pipe
+    child = Process.fork do
+      own = machine(:one)
+      own.read("nothing")
+      wait_until { own.stats[:tiers].values.first[:bus][:listening] }
+      go.write("x")
+      sleep
+    ensure
+      exit!
+    end
+    go.close
+    ready.readchar
+    sleep 0.3
+    assert_equal 1, gaps(store), "one who begins later puts nothing away"
+    assert_equal "value", store.read("key")
+    Process.kill(:KILL, child)
+    Process.wait(child)
+    server.command("SET", "key", "other")
+    wait_until("what is changed then to be seen", within: SOON) { store.backend.get_near("key").nil? }
+    assert_equal 1, gaps(store)
+  ensure
+    ready.close
+  end
+
+  def test_a_forked_child_listens_for_itself
+    store = listening(machine(:one, front: "memory:"))
+    store.write("key", "old")
+    near(store, "key")
+    assert_equal ["new"], fork_and_wait(1) {
+      store.read("nothing")
+      wait_until("the child to have heard for itself") { store.backend.near.coverage.stats[:gaps] == 2 }
+      near(store, "key")
+      server.command("DEL", "key")
+      wait_until("a delete to be seen", within: SOON) { store.read("key").nil? }
+      Tiercel.new(server.url).write("key", "new")
+      near(store, "key")
+    }
+    wait_until("the parent to hear of it", within: SOON) { store.read("key") == "new" }
+  end
+
+  def test_threads_are_named_end_with_the_store_and_begin_again
+    before = Thread.list
+    store = machine(:one)
+    store.write("key", "value")
+    assert_empty Thread.list - before, "a process that only writes has none"
+    listening(store)
+    started = Thread.list - before
+    assert_equal ["tiercel bus", "tiercel listener"], started.map(&:name).sort
+    started.each(&:kill).each(&:join)
+    store.read("nothing")
+    wait_until("new threads") { store.stats[:tiers].values.first[:bus][:listening] }
+    store.close
+    assert_empty Thread.list - before
+  end
+
+  def refusing(*rules)
+    server.command("ACL", "SETUSER", "limited", "reset", "on", ">secret", "~*", "+@all", *rules)
+    url = server.url.sub("//", "//limited:secret@")
+    reports = []
+    store = machine(:limited, url: url, error_handler: ->(**report) { reports << report })
+    store.write("app:key", "value")
+    store.read("app:key")
+    wait_until("the bus to be given up") { store.backend.near.ttl == 1.0 }
+    wait_until("a report") { reports.any? }
+    assert_equal [[:listen, Tiercel::Refused]], reports.map { |report| [report[:method], report[:exception].class] }
+    assert_match(/NOPERM/, reports.first[:exception].message)
+    store.read("app:key")
+    assert store.backend.get_near("app:key")
+  ensure
+    server.command("ACL", "DELUSER", "limited")
+  end
+
+  def test_where_the_server_does_not_tell_copies_live_a_second = refusing("-client|tracking")
+  def test_where_heartbeats_may_not_be_written_copies_live_a_second = refusing("resetkeys", "~app:*")
+
+  def test_a_user_who_may_use_no_channels
+    server.command("ACL", "SETUSER", "quiet", "reset", "on", ">secret", "~*", "+@all", "resetchannels")
+    store = listening(machine(:one, url: server.url.sub("//", "//quiet:secret@")))
+    assert_equal 60.0, store.backend.near.ttl
+  ensure
+    server.command("ACL", "DELUSER", "quiet")
+  end
+
+  # A subscriber that does not read is cut off; it does not fill the server's memory.
+  def test_the_server_bounds_what_waits_for_a_listener
+    listening(machine(:one))
+    assert_match(/flags=\S*P\S*.* resp=3/, server.command("CLIENT", "LIST"))
+  end
+
+  def test_without_a_bus
+    before = Thread.list
+    store = machine(:one, near: "&bus=false")
+    assert_equal 1.0, store.backend.near.ttl
+    store.write("key", "value")
+    assert store.backend.get_near("key")
+    assert_empty Thread.list - before
+    error = assert_raises(Tiercel::ConfigurationError) { machine(:one, near: "&bus=sometimes") }
+    assert_match(/bus: expected true or false.*"sometimes"/, error.message)
+    error = assert_raises(Tiercel::ConfigurationError) { machine(:one, url: "sqlite:/nowhere", near: "&bus=true") }
+    assert_match(/does not tell of changes/, error.message)
+  end
+
+  def test_heartbeats_are_of_one_segment
+    heartbeat = Tiercel::Tiers::Bus::Heartbeat
+    key = heartbeat.key(35 << 40, 123)
+    assert heartbeat.heartbeat?(key)
+    assert_equal 123, heartbeat.sent(key, 35 << 40)
+    ["#{key}:1", "#{key}x", heartbeat.key(36, 123), heartbeat.key(35 << 40, -1), heartbeat.key(35 << 40, 1 << 63),
+     heartbeat::PREFIX, "#{heartbeat::PREFIX}\xFF:1"].each { |other| assert_nil heartbeat.sent(other, 35 << 40), other }
+    store = listening(machine(:one))
+    sent = coverage(store).now + 3_600_000_000_000
+    server.command("SET", heartbeat.key(coverage(store).segment.file_id, sent), "")
+    sleep 0.05
+    assert_operator coverage(store).covered, :<=, coverage(store).now
+    wait_until("heartbeats to be gone", within: 2) { server.command("DBSIZE").to_i <= 2 }
+  end
+end
