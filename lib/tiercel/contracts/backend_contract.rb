@@ -5,7 +5,6 @@ require_relative "moved_clock"
 require_relative "backend_contract/atomicity"
 require_relative "backend_contract/claims"
 require_relative "backend_contract/expiry"
-require_relative "backend_contract/leasing"
 require_relative "backend_contract/values"
 
 module Tiercel
@@ -29,7 +28,6 @@ module Tiercel
       include Expiry
       include Atomicity
       include Claims
-      include Leasing
 
       # Processes in the tests of atomicity.
       PROCESSES = 8

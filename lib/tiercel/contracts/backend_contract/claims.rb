@@ -3,7 +3,8 @@
 module Tiercel
   module Contracts
     module BackendContract
-      # occupy, look and compare_and_set_multi: what leases are taken and filled with.
+      # occupy, look and compare_and_set_multi: what leases are taken and filled with; and the tokens of what a read has
+      # shown, which takes use.
       module Claims
         # Seconds of a claim that no test lives to see the end of.
         CLAIM_TTL = 600
@@ -75,11 +76,16 @@ module Tiercel
           assert_nil backend.look("endless").last
         end
 
-        def test_occupy_multi
-          backend.set("there", "theirs", CLAIM_TTL)
-          found = backend.occupy_multi({ "free" => "mine", "there" => "mine", "other" => "mine too" }, CLAIM_TTL)
-          expected = { "free" => "mine", "there" => "theirs", "other" => "mine too" }
-          assert_equal expected, found.transform_values(&:first)
+        def test_occupy_multi_takes_what_is_absent_and_what_is_unchanged
+          %w[present known changed gone].each { |key| backend.set(key, "old", CLAIM_TTL) }
+          tokens = %w[known changed gone].to_h { |key| [key, backend.get_with_token(key).last] }
+          backend.set("changed", "new", CLAIM_TTL)
+          backend.delete("gone")
+          found = backend.occupy_multi(%w[absent present known changed gone].to_h { |key| [key, "mine"] }, CLAIM_TTL,
+                                       tokens)
+          assert_equal({ "absent" => "mine".b, "present" => "old".b, "known" => "mine".b, "changed" => "new".b },
+                       found.transform_values(&:first))
+          assert_nil backend.get("gone")
           found.each do |key, (_, token, left)|
             assert_left CLAIM_TTL, left
             assert_equal true, backend.compare_and_set(key, "value", token), key
@@ -129,6 +135,43 @@ module Tiercel
           end
           assert_equal [backend.get("key")], answers.map(&:last).uniq
           assert_equal(1, answers.count { |index, bytes| bytes == "holder #{index}" })
+        end
+
+        # A backend need not know it.
+        def test_the_token_of_the_last_read_is_of_what_it_has_shown
+          backend.set("key", "one")
+          backend.set("other", "two")
+          bytes = backend.get("key")
+          Fiber.new { backend.get("other") }.resume
+          last_read = backend.last_read
+          backend.get("other")
+          token = backend.token_shown(bytes, last_read) or return assert_nil(token)
+          assert_equal "mine".b, backend.occupy("key", "mine", CLAIM_TTL, token).first
+          token = backend.token_shown(backend.get("key"), backend.last_read)
+          backend.set("key", "changed")
+          assert_equal "changed".b, backend.occupy("key", "mine", CLAIM_TTL, token).first
+        end
+
+        def test_the_tokens_of_the_last_read_of_several
+          keys = Array.new(40) { |number| "key#{number}" }
+          keys.each_with_index { |key, number| backend.set(key, "old#{number}") unless (number % 4).zero? }
+          shown = backend.get_multi(keys)
+          last_read = backend.last_read
+          tokens = keys.each_with_index.to_h do |key, index|
+            [key, shown[key] && backend.token_shown(shown[key], last_read, index)]
+          end
+          return assert_empty(tokens.compact) if tokens.compact.empty?
+          backend.set("key1", "changed")
+          found = backend.occupy_multi(keys.to_h { |key| [key, "mine"] }, CLAIM_TTL, tokens)
+          assert_equal keys.to_h { |key| [key, key == "key1" ? "changed" : "mine"] }, found.transform_values(&:first)
+        end
+
+        def test_a_read_that_was_forgotten_gives_no_token_of_another_one
+          backend.set("key", "one")
+          backend.get("key")
+          backend.forget_last_read
+          token = backend.token_shown("another", backend.last_read) or return assert_nil(token)
+          assert_equal "one".b, backend.occupy("key", "mine", CLAIM_TTL, token).first
         end
 
         private
