@@ -3,6 +3,7 @@
 require "logger"
 require "stringio"
 require_relative "random_call"
+require_relative "stopped_chance"
 require_relative "stopped_clock"
 require_relative "subscribers"
 
@@ -54,7 +55,7 @@ module LockStep
     def step
       @calls += 1
       seed = @random.rand(2**32)
-      outcomes = [@fast, @plain].map { |store| outcome(random_call(seed), store) }
+      outcomes = [@fast, @plain].map { |store| StoppedChance.at(seed) { outcome(random_call(seed), store) } }
       @history << random_call(seed).to_s
       difference_of(*outcomes) || (difference_of_contents if (@calls % 4).zero?)
     end
@@ -166,7 +167,7 @@ module LockStep
       number = @random.rand(1_000)
       ["damage #{number}", lambda do
         [@fast, @plain].each do |store|
-          keys = store.backend.scan.sort
+          keys = damageable(store.backend.scan.sort)
           next if keys.empty?
           key = keys[number % keys.size]
           bytes = store.backend.get(key)
@@ -175,6 +176,8 @@ module LockStep
         end
       end]
     end
+
+    def damageable(keys) = keys
 
     def damaged(bytes, number)
       return bytes.byteslice(0, number % (bytes.bytesize + 1)) if number.even? || bytes.empty?

@@ -35,6 +35,14 @@ module LockStep
       end
     end
 
+    # @return [String, nil] what {#get} gives, without a trip
+    def peek(key)
+      before = @trips
+      get(key)
+    ensure
+      @trips = before
+    end
+
     # Registers both forms as backends.
     #
     # @return [void]

@@ -42,17 +42,24 @@ module LockStep
 
     def difference_of_trips(before)
       fast, plain = trips.zip(before).map { |after, then_| after - then_ }
-      "trips: #{fast} fast, #{plain} plain" if fast > plain
+      "trips: #{fast} fast, #{plain} plain" if fast > plain + (tags? ? 1 : 0)
     end
+
+    # An entry with tags that lies in the place of a lease is asked for them once more on the fast path.
+    def tags? = @fast.backend.scan.any? { |key| key.include?(Tiercel::Store::Tags::KEY_PREFIX) }
 
     def difference_of_memories
       fast, plain = [@fast, @plain].map { |store| memory(store) }
-      "memories differ\n  fast:  #{fast.inspect[0, 1_000]}\n  plain: #{plain.inspect[0, 1_000]}" unless fast == plain
+      return if fast == plain
+      fast, plain = [[fast, plain], [plain, fast]].map { |one, other| one.to_a - other.to_a } if fast && plain
+      "memories differ\n  fast:  #{fast.inspect[0, 1_000]}\n  plain: #{plain.inspect[0, 1_000]}"
     end
 
+    # Generations of tags are remembered by ours alone: Rails' sees entries.
     def memory(store)
       local = STRATEGY::LocalCacheRegistry.cache_for(store.send(:local_cache_key)) or return
-      local.instance_variable_get(:@data).to_h do |key, copy|
+      copies = local.instance_variable_get(:@data).reject { |key, _| key.include?(Tiercel::Store::Tags::KEY_PREFIX) }
+      copies.to_h do |key, copy|
         copy = copy.bytes if copy.is_a?(Tiercel::Store::SerializedFrame)
         [key.b, copy&.b]
       end
@@ -63,6 +70,9 @@ module LockStep
       on = !@random.rand(4).zero?
       ["request-local cache #{on}", -> { remember(on) }]
     end
+
+    # A generation is read once in a request, and what becomes of it elsewhere is seen by the next one.
+    def damageable(keys) = keys.reject { |key| key.include?(Tiercel::Store::Tags::KEY_PREFIX) }
 
     def remember(on)
       [@fast, @plain].each do |store|

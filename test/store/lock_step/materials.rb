@@ -43,6 +43,13 @@ module LockStep
 
     ENDS = [10, 10, 60, 600, 0.5, 0, nil, -5].freeze
 
+    # Few tags, so that what is invalidated has been written.
+    TAGS = [
+      -> { ["a"] }, -> { %w[a b] }, -> { "b" }, -> { :a }, -> { [:b, ["a", 1]] }, -> { [["a", 1]] }, -> { [] }, -> {},
+      -> { Record.new("r/1", 1) }, -> { %w[a a b] }, -> { ["\u00fc", "b".b] }, -> { [""] }, -> { [nil] },
+      -> { (1..101).to_a }
+    ].freeze
+
     # Bytes that something else may have left.
     FOREIGN = ["garbage", "12", "-3", "\x00", "\x00\x04\x08[\x06I\"\ab\x06:\x06ET".b, "\x04\x08i\x06".b, ""].freeze
 
@@ -72,6 +79,9 @@ module LockStep
     end
 
     def value = pick(VALUES).call
+
+    # @return [Object] what `tags:` may be given, wrong ones among it
+    def tags = (once_in(4) ? pick(TAGS) : pick(TAGS.first(4))).call
 
     def foreign = pick(FOREIGN)
 
@@ -120,7 +130,7 @@ module LockStep
     end
 
     def add_option(chosen, own)
-      case @random.rand(own.empty? ? 12 : 16)
+      case @random.rand(own.empty? ? 15 : 19)
       when 0, 1 then chosen[:expires_in] = pick(ENDS)
       when 2 then chosen[:expires_in] = pick([ActiveSupport::Duration.build(20), Time.now + 5, "10", Rational(7, 2)])
       when 3 then chosen[:expires_at] = Time.now + pick(ENDS).to_f
@@ -131,6 +141,7 @@ module LockStep
       when 9 then chosen[:raw] = pick([true, true, false])
       when 10 then chosen[pick(%i[compress skip_nil])] = pick([true, false])
       when 11 then chosen[:unknown] = 1
+      when 12, 13, 14 then chosen[:tags] = tags
       else chosen[pick(own)] = pick([true, true, false])
       end
     end

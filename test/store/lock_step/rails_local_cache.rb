@@ -14,7 +14,7 @@ module LockStep
       names = given.dup
       options = names.extract_options!
       if block.nil? || (names.any? && self.options.merge(options)[:force])
-        method = ActiveSupport::Cache::Store.instance_method(:fetch_multi)
+        method = ActiveSupport::Cache::TiercelStore.instance_method(:fetch_multi)
         return method.bind_call(self, *names, options, &block)
       end
       forget_undecodable(names, self.options.merge(options)) if local_cache && !refused?(options)
@@ -55,14 +55,23 @@ module LockStep
     end
 
     # Rails' remembers what comes before a value that cannot be dumped, although none is written.
-    def write_multi_entries(entries, unless_exist: false, **)
+    def write_multi_entries(entries, unless_exist: false, **options)
       return super if unless_exist
       data = local_cache&.instance_variable_get(:@data)
       before = data.dup
-      super
+      super.tap { entries.each_key { |key| remember_tagged(key) } if options[:tags] }
     rescue StandardError, SystemStackError
       data&.replace(before)
       raise
+    end
+
+    # Rails' remembers the bytes without their tags, and so what is invalidated.
+    def write_serialized_entry(key, _payload, batch: nil, **options)
+      super.tap { |stored| remember_tagged(key) if stored && options[:tags] && !batch }
+    end
+
+    def remember_tagged(key)
+      remember_locally(key, backend.peek(key)) if local_cache&.read_entry(key)
     end
 
     # What is written in the places of leases Rails' does not see.
@@ -72,7 +81,7 @@ module LockStep
     end
 
     def forget_undecodable(names, options)
-      options = options.except(:expires_in, :expire_in, :expired_in, :expires_at) # Rails 7.2 looks at them each time
+      options = options.except(:tags, :expires_in, :expire_in, :expired_in, :expires_at) # Rails 7.2 looks at the times
       names.map { |name| normalize_key(name, options) }.each do |key|
         copy = local_cache.read_entry(key) or next
         local_cache.delete_entry(key) if deserialize_entry(copy, report: false, **options).nil?

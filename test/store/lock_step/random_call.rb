@@ -8,7 +8,8 @@ module LockStep
   class RandomCall
     OPERATIONS = {
       read: 8, fetch: 10, write: 6, delete: 2, exist?: 3, read_multi: 4, write_multi: 3, fetch_multi: 4,
-      delete_multi: 1, increment: 4, decrement: 1, read_counter: 1, write_counter: 1, delete_matched: 1, clear: 1
+      delete_multi: 1, increment: 4, decrement: 1, read_counter: 1, write_counter: 1, delete_matched: 1, clear: 1,
+      invalidate_tags: 2
     }.flat_map { |operation, weight| [operation] * weight }.freeze
     BLOCKS = %i[value value value value nil raise throw break write read fetch options subscribe].freeze
     WRAPPINGS = ([nil] * 12 + %i[mute with_namespace with_logger local_cache]).freeze
@@ -24,11 +25,13 @@ module LockStep
       @subscribers = subscribers
       @operation = @materials.pick(OPERATIONS)
       @wrapping = @materials.pick(WRAPPINGS)
+      # A local cache around this one would remember generations of tags that such a call has removed.
+      @wrapping = nil if @wrapping == :local_cache && %i[delete_matched clear].include?(@operation)
       @arguments = arguments
       @block = @materials.pick(BLOCKS) if %i[fetch fetch_multi].include?(@operation) && !@materials.once_in(8)
       @value = @materials.value
       @block_options = @materials.pick([{ expires_in: 5 }, { version: 2 }, { expires_at: Time.now + 20 },
-                                        { expires_in: nil }])
+                                        { expires_in: nil }, { tags: %w[a b] }, { tags: @materials.tags }])
     end
 
     # @return [String]
@@ -64,6 +67,9 @@ module LockStep
       when :read_counter then [@materials.name]
       when :write_counter then [@materials.name, @materials.pick([0, 5, "7", nil])]
       when :delete_matched then [@materials.pick([/a/, "b*", /\An/, :no, "nothing"])]
+      when :invalidate_tags
+        tags = @materials.tags
+        [*(tags.is_a?(Array) ? tags : [tags]), *@materials.pick([[], [], [], [{ namespace: "other" }]])]
       when :clear then @materials.once_in(3) ? [] : [{ namespace: "other" }]
       else []
       end

@@ -82,9 +82,14 @@ module LockStep
   module Comparable
     module_function
 
-    # @return [Array] in the order of the payload; whether its Strings are frozen is nobody's business, and how long a
-    #   call has waited is another time in each run
-    def payload(payload) = payload.map { |key, value| [key, key == :waited || value(value, frozen: false)] }
+    # @return [Array] in the order of the payload; whether its Strings are frozen is nobody's business, nor whether a
+    #   namespace has been asked for already; how long a call has waited is another time in each run
+    def payload(payload)
+      payload.map do |key, value|
+        value = value.call if key == :namespace && value.is_a?(Proc)
+        [key, key == :waited || value(value, frozen: false)]
+      end
+    end
 
     # @return [Object] equal for equal values of the same classes and encodings, and as frozen
     def value(value, frozen: true)
