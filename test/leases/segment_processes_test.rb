@@ -1,0 +1,114 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require_relative "segment_table"
+
+# Leases in the segment's table, by processes: some are stopped or killed.
+class LeasesSegmentProcessesTest < Tiercel::TestCase
+  include SegmentTable
+
+  def test_a_killed_holder_is_noticed_at_once
+    child = in_a_child { take("k", ttl: 600.0) }
+    held = take("k")
+
+    refute held.mine?
+    Thread.new { Process.kill(:KILL, child) }
+    state = nil
+    took = seconds { state = @leases.wait(held, monotonic + 60) }
+
+    assert_equal :lapsed, state
+    assert_operator took, :<, 0.5
+    again = take("k")
+
+    assert_equal [true, held.lineage], [again.mine?, again.lineage]
+  ensure
+    Process.wait(child) if child
+  end
+
+  def test_a_stopped_holders_lease_lapses_and_the_first_that_finishes_is_stored
+    child = in_a_child do |go_on|
+      lease = take("k", ttl: 0.3)
+      -> { go_on.read(1) && @leases.fill(lease, "first", nil) }
+    end
+    held = take("k")
+    Process.kill(:STOP, child)
+
+    assert_equal :lapsed, @leases.wait(held, monotonic + 60)
+    mine = take("k")
+
+    assert_predicate mine, :mine?
+    Process.kill(:CONT, child)
+    @go_on.write("x")
+    Process.wait(child)
+
+    assert_equal "first", @backend.get("k")
+    refute @leases.fill(mine, "second", nil)
+  end
+
+  # A fork's copy of private memory: nobody in the child computes what the parent's thread does.
+  def test_a_child_takes_over_what_its_copy_of_private_memory_holds
+    backend = Tiercel.new("memory:", size: "1MB").backend
+    leases = Tiercel::Leases.for(backend, Through.new)
+    mine = leases.take("k", 600.0) { flunk }
+
+    assert_equal([[true, false]], fork_and_wait(1) { [leases.take("k", 1.0) { flunk }.mine?, mine.mine?] })
+    assert leases.fill(mine, "value", nil)
+  end
+
+  # Of 8 processes that read, compute and delete, none reads what was computed before a delete that had returned.
+  def test_nothing_deleted_comes_back
+    origin = File.join(@directory, "origin")
+    File.write(origin, [0].pack("Q"))
+    fork_and_wait(8) do |index|
+      random = Random.new(index)
+      300.times { random.rand(6).zero? ? change(origin) : read_or_compute(origin) }
+    end
+    stats = @backend.stats
+
+    assert_operator stats[:leases_taken], :>, 50
+    assert_operator stats[:lease_fills_lost], :>, 0
+  end
+
+  private
+
+  # A child that has done what the block says, and then waits, or does what the block's lambda says.
+  def in_a_child
+    ready, done = IO.pipe
+    go_on, @go_on = IO.pipe
+    child = fork do
+      rest = yield go_on
+      done.write("x")
+      rest.respond_to?(:call) ? rest.call : sleep
+    ensure
+      exit!(0)
+    end
+    ready.read(1)
+    child
+  end
+
+  # The number in a file is the origin; who changes it deletes afterwards, under no lock that readers know.
+  def change(origin)
+    File.open(origin, "r+b") do |file|
+      file.flock(File::LOCK_EX)
+      file.pwrite([@floor = number(file) + 1].pack("Q"), 0)
+    end
+    @backend.delete("origin")
+  end
+
+  def number(file) = file.pread(8, 0).unpack1("Q")
+
+  # What is read is at least what the last delete that this process made found.
+  def read_or_compute(origin)
+    seen = @backend.get("origin")
+    @floor ||= 0
+    if seen
+      assert_operator Integer(seen), :>=, @floor
+    else
+      lease = @leases.take("origin", 2.0) { |bytes| bytes }
+      value = File.open(origin, "rb") { |file| number(file) }
+      sleep(rand * 0.002)
+      @leases.fill(lease, value.to_s, nil) if lease.respond_to?(:lineage)
+    end
+  end
+end

@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+require "tiercel/leases"
+
+# The table of leases of a new segment for each test.
+module SegmentTable
+  # A guard that lets everything through.
+  class Through
+    def call(_method, _key = nil, returning: nil) = yield # rubocop:disable Lint/UnusedMethodArgument
+    def too_large(_key, _bytesize) = :too_large
+  end
+
+  def setup
+    @directory = Dir.mktmpdir("tiercel-leases-")
+    @backend = Tiercel.new("shared:#{@directory}/s", size: "4MB").backend
+    @leases = Tiercel::Leases.for(@backend, Through.new)
+  end
+
+  def teardown
+    @backend.close
+    FileUtils.rm_rf(@directory)
+  end
+
+  private
+
+  def take(key, ttl: 10.0, version: nil) = @leases.take(key, ttl, version:) { |bytes| bytes }
+
+  def monotonic = Tiercel::Clock.monotonic
+
+  def seconds
+    began = monotonic
+    yield
+    monotonic - began
+  end
+end
