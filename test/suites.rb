@@ -2,10 +2,11 @@
 
 # The suites that bin/test knows, in the order they run. docs/testing.md says how files are assigned to them.
 #
-# suite NAME, gemfile:, tests: globs of files, run in one process with that bundle
+# suite NAME, gemfile:, tests: globs of files, run in a process with that bundle
 # suite NAME, commands: FILE   shell commands, each of them a test
 # on_demand: true              runs only when it is named
-# waits: true                  waits more than it computes, mostly for the clocks of servers: runs beside others
+# waits: true                  waits more than it computes, mostly for the clocks of servers: begins first
+# workers: 3                   so many processes share its tests
 # alone: true                  nothing runs beside it
 
 # Which of kernel, store, store_8_0 and store_7_2 run one of these files is said by a comment at its top,
@@ -17,7 +18,7 @@ library = { tests: ["test/**/*_test.rb"],
 suite "kernel", gemfile: "gemfiles/kernel.gemfile", **library
 
 # Everything, on each Rails line.
-suite "store", gemfile: "Gemfile", waits: true, **library
+suite "store", gemfile: "Gemfile", waits: true, workers: 3, **library
 suite "store_8_0", gemfile: "gemfiles/rails_8_0.gemfile", **library
 suite "store_7_2", gemfile: "gemfiles/rails_7_2.gemfile", **library
 

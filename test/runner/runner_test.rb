@@ -1,88 +1,11 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "fileutils"
-require "tmpdir"
-require_relative "../support/runner/command_line"
+require_relative "small_repository"
 
-# The runner is run as bin/test runs it, on small repositories made here.
+# What the runner makes of suites, files and their ends.
 class RunnerTest < Tiercel::TestCase
-  GEMFILE = File.expand_path("../../gemfiles/kernel.gemfile", __dir__)
-  PASSING = "class PassingTest < Minitest::Test\n  def test_it = assert(true)\nend\n"
-
-  Result = Struct.new(:output, :status) do
-    def summary = output.lines.last.chomp
-  end
-
-  def setup
-    @root = Dir.mktmpdir("tiercel-runner-")
-    @declarations = +""
-    write "test/suites.rb", ""
-  end
-
-  def teardown = FileUtils.rm_rf(@root)
-
-  def write(path, content)
-    full = File.join(@root, path)
-    FileUtils.mkdir_p(File.dirname(full))
-    File.write(full, content)
-  end
-
-  # Declares a suite of one test file.
-  def suite(name, content, **options)
-    write "test/#{name}/a_test.rb", content
-    declare name, tests: ["test/#{name}/**/*_test.rb"], gemfile: GEMFILE, **options
-  end
-
-  def declare(name, **options)
-    @declarations << "suite #{name.inspect}, **#{options.inspect}\n"
-    write "test/suites.rb", @declarations
-  end
-
-  def run_tests(*arguments)
-    reader, writer = IO.pipe
-    pid = fork do
-      reader.close
-      $stdout.reopen(writer)
-      $stderr.reopen(writer)
-      exit!(TestRunner::CommandLine.new(arguments, root: File.realpath(@root), out: $stdout).run)
-    end
-    writer.close
-    Result.new(reader.read, Process.wait2(pid).last.exitstatus)
-  end
-
-  # Each goes on when the other has begun.
-  MEETING = <<~RUBY
-    class MeetingTest < Minitest::Test
-      def test_it
-        mine, other = ENV["TIERCEL_SUITE"] == "one" ? %w[one two] : %w[two one]
-        File.write(mine, "")
-        200.times { File.exist?(other) ? break : sleep(0.05) }
-        assert File.exist?(other), "nobody came"
-        puts "said by \#{mine}"
-      end
-    end
-  RUBY
-
-  def test_a_suite_that_waits_runs_beside_others_and_says_so_after
-    suite "one", MEETING, waits: true
-    suite "two", MEETING
-    suite "three", PASSING, alone: true
-    result = run_tests
-    assert_equal 0, result.status, result.output
-    assert_equal "3 passed, 0 failed, 0 skipped", result.summary
-    assert_equal ["two ...", "said by two", "one ...", "said by one", "three ..."],
-                 result.output.lines(chomp: true).grep(/ \.\.\.\z|said by/)
-  end
-
-  def test_a_suite_that_fails_beside_others_is_shown
-    suite "one", "class FailingTest < Minitest::Test\n  def test_it = flunk('because')\nend\n", waits: true
-    suite "two", PASSING
-    result = run_tests
-    assert_equal 1, result.status
-    assert_match(/^one \.\.\.$.*because.*^  one: 0 of 1 passed, 1 FAILED/m, result.output)
-    assert_equal "1 passed, 1 failed, 0 skipped", result.summary
-  end
+  include SmallRepository
 
   def test_passing_suites
     suite "one", PASSING

@@ -4,6 +4,7 @@
 # The environment says which files, and where the record goes; the arguments are Minitest's.
 
 require_relative "../strict_warnings"
+require "digest"
 require "minitest"
 require_relative "reporter"
 
@@ -27,6 +28,22 @@ module TestRunner
     end
     private_class_method :broken_file
   end
+end
+
+module TestRunner
+  # Several processes share the tests of a suite: each test is run by the first that makes a folder of its name.
+  module Claims
+    FOLDER = ENV.fetch("TIERCEL_TEST_CLAIMS", nil)
+
+    def run_one_method(test_class, name, reporter) = (super if Claims.take("#{test_class}##{name}"))
+
+    def self.take(test)
+      Dir.mkdir(File.join(FOLDER, Digest::SHA256.hexdigest(test)))
+    rescue Errno::EEXIST
+      false
+    end
+  end
+  Minitest::Runnable.singleton_class.prepend(Claims) if Claims::FOLDER
 end
 
 module Minitest

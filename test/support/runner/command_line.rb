@@ -50,6 +50,7 @@ module TestRunner
         options.on("--long", "also what takes long (TIERCEL_LONG=1)") { @long = true }
         options.on("-n", "--name NAME", "only tests of that name, or /REGEXP/") { |name| @name = name }
         options.on("--seed SEED", Integer, "order of the tests") { |seed| @seed = ["--seed", seed.to_s] }
+        options.on("--slowest COUNT", Integer, "of each suite, the tests that took longest") { |n| @slowest = n }
         options.on("--rails PATH", "Rails' repository, for rails_behaviours") { |path| @rails = path }
         options.on("--line LINE", "rails_behaviours on one Rails line only: 8.1") { |line| @line = line }
         options.on("--list", "name the suites, and how many files each has") { @list = true }
@@ -89,7 +90,8 @@ module TestRunner
       started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       outcome = suite.commands? ? run_commands(suite, out) : run_files(suite, files, out)
       outcome.seconds = Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
-      outcome.skip_lines.each { |line| out.puts "  #{line}" }
+      lines = outcome.skip_lines + (@slowest ? outcome.slowest_lines(@slowest) : [])
+      lines.each { |line| out.puts "  #{line}" }
       out.puts "  #{outcome}"
       out.flush
       outcome

@@ -3,8 +3,9 @@
 require "tempfile"
 
 module TestRunner
-  # In which order suites run: one after the other as they are declared, but that those which wait more than they
-  # compute run in a second lane, beside those that may have company. What they print follows when they have ended.
+  # In which order suites run: two at a time, those first that wait more than they compute, the others as they are
+  # declared; then, one after the other, those that nothing may run beside. What a suite of the second lane prints
+  # follows when it has ended, between two of the first.
   class Lanes
     # @param out [IO]
     # @yieldparam suite [Suite]
@@ -14,35 +15,59 @@ module TestRunner
     def initialize(out, &run)
       @out = out
       @run = run
+      @outcomes = {}
+      @printed = Queue.new
     end
 
     # @param chosen [Hash{Suite => Array<String>}] suites and their files
     # @return [Array<Outcome>] in the order of the suites
     def run(chosen)
-      waiting, others = chosen.partition { |suite, _| suite.waits? }.map(&:to_h)
-      alone, company = others.partition { |suite, _| suite.alone? }.map(&:to_h)
-      outcomes = company.empty? ? in_turn(waiting) : beside(waiting) { in_turn(company) }
-      outcomes.merge!(in_turn(alone))
-      chosen.keys.map { |suite| outcomes.fetch(suite) }
+      @files = chosen
+      alone, company = chosen.keys.partition(&:alone?)
+      two_at_a_time(company.partition(&:waits?).flatten)
+      alone.each { |suite| run_suite(suite, @out) }
+      @outcomes.values_at(*chosen.keys)
     end
 
     private
 
-    def in_turn(suites, out = @out) = suites.to_h { |suite, files| [suite, @run.call(suite, files, out)] }
-
     # An error in the second lane, or an interrupt, ends both.
-    def beside(waiting)
-      return yield if waiting.empty?
-      Tempfile.create("tiercel-lane") do |output|
-        lane = Thread.new { in_turn(waiting, output) }
-        lane.report_on_exception = false
-        outcomes = yield.merge(lane.value)
-        output.rewind
-        IO.copy_stream(output, @out)
-        outcomes
-      ensure
-        lane&.kill&.join
+    def two_at_a_time(suites)
+      waiting = Queue.new(suites)
+      second = Thread.new(waiting.pop) { |suite| second_lane(suite, waiting) } if suites.size > 1
+      second&.report_on_exception = false
+      while (suite = next_of(waiting))
+        run_suite(suite, @out)
+        print_what_has_ended
+      end
+      second&.join
+      print_what_has_ended
+    ensure
+      second&.kill&.join
+    end
+
+    def next_of(suites)
+      suites.pop(true)
+    rescue ThreadError
+      nil
+    end
+
+    def second_lane(suite, others)
+      while suite
+        Tempfile.create("tiercel-lane") do |output|
+          run_suite(suite, output)
+          output.rewind
+          @printed << output.read
+        end
+        suite = next_of(others)
       end
     end
+
+    def print_what_has_ended
+      @out.print(@printed.pop) until @printed.empty?
+      @out.flush
+    end
+
+    def run_suite(suite, out) = @outcomes[suite] = @run.call(suite, @files.fetch(suite), out)
   end
 end

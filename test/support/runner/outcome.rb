@@ -19,6 +19,7 @@ module TestRunner
       @passed = 0
       @failures = []
       @skips = []
+      @times = []
       @seconds = 0.0
     end
 
@@ -27,6 +28,19 @@ module TestRunner
     def fail(what) = @failures << what
 
     def skip(test, reason) = @skips << [test, reason]
+
+    # @param test [String]
+    # @param seconds [Float]
+    # @param processor [Float] seconds of it that were computed
+    def took(test, seconds, processor) = @times << [test, seconds, processor]
+
+    # @param count [Integer]
+    # @return [Array<String>] a line for each of so many tests, the slowest first
+    def slowest_lines(count)
+      @times.max_by(count) { |_, seconds,| seconds }.map do |test, seconds, processor|
+        format("%8.2f s, computing %6.2f s: %s", seconds, processor, test)
+      end
+    end
 
     # @return [Array<String>] a line for each reason to skip, the commonest first; reasons that differ in a path
     #   only count as one

@@ -8,7 +8,7 @@ module TestRunner
   # middle has told what it did, and which test it was in.
   #
   #   {"start": "FooTest#test_a"}
-  #   {"result": "passed", "test": "FooTest#test_a"}
+  #   {"result": "passed", "test": "FooTest#test_a", "seconds": 0.12, "processor": 0.1}
   #   {"end": true}
   class Record
     # Writes it, in the suite's process.
@@ -22,7 +22,11 @@ module TestRunner
 
       # @param result [String] "passed", "failed" or "skipped"
       # @param reason [String, nil] why it was skipped
-      def result(test, result, reason = nil) = write(test: test, result: result, reason: reason)
+      # @param seconds [Float]
+      # @param processor [Float] seconds that it and its child processes computed
+      def result(test, result, reason: nil, seconds: 0.0, processor: 0.0)
+        write(test: test, result: result, reason: reason, seconds: seconds.round(3), processor: processor.round(3))
+      end
 
       def finish = write(end: true)
 
@@ -44,6 +48,7 @@ module TestRunner
         running = entry["start"]
         complete ||= entry["end"]
         count(entry, outcome)
+        outcome.took(*entry.values_at("test", "seconds", "processor")) if entry["seconds"]
       end
       report_end(outcome, status, complete, running)
     end

@@ -18,11 +18,15 @@ module TestRunner
       @passed = true
     end
 
-    def prerecord(test_class, name) = @record.start("#{test_class}##{name}")
+    def prerecord(test_class, name)
+      @record.start("#{test_class}##{name}")
+      @computed = processor_seconds
+    end
 
     def record(result)
       test = "#{result.klass}##{result.name}"
-      @record.result(test, outcome(result), result.skipped? ? result.failure.message : nil)
+      @record.result(test, outcome(result), reason: result.skipped? ? result.failure.message : nil,
+                                            seconds: result.time, processor: processor_seconds - @computed)
       show(test, result) unless result.passed? || result.skipped?
       dot
     end
@@ -36,6 +40,9 @@ module TestRunner
     def passed? = @passed
 
     private
+
+    # Of this process and its children that have ended.
+    def processor_seconds = Process.times.sum
 
     def outcome(result)
       return "skipped" if result.skipped?
@@ -51,11 +58,12 @@ module TestRunner
       @out.flush
     end
 
+    # In one piece: several processes may print to one place.
     def show(test, result)
-      @out.puts
-      result.failures.each do |failure|
-        @out.puts "#{failure.result_label}: #{test} [#{failure.location}]", failure.message.gsub(/^/, "  ")
+      texts = result.failures.map do |failure|
+        "#{failure.result_label}: #{test} [#{failure.location}]\n#{failure.message.gsub(/^/, "  ")}\n"
       end
+      @out.print("\n#{texts.join}")
       @out.flush
     end
   end

@@ -1,13 +1,15 @@
 # frozen_string_literal: true
 
+require "fileutils"
 require "rbconfig"
-require "tempfile"
+require "tmpdir"
 require_relative "child_process"
 require_relative "outcome"
 require_relative "record"
 
 module TestRunner
-  # Runs a suite's test files in one process with the suite's bundle.
+  # Runs a suite's test files with the suite's bundle: in one process, or in several that share the tests. Then each
+  # loads all files, and takes one test after the other that no other has taken (boot.rb).
   class RubyRun
     BOOT = File.expand_path("boot.rb", __dir__)
     LOAD_PATH_FOLDERS = %w[lib test tiercel-lab/lib tiercel-lab/test].freeze
@@ -18,7 +20,7 @@ module TestRunner
     # @param arguments [Array<String>] for Minitest
     # @param environment [Hash{String => String}] more of it
     # @param seconds [Numeric] time limit
-    # @param out [IO] where the process prints, its errors too unless it is the standard output
+    # @param out [IO] where the processes print, their errors too unless it is the standard output
     def initialize(suite, files, root:, arguments: [], environment: {}, seconds: 900, out: $stdout)
       @suite = suite
       @files = files
@@ -31,29 +33,39 @@ module TestRunner
 
     # @return [Outcome]
     def run
-      outcome = Outcome.new(@suite.name)
-      Tempfile.create("tiercel-files") do |list|
-        list.puts(@files.map { |file| File.join(@root, file) })
-        list.flush
-        Tempfile.create("tiercel-record") do |record|
-          status = ChildProcess.run(command, environment: environment(list.path, record.path),
-                                             seconds: @seconds, chdir: @root, **@output)
-          Record.read(record.path, outcome, status)
-        end
+      Dir.mktmpdir("tiercel-run-") do |dir|
+        File.write("#{dir}/files", @files.map { |file| "#{File.join(@root, file)}\n" }.join)
+        records = Array.new(@suite.workers(@files)) { |index| "#{dir}/record-#{index}" }
+        statuses = run_workers(dir, records)
+        outcome = Outcome.new(@suite.name)
+        records.zip(statuses) { |record, status| Record.read(record, outcome, status) }
+        outcome
       end
-      outcome
     end
 
     private
 
+    # An error in one of them, or an interrupt, ends all.
+    def run_workers(dir, records)
+      Dir.mkdir("#{dir}/claims")
+      FileUtils.touch(records)
+      workers = records.map { |record| Thread.new { run_worker(dir, record, several: records.size > 1) } }
+      workers.each { |worker| worker.report_on_exception = false }
+      workers.map(&:value)
+    ensure
+      workers&.each(&:kill)&.each(&:join)
+    end
+
+    def run_worker(dir, record, several:)
+      environment = { "BUNDLE_GEMFILE" => File.expand_path(@suite.gemfile, @root), "TIERCEL_SUITE" => @suite.name,
+                      "TIERCEL_TEST_FILES" => "#{dir}/files", "TIERCEL_TEST_RECORD" => record,
+                      "TIERCEL_TEST_CLAIMS" => ("#{dir}/claims" if several), **@environment }
+      ChildProcess.run(command, environment: environment, seconds: @seconds, chdir: @root, **@output)
+    end
+
     def command
       folders = LOAD_PATH_FOLDERS.flat_map { |folder| ["-I", File.join(@root, folder)] }
       [RbConfig.ruby, "-rbundler/setup", *folders, BOOT, *@arguments]
-    end
-
-    def environment(list, record)
-      { "BUNDLE_GEMFILE" => File.expand_path(@suite.gemfile, @root), "TIERCEL_TEST_FILES" => list,
-        "TIERCEL_TEST_RECORD" => record, "TIERCEL_SUITE" => @suite.name, **@environment }
     end
   end
 end

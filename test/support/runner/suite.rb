@@ -19,7 +19,7 @@ module TestRunner
     attr_reader :rails_line
 
     def initialize(name, root:, gemfile: nil, tests: [], except: [], commands: nil, rails_line: nil, on_demand: false,
-                   waits: false, alone: false)
+                   waits: false, alone: false, workers: 1)
       @name = name
       @root = root
       @gemfile = gemfile
@@ -30,6 +30,7 @@ module TestRunner
       @on_demand = on_demand
       @waits = waits
       @alone = alone
+      @workers = workers
     end
 
     # @return [Boolean] whether it runs only when it is named
@@ -43,6 +44,10 @@ module TestRunner
 
     # @return [Boolean] whether nothing is to run beside it: what measures, and what computes all the time
     def alone? = @alone
+
+    # @param files [Array<String>] those of its files that are run
+    # @return [Integer] how many processes share their tests
+    def workers(files) = [@workers, files.size].min.clamp(1..)
 
     # @return [Array<String>] paths in the repository of the files that belong to it, in order
     def files

@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "small_repository"
+
+# Suites that run beside each other, and processes that share one.
+class RunnerLanesTest < Tiercel::TestCase
+  include SmallRepository
+
+  # Each goes on when the other has begun.
+  MEETING = <<~RUBY
+    class MeetingTest < Minitest::Test
+      def test_it
+        mine = ENV["TIERCEL_SUITE"]
+        other = { "one" => "two", "two" => "one", "three" => "four", "four" => "three" }.fetch(mine)
+        File.write(mine, "")
+        200.times { File.exist?(other) ? break : sleep(0.05) }
+        assert File.exist?(other), "nobody came"
+        puts "said by \#{mine}"
+      end
+    end
+  RUBY
+
+  def test_a_suite_that_waits_runs_beside_others_and_says_so_after
+    suite "one", MEETING, waits: true
+    suite "two", MEETING
+    suite "three", PASSING, alone: true
+    result = run_tests
+    assert_equal 0, result.status, result.output
+    assert_equal "3 passed, 0 failed, 0 skipped", result.summary
+    assert_equal ["two ...", "said by two", "one ...", "said by one", "three ..."],
+                 result.output.lines(chomp: true).grep(/ \.\.\.\z|said by/)
+  end
+
+  def test_the_next_suite_runs_where_the_one_before_has_ended
+    suite "one", PASSING, waits: true
+    suite "three", MEETING
+    suite "four", MEETING
+    result = run_tests
+    assert_equal [0, "3 passed, 0 failed, 0 skipped"], [result.status, result.summary], result.output
+    assert_equal ["three ...", "one ...", "four ..."], result.output.lines(chomp: true).grep(/ \.\.\.\z/)
+  end
+
+  def test_a_suite_that_fails_beside_others_is_shown
+    suite "one", "class FailingTest < Minitest::Test\n  def test_it = flunk('because')\nend\n", waits: true
+    suite "two", PASSING
+    result = run_tests
+    assert_equal 1, result.status
+    assert_match(/^one \.\.\.$.*because.*^  one: 0 of 1 passed, 1 FAILED/m, result.output)
+    assert_equal "1 passed, 1 failed, 0 skipped", result.summary
+  end
+
+  # Both of the first two must be running at once.
+  SHARED = <<~RUBY
+    class SharedTest < Minitest::Test
+      %w[a b].permutation.each do |mine, other|
+        define_method(:"test_\#{mine}_meets_\#{other}") do
+          File.write(mine, "")
+          200.times { File.exist?(other) ? break : sleep(0.05) }
+          assert File.exist?(other), "nobody came"
+        end
+      end
+      30.times { |index| define_method(:"test_\#{index}") { refute_equal 7, index } }
+      def teardown = File.write("ran", "\#{Process.pid} \#{name}\n", mode: "a")
+    end
+  RUBY
+
+  def test_processes_that_share_a_suite_run_each_of_its_tests_once
+    write "test/one/b_test.rb", PASSING
+    suite "one", SHARED, workers: 2
+    result = run_tests("--slowest", "2")
+    assert_equal [1, "32 passed, 1 failed, 0 skipped"], [result.status, result.summary], result.output
+    assert_match(/^Failed:\n  one: SharedTest#test_7$/, result.output)
+    assert_equal 2, result.output.scan(/^ +\d+\.\d\d s, computing +\d+\.\d\d s: \w+Test#/).size
+    ran = File.readlines("#{@root}/ran", chomp: true).map(&:split)
+    assert_equal [2, 32], ran.transpose.map { |column| column.uniq.size }
+    assert_equal 32, ran.size
+  end
+
+  def test_one_process_of_several_that_dies_fails_the_suite
+    write "test/one/b_test.rb", PASSING
+    suite "one", <<~RUBY, workers: 2
+      class DyingTest < Minitest::Test
+        30.times { |index| define_method(:"test_\#{index}") { index == 7 ? Process.kill(:KILL, Process.pid) : pass } }
+      end
+    RUBY
+    result = run_tests
+    assert_equal [1, "30 passed, 1 failed, 0 skipped"], [result.status, result.summary], result.output
+    assert_includes result.output, "ended before its tests did in DyingTest#test_7: signal KILL"
+  end
+end
