@@ -131,6 +131,20 @@ module Tiercel
       look(key)
     end
 
+    # Reads as {#get} does, and writes where nothing was read: both are asked for at once, so that what is there is
+    # given also where nothing can be written. One trip where the medium allows.
+    #
+    # @return [Array(String, Object, Float), nil] as {#occupy}; nil too where nothing is there and the write was refused
+    def get_or_occupy(key, bytes, ttl = nil)
+      present, token = get_with_token(key)
+      present ? [present, token, nil] : occupy(key, bytes, ttl)
+    rescue Refused
+      nil
+    end
+
+    # @return [Boolean] whether {#get_or_occupy} costs no more trips than {#get}
+    def occupies_at_once? = false
+
     # @param pairs [Hash{String => String}] keys and bytes
     # @param tokens [Hash{String => Object}] by key, of what is expected to be there; the others are expected to be
     #   absent

@@ -100,10 +100,10 @@ module Tiercel
 
       def get_with_token(key)
         wire_key = WireKey.encode(key)
-        bytes, details = node(wire_key).call(key) do |connection, deadline|
+        bytes, line = node(wire_key).call(key) do |connection, deadline|
           Protocol.get_with_details(connection, wire_key, deadline)
         end
-        [bytes, details["c"]] if bytes
+        [bytes, Protocol.number(line, " c")] if bytes
       end
 
       def set(key, bytes, ttl = nil)
@@ -120,33 +120,44 @@ module Tiercel
 
       def add_or_get(key, bytes, ttl = nil)
         wire_key = WireKey.encode(key)
-        answer, present, details = node(wire_key).call(key, resend: false) do |connection, deadline|
+        answer, present, line = node(wire_key).call(key, resend: false) do |connection, deadline|
           Protocol.add_or_get(connection, wire_key, bytes, wire_ttl(ttl), deadline)
             .tap { |stored,| raise Protocol::ServerError, too_large(bytes) if stored == :too_large }
         end
         return true if answer == :stored
-        present ? [present, details["c"]] : get_with_token(key)
+        present ? [present, Protocol.number(line, " c")] : get_with_token(key)
       end
 
       def look(key)
         wire_key = WireKey.encode(key)
-        bytes, details = node(wire_key).call(key) do |connection, deadline|
+        bytes, line = node(wire_key).call(key) do |connection, deadline|
           Protocol.get_with_details(connection, wire_key, deadline)
         end
-        found(bytes, details) if bytes
+        found(bytes, line) if bytes
       end
 
       def occupy(key, bytes, ttl = nil, token = nil)
         wire_key = WireKey.encode(key)
-        present, details = node(wire_key).call(key) do |connection, deadline|
+        present, line = node(wire_key).call(key) do |connection, deadline|
           Protocol.claim(connection, wire_key, bytes, wire_ttl(ttl), token, deadline)
         end
-        found(present, details) if present
+        found(present, line) if present
       end
+
+      def get_or_occupy(key, bytes, ttl = nil)
+        wire_key = WireKey.encode(key)
+        answer, present, line = node(wire_key).call(key) do |connection, deadline|
+          Protocol.add_or_get(connection, wire_key, bytes, wire_ttl(ttl), deadline, strict: false)
+        end
+        return found(present, line) if present
+        answer == :stored ? [bytes, Protocol.number(line, " c"), ttl] : (look(key) if answer == :not_stored)
+      end
+
+      def occupies_at_once? = true
 
       def occupy_multi(pairs, ttl = nil, tokens = {})
         return {} if pairs.empty?
-        multi.claim(pairs, wire_ttl(ttl), tokens).transform_values { |bytes, details| found(bytes, details) }
+        multi.claim(pairs, wire_ttl(ttl), tokens).transform_values { |bytes, line| found(bytes, line) }
       end
 
       def compare_and_set_multi(changes, ttl = nil)
@@ -212,7 +223,10 @@ module Tiercel
       def multi = Multi.new(@ring, @timeout)
 
       # memcached's clock ticks once a second: what is said to be left is up to one more.
-      def found(bytes, details) = [bytes, details["c"], details["t"].negative? ? nil : details["t"] + 1.0]
+      def found(bytes, line)
+        left = Protocol.number(line, " t")
+        [bytes, Protocol.number(line, " c"), left.negative? ? nil : left + 1.0]
+      end
 
       def conditional_set(key, bytes, ttl, **condition)
         wire_key = WireKey.encode(key)

@@ -52,13 +52,13 @@ module Tiercel
         # @param out_of_range [Boolean] whether this takes back an addition that left the range
         def swap(connection, amount, ttl, deadline, out_of_range: false)
           loop do
-            bytes, details = Protocol.get_with_details(connection, @wire_key, deadline)
+            bytes, line = Protocol.get_with_details(connection, @wire_key, deadline)
             unless bytes
               return amount if stored?(connection, amount, ttl, deadline, mode: :add)
               next
             end
             sum = out_of_range ? (bytes.to_i + amount) % 2**64 : Counter.add(bytes.sub(PADDING, ""), amount, @key)
-            return sum if stored?(connection, sum, seconds_left(details), deadline, cas: details["c"])
+            return sum if stored?(connection, sum, seconds_left(line), deadline, cas: Protocol.number(line, " c"))
           end
         end
 
@@ -68,7 +68,10 @@ module Tiercel
         end
 
         # 0 would be no end.
-        def seconds_left(details) = details["t"].negative? ? 0 : [details["t"], 1].max
+        def seconds_left(line)
+          left = Protocol.number(line, " t")
+          left.negative? ? 0 : [left, 1].max
+        end
       end
     end
   end

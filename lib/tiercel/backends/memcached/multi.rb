@@ -70,7 +70,7 @@ module Tiercel
         # @param pairs [Hash{String => String}]
         # @param ttl [Integer] as memcached takes it
         # @param tokens [Hash{String => Integer}] cas numbers by key
-        # @return [Hash{String => Array(String, Hash)}] what is there then: bytes and details
+        # @return [Hash{String => Array(String, String)}] what is there then: bytes, and the line that came before them
         # @raise [BackendError] with what other servers answered
         def claim(pairs, ttl, tokens)
           keys = pairs.keys
@@ -81,8 +81,8 @@ module Tiercel
             wire_keys,
             ->(at, *call) { Protocol.write_claim_multi(call[0], pick(wire_pairs, at), ttl, call[1]) },
             lambda do |at, *call|
-              Protocol.read_claim_multi(call[0], at.size, call[1]) do |index, bytes, details|
-                found[keys[at[index]]] = [bytes, details]
+              Protocol.read_claim_multi(call[0], at.size, call[1]) do |index, bytes, line|
+                found[keys[at[index]]] = [bytes, line]
               end
             end
           )

@@ -21,6 +21,7 @@ module Tiercel
         class TooManyConnections < IOError; end
 
         TOO_LARGE = /\ASERVER_ERROR (object too large|out of memory storing object \(too large)/
+        REFUSAL = "SERVER_ERROR"
         NOT_NUMERIC = "CLIENT_ERROR cannot increment or decrement non-numeric"
         MODES = { add: " ME", set: "" }.freeze
 
@@ -38,14 +39,14 @@ module Tiercel
           bytes
         end
 
-        # @return [Array(String, Hash{String => Integer}), nil] the bytes, and c (cas) and t (seconds left,
-        #   -1 for no end)
+        # @return [Array(String, String), nil] the bytes, and the line before them, which says c (cas) and t (seconds
+        #   left, -1 for no end): see {#number}
         def get_with_details(connection, key, deadline)
           connection.write("mg #{key} c t v\r\n", deadline)
           line = connection.read_line(deadline)
           bytes = value(connection, line, deadline) unless line == "EN"
           connection.finish
-          [bytes, flags(line)] if bytes
+          [bytes, line] if bytes
         end
 
         # @return [Symbol] :stored, :not_stored (there is one, or the other way round), or :too_large
@@ -56,29 +57,35 @@ module Tiercel
           answer
         end
 
-        # Reads, and writes where nothing was read: both requests at once.
+        # Reads, and writes where nothing was read: both requests at once. Where it is not `strict`, a refusal to write
+        # is no error, and the line of what was stored says its cas.
         #
-        # @return [Array(Symbol, String, Hash)] as {#set}, then as {#get_with_details} where there was something
-        def add_or_get(connection, key, bytes, ttl, deadline)
-          connection.write("mg #{key} c t v\r\n".b << set_request(key, bytes, "T#{ttl}#{MODES[:add]}"), deadline)
+        # @return [Array(Symbol, String, String)] as {#set}, or :refused; then as {#get_with_details} where there was
+        #   something, else nil and the second line
+        def add_or_get(connection, key, bytes, ttl, deadline, strict: true)
+          add = set_request(key, bytes, "T#{ttl}#{MODES[:add]}#{" c" unless strict}")
+          connection.write("mg #{key} c t v\r\n".b << add, deadline)
           line = connection.read_line(deadline)
-          present = value(connection, line, deadline) unless line == "EN"
-          answer = stored(connection, connection.read_line(deadline))
+          present = value(connection, line, deadline, more: true) unless line == "EN"
+          added = connection.read_line(deadline)
+          answer = stored_or_refusal(connection, added)
           connection.finish
-          [answer, present, present && flags(line)]
+          answer = strict ? raise(answer) : :refused if answer.is_a?(ServerError)
+          [answer, present, present ? line : added]
         end
 
         # Writes (if there is nothing, or with `cas` if that still stands), then reads: both requests at once.
         #
-        # @return [Array(String, Hash), nil] as {#get_with_details}
+        # @return [Array(String, String), nil] as {#get_with_details}
         def claim(connection, key, bytes, ttl, cas, deadline)
           request = set_request(key, bytes, claim_flags(ttl, cas)) << "mg #{key} c t v\r\n"
           connection.write(request, deadline)
-          stored(connection, connection.read_line(deadline))
+          answer = stored_or_refusal(connection, connection.read_line(deadline))
           line = connection.read_line(deadline)
           present = value(connection, line, deadline) unless line == "EN"
           connection.finish
-          [present, flags(line)] if present
+          raise answer if answer.is_a?(ServerError)
+          [present, line] if present
         end
 
         # @param claims [Array<Array(String, String, Integer)>] as for {#write_set_multi}, and cas or nil
@@ -91,15 +98,11 @@ module Tiercel
 
         # @yieldparam index [Integer] of the key
         # @yieldparam bytes [String]
-        # @yieldparam details [Hash] as {#get_with_details}
-        def read_claim_multi(connection, count, deadline)
-          count.times { stored(connection, connection.read_line(deadline)) }
-          until (line = connection.read_line(deadline)) == "MN"
-            bytes = value(connection, line, deadline)
-            details = flags(line)
-            yield details.fetch("O") { raise Connection::Garbage, "a reply without its opaque" }, bytes, details
-          end
-          connection.finish
+        # @yieldparam line [String] as {#get_with_details}
+        def read_claim_multi(connection, count, deadline, &)
+          answers = Array.new(count) { stored_or_refusal(connection, connection.read_line(deadline)) }
+          read_get_multi(connection, deadline, &)
+          answers.each { |answer| raise answer if answer.is_a?(ServerError) }
         end
 
         # @param changes [Array<Array(String, String, Integer)>] keys as they go over the wire, bytes, cas
@@ -151,9 +154,8 @@ module Tiercel
         # @yieldparam line [String] that came before the bytes
         def read_get_multi(connection, deadline)
           until (line = connection.read_line(deadline)) == "MN"
-            bytes = value(connection, line, deadline)
-            opaque = line.byteindex(" O", 3) or raise Connection::Garbage, "a reply without its opaque"
-            yield line.byteslice(opaque + 2, line.bytesize).to_i, bytes, line
+            bytes = value(connection, line, deadline, more: true)
+            yield (number(line, " O") or raise Connection::Garbage, "a reply without its opaque"), bytes, line
           end
           connection.finish
         end
@@ -168,9 +170,9 @@ module Tiercel
 
         # @return [Array<Symbol>] as {#set} has them, in order
         def read_set_multi(connection, count, deadline)
-          answers = Array.new(count) { stored(connection, connection.read_line(deadline)) }
+          answers = Array.new(count) { stored_or_refusal(connection, connection.read_line(deadline)) }
           connection.finish
-          answers
+          answers.each { |answer| raise answer if answer.is_a?(ServerError) }
         end
 
         # @param keys [Array<String>] as they go over the wire
@@ -180,7 +182,7 @@ module Tiercel
 
         # @return [Integer] how many were there
         def read_delete_multi(connection, count, deadline)
-          answers = Array.new(count) { done?(connection, connection.read_line(deadline)) }
+          answers = Array.new(count) { done?(connection, connection.read_line(deadline), more: true) }
           connection.finish
           answers.count(true)
         end
@@ -214,12 +216,28 @@ module Tiercel
         end
 
         # "VA <bytes> <flags>*", then the value.
-        def value(connection, line, deadline)
-          refused(connection, line) unless line.start_with?("VA ")
+        def value(connection, line, deadline, more: false)
+          refused(connection, line, more: more) unless line.start_with?("VA ")
           connection.read_value(line.byteslice(3, 11).to_i, deadline)
         end
 
-        def flags(line) = line.split.drop(2).to_h { |flag| [flag[0], flag[1..].to_i] }
+        # @param line [String] of a reply
+        # @param flag [String] a space and the flag's letter
+        # @return [Integer, nil] what the flag says
+        def number(line, flag)
+          at = line.byteindex(flag, 2)
+          line.byteslice(at + 2, line.bytesize).to_i if at
+        end
+
+        # As {#stored}, where replies are still to be read: they are, before a refusal is raised.
+        #
+        # @return [Symbol, ServerError]
+        def stored_or_refusal(connection, line)
+          return :stored if line.start_with?("HD")
+          return :not_stored if line.start_with?("NS")
+          return ServerError.new(line) if line.start_with?(REFUSAL) && !TOO_LARGE.match?(line)
+          stored(connection, line)
+        end
 
         def stored(connection, line)
           case line
@@ -230,18 +248,18 @@ module Tiercel
           end
         end
 
-        def done?(connection, line)
+        def done?(connection, line, more: false)
           return true if line == "HD"
           return false if %w[NF EN].include?(line)
-          refused(connection, line)
+          refused(connection, line, more: more)
         end
 
         # After SERVER_ERROR the connection is in step. After anything else it may not be, so it stays
-        # busy and the pool closes it.
-        def refused(connection, line)
+        # busy and the pool closes it; so it does where the server still owes replies.
+        def refused(connection, line, more: false)
           case line
           when /\ASERVER_ERROR/
-            connection.finish
+            connection.finish unless more
             raise ServerError, line
           when /\AERROR Too many open connections/ then raise TooManyConnections, line
           when /\A(CLIENT_)?ERROR\b/ then raise ServerError, line

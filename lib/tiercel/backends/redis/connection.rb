@@ -20,6 +20,8 @@ module Tiercel
         # After this time without a call, one that must not be made twice is preceded by a PING.
         IDLE_SECONDS = 1.0
         PING = ["PING"].freeze
+        # Seconds for which a reply that nobody needs may come after the one that was asked for.
+        SOON = 0.005
 
         # @param config [RedisClient::Config::Common]
         def initialize(config)
@@ -67,7 +69,33 @@ module Tiercel
           @used_at = deadline
         end
 
+        # Sends two commands, of which the second is for where the first one's reply is nil. Where it is not, that reply
+        # is given whatever the server makes of the second: it may refuse it, or hold it back.
+        #
+        # @param deadline [Float] of {Clock.monotonic}
+        # @param commands [Array<Array<String>>] that may be sent twice
+        # @return [Array(Object, Object)] the first reply, or nil and the second, which may be an error; of the first
+        #   command too
+        def use_either(deadline, commands)
+          use(deadline, resend: true) do |driver|
+            driver.write_multi(commands)
+            first = driver.read
+            if first.nil? then [nil, driver.read]
+            else
+              forgo(driver)
+              first.is_a?(RedisClient::Error) ? [nil, first] : [first, nil]
+            end
+          end
+        end
+
         private
+
+        # A reply that has not come by then is given up, with the connection.
+        def forgo(driver)
+          driver.read(SOON)
+        rescue RedisClient::ConnectionError, RedisClient::ProtocolError
+          close
+        end
 
         def exchange
           @busy = true

@@ -53,18 +53,22 @@ module Tiercel
           return {redis.call('PEXPIRETIME', KEYS[1]), redis.call('GET', KEYS[1])}
         LUA
 
-        # A set if the entry is the one that the token came with: the end in ms (empty: any) and the
-        # SHA-1 of the bytes. KEYS: key. ARGV: end, SHA-1, bytes, ttl in ms.
+        # A set if the entry is the one that the token came with: the end in ms (empty: any) and the SHA-1 of the bytes;
+        # or, with the end "=", any end and these bytes. KEYS: key. ARGV: end, SHA-1 or bytes, bytes, ttl in ms.
         COMPARE_AND_SET = new(<<~LUA)
           local bytes = redis.call('GET', KEYS[1])
           if not bytes then return 0 end
-          if ARGV[1] ~= '' and string.format('%.0f', redis.call('PEXPIRETIME', KEYS[1])) ~= ARGV[1] then return 0 end
-          if redis.sha1hex(bytes) ~= ARGV[2] then return 0 end
+          if ARGV[1] == '=' then
+            if bytes ~= ARGV[2] then return 0 end
+          else
+            if ARGV[1] ~= '' and string.format('%.0f', redis.call('PEXPIRETIME', KEYS[1])) ~= ARGV[1] then return 0 end
+            if redis.sha1hex(bytes) ~= ARGV[2] then return 0 end
+          end
           redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[4])
           return 1
         LUA
 
-        # The same; where it is another one by now: its bytes and what is left of its ttl in ms. KEYS and ARGV as above.
+        # As COMPARE_AND_SET with a SHA-1; where it is another one by now: its bytes and what is left of its ttl in ms.
         REPLACE_OR_GET = new(<<~LUA)
           local bytes = redis.call('GET', KEYS[1])
           if not bytes then return 0 end

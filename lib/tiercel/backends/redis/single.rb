@@ -47,6 +47,16 @@ module Tiercel
           end
         end
 
+        # Sends two commands in one trip: see {Connection#use_either}.
+        #
+        # @param commands [Array<Array<String>>]
+        # @return [Array(Object, Object)]
+        # @raise [RedisClient::Error]
+        def call_either(*commands)
+          deadline = Clock.monotonic + @timeout
+          @pool.with(deadline) { |connection| connection.use_either(deadline, commands) }
+        end
+
         # @param keys [Array<String>]
         # @return [Array<String, nil>]
         def get_multi(keys) = call(["MGET", *keys])

@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+# suites: store*
+
+require "test_helper"
+require "tiercel/backends/memcached"
+require "socket"
+
+# A server that refuses one of several requests of a trip, and answers the others a little later: none of these answers
+# is another caller's.
+class MemcachedRefusalsTest < Tiercel::TestCase
+  REFUSAL = "SERVER_ERROR out of memory storing object\r\n"
+  PATIENCE = { timeout: 5 }.freeze
+
+  # Answers the first trip as it is told, in two parts, and every later one as a server that has nothing.
+  def with_server(refusal, rest)
+    listener = TCPServer.new("127.0.0.1", 0)
+    first = true
+    server = Thread.new do
+      loop do
+        Thread.new(listener.accept) do |client|
+          if first
+            first = false
+            client.readpartial(1 << 20)
+            client.write(refusal)
+            sleep 0.05
+            client.write(rest)
+          end
+          loop { client.readpartial(1 << 20) && client.write("EN\r\n") }
+        rescue SystemCallError, IOError
+          client.close
+        end
+      end
+    end
+    backend = Tiercel::Backends::Memcached.new(["127.0.0.1:#{listener.addr[1]}"], **PATIENCE)
+    yield backend
+  ensure
+    server&.kill
+    listener&.close
+  end
+
+  TRIPS = {
+    occupy: ["VA 4 c5 t-1\r\nthey\r\n", ->(backend) { backend.occupy("key", "mine", 60) }],
+    occupy_multi: ["HD\r\nVA 4 c5 t-1 O1\r\nmine\r\nMN\r\n",
+                   ->(backend) { backend.occupy_multi({ "a" => "mine", "b" => "mine" }, 60) }],
+    set_multi: ["HD\r\n", ->(backend) { backend.set_multi({ "a" => "1", "b" => "2" }) }],
+    compare_and_set_multi: ["HD\r\n",
+                            ->(backend) { backend.compare_and_set_multi({ "a" => ["1", 1], "b" => ["2", 2] }) }],
+    get_multi: ["MN\r\n", ->(backend) { backend.get_multi(%w[a b]) }],
+    add_or_get: ["HD\r\n", ->(backend) { backend.add_or_get("key", "mine") }],
+  }.freeze
+
+  TRIPS.each do |name, (rest, call)|
+    define_method(:"test_#{name}") do
+      with_server(REFUSAL, rest) do |backend|
+        error = assert_raises(Tiercel::BackendError) { call.call(backend) }
+        assert_kind_of Tiercel::Refused, error
+        sleep 0.1
+        assert_nil backend.get("other")
+      end
+    end
+  end
+
+  def test_get_or_occupy_gives_what_is_there
+    with_server("VA 4 c5 t-1\r\nthey\r\n", REFUSAL) do |backend|
+      assert_equal ["they", 5, nil], backend.get_or_occupy("key", "mine", 60)
+      sleep 0.1
+      assert_nil backend.get("other")
+    end
+  end
+
+  def test_get_or_occupy_says_nothing_where_it_can_neither_read_nor_write
+    with_server("EN\r\n", REFUSAL) do |backend|
+      assert_nil backend.get_or_occupy("key", "mine", 60)
+      assert_nil backend.get("other")
+    end
+  end
+end
