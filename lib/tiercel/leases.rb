@@ -89,6 +89,18 @@ module Tiercel
     #   which {#take} goes on with (`shown`); nil where {#take} has to begin anew
     def take_absent(key, ttl, version) = nil # rubocop:disable Lint/UnusedMethodArgument
 
+    # @return [Boolean] whether {#ask} is one trip
+    def asks_at_once? = false
+
+    # Reads, and takes the lease where nothing is.
+    #
+    # @param key [String]
+    # @param ttl [Float] see {#take}
+    # @param version [String, nil]
+    # @return [Lease, Array, nil] a lease of one's own; bytes and token of what is there; nil where {#take} has to be
+    #   asked
+    def ask(key, ttl, version) = raise(NotImplementedError)
+
     # Takes those that are free, and waits for none: one trip a step (and node).
     #
     # @param keys [Array<String>] different ones

@@ -5,6 +5,7 @@ require "test_helper"
 require "tiercel/contracts/fetch_contract"
 require "tiercel/contracts/store_contract"
 require "tmpdir"
+require "support/cold_runs"
 require "support/fetch_places"
 
 # What `fetch` keeps where many callers want one value: over every backend, on the fast path and through Rails' methods.
@@ -48,6 +49,21 @@ module FetchContractTests
     def share(store, backend)
       store.backend.equal?(backend) || skip("memory: is of one store")
     end
+  end
+
+  # Every fetch as in a run of cold keys.
+  module AtOnce
+    def build_store(**) = ColdRuns.always(super)
+  end
+
+  [:redis, (:memcached if ENV["TIERCEL_LONG"] == "1")].compact.each do |place|
+    test_class = Class.new(Tiercel::TestCase) do
+      include Place
+      include AtOnce
+      define_method(:place) { place }
+      define_method(:way) { {} }
+    end
+    const_set("#{place.capitalize}AtOnceTest", test_class)
   end
 
   FetchPlaces::URLS.each_key do |place|

@@ -42,17 +42,16 @@ module Tiercel
       end
 
       def take_absent(key, ttl, version)
-        mine = own(key, ttl, version)
-        answer = claim(mine, ttl)
-        met = if LOST.equal?(answer) then mine.unsure
-              elsif UNASKED.equal?(answer) then mine.unasked
-              elsif answer && Placeholder.held_by?(answer[0], mine.holder) then mine.with(answer[1])
-              else answer
-              end
-        known = true
-        met
-      ensure
-        give_back_later(mine.unsure) unless known
+        taking(own(key, ttl, version)) { |mine| claim(mine, ttl) }
+      end
+
+      def asks_at_once? = @backend.occupies_at_once?
+
+      def ask(key, ttl, version)
+        taking(own(key, ttl, version)) do |mine|
+          bytes = Placeholder.build(mine, ttl)
+          asked(:read_entry, key) { @backend.get_or_occupy(key, bytes, kept(ttl)) }
+        end
       end
 
       def take_multi(keys, ttl, versions: {}, shown: {})
@@ -121,15 +120,35 @@ module Tiercel
 
       def own(key, ttl, version) = Lease.own(key, ttl, version)
 
-      # @return [Array(String, Object, Float), nil, LOST] bytes, token and seconds left of what is there now
+      # @yieldreturn [Array(String, Object, Float), nil, LOST, UNASKED] of what is there now
+      # @return [Lease, Array, nil] as {#take_absent}
+      def taking(mine)
+        answer = yield mine
+        met = if LOST.equal?(answer) then mine.unsure
+              elsif UNASKED.equal?(answer) then mine.unasked
+              elsif answer && Placeholder.held_by?(answer[0], mine.holder) then mine.with(answer[1])
+              else answer
+              end
+        known = true
+        met
+      ensure
+        give_back_later(mine.unsure) unless known
+      end
+
+      # @return [Array(String, Object, Float), nil, LOST, UNASKED] bytes, token and seconds left of what is there now
       def claim(mine, ttl, token = nil)
         bytes = Placeholder.build(mine, ttl)
+        asked(:take_lease, mine.key) { @backend.occupy(mine.key, bytes, kept(ttl), token) }
+      end
+
+      # @return [Object] the block's value, or LOST or UNASKED
+      def asked(method, key)
         answer = UNASKED
-        lost = @guard.call(:take_lease, mine.key, returning: LOST) do
+        @guard.call(method, key) do
           answer = LOST
-          answer = @backend.occupy(mine.key, bytes, kept(ttl), token)
+          answer = yield
         end
-        LOST.equal?(lost) ? answer : lost
+        answer
       end
 
       # @return [Array(Hash{String => Array}, Object)] as {Backend#occupy_multi}, or LOST; and what no answer means

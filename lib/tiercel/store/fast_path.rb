@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "fast_path/at_once"
 require_relative "fast_path/conditions"
 require_relative "fast_path/names"
 require_relative "fast_path/multi"
@@ -22,6 +23,7 @@ module Tiercel
     # Nothing but time may differ: test/store/property_test.rb holds the two
     # ways against each other.
     module FastPath
+      include AtOnce
       include Conditions
       include Names
       include Multi
@@ -56,16 +58,16 @@ module Tiercel
         return observed?(READ) || observed?(FETCH_HIT) ? super : fetch_early(name, key, options, &) if @early
         version = version_of(name)
         observers = observers_of(READ)
-        value = if observers.empty? then @settings.accessor.read(key, version)
-                else observed_fetch(name, key, version, options, observers)
-                end
-        if Coder::Signal === value
-          found = value
-          value = observers.empty? ? settle_for_fetch(found, key, version, options) : MISS
-          return miss_or_generate(name, key, version, options, found, &) if MISS.equal?(value)
+        if observers.empty?
+          return fetch_at_once(name, key, version, options, &) if @cold_run&.long?
+          value = @settings.accessor.read(key, version)
+          return no_plain_value(value, name, key, version, options, &) if Coder::Signal === value
+        else
+          value = observed_fetch(name, key, version, options, observers)
+          return miss_or_generate(name, key, version, options, value, &) if Coder::Signal === value
         end
-        return value unless observed?(FETCH_HIT)
-        get_entry_value(Hit.new(value), name, merged_options(options))
+        @cold_run&.over
+        observed?(FETCH_HIT) ? tell_hit(value, name, options) : value
       end
 
       # See ActiveSupport::Cache::Store#write.
@@ -113,6 +115,15 @@ module Tiercel
       end
 
       private
+
+      # Where a fetch has found nothing, or bytes that are no value by themselves.
+      def no_plain_value(found, name, key, version, options, &)
+        value = settle_for_fetch(found, key, version, options)
+        return miss_or_generate(name, key, version, options, found, &) if MISS.equal?(value)
+        observed?(FETCH_HIT) ? tell_hit(value, name, options) : value
+      end
+
+      def tell_hit(value, name, options) = get_entry_value(Hit.new(value), name, merged_options(options))
 
       # What Rails' `read` does with an entry.
       def settle(found, key, version)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../leases"
+require_relative "fetch/cold_run"
 require_relative "fetch/miss"
 require_relative "fetch/multi_miss"
 require_relative "fetch/plan"
@@ -170,6 +171,7 @@ module Tiercel
         stored = filling.lease && @settings.leases.fill(filling.lease, bytes, ttl)
         stored = overwrite(filling, bytes, ttl) if !stored && !unless_exist && filling.flight.rewritten
         rewritten(filling.key, bytes, filling.flight) if stored
+        @settings.cold_run&.longer if stored && filling.lease.begun?
         remember_locally(filling.key, stored ? bytes : nil)
         filling.done(stored)
       end

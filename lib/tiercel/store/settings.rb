@@ -31,6 +31,8 @@ module Tiercel
       attr_reader :policy
       # @return [Fetch::Flights]
       attr_reader :flights
+      # @return [Fetch::ColdRun, nil] where a read and a take can be one trip
+      attr_reader :cold_run
       # @return [Fetch::Statistics]
       attr_reader :statistics
       # @return [Tags::Generations]
@@ -71,6 +73,7 @@ module Tiercel
         @leases = Leases.for(@backend, @guard)
         @policy = configuration.policy
         @flights = Fetch::Flights.new
+        @cold_run = Fetch::ColdRun.new if @leases.asks_at_once?
         @statistics = Fetch::Statistics.new
         @early_refreshes = Fetch::EarlyRefresh::Attempts.new
       end

@@ -61,7 +61,7 @@ module Tiercel
         # @fast: whether any call may be; @fast_writes: whether writes with the store's defaults may be; @fast_fills:
         # whether what `fetch` computes may be written without Rails' method for it; @early: whether a hit of `fetch` is
         # looked at for the time that is left of it; @fast_tags: whether those that a call names are of no use to its
-        # read.
+        # read; @cold_run: of `fetch`, where it is of any use.
         def check_fast_path
           return unless @settings
           @fast = @settings.fast_path && @coder.equal?(@settings.coder) && @options.values_at(*SLOW_OPTIONS).none? &&
@@ -69,6 +69,7 @@ module Tiercel
           @fast_writes = @options.values_at(*SLOW_WRITE_OPTIONS).none? && @settings.policy.stale_seconds.nil?
           @early = @settings.policy.lease && !@settings.policy.early_refresh.nil?
           @fast_tags = @settings.accessor.compares_tags?
+          @cold_run = @settings.cold_run
           @fast_fills = FRONTS.all? { |name| respond_to?(name) && FastPath <= method(name).owner }
         end
 

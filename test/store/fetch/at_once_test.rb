@@ -1,0 +1,154 @@
+# frozen_string_literal: true
+# suites: store*
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+require "support/cold_runs"
+require "support/counting_proxy"
+$LOAD_PATH.push(File.expand_path("../../../tiercel-lab/lib", __dir__))
+require "tiercel/lab/servers"
+
+# In a run of cold keys the read and the take of a `fetch` are one trip; whatever else is there, the read answers.
+class FetchAtOnceTest < Tiercel::TestCase
+  SERVERS = [Tiercel::Lab::Servers::Memcached, Tiercel::Lab::Servers::Redis].freeze
+  # Enough for a busy machine (seconds).
+  PATIENCE = { timeout: 5 }.freeze
+
+  def each_server(**options)
+    SERVERS.each do |server_class|
+      server = server_class.new.start
+      proxy = CountingProxy.new(Integer(server.url[/:(\d+)/, 1]))
+      store = Tiercel.new(server.url.sub(/:\d+/, ":#{proxy.port}"), **PATIENCE, **options)
+      store.fetch("script") { 1 } # Redis is told of it when it is first asked for it
+      store.fetch("script") { 1 }
+      yield store, proxy, server
+    ensure
+      store&.close
+      proxy&.close
+      server&.stop
+    end
+  end
+
+  def fetch(store, name) = store.fetch(name) { "made #{name}" }
+
+  def test_trips_in_a_run_and_after_it
+    each_server do |store, proxy|
+      trips = ->(name) { proxy.count { assert_equal "made #{name}", fetch(store, name) } }
+      assert_equal [3, 3, 3, 2, 2], %w[a b c d e].map(&trips), store.to_s
+      assert_equal [1, 1], %w[a e].map(&trips), "a hit is one trip, the one after the run too"
+      assert_equal [3, 3, 3, 2], %w[f g h i].map(&trips), "a run begins anew"
+      assert_equal %w[a b c d e].map { |name| "made #{name}" }, %w[a b c d e].map { |name| store.read(name) }
+    end
+  end
+
+  def test_trips_within_a_request
+    each_server do |store, proxy|
+      store.with_local_cache do
+        %w[a b c].each { |name| fetch(store, name) }
+        assert_equal(2, proxy.count { fetch(store, "d") })
+        assert_equal(0, proxy.count { assert_equal "made d", fetch(store, "d") })
+        Tiercel.new(store.backend.to_s).then { |other| other.write("there", "theirs") && other.close }
+        assert_equal(1, proxy.count { assert_equal "theirs", fetch(store, "there") })
+        assert_equal(0, proxy.count { assert_equal "theirs", store.read("there") })
+      end
+    end
+  end
+
+  # A block that stores nothing, or raises, is none of a run: its lease is given back.
+  def test_what_is_not_stored_makes_no_run
+    each_server do |store, proxy|
+      4.times { |index| store.fetch("nil#{index}", skip_nil: true) { nil } }
+      4.times { |index| assert_raises(IOError) { store.fetch("raises#{index}") { raise IOError } } }
+      assert_equal(3, proxy.count { fetch(store, "a") })
+    end
+  end
+
+  def test_what_is_there_is_what_a_read_gives
+    each_server do |store, _, server|
+      ColdRuns.always(store)
+      other = Tiercel.new(server.url, **PATIENCE)
+      other.write("nil", nil)
+      other.write("ended", "old", expires_in: 0.05)
+      other.write("counter", 5, raw: true)
+      assert_nil store.fetch("nil") { flunk }
+      assert_equal "5", store.fetch("counter") { flunk }.to_s
+      sleep 0.06
+      assert_equal "made ended", fetch(store, "ended")
+      assert_equal "made ended", other.read("ended")
+    end
+  end
+
+  def test_a_lease_of_somebody_else_is_waited_for
+    each_server do |store, _, server|
+      ColdRuns.always(store)
+      other = Tiercel.new(server.url, **PATIENCE)
+      begun = Queue.new
+      holder = Thread.new { other.fetch("slow") { begun << 1; sleep 0.2; "theirs" } }
+      begun.pop
+      assert_equal("theirs", store.fetch("slow") { flunk })
+      assert_equal "theirs", holder.value
+    end
+  end
+
+  def test_one_of_many_threads_runs_the_block
+    each_server(pool: 20) do |store|
+      ColdRuns.always(store)
+      runs = Queue.new
+      values = Array.new(20) { Thread.new { store.fetch("herd") { runs << 1; sleep 0.05; "made" } } }.map(&:value)
+      assert_equal [["made"], 1], [values.uniq, runs.size]
+    end
+  end
+
+  def test_what_was_deleted_while_its_block_ran_does_not_come_back
+    each_server do |store, _, server|
+      ColdRuns.always(store)
+      other = Tiercel.new(server.url, **PATIENCE)
+      assert_equal("old", store.fetch("key") { other.delete("key") && "old" })
+      assert_nil other.read("key")
+    end
+  end
+
+  # Full, a replica, short of replicas, writes paused: a hit is served all the same, and nothing is reported.
+  REFUSALS = {
+    full: [%w[CONFIG SET maxmemory 1], %w[CONFIG SET maxmemory 0]],
+    replica: [%w[REPLICAOF 127.0.0.1 1], %w[REPLICAOF NO ONE]],
+    short_of_replicas: [%w[CONFIG SET min-replicas-to-write 1], %w[CONFIG SET min-replicas-to-write 0]],
+    paused: [%w[CLIENT PAUSE 60000 WRITE], %w[CLIENT UNPAUSE]],
+  }.freeze
+
+  %i[hiredis ruby].each do |driver|
+    define_method(:"test_redis_serves_hits_where_it_takes_no_writes_#{driver}") { assert_hits_served(driver) }
+  end
+
+  def assert_hits_served(driver)
+    server = Tiercel::Lab::Servers::Redis.new.start
+    store = ColdRuns.always(Tiercel.new(server.url, timeout: 2, driver: driver))
+    store.write("key", "value")
+    REFUSALS.each do |name, (refuse, accept)|
+      server.command(*refuse)
+      reports = capture_reports do
+        2.times { assert_equal("value", store.fetch("key") { flunk name }) }
+      end
+      assert_empty reports, name
+      server.command(*accept)
+      assert_equal "made new #{name}", fetch(store, "new #{name}"), name
+      assert_equal "made new #{name}", store.read("new #{name}"), name
+    end
+  ensure
+    store&.close
+    server&.stop
+  end
+
+  # Where nothing is there, a refusal is reported once, as that of a take is.
+  def test_redis_reports_a_take_that_is_refused
+    server = Tiercel::Lab::Servers::Redis.new.start
+    store = ColdRuns.always(Tiercel.new(server.url, **PATIENCE))
+    fetch(store, "warm")
+    server.command("CONFIG", "SET", "maxmemory", "1")
+    reports = capture_reports { assert_equal "made key", fetch(store, "key") }
+    assert_equal [:take_lease], reports.map { |report| report.context[:method] }.uniq - [:write_entry]
+  ensure
+    store&.close
+    server&.stop
+  end
+end
