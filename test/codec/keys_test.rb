@@ -3,12 +3,15 @@
 require "test_helper"
 require "tiercel/store"
 require "active_support/core_ext/object/to_param"
+require "active_support/core_ext/string/output_safety"
+require "date"
 
 # Keys and versions of names: the rules in Ruby against those in C, and both against Rails' own.
 class CodecKeysTest < Tiercel::TestCase
   RULES = [Tiercel::Store::FastPath::NamesInRuby, Tiercel::Codec.native].compact.freeze
   Record = Struct.new(:cache_key, :cache_version)
   Unversioned = Struct.new(:cache_key)
+  Param = Struct.new(:to_param) { undef_method :to_a }
 
   # What has a key here.
   KNOWN = [
@@ -17,17 +20,21 @@ class CodecKeysTest < Tiercel::TestCase
     Record.new("\u00e9", 1), Record.new(:r, nil), ["views", Record.new("r/1", "1")],
     [Record.new("r/1", "1"), Record.new("r/2", :v), "x"], [[Record.new("r/1", "1")], Record.new("r/2", "2")],
     Record.new("r/1", Class.new(String).new("own")), Record.new("x" * 200, "1"), Unversioned.new("u/1"),
-    Class.new(Array) { def cache_key = "list" }.new, ["y" * 100, "z" * 100]
+    Class.new(Array) { def cache_key = "list" }.new, ["y" * 100, "z" * 100],
+    1, -1, 0, 2**62, 2**64, -(2**80), 1.5, ["user", 1], [1, "x"], [1], [[1]], [1, [2, -3]], [2**64, :a], [nil, nil],
+    ["a", nil], [nil, 1], ["a", true], [false, 1], [Record.new("r/1", "1"), nil], [Record.new("r/1", "1"), 1], 3r,
+    Date.new(2026, 11, 22), ["a", Date.new(2026, 11, 22)], ["a", 1..2], ["a", Time.at(0).utc], Object, ["a", Integer],
+    Param.new("p"), ["a", Param.new(nil)], ["a", Param.new("\u00e9")], [1, Float::INFINITY]
   ].freeze
 
   # What has none, alone.
-  BLANK = ["", [], [[]], Record.new(nil), Record.new("")].freeze
+  BLANK = ["", [], [[]], Record.new(nil), Record.new(""), nil, [nil], [[nil]], Param.new(nil), Param.new("")].freeze
 
   # What is left to Rails.
   UNKNOWN = [
-    nil, 1, 1.5, { a: 1 }, Class.new(String).new("a"), "\u00e9".b, "a".encode(Encoding::UTF_16LE),
-    "\u00e9".encode(Encoding::ISO_8859_1), [nil], ["a", 1], ["a", "\u00e9".b],
-    Object.new, true, "a".dup.tap { |name| name.define_singleton_method(:cache_key) { "b" } },
+    { a: 1 }, Class.new(String).new("a"), "a".html_safe, "\u00e9".b, "a".encode(Encoding::UTF_16LE), [true], [[false]],
+    "\u00e9".encode(Encoding::ISO_8859_1), ["a", "\u00e9".b], Param.new(1), Param.new(:a), Param.new(true),
+    Param.new("\u00e9".b), ["a", { b: 1 }], Class.new(Array).new([1]), Class.new(Hash).new, "a".dup.tap { |name| name.define_singleton_method(:cache_key) { "b" } },
     ["a"].tap { |name| name.define_singleton_method(:cache_version) { "1" } }, (1..40).reduce("a") { |name, _| [name] },
   ].freeze
 
@@ -57,6 +64,31 @@ class CodecKeysTest < Tiercel::TestCase
       assert_nil rules.key(name, "space", false), "#{name.inspect} by #{rules}"
     end
     UNKNOWN.product(RULES) { |name, rules| assert_nil rules.key(["a", name], nil, false), "#{name.inspect}, #{rules}" }
+  end
+
+  # Booleans are no names by themselves.
+  def test_booleans_alone
+    RULES.product([true, false]) { |rules, name| assert_nil rules.key(name, nil, false) }
+  end
+
+  # Whatever is in a name: what is not left to Rails is what Rails gives, and what Rails refuses has no key here.
+  def test_names_of_all_kinds
+    random = Random.new(seed = Random.new_seed)
+    known = Array.new(3_000) { name_of(random, 0) }.count { |name| assert_as_rails(name, "seed #{seed}: #{name.inspect}") }
+    assert_operator known, :>, 1_000
+  end
+
+  def test_an_application_that_gives_integers_a_param
+    fork_and_wait(1) do
+      Integer.define_method(:to_param) { "no-#{self}" }
+      [7, ["user", 7], [2**70]].each { |name| assert_as_rails(name, name.inspect) or raise "left to Rails" }
+      RULES.each { |rules| assert_equal "user/no-7", rules.key(["user", 7], nil, 250) }
+      Integer.define_method(:cache_key) { "one" }
+      Integer.define_method(:cache_version) { "v#{self}" }
+      assert_as_rails([7, "a"], "with a cache_key")
+      RULES.each { |rules| assert_equal %w[one/a v7], [rules.key([7, "a"], nil, 250), rules.version([7, "a"])] }
+      true
+    end
   end
 
   def test_namespaces_that_are_left_to_rails
@@ -107,6 +139,38 @@ class CodecKeysTest < Tiercel::TestCase
   end
 
   private
+
+  PARTS = [
+    "a", "", "\u00e9", "\u00e9".b, :a, 0, 7, -7, 2**63, 1.5, nil, true, false, { a: 1 }, "a".html_safe, Object, 1..2,
+    Date.new(2026, 1, 1), Record.new("r/1", "1"), Record.new(:r, 2), Unversioned.new("u"), Param.new(nil),
+    Param.new("p"), Param.new(1), Param.new(true), Class.new(Array).new(["x", 1])
+  ].freeze
+  private_constant :PARTS
+
+  def name_of(random, depth)
+    return PARTS.sample(random: random) if depth == 3 || random.rand < 0.5
+    Array.new(random.rand(4)) { name_of(random, depth + 1) }
+  end
+
+  # Whether it has a key here.
+  def assert_as_rails(name, words)
+    expected = begin
+      rails.send(:normalize_key, name, { namespace: "n" })
+    rescue ArgumentError, NoMethodError, EncodingError
+      nil
+    end
+    keys = RULES.map { |rules| rules.key(name, "n", false) }
+    keys.compact.each { |key| assert_equal [expected, Encoding::UTF_8], [key, key.encoding], words }
+    assert_equal 1, keys.uniq.size, words
+    return false unless keys.first
+    RULES.each { |rules| assert_version(rules.version(name), rails.send(:normalize_version, name), words) }
+    true
+  end
+
+  def assert_version(version, expected, words)
+    return if version == false
+    expected.nil? ? assert_nil(version, words) : assert_equal(expected, version, words)
+  end
 
   def rails = @rails ||= ActiveSupport::Cache::Store.new(max_key_size: false)
 end

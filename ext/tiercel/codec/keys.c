@@ -1,6 +1,7 @@
 /* Keys and versions of the common names, as Rails' normalize_key and
- * normalize_version give them: Strings, Symbols, objects with a cache_key, and
- * Arrays of those. The same in Ruby: lib/tiercel/store/fast_path/names_in_ruby.rb */
+ * normalize_version give them: Strings, Symbols, objects with a cache_key or a
+ * to_param (Integers, nil, dates), and Arrays of those. Hashes are Rails'. The
+ * same in Ruby: lib/tiercel/store/fast_path/names_in_ruby.rb */
 #include "codec.h"
 
 enum {
@@ -8,7 +9,7 @@ enum {
     USUAL_KEY_BYTES = 135 /* with what Ruby adds, a slot of 160 */
 };
 
-static ID id_cache_key, id_cache_version, id_to_param;
+static ID id_cache_key, id_cache_version, id_to_param, id_to_a;
 
 /* An instance of the class itself, with no methods of its own, and none that somebody gave to all of them. */
 static bool plain(VALUE name, VALUE class)
@@ -33,13 +34,30 @@ static bool append_text(VALUE key, VALUE part)
 
 static bool append_name(VALUE key, VALUE name, int depth);
 
+/* By itself, or as the only one of an Array, it is no key; among others it is a String. */
+static bool is_boolean(VALUE name) { return name == Qtrue || name == Qfalse; }
+
 static bool append_names(VALUE key, VALUE names, int depth)
 {
+    if (RARRAY_LEN(names) == 1 && is_boolean(RARRAY_AREF(names, 0))) return false;
     for (long at = 0; at < RARRAY_LEN(names); at++) {
         if (at > 0) rb_str_cat(key, "/", 1);
         if (!append_name(key, RARRAY_AREF(names, at), depth + 1)) return false;
     }
     return true;
+}
+
+/* What is none of the kinds that Rails expands itself. It is asked each time: an application may have given Integers a
+ * to_param of its own. */
+static bool append_param(VALUE key, VALUE name, int depth)
+{
+    VALUE param;
+    if (RB_TYPE_P(name, T_STRING) || RB_TYPE_P(name, T_ARRAY) || RB_TYPE_P(name, T_HASH)) return false;
+    param = rb_check_funcall(name, id_to_param, 0, NULL);
+    if (param == Qundef) return false;
+    if (NIL_P(param)) return true;
+    if (is_boolean(param)) return depth > 0 && param == name && append_text(key, rb_obj_as_string(param));
+    return RB_TYPE_P(param, T_STRING) && rb_obj_class(param) == rb_cString && append_text(key, param);
 }
 
 /* False for a name that Rails has to expand. */
@@ -50,7 +68,7 @@ static bool append_name(VALUE key, VALUE name, int depth)
     if (plain(name, rb_cString)) return append_text(key, name);
     if (plain(name, rb_cArray)) return append_names(key, name, depth);
     if (rb_obj_class(name) == rb_cString || rb_obj_class(name) == rb_cArray) return false;
-    if (!rb_respond_to(name, id_cache_key)) return false;
+    if (!rb_respond_to(name, id_cache_key)) return append_param(key, name, depth);
     return append_text(key, rb_obj_as_string(rb_funcall(name, id_cache_key, 0)));
 }
 
@@ -108,17 +126,26 @@ static VALUE keys_of(VALUE self, VALUE names, VALUE namespace, VALUE max_bytes)
     return keys;
 }
 
+static VALUE no_versions(void) { return rb_usascii_str_new("", 0); }
+
+static VALUE own_version(VALUE name)
+{
+    VALUE version;
+    if (!rb_respond_to(name, id_cache_version)) {
+        if (NIL_P(name)) return no_versions(); /* Rails takes it for an empty Array */
+        return rb_respond_to(name, id_to_a) ? Qfalse : Qnil;
+    }
+    version = rb_funcall(name, id_cache_version, 0);
+    return NIL_P(version) || rb_obj_class(version) == rb_cString ? version : rb_funcall(version, id_to_param, 0);
+}
+
 /* An Array always has a version, if only an empty one: so has it in Rails. */
 static VALUE find_version(VALUE name, int depth)
 {
     VALUE version = Qnil;
     long found = 0;
     if (SYMBOL_P(name) || plain(name, rb_cString)) return Qnil;
-    if (!plain(name, rb_cArray)) {
-        if (!rb_respond_to(name, id_cache_version)) return Qfalse;
-        version = rb_funcall(name, id_cache_version, 0);
-        return NIL_P(version) || rb_obj_class(version) == rb_cString ? version : rb_funcall(version, id_to_param, 0);
-    }
+    if (!plain(name, rb_cArray)) return own_version(name);
     if (depth > MAX_DEPTH) return Qfalse;
     for (long at = 0; at < RARRAY_LEN(name); at++) {
         VALUE one = find_version(RARRAY_AREF(name, at), depth + 1);
@@ -129,7 +156,7 @@ static VALUE find_version(VALUE name, int depth)
         else rb_str_append(rb_str_cat(version, "/", 1), one);
     }
     RB_GC_GUARD(name);
-    return found ? version : rb_usascii_str_new("", 0);
+    return found ? version : no_versions();
 }
 
 /* version(name): String or nil; false where Rails has to find it. */
@@ -172,6 +199,7 @@ void init_keys(VALUE module)
     id_cache_key = rb_intern("cache_key");
     id_cache_version = rb_intern("cache_version");
     id_to_param = rb_intern("to_param");
+    id_to_a = rb_intern("to_a");
     rb_define_singleton_method(module, "key", key_of, 3);
     rb_define_singleton_method(module, "keys", keys_of, 3);
     rb_define_singleton_method(module, "usual_tags?", usual_tags, 3);

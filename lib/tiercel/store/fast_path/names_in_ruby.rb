@@ -38,10 +38,7 @@ module Tiercel
           #   Rails has to find it
           def version(name, depth = 0)
             return if name.instance_of?(Symbol) || plain?(name, String)
-            return array_version(name, depth) if plain?(name, Array)
-            return false unless name.respond_to?(:cache_version)
-            version = name.cache_version
-            version.nil? || version.instance_of?(String) ? version : version.to_param
+            plain?(name, Array) ? array_version(name, depth) : own_version(name)
           end
 
           # @return [Array<String, nil>, nil, false] nil where all names are Strings, which have none
@@ -80,12 +77,38 @@ module Tiercel
               elsif plain?(name, Array) then return expand_array(name, depth)
               elsif name.instance_of?(String) || name.instance_of?(Array) then return
               elsif name.respond_to?(:cache_key) then name.cache_key.to_s
+              else param(name, depth)
               end
             expanded if expanded && text?(expanded)
           end
 
+          # What is none of the kinds that Rails expands itself. true and false are a key's part, but no key.
+          def param(name, depth)
+            case name
+            when String, Array, Hash then return
+            end
+            return unless name.respond_to?(:to_param)
+            param = name.to_param
+            case param
+            when nil then ""
+            when true, false then param.to_s if depth.positive? && param.equal?(name)
+            else param if param.instance_of?(String)
+            end
+          end
+
           def expand_array(names, depth)
+            return if names.size == 1 && [true, false].include?(names.first)
             names.map { |name| expand(name, depth + 1) or return }.join("/")
+          end
+
+          # Rails takes nil for an empty Array.
+          def own_version(name)
+            unless name.respond_to?(:cache_version)
+              return "" if name.nil?
+              return name.respond_to?(:to_a) ? false : nil
+            end
+            version = name.cache_version
+            version.nil? || version.instance_of?(String) ? version : version.to_param
           end
 
           def array_version(names, depth)
