@@ -34,7 +34,8 @@ class CodecKeysTest < Tiercel::TestCase
   UNKNOWN = [
     { a: 1 }, Class.new(String).new("a"), "a".html_safe, "\u00e9".b, "a".encode(Encoding::UTF_16LE), [true], [[false]],
     "\u00e9".encode(Encoding::ISO_8859_1), ["a", "\u00e9".b], Param.new(1), Param.new(:a), Param.new(true),
-    Param.new("\u00e9".b), ["a", { b: 1 }], Class.new(Array).new([1]), Class.new(Hash).new, "a".dup.tap { |name| name.define_singleton_method(:cache_key) { "b" } },
+    Param.new("\u00e9".b), ["a", { b: 1 }], Class.new(Array).new([1]), Class.new(Hash).new,
+    "a".dup.tap { |name| name.define_singleton_method(:cache_key) { "b" } },
     ["a"].tap { |name| name.define_singleton_method(:cache_version) { "1" } }, (1..40).reduce("a") { |name, _| [name] },
   ].freeze
 
@@ -74,7 +75,8 @@ class CodecKeysTest < Tiercel::TestCase
   # Whatever is in a name: what is not left to Rails is what Rails gives, and what Rails refuses has no key here.
   def test_names_of_all_kinds
     random = Random.new(seed = Random.new_seed)
-    known = Array.new(3_000) { name_of(random, 0) }.count { |name| assert_as_rails(name, "seed #{seed}: #{name.inspect}") }
+    names = Array.new(3_000) { name_of(random, 0) }
+    known = names.count { |name| assert_as_rails(name, "seed #{seed}: #{name.inspect}") }
     assert_operator known, :>, 1_000
   end
 

@@ -44,7 +44,7 @@ static bool read_one(memo_reader *reader, uint32_t number, uint32_t version, uin
         tseg_memo_hit(memo, slot, reader->decodes);
         return !tried;
     }
-    if (tseg_memo_is_read_again(memo, hash, &token)) {
+    if (tseg_memo_is_read_again(memo, hash, &token, reader->decodes ? 0 : bytes)) {
         if (memo->failed) tseg_memo_try(memo, hash, &token, bytes, TRIED);
         else if (tseg_memo_make_room(memo, bytes))
             tseg_memo_keep(memo, hash, &token, INFINITY, value_of_version(number, version), 0, bytes);
@@ -70,12 +70,31 @@ static void test_what_fits_stays(void)
     memo_reader reader = new_reader(MEMO_BYTES);
 
     /* In turn: marks of keys that meet in a bucket do not drive each other out. */
-    for (uint32_t i = 0; i < 1200; i++) CHECK(!read_one(&reader, i % 600, 0, KB));
-    for (uint32_t i = 0; i < 600; i++) CHECK(read_one(&reader, i, 0, KB));
+    for (uint32_t i = 0; i < 200; i++) CHECK(!read_one(&reader, i % 100, 0, KB));
+    for (uint32_t i = 0; i < 100; i++) CHECK(read_one(&reader, i, 0, KB));
+    CHECK(!reader.memo.proven);
     CHECK(read_many(&reader, 600, KB, 100000) == 1.0);
     CHECK(reader.memo.count == 600 && reader.memo.pauses == 0 && reader.memo.evictions == 0);
     tseg_memo_clear(&reader.memo);
     CHECK(reader.memo.bytes == 0 && reader.memo.count == 0);
+}
+
+/* Short Strings have an eighth until hits of that have shown that they pay. What is long has all from the start. */
+static void test_short_strings_have_a_part_first(void)
+{
+    for (int all = 0; all < 2; all++) {
+        memo_reader reader = new_reader(8 * MEMO_BYTES);
+        uint32_t keys = all ? 80000 : 6000, most = 0;
+
+        for (uint32_t i = 0; i < 200; i++) read_one(&reader, 100000 + i % 100, 0, 20 * KB);
+        CHECK(reader.memo.count == 100);
+        for (unsigned long i = 0; i < 400000 && !reader.memo.pauses; i++) {
+            read_one(&reader, (uint32_t)(next_random(&reader.random) % keys), 0, KB);
+            if (reader.memo.count > most) most = reader.memo.count;
+        }
+        CHECK(all ? reader.memo.pauses && most < 1200 : reader.memo.proven && reader.memo.count > 5000);
+        tseg_memo_clear(&reader.memo);
+    }
 }
 
 /* Short Strings, of which far more are read than fit: nearly all reads do without the memo, and it is empty then. */
@@ -160,6 +179,7 @@ static void test_against_what_was_written(void)
 int main(void)
 {
     test_what_fits_stays();
+    test_short_strings_have_a_part_first();
     test_what_does_not_pay_is_left_alone();
     test_what_pays_with_few_hits_is_kept();
     test_a_scan_costs_a_short_pause_at_most();

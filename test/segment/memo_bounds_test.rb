@@ -67,7 +67,8 @@ class SegmentMemoBoundsTest < Tiercel::TestCase
   # A table that short Strings have made large stays so: what it takes is part of the bound.
   def test_its_table_is_within_its_bound
     @segment.memo_bytes = 1 << 20
-    900.times { |i| write("short#{i}", "a" * 640) && 3.times { @segment.read("short#{i}") } }
+    900.times { |i| write("short#{i}", "a" * 640) }
+    8.times { 900.times { |i| @segment.read("short#{i}") } }
     assert_operator stats(:memo_entries), :>, 600
     45.times { |i| write("long#{i}", "b" * 20_000) }
     300.times { 45.times { |i| @segment.read("long#{i}") } }
@@ -106,6 +107,27 @@ class SegmentMemoBoundsTest < Tiercel::TestCase
     before = stats(:memo_hits)
     20.times { |i| @segment.read("hot#{i}") }
     assert_operator stats(:memo_hits) - before, :>=, 18
+  end
+
+  # An eighth of the memo shows whether short Strings pay; they take the rest when they have.
+  def test_short_strings_of_which_all_fit_take_the_rest_when_an_eighth_has_paid
+    1_500.times { |i| write("key#{i}", "#{i}:".ljust(1_000, "a")) }
+    5.times { 1_500.times { |i| assert_read(i) } }
+    assert_equal [1_500, 0, 0], [stats(:memo_entries), stats(:memo_evictions), stats(:memo_pauses)]
+  end
+
+  def test_short_strings_of_which_few_fit_take_no_more_than_an_eighth
+    @segment.memo_bytes = 1 << 20
+    8_000.times { |i| write("key#{i}", "#{i}:".ljust(1_000, "a")) }
+    random = Random.new(Minitest.seed)
+    most = 0
+    100.times do
+      1_000.times { assert_read(random.rand(8_000)) }
+      most = [most, stats(:memo_entries)].max
+      break if stats(:memo_pauses) > 0
+    end
+    assert_operator stats(:memo_pauses), :>, 0
+    assert_includes 1..(1 << 20) / 8 / 1_000, most
   end
 
   # What hits on 1 KB save is less than what is kept costs; then all is forgotten and reads do without, until it pays.

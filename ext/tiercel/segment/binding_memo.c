@@ -17,7 +17,7 @@ static bool keep_value(VALUE self, const tseg_key *key, const tseg_token *token,
 
 bool segment_is_wanted(tseg_memo *memo, const tseg_key *key, const tseg_token *token, uint32_t bytes, bool decoded)
 {
-    if (!tseg_memo_is_read_again(memo, key->hash, token)) return false;
+    if (!tseg_memo_is_read_again(memo, key->hash, token, decoded ? 0 : bytes)) return false;
     if (!memo->failed) return true;
     tseg_memo_try(memo, key->hash, token, bytes, decoded ? SEGMENT_TRIED_DECODED : SEGMENT_TRIED_STRING);
     return false;

@@ -16,8 +16,10 @@ enum {
     TSEG_MEMO_ENTRY_BYTES = 56,
     /* What was read once is remembered as one of so many marks. */
     TSEG_MEMO_MARKS = 16384,
-    /* Once it has not paid, it tries with this part of its bytes and of the keys; what is kept then is no value. */
-    TSEG_MEMO_TRIAL = 8
+    /* Once it has not paid, it tries with this part of its bytes and of the keys; what is kept then is no value. Short
+     * Strings have so much of it from the start, and the rest when that has shown that it pays. */
+    TSEG_MEMO_TRIAL = 8,
+    TSEG_MEMO_SHORT_BYTES = 8192
 };
 
 typedef struct {
@@ -52,6 +54,8 @@ typedef struct {
     uint32_t failed;      /* pauses since it last paid; while there is one, what it does is a trial */
     uint32_t asked;       /* how often something would have liked to get in, since it last paused */
     bool full;            /* something had to go for the last that would have liked to get in */
+    bool proven;          /* short Strings may take all of it */
+    uint64_t short_bytes; /* of those that got in before */
 } tseg_memo;
 
 /* What it may take: all, or in a trial a part, with the marks. */
@@ -68,8 +72,11 @@ static inline uint64_t tseg_memo_cost(uint64_t bytes) { return bytes + TSEG_MEMO
  * with it.
  */
 void tseg_memo_hit(tseg_memo *memo, tseg_memo_slot *slot, bool decoded);
-/* Whether this entry, which was just read and is not kept, was read before: a scan fills nothing. May forget all. */
-bool tseg_memo_is_read_again(tseg_memo *memo, uint64_t hash, const tseg_token *token);
+/*
+ * Whether this entry, which was just read and is not kept, was read before: a scan fills nothing. `bytes` of a String
+ * as it is stored, or 0 for what has to be decoded. May forget all.
+ */
+bool tseg_memo_is_read_again(tseg_memo *memo, uint64_t hash, const tseg_token *token, uint32_t bytes);
 /* Keeps in a trial what stands for a value of so many bytes: a number that is no object. */
 void tseg_memo_try(tseg_memo *memo, uint64_t hash, const tseg_token *token, uint32_t bytes, uintptr_t value);
 /* Makes room for a value of so many bytes; where something has to go for it, not faster than what is kept pays. */

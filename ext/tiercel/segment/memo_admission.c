@@ -12,6 +12,10 @@
  * not. A hit saves a copy, the more the longer it is. Where the hits of a full memo are too few for that, it forgets
  * all and pauses: reads do not look at it. Then it tries, after longer pauses each time: with an eighth of its bytes
  * for an eighth of the keys, of which as many are hits, and without any values. When that pays, it begins anew.
+ *
+ * What has been kept is a burden until the collector looks at old objects. So short Strings, of which many fit, take
+ * an eighth of it first. From the hits of that is seen whether they would pay with all of it, if each part of it had as
+ * many hits.
  */
 #include <math.h>
 
@@ -32,6 +36,7 @@
 #define TSEG_MEMO_TRIAL_WORTH 1024
 #define TSEG_MEMO_TRIAL_READS 16384u
 #define TSEG_MEMO_TRIAL_ENTRIES 64u
+#define TSEG_MEMO_PROMISE 16u /* how often a hit counts while short Strings have an eighth: so half of all is enough */
 #define TSEG_MEMO_LONGER_PAUSES 3u /* each is four times the one before */
 #define TSEG_MEMO_PAUSE_PER_ENTRY 16u /* reads of the first pause, at most */
 
@@ -40,9 +45,27 @@ static inline void earn(tseg_memo *memo, uint32_t credit)
     if (memo->credit < TSEG_MEMO_MOST_CREDIT) memo->credit += credit;
 }
 
+static inline bool is_first_part_full(const tseg_memo *memo)
+{
+    return !memo->proven && memo->short_bytes >= memo->limit_bytes / TSEG_MEMO_TRIAL;
+}
+
+static inline bool is_judged(const tseg_memo *memo)
+{
+    return memo->full || memo->failed || is_first_part_full(memo);
+}
+
 static inline int32_t most_worth(const tseg_memo *memo)
 {
-    return memo->failed ? TSEG_MEMO_TRIAL_WORTH : TSEG_MEMO_WORTH;
+    return memo->failed || !memo->proven ? TSEG_MEMO_TRIAL_WORTH : TSEG_MEMO_WORTH;
+}
+
+/* It has all of it from now on. */
+static void prove(tseg_memo *memo)
+{
+    if (memo->failed) tseg_memo_clear(memo);
+    memo->proven = true;
+    memo->worth = 0;
 }
 
 static inline void gain(tseg_memo *memo, uint32_t bytes, bool decoded)
@@ -50,9 +73,10 @@ static inline void gain(tseg_memo *memo, uint32_t bytes, bool decoded)
     uint32_t worth = decoded ? TSEG_MEMO_MOST_GAIN : bytes >> 10;
 
     if (worth > TSEG_MEMO_MOST_GAIN) worth = TSEG_MEMO_MOST_GAIN;
-    memo->worth += worth ? (int32_t)worth : 1;
+    if (!worth) worth = 1;
+    memo->worth += (int32_t)(memo->failed || memo->proven ? worth : worth * TSEG_MEMO_PROMISE);
     if (memo->worth < most_worth(memo)) return;
-    if (memo->failed) tseg_memo_clear(memo);
+    if (memo->failed || !memo->proven) prove(memo);
     else memo->worth = most_worth(memo);
 }
 
@@ -61,7 +85,7 @@ void tseg_memo_hit(tseg_memo *memo, tseg_memo_slot *slot, bool decoded)
     if (!memo->failed) memo->hits++;
     if (slot->wanted < TSEG_MEMO_MOST_WANTED) slot->wanted++;
     earn(memo, TSEG_MEMO_HIT);
-    if (memo->full || memo->failed) gain(memo, slot->bytes, decoded);
+    if (is_judged(memo)) gain(memo, slot->bytes, decoded);
 }
 
 /* For as long as it took to find out that it does not pay, and each time that it still does not, four times that. */
@@ -92,20 +116,24 @@ static bool has_its_turn(tseg_memo *memo, uint64_t hash)
 static bool is_tried(tseg_memo *memo, uint64_t hash)
 {
     if ((hash >> 40) % TSEG_MEMO_TRIAL == 0) return true;
-    if (memo->asked >= TSEG_MEMO_TRIAL_READS && !memo->full && memo->count < TSEG_MEMO_TRIAL_ENTRIES)
-        tseg_memo_clear(memo);
+    if (memo->asked >= TSEG_MEMO_TRIAL_READS && !memo->full && memo->count < TSEG_MEMO_TRIAL_ENTRIES) prove(memo);
     return false;
 }
 
-bool tseg_memo_is_read_again(tseg_memo *memo, uint64_t hash, const tseg_token *token)
+bool tseg_memo_is_read_again(tseg_memo *memo, uint64_t hash, const tseg_token *token, uint32_t bytes)
 {
+    bool limited = !memo->failed && !memo->proven && bytes && bytes < TSEG_MEMO_SHORT_BYTES;
+
     memo->asked++;
     if (memo->failed && (!is_tried(memo, hash) || tseg_memo_find(memo, hash, token))) return false;
-    if (memo->full && --memo->worth < -most_worth(memo)) {
+    if ((memo->full || is_first_part_full(memo)) && --memo->worth < -most_worth(memo)) {
         pause_all(memo);
         return false;
     }
-    return has_its_turn(memo, hash) && tseg_memo_mark(memo, hash, token);
+    if (limited && is_first_part_full(memo)) return false;
+    if (!has_its_turn(memo, hash) || !tseg_memo_mark(memo, hash, token)) return false;
+    if (limited) memo->short_bytes += tseg_memo_cost(bytes);
+    return true;
 }
 
 /* One step of the hand. */

@@ -38,6 +38,7 @@ module Tiercel
       add HTML.new(name: "html-24kb", title: "A fragment of 24 KB", bytes: 24 * 1024, count: 100)
       # More of them than a loop warms, for the targets of the memo and of pages.
       add Text.new(name: "string-1kb-2000", title: "String of 1 KB, 2,000 of them", bytes: 1024, count: 2_000)
+      add Text.new(name: "string-1kb-10000", title: "String of 1 KB, 10,000 of them", bytes: 1024, count: 10_000)
       add ManyPages.new(name: "html-2kb-2000", title: "2 KB of HTML, 2,000 of them", bytes: 2048, count: 2_000)
       add ManyPages.new(name: "html-24kb-500", title: "A fragment of 24 KB, 500 of them", bytes: 24 * 1024, count: 500)
       add ManyPages.new(name: "html-100kb-200", title: "100 KB of HTML, 200 of them", bytes: 102_400, count: 200)

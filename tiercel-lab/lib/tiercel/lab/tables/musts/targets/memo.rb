@@ -35,6 +35,9 @@ module Tiercel
           ratio "memo-2b", "shared: read of 24 KB in turn, ten times what the memo holds, of memo: false",
                 value: "html-24kb-500", baseline: [off, "read"], candidate: ["tiercel:shared:#memo=1200KB", "read"],
                 at_most: 1.05
+          ratio "memo-2d", "shared: read of 1 KB in turn, ten times what the memo holds, of memo: false",
+                value: "string-1kb-10000", baseline: [off, "reread"], candidate: ["tiercel:shared:#memo=1MB", "reread"],
+                at_most: 1.05
           elsewhere "memo-2c", "with memo: false nothing is slower than the revision before by more than 5 %",
                     command: "bin/lab compare REVISION . --store tiercel:shared:#memo=false"
           elsewhere "memo-3", "no stale and no torn value under four processes; resident bytes within the bound",
