@@ -171,6 +171,19 @@ module Tiercel
       @far.forget_all(prefix) if @nested
     end
 
+    # Leases are the last tier's; while that does not answer, the nearest table's that the most processes share.
+    #
+    # @param guard [Guard]
+    # @return [Leases]
+    def build_leases(guard)
+      require_relative "leases/tiered"
+      Leases::Tiered.new(self, guard)
+    end
+
+    # @private
+    # @return [Near] in front of the last tier
+    def before_last = @nested ? @far.before_last : @near
+
     # --- the rest ---
 
     def uses_wanted? = @far.uses_wanted?

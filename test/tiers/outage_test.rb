@@ -91,6 +91,66 @@ class TiersOutageTest < Tiercel::TestCase
     assert_equal "old", other.read("key")
   end
 
+  # @return [Array] what `count` processes got at once, and how often the block ran
+  def fetched_at_once(count)
+    runs = "#{@dir}/runs"
+    values = fork_and_wait(count) do
+      store = build(shared)
+      yield store if block_given?
+      store.read("nothing")
+      store.fetch("key", expires_in: 60) do
+        File.write(runs, "x", mode: "a")
+        wait_until { store.backend.near.stats[:lease_waits] == count - 1 }
+        "made by #{Process.pid}"
+      end
+    end
+    [values, File.size(runs)]
+  end
+
+  def wait_until
+    1_000.times { yield ? return : sleep(0.01) }
+  end
+
+  def test_one_block_for_each_machine_and_key
+    build(shared).write("other", "value")
+    @server.pause
+    values, runs = fetched_at_once(4)
+    assert_equal 1, runs
+    assert_equal 1, values.uniq.size
+  ensure
+    @server.resume
+  end
+
+  # Also where copies are not trusted any more, since nobody hears of what others change.
+  def test_one_block_where_copies_are_not_trusted
+    build(shared).write("other", "value")
+    @server.pause
+    values, runs = fetched_at_once(4) { |store| store.backend.near.backend.segment.near_trust = 3 }
+    assert_equal 1, runs
+    assert_equal 1, values.uniq.size
+  ensure
+    @server.resume
+  end
+
+  def test_what_was_deleted_while_its_block_ran_is_not_left_near
+    store = build(shared)
+    away(store) do
+      store.fetch("key", expires_in: 60) { store.delete("key") || "made" }
+      assert_nil store.read("key")
+      assert_equal "again", store.fetch("key", expires_in: 60) { "again" }
+      assert_equal "again", store.read("key")
+    end
+  end
+
+  def test_several_keys_at_once
+    store = build(shared)
+    away(store) do
+      values = store.fetch_multi("a", "b", expires_in: 60) { |name| "made #{name}" }
+      assert_equal({ "a" => "made a", "b" => "made b" }, values)
+      assert_equal values, store.read_multi("a", "b")
+    end
+  end
+
   def too_many = Array.new(Tiercel::Tiers::Journal::MOST_KEYS + 1) { |number| "key #{number}" }
 
   def test_more_than_it_takes_a_note_of_clears_the_namespace

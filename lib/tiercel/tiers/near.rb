@@ -127,6 +127,15 @@ module Tiercel
         clear_copies(prefix)
       end
 
+      # @param bytes [String] of the tier behind
+      # @param ttl [Numeric, nil] of those
+      # @return [Array(String, Float), nil] what is kept of them, and for how long
+      def copy(bytes, ttl)
+        ttl = Copy.ttl(bytes, ttl && ttl < @ttl ? ttl : @ttl) or return
+        copy = Copy.of(bytes, @longest) or return
+        [copy, ttl]
+      end
+
       # From now on copies are read while they are covered.
       #
       # @return [void]
@@ -180,9 +189,8 @@ module Tiercel
 
       # @return [Boolean, nil] whether it was filled
       def fill(key, bytes, ttl, epoch)
-        ttl = Copy.ttl(bytes, [@ttl, ttl].compact.min) or return
-        copy = Copy.of(bytes, @longest) or return
-        @guard.call(:write_entry, key) { @segment.near_fill(key, copy, ttl, epoch) }
+        copy, ttl = copy(bytes, ttl)
+        @guard.call(:write_entry, key) { @segment.near_fill(key, copy, ttl, epoch) } if copy
       end
 
       # Where near_begin failed, nobody knows what there is.
