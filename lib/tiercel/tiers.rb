@@ -94,9 +94,12 @@ module Tiercel
       @near.change(changes.keys) { @far.compare_and_set_multi(changes, ttl) }
     end
 
-    def occupy(key, bytes, ttl = nil, token = nil) = @near.change([key]) { @far.occupy(key, bytes, ttl, token) }
+    def occupy(key, bytes, ttl = nil, token = nil)
+      @near.change([key], late: false) { @far.occupy(key, bytes, ttl, token) }
+    end
+
     def occupy_multi(pairs, ttl = nil, tokens = {})
-      @near.change(pairs.keys) { @far.occupy_multi(pairs, ttl, tokens) }
+      @near.change(pairs.keys, late: false) { @far.occupy_multi(pairs, ttl, tokens) }
     end
 
     def delete(key) = @near.change([key]) { @far.delete(key) }

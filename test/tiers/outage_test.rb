@@ -23,7 +23,7 @@ class TiersOutageTest < Tiercel::TestCase
     FileUtils.rm_rf(@dir)
   end
 
-  def shared(name = "segment") = "shared:#{@dir}/#{name}?size=1MB&ttl=600"
+  def shared(name = "segment") = "shared:#{@dir}/#{name}?size=1MB&ttl=600&bus=false"
 
   def build(*urls, **options)
     store = ActiveSupport::Cache::TiercelStore.new(
@@ -46,7 +46,7 @@ class TiersOutageTest < Tiercel::TestCase
   end
 
   def test_what_was_deleted_or_written_does_not_come_back
-    [[shared], ["memory:?ttl=600"], ["memory:?ttl=600", shared("other")]].each do |urls|
+    [[shared], ["memory:?ttl=600&bus=false"], ["memory:?ttl=600&bus=false", shared("other")]].each do |urls|
       store = build(*urls)
       store.write_multi(%w[a b c d e kept].to_h { |name| [name, "old"] })
       store.write("raw", "old", raw: true)
@@ -100,7 +100,7 @@ class TiersOutageTest < Tiercel::TestCase
       store.read("nothing")
       store.fetch("key", expires_in: 60) do
         File.write(runs, "x", mode: "a")
-        wait_until { store.backend.near.stats[:lease_waits] == count - 1 }
+        wait_until { store.backend.near.stats[:lease_waits] >= count - 1 }
         "made by #{Process.pid}"
       end
     end
@@ -130,6 +130,26 @@ class TiersOutageTest < Tiercel::TestCase
     assert_equal 1, values.uniq.size
   ensure
     @server.resume
+  end
+
+  # A take that got no answer leaves nobody at work in the key's stripe.
+  def test_what_was_made_is_left_near_though_the_last_tier_was_asked_for_the_lease
+    store = build(shared, breaker: false)
+    @server.pause
+    assert_equal "made", store.fetch("key", expires_in: 60) { "made" }
+    assert_equal "made", store.backend.near.get("key") && store.read("key")
+  ensure
+    @server.resume
+  end
+
+  def test_a_copy_that_is_not_trusted_is_not_given
+    store = build(shared)
+    store.write("key", "old")
+    store.backend.near.backend.segment.near_trust = 3
+    away(store) do
+      assert_nil store.read("key")
+      assert_equal "new", store.fetch("key") { "new" }
+    end
   end
 
   def test_what_was_deleted_while_its_block_ran_is_not_left_near

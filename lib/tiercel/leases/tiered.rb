@@ -7,8 +7,8 @@ require_relative "segment"
 
 module Tiercel
   class Leases
-    # Leases over {Tiers}: placeholders in the last tier, for all machines; while that does not answer, those of the table
-    # in the near segment, so that one caller of this machine computes a value and not each of them.
+    # Leases over {Tiers}: placeholders in the last tier, for all machines; while that does not answer, those of the
+    # table in the near segment, so that one caller of this machine computes a value and not each of them.
     #
     # A lease that was taken near may have been taken in the last tier too, in a call that got no answer. A fill goes
     # there if it can; else it leaves a copy near, which lives as long as any other.
@@ -30,11 +30,20 @@ module Tiercel
           @attached = false
         end
 
-        # As a copy of what cannot be stored behind. None while somebody changes the key there, or has died doing so: who
-        # begins after this look ends the lease.
+        # A copy that is not trusted is as good as none.
+        def take(key, ttl, version: nil, shown: nil)
+          super do |bytes|
+            verdict = yield bytes
+            verdict unless verdict == :current && !@near.trusted?
+          end
+        end
+
+        # As a copy of what cannot be stored behind. None while somebody changes the key there, or has died doing so:
+        # who begins after this look ends the lease.
         def fill(lease, bytes, ttl)
           copy, ttl = @near.copy(bytes, ttl)
-          copy && @guard.call(:write_entry, lease.key) { @segment.near_epoch(lease.key) } ? super(lease, copy, ttl) : false
+          free = copy && @guard.call(:write_entry, lease.key) { @segment.near_epoch(lease.key) }
+          free ? super(lease, copy, ttl) : false
         end
 
         private
@@ -66,6 +75,7 @@ module Tiercel
       # @param guard [Guard] of the last tier
       def initialize(tiers, guard)
         super()
+        @guard = guard
         @far = Placeholders.new(tiers, guard)
         @near = Near.new(tiers.before_last)
       end
@@ -90,8 +100,9 @@ module Tiercel
 
       def fill(lease, bytes, ttl)
         return @far.fill(lease, bytes, ttl) unless lease.is_a?(NearLease)
-        stored = @far.fill(lease.far, bytes, ttl) if lease.far&.asked?
-        stored.nil? ? @near.fill(lease, bytes, ttl) : stored
+        near = @near.fill(lease, bytes, ttl) # first: who waits is given it, whatever becomes of the other
+        far = @far.fill(lease.far, bytes, ttl) if lease.far&.asked? && !@guard.open?
+        far.nil? ? near : far
       end
 
       def fill_multi(frames, ttl)

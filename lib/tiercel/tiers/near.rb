@@ -91,11 +91,12 @@ module Tiercel
       # @param keys [Array<String>] that are changed
       # @param bytes [String, nil] what becomes a copy where the block gives true
       # @param ttl [Numeric, nil] of those
+      # @param late [Boolean] whether it matters that the change may still be made: not that of a lease
       # @return [Object] what the block returned
-      def change(keys, bytes = nil, ttl = nil)
+      def change(keys, bytes = nil, ttl = nil, late: true)
         @uses&.changed(keys.size)
         begun = @guard.call(:write_entry, keys.first) { @segment.near_begin(keys) }
-        result = settling(-> { finish(keys, begun, false) }) { yield }
+        result = settling(-> { finish(keys, begun, false) }, late) { yield }
         finish(keys, begun, result == true && bytes && begun && fill(keys.first, bytes, ttl, begun))
         result
       end
@@ -122,7 +123,7 @@ module Tiercel
         begun = @guard.call(:clear) { @segment.near_begin(nil) }
         clear_copies(prefix)
         ended = -> { begun && @guard.call(:clear) { @segment.near_end(nil, begun, true) } }
-        settling(ended) { yield if block_given? }
+        settling(ended, true) { yield if block_given? }
         ended.call
         clear_copies(prefix)
       end
@@ -156,6 +157,9 @@ module Tiercel
         @covering = false
         @coverage.disarm
       end
+
+      # @return [Boolean, nil] whether copies are read at present
+      def trusted? = @guard.call(:read_entry) { @segment.near_trusted? }
 
       # @return [Boolean] whether there may be copies that live as long as they do with a bus
       def covered_lately?
@@ -200,10 +204,10 @@ module Tiercel
       end
 
       # An error that is an answer settles the change as a result does.
-      def settling(ended)
+      def settling(ended, late)
         yield
       rescue Error => error
-        ended.call unless error.is_a?(Unavailable) && error.counts_for_breaker?
+        ended.call unless late && error.is_a?(Unavailable) && error.counts_for_breaker?
         raise
       end
 
