@@ -3,6 +3,7 @@
 
 require "test_helper"
 require "active_support/cache"
+require "support/cold_runs"
 require "timeout"
 require_relative "server_rows"
 
@@ -24,9 +25,30 @@ class MemcachedFaultsTest < Tiercel::TestCase
       assert_kind_of Tiercel::Refused, reports.last.error
       assert_equal 1, reports.size
       assert_equal "value", store.read("key")
+      assert_what_is_there_stays(ColdRuns.always(build(server.url, timeout: PATIENCE_SECONDS)))
       assert_equal "computed", capture_reports_of { store.fetch("absent", force: true) { "computed" } }
       assert_equal true, store.delete("key")
     end
+  end
+
+  # Of the size of a lease, and of those around it: the server has pages for each size apart.
+  def fill_with_small_ones(backend)
+    [40, 80, 120].each do |bytes|
+      100.times { |page| backend.set_multi(Array.new(500) { |at| ["#{bytes}/#{page}/#{at}", "x" * bytes] }.to_h) }
+      flunk "it has room for more of #{bytes}"
+    rescue Tiercel::Refused
+      next
+    end
+  end
+
+  # Whatever asks for its place only if it is free.
+  def assert_what_is_there_stays(store)
+    fill_with_small_ones(store.backend)
+    reports = capture_reports { 2.times { assert_equal("value", store.fetch("key") { flunk }) } }
+    assert_empty reports
+    assert_equal(false, store.write("key", "other", unless_exist: true))
+    assert_operator store.backend.occupy("key", "mine", 60).first, :end_with?, "value"
+    assert_equal "value", store.read("key")
   end
 
   def capture_reports_of

@@ -144,13 +144,11 @@ module Tiercel
         found(present, line) if present
       end
 
+      # What is there is given though nothing can be written; the order of the two requests is of no account.
       def get_or_occupy(key, bytes, ttl = nil)
-        wire_key = WireKey.encode(key)
-        answer, present, line = node(wire_key).call(key) do |connection, deadline|
-          Protocol.add_or_get(connection, wire_key, bytes, wire_ttl(ttl), deadline, strict: false)
-        end
-        return found(present, line) if present
-        answer == :stored ? [bytes, Protocol.number(line, " c"), ttl] : (look(key) if answer == :not_stored)
+        occupy(key, bytes, ttl)
+      rescue Refused
+        nil
       end
 
       def occupies_at_once? = true

@@ -39,7 +39,7 @@ class MemcachedRefusalsTest < Tiercel::TestCase
   end
 
   TRIPS = {
-    occupy: ["VA 4 c5 t-1\r\nthey\r\n", ->(backend) { backend.occupy("key", "mine", 60) }],
+    occupy: ["EN\r\n", ->(backend) { backend.occupy("key", "mine", 60) }],
     occupy_multi: ["HD\r\nVA 4 c5 t-1 O1\r\nmine\r\nMN\r\n",
                    ->(backend) { backend.occupy_multi({ "a" => "mine", "b" => "mine" }, 60) }],
     set_multi: ["HD\r\n", ->(backend) { backend.set_multi({ "a" => "1", "b" => "2" }) }],
@@ -60,16 +60,18 @@ class MemcachedRefusalsTest < Tiercel::TestCase
     end
   end
 
-  def test_get_or_occupy_gives_what_is_there
-    with_server("VA 4 c5 t-1\r\nthey\r\n", REFUSAL) do |backend|
-      assert_equal ["they", 5, nil], backend.get_or_occupy("key", "mine", 60)
-      sleep 0.1
-      assert_nil backend.get("other")
+  %i[occupy get_or_occupy].each do |name|
+    define_method(:"test_#{name}_gives_what_is_there") do
+      with_server(REFUSAL, "VA 4 c5 t-1\r\nthey\r\n") do |backend|
+        assert_equal ["they", 5, nil], backend.public_send(name, "key", "mine", 60)
+        sleep 0.1
+        assert_nil backend.get("other")
+      end
     end
   end
 
   def test_get_or_occupy_says_nothing_where_it_can_neither_read_nor_write
-    with_server("EN\r\n", REFUSAL) do |backend|
+    with_server(REFUSAL, "EN\r\n") do |backend|
       assert_nil backend.get_or_occupy("key", "mine", 60)
       assert_nil backend.get("other")
     end

@@ -23,7 +23,6 @@ module Tiercel
         TOO_LARGE = /\ASERVER_ERROR (object too large|out of memory storing object \(too large)/
         REFUSAL = "SERVER_ERROR"
         NOT_NUMERIC = "CLIENT_ERROR cannot increment or decrement non-numeric"
-        MODES = { add: " ME", set: "" }.freeze
 
         module_function
 
@@ -51,47 +50,42 @@ module Tiercel
 
         # @return [Symbol] :stored, :not_stored (there is one, or the other way round), or :too_large
         def set(connection, key, bytes, ttl, deadline, mode: :set, cas: nil)
-          connection.write(set_request(key, bytes, "T#{ttl}#{MODES[mode]}#{" C#{cas}" if cas}"), deadline)
+          connection.write(mode == :add ? add_request(key, bytes, ttl) : cas_request(key, bytes, ttl, cas), deadline)
           answer = stored(connection, connection.read_line(deadline))
           connection.finish
           answer
         end
 
-        # Reads, and writes where nothing was read: both requests at once. Where it is not `strict`, a refusal to write
-        # is no error, and the line of what was stored says its cas.
+        # Reads, and writes where nothing was read: both requests at once.
         #
-        # @return [Array(Symbol, String, String)] as {#set}, or :refused; then as {#get_with_details} where there was
-        #   something, else nil and the second line
-        def add_or_get(connection, key, bytes, ttl, deadline, strict: true)
-          add = set_request(key, bytes, "T#{ttl}#{MODES[:add]}#{" c" unless strict}")
-          connection.write("mg #{key} c t v\r\n".b << add, deadline)
+        # @return [Array(Symbol, String, String)] as {#set}, then as {#get_with_details} where there was something
+        def add_or_get(connection, key, bytes, ttl, deadline)
+          connection.write("mg #{key} c t v\r\n".b << add_request(key, bytes, ttl), deadline)
           line = connection.read_line(deadline)
           present = value(connection, line, deadline, more: true) unless line == "EN"
-          added = connection.read_line(deadline)
-          answer = stored_or_refusal(connection, added)
+          answer = stored_or_refusal(connection, connection.read_line(deadline))
           connection.finish
-          answer = strict ? raise(answer) : :refused if answer.is_a?(ServerError)
-          [answer, present, present ? line : added]
+          raise answer if answer.is_a?(ServerError) && present.nil?
+          [answer, present, line]
         end
 
         # Writes (if there is nothing, or with `cas` if that still stands), then reads: both requests at once.
         #
         # @return [Array(String, String), nil] as {#get_with_details}
         def claim(connection, key, bytes, ttl, cas, deadline)
-          request = set_request(key, bytes, claim_flags(ttl, cas)) << "mg #{key} c t v\r\n"
-          connection.write(request, deadline)
+          connection.write(claim_request(key, bytes, ttl, cas) << "mg #{key} c t v\r\n", deadline)
           answer = stored_or_refusal(connection, connection.read_line(deadline))
           line = connection.read_line(deadline)
           present = value(connection, line, deadline) unless line == "EN"
           connection.finish
-          raise answer if answer.is_a?(ServerError)
+          raise answer if answer.is_a?(ServerError) && present.nil?
           [present, line] if present
         end
 
         # @param claims [Array<Array(String, String, Integer)>] as for {#write_set_multi}, and cas or nil
         def write_claim_multi(connection, claims, ttl, deadline)
           request = String.new
-          claims.each { |key, bytes, cas| request << set_request(key, bytes, claim_flags(ttl, cas)) }
+          claims.each { |key, bytes, cas| request << claim_request(key, bytes, ttl, cas) }
           claims.each_with_index { |(key, _), index| request << "mg #{key} c t v q O#{index}\r\n" }
           connection.write(request << "mn\r\n", deadline)
         end
@@ -108,11 +102,9 @@ module Tiercel
         # @param changes [Array<Array(String, String, Integer)>] keys as they go over the wire, bytes, cas
         def write_cas_multi(connection, changes, ttl, deadline)
           request = String.new
-          changes.each { |key, bytes, cas| request << set_request(key, bytes, "T#{ttl} C#{cas}") }
+          changes.each { |key, bytes, cas| request << cas_request(key, bytes, ttl, cas) }
           connection.write(request, deadline)
         end
-
-        def claim_flags(ttl, cas) = "T#{ttl}#{cas ? " C#{cas}" : MODES[:add]}"
 
         # @return [Boolean]
         def delete(connection, key, deadline)
@@ -215,6 +207,19 @@ module Tiercel
             "ms " << key << " " << bytes.bytesize.to_s << " " << flags << "\r\n" << bytes << "\r\n"
         end
 
+        def cas_request(key, bytes, ttl, cas) = set_request(key, bytes, cas ? "T#{ttl} C#{cas}" : "T#{ttl}")
+
+        # Not `ms` with ME: a server that has no room for what is to be added drops what is there.
+        def add_request(key, bytes, ttl)
+          bytes = bytes.b unless bytes.encoding == Encoding::BINARY || bytes.ascii_only?
+          String.new(capacity: key.bytesize + bytes.bytesize + 48) <<
+            "add " << key << " 0 " << ttl.to_s << " " << bytes.bytesize.to_s << "\r\n" << bytes << "\r\n"
+        end
+
+        def claim_request(key, bytes, ttl, cas)
+          cas ? cas_request(key, bytes, ttl, cas) : add_request(key, bytes, ttl)
+        end
+
         # "VA <bytes> <flags>*", then the value.
         def value(connection, line, deadline, more: false)
           refused(connection, line, more: more) unless line.start_with?("VA ")
@@ -233,16 +238,14 @@ module Tiercel
         #
         # @return [Symbol, ServerError]
         def stored_or_refusal(connection, line)
-          return :stored if line.start_with?("HD")
-          return :not_stored if line.start_with?("NS")
           return ServerError.new(line) if line.start_with?(REFUSAL) && !TOO_LARGE.match?(line)
           stored(connection, line)
         end
 
         def stored(connection, line)
           case line
-          when "HD" then :stored
-          when "NS", "EX", "NF" then :not_stored
+          when "HD", "STORED" then :stored
+          when "NS", "EX", "NF", "NOT_STORED" then :not_stored
           when TOO_LARGE then :too_large
           else refused(connection, line)
           end
