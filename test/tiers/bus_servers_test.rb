@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+# suites: store*
+
+require "test_helper"
+require "support/machines"
+require "tiercel/backends/redis"
+
+# The bus over other servers than a plain one: TLS, a master that is another one after a while, and those without it.
+class TiersBusServersTest < Tiercel::TestCase
+  include Machines
+
+  def test_tls_and_a_password
+    Tiercel::Lab::Servers::Redis.run(tls: true, password: "secret") do |server|
+      store = listening(machine(:one, url: server.url, ssl_params: { ca_file: server.certificate.file }))
+      store.write("key", "value")
+      near(store, "key")
+      store.backend.last.delete("key")
+      wait_until("a delete to be seen", within: SOON) { store.read("key").nil? }
+      distrusted = machine(:two, url: server.url, error_handler: ->(**) {})
+      distrusted.read("key")
+      sleep 0.1
+      refute coverage(distrusted).trusted?
+    end
+  end
+
+  def test_a_master_that_fails_over
+    Tiercel::Lab::Servers::RedisSentinel.run do |sentinel|
+      store = listening(machine(:one, url: "redis://#{sentinel.name}/0", sentinels: sentinel.address, breaker: false,
+                                      error_handler: ->(**) {}))
+      store.write("key", "old")
+      assert_equal "old", near(store, "key")
+      sentinel.fail_over
+      wait_until("the listener to follow", within: 30) { gaps(store) == 2 && coverage(store).trusted? }
+      other = machine(:two, url: sentinel.replica.url)
+      other.write("key", "new")
+      wait_until("the new master's value", within: SOON) { store.read("key") == "new" }
+      near(store, "key")
+      other.delete("key")
+      wait_until("the new master to be heard", within: SOON) { store.read("key").nil? }
+    end
+  end
+
+  def test_a_replica_may_be_behind_what_it_has_told_of
+    url = Tiercel::BackendURL.parse("redis://mymaster/0")
+    replica = Tiercel::Backends::Redis.build(url, role: "replica", sentinels: "127.0.0.1:1")
+    refute replica.subscribable?
+    assert Tiercel::Backends::Redis.build(url, role: :master, sentinels: "127.0.0.1:1").subscribable?
+  end
+end
