@@ -1,12 +1,28 @@
 /* A new entry at a log's head, and the slot that leads to it. */
 #include "change.h"
 
+/* The smallest there is. */
+#define PAGE_WORDS (4096 / sizeof(tseg_word))
+
+/*
+ * Where this process has not touched a page of the file yet, a read maps its neighbours too, for writing as well; a
+ * write maps one page, and costs four times as much for each. adr/002.
+ */
+static void map_pages(const tseg_word *at, uint64_t units)
+{
+    const tseg_word *last = at + units * (TSEG_UNIT / sizeof(tseg_word)) - 1;
+
+    for (; at < last; at += PAGE_WORDS) tseg_load(at);
+    tseg_load(last);
+}
+
 static void write_entry(tseg_section *section, const tseg_change *change, int log, uint64_t position, uint64_t units)
 {
     tseg_word *at = tseg_at(section->segment, section->view, log, position);
     uint64_t word0 = units | (uint64_t)change->key->count << 32;
     uint64_t origin = position << 1 | (uint64_t)log;
 
+    if (section->segment->sidecar) map_pages(at, units);
     tseg_store(at, word0);
     tseg_store(at + 1, tseg_lengths_word(change->published_odd, change->value));
     tseg_store(at + 2, tseg_bits(change->expires_at));

@@ -25,6 +25,7 @@
 #include "attach.h"
 
 #define TSEG_RESERVED_PIECE (UINT64_C(4) << 20)
+#define TSEG_TMPFS_MAGIC UINT32_C(0x01021994)
 
 bool tseg_random(void *bytes, size_t count) { return getentropy(bytes, count) == 0; }
 
@@ -116,6 +117,10 @@ static bool write_zeros(int descriptor, uint64_t bytes)
 static int reserve(int descriptor, uint64_t bytes)
 {
     uint64_t piece = TSEG_RESERVED_PIECE;
+    struct statfs system;
+
+    /* What was written there can be mapped several pages at a time: see map_pages in append.c. */
+    if (fstatfs(descriptor, &system) == 0 && (uint32_t)system.f_type == TSEG_TMPFS_MAGIC) return EOPNOTSUPP;
 
     for (uint64_t at = 0; at < bytes;) {
         uint64_t part = bytes - at < piece ? bytes - at : piece;

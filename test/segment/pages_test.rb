@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "tiercel/segment"
+
+# What is written into a part of the file that this process has not touched yet maps several pages at a time.
+class SegmentPagesTest < Tiercel::TestCase
+  PAGE = 4096
+  ENTRIES = 1_000
+  BYTES = 16 << 20
+
+  def setup
+    super
+    skip "page faults are counted, and shared memory lies, where Linux has them" unless File.writable?("/dev/shm") &&
+                                                                                       File.exist?("/proc/self/stat")
+    @directory = Dir.mktmpdir("tiercel-pages", "/dev/shm")
+  end
+
+  def teardown
+    FileUtils.remove_entry(@directory) if @directory
+    super
+  end
+
+  def test_a_new_file
+    assert_few_faults(segment)
+  end
+
+  # As every worker of a server meets it.
+  def test_a_file_that_another_process_has_made
+    script = "Tiercel::Segment.open(ARGV[0], bytes: #{BYTES}).tap { |file| #{ENTRIES}.times { |i| file.set(i.to_s, 'x') } }"
+    assert system(RbConfig.ruby, "-I#{File.expand_path('../../lib', __dir__)}", "-rtiercel/segment", "-e", script, path)
+    assert_few_faults(segment)
+  end
+
+  private
+
+  def path = "#{@directory}/s"
+
+  def segment = Tiercel::Segment.open(path, bytes: BYTES)
+
+  def fill(segment)
+    value = "x" * (PAGE - 100)
+    ENTRIES.times { |number| segment.set("name #{number}", value) }
+  end
+
+  def assert_few_faults(segment)
+    before = faults
+    fill(segment)
+    assert_operator faults - before, :<, ENTRIES / 3
+  end
+
+  def faults = File.read("/proc/self/stat").split[9].to_i
+end
