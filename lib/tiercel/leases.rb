@@ -126,6 +126,15 @@ module Tiercel
     # @return [Boolean, nil] whether it is stored; nil where the backend failed
     def fill(lease, bytes, ttl) = raise(NotImplementedError)
 
+    # {#fill} with a frame of a String that needs none made of it.
+    #
+    # @param lease [Lease]
+    # @param string [String] the value
+    # @param ends_at [Float, nil] epoch seconds
+    # @param ttl [Numeric, nil] seconds
+    # @return [Boolean, nil] whether it is stored; nil where nothing was done, and {#fill} is to be asked
+    def fill_string(lease, string, ends_at, ttl) = nil # rubocop:disable Lint/UnusedMethodArgument
+
     # Stores several, in one trip where all lineages stand unchanged.
     #
     # @param frames [Hash{Lease => String}]

@@ -31,6 +31,31 @@ class LeasesSegmentTest < Tiercel::TestCase
     refute @leases.fill(same, "late", nil)
   end
 
+  # Without a frame made of it in Ruby; what has none of its own is left to the caller, with its lease.
+  def test_a_string_is_filled_as_its_frame
+    coder = Tiercel::Coder.new(checksum: false)
+    [["text", nil], ["bytes".b, 2e9], ["ascii".encode("US-ASCII"), 3e9], ["", nil]].each do |string, ends|
+      assert @leases.fill_string(take("k"), string, ends, ends && (ends - Time.now.to_f))
+      assert_equal coder.dump_value(string, ends, nil, false), @backend.get("k")
+      assert_equal [string, string.encoding], coder.load_value(@backend.get("k")).then { |read| [read, read.encoding] }
+      @backend.delete("k")
+    end
+    mine = take("k")
+
+    assert_nil @leases.fill_string(mine, "latin".encode("ISO-8859-1"), nil, nil)
+    assert_nil @leases.fill_string(mine, (+"own").tap { |string| string.instance_variable_set(:@a, 1) }, nil, nil)
+    assert @leases.fill(mine, "value", nil)
+  end
+
+  def test_a_string_that_cannot_be_filled
+    mine = take("k")
+    @backend.set("k", "another")
+
+    assert_equal [false, "another"], [@leases.fill_string(mine, "late", nil, nil), @backend.get("k")]
+    assert_equal :too_large, @leases.fill_string(take("large"), "x" * (3 << 20), nil, nil)
+    assert_nil @leases.fill_string(mine.with("a token"), "without a lease", nil, nil)
+  end
+
   def test_the_stale_value_is_the_entry_itself
     @backend.set("k", "stale")
     mine = @leases.take("k", 10.0) { |bytes| bytes }

@@ -79,6 +79,9 @@ static inline bool segment_is_answer(tseg_result result)
     return result != TSEG_BUSY && result != TSEG_READ_ONLY && result != TSEG_RETIRED && result != TSEG_WOULD_WAIT;
 }
 
+/* binding_write.c: the type of the frame of a plain String; 0 where it has none */
+int segment_plain_string_type(VALUE string);
+
 /* binding_time.c */
 double segment_now(void); /* what Time.now says: runs Ruby code, where that is not Ruby's own */
 bool segment_reads_clock(double *now); /* the same, where no Ruby code has to run for it */

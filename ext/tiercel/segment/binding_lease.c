@@ -1,5 +1,6 @@
 /* Leases: taking, filling, giving back, and waiting for somebody else's. Tiercel::Leases::Segment calls them. */
 #include "binding.h"
+#include "../frame_layout.h"
 #include "internal.h"
 
 #define LEASE_NAME_BYTES 8
@@ -10,7 +11,8 @@
 typedef struct {
     enum { LEASE_TAKE, LEASE_FILL, LEASE_RELEASE } kind;
     VALUE key, bytes;          /* bytes: what is shown, or filled; 0: there are none */
-    double expires_at, now;
+    int frame_type;            /* 0: the bytes as they are, else a frame header goes before them */
+    double frame_expires_at, expires_at, now;
     tseg_lease_request request;
     tseg_token token;
     VALUE version;             /* String or nil */
@@ -48,7 +50,8 @@ static uint32_t version_of(const tseg *segment, VALUE version)
 
 static tseg_result call_once(tseg *segment, lease_call *call)
 {
-    tseg_value value = {NULL, 0, NULL, 0};
+    uint64_t header[FRAME_HEADER_BYTES / 8];
+    tseg_value value = {header, 0, NULL, 0};
     tseg_key key;
 
     segment_key(segment, &key, call->key);
@@ -56,6 +59,10 @@ static tseg_result call_once(tseg *segment, lease_call *call)
     if (call->bytes) {
         value.body = (const uint8_t *)RSTRING_PTR(call->bytes);
         value.body_bytes = (uint64_t)RSTRING_LEN(call->bytes);
+    }
+    if (call->frame_type) {
+        value.head_words = FRAME_HEADER_BYTES / 8;
+        frame_write_plain_header(header, call->frame_type, call->frame_expires_at, (uint32_t)value.body_bytes);
     }
     switch (call->kind) {
     case LEASE_FILL: return tseg_lease_fill(segment, &key, call->lineage, &value, call->expires_at, call->now);
@@ -69,24 +76,34 @@ static tseg_result call_once(tseg *segment, lease_call *call)
     }
 }
 
-static tseg_result make_lease_call(VALUE self, lease_call *call)
+/* A writer is in the way, or the file is not the current one any more: Strings that nobody can change meanwhile. */
+__attribute__((noinline, cold)) static tseg_result call_again(VALUE self, lease_call *call)
 {
     tseg_result result = TSEG_RETIRED;
     uint64_t deadline_ns = 0;
-    VALUE key, bytes = 0;
 
-    /* Nobody can change them while this waits for a lock. */
-    call->key = key = rb_str_new_frozen(StringValue(call->key));
-    if (call->bytes) call->bytes = bytes = rb_str_new_frozen(StringValue(call->bytes));
+    call->key = rb_str_new_frozen(call->key);
+    if (call->bytes) call->bytes = rb_str_new_frozen(call->bytes);
     for (int files = 0; files < 3; files += result == TSEG_RETIRED) {
         tseg *segment = segment_current(self);
         result = call_once(segment, call);
         if (result != TSEG_RETIRED && result != TSEG_WOULD_WAIT) break;
-        if (result != TSEG_WOULD_WAIT || segment_wait(segment, call->shard, &deadline_ns)) continue;
-        result = TSEG_BUSY;
-        break;
+        if (result == TSEG_WOULD_WAIT && !segment_wait(segment, call->shard, &deadline_ns)) return TSEG_BUSY;
     }
-    if (!segment_is_answer(result)) segment_fail(self, result, key);
+    return result;
+}
+
+static tseg_result make_lease_call(VALUE self, lease_call *call)
+{
+    VALUE key = call->key = StringValue(call->key), bytes = 0;
+    tseg_result result;
+
+    if (call->bytes) bytes = call->bytes = StringValue(call->bytes);
+    result = call_once(segment_current(self), call);
+    if (RB_UNLIKELY(!segment_is_answer(result))) {
+        if (result == TSEG_WOULD_WAIT || result == TSEG_RETIRED) result = call_again(self, call);
+        if (!segment_is_answer(result)) segment_fail(self, result, key);
+    }
     RB_GC_GUARD(key);
     RB_GC_GUARD(bytes);
     return result;
@@ -140,6 +157,15 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
                                 call.lease.taken_over ? Qtrue : Qfalse);
 }
 
+/*
+ * @private Segment#lease_take_absent(key, ttl, name, version) -> as #lease_take where nothing is to be replaced or
+ * shown, and the lineage and the holder have one name
+ */
+static VALUE segment_lease_take_absent(VALUE self, VALUE key, VALUE ttl, VALUE name, VALUE version)
+{
+    return segment_lease_take(self, key, ttl, name, name, version, Qnil, Qnil, Qnil);
+}
+
 /* @private Segment#lease_fill(key, lineage, bytes, ttl) -> whether it is stored; nil where it is too large */
 static VALUE segment_lease_fill(VALUE self, VALUE key, VALUE lineage, VALUE bytes, VALUE ttl)
 {
@@ -150,6 +176,24 @@ static VALUE segment_lease_fill(VALUE self, VALUE key, VALUE lineage, VALUE byte
     call.expires_at = NIL_P(ttl) ? INFINITY : call.now + NUM2DBL(ttl);
     result = make_lease_call(self, &call);
     return result == TSEG_TOO_LARGE ? Qnil : result == TSEG_OK ? Qtrue : Qfalse;
+}
+
+/*
+ * @private Segment#lease_fill_string(key, lineage, string, expires_at, ttl) -> as #lease_fill, of the String's frame;
+ * :too_large; nil, and nothing is done, where the String has no plain frame
+ */
+static VALUE segment_lease_fill_string(VALUE self, VALUE key, VALUE lineage, VALUE string, VALUE expires_at, VALUE ttl)
+{
+    lease_call call = {.kind = LEASE_FILL, .key = key, .bytes = string, .lineage = read_name(lineage)};
+    tseg_result result;
+
+    call.frame_expires_at = NIL_P(expires_at) ? INFINITY : NUM2DBL(expires_at);
+    call.now = NIL_P(ttl) ? segment_now_for_eviction() : segment_now();
+    call.expires_at = NIL_P(ttl) ? INFINITY : call.now + NUM2DBL(ttl);
+    call.frame_type = segment_plain_string_type(string);
+    if (!call.frame_type) return Qnil;
+    result = make_lease_call(self, &call);
+    return result == TSEG_TOO_LARGE ? ID2SYM(rb_intern("too_large")) : result == TSEG_OK ? Qtrue : Qfalse;
 }
 
 /* @private Segment#lease_release(key, lineage, holder, pause or nil) -> whether it was this holder's */
@@ -264,7 +308,9 @@ static VALUE segment_end_leases(VALUE self)
 void segment_init_lease(void)
 {
     rb_define_method(tiercel_segment_class, "lease_take", segment_lease_take, 8);
+    rb_define_method(tiercel_segment_class, "lease_take_absent", segment_lease_take_absent, 4);
     rb_define_method(tiercel_segment_class, "lease_fill", segment_lease_fill, 4);
+    rb_define_method(tiercel_segment_class, "lease_fill_string", segment_lease_fill_string, 5);
     rb_define_method(tiercel_segment_class, "lease_release", segment_lease_release, 4);
     rb_define_method(tiercel_segment_class, "lease_state", segment_lease_state, 3);
     rb_define_method(tiercel_segment_class, "lease_wait", segment_lease_wait, 4);

@@ -141,10 +141,13 @@ static VALUE segment_near_fill(VALUE self, VALUE key, VALUE bytes, VALUE ttl, VA
     return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
-static int frame_type_of(VALUE string)
+int segment_plain_string_type(VALUE string)
 {
-    int encoding = ENCODING_GET(string);
+    int encoding;
 
+    Check_Type(string, T_STRING);
+    if (RSTRING_LEN(string) > (long)UINT32_MAX || rb_ivar_count(string) > 0) return 0;
+    encoding = ENCODING_GET(string);
     if (encoding == rb_utf8_encindex()) return FRAME_TYPE_STRING_UTF_8;
     if (encoding == rb_ascii8bit_encindex()) return FRAME_TYPE_STRING_BINARY;
     return encoding == rb_usascii_encindex() ? FRAME_TYPE_STRING_US_ASCII : 0;
@@ -158,9 +161,8 @@ static VALUE segment_write_string(VALUE self, VALUE key, VALUE string, VALUE exp
 {
     write_call call = {.kind = WRITE_SET, .key = key, .bytes = string};
 
-    Check_Type(string, T_STRING);
-    call.frame_type = frame_type_of(string);
-    if (!call.frame_type || RSTRING_LEN(string) > (long)UINT32_MAX || rb_ivar_count(string) > 0) return Qnil;
+    call.frame_type = segment_plain_string_type(string);
+    if (!call.frame_type) return Qnil;
     call.frame_expires_at = NIL_P(expires_at) ? INFINITY : NUM2DBL(expires_at);
     set_times(&call, ttl, false);
     return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;

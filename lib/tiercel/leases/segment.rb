@@ -52,7 +52,12 @@ module Tiercel
 
       def take_absent(key, ttl, version)
         mine = own(key, ttl, version)
-        answer = claim(mine, ttl, nil, nil)
+        answer = begin
+          @segment.lease_take_absent(key, ttl, mine.lineage, version)
+        rescue BackendError => error
+          failed(:take_lease, key, LOST, error)
+        end
+        return mine if answer == false
         settle(mine, answer, nil, nil) unless answer == true
       end
 
@@ -62,6 +67,17 @@ module Tiercel
           stored = @segment.lease_fill(lease.key, lease.lineage, bytes, ttl)
           stored.nil? ? @guard.too_large(lease.key, bytes.bytesize) : stored
         end
+      end
+
+      def fill_string(lease, string, ends_at, ttl)
+        return if lease.token
+        stored = begin
+          @segment.lease_fill_string(lease.key, lease.lineage, string, ends_at, ttl)
+        rescue BackendError => error
+          return failed(:write_entry, lease.key, false, error)
+        end
+        return stored unless stored == :too_large
+        @guard.call(:write_entry, lease.key) { @guard.too_large(lease.key, string.bytesize) } || false
       end
 
       # `stale_ttl` is not needed: the entry stays until its own end.
@@ -102,6 +118,9 @@ module Tiercel
                               ttl + [OUTLIVES, ttl * 10].max)
         end
       end
+
+      # What the segment said without the guard is told to it.
+      def failed(method, key, returning, error) = @guard.call(method, key, returning:) { raise error }
 
       def settle(mine, answer, stale, token)
         return mine if answer == false # as it was asked for, with nothing under the key

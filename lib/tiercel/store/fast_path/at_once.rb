@@ -28,7 +28,7 @@ module Tiercel
           policy = @settings.policy
           answer = @settings.leases.ask(key, policy.lease_ttl, version && Frame::Version.kept(version))
           if Leases::Lease === answer
-            return compute_straight(flight, answer, name, merged, policy, &) if answer.begun?
+            return compute_straight(flight, answer, name, merged, &) if answer.begun?
           elsif answer
             return found_at_once(flight, answer, name, version, options, &)
           end

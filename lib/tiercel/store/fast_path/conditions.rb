@@ -61,7 +61,8 @@ module Tiercel
         # @fast: whether any call may be; @fast_writes: whether writes with the store's defaults may be; @fast_fills:
         # whether what `fetch` computes may be written without Rails' method for it; @early: whether a hit of `fetch` is
         # looked at for the time that is left of it; @fast_tags: whether those that a call names are of no use to its
-        # read; @cold_run: of `fetch`, where it is of any use.
+        # read; @cold_run: of `fetch`, where it is of any use; @shares_options: whether a block that sets no options
+        # needs no copy of them.
         def check_fast_path
           return unless @settings
           @fast = @settings.fast_path && @coder.equal?(@settings.coder) && @options.values_at(*SLOW_OPTIONS).none? &&
@@ -70,6 +71,7 @@ module Tiercel
           @early = @settings.policy.lease && !@settings.policy.early_refresh.nil?
           @fast_tags = @settings.accessor.compares_tags?
           @cold_run = @settings.cold_run
+          @shares_options = Tags::WriteOptions::CopiedWhenSet.possible?
           @fast_fills = FRONTS.all? { |name| respond_to?(name) && FastPath <= method(name).owner }
         end
 

@@ -36,6 +36,7 @@ module Tiercel
           # @return [void]
           def notice
             watched.each { |owner, _, _| owner.extend(Noticing) }
+            ActiveSupport::Cache::WriteOptions.extend(NoticingAll)
             ActiveSupport::Notifications.extend(NoticingSingletons)
             ActiveSupport::Notifications.singleton_class.prepend(NoticingNotifier)
           end
@@ -82,6 +83,15 @@ module Tiercel
           def method_added(name) = Patches.changed(name) || super
           def method_removed(name) = Patches.changed(name) || super
           def method_undefined(name) = Patches.changed(name) || super
+        end
+
+        # The same, of any method.
+        module NoticingAll
+          include Noticing
+
+          private
+
+          def method_added(name) = super.tap { Patches.recheck }
         end
 
         # For an object: tells of its singleton methods.

@@ -10,6 +10,9 @@ module Tiercel
       #
       # @private
       class Flights
+        LOCK = Flight::LOCK
+        private_constant :LOCK
+
         def initialize
           @pid = Process.pid
           @newest = {}
@@ -22,7 +25,7 @@ module Tiercel
 
         # @return [Integer] how many are under way
         def size
-          Flight::LOCK.synchronize do
+          LOCK.synchronize do
             forget_parents
             (@newest.values | @of_lineage.values).size
           end
@@ -35,7 +38,7 @@ module Tiercel
         # @param lineage [String, nil] that the caller's read has shown
         # @return [Flight] the caller's own where the caller leads
         def board(own, lineage)
-          Flight::LOCK.synchronize do
+          LOCK.synchronize do
             forget_parents
             flight = @newest[own.key]
             flight&.admits?(own.wanted, lineage) ? flight : @newest[own.key] = own
@@ -45,26 +48,33 @@ module Tiercel
         # @param flight [Flight] a new one
         # @return [Boolean] whether its caller leads it; false where there is another that may be joined
         def lead(flight)
-          Flight::LOCK.synchronize do
+          LOCK.lock # `synchronize` calls a block, which costs as much as all that is done here
+          begin
             forget_parents
-            return false if @newest[flight.key]&.admits?(flight.wanted, nil)
-            @newest[flight.key] = flight
+            key = flight.key
+            return false if @newest[key]&.admits?(flight.wanted, nil)
+            @newest[key] = flight
+            true
+          ensure
+            LOCK.unlock
           end
-          true
         end
 
         # The lease is there, and the block begins; {#finish} is its end. What {Flight#learn} and {#computing} do.
         #
         # @param flight [Flight]
-        # @param lease [Leases::Lease]
+        # @param lease [Leases::Lease] that begins its lineage
         # @return [true]
         def begin(flight, lease)
-          Flight::LOCK.synchronize do
+          LOCK.lock
+          begin
             flight.begin(lease)
             @computing += 1
-            @of_lineage[lease.lineage] ||= flight
+            @of_lineage[lease.lineage] = flight
+            true
+          ensure
+            LOCK.unlock
           end
-          true
         end
 
         # @param flight [Flight]
@@ -72,11 +82,15 @@ module Tiercel
         # @param landed [Boolean] whether the block has given a value
         # @return [Boolean] whether somebody waits for that value
         def finish(flight, lease, landed)
-          Flight::LOCK.synchronize do
+          LOCK.lock
+          begin
             ended
-            @of_lineage.delete(lease.lineage) if @of_lineage[lease.lineage].equal?(flight)
-            @newest.delete(flight.key) if @newest[flight.key].equal?(flight)
+            @of_lineage.delete(lease.lineage)
+            newest = @newest.delete(flight.key)
+            @newest[flight.key] = newest unless newest.nil? || newest.equal?(flight)
             flight.close(landed)
+          ensure
+            LOCK.unlock
           end
         end
 
@@ -84,7 +98,7 @@ module Tiercel
         # @param lineage [String]
         # @return [Flight, nil] another one of this process that computes it, or waits for it
         def earlier(flight, lineage)
-          Flight::LOCK.synchronize { @of_lineage[lineage].then { |other| other unless other.equal?(flight) } }
+          LOCK.synchronize { @of_lineage[lineage].then { |other| other unless other.equal?(flight) } }
         end
 
         # Waits for another process: once for all callers of this one.
@@ -93,10 +107,10 @@ module Tiercel
         # @param lineage [String]
         # @return [Object] the block's value
         def waiting(flight, lineage)
-          Flight::LOCK.synchronize { @of_lineage[lineage] ||= flight }
+          LOCK.synchronize { @of_lineage[lineage] ||= flight }
           yield
         ensure
-          Flight::LOCK.synchronize { @of_lineage.delete(lineage) if @of_lineage[lineage].equal?(flight) }
+          LOCK.synchronize { @of_lineage.delete(lineage) if @of_lineage[lineage].equal?(flight) }
         end
 
         # Runs the block of a flight.
@@ -105,14 +119,14 @@ module Tiercel
         # @return [Object] the block's value
         def computing(flight, lineage)
           counted = false
-          Flight::LOCK.synchronize do
+          LOCK.synchronize do
             @computing += 1
             counted = true
             @of_lineage[lineage] ||= flight if lineage
           end
           yield
         ensure
-          Flight::LOCK.synchronize do
+          LOCK.synchronize do
             ended if counted
             @of_lineage.delete(lineage) if @of_lineage[lineage].equal?(flight)
           end
@@ -121,7 +135,7 @@ module Tiercel
         # @param flight [Flight] that nobody is to board any more
         # @return [void]
         def leave(flight)
-          Flight::LOCK.synchronize { @newest.delete(flight.key) if @newest[flight.key].equal?(flight) }
+          LOCK.synchronize { @newest.delete(flight.key) if @newest[flight.key].equal?(flight) }
           flight.land(:again)
         end
 
@@ -129,7 +143,7 @@ module Tiercel
 
         # A child that was forked while another thread's block ran has no such thread.
         def forgotten?
-          Flight::LOCK.synchronize { forget_parents }
+          LOCK.synchronize { forget_parents }
           @computing.zero?
         end
 

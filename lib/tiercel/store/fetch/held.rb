@@ -27,11 +27,12 @@ module Tiercel
         end
 
         # @param flight [Flight]
+        # @yieldparam outermost [Boolean] whether no other is held
         # @return [Object] the block's value
         def with(flight)
           before = Fiber[STORAGE]
           Fiber[STORAGE] = before ? [*flights, flight].freeze : [flight].freeze
-          yield
+          yield before.nil?
         ensure
           Fiber[STORAGE] = before
         end

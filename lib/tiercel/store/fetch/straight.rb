@@ -25,7 +25,7 @@ module Tiercel
           flight = Flight.new(key, version)
           return miss(name, key, version, options, policy, fast: true, &) unless @settings.flights.lead(flight)
           answer = @settings.leases.take_absent(key, policy.lease_ttl, version && Frame::Version.kept(version))
-          return compute_straight(flight, answer, name, options, policy, &) if Leases::Lease === answer && answer.begun?
+          return compute_straight(flight, answer, name, options, &) if Leases::Lease === answer && answer.begun?
           miss(name, key, version, options, policy, fast: true, begun: [flight, answer], &)
         ensure
           give_up(flight, answer) unless flight.over?
@@ -37,15 +37,16 @@ module Tiercel
           @settings.flights.leave(flight)
         end
 
-        def compute_straight(flight, lease, name, options, policy)
-          filling = Filling.new(flight.key, lease, flight)
+        def compute_straight(flight, lease, name, options)
           begun = @settings.flights.begin(flight, lease)
           remember_locally(flight.key, nil)
-          value = Held.with(flight) do
-            own = options.dup
-            made = yield(name, given = write_options(own))
-            store_straight(filling, name, made, own, options, policy) unless made.nil? && own[:skip_nil]
-            flight.tags = given.named
+          stored = false
+          value = Held.with(flight) do |outermost|
+            given = Tags::WriteOptions::CopiedWhenSet.new(@shares_options ? options : options.dup, self)
+            made = yield(name, given)
+            own = given.options
+            stored = store_straight(flight, lease, made, own, options, outermost) { write(name, made, own) }
+            flight.tags = own[:tags]
             made
           end
           landed = true
@@ -54,13 +55,36 @@ module Tiercel
           flight.land(:error, error) unless error.is_a?(Timeout::Error)
           raise
         ensure
-          @settings.leases.release(lease) unless filling&.stored?
+          @settings.leases.release(lease) unless stored
           begun ? finish_straight(flight, lease, value, landed) : @settings.flights.leave(flight)
         end
 
-        def store_straight(filling, name, value, own, options, policy)
-          return filling.run { write(name, value, own) } unless own == options && fills_fast?
-          fill_fast(filling, value, filling.flight.wanted, options, policy)
+        # @param own [Hash] the options as the block has left them
+        # @param outermost [Boolean] whether no other block is running around this one's
+        # @yield writes the value as Rails does
+        # @return [Boolean] whether the value is stored
+        def store_straight(flight, lease, value, own, options, outermost, &)
+          return false if value.nil? && own[:skip_nil]
+          fast = own == options && fills_fast?
+          stored = fill_string(flight, lease, value, options) if fast && outermost && value.instance_of?(String)
+          return stored unless stored.nil?
+          filling = Filling.new(flight.key, lease, flight)
+          fast ? fill_fast(filling, value, flight.wanted, options, @settings.policy) : filling.run(&)
+          filling.stored?
+        end
+
+        # A plain String, which nobody else is to be told of, needs no frame made of it where the backend frames it.
+        #
+        # @return [Boolean, nil] nil where only {#fill_fast} can tell
+        def fill_string(flight, lease, value, options)
+          return if flight.wanted || flight.rewritten || @settings.coder.checksum? || @settings.request_local&.current
+          threshold = compress_threshold(options)
+          return if threshold && value.bytesize >= threshold
+          if (expires_in = options[:expires_in])
+            ends = Clock.now + jittered(expires_in.to_f, @settings.policy)
+            ttl = fill_ttl(options, @settings.policy)
+          end
+          @settings.leases.fill_string(lease, value, ends, ttl)
         end
 
         # Whoever has come along meanwhile is given a copy.

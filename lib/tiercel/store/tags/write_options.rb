@@ -36,6 +36,38 @@ module Tiercel
         def tags=(tags)
           @store.send(:retag, @options, tags)
         end
+
+        # The same for options that others go on to use: they are copied when one is first set. Most blocks set none.
+        #
+        # @private
+        class CopiedWhenSet < WriteOptions
+          RAILS = ActiveSupport::Cache::WriteOptions
+          # What Rails' class has. Whatever else it may be given may set something.
+          KNOWN = %i[version version= expires_in expires_in= expires_at expires_at=].freeze
+          private_constant :RAILS, :KNOWN
+
+          # @return [Boolean] whether all that may set an option is known
+          def self.possible?
+            (RAILS.public_instance_methods(false) - KNOWN).empty? && RAILS.ancestors.first(2) == [RAILS, Object]
+          end
+
+          # @return [Hash{Symbol => Object}] of the write: the Hash that it was given as long as no option is set
+          attr_reader :options
+
+          def initialize(options, store) # rubocop:disable Lint/MissingSuper -- one call in the place of three
+            @options = options
+            @store = store
+            @copied = false
+          end
+
+          %i[version= expires_in= expires_at= tags=].each do |setter|
+            define_method(setter) do |value|
+              @options = @options.dup unless @copied
+              @copied = true
+              super(value)
+            end
+          end
+        end
       end
     end
   end
