@@ -26,7 +26,7 @@ suite "store_7_2", gemfile: "gemfiles/rails_7_2.gemfile", **library
 suite "oldest_gems", gemfile: "gemfiles/oldest_gems.gemfile",
                      tests: ["test/oldest_gems/**/*_test.rb", "test/compressors/{brotli,lz4,snappy,zstd}_test.rb"]
 
-suite "lab", gemfile: "Gemfile", alone: true, tests: ["tiercel-lab/test/**/*_test.rb"]
+suite "lab", gemfile: "Gemfile", alone: true, workers: 2, tests: ["tiercel-lab/test/**/*_test.rb"]
 
 # A real Rails application on each line, in processes of its own: test/support/rails_app.rb.
 suite "rails_app", gemfile: "Gemfile", tests: ["test/rails_app/**/*_test.rb"]
