@@ -32,6 +32,9 @@ module Tiercel
       # Processes in the tests of atomicity.
       PROCESSES = 8
 
+      # From the beginning of one round of {#in_rounds} to that of the next (seconds).
+      ROUND = 0.005
+
       # @return [Backend] the one under test
       def backend = @backend ||= build_backend
 
@@ -78,6 +81,20 @@ module Tiercel
           [pid, reader]
         end
         readers.map { |pid, reader| answer_of(pid, reader) }
+      end
+
+      # The same again and again, all processes at the same time.
+      #
+      # @return [Array<Array<Object>>] what the blocks returned, by round
+      def in_rounds(rounds = 40)
+        begins = Clock.monotonic + 0.1
+        answers = in_processes do |peer, index|
+          Array.new(rounds) do |round|
+            Kernel.sleep([begins + (round * ROUND) - Clock.monotonic, 0].max)
+            yield peer, index, round
+          end
+        end
+        answers.transpose
       end
 
       def answer_of(pid, reader)

@@ -146,8 +146,8 @@ module Tiercel
         def test_one_process_adds
           needs_processes
           backend.set("warm", "up")
-          20.times do |round|
-            winners = in_processes(4) { |peer, index| peer.add("key#{round}", index.to_s) ? index : nil }.compact
+          rounds = in_rounds { |peer, index, round| index if peer.add("key#{round}", index.to_s) }
+          rounds.map(&:compact).each_with_index do |winners, round|
             assert_equal 1, winners.size
             assert_equal winners.first.to_s.b, backend.get("key#{round}")
           end
@@ -156,8 +156,8 @@ module Tiercel
         def test_one_process_adds_and_the_others_get
           needs_processes
           backend.set("warm", "up")
-          20.times do |round|
-            answers = in_processes(4) { |peer, index| [index, peer.add_or_get("key#{round}", index.to_s)] }
+          rounds = in_rounds { |peer, index, round| [index, peer.add_or_get("key#{round}", index.to_s)] }
+          rounds.each do |answers|
             winners, others = answers.partition { |_, answer| answer == true }
             assert_equal 1, winners.size
             assert_equal [winners.first.first.to_s.b], others.map { |_, (bytes, _)| bytes }.uniq

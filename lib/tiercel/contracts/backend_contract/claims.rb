@@ -144,14 +144,13 @@ module Tiercel
         def test_one_process_occupies_and_all_see_which
           needs_processes
           backend.set("warm", "up")
-          5.times do |round|
-            keys = %W[a#{round} b#{round}]
-            answers = in_processes do |peer, index|
-              names = index.odd? ? keys : keys.reverse
-              peer.occupy_multi(names.to_h { |key| [key, "holder #{index}"] }, CLAIM_TTL).transform_values(&:first)
-            end
+          rounds = in_rounds(10) do |peer, index, round|
+            names = index.odd? ? %W[a#{round} b#{round}] : %W[b#{round} a#{round}]
+            peer.occupy_multi(names.to_h { |key| [key, "holder #{index}"] }, CLAIM_TTL).transform_values(&:first)
+          end
+          rounds.each_with_index do |answers, round|
             assert_equal [2], answers.map(&:size).uniq
-            keys.each { |key| assert_equal [backend.get(key)], answers.map { |answer| answer[key] }.uniq }
+            %W[a#{round} b#{round}].each { |key| assert_equal [backend.get(key)], answers.map { |answer| answer[key] }.uniq }
           end
         end
 

@@ -69,7 +69,7 @@ module Tiercel
         def test_waits_are_told_in_milliseconds
           began = Queue.new
           told = heard do
-            slow = Thread.new { store.fetch("slow") { began << 1; sleep 0.5; "made" } }
+            slow = Thread.new { store.fetch("slow") { began << 1; sleep 0.3; "made" } }
             began.pop
             assert_equal("made", store.fetch("slow") { flunk })
             slow.join
@@ -81,7 +81,7 @@ module Tiercel
 
         def test_waits_for_other_processes_are_told
           needs_processes
-          process { store.fetch("slow") { note("began"); sleep 1; "made" } }
+          process { store.fetch("slow") { note("began"); sleep 0.5; "made" } }
           eventually { notes.include?("began") }
           told = heard { assert_equal("made", store.fetch("slow") { flunk }) }
           assert_operator told.assoc("cache_fetch_hit").last[:waited], :>, 1

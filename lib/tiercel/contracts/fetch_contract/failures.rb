@@ -70,7 +70,7 @@ module Tiercel
           patient = new_store(lease_ttl: 60)
           began = Clock.monotonic
           in_processes(6) do
-            patient.fetch("raises") { note("run"); sleep 0.3; raise IOError }
+            patient.fetch("raises") { note("run"); sleep 0.1; raise IOError }
           rescue IOError
             note("raised")
           end
