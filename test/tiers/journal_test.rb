@@ -21,12 +21,13 @@ class TiersJournalTest < Tiercel::TestCase
 
   def repeated(journal)
     all = Journal::Changes.new([], [], false)
-    done = journal.repeat do |changes|
+    note = lambda do |changes|
       all.keys.concat(changes.keys)
       all.prefixes.concat(changes.prefixes)
       all.lost ||= changes.lost
     end
-    assert_equal true, done
+    # One call has a quarter of a second, which a busy machine may take for less than all.
+    assert (1..50).any? { journal.repeat(&note) }, "it does not come to an end"
     all
   end
 
