@@ -102,7 +102,9 @@ class Mutations
     type = STRING_AND_PLAIN_TYPES.sample(random: @random)
     frame = Tiercel::Frame.build(type, bytes, parts:, checksum: @random.rand(2) == 0)
     frame = frame.byteslice(0, @random.rand(frame.bytesize + 1)) if @random.rand(4) == 0
-    attempt { @native.load_frame(at_the_end(frame), 0.0, VERSIONS.sample(random: @random)) }
+    way = %i[load_frame load_tagged_frame].sample(random: @random)
+    attempt { @native.public_send(way, at_the_end(frame), 0.0, VERSIONS.sample(random: @random)) }
+    attempt { @native.usual_tags?([at_the_end(bytes), :tag, frame].take(@random.rand(4)), 2, @random.rand(300)) }
     blocks(bytes)
     sum(@random.bytes(@random.rand(2_000)), @random.rand(2**32)) if @native.respond_to?(:crc32)
   end
