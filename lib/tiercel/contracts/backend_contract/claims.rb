@@ -150,7 +150,9 @@ module Tiercel
           end
           rounds.each_with_index do |answers, round|
             assert_equal [2], answers.map(&:size).uniq
-            %W[a#{round} b#{round}].each { |key| assert_equal [backend.get(key)], answers.map { |answer| answer[key] }.uniq }
+            %W[a#{round} b#{round}].each do |key|
+              assert_equal [backend.get(key)], answers.map { |answer| answer[key] }.uniq
+            end
           end
         end
 
