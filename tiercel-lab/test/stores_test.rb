@@ -75,6 +75,30 @@ class ContestantsTest < LabCase
     end
   end
 
+  def test_tiers_are_urls_with_a_space_between
+    context = Object.new
+    def context.server(name) = { "url" => "#{name}://127.0.0.1:1/0" }
+    def context.directory(name) = "/#{name}"
+    def context.capacity_bytes = 7
+    near = "shared:/tmpfs/cache.shared?size=7"
+    { "tiercel:shared: redis:" => [near, "redis://127.0.0.1:1/0?timeout=2"],
+      "tiercel:shared: > redis:" => [near, "redis://127.0.0.1:1/0?timeout=2"],
+      "shared:?ttl=60 sqlite:#compress=false" => ["shared:/tmpfs/cache.shared?ttl=60&size=7",
+                                                  "sqlite:/disk/cache.sqlite?size=7&timeout=2"],
+      "memory: shared: redis+cluster:" => ["memory:?size=7", near, "redis_cluster://127.0.0.1:1/0?timeout=2"] }
+      .each { |text, urls| assert_equal urls, parse(text).send(:located, context), text }
+    redis = parse("tiercel:shared: redis:")
+    assert_equal [%i[redis], :loopback, false], [redis.servers, redis.medium, redis.foreign?]
+    assert_equal [:disk, :wall], [parse("shared: sqlite:").medium, parse("shared: sqlite:").clock]
+    assert_equal 'config.cache_store = :tiercel_store, "shared:", "sqlite:storage/cache.sqlite3"',
+                 parse("shared: sqlite:").configuration
+    %w[shared:>redis: shared:+sqlite: shared:app|redis://cache:6379 memory:>shared:].each do |text|
+      message = assert_raises(Lab::UsageError) { parse(text) }.message
+      assert_match(/with a space between.*'tiercel:shared: redis:'/, message)
+    end
+    assert parse("tiercel:redis+cluster://redis:6379,redis:6380")
+  end
+
   def test_what_is_wrong_is_named
     assert_match(/"nonsense" is not known.*memory_store/, assert_raises(Lab::UsageError) { parse("nonsense") }.message)
     assert_match(/compress/, assert_raises(Lab::UsageError) { parse("memory_store#compress") }.message)

@@ -17,6 +17,7 @@ module Tiercel
 
       # What a user of Rails knows, and Tiercel.
       DEFAULT = %w[memory_store file_store:tmpfs file_store:disk mem_cache_store redis_cache_store tiercel].freeze
+      # Several URLs of Tiercel, with spaces between, are tiers.
       FORM = /\A(?:(?<name>[\w.-]+)=)?(?<type>\w+)(?::(?<place>[^#]*))?(?:#(?<options>.*))?\z/
       # Which Rails store speaks to a URL that is given without a type.
       URL_TYPES = { "memcached" => "mem_cache_store", "redis" => "redis_cache_store",
@@ -43,13 +44,14 @@ module Tiercel
         # @param contestant_class [Class<Contestant>]
         def register(type, contestant_class) = @types[type] = contestant_class
 
-        # @param text [String] [NAME=]TYPE[:PLACE][#OPTIONS], or [NAME=]URL
+        # @param text [String] [NAME=]TYPE[:PLACE][#OPTIONS], [NAME=]URL, or of Tiercel's tiers [NAME=]URL URL[#OPTIONS]
         # @return [Contestant]
         # @raise [UsageError] if it is not of that form, the type is not known, or it could not be built anywhere
         def parse(text)
           match = FORM.match(text)
           unless match
-            raise UsageError, "store #{text.inspect}: expected TYPE[:PLACE][#OPTION=VALUE,...]. Types: " \
+            raise UsageError, "store #{text.inspect}: expected TYPE[:PLACE][#OPTION=VALUE,...], or tiers such as " \
+                              "\"shared: redis:\". Types: " \
                               "#{shown.join(", ")}"
           end
           type, place = type_and_place(match)
@@ -60,7 +62,7 @@ module Tiercel
         # @return [Array<String>] for help and messages
         def shown
           types = @types.reject { |_type, contestant| contestant.allocate.internal? }.keys
-          (DEFAULT + types + %w[tiercel:URL file_store:DIR]).uniq
+          (DEFAULT + types + ["tiercel:URL", "tiercel:URL URL", "file_store:DIR"]).uniq
         end
 
         # @param place [String] address or URL; "" is a server of the lab's own

@@ -32,8 +32,12 @@ module Tiercel
       # @return [String] what makes a run again
       def self.command_line(name, arguments, program)
         unnamed = name == DEFAULT && (arguments.empty? || arguments.first.start_with?("-"))
-        [program, *(name unless unnamed), *arguments].join(" ")
+        [program, *(name unless unnamed), *arguments.map { |word| spaced(word) }].join(" ")
       end
+
+      # What a shell would take for several words, or read otherwise.
+      def self.spaced(word) = word.match?(/[\s>|&;<()$?*]/) ? Carried.quoted(word) : word
+      private_class_method :spaced
 
       Dir[File.join(__dir__, "tables", "*", "table.rb")].sort.each { |file| require file }
     end

@@ -39,6 +39,18 @@ class WorkersCommandTest < LabCase
     end
   end
 
+  def test_tiers_share_the_total
+    workers("--store", "tiercel:shared: sqlite:", "--workers", "2", "--total", "8MB") do |code, command|
+      assert_equal 0, code, command.err.string
+      row = command.results["tables"].first["rows"].first
+      assert_equal ["measured", false], row.values_at("status", "own"), row["reason"].inspect
+      assert_match(/--store 'tiercel:shared: sqlite:' --workers 2/, command.out.string)
+    end
+    stack = Tiercel::Lab::Tables::Workers::Design::STORES.fetch("tiercel:shared: redis:")
+    assert_equal 1_000, stack.near_bytes(4_000)
+    assert_equal 0, Tiercel::Lab::Tables::Workers::Design::STORES.fetch("tiercel:redis:").near_bytes(4_000)
+  end
+
   def test_what_makes_no_sense_is_refused
     complaints = {
       ["--workers", "0"] => /> 0/, ["--store", "cloud"] => /memory_store/,

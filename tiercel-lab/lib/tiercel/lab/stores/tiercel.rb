@@ -3,8 +3,9 @@
 module Tiercel
   module Lab
     module Contestants
-      # Tiercel: `tiercel` is its default, `tiercel:URL` one backend. A URL
-      # without a place (`shared:`, `sqlite:`, `file:`, `memcached:`, `redis:`) gets one of the lab's own.
+      # Tiercel: `tiercel` is its default, `tiercel:URL` one backend, `tiercel:URL URL` tiers, nearest first (or with
+      # " > " between them, as the store itself names them). A URL without a place (`shared:`, `sqlite:`, `file:`,
+      # `memcached:`, `redis:`) gets one of the lab's own.
       class TiercelStore < Contestant
         facts gems: %w[tiercel]
 
@@ -15,11 +16,13 @@ module Tiercel
         # programs want the CPUs too, or eight workers write to one database.
         PATIENCE_SECONDS = 2
         PATIENT = [*SERVERS.keys, "sqlite", "file"].freeze
+        BETWEEN_TIERS = /\s+(?:>\s+)?/
 
         # Which backends and options there are is known where the gem is; a worker of another bundle leaves it to the
         # build.
         def check
           require "tiercel/configuration"
+          refuse_glued_tiers
           bare = urls.find { |url| !url.include?(":") }
           raise UsageError, "store #{text.inspect}: expected a backend's URL, such as tiercel:#{bare}:" if bare
           unknown = schemes.find { |scheme| !known_schemes.include?(scheme) }
@@ -68,7 +71,14 @@ module Tiercel
 
         def known_schemes = ::Tiercel::Backends::REGISTRY.names.map(&:to_s)
 
-        def urls = place.split
+        def urls = place.split(BETWEEN_TIERS).reject(&:empty?)
+
+        # Otherwise what is meant for tiers would be a segment of a strange name.
+        def refuse_glued_tiers
+          return unless urls.any? { |url| url.match?(/:.*[>|+](?:#{Regexp.union(known_schemes)}):/) }
+          raise UsageError, "store #{text.inspect}: tiers are URLs with a space between, nearest first, in quotes " \
+                            "for the shell: 'tiercel:shared: redis:'"
+        end
 
         def schemes = urls.map { |url| scheme(url) }
 

@@ -27,6 +27,8 @@ module Tiercel
             "tiercel:sqlite:" => tiercel("sqlite:%<disk>s/cache.db"),
             "tiercel:redis:" => tiercel("%<url>s", :redis),
             "tiercel:memcached:" => tiercel("%<url>s", :memcached),
+            "tiercel:shared: sqlite:" => tiercel('shared:%<memory>s/segment?size=64MB&ttl=60 sqlite:%<disk>s/cache.db'),
+            "tiercel:shared: redis:" => tiercel("shared:%<memory>s/segment?size=64MB %<url>s", :redis),
             "memory_store" => rails("memory_store"),
             "file_store" => rails("file_store %<disk>s/files"),
             "redis_cache_store" => rails('redis_cache_store {"url":"%<url>s"}', :redis),

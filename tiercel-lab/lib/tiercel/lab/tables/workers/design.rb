@@ -37,32 +37,46 @@ module Tiercel
           # How each takes part. `own`: every worker has its own, with its share of the bytes; else all have one.
           #
           # @!attribute [r] text
-          #   @return [String] of the contestant; %<path>s and %<bytes>d are filled in
+          #   @return [String] of the contestant; %<tmpfs>s and %<disk>s (places of the run's own) and %<bytes>d are
+          #     filled in; of tiers %<near>d, the nearer one's share, and what is left of %<bytes>d
           # @!attribute [r] own
           #   @return [Boolean]
           # @!attribute [r] server
-          #   @return [Symbol, nil] that is started with the total bytes
-          Store = Data.define(:text, :own, :server)
+          #   @return [Symbol, nil] that is started with the total bytes; behind a nearer tier with the rest
+          Store = Data.define(:text, :own, :server) do
+            # @param total_bytes [Integer]
+            # @return [Integer] of the nearer of two tiers, which the farther one has not
+            def near_bytes(total_bytes) = text.include?("%<near>d") ? (total_bytes * NEAR_SHARE).round : 0
+          end
+
+          # Of the bytes that a stack of two tiers has.
+          NEAR_SHARE = 0.25
 
           # Nothing is compressed: equal bytes hold equally many values.
           STORES = {
             "memory_store" => Store.new("memory_store#compress=false", true, nil),
             "tiercel:memory:" => Store.new("tiercel:memory:#compress=false", true, nil),
-            "tiercel:shared:" => Store.new("tiercel:shared:%<path>s?size=%<bytes>d#compress=false", false, nil),
-            "tiercel:sqlite:" => Store.new("tiercel:sqlite:%<path>s?size=%<bytes>d&timeout=2#compress=false", false,
+            "tiercel:shared:" => Store.new("tiercel:shared:%<tmpfs>s?size=%<bytes>d#compress=false", false, nil),
+            "tiercel:sqlite:" => Store.new("tiercel:sqlite:%<disk>s?size=%<bytes>d&timeout=2#compress=false", false,
                                            nil),
             "mem_cache_store" => Store.new("mem_cache_store#compress=false", false, :memcached),
             "redis_cache_store" => Store.new("redis_cache_store#compress=false", false, :redis),
             "tiercel:memcached:" => Store.new("tiercel:memcached:#compress=false", false, :memcached),
-            "tiercel:redis:" => Store.new("tiercel:redis:#compress=false", false, :redis)
+            "tiercel:redis:" => Store.new("tiercel:redis:#compress=false", false, :redis),
+            "tiercel:shared: sqlite:" => Store.new("tiercel:shared:%<tmpfs>s?size=%<near>d&ttl=60 " \
+                                                   "sqlite:%<disk>s?size=%<bytes>d&timeout=2#compress=false",
+                                                   false, nil),
+            "tiercel:shared: redis:" => Store.new("tiercel:shared:%<tmpfs>s?size=%<near>d redis:#compress=false",
+                                                  false, :redis)
           }.freeze
+          TIERS = STORES.keys.grep(/ /).freeze
 
           MEGABYTE = 1024 * 1024
 
           # A Zipf load over four times what fits; the warm-up asks for more different values than fit.
-          FULL = new(stores: STORES.keys, counts: [1, 2, 4, 8], total_bytes: 32 * MEGABYTE, value_bytes: 4_000,
+          FULL = new(stores: STORES.keys - TIERS, counts: [1, 2, 4, 8], total_bytes: 32 * MEGABYTE, value_bytes: 4_000,
                      footprint: 4.0, zipf: 1.0, warm_up: 40_000, requests: 24_000, segments: 4, rounds: 3, miss_ms: 1.0)
-          QUICK = FULL.with(stores: STORES.keys - %w[tiercel:memcached: tiercel:redis:], counts: [1, 4],
+          QUICK = FULL.with(stores: FULL.stores - %w[tiercel:memcached: tiercel:redis:], counts: [1, 4],
                             total_bytes: 16 * MEGABYTE, warm_up: 20_000, requests: 10_000, segments: 3, rounds: 1)
 
           # Starting workers, by how many there are; a request with its share of misses.

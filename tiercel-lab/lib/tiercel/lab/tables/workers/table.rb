@@ -14,7 +14,8 @@ module Tiercel
         class Table < Tables::Table
           called "workers", "One cache for all workers, or one in each, at equal bytes."
           example "workers --quick", "workers --workers 1,2,4,8,16 --miss-ms 20",
-                  "workers --total 256MB --store memory_store,tiercel:shared:"
+                  "workers --total 256MB --store memory_store,tiercel:shared:",
+                  "workers --store 'tiercel:shared: sqlite:',tiercel:sqlite:"
           takes :quick, :seed, :require
           in_all 20
 

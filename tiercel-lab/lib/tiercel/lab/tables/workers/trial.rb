@@ -49,9 +49,10 @@ module Tiercel
 
           # Servers of both kinds evict what was not used for longest when they are full.
           def start(store)
+            bytes = @design.total_bytes - store.near_bytes(@design.total_bytes)
             case store.server
-            when :memcached then Servers::Memcached.new(memory_mb: [@design.total_bytes / (1024 * 1024), 1].max).start
-            when :redis then Servers::Redis.new(maxmemory: @design.total_bytes.to_s, policy: "allkeys-lru").start
+            when :memcached then Servers::Memcached.new(memory_mb: [bytes / (1024 * 1024), 1].max).start
+            when :redis then Servers::Redis.new(maxmemory: bytes.to_s, policy: "allkeys-lru").start
             end
           end
 
@@ -93,10 +94,12 @@ module Tiercel
 
           # A segment and a database lie in one place for all workers.
           def located(store, label)
-            return store.text unless store.text.include?("%<path>s")
-            folder = @scratch.folders[store.text.start_with?("tiercel:shared") ? "tmpfs" : "disk"] ||
-                     @scratch.folders.fetch("disk")
-            format(store.text, path: File.join(folder, "workers-#{label}"), bytes: @design.total_bytes)
+            disk = @scratch.folders.fetch("disk")
+            near = store.near_bytes(@design.total_bytes)
+            places = { tmpfs: @scratch.folders["tmpfs"] || disk, disk: }
+            facts = places.to_h { |medium, folder| [medium, File.join(folder, "workers-#{label}.#{medium}")] }
+            facts.update(near:, bytes: @design.total_bytes - near)
+            store.text.gsub(/%<(\w+)>[sd]/) { facts.fetch($1.to_sym).to_s }
           end
 
           # Once they have all been built and looked at; before anything is cached.
