@@ -35,6 +35,9 @@ module Tiercel
           raise UsageError, "store #{text.inspect}: #{e.message}"
         end
 
+        # @return [Array<String>] URLs, nearest first; none for the default
+        def tiers = urls
+
         def medium
           return Contestants.distance(urls.last.sub(/\A[^:]*:/, "")) if far?
           return :process if urls.all? { |url| own?(url) && FOLDERS[scheme(url)] != "disk" }

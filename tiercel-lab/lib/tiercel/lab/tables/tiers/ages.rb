@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require_relative "../../engine/outcome"
+require_relative "../../statistics"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Tiers
+        # How long changes took to be seen by another machine, in one condition; what was not seen took longer.
+        class Ages
+          # Points of a curve.
+          POINTS = 40
+
+          # @return [Hash{String => Object}] as it was recorded
+          attr_reader :row
+
+          # @param row [Hash{String => Object}]
+          def initialize(row)
+            @row = row
+          end
+
+          def measured? = Engine::Outcome.measured?(row)
+          def store = row["store"]
+          def changes = row["changes"]
+          def unseen = row["unseen"]
+          def looks_ms = row["looks_ms"]
+
+          # @return [String]
+          def beside
+            count = row["busy"]
+            return "idle" if count.zero?
+            "#{count} busy #{count == 1 ? "thread" : "threads"}"
+          end
+
+          # @return [Array<Float>] ascending
+          def seen_ms = @seen_ms ||= [*row["seen_ms"], *row["deleted_ms"]].sort
+
+          # @param share [Float] of all changes
+          # @return [Float, nil] ms within which so many were seen (a rank, nothing interpolated); nil if they were not
+          def quantile(share) = seen_ms[[(changes * share).ceil - 1, 0].max]
+
+          # @return [Array<Array(Float, Float)>] ms, and the share of all changes seen by then, in percent
+          def curve
+            ranks = Array.new(POINTS) { |index| ((seen_ms.size - 1) * index / (POINTS - 1.0)).round }.uniq
+            ranks.map { |rank| [seen_ms[rank], (rank + 1) * 100.0 / changes] }.uniq(&:first)
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+require_relative "../../stores"
+require_relative "stack"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Tiers
+        # What is measured beside hits: which stacks, how far away, which shares of near hits, how many changes.
+        #
+        # @!attribute [r] stores
+        #   @return [Array<String>] of contestants with tiers
+        # @!attribute [r] round_trips_ms
+        #   @return [Array<Float>] between a client and the last tier's server
+        # @!attribute [r] shares
+        #   @return [Array<Float>] of reads that hit near
+        # @!attribute [r] repeats
+        #   @return [Integer] slices of each share and round trip
+        # @!attribute [r] slice_seconds
+        #   @return [Float] roughly
+        # @!attribute [r] changes
+        #   @return [Integer] whose age another machine tells, in each condition
+        # @!attribute [r] gap_ms
+        #   @return [Float] between them, on average
+        # @!attribute [r] busy
+        #   @return [Array<Integer>] threads that compute in the other machine's process
+        # @!attribute [r] burst
+        #   @return [Integer] writes as fast as they can be made
+        Design = Data.define(:stores, :round_trips_ms, :shares, :repeats, :slice_seconds, :changes, :gap_ms, :busy,
+                             :burst)
+
+        class Design
+          FULL = new(stores: ["tiercel:shared: redis:", "tiercel:shared: sqlite:"],
+                     round_trips_ms: [0.0, 0.25, 0.5, 1.0, 2.0, 5.0],
+                     shares: [0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0], repeats: 6, slice_seconds: 0.1, changes: 300,
+                     gap_ms: 12.0, busy: [0, 1, 3], burst: 2_000)
+          QUICK = FULL.with(round_trips_ms: [0.0, 0.5, 5.0], shares: [0.0, 0.5, 0.9, 0.99, 1.0], repeats: 2,
+                            slice_seconds: 0.03, changes: 60, gap_ms: 20.0, busy: [0, 1], burst: 500)
+
+          # A near hit and a far one at no distance, roughly.
+          NEAR_SECONDS = 2e-6
+          FAR_SECONDS = 0.15e-3
+          CALLS = (20..400)
+          # What a look waits longer for each thread that computes, with several trips in it.
+          BUSY_SECONDS = 1.5
+          PROCESS_SECONDS = 0.6
+
+          # @return [Array<Stack>]
+          def stacks = stores.map { |text| Stack.new(text) }
+
+          # @return [Array<Float>] those that a stack can be measured at: a server may be farther away
+          def round_trips(stack) = stack.server ? round_trips_ms : [0.0]
+
+          # @return [Integer] reads in a slice
+          def calls(share, round_trip_ms)
+            seconds = (share * NEAR_SECONDS) + ((1 - share) * (FAR_SECONDS + (round_trip_ms / 1e3)))
+            (slice_seconds / seconds).floor.clamp(CALLS)
+          end
+
+          # @return [Integer] of those that are near
+          def near_calls(share, round_trip_ms) = (share * calls(share, round_trip_ms)).round
+
+          # @return [Integer] names that are read once, far
+          def far_names(round_trip_ms)
+            repeats * shares.sum { |share| calls(share, round_trip_ms) - near_calls(share, round_trip_ms) }
+          end
+
+          # Seconds in which the other machine looks for what has changed.
+          def watch_seconds(stack, busy = 0) = (changes * gap_ms / 1e3) + stack.patience_seconds + (busy * BUSY_SECONDS)
+
+          # @param stack [Stack]
+          # @return [Float] roughly
+          def mix_seconds(stack) = PROCESS_SECONDS + (round_trips(stack).sum { |each| 0.3 + distance_seconds(each) })
+
+          # @param stack [Stack]
+          # @return [Float] roughly
+          def machines_seconds(stack)
+            conditions = busy.size + 1
+            (conditions * (watch_seconds(stack) + (2 * PROCESS_SECONDS))) + stack.patience_seconds + 2
+          end
+
+          # @return [Float] roughly
+          def expected_seconds = stacks.sum { |stack| mix_seconds(stack) + machines_seconds(stack) }
+
+          private
+
+          def distance_seconds(round_trip_ms)
+            (repeats + 1) * shares.size * slice_seconds +
+              (far_names(round_trip_ms) * 1e-5) + (repeats * 20 * round_trip_ms / 1e3)
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,176 @@
+# frozen_string_literal: true
+
+require_relative "../../engine/subject"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Tiers
+        # A process with near tiers of its own: to the others it is another machine. One changes, another one looks.
+        class Machine
+          VALUE_BYTES = 1_000
+          OLD = "old"
+          NEW = "new"
+          # Between two looks at all names.
+          PAUSE_SECONDS = 0.000_5
+          # Names in one call where the question is how many have been heard of.
+          BATCH = 100
+
+          # @param text [String] of the contestant
+          # @param label [String] of its names, the same on all machines
+          # @param machine [String] of its folders, its own
+          # @param context [Hash] see {Engine::Context#initialize}
+          # @return [Hash] see {Engine::Outcome.of}
+          def open(text:, label:, machine:, context:)
+            @label = label
+            Engine::Outcome.of do
+              @subject = Engine::Subject.new(text:, values: [], prefix: label, context: { **context, label: machine })
+            end
+          end
+
+          # @return [Hash]
+          def write(names:)
+            Engine::Outcome.of do
+              each_name(names) { |name| store.write(name, value(OLD)) or raise WrongValue, "a write was refused" }
+            end
+          end
+
+          # Has copies of all.
+          #
+          # @return [Hash]
+          def warm(names:)
+            Engine::Outcome.of { 2.times { each_name(names) { |name| store.read(name) or raise Missed, name } } }
+          end
+
+          # Changes each name once, at moments that nobody can foresee: every second one is deleted.
+          #
+          # @param gap_ms [Float] between two, on average
+          # @param at [Float] seconds of the monotonic clock, which all processes of a machine share
+          # @return [Hash] "returned": seconds at which each change had returned
+          def change(names:, gap_ms:, at:, seed:)
+            Engine::Outcome.of do
+              random = Random.new(seed)
+              wait_until(at)
+              { returned: Array.new(names) { |index|
+                sleep(-Math.log(1 - random.rand) * gap_ms / 1e3)
+                index.odd? ? store.delete(name(index)) : store.write(name(index), value(NEW))
+                now
+              } }
+            end
+          end
+
+          # Looks at all names again and again.
+          #
+          # @param busy [Integer] threads of this process that compute meanwhile
+          # @return [Hash] "seen": for each name the seconds at which the read began that was the first to see the
+          #   change, or nil; "looks_ms": how far looks at one name were apart
+          def watch(names:, at:, seconds:, busy:)
+            Engine::Outcome.of do
+              with_busy_threads(busy) do
+                wait_until(at)
+                looks(names, at + seconds)
+              end
+            end
+          end
+
+          # Overwrites all as fast as it can.
+          #
+          # @return [Hash] "from", "to"
+          def burst(names:, at:)
+            Engine::Outcome.of do
+              wait_until(at)
+              from = now
+              each_name(names) { |name| store.write(name, value(NEW)) }
+              { from:, to: now }
+            end
+          end
+
+          # Looks for what has been overwritten until all is seen, or the time is over.
+          #
+          # @return [Hash] "heard": how many, "last": seconds at which the last of them was seen
+          def hear(names:, at:, seconds:)
+            Engine::Outcome.of do
+              wait_until(at)
+              pending = Array.new(names) { |index| name(index) }
+              last = nil
+              until pending.empty? || now > at + seconds
+                left = pending.each_slice(BATCH).flat_map { |slice| slice - heard_of(slice) }
+                last = now if left.size < pending.size
+                pending = left
+                sleep PAUSE_SECONDS
+              end
+              { heard: names - pending.size, last: }
+            end
+          end
+
+          # @return [true]
+          def close(names: 0)
+            return true unless @subject
+            store.delete_multi(Array.new(names) { |index| name(index) }) if names.positive?
+            @subject.close
+            true
+          end
+
+          private
+
+          def store = @subject.store
+
+          def name(index) = "tiercel-lab:#{@label}:#{index}"
+
+          def each_name(count) = count.times { |index| yield name(index) }
+
+          def value(word) = "#{word}:".ljust(VALUE_BYTES, "x")
+
+          def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+          def wait_until(at)
+            sleep(at - now) while now < at
+          end
+
+          # Every second one is deleted.
+          def changed?(index, found)
+            return found.nil? if index.odd?
+            return found == value(NEW) if [value(OLD), value(NEW)].include?(found)
+            raise WrongValue, "something else came back than was written"
+          end
+
+          def looks(names, deadline)
+            pending = (0...names).to_a
+            seen = Array.new(names)
+            gaps = []
+            before = now
+            until pending.empty? || now > deadline
+              pending -= look(pending, seen)
+              sleep PAUSE_SECONDS
+              gaps << -(before - (before = now)) * 1e3
+            end
+            { seen:, looks_ms: [0.5, 0.99, 1.0].map { |share| gaps.sort[((gaps.size - 1) * share).floor]&.round(3) } }
+          end
+
+          # In one call, so that what has no copy is one trip: each of them waits for the interpreter.
+          #
+          # @return [Array<Integer>] those whose change is seen
+          def look(pending, seen)
+            began = now
+            found = store.read_multi(*pending.map { |index| name(index) })
+            pending.select { |index| changed?(index, found[name(index)]) && seen[index] = began }
+          end
+
+          def heard_of(names)
+            fresh = value(NEW)
+            store.read_multi(*names).select { |_name, found| found == fresh }.keys
+          end
+
+          def with_busy_threads(count)
+            running = true
+            threads = Array.new(count) { Thread.new { nil while running } }
+            yield
+          ensure
+            running = false
+            threads&.each(&:join)
+          end
+        end
+      end
+    end
+  end
+end

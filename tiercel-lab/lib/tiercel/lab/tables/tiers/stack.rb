@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+require_relative "../../stores"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Tiers
+        # A contestant with tiers, and what is made of it to look at its parts.
+        class Stack
+          # Copies live as long as any run.
+          LONG_SECONDS = 3_600
+          # Copies are over before they are read.
+          SHORT_SECONDS = 1e-6
+          # What another machine has not seen after the copies' time and this, it will not see.
+          PATIENCE_SECONDS = 0.5
+          MOST_PATIENCE_SECONDS = 10.0
+          # Whose distance the proxy makes.
+          SERVERS = { redis: "PING\r\n", memcached: "version\r\n" }.freeze
+          FILES = %w[sqlite file].freeze
+
+          # @return [String] of the contestant
+          attr_reader :text
+          # @return [String] what rows are called
+          attr_reader :name
+
+          # @param text [String]
+          # @raise [UsageError] if it is no contestant with tiers
+          def initialize(text)
+            contestant = Contestants.parse(text)
+            unless contestant.is_a?(Contestants::TiercelStore) && contestant.tiers.size > 1
+              raise UsageError, "store #{text.inspect}: expected tiers, such as \"tiercel:shared: redis:\""
+            end
+            @text = text
+            @name = contestant.name
+            @urls = contestant.tiers
+            @options = text[/#.*/].to_s
+            @server = contestant.servers.first
+          end
+
+          # @return [Symbol, nil] that the lab starts, and can put at a distance
+          def server = (@server if SERVERS.key?(@server))
+
+          # @return [Array<Symbol>] that the lab starts
+          def servers = [@server].compact
+
+          # @return [Array<String>] "near-alone=...", "near-hit=...", "far-hit=...", "far-alone=...": the near tier with
+          #   nothing behind it; the stack with all hits near, and with none; the last tier with nothing in front
+          def contestants
+            ["near-alone=tiercel:#{without_ttl(@urls.first)}", "near-hit=#{within(LONG_SECONDS)}",
+             "far-hit=#{within(SHORT_SECONDS)}", "far-alone=#{alone}"].map { |each| "#{each}#{@options}" }
+          end
+
+          # @param place [String, nil] of the last tier, in place of the lab's own
+          # @return [String] as it was given
+          def with(place = nil) = "#{joined(@urls[..-2], place)}#{@options}"
+
+          # @param place [String, nil] of the last tier
+          # @return [String] whose copies are not over before the run is
+          def long(place = nil) = "#{within(LONG_SECONDS, place)}#{@options}"
+
+          # @return [String] the last tier alone
+          def last(place = nil) = "tiercel:#{place || @urls.last}#{@options}"
+
+          # @param folder [String]
+          # @return [String, nil] the last tier's place for several machines, where it is a file
+          def file_in(folder)
+            scheme = @urls.last[/\A\w+/]
+            return unless FILES.include?(scheme) && @urls.last.sub(/\?.*/, "") == "#{scheme}:"
+            query = @urls.last[/\?.*/].to_s
+            scheme == "file" ? "file:#{folder}#{query}" : "sqlite:#{File.join(folder, "cache.sqlite3")}#{query}"
+          end
+
+          # @return [Float] seconds that the copies of all near tiers live, one after the other
+          def copies_seconds = @urls[..-2].sum { |url| url[/[?&]ttl=([\d.]+)/, 1]&.to_f || 1.0 }
+
+          # @return [Float]
+          def patience_seconds = [(copies_seconds * 1.2) + PATIENCE_SECONDS, MOST_PATIENCE_SECONDS].min
+
+          private
+
+          def alone = "tiercel:#{@urls.last}"
+
+          def within(seconds, place = nil)
+            near = @urls[..-2].map do |url|
+              bare = without_ttl(url)
+              "#{bare}#{bare.include?("?") ? "&" : "?"}ttl=#{format("%g", seconds)}"
+            end
+            joined(near, place)
+          end
+
+          def joined(near, place) = "tiercel:#{[*near, place || @urls.last].join(" ")}"
+
+          def without_ttl(url) = url.gsub(/([?&])ttl=[^&]*(&|\z)/) { $2.empty? ? "" : $1 }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require_relative "../table"
+require_relative "design"
+require_relative "trial"
+require_relative "view"
+
+module Tiercel
+  module Lab
+    module Tables
+      # Stores with tiers: what a hit costs near and far, what a read costs by the share of near hits, how long another
+      # machine reads what has been changed, and how many changes it hears of.
+      module Tiers
+        class Table < Tables::Table
+          called "tiers", "Tiers: near and far hits, shares, distance, and what other machines still read."
+          example "tiers --quick", "tiers --store 'tiercel:shared: redis:' --round-trips 0,1",
+                  "tiers --store 'tiercel:memory: shared: redis:' --no-cells"
+          takes :quick, :seed, :cells
+          in_all 105
+          # What the last tier's cost is made of is no question here.
+          full blocks: 6, budget_seconds: 150
+
+          VALUES = %w[string-1kb-2000 html-24kb-500].freeze
+          QUICK_VALUES = %w[string-1kb-2000].freeze
+
+          def options(parser)
+            parser.on("--store STORE", "with tiers, repeatable; default: #{Design::FULL.stores.join(", ")}") do |text|
+              (@stores ||= []) << Stack.new(text).text
+            end
+            value_option(parser, default: VALUES.join(", "))
+            parser.on("--round-trips A,B", Array, "ms to the server, by a delay proxy (0,0.25,0.5,1,2,5)") do |list|
+              @round_trips = list.map { |text| number(text, "--round-trips", zero: true) }
+            end
+            parser.on("--changes N", "whose age another machine tells (300; quick 60)") do |text|
+              @changes = count(text, "--changes")
+            end
+            parser.on("--busy A,B", Array, "threads that compute in the machine that looks (0,1,3)") do |list|
+              @busy = list.map { |text| number(text, "--busy", zero: true).to_i }
+            end
+            parser.on("--no-cells", "without the cost of hits") { @no_cells = true }
+          end
+
+          # The near tier alone first: what the stack's hits are compared with.
+          def plan
+            return [] if @no_cells
+            design.stacks.product(values).map do |stack, value|
+              contestants = parse_all(stack.contestants)
+              Engine::Comparison.of(value:, operation: Operations.fetch("read"), contestants:)
+            end
+          end
+
+          def expected_seconds = super.to_f + design.expected_seconds
+
+          def plan_in_words
+            shares = design.shares.map { |share| (share * 100).round }.join(", ")
+            distances = design.round_trips_ms.join(", ")
+            "#{design.stores.join(", ")}: shares of #{shares} % near at round trips of #{distances} ms; " \
+              "#{design.changes} changes that another machine looks for, beside #{design.busy.join(", ")} busy " \
+              "threads; #{design.burst} writes at once."
+          end
+
+          def take(comparisons)
+            cells(comparisons) if comparisons.any?
+            trial = Trial.new(design, seed: settings.seed, requires: settings.requires)
+            run.try(trial, design.expected_seconds)
+            run.table("shares", trial.rows, **design.to_h)
+            run.table("staleness", trial.staleness)
+            run.table("bursts", trial.bursts)
+          end
+
+          # @return [Design]
+          def design
+            @design ||= begin
+              given = { stores: @stores, round_trips_ms: @round_trips, changes: @changes, busy: @busy }
+              (settings.quick ? Design::QUICK : Design::FULL).with(**given.compact)
+            end
+          end
+
+          private
+
+          def values = chosen_values(settings.quick ? QUICK_VALUES : VALUES)
+
+          def count(text, option)
+            count = number(text, option)
+            return count.to_i if count == count.floor
+            raise UsageError, "#{option} #{text}: expected a whole number"
+          end
+        end
+      end
+
+      add Tiers::Table
+    end
+  end
+end

@@ -1,0 +1,214 @@
+# frozen_string_literal: true
+
+require_relative "../view"
+require_relative "ages"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Tiers
+        # Near and far hits, shares of them, and what another machine still reads.
+        class View < Tables::View
+          COLUMNS = { "tier" => :part, "a read" => :time, "by the near tier alone" => :ratio, "" => :verdict,
+                      "objects" => :objects }.freeze
+          PARTS = { "near-alone" => "the near tier alone", "near-hit" => "the stack, all hits near",
+                    "far-hit" => "the stack, all hits far, filled near", "far-alone" => "the last tier alone" }.freeze
+          AGES = ["store", "beside", "changes", "median", "p90", "p99", "longest", "not seen", "looked every"].freeze
+          BURSTS = ["store", "writes", "written", "heard of", "heard"].freeze
+
+          def title = "Tiers"
+
+          def subtitle
+            facts = notes("shares")
+            return "Interrupted before anything was measured" if facts.empty?
+            "#{facts["stores"].join("; ")}: near and far, by share and distance, and as another machine sees it"
+          end
+
+          # Processes of the trial are where the kernel puts them.
+          def quick_words = quick? ? ["Quick: fewer shares, distances, changes and repeats."] : []
+
+          def sentence
+            words = [*hit_words, *age_words]
+            words.empty? ? "Nothing could be measured." : "#{words.join(" ")}"
+          end
+
+          def fill(document)
+            document.section("Hits") { |section| hits(section) } if cells.any?
+            document.section("Reads by share and distance") { |section| shares(section) } if rows("shares").any?
+            document.section("What another machine sees") { |section| machines(section) } if rows("staleness").any?
+          end
+
+          private
+
+          # --- hits ---
+
+          def stack(cell) = cell["contestant"]["text"][/tiercel:([^#]*)/, 1].gsub(/[?&]ttl=[^& ]*/, "")
+
+          # Cells of one comparison are of one stack, whose text only those with tiers have.
+          def comparisons = cells.group_by { |cell| cell["comparison"] }.values
+
+          def stack_of(group) = group.map { |cell| stack(cell) }.max_by { |text| text.count(" ") }
+
+          def part(cell) = PARTS.fetch(name(cell))
+
+          def hit_words
+            comparisons.filter_map do |group|
+              near = group.find { |cell| name(cell) == "near-hit" }
+              next unless near && measured?(near) && near["summary"]["ratio"]
+              ratio = interval(near["summary"]["ratio"])
+              "A near hit of #{stack_of(group)} costs #{Report::Format.with_unit(ratio.estimate, "x")} of the near " \
+                "tier alone (#{title_of(near["value"])})."
+            end.first(2)
+          end
+
+          def hits(section)
+            section.text("The same read in turn in one process: of the near tier with nothing behind it, of " \
+                         "the stack with all hits near (copies live an hour) and with all hits far (copies are over at once, " \
+                         "so each is read behind and filled near), and of the last tier with nothing in front.")
+            comparisons.each do |group|
+              title = "Tiers: hits, #{stack_of(group)}, #{group.first["value"]}"
+              section.add(cell_table(title, group, COLUMNS, label: method(:part)))
+            end
+          end
+
+          # --- shares ---
+
+          def measured_shares = rows("shares").select { |row| Engine::Outcome.measured?(row) }
+
+          def shares(section)
+            section.text("Reads of #{Mix::VALUE_BYTES} B in one process, wall clock: names that are near, and names " \
+                         "that nobody on this machine has read before, mixed; the mean of a call. The distance is " \
+                         "made by a delay proxy, the round trip measured through it.")
+            rows("shares").group_by { |row| row["store"] }.each do |store, group|
+              section.add(share_table(store, group))
+              chart = share_chart(store, group) and section.add(chart)
+            end
+          end
+
+          def share_list = notes("shares")["shares"]
+
+          def percent(share) = "#{Report::Format.number((share * 100).round)} %"
+
+          def share_table(store, group)
+            header = ["round trip", *share_list.map { |share| "#{percent(share)} near" }, "last tier alone"]
+            table = Report::Table.new("Tiers: a read by the share of near hits, #{store}", header:, command:)
+            group.each { |row| share_row(table, row) }
+            table
+          end
+
+          def share_row(table, row)
+            label = round_trip(row)
+            return table.row(label, missing(row), *[""] * share_list.size) unless Engine::Outcome.measured?(row)
+            figures = share_list.map { |share| row["shares"][share.to_s] || [] }
+            table.row(label, *[*figures, row["alone"]].map { |each| spread(each) })
+            share_list.zip(figures) { |share, each| table.raw("#{label}, #{percent(share)} near", each, unit: "us") }
+          end
+
+          def round_trip(row)
+            return "on this machine" unless row["measured_ms"]
+            "#{Report::Format.number(row["measured_ms"])} ms"
+          end
+
+          # The median of the slices, the least and the most.
+          def spread(figures)
+            return "" if figures.empty?
+            Report::Cell.interval(Statistics::Interval.new(Statistics.median(figures), *figures.minmax), unit: "us")
+          end
+
+          def share_chart(store, group)
+            kept = group.select { |row| Engine::Outcome.measured?(row) }
+            return if kept.empty?
+            chart = Report::Charts::LineChart.new("Tiers: mean read by near hits, #{store}", x: "near hits, %", y: "us",
+                                                                                             y_scale: :log, command:)
+            kept.each do |row|
+              points = share_list.filter_map do |share|
+                figures = row["shares"][share.to_s] and [share * 100, Statistics.median(figures)]
+              end
+              chart.series(round_trip(row), points)
+            end
+            chart
+          end
+
+          # --- another machine ---
+
+          def ages = @ages ||= rows("staleness").map { |row| Ages.new(row) }
+
+          def age_words
+            told = ages.select(&:measured?)
+            told = told.reject { |age| age.store.end_with?("last tier alone") }.group_by(&:store)
+            told.map do |store, group|
+              age = group.first
+              "Another machine sees a change of #{store} after #{milliseconds(age.quantile(0.5))} (median), " \
+                "#{milliseconds(age.quantile(1.0))} at most."
+            end
+          end
+
+          def milliseconds(figure) = figure ? Report::Format.with_unit(figure, "ms") : "no time that was waited"
+
+          def machines(section)
+            section.text("Two processes with near tiers of their own on one last tier. One writes and deletes each " \
+                         "name once, at moments that nobody foresees; the other looks at all of them again and " \
+                         "again, and has copies. From the return of a change to the first read that saw it, half of " \
+                         "them writes and half deletes; *beside* threads that compute in the process that looks, " \
+                         "whose looks wait for the interpreter too (*looked every*: median, longest).")
+            section.add(age_table)
+            chart = age_chart and section.add(chart)
+            section.add(burst_table) if rows("bursts").any?
+          end
+
+          def age_table
+            table = Report::Table.new("Tiers: until another machine sees a change", header: AGES, command:)
+            ages.each do |age|
+              next table.row(age.store, age.beside, missing(age.row), *[""] * (AGES.size - 3)) unless age.measured?
+              quantiles = [0.5, 0.9, 0.99, 1.0].map { |share| quantile(age, share) }
+              table.row(age.store, age.beside, Report::Cell.count(age.changes), *quantiles,
+                        Report::Cell.count(age.unseen), looked(age))
+              table.raw("#{age.store}, #{age.beside}", age.seen_ms, unit: "ms")
+            end
+            table
+          end
+
+          # Of all changes: one that was not seen is longer than any that was.
+          def quantile(age, share)
+            figure = age.quantile(share)
+            figure ? Report::Cell.number(figure, unit: "ms") : "longer"
+          end
+
+          def looked(age)
+            median, _p99, longest = age.looks_ms
+            return "" unless median
+            "#{Report::Format.with_unit(median, "ms")}, #{Report::Format.with_unit(longest, "ms")}"
+          end
+
+          def age_chart
+            told = ages.select { |age| age.measured? && age.seen_ms.any? }
+            return if told.empty?
+            chart = Report::Charts::LineChart.new("Tiers: changes that another machine has seen", x: "ms", y: "%",
+                                                                                                  command:)
+            told.each { |age| chart.series("#{age.store}, #{age.beside}", age.curve) }
+            chart
+          end
+
+          def burst_table
+            note = "Copies live an hour there, so what is heard of is what another machine was told. Heard: by when " \
+                   "the last of them was seen."
+            table = Report::Table.new("Tiers: writes that another machine hears of", header: BURSTS, command:, note:)
+            rows("bursts").each { |row| burst_row(table, row) }
+            table
+          end
+
+          def burst_row(table, row)
+            unless Engine::Outcome.measured?(row)
+              return table.row(row["store"], Report::Cell.count(row["writes"]), missing(row), "", "")
+            end
+            heard = row["heard_a_second"]
+            table.row(row["store"], Report::Cell.count(row["writes"]), a_second(row["writes_a_second"]),
+                      Report::Cell.count(row["heard"]), heard ? a_second(heard) : "none in time")
+          end
+
+          def a_second(count) = Report::Cell.number(count, unit: "/s", digits: 0)
+        end
+      end
+    end
+  end
+end
