@@ -37,6 +37,8 @@ module Record
     "sizes" => [*QUICK, *%w[--size 2KB,822KB --store memory_store --store file_store:tmpfs
                             --store mem_cache_store_as_shipped#compress=false]],
     "sqlite" => [*QUICK, *%w[--value string-100b --store litecache --store tiercel:sqlite:]],
+    "tiers" => [*QUICK, "--store", "tiercel:shared: redis:",
+                *%w[--value string-1kb --round-trips 0,1 --changes 20 --busy 0]],
     "workers" => %w[--quick --workers 1,2 --store memory_store,tiercel:shared: --total 4MB --requests 4000],
     "all" => %w[--quick --only layers,profile --within 5]
   }.freeze

@@ -39,7 +39,11 @@ module Tiercel
           #
           # @return [Hash]
           def warm(names:)
-            Engine::Outcome.of { 2.times { each_name(names) { |name| store.read(name) or raise Missed, name } } }
+            Engine::Outcome.of do
+              all = Array.new(names) { |index| name(index) }
+              found = all.each_slice(BATCH).sum { |slice| store.read_multi(*slice).size }
+              raise Missed, "nothing came back for what had been written" if found < names
+            end
           end
 
           # Changes each name once, at moments that nobody can foresee: every second one is deleted.

@@ -68,7 +68,9 @@ module Tiercel
               @far.store.write_multi(slice.each_with_index.to_h { |name, at| [name, value((batch * BATCH) + at)] })
             end
             @unread = NEAR_NAMES - 1
-            2.times { NEAR_NAMES.times { |number| check(number, @subject.store.read(name(number))) } }
+            near = @names.first(NEAR_NAMES)
+            found = Array.new(2) { @subject.store.read_multi(*near) }.last
+            near.each_with_index { |name, number| check(number, found[name]) }
           end
 
           def name(number) = format("tiercel-lab:%s:%06d", @label, number)

@@ -63,8 +63,9 @@ module Tiercel
 
           def hits(section)
             section.text("The same read in turn in one process: of the near tier with nothing behind it, of " \
-                         "the stack with all hits near (copies live an hour) and with all hits far (copies are over at once, " \
-                         "so each is read behind and filled near), and of the last tier with nothing in front.")
+                         "the stack with all hits near (copies live an hour) and with all hits far (copies are over " \
+                         "at once, so each is read behind and filled near), and of the last tier with nothing in " \
+                         "front.")
             comparisons.each do |group|
               title = "Tiers: hits, #{stack_of(group)}, #{group.first["value"]}"
               section.add(cell_table(title, group, COLUMNS, label: method(:part)))
