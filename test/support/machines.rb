@@ -54,9 +54,11 @@ module Machines
   end
 
   # Reads until there is a copy: one of a value just written goes with the echo of its write.
-  def near(store, key)
-    wait_until("a near copy of #{key}") { store.read(key) && store.backend.get_near(key) }
-    store.read(key)
+  #
+  # @param value [Object] what is read then, in the end
+  def near(store, key, value)
+    wait_until("a near copy of #{key}") { store.read(key) == value && store.backend.get_near(key) }
+    assert_equal value, store.read(key)
   end
 
   # Commands go to the server as ever, what it has to tell comes through a proxy.

@@ -13,7 +13,7 @@ class TiersBusServersTest < Tiercel::TestCase
     Tiercel::Lab::Servers::Redis.run(tls: true, password: "secret") do |server|
       store = listening(machine(:one, url: server.url, ssl_params: { ca_file: server.certificate.file }))
       store.write("key", "value")
-      near(store, "key")
+      near(store, "key", "value")
       store.backend.last.delete("key")
       wait_until("a delete to be seen", within: SOON) { store.read("key").nil? }
       distrusted = machine(:two, url: server.url, error_handler: ->(**) {})
@@ -28,13 +28,13 @@ class TiersBusServersTest < Tiercel::TestCase
       store = listening(machine(:one, url: "redis://#{sentinel.name}/0", sentinels: sentinel.address, breaker: false,
                                       error_handler: ->(**) {}))
       store.write("key", "old")
-      assert_equal "old", near(store, "key")
+      near(store, "key", "old")
       sentinel.fail_over
       wait_until("the listener to follow", within: 30) { gaps(store) == 2 && coverage(store).trusted? }
       other = machine(:two, url: sentinel.replica.url)
       other.write("key", "new")
       wait_until("the new master's value", within: SOON) { store.read("key") == "new" }
-      near(store, "key")
+      near(store, "key", "new")
       other.delete("key")
       wait_until("the new master to be heard", within: SOON) { store.read("key").nil? }
     end

@@ -11,7 +11,7 @@ class TiersBusTest < Tiercel::TestCase
   def test_a_copy_lives_a_minute_and_is_read_near
     store = listening(machine(:one))
     store.write("key", "value", expires_in: 3600)
-    near(store, "key")
+    near(store, "key", "value")
     assert_operator store.backend.near.ttl, :==, 60.0
     server.command("CLIENT", "PAUSE", "300") # whoever asks it waits
     started = Tiercel::Clock.monotonic
@@ -34,7 +34,7 @@ class TiersBusTest < Tiercel::TestCase
     CHANGES.each do |name, (change, seen)|
       stores.permutation.each do |writer, reader|
         writer.write("key", "old")
-        assert_equal "old", near(reader, "key"), name
+        near(reader, "key", "old")
         change.call(writer)
         wait_until("#{name} to be seen", within: SOON) { reader.read("key") == seen }
       end
@@ -47,7 +47,7 @@ class TiersBusTest < Tiercel::TestCase
     commands = [%w[SET key other], %w[DEL key], %w[RENAME key away], %w[FLUSHDB], %w[FLUSHALL], %w[PEXPIRE key 1]]
     commands.each do |command|
       store.write("key", "old")
-      assert_equal "old", near(store, "key")
+      near(store, "key", "old")
       server.command(*command)
       wait_until("#{command.first} to be seen", within: SOON) { store.read("key") != "old" }
     end
@@ -74,7 +74,7 @@ class TiersBusTest < Tiercel::TestCase
     other = listening(machine(:two))
     other.write("key", "old")
     other.write("kept", "kept")
-    %w[key kept].each { |key| near(store, key) }
+    { "key" => "old", "kept" => "kept" }.each { |key, value| near(store, key, value) }
     @proxy.change(refuse: true)
     @proxy.cut
     other.write("key", "new")
@@ -92,7 +92,7 @@ class TiersBusTest < Tiercel::TestCase
     store = listening(listen_through_proxy(machine(:one)))
     other = listening(machine(:two))
     other.write_multi({ "key" => "old", "kept" => "kept" })
-    %w[key kept].each { |key| near(store, key) }
+    { "key" => "old", "kept" => "kept" }.each { |key, value| near(store, key, value) }
     @proxy.change(hold: true)
     coverage(store).trust = 0.2
     other.write("key", "new")
@@ -103,7 +103,7 @@ class TiersBusTest < Tiercel::TestCase
     coverage(store).trust = 3
     @proxy.heal
     wait_until("the late news", within: SOON) { store.read("key") == "new" }
-    assert_equal "kept", near(store, "kept")
+    near(store, "kept", "kept")
     assert_equal 1, gaps(store)
   end
 
@@ -111,13 +111,13 @@ class TiersBusTest < Tiercel::TestCase
     own = Tiercel::Lab::Servers::Redis.new.start
     store = listening(machine(:one, url: own.url, error_handler: ->(**) {}))
     store.write("key", "old")
-    near(store, "key")
+    near(store, "key", "old")
     own.kill
     own.start
     wait_until("the listener to be back") { gaps(store) == 2 }
     assert_nil store.read("key")
     store.write("key", "new")
-    assert_equal "new", near(store, "key")
+    near(store, "key", "new")
   ensure
     own&.stop
   end
@@ -125,7 +125,7 @@ class TiersBusTest < Tiercel::TestCase
   def test_processes_of_one_machine_cover_each_other
     store = listening(machine(:one))
     store.write("key", "value")
-    near(store, "key")
+    near(store, "key", "value")
     ready, go = IO.pipe
     child = Process.fork do
       own = machine(:one)
@@ -153,15 +153,15 @@ class TiersBusTest < Tiercel::TestCase
   def test_a_forked_child_listens_for_itself
     store = listening(machine(:one, front: "memory:"))
     store.write("key", "old")
-    near(store, "key")
-    assert_equal ["new"], fork_and_wait(1) {
+    near(store, "key", "old")
+    assert_equal [true], fork_and_wait(1) {
       store.read("nothing")
       wait_until("the child to have heard for itself") { store.backend.near.coverage.stats[:gaps] == 2 }
-      near(store, "key")
+      near(store, "key", "old")
       server.command("DEL", "key")
       wait_until("a delete to be seen", within: SOON) { store.read("key").nil? }
       Tiercel.new(server.url).write("key", "new")
-      near(store, "key")
+      near(store, "key", "new")
     }
     wait_until("the parent to hear of it", within: SOON) { store.read("key") == "new" }
   end
@@ -194,6 +194,8 @@ class TiersBusTest < Tiercel::TestCase
     assert_match(/NOPERM/, reports.first[:exception].message)
     store.read("app:key")
     assert store.backend.get_near("app:key")
+    started = server.command("CLIENT", "LIST").lines.grep(/resp=3/)
+    assert_empty started, "no connection is left of it"
   ensure
     server.command("ACL", "DELUSER", "limited")
   end

@@ -97,7 +97,7 @@ class TiersFailuresTest < Tiercel::TestCase
       opening = Object.new.tap { |object| object.define_singleton_method(:call, &full) }
       opening.define_singleton_method(:place) { Struct.new(:path).new("full") }
       absent = Tiercel::Segment::Absent.new(opening, Tiercel::Unavailable.new("no room"))
-      near = Tiercel::Tiers::Near.new(Tiercel::Backends::Shared.new(absent))
+      near = Tiercel::Tiers::Near.new(Tiercel::Backends::Shared.new(absent), bus: true)
       tiers = Tiercel::Tiers.new(near, Tiercel::Backends::Memory.build(nil, {}))
       near.guard = Tiercel::Guard.new(near.backend, error_handler: ->(**) {})
       assert_equal true, tiers.set("key", "bytes")

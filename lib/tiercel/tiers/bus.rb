@@ -90,21 +90,23 @@ module Tiercel
         rescue StandardError => error
           report(backend_error(error)) if (failures += 1) == REPORTED_FAILURE
           sleep [FIRST_PAUSE_SECONDS * (2**[failures, 10].min), LONGEST_PAUSE_SECONDS].min
-        ensure
-          @listener&.close
         end
       end
 
       # @yield once an echo has come
       def listen_until_it_fails
-        @listener = Listener.new(@far.subscription, @nears.map(&:coverage)).start
-        @nears.each(&:trust_bus)
+        @listener = Listener.new(@far.subscription, @nears.map(&:coverage))
+        @listener.start
         while @listener.alive?
           @listener.beat(@interval)
           @listener.wait(@interval / 2)
-          yield if @listener.heard
+          next unless @listener.heard
+          @nears.each(&:trust_bus)
+          yield
         end
         raise @listener.error || Unavailable.new("the listener was killed", backend: @far.to_s)
+      ensure
+        @listener.close
       end
 
       # Copies that live longer may be there as long as others listen, or did lately: those are trusted by what is

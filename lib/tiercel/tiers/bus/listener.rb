@@ -39,7 +39,7 @@ module Tiercel
           @heard = false
         end
 
-        # @return [self]
+        # @return [void]
         # @raise [BackendError] if there is no subscription to be had
         def start
           @subscription.open
@@ -47,11 +47,10 @@ module Tiercel
           @thread = Thread.new { run }
           @thread.name = "tiercel listener"
           @thread.report_on_exception = false
-          self
         end
 
         # @return [Boolean]
-        def alive? = @thread.alive?
+        def alive? = @thread&.alive? || false
 
         # Sends a heartbeat, unless another process of the machine has done so lately, and this one has heard of it.
         #
