@@ -137,6 +137,11 @@ module Tiercel
         [copy, ttl]
       end
 
+      # @param seconds [Float] that a copy lives at most, where the URL says nothing else, or more
+      def cap=(seconds)
+        @ttl = [@given_ttl || seconds, seconds].min
+      end
+
       # From now on copies are read while they are covered.
       #
       # @return [void]

@@ -7,6 +7,7 @@ require_relative "../errors"
 require_relative "../option_hints"
 require_relative "../test_worker"
 require_relative "bus"
+require_relative "watch"
 require_relative "near"
 require_relative "../tiers"
 
@@ -71,8 +72,12 @@ module Tiercel
         places = all.reject { |place| superfluous?(place) }
         backends = places.map { |place| build_place(place, options, memo) }
         bus = all.size > 1 && bus?(backends.last)
-        nears = places.zip(backends)[0...-1].map { |place, backend| near(place, backend, bus, options[:inflate_limit]) }
+        watched = watched?(backends)
+        nears = places.zip(backends)[0...-1].map do |place, backend|
+          near(place, backend, bus || watched, options[:inflate_limit])
+        end
         join(nears, backends.last) if bus
+        nears.first.bus = Watch.new(backends.last, nears.first) if watched
         nears.reverse.inject(backends.last) { |far, near| Tiers.new(near, far) }
       end
 
@@ -124,6 +129,13 @@ module Tiercel
         return said.all? && !TestWorker.number if last.subscribable?
         return false unless said.include?(true)
         raise ConfigurationError, "bus: #{last} does not tell of changes: leave bus= away"
+      end
+
+      # Copies of one file, in one segment. Where there are more, each of them lives a second at most.
+      def watched?(backends)
+        near, last, more = backends
+        last.respond_to?(:others_since) && more.nil? && near.respond_to?(:segment) && !near.segment.path.nil? &&
+          switch(all.first) != false
       end
 
       def switch(place)

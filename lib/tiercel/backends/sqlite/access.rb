@@ -4,6 +4,7 @@ require_relative "../../clock"
 require_relative "../../errors"
 require_relative "cache_file"
 require_relative "connection"
+require_relative "members"
 require_relative "queue"
 
 module Tiercel
@@ -45,6 +46,7 @@ module Tiercel
         # @param settings [Settings]
         # @param name [String] of the backend, for messages
         def initialize(file, settings, name)
+          @members = Members.new
           @file = file
           @settings = settings
           @name = name
@@ -56,6 +58,9 @@ module Tiercel
 
         # @return [String] of the file
         def path = @file.path
+
+        # @return [Members]
+        attr_reader :members
 
         # Runs the block with the connection, alone.
         #
@@ -119,7 +124,12 @@ module Tiercel
           end
         end
 
-        def writable = connection.tap(&:before_writing)
+        def writable
+          connection.tap do |current|
+            current.before_writing
+            @members.renew(current, Clock.now)
+          end
+        end
 
         # Asks again, outside of the lock, with growing pauses.
         def use_when_free(give_up_at)

@@ -73,6 +73,10 @@ module Tiercel
           remove_range: "DELETE FROM entries WHERE id > ?1 AND id <= ?2",
           note_use: "UPDATE entries SET hits = min(hits + ?2, ?3 + #{HITS_BASE}), used_at = ?4 " \
                     "WHERE id = ?1 AND (hits < ?3 + #{HITS_BASE} OR used_at < ?5)",
+          put_member: "INSERT INTO totals (name, value) VALUES (?1, ?2) " \
+                      "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+          forget_members: "DELETE FROM totals WHERE name GLOB 'member:*' AND value < ?1",
+          other_members: "SELECT count(*) FROM totals WHERE name GLOB 'member:*' AND name <> ?1 AND value > ?2",
           counted: "SELECT value FROM totals WHERE name = 'entries'",
           count: "SELECT count(*) FROM entries",
           page_count: "PRAGMA page_count",

@@ -1,0 +1,137 @@
+# frozen_string_literal: true
+# suites: store*
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+
+# Who else changes the file behind a near segment is noticed.
+class TiersWatchTest < Tiercel::TestCase
+  def setup
+    @dir = Dir.mktmpdir("tiercel-watch-")
+    @stores = []
+  end
+
+  def teardown
+    @stores.each(&:close)
+    FileUtils.rm_rf(@dir)
+  end
+
+  def file = "sqlite:#{@dir}/cache.sqlite3"
+
+  def open_store(*urls)
+    ActiveSupport::Cache::TiercelStore.new(*urls, timeout: 20).tap { |store| @stores << store }
+  end
+
+  def stack(name = "segment", **) = open_store("shared:#{@dir}/#{name}?size=1MB", file, **)
+  def plain = @plain ||= open_store(file)
+
+  def near(store) = store.backend.near
+
+  # As if a second had passed since the last look.
+  def look(store)
+    watch = near(store).bus
+    watch.instance_variable_set(:@checked_ns, nil)
+    watch.listen
+  end
+
+  def alone?(store) = near(store).stats[:bus][:alone]
+
+  def test_copies_live_a_minute_where_nobody_else_changes_the_file
+    store = stack
+    store.write("key", "old")
+    assert_equal "old", store.read("key")
+    assert near(store).get("key")
+    assert_equal 60.0, near(store).ttl
+    fork_and_wait(2) { |index| stack.write("other #{index}", "value") }
+    look(store)
+    assert_equal true, alone?(store)
+    assert near(store).get("key")
+  end
+
+  def test_a_program_without_a_near_tier_is_noticed
+    store = stack
+    store.write("key", "old")
+    assert_equal "old", store.read("key")
+    fork_and_wait(1) { plain.write("key", "new") }
+    assert_equal "old", store.read("key") # for a second, and 3 at most
+    look(store)
+    assert_equal "new", store.read("key")
+    assert_equal [false, 1.0], [alone?(store), near(store).ttl]
+    travel(30) do
+      look(store)
+      assert_equal [true, 60.0], [alone?(store), near(store).ttl]
+    end
+  end
+
+  def test_two_segments_notice_each_other
+    one = stack("one")
+    other = stack("other")
+    one.write("key", "old")
+    assert_equal %w[old old], [one.read("key"), other.read("key")]
+    look(one)
+    assert_equal true, alone?(one) # the other one has only read
+    other.write("key", "new")
+    [one, other].each { |store| look(store) }
+    assert_equal %w[new new], [one.read("key"), other.read("key")]
+    assert_equal [1.0, 1.0], [near(one).ttl, near(other).ttl]
+  end
+
+  # Who changes the file has registered by then, so a look after the change sees it.
+  def test_every_way_to_change_the_file_registers
+    { write: ->(store) { store.write("key", 1) }, delete: ->(store) { store.delete("key") },
+      write_multi: ->(store) { store.write_multi({ "key" => 1 }) }, clear: ->(store) { store.clear },
+      increment: ->(store) { store.increment("count") } }.each_with_index do |(name, change), index|
+      store = stack("of #{name}")
+      store.read("key")
+      look(store)
+      travel(60 * (index + 1)) do
+        look(store)
+        assert_equal true, alone?(store), name
+        change.call(open_store(file))
+        look(store)
+        assert_equal false, alone?(store), name
+      end
+    end
+  end
+
+  def test_another_file_in_its_place
+    store = stack
+    store.write("key", "old")
+    assert_equal "old", store.read("key")
+    Dir.glob("#{@dir}/cache.sqlite3*") { |path| File.unlink(path) }
+    100.times { |number| store.read("other #{number}") } # until the connection is looked at
+    look(store)
+    assert_nil store.read("key")
+  end
+
+  def test_where_the_file_cannot_be_asked_copies_live_a_second
+    store = stack
+    store.write("key", "value")
+    assert_equal "value", store.read("key")
+    store.backend.last.stub(:others_since, ->(*) { raise Tiercel::TimedOut }) { look(store) }
+    assert_equal [false, 1.0], [alone?(store), near(store).ttl]
+  end
+
+  def test_a_process_that_begins_puts_nothing_away_while_others_cover
+    store = stack
+    store.write("key", "value")
+    store.read("key")
+    gaps = near(store).stats[:bus][:gaps]
+    look(store)
+    fork_and_wait(1) { stack.then { |other| other.read("nothing") || other.read("key") } }
+    assert_equal gaps, near(store).stats[:bus][:gaps]
+    assert near(store).get("key")
+  end
+
+  def test_a_registration_is_renewed_seldom
+    backend = plain.backend
+    plain.write("key", 1)
+    access = backend.instance_variable_get(:@access)
+    changes = -> { access.read { |connection| connection.instance_variable_get(:@database).total_changes } }
+    before = changes.call
+    10.times { plain.write("key", 1) }
+    assert_equal before + 10, changes.call
+    travel(11) { plain.write("key", 1) }
+    assert_equal before + 12, changes.call
+  end
+end
