@@ -280,6 +280,9 @@ module Tiercel
     # @return [Boolean] whether frames carry a checksum of their payload by default
     def checksum? = !near?
 
+    # @return [Boolean] whether its keys are on several servers, of which one may be away while the others answer
+    def several_servers? = false
+
     # Which keys {#scan} and {#clear} with a prefix can reach.
     #
     # @return [Boolean] false where the medium cannot list its keys: both then raise {Refused}

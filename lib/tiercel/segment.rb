@@ -87,7 +87,7 @@ module Tiercel
       # @return [Boolean] false if it is in use
       # @raise [Unavailable] if the path is not a segment of this user
       def remove(path, only_unused: false)
-        remove_file(path, only_unused).tap { |removed| FileUtils.rm_f("#{path}.journal") if removed }
+        remove_file(path, only_unused).tap { |removed| remove_journals(::File.expand_path(path)) if removed }
       end
 
       # Puts a new, empty segment in the place of another. Processes that use
@@ -105,6 +105,13 @@ module Tiercel
       end
 
       private
+
+      # What tiers behind it were to be told: see Tiers::Journal.
+      def remove_journals(path)
+        beginning = "#{::File.basename(path)}.journal-"
+        names = Dir.children(::File.dirname(path)).select { |name| name.start_with?(beginning) }
+        FileUtils.rm_f(names.map { |name| ::File.join(::File.dirname(path), name) })
+      end
 
       # Called from C.
       def raise_error(errno, message)

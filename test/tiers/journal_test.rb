@@ -2,22 +2,24 @@
 
 require "test_helper"
 require "tiercel/tiers"
+require "tiercel/segment"
 
 # What the last tier could not be told: kept, bounded, repeated, by whoever comes first.
 class TiersJournalTest < Tiercel::TestCase
   Journal = Tiercel::Tiers::Journal
+  FAR = "redis://127.0.0.1/0"
 
   def setup
     @dir = Dir.mktmpdir("tiercel-journal-")
     @segment = "#{@dir}/segment"
     File.write(@segment, "", perm: 0o640)
-    @path = "#{@segment}.journal"
+    @path = "#{@segment}.journal-#{Zlib.crc32(FAR).to_s(36)}"
   end
 
   def teardown = FileUtils.rm_rf(@dir)
 
-  def in_a_file = Journal.new(@segment)
-  def of_a_process = Journal.new(nil)
+  def in_a_file(far = FAR) = Journal.new(@segment, far)
+  def of_a_process = Journal.new(nil, FAR)
 
   def repeated(journal)
     all = Journal::Changes.new([], [], false)
@@ -142,6 +144,103 @@ class TiersJournalTest < Tiercel::TestCase
     journal.note(%w[key], nil)
     assert_equal "mine", File.read("#{@dir}/precious")
     assert_equal %w[key], repeated(journal).keys # by this process
+  end
+
+  # A full disk takes a part of what is written. The process has the rest, and what was there before stays.
+  def test_a_disk_that_is_full
+    read = fork_and_wait(1) {
+      journal = in_a_file
+      journal.note(%w[before], nil)
+      trap("XFSZ", "IGNORE")
+      limit = File.size(@path) + 700
+      Process.setrlimit(:FSIZE, limit, Process.getrlimit(:FSIZE).last)
+      keys = Array.new(100) { |number| "key #{number}" }
+      journal.note(keys, nil)
+      first = repeated(journal)
+      journal.note(%w[before], nil)
+      journal.note(keys, nil)
+      second = repeated(journal)
+      [first, second].map { |all| [all.keys.sort == [*keys, "before"].sort, all.lost] }
+    }
+    assert_equal [[[true, false]] * 2], read
+  end
+
+  # A process that is killed in the middle of a write leaves a part of it.
+  def test_what_is_noted_after_half_a_record_is_not_lost
+    in_a_file.note(%w[before], nil)
+    File.binwrite(@path, "half of it", File.size(@path))
+    in_a_file.note(%w[after], nil)
+    all = repeated(in_a_file)
+    assert_equal [%w[before after], false], [all.keys, all.lost]
+  end
+
+  def test_the_same_key_again_takes_no_more_room_in_a_process
+    journal = of_a_process
+    long = "k" * 1_000
+    1_100.times { journal.note([long], nil) }
+    all = repeated(journal)
+    assert_equal [[long], false], [all.keys, all.lost]
+  end
+
+  def test_stacks_over_one_segment_with_different_last_tiers
+    one, other = in_a_file("redis://one/0"), in_a_file("redis://other/0")
+    one.note(%w[key], nil)
+    assert_equal [true, false], [one.pending?, other.pending?]
+    assert_equal %w[key], repeated(one).keys
+  end
+
+  # It is done when the slow one is done, or they would take over from each other for ever.
+  def test_who_takes_longer_than_his_time
+    in_a_file.note(%w[a b], nil)
+    slow, other = in_a_file, in_a_file
+    now = Tiercel::Clock.monotonic
+    done = Tiercel::Clock.stub(:monotonic, -> { now }) do
+      slow.repeat do
+        now += Journal::File::TERM_SECONDS + 0.1
+        refute_empty other.instance_variable_get(:@file).send(:take, "another!").first
+      end
+    end
+    assert_equal true, done
+    assert_equal false, in_a_file.pending?
+  end
+
+  # Whoever owns a file may keep it locked for ever.
+  def test_a_file_of_another_user_is_not_waited_for
+    skip "takes root" unless Process.euid.zero?
+    in_a_file.note(%w[key], nil)
+    File.chown(12_345, nil, @path)
+    File.open(@path) do |file|
+      file.flock(File::LOCK_EX)
+      assert_equal true, in_a_file.repeat { flunk "not ours" }
+    end
+  end
+
+  def test_a_second_name_of_a_file_is_not_written_to
+    File.write("#{@dir}/precious", "mine")
+    File.link("#{@dir}/precious", @path)
+    journal = in_a_file
+    journal.note(%w[key], nil)
+    assert_equal %w[key], repeated(journal).keys # by this process
+    assert_equal "mine", File.read("#{@dir}/precious")
+  end
+
+  def test_what_cannot_be_done_stays_and_ends_the_turn
+    [in_a_file, of_a_process].each do |journal|
+      keys = Array.new(1_200) { |number| "key #{number}" }
+      journal.note(keys, nil)
+      calls = 0
+      assert_nil(journal.repeat { :stays if (calls += 1) > 1 })
+      assert_equal 2, calls
+      assert_equal keys.drop(Journal::BATCH), repeated(journal).keys
+    end
+  end
+
+  def test_they_go_with_their_segment
+    path = "#{@dir}/real"
+    Tiercel::Segment.open(path, bytes: 1 << 20).close
+    Journal.new(path, FAR).note(%w[key], nil)
+    Tiercel::Segment.remove(path)
+    assert_empty Dir.children(@dir).grep(/\Areal/)
   end
 
   def test_damage_is_lost_keys_and_no_more

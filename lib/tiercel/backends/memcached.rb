@@ -211,6 +211,7 @@ module Tiercel
       def close = @ring.nodes.each(&:close)
 
       def to_s = @name
+      def several_servers? = @only.nil?
 
       def remote? = true
 

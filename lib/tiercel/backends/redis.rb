@@ -65,6 +65,7 @@ module Tiercel
         pool = Remote::Options.pool(options)
         address = Address.new(url, options, timeout)
         @name = url.to_s.freeze
+        @several = address.cluster?
         subscribable = !address.cluster? && options[:role]&.to_sym != :replica
         @listening = Address.new(url, { **options, driver: :ruby }, timeout) if subscribable
         @commands = commands(address, timeout, pool)
@@ -162,6 +163,7 @@ module Tiercel
       def subscription = Subscription.new(@listening.config(protocol: 3), @name)
 
       def to_s = @name
+      def several_servers? = @several
 
       def remote? = true
 

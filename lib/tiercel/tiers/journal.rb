@@ -25,9 +25,10 @@ module Tiercel
       Changes = Struct.new(:keys, :prefixes, :lost)
 
       # @param path [String, nil] of the segment that it lies beside
-      def initialize(path)
+      # @param far [String] the last tier's name
+      def initialize(path, far)
         @own = Own.new
-        @file = File.new(path) if path
+        @file = File.new(path, far) if path
       end
 
       # @param keys [Array<String>]
@@ -49,10 +50,13 @@ module Tiercel
       # Repeats what there is. What the block raises ends it, and what is not done stays.
       #
       # @yieldparam changes [Changes] a part of it
-      # @return [Boolean] false if it is not done: another process or thread is at it, or it takes too long for one call
+      # @yieldreturn [Symbol, Object] :stays where none of it could be done
+      # @return [Boolean, nil] false if it is not done: another process or thread is at it, or it takes too long for one
+      #   call; nil if the block said that something stays
       def repeat(&)
         give_up_at = Clock.monotonic + BUDGET_SECONDS
-        [@own, @file].compact.all? { |kept| !kept.pending? || kept.repeat(give_up_at, &) }
+        answers = [@own, @file].compact.map { |kept| !kept.pending? || kept.repeat(give_up_at, &) }
+        answers.include?(false) ? false : answers.all? || nil
       end
     end
   end

@@ -13,8 +13,10 @@ module Tiercel
     #
     # @private
     class Outage
-      # After the last tier has refused to delete (it may be read, but not written).
+      # After the last tier has refused to delete (it may be read, but not written), or one of its servers was away.
       PAUSE_SECONDS = 1.0
+      # After one was away for a clear, which the others are told again each time.
+      CLEAR_PAUSE_SECONDS = 10.0
 
       # @return [String, nil] what the keys of the store's namespace begin with
       attr_writer :prefix
@@ -24,8 +26,10 @@ module Tiercel
       def initialize(near, last)
         @near = near
         @last = last
-        @journal = Journal.new(near.path)
+        @journal = Journal.new(near.path, last.to_s)
         @again_at = nil
+        @pause = PAUSE_SECONDS
+        @partly = false
       end
 
       # @param keys [Array<String>] that the last tier was to change, and perhaps did not
@@ -49,19 +53,53 @@ module Tiercel
         return unless @journal.pending?
         return if @again_at && Clock.monotonic < @again_at
         done = @journal.repeat { |changes| repeat(changes) }
-        @again_at = nil
-        raise BreakerOpen.new("not asked: what it missed is being deleted", backend: @last.to_s) unless done
+        @again_at = done.nil? ? Clock.monotonic + @pause : nil
+        @partly = done.nil? || (@partly && !done)
+        return if done || @partly
+        raise BreakerOpen.new("not asked: what it missed is being deleted", backend: @last.to_s)
       rescue Refused
         @again_at = Clock.monotonic + PAUSE_SECONDS
       end
 
       private
 
+      # @return [Symbol, nil] :stays where none of it is done
       def repeat(changes)
-        keys = changes.keys.uniq
-        @near.change(keys) { @last.delete_multi(keys) } unless keys.empty?
-        changes.prefixes.each { |prefix| @near.clear(prefix) { @last.clear(prefix) } }
         give_up if changes.lost
+        keys = changes.keys.uniq
+        left = keys.empty? ? keys : @near.change(keys) { delete(keys) }
+        prefixes = changes.prefixes.uniq
+        kept = prefixes.reject { |prefix| clear(prefix) }
+        @pause = kept.empty? ? PAUSE_SECONDS : CLEAR_PAUSE_SECONDS
+        return :stays if !changes.lost && left.size == keys.size && kept.size == prefixes.size
+        note(left) unless left.empty?
+        kept.each { |prefix| note_clear(prefix) }
+        nil
+      end
+
+      # @return [Array<String>] those that are on a server that is away, where others are not
+      def delete(keys)
+        @last.delete_multi(keys)
+        []
+      rescue Unavailable
+        raise unless @last.several_servers?
+        keys.reject { |key| deleted?(key) }
+      end
+
+      def deleted?(key)
+        @last.delete(key)
+        true
+      rescue Unavailable
+        false
+      end
+
+      # @return [Boolean] false where a server is away, and others are not
+      def clear(prefix)
+        @near.clear(prefix) { @last.clear(prefix) }
+        true
+      rescue Unavailable
+        raise unless @last.several_servers?
+        false
       end
 
       # Nothing is flushed that may be others'.

@@ -12,17 +12,18 @@ module Tiercel
       # only while the last tier takes no changes, or some are still to be repeated.
       #
       #   header   generation (8 random bytes) | who repeats (8 random bytes, or zeros) | until when (monotonic
-      #            seconds) | how many bytes of the records are done
+      #            seconds) | how many bytes of the records are done | where the records end
       #   record   bytes of its text | CRC-32 of kind and text | kind | text: a key or a prefix
       #
       # All is done under a lock of the file (flock), which is held for moments. Who repeats says so in the header and
       # lets go of the lock meanwhile; if he dies, his time ends, and another one begins where he was. The generation
-      # changes whenever records go, so that a process knows whether what it has noted is still there.
+      # changes whenever records go, so that a process knows whether what it has noted is still there. Where the records
+      # end is written after them: what a killed process, or a full disk, has left in the middle was never there.
       #
       # @private
       class File
-        HEADER = "a8a8EQ<"
-        HEADER_BYTES = 32
+        HEADER = "a8a8EQ<Q<"
+        HEADER_BYTES = 40
         RECORD = "L<L<C"
         RECORD_BYTES = 9
         KEY, PREFIX, LOST = 1, 2, 3
@@ -40,16 +41,19 @@ module Tiercel
         class Busy < StandardError; end
         # Raised for what somebody else has put there.
         class Foreign < StandardError; end
-        UNUSABLE = [SystemCallError, Foreign].freeze
-        Header = Struct.new(:generation, :repeating, :ends_at, :done) do
+        # Raised where others have noted more than it takes.
+        class Full < StandardError; end
+        UNUSABLE = [SystemCallError, Foreign, Full].freeze
+        Header = Struct.new(:generation, :repeating, :ends_at, :done, :finish) do
           def to_s = to_a.pack(HEADER)
         end
         private_constant :Header, :UNUSABLE
 
         # @param segment_path [String]
-        def initialize(segment_path)
+        # @param far [String] the last tier's name: stacks over one segment may have different ones
+        def initialize(segment_path, far)
           @segment_path = segment_path
-          @path = "#{segment_path}.journal"
+          @path = "#{segment_path}.journal-#{Zlib.crc32(far).to_s(36)}"
           @noted = {}
           @generation = nil
         end
@@ -62,7 +66,7 @@ module Tiercel
           locked(create: true) do |file, header|
             fresh = unnoted(keys, header)
             records = fresh.map { |key| record(KEY, key) }.join
-            room = file.size + records.bytesize <= MOST_BYTES && @noted.size + fresh.size <= MOST_KEYS
+            room = header.finish + records.bytesize <= MOST_BYTES && @noted.size + fresh.size <= MOST_KEYS
             room ? append(file, header, records, fresh) : append_clear(file, header, prefix)
           end
           true
@@ -80,18 +84,19 @@ module Tiercel
 
         # @param give_up_at [Float] of the monotonic clock
         # @yieldparam changes [Changes]
-        # @return [Boolean]
+        # @yieldreturn [Symbol, Object] :stays where none of it could be done: then it stays, and what is behind it
+        # @return [Boolean, nil] nil: something stays
         def repeat(give_up_at, &)
           name = SecureRandom.bytes(8)
-          while (bytes = take(name)) && !bytes.empty?
+          while (bytes, from = take(name)) && !bytes.empty?
             changes, done = part(bytes)
+            stays = true
             begin
-              yield changes
-            rescue StandardError
-              finish(name, 0)
-              raise
+              stays = (yield changes) == :stays
+            ensure
+              finish(name, from, stays ? 0 : done)
             end
-            finish(name, done)
+            return if stays
             break if Clock.monotonic >= give_up_at
           end
           !pending?
@@ -113,10 +118,15 @@ module Tiercel
 
         def append(file, header, records, noted)
           return if records.empty?
+          raise Full if header.finish + records.bytesize > MOST_READ_BYTES
+          write(file, records, header.finish)
+          header.finish += records.bytesize
+          write(file, header.to_s, 0)
           noted.each { |key| @noted[key] = true }
-          return file.pwrite(records, file.size) if file.size >= HEADER_BYTES
-          file.truncate(0)
-          file.pwrite(header.to_s << records, 0)
+        end
+
+        def write(file, bytes, at)
+          raise Errno::ENOSPC if file.pwrite(bytes, at) < bytes.bytesize
         end
 
         # In the place of keys; once in each process.
@@ -129,16 +139,17 @@ module Tiercel
         def record(kind, text) = [text.bytesize, crc(kind, text), kind].pack(RECORD) << text.b
         def crc(kind, text) = Zlib.crc32(text, Zlib.crc32([kind].pack("C")))
 
-        # @return [String, nil] records that are to be repeated; nil while somebody else is at it
+        # @return [Array(String, Array), nil] records that are to be repeated, and where they are; nil while somebody
+        #   else is at it
         def take(name)
           locked do |file, header|
             next if ![NOBODY, name].include?(header.repeating) && holds?(header)
             at = HEADER_BYTES + header.done
-            next empty(file) if at >= file.size
+            next [empty(file), nil] if at >= header.finish
             header.repeating = name
             header.ends_at = Clock.monotonic + TERM_SECONDS
-            file.pwrite(header.to_s, 0)
-            file.pread([file.size - at, MOST_READ_BYTES].min, at)
+            write(file, header.to_s, 0)
+            [file.pread([header.finish - at, MOST_READ_BYTES].min, at), [header.generation, header.done]]
           end
         end
 
@@ -176,14 +187,14 @@ module Tiercel
           [kind, text.force_encoding(Encoding::UTF_8), following]
         end
 
-        # Unless somebody else has taken over meanwhile.
-        def finish(name, done)
+        # Unless somebody else has done it meanwhile. Who took over and is still at it has begun where this one did.
+        def finish(name, from, done)
           locked do |file, header|
-            next unless header.repeating == name
-            next empty(file) if HEADER_BYTES + (header.done += done) >= file.size
+            next if from != [header.generation, header.done] || (done.zero? && header.repeating != name)
+            next empty(file) if HEADER_BYTES + (header.done += done) >= header.finish
             header.repeating = NOBODY
             header.generation = SecureRandom.bytes(8) if done.positive?
-            file.pwrite(header.to_s, 0)
+            write(file, header.to_s, 0)
           end
         rescue *UNUSABLE, Busy
           nil # it is repeated again
@@ -193,8 +204,8 @@ module Tiercel
         def locked(create: false)
           ATTEMPTS.times do
             ::File.open(@path, flags(create), create ? mode : 0) do |file|
+              check(file) # first: whose file it is may keep it locked
               lock(file)
-              check(file)
               return yield(file, header_of(file)) if current?(file)
             end
           end
@@ -219,7 +230,7 @@ module Tiercel
         def check(file)
           stat = file.stat
           owners = [Process.euid, ::File.stat(@segment_path).uid]
-          raise Foreign unless stat.file? && owners.include?(stat.uid)
+          raise Foreign unless stat.file? && owners.include?(stat.uid) && stat.nlink <= 1
           file.chmod(mode) if stat.size.zero? && stat.owned? && stat.mode & 0o666 != mode
         end
 
@@ -231,10 +242,15 @@ module Tiercel
           false
         end
 
+        # Nothing was noted where there is no end of it.
         def header_of(file)
           bytes = file.size >= HEADER_BYTES ? file.pread(HEADER_BYTES, 0) : ""
-          return Header.new(*bytes.unpack(HEADER)) if bytes.bytesize == HEADER_BYTES
-          Header.new(SecureRandom.bytes(8), NOBODY, 0.0, 0)
+          header = Header.new(*bytes.unpack(HEADER)) if bytes.bytesize == HEADER_BYTES
+          if header.nil? || header.finish < HEADER_BYTES
+            return Header.new(SecureRandom.bytes(8), NOBODY, 0.0, 0, HEADER_BYTES)
+          end
+          header.finish = [header.finish, file.size].min
+          header
         end
       end
     end

@@ -21,8 +21,9 @@ module Tiercel
         # @return [true]
         def note(keys, prefix)
           @lock.synchronize do
-            room = @keys.size + keys.size <= MOST_KEYS && (@bytes += keys.sum(&:bytesize)) <= MOST_BYTES
-            room ? keys.each { |key| @keys[key] = (@number += 1) } : clear(prefix)
+            bytes = @bytes + keys.sum { |key| @keys.key?(key) ? 0 : key.bytesize }
+            room = bytes <= MOST_BYTES && (@keys.size + keys.size <= MOST_KEYS || (@keys.keys | keys).size <= MOST_KEYS)
+            room ? keep(keys, bytes) : clear(prefix)
             @any = true
           end
         end
@@ -35,12 +36,14 @@ module Tiercel
           end
         end
 
-        # @return [Boolean]
+        # @yieldparam changes [Changes]
+        # @yieldreturn [Symbol, Object] :stays where none of it could be done
+        # @return [Boolean, nil] nil: something stays
         def repeat(give_up_at)
           return false unless @repeating.try_lock
           begin
             while (changes, noted = take)
-              yield changes
+              return if (yield changes) == :stays
               settle(*noted)
               return false if pending? && Clock.monotonic >= give_up_at
             end
@@ -51,6 +54,15 @@ module Tiercel
         end
 
         private
+
+        # The last ones come last, so that others have their turn before what is noted while it is repeated.
+        def keep(keys, bytes)
+          @bytes = bytes
+          keys.each do |key|
+            @keys.delete(key)
+            @keys[key] = (@number += 1)
+          end
+        end
 
         # @param prefix [String, nil] nil: keys were lost
         def clear(prefix) = @prefixes[prefix] = (@number += 1)
@@ -66,7 +78,7 @@ module Tiercel
         # What was noted again meanwhile is to be repeated again.
         def settle(keys, prefixes)
           @lock.synchronize do
-            @keys.delete_if { |key, number| keys[key] == number }
+            @keys.delete_if { |key, number| keys[key] == number && (@bytes -= key.bytesize) }
             @prefixes.delete_if { |prefix, number| prefixes[prefix] == number }
             forget if @keys.empty? && @prefixes.empty?
           end
