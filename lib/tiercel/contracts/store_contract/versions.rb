@@ -103,7 +103,7 @@ module Tiercel
 
         # That of an Array of records is the versions of all of them.
         def test_a_version_may_be_of_any_length
-          [20, 1_500, 1_700, 3_400, 3_500, 20_000].each do |count|
+          [20, 1_500, 1_700, 3_400, 3_500, 5_000].each do |count|
             records = Array.new(count) { |i| Record.new("r/#{i}", "20261121123456789012") }
             name = ["count", records]
             assert_equal("one", store.fetch(name) { "one" })
