@@ -99,6 +99,25 @@ class FetchAtOnceTest < Tiercel::TestCase
     end
   end
 
+  # Not the lease, which the process has: what its read shows leads a caller to the block that runs.
+  def test_a_caller_of_the_same_process_joins_a_block_that_runs
+    each_server do |store, proxy|
+      ColdRuns.always(store)
+      gate, begun = Queue.new, Queue.new
+      first = Thread.new { store.fetch("key") { (begun << 1) && gate.pop } }
+      begun.pop
+      second = nil
+      before = proxy.trips
+      trips = proxy.count do
+        second = Thread.new { store.fetch("key") { flunk } }
+        wait_until("it has asked") { proxy.trips > before }
+        sleep 0.1
+      end
+      gate << "made"
+      assert_equal [%w[made made], 1], [[first.value, second.value], trips], store.to_s
+    end
+  end
+
   def test_what_was_deleted_while_its_block_ran_does_not_come_back
     each_server do |store, _, server|
       ColdRuns.always(store)

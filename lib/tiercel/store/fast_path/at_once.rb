@@ -24,7 +24,7 @@ module Tiercel
           return read_alone(name, key, version, options, &) unless may_ask_at_once?(key, merged)
           key = key.dup.freeze unless key.frozen?
           flight = Fetch::Flight.new(key, version)
-          return read_alone(name, key, version, options, &) unless @settings.flights.lead(flight)
+          return read_alone(name, key, version, options, &) unless @settings.flights.lead(flight, alone: true)
           policy = @settings.policy
           answer = @settings.leases.ask(key, policy.lease_ttl, version && Frame::Version.kept(version))
           if Leases::Lease === answer

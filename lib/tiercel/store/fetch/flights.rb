@@ -46,13 +46,15 @@ module Tiercel
         end
 
         # @param flight [Flight] a new one
+        # @param alone [Boolean] whether no other flight of the key may be under way
         # @return [Boolean] whether its caller leads it; false where there is another that may be joined
-        def lead(flight)
+        def lead(flight, alone: false)
           LOCK.lock # `synchronize` calls a block, which costs as much as all that is done here
           begin
             forget_parents
             key = flight.key
-            return false if @newest[key]&.admits?(flight.wanted, nil)
+            other = @newest[key]
+            return false if other && (alone || other.admits?(flight.wanted, nil))
             @newest[key] = flight
             true
           ensure
