@@ -44,6 +44,17 @@ module OldestGems
 
     def self.server = @server ||= Servers::Redis.new.start
     def url = self.class.server.url
+
+    def test_it_tells_of_changes
+      subscription = backend.subscription.open
+      backend.set("key", "value")
+      subscription.beat("beat")
+      told = []
+      told.concat(subscription.read(5) || []) until told.include?("beat")
+      assert_includes told, "key"
+    ensure
+      subscription&.close
+    end
   end
 
   class RedisRubyDriverTest < Tiercel::TestCase

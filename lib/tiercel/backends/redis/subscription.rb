@@ -87,15 +87,16 @@ module Tiercel
 
         def guarded
           yield
-        rescue RedisClient::CommandError => error
-          raise Failures.translate(error, @name, nil) unless impossible?(error)
-          raise Refused.new("#{error.class}: #{error.message}", backend: @name)
         rescue *Failures::ERRORS => error
-          raise Failures.translate(error, @name, nil)
+          raise Refused.new("#{error.class}: #{error.message}", backend: @name) if impossible?(error)
+          failure = Failures.translate(error, @name, nil)
+          raise failure unless failure.is_a?(Refused) # full, or not the master any more: that may change
+          raise Unavailable.new("#{error.class}: #{error.message}", backend: @name)
         end
 
         def impossible?(error)
-          error.is_a?(RedisClient::UnsupportedServer) || IMPOSSIBLE.match?(error.message)
+          error.is_a?(RedisClient::UnsupportedServer) ||
+            (error.is_a?(RedisClient::CommandError) && IMPOSSIBLE.match?(error.message))
         end
       end
     end
