@@ -188,6 +188,12 @@ module Tiercel
         end
       end
 
+      # A miss that is none of a run: between two of them there is a hit, which is part of the call.
+      define "fetch_cold_among_hits", "a fetch that hits, and one that runs its block", like: "fetch_cold",
+             body: "store.fetch(names[i]) { @misses += 1 }; store.fetch(inputs[i]) { values[i % values.size] }" do
+        def setup(arm) = arm.fill
+      end
+
       # Stands for an Active Record object: `cache_key` and `cache_version` are what stores ask for.
       class Record
         def initialize(id)
