@@ -26,13 +26,14 @@ module Tiercel
 
     # @param near [Near]
     # @param far [Backend]
-    def initialize(near, far)
+    # @param place [String] what the last tier is, however it is spelled
+    def initialize(near, far, place = far.to_s)
       super()
       @near = near
       @near.uses = Uses.new(near.backend.segment, far)
       @far = far
       @nested = far.is_a?(Tiers)
-      @outage = Outage.new(near, far) unless @nested
+      @outage = Outage.new(near, far, place) unless @nested
     end
 
     # @return [Backend] the last tier, which has everything

@@ -74,6 +74,15 @@ class TiersOutageTest < Tiercel::TestCase
     assert_nil build("memory:").read("a")
   end
 
+  def test_another_process_spells_the_last_tier_otherwise
+    store = build(shared)
+    store.write("a", "old")
+    away(store) { store.delete("a") }
+    other = ActiveSupport::Cache::TiercelStore.new(shared, @server.url.delete_suffix("/0"))
+    @stores << other
+    assert_nil other.read("a")
+  end
+
   def test_a_tag_that_was_invalidated
     store = build(shared)
     store.write("tagged", "old", tags: ["tag"])

@@ -25,7 +25,7 @@ module Tiercel
       Changes = Struct.new(:keys, :prefixes, :lost)
 
       # @param path [String, nil] of the segment that it lies beside
-      # @param far [String] the last tier's name
+      # @param far [String] what the last tier is
       def initialize(path, far)
         @own = Own.new
         @file = File.new(path, far) if path

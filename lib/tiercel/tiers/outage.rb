@@ -23,10 +23,11 @@ module Tiercel
 
       # @param near [Near] in front of the last tier
       # @param last [Backend]
-      def initialize(near, last)
+      # @param place [String] what that is
+      def initialize(near, last, place)
         @near = near
         @last = last
-        @journal = Journal.new(near.path, last.to_s)
+        @journal = Journal.new(near.path, place)
         @again_at = nil
         @pause = PAUSE_SECONDS
         @partly = false

@@ -78,7 +78,7 @@ module Tiercel
         end
         join(nears, backends.last) if bus
         nears.first.bus = Watch.new(backends.last, nears.first) if watched
-        nears.reverse.inject(backends.last) { |far, near| Tiers.new(near, far) }
+        nears.reverse.inject(backends.last) { |far, near| Tiers.new(near, far, behind(options)) }
       end
 
       # @return [String] without passwords

@@ -50,7 +50,7 @@ module Tiercel
         private_constant :Header, :UNUSABLE
 
         # @param segment_path [String]
-        # @param far [String] the last tier's name: stacks over one segment may have different ones
+        # @param far [String] what the last tier is: stacks over one segment may have different ones
         def initialize(segment_path, far)
           @segment_path = segment_path
           @path = "#{segment_path}.journal-#{Zlib.crc32(far).to_s(36)}"
