@@ -118,6 +118,7 @@ module Tiercel
 
       # Where a fetch has found nothing, or bytes that are no value by themselves.
       def no_plain_value(found, name, key, version, options, &)
+        @cold_run&.over unless MISS.equal?(found)
         value = settle_for_fetch(found, key, version, options)
         return miss_or_generate(name, key, version, options, found, &) if MISS.equal?(value)
         observed?(FETCH_HIT) ? tell_hit(value, name, options) : value

@@ -54,6 +54,17 @@ class FetchAtOnceTest < Tiercel::TestCase
     end
   end
 
+  # So does what is there and is no value.
+  def test_an_entry_of_another_version_ends_a_run
+    record = Struct.new(:cache_key, :cache_version)
+    each_server do |store, proxy|
+      store.write(record.new("record", "1"), "old")
+      %w[a b].each { |name| fetch(store, name) }
+      assert_equal("new", store.fetch(record.new("record", "2")) { "new" })
+      assert_equal [3, 3], %w[c d].map { |name| proxy.count { fetch(store, name) } }, store.to_s
+    end
+  end
+
   # A block that stores nothing, or raises, is none of a run: its lease is given back.
   def test_what_is_not_stored_makes_no_run
     each_server do |store, proxy|
