@@ -2,7 +2,9 @@
 # suites: store*
 
 require "test_helper"
+require "minitest/mock"
 require "active_support/cache/tiercel_store"
+require "tiercel/backends/memory"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
@@ -19,6 +21,41 @@ class TiersOutageOfOneServerTest < Tiercel::TestCase
     @store&.close
     @servers.each(&:stop)
     FileUtils.rm_rf(@dir)
+  end
+
+  # A last tier of two servers, of which one answers nothing in time.
+  class Slow < Tiercel::Backend
+    attr_reader :asked
+
+    def initialize(partial)
+      super()
+      @partial = partial
+      @asked = 0
+    end
+
+    def several_servers? = true
+    def to_s = "slow:"
+    def delete_multi(_keys) = raise(Tiercel::TimedOut.new("no reply").with_partial(@partial))
+
+    def delete(_key)
+      @asked += 1
+      @later = (@later || 0) + 0.1
+      raise Tiercel::TimedOut, "no reply"
+    end
+
+    def now = @later || 0.0
+  end
+
+  # Whoever comes first pays for it with no more than he would wait anyhow.
+  def test_a_server_that_answers_nothing_is_not_asked_for_each_key
+    { nil => 0, 0 => 3 }.each do |partial, asked|
+      slow = Slow.new(partial)
+      near = Tiercel::Tiers::Near.new(Tiercel::Backends::Memory.build(nil, {}))
+      outage = Tiercel::Tiers::Outage.new(near, slow, "slow:")
+      outage.note(Array.new(500) { |number| "key #{number}" })
+      Tiercel::Clock.stub(:monotonic, -> { slow.now }) { assert_nil outage.settle }
+      assert_equal asked, slow.asked
+    end
   end
 
   def build(*near)

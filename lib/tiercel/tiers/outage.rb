@@ -82,9 +82,11 @@ module Tiercel
       def delete(keys)
         @last.delete_multi(keys)
         []
-      rescue Unavailable
+      rescue Unavailable => error
         raise unless @last.several_servers?
-        keys.reject { |key| deleted?(key) }
+        return keys if error.partial.nil? # no server answered
+        give_up_at = Clock.monotonic + Journal::BUDGET_SECONDS
+        keys.reject { |key| Clock.monotonic < give_up_at && deleted?(key) }
       end
 
       def deleted?(key)
