@@ -95,13 +95,10 @@ module Tiercel
       @near.change(changes.keys) { @far.compare_and_set_multi(changes, ttl) }
     end
 
-    def occupy(key, bytes, ttl = nil, token = nil)
-      @near.change([key], late: false) { @far.occupy(key, bytes, ttl, token) }
-    end
-
-    def occupy_multi(pairs, ttl = nil, tokens = {})
-      @near.change(pairs.keys, late: false) { @far.occupy_multi(pairs, ttl, tokens) }
-    end
+    # A placeholder is no other value than the one that reads see beside it: the copies may stay, and so does a lease
+    # that somebody of this machine has near while the last tier does not answer.
+    def occupy(key, bytes, ttl = nil, token = nil) = @far.occupy(key, bytes, ttl, token)
+    def occupy_multi(pairs, ttl = nil, tokens = {}) = @far.occupy_multi(pairs, ttl, tokens)
 
     def delete(key) = @near.change([key]) { @far.delete(key) }
     def delete_multi(keys) = @near.change(keys) { @far.delete_multi(keys) }

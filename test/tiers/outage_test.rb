@@ -161,6 +161,27 @@ class TiersOutageTest < Tiercel::TestCase
     end
   end
 
+  # With `stale_if_error` copies answer for so much longer than they are trusted.
+  def test_copies_answer_within_stale_if_error
+    { 60 => "old", 0.001 => nil }.each do |seconds, expected|
+      store = build("shared:#{@dir}/of #{seconds}?size=1MB&ttl=600", stale_if_error: seconds)
+      near = store.backend.near
+      store.write_multi({ "key" => "old", "gone" => "old" })
+      wait_until { store.read_multi("key", "gone").size == 2 && near.get("key") && near.get("gone") }
+      assert_equal %w[old old], [store.read("key"), store.read("gone")]
+      near.bus.close
+      away(store) do
+        store.delete("gone")
+        near.backend.segment.near_trust = 1e-9
+        near.coverage.stub(:trust, 1e-9) do
+          assert_equal [expected, nil], [store.read("key"), store.read("gone")]
+          assert_equal({ "key" => expected }.compact, store.read_multi("key", "gone"))
+          assert_equal expected || "new", store.fetch("key") { "new" }
+        end
+      end
+    end
+  end
+
   def test_what_was_deleted_while_its_block_ran_is_not_left_near
     store = build(shared)
     away(store) do

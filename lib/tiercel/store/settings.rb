@@ -61,6 +61,7 @@ module Tiercel
         build_accessor(@guard)
         @takeovers = Fetch::TakeoverLog.new(logger)
         build_fetch(configuration)
+        @accessor.stale_if_error = @policy.stale_if_error if @backend.is_a?(Tiers)
         @generations = Tags::Generations.new(@accessor, @backend, @guard)
         visibility = configuration.clear_visibility
         @namespaces = NamespaceGenerations::Table.new(@backend, @guard, visibility) if visibility

@@ -57,6 +57,20 @@ module Tiercel
       # @return [String, nil]
       def get(key) = @guard.call(:read_entry, key) { @segment.get(key) }
 
+      # A copy that is not trusted any more, since nobody hears of what others change.
+      #
+      # @param key [String]
+      # @param seconds [Float] for which it may be given after that
+      # @return [String, nil]
+      def get_late(key, seconds)
+        return unless @covering && path
+        @guard.call(:read_entry, key) do
+          @late ||= Segment.open_existing(path)
+          @late.near_trust = @coverage.trust + seconds
+          @late.get(key)
+        end
+      end
+
       # @param keys [Array<String>]
       # @return [Hash{String => String}]
       def get_multi(keys) = @guard.call(:read_multi_entries, returning: nil) { @segment.get_multi(keys) } || {}
@@ -91,12 +105,11 @@ module Tiercel
       # @param keys [Array<String>] that are changed
       # @param bytes [String, nil] what becomes a copy where the block gives true
       # @param ttl [Numeric, nil] of those
-      # @param late [Boolean] whether it matters that the change may still be made: not that of a lease
       # @return [Object] what the block returned
-      def change(keys, bytes = nil, ttl = nil, late: true)
+      def change(keys, bytes = nil, ttl = nil)
         @uses&.changed(keys.size)
         begun = @guard.call(:write_entry, keys.first) { @segment.near_begin(keys) }
-        result = settling(-> { finish(keys, begun, false) }, late) { yield }
+        result = settling(-> { finish(keys, begun, false) }) { yield }
         finish(keys, begun, result == true && bytes && begun && fill(keys.first, bytes, ttl, begun))
         result
       end
@@ -123,7 +136,7 @@ module Tiercel
         begun = @guard.call(:clear) { @segment.near_begin(nil) }
         clear_copies(prefix)
         ended = -> { begun && @guard.call(:clear) { @segment.near_end(nil, begun, true) } }
-        settling(ended, true) { yield if block_given? }
+        settling(ended) { yield if block_given? }
         ended.call
         clear_copies(prefix)
       end
@@ -184,6 +197,8 @@ module Tiercel
 
       def close
         @bus&.close
+        @late&.close
+        @late = nil
         @backend.close
       end
       def to_s = @backend.to_s
@@ -209,10 +224,10 @@ module Tiercel
       end
 
       # An error that is an answer settles the change as a result does.
-      def settling(ended, late)
+      def settling(ended)
         yield
       rescue Error => error
-        ended.call unless late && error.is_a?(Unavailable) && error.counts_for_breaker?
+        ended.call unless error.is_a?(Unavailable) && error.counts_for_breaker?
         raise
       end
 

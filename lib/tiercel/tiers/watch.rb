@@ -12,8 +12,7 @@ module Tiercel
     # reads behind looks there once a second at most. So no thread and no bus is needed:
     #
     # - Nobody else since the time that is covered: it is covered until now ({Coverage}), and copies live long.
-    # - Somebody else: all copies are put away, and from then on copies live a second. So they do where the file cannot
-    #   be asked.
+    # - Somebody else: all copies are put away, and from then on copies live a second.
     #
     # @private
     class Watch
@@ -53,7 +52,7 @@ module Tiercel
           @lock.unlock
         end
       rescue BackendError
-        nil # there is no segment at present
+        nil # the file or the segment does not answer: what is covered stays so for the time of {Coverage#trust}
       end
 
       def close = nil
@@ -67,13 +66,9 @@ module Tiercel
         name_member
         covered_ns = @coverage.covered
         now_ns = @coverage.now
-        begin
-          opened, others = @last.others_since(wall(covered_ns.zero? ? now_ns : covered_ns, now_ns) - SLACK_SECONDS)
-        rescue BackendError
-          others = true
-        end
-        moved = opened && another?(opened)
         @checked_ns = now_ns
+        opened, others = @last.others_since(wall(covered_ns.zero? ? now_ns : covered_ns, now_ns) - SLACK_SECONDS)
+        moved = another?(opened)
         others ? with_others(covered_ns, now_ns, moved) : alone(covered_ns, now_ns, moved)
       end
 

@@ -11,6 +11,10 @@ module Tiercel
       #
       # @private
       class Tiered < Framed
+        # @return [Float, nil] seconds for which copies answer after they are not trusted any more, while the last tier
+        #   does not answer
+        attr_writer :stale_if_error
+
         def initialize(backend, guard, coder, frozen: false)
           super
           @near = Accessors.for(backend.near.backend, backend.near.guard, coder, frozen: frozen)
@@ -21,7 +25,7 @@ module Tiercel
           value = @near.read(key, version)
           return answered(event, @backend.near, value) unless Coder::Signal === value
           @backend.forget([key]) unless MISS.equal?(value)
-          bytes = get_between(key, event) || get_far(key, event)
+          bytes = get_past(key, event)
           bytes.nil? ? MISS : decode(bytes, version)
         end
 
@@ -37,7 +41,7 @@ module Tiercel
 
         def get(key, event = nil)
           bytes = @backend.near.get(key)
-          bytes ? answered(event, @backend.near, bytes) : get_between(key, event) || get_far(key, event)
+          bytes ? answered(event, @backend.near, bytes) : get_past(key, event)
         end
 
         def get_multi(keys) = get_multi_past(keys, @backend.get_multi_near(keys))
@@ -91,6 +95,18 @@ module Tiercel
 
         private
 
+        def get_past(key, event)
+          get_between(key, event) || get_far(key, event) || get_late(key, event)
+        end
+
+        # Within `stale_if_error`.
+        def get_late(key, event = nil)
+          return unless @stale_if_error && @guard.open?
+          near = @backend.before_last
+          bytes = near.get_late(key, @stale_if_error)
+          bytes && answered(event, near, bytes)
+        end
+
         # What the tiers between the first and the last one have.
         def get_between(key, event)
           bytes = @backend.get_between(key)
@@ -112,7 +128,16 @@ module Tiercel
           return found if found.size == keys.size
           missing = keys.reject { |key| found.key?(key) }
           far = @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi_far(missing) }
-          found.merge!(far).slice(*keys)
+          found.merge!(far)
+          get_multi_late(missing, found) if @stale_if_error && @guard.open?
+          found.slice(*keys)
+        end
+
+        def get_multi_late(keys, found)
+          keys.each do |key|
+            bytes = get_late(key) unless found.key?(key)
+            found[key] = bytes if bytes
+          end
         end
 
         # What the last tier is not told now it is told later.
