@@ -122,6 +122,22 @@ class TiersBusTest < Tiercel::TestCase
     own&.stop
   end
 
+  def test_while_the_server_is_away_copies_are_read_until_trust_ends
+    own = Tiercel::Lab::Servers::Redis.new.start
+    reports = []
+    store = listening(machine(:one, front: "memory:", url: own.url, error_handler: ->(**report) { reports << report }))
+    store.write("key", "value")
+    near(store, "key", "value")
+    own.kill
+    3.times { assert_equal "value", store.read("key") }
+    assert_empty reports
+    store.backend.near.coverage.trust = coverage(store).trust = 0.2
+    wait_until("distrust", within: 1) { store.read("key").nil? }
+    assert_equal "made", store.fetch("key") { "made" }
+  ensure
+    own&.stop
+  end
+
   def test_processes_of_one_machine_cover_each_other
     store = listening(machine(:one))
     store.write("key", "value")
