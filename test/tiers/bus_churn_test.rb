@@ -13,7 +13,7 @@ class TiersBusChurnTest < Tiercel::TestCase
   PROCESSES = 4
   # From a moment to the next: trust, heartbeats, how long it goes on at least, reads of each process.
   Pace = Struct.new(:trust, :interval, :seconds, :reads)
-  SHORT = Pace.new(0.4, 0.1, 2, 1_500)
+  SHORT = Pace.new(0.4, 0.1, 2, 500)
   LONG = Pace.new(3.0, 1.0, 120, 250_000)
   # What a reader that was not given the processor, or the tick of the coarse clock, may add.
   SLACK = 0.05
@@ -118,12 +118,11 @@ class TiersBusChurnTest < Tiercel::TestCase
     Acknowledged.new("#{@directory}/acknowledged", 0)
     proxies = Array.new(2) { Tiercel::Lab::Network::Proxy.new(server).start }
     disturber = Thread.new { disturb(proxies, pace, Random.new(1)) }
-    results = fork_and_wait(PROCESSES, within: pace.seconds * 10) do |number|
+    results = fork_and_wait(PROCESSES, within: pace.seconds * 30) do |number|
       client(number, pace, proxies[number % 2].url)
     end
     assert_empty results.flat_map { |result| result[:stale] }.first(10)
     assert_operator results.sum { |result| result[:reads] }, :>=, pace.reads * PROCESSES
-    assert_operator results.sum { |result| result[:near] }, :>, 0
     results
   ensure
     disturber&.kill&.join
@@ -136,6 +135,7 @@ class TiersBusChurnTest < Tiercel::TestCase
     skip "a million reads: --long" unless long?
     results = churn(LONG)
     reads, near = %i[reads near].map { |name| results.sum { |result| result[name] } }
+    assert_operator near, :>, reads / 1000
     puts "churn: #{reads} reads; of each tenth that was looked at, #{near} found a near copy"
   end
 end
