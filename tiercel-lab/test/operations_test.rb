@@ -32,6 +32,15 @@ class OperationsTest < LabCase
     end
   end
 
+  # What is prepared for a slice is there for each call of it: none meets what one before has deleted or read.
+  def test_prepared_operations_have_a_name_for_each_call
+    Lab::Operations.all.select { |operation| operation.kind == :store && operation.prepared? }.each do |operation|
+      %w[string-1kb html-24kb-500 html-822kb].map { |name| Lab::Values.fetch(name) }.each do |value|
+        assert_operator operation.names_for(value), :>=, Lab::Engine::Protocol.prepared_calls(value), operation.name
+      end
+    end
+  end
+
   def test_wrong_values_are_found
     %w[read fetch write].each do |name|
       arm("planted_wrong", name) do |arm|

@@ -77,8 +77,7 @@ module Tiercel
         end
 
         def limit
-          return 10**9 unless @arm.operation.prepared?
-          (Protocol::PREPARED_BYTES / @value.approximate_bytes).clamp(1, Operation::PREPARED_CALLS)
+          @arm.operation.prepared? ? Protocol.prepared_calls(@value) : 10**9
         end
       end
     end

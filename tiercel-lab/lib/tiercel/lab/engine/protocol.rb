@@ -122,6 +122,12 @@ module Tiercel
         PREPARE_SECONDS = 0.12
         # Large values: few calls a slice, so slices overshoot, and warm-up takes its bound.
         LARGE_FACTOR = 2.0
+
+        # @param value [Value]
+        # @return [Integer] calls of a prepared operation in a slice, at most
+        def self.prepared_calls(value)
+          (PREPARED_BYTES / value.approximate_bytes).clamp(1, Operation::PREPARED_CALLS)
+        end
       end
     end
   end

@@ -24,6 +24,9 @@ module Tiercel
       # The first hit of what was just written: nothing of it is kept by the process yet.
       define "first_read", "the first hit of what was written", like: "read", body: "store.read(inputs[i])",
                                                               prepared?: true do
+        # As many as a slice has calls: none is read twice in one.
+        def names_for(value) = [value.count, Engine::Protocol.prepared_calls(value)].max
+
         def inputs(arm) = arm.names.map { |name| "#{name}-new" }
 
         def setup(arm) = before_slice(arm, arm.count)
