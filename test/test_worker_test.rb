@@ -2,6 +2,7 @@
 # suites: store*
 
 require "test_helper"
+require "tiercel/deprecator"
 require "tiercel/lab/servers"
 
 # Each test runs in processes of its own: a process stays the worker that it has become.

@@ -182,7 +182,7 @@ module Tiercel
       value, entries = @options[:frozen], memo_bounds[:entries]
       return if [nil, true, false].include?(value)
       if value.is_a?(Hash) && (memo_bounds.keys - %i[entries bytes]).empty? &&
-         (entries.nil? || (entries.is_a?(Integer) && entries.positive?))
+         (entries.nil? || (entries.is_a?(Integer) && entries.between?(1, Memo::MOST_ENTRIES)))
         return Tiercel.deprecator.warn(BOUNDS_OF_FROZEN)
       end
       raise ConfigurationError, "frozen: expected true, false or { entries: Integer > 0, bytes: size }, got " \

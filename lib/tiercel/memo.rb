@@ -17,6 +17,9 @@ module Tiercel
   module Memo
     # A memo is none, or has at least so much.
     LEAST_BYTES = 1 << 20
+    # More is a mistake, and beyond what its counts can say.
+    MOST_BYTES = 1 << 40
+    MOST_ENTRIES = (1 << 32) - 1
     # What `frozen: true` keeps where no `memo:` is given.
     FROZEN_BYTES = 32 << 20
 

@@ -54,6 +54,8 @@ class SharedTest < Tiercel::TestCase
       assert_match(/\A#{name}: expected/, error.message)
     end
     assert_raises(Tiercel::ConfigurationError) { build_backend(shards: "two") }
+    error = assert_raises(Tiercel::ConfigurationError) { build_backend(memo: 1 << 70) }
+    assert_match(/memo: expected 1 MB to 1 TB/, error.message)
     assert_raises(Tiercel::ConfigurationError) { build_backend(size: "1MB", shards: 64) }
     refute_path_exists path
   end

@@ -99,6 +99,38 @@ class SegmentMemoTest < Tiercel::TestCase
     assert_operator stats(:memo_hits), :>, 20
   end
 
+  # Encodings that are broken, dummies, or not ASCII's; and an empty String.
+  def test_encodings_of_all_kinds
+    store = Tiercel.new("shared:#{@path}-encodings?size=8MB", memo: "1MB")
+    texts = [("\xFF\x00" * LONG).b, "\xFF\xC3" * LONG, ("é" * LONG).encode("UTF-16LE"),
+             ("ab" * LONG).concat("c").force_encoding("UTF-16LE"), ("あ" * LONG).encode("Shift_JIS"),
+             ("a" * LONG).force_encoding("UTF-7"), ("a" * LONG).force_encoding("UTF-16"), +"", "".b]
+    texts.each_with_index do |text, index|
+      store.write("key#{index}", text)
+      values = Array.new(5) { store.read("key#{index}") }
+      values.each { |value| assert_equal same(text), same(value), text.encoding.to_s }
+      values.last.force_encoding("BINARY") << "x"
+      assert_equal same(text), same(store.read("key#{index}")), text.encoding.to_s
+    end
+    assert_operator store.stats[:memo_entries], :>=, 7
+  end
+
+  def test_a_fork_of_a_fork
+    20.times { |i| write("key#{i}", "#{i}:" * LONG) && 3.times { @segment.read("key#{i}") } }
+    fork_and_wait(1) do
+      collect
+      write("key2", "child" * LONG)
+      fork_and_wait(1) do
+        collect
+        write("key3", "grandchild" * LONG)
+        20.times { |i| raise "key#{i}" unless [2, 3].include?(i) || @segment.read("key#{i}") == "#{i}:" * LONG }
+        @segment.read("key2") == "child" * LONG or raise "key2"
+      end
+      @segment.read("key3") == "grandchild" * LONG or raise "key3"
+    end
+    assert_equal ["child" * LONG, "grandchild" * LONG], [@segment.read("key2"), @segment.read("key3")]
+  end
+
   def test_a_callers_string_outlives_the_memo
     write("key", "a" * LONG)
     values = Array.new(4) { @segment.read("key") }
@@ -184,6 +216,8 @@ class SegmentMemoTest < Tiercel::TestCase
   end
 
   private
+
+  def same(text) = [text, text.encoding, text.valid_encoding?, text.frozen?]
 
   def assert_equal_reads(expected, value, name)
     expected.nil? ? assert_nil(value, name) : assert_equal([expected, expected.frozen?], [value, value.frozen?], name)

@@ -237,6 +237,7 @@ class FrozenTest < Tiercel::TestCase
     assert_equal 3, cache.stats[:memo_entries]
     assert_deprecated(Tiercel.deprecator) { cache = Tiercel.new("memory:", memo: "4MB", frozen: { bytes: 10 }) }
     assert_equal 4 << 20, cache.backend.segment.memo_bytes
+    assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", frozen: { entries: 1 << 40 }) }
     error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", frozen: { lines: 1 }) }
     assert_match(/frozen: expected/, error.message)
   end

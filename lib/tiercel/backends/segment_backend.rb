@@ -98,8 +98,9 @@ module Tiercel
 
         def memo_size(value)
           bytes = Sizes.bytes(value, option: "memo")
-          return bytes if bytes >= Memo::LEAST_BYTES
-          raise ConfigurationError, "memo: expected 1 MB or more, or false for none, got #{Redacted.text(value)}"
+          return bytes if bytes.between?(Memo::LEAST_BYTES, Memo::MOST_BYTES)
+          raise ConfigurationError,
+                "memo: expected 1 MB to 1 TB, or false for none, got #{Redacted.text(value)}"
         end
 
         def average_entry_bytes(options)
