@@ -44,6 +44,12 @@ class StorePropertyTest < Tiercel::TestCase
     on_disk(calls(2_000)) { |path, options| Tiercel.new("shared:#{path}", size: "4MB", **options) }
   end
 
+  # What is kept decoded in the process is invalidated as well.
+  def test_over_shared_memory_with_a_memo
+    needs :shared
+    on_disk(calls(1_000)) { |path, options| Tiercel.new("shared:#{path}", size: "4MB", memo: "1MB", **options) }
+  end
+
   def test_over_sqlite
     needs :sqlite
     on_disk(calls(400)) { |path, options| Tiercel.new("sqlite:#{path}", **options) }
