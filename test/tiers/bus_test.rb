@@ -13,10 +13,10 @@ class TiersBusTest < Tiercel::TestCase
     store.write("key", "value", expires_in: 3600)
     near(store, "key", "value")
     assert_operator store.backend.near.ttl, :==, 60.0
-    server.command("CLIENT", "PAUSE", "300") # whoever asks it waits
+    server.command("CLIENT", "PAUSE", "1500") # whoever asks it waits
     started = Tiercel::Clock.monotonic
     20.times { assert_equal "value", store.read("key") }
-    assert_operator Tiercel::Clock.monotonic - started, :<, 0.3
+    assert_operator Tiercel::Clock.monotonic - started, :<, 1.5
   end
 
   CHANGES = {

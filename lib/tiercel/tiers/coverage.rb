@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../backend"
-require_relative "../segment"
 
 module Tiercel
   class Tiers < Backend
