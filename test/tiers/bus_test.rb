@@ -197,6 +197,16 @@ class TiersBusTest < Tiercel::TestCase
     assert_empty Thread.list - before
   end
 
+  def test_a_store_that_nobody_has_any_more_listens_no_longer
+    before = Thread.list
+    10.times { listening(ActiveSupport::Cache::TiercelStore.new("memory:", server.url)) }
+    assert_equal 20, (Thread.list - before).size
+    wait_until("the threads to end") do
+      GC.start
+      (Thread.list - before).size <= 6 # the stack may refer to some still
+    end
+  end
+
   def refusing(*rules)
     server.command("ACL", "SETUSER", "limited", "reset", "on", ">secret", "~*", "+@all", *rules)
     url = server.url.sub("//", "//limited:secret@")

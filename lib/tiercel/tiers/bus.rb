@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "weakref"
+
 require_relative "../backend"
 require_relative "../errors"
 require_relative "bus/listener"
@@ -33,7 +35,8 @@ module Tiercel
       # @param nears [Array<Near>] nearest first, all of them with a {Coverage}
       def initialize(far, nears)
         @far = far
-        @nears = nears
+        @nears = nears.map { |near| WeakRef.new(near) } # a store that nobody has any more listens no longer
+        @coverages = nears.map(&:coverage)
         @interval = Heartbeat::INTERVAL_SECONDS
         @lock = Mutex.new
       end
@@ -82,28 +85,39 @@ module Tiercel
 
       def run
         failures = 0
-        loop do
-          listen_until_it_fails { failures = 0 }
-        rescue Refused => error
-          refused(error)
-          sleep REFUSED_PAUSE_SECONDS
-        rescue StandardError => error
-          report(backend_error(error)) if (failures += 1) == REPORTED_FAILURE
-          sleep [FIRST_PAUSE_SECONDS * (2**[failures, 10].min), LONGEST_PAUSE_SECONDS].min
-        end
+        failures = attempt(failures) while wanted?
       end
+
+      # @param failures [Integer] in a row
+      # @return [Integer] with this one
+      def attempt(failures)
+        listen_until_it_fails { failures = 0 }
+        failures
+      rescue Refused => error
+        refused(error)
+        sleep REFUSED_PAUSE_SECONDS
+        failures
+      rescue StandardError => error
+        failures += 1
+        report(backend_error(error)) if failures == REPORTED_FAILURE
+        sleep [FIRST_PAUSE_SECONDS * (2**[failures, 10].min), LONGEST_PAUSE_SECONDS].min
+        failures
+      end
+
+      def wanted? = @nears.first.weakref_alive?
 
       # @yield once an echo has come
       def listen_until_it_fails
-        @listener = Listener.new(@far.subscription, @nears.map(&:coverage))
+        @listener = Listener.new(@far.subscription, @coverages)
         @listener.start
-        while @listener.alive?
+        while @listener.alive? && wanted?
           @listener.beat(@interval)
           @listener.wait(@interval / 2)
           next unless @listener.heard
           @nears.each(&:trust_bus)
           yield
         end
+        return unless wanted?
         raise @listener.error || Unavailable.new("the listener was killed", backend: @far.to_s)
       ensure
         @listener.close
