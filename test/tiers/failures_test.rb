@@ -5,6 +5,7 @@ require "test_helper"
 require "active_support/cache/tiercel_store"
 require "tiercel/backends/memory"
 require "tiercel/backends/shared"
+require "tiercel/backends/sqlite"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
@@ -99,8 +100,11 @@ class TiersFailuresTest < Tiercel::TestCase
       absent = Tiercel::Segment::Absent.new(opening, Tiercel::Unavailable.new("no room"))
       near = Tiercel::Tiers::Near.new(Tiercel::Backends::Shared.new(absent), bus: true)
       tiers = Tiercel::Tiers.new(near, Tiercel::Backends::Memory.build(nil, {}))
-      near.guard = Tiercel::Guard.new(near.backend, error_handler: ->(**) {})
+      reports = []
+      near.guard = Tiercel::Guard.new(near.backend, error_handler: ->(exception:, **) { reports << exception })
+      Tiercel::Tiers::Watch.new(Tiercel::Backends::SQLite.new("#{@dir}/cache.sqlite3"), near)
       assert_equal true, tiers.set("key", "bytes")
+      assert_equal ["no room"], reports.map(&:reason)
       assert_equal "bytes", tiers.get("key")
       assert_equal({ "key" => "bytes" }, tiers.get_multi(%w[key absent]))
       assert_equal true, tiers.delete("key")

@@ -36,7 +36,7 @@ module Tiercel
         @lock = Mutex.new
         @began_ns = @coverage.now
         near.cap = ALONE_TTL_SECONDS
-        name_member
+        name_member if near.backend.segment.is_a?(Segment) # else the first call says why there is none
       end
 
       # Sees to it that copies are trusted, if they may be. Nobody waits for another thread here.
