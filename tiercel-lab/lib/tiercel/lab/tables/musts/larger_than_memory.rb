@@ -13,7 +13,7 @@ module Tiercel
         class LargerThanMemory
           READS = 1_000
           # So many that what is asked for is where it stays.
-          WARM_UP_SLICES = 60
+          WARM_UP_SLICES = 150
           SLICES = 36
           # Slices that make one figure of the interval.
           GROUPS = 6
