@@ -174,6 +174,17 @@ class TiersJournalTest < Tiercel::TestCase
     assert_equal [%w[before after], false], [all.keys, all.lost]
   end
 
+  def test_what_is_noted_in_a_damaged_file_is_not_lost
+    random = Random.new(18)
+    100.times do
+      File.binwrite(@path, random.bytes(random.rand(1..200)))
+      in_a_file.note(%w[after], nil)
+      keys = []
+      Tiercel::Clock.stub(:monotonic, 1e12) { in_a_file.repeat { |changes| keys.concat(changes.keys) } }
+      assert_equal %w[after], keys
+    end
+  end
+
   def test_the_same_key_again_takes_no_more_room_in_a_process
     journal = of_a_process
     long = "k" * 1_000

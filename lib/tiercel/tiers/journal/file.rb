@@ -242,15 +242,13 @@ module Tiercel
           false
         end
 
-        # Nothing was noted where there is no end of it.
+        # Nothing was noted where there is no end of it, or where more is done than there is.
         def header_of(file)
           bytes = file.size >= HEADER_BYTES ? file.pread(HEADER_BYTES, 0) : ""
           header = Header.new(*bytes.unpack(HEADER)) if bytes.bytesize == HEADER_BYTES
-          if header.nil? || header.finish < HEADER_BYTES
-            return Header.new(SecureRandom.bytes(8), NOBODY, 0.0, 0, HEADER_BYTES)
-          end
-          header.finish = [header.finish, file.size].min
-          header
+          header&.finish = [header.finish, file.size].min
+          return header if header && HEADER_BYTES + header.done <= header.finish
+          Header.new(SecureRandom.bytes(8), NOBODY, 0.0, 0, HEADER_BYTES)
         end
       end
     end
