@@ -27,7 +27,7 @@ class TiersOutageTest < Tiercel::TestCase
 
   def build(*urls, **options)
     store = ActiveSupport::Cache::TiercelStore.new(
-      *urls, @server.url, error_handler: ->(**) {}, timeout: 0.1,
+      *urls, @server.url, error_handler: ->(**) {}, timeout: 5,
                           breaker: { failures: 1, cool_down: COOL_DOWN, max_cool_down: COOL_DOWN }, **options
     )
     @stores << store
@@ -35,13 +35,11 @@ class TiersOutageTest < Tiercel::TestCase
   end
 
   # With the breaker open all the while: what the block does the server is not told.
-  def away(store, long: false)
-    @server.pause
-    assert_nil store.read("nothing") # fails, and opens the breaker
+  def away(store)
     breaker = store.instance_variable_get(:@settings).accessor.instance_variable_get(:@guard).breaker
+    breaker.failed
     breaker.stub(:allow?, false) { yield }
   ensure
-    @server.resume
     sleep(COOL_DOWN * 1.5)
   end
 
@@ -64,6 +62,17 @@ class TiersOutageTest < Tiercel::TestCase
       assert_equal "old", build(*(urls.one? ? ["memory:"] : [shared("elsewhere")])).read("kept")
       store.clear
     end
+  end
+
+  def test_what_got_no_answer_is_deleted_too
+    store = build(shared)
+    store.write_multi({ "a" => "old", "b" => "old" })
+    lost = ->(*) { raise Tiercel::TimedOut }
+    store.backend.last.stub(:delete, lost) { assert_equal false, store.delete("a") }
+    sleep(COOL_DOWN * 1.5)
+    store.backend.last.stub(:set, lost) { assert_nil store.write("b", "new") }
+    sleep(COOL_DOWN * 1.5)
+    assert_equal [nil, nil], [store.read("a"), store.read("b")]
   end
 
   def test_another_process_of_the_machine_deletes_it
@@ -104,7 +113,7 @@ class TiersOutageTest < Tiercel::TestCase
   def fetched_at_once(count)
     runs = "#{@dir}/runs"
     values = fork_and_wait(count) do
-      store = build(shared)
+      store = build(shared, timeout: 0.1)
       yield store if block_given?
       store.read("nothing")
       store.fetch("key", expires_in: 60) do
@@ -143,7 +152,7 @@ class TiersOutageTest < Tiercel::TestCase
 
   # A take that got no answer leaves nobody at work in the key's stripe.
   def test_what_was_made_is_left_near_though_the_last_tier_was_asked_for_the_lease
-    store = build(shared, breaker: false)
+    store = build(shared, breaker: false, timeout: 0.1)
     @server.pause
     assert_equal "made", store.fetch("key", expires_in: 60) { "made" }
     assert_equal "made", store.backend.near.get("key") && store.read("key")
