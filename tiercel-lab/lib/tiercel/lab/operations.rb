@@ -172,6 +172,9 @@ module Tiercel
         end
       end
 
+      # The same entries, whose tags the call does not name.
+      define "read_tagged", "a hit of an entry with three tags", like: "fetch_tagged", body: "store.read(names[i])"
+
       # A fetch of what is not there; it is deleted before every slice.
       define "fetch_cold", "a fetch that runs its block", like: "delete",
                            body: "store.fetch(inputs[i]) { values[i % values.size] }" do
