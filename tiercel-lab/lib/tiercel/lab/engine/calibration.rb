@@ -77,7 +77,7 @@ module Tiercel
         end
 
         def limit
-          @arm.operation.prepared? ? Protocol.prepared_calls(@value) : 10**9
+          @arm.operation.prepared? ? Operation.prepared_calls(@value) : 10**9
         end
       end
     end

@@ -99,8 +99,6 @@ module Tiercel
         # its own. (Without, a FileStore arm made its neighbours 20 % slower in slices of 0.5 ms.)
         LEAD_IN = 1 / 16r
 
-        # Operations that are prepared have at most so many bytes of values in a slice.
-        PREPARED_BYTES = 16 * 1024 * 1024
 
         # Calls whose objects are counted; the count of none is subtracted.
         ALLOCATION_CALLS = 50
@@ -122,12 +120,6 @@ module Tiercel
         PREPARE_SECONDS = 0.12
         # Large values: few calls a slice, so slices overshoot, and warm-up takes its bound.
         LARGE_FACTOR = 2.0
-
-        # @param value [Value]
-        # @return [Integer] calls of a prepared operation in a slice, at most
-        def self.prepared_calls(value)
-          (PREPARED_BYTES / value.approximate_bytes).clamp(1, Operation::PREPARED_CALLS)
-        end
       end
     end
   end

@@ -25,7 +25,7 @@ module Tiercel
       define "first_read", "the first hit of what was written", like: "read", body: "store.read(inputs[i])",
                                                               prepared?: true do
         # As many as a slice has calls: none is read twice in one.
-        def names_for(value) = [value.count, Engine::Protocol.prepared_calls(value)].max
+        def names_for(value) = [value.count, Operation.prepared_calls(value)].max
 
         def inputs(arm) = arm.names.map { |name| "#{name}-new" }
 

@@ -13,6 +13,12 @@ module Tiercel
     class Operation
       # Operations that need names or entries prepared for each call use at most so many calls in a slice.
       PREPARED_CALLS = 1_000
+      # And have at most so many bytes of values in it.
+      PREPARED_BYTES = 16 * 1024 * 1024
+
+      # @param value [Value]
+      # @return [Integer] calls of a prepared operation in a slice, at most
+      def self.prepared_calls(value) = (PREPARED_BYTES / value.approximate_bytes).clamp(1, PREPARED_CALLS)
 
       # What holds of an operation unless its declaration says otherwise:
       #

@@ -12,7 +12,7 @@ module Tiercel
       # machine reads what has been changed, and how many changes it hears of.
       module Tiers
         class Table < Tables::Table
-          called "tiers", "Tiers: near and far hits, shares, distance, and what other machines still read."
+          called "tiers", "Tiers: near and far hits, and what other machines still read."
           example "tiers --quick", "tiers --store 'tiercel:shared: redis:' --round-trips 0,1",
                   "tiers --store 'tiercel:memory: shared: redis:' --no-cells"
           takes :quick, :seed, :cells
