@@ -169,6 +169,25 @@ class FetchAtOnceTest < Tiercel::TestCase
     server&.stop
   end
 
+  # Between the read and the take of one trip, for the room that the reply to the read needs: the lease that was taken
+  # is the caller's, and not nobody's.
+  def test_redis_evicts_what_it_has_just_shown
+    server = Tiercel::Lab::Servers::Redis.new.start
+    %i[hiredis ruby].each do |driver|
+      store = ColdRuns.always(Tiercel.new(server.url, **PATIENCE, driver: driver, compress: false))
+      store.write("key", "v" * 1_000_000)
+      server.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+      server.command("CONFIG", "SET", "maxmemory", (store.backend.stats[:bytes] + 400_000).to_s)
+      assert_equal "made key", fetch(store, "key").byteslice(0, 20), driver
+      assert_equal "made key", store.read("key"), driver
+    ensure
+      server.command("CONFIG", "SET", "maxmemory", "0")
+      store&.close
+    end
+  ensure
+    server&.stop
+  end
+
   # Where nothing is there, a refusal is reported once, as that of a take is.
   def test_redis_reports_a_take_that_is_refused
     server = Tiercel::Lab::Servers::Redis.new.start

@@ -22,6 +22,7 @@ module Tiercel
         PING = ["PING"].freeze
         # Seconds for which a reply that nobody needs may come after the one that was asked for.
         SOON = 0.005
+        DONE = "OK"
 
         # @param config [RedisClient::Config::Common]
         def initialize(config)
@@ -70,7 +71,8 @@ module Tiercel
         end
 
         # Sends two commands, of which the second is for where the first one's reply is nil. Where it is not, that reply
-        # is given whatever the server makes of the second: it may refuse it, or hold it back.
+        # is given whatever the server makes of the second: it may refuse it, or hold it back. But where the server does
+        # the second one, what the first one has seen is gone: it has ended or was evicted between the two.
         #
         # @param deadline [Float] of {Clock.monotonic}
         # @param commands [Array<Array<String>>] that may be sent twice
@@ -80,21 +82,23 @@ module Tiercel
           use(deadline, resend: true) do |driver|
             driver.write_multi(commands)
             first = driver.read
-            if first.nil? then [nil, driver.read]
-            else
-              forgo(driver)
-              first.is_a?(RedisClient::Error) ? [nil, first] : [first, nil]
-            end
+            next [nil, driver.read] if first.nil?
+            second = forgo(driver)
+            next [nil, first] if first.is_a?(RedisClient::Error)
+            second == DONE ? [nil, second] : [first, nil]
           end
         end
 
         private
 
         # A reply that has not come by then is given up, with the connection.
+        #
+        # @return [Object, nil] the reply
         def forgo(driver)
           driver.read(SOON)
         rescue RedisClient::ConnectionError, RedisClient::ProtocolError
           close
+          nil
         end
 
         def exchange
