@@ -34,7 +34,7 @@ module Tiercel
           end
           miss(name, key, version, merged, policy, fast: true, begun: [flight, answer], &)
         ensure
-          give_up(flight, answer) unless flight.nil? || flight.over?
+          give_up(flight, answer) unless flight.nil? || flight.landed?
         end
 
         # Where {Fetch::Straight} would go on, and nothing is remembered.

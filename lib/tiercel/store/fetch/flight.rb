@@ -41,6 +41,9 @@ module Tiercel
         attr_accessor :tags
         # @return [Boolean] whether it lands with what somebody else computes
         attr_accessor :borrowed
+        # @return [String, Boolean] whether it counts as one whose block runs ({Flights#begin}): the lineage that it
+        #   computes, or true where that is not known
+        attr_accessor :counted
 
         # @param wanted [Object] see {Call#wanted}
         def initialize(key, wanted)
@@ -49,7 +52,7 @@ module Tiercel
           @pid = Process.pid
           @followers = 0
           @waits_for = @landed = @outcome = @lease = @rewritten = nil
-          @running = @closed = @behind = @borrowed = false
+          @running = @closed = @behind = @borrowed = @counted = false
         end
 
         # @return [Boolean] see {#behind=}
@@ -58,8 +61,8 @@ module Tiercel
         # @return [Boolean] whether its block runs
         def running? = @running
 
-        # @return [Boolean] whether nobody can come along any more
-        def over? = @closed || !@outcome.nil?
+        # @return [Boolean] whether nobody waits for it any more
+        def landed? = !@outcome.nil?
 
         # Whoever asks before the lease is known may come along, since the block has not begun. After that, only who has
         # just read the lineage that is being computed: anybody else may have read after an invalidation.

@@ -62,7 +62,8 @@ module Tiercel
           end
         end
 
-        # The lease is there, and the block begins; {#finish} is its end. What {Flight#learn} and {#computing} do.
+        # The lease is there, and the block begins; {#finish} is its end, or {#leave} where the caller is killed on the
+        # way there. What {Flight#learn} and {#computing} do.
         #
         # @param flight [Flight]
         # @param lease [Leases::Lease] that begins its lineage
@@ -72,6 +73,7 @@ module Tiercel
           begin
             flight.begin(lease)
             @computing += 1
+            flight.counted = lease.lineage
             @of_lineage[lease.lineage] = flight
             true
           ensure
@@ -80,14 +82,12 @@ module Tiercel
         end
 
         # @param flight [Flight]
-        # @param lease [Leases::Lease]
         # @param landed [Boolean] whether the block has given a value
         # @return [Boolean] whether somebody waits for that value
-        def finish(flight, lease, landed)
+        def finish(flight, landed)
           LOCK.lock
           begin
-            ended
-            @of_lineage.delete(lease.lineage)
+            uncount(flight)
             newest = @newest.delete(flight.key)
             @newest[flight.key] = newest unless newest.nil? || newest.equal?(flight)
             flight.close(landed)
@@ -120,24 +120,23 @@ module Tiercel
         # @param lineage [String, nil]
         # @return [Object] the block's value
         def computing(flight, lineage)
-          counted = false
           LOCK.synchronize do
             @computing += 1
-            counted = true
+            flight.counted = lineage || true
             @of_lineage[lineage] ||= flight if lineage
           end
           yield
         ensure
-          LOCK.synchronize do
-            ended if counted
-            @of_lineage.delete(lineage) if @of_lineage[lineage].equal?(flight)
-          end
+          LOCK.synchronize { uncount(flight) }
         end
 
         # @param flight [Flight] that nobody is to board any more
         # @return [void]
         def leave(flight)
-          LOCK.synchronize { @newest.delete(flight.key) if @newest[flight.key].equal?(flight) }
+          LOCK.synchronize do
+            uncount(flight)
+            @newest.delete(flight.key) if @newest[flight.key].equal?(flight)
+          end
           flight.land(:again)
         end
 
@@ -147,6 +146,14 @@ module Tiercel
         def forgotten?
           LOCK.synchronize { forget_parents }
           @computing.zero?
+        end
+
+        # A caller that is killed in {#finish} or {#computing} comes by here again, in {#leave}.
+        def uncount(flight)
+          lineage = flight.counted or return
+          flight.counted = false
+          ended
+          @of_lineage.delete(lineage) if @of_lineage[lineage].equal?(flight)
         end
 
         # A block that a child was forked in goes on there, and ends, without being counted.

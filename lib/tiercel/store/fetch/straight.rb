@@ -28,17 +28,18 @@ module Tiercel
           return compute_straight(flight, answer, name, options, &) if Leases::Lease === answer && answer.begun?
           miss(name, key, version, options, policy, fast: true, begun: [flight, answer], &)
         ensure
-          give_up(flight, answer) unless flight.over?
+          give_up(flight, answer) unless flight.landed?
         end
 
         # The thread was killed between two steps, or another flight was joined.
         def give_up(flight, answer)
           @settings.leases.release(answer) if Leases::Lease === answer
+        ensure
           @settings.flights.leave(flight)
         end
 
         def compute_straight(flight, lease, name, options)
-          begun = @settings.flights.begin(flight, lease)
+          @settings.flights.begin(flight, lease)
           remember_locally(flight.key, nil)
           stored = false
           value = Held.with(flight) do |outermost|
@@ -56,7 +57,7 @@ module Tiercel
           raise
         ensure
           @settings.leases.release(lease) unless stored
-          begun ? finish_straight(flight, lease, value, landed) : @settings.flights.leave(flight)
+          flight.counted ? finish_straight(flight, value, landed) : @settings.flights.leave(flight)
         end
 
         # @param own [Hash] the options as the block has left them
@@ -88,8 +89,8 @@ module Tiercel
         end
 
         # Whoever has come along meanwhile is given a copy.
-        def finish_straight(flight, lease, value, landed)
-          return unless @settings.flights.finish(flight, lease, landed)
+        def finish_straight(flight, value, landed)
+          return unless @settings.flights.finish(flight, landed)
           frame = begin
             coder_of_copies.dump_value(value, nil, nil, false, 0)
           rescue StandardError, SystemStackError
