@@ -25,6 +25,7 @@ int __wrap_fstatfs(int descriptor, struct statfs *system)
 {
     int result = __real_fstatfs(descriptor, system);
     if (file_system) system->f_type = (__typeof__(system->f_type))file_system;
+    else if (room || largest_undisturbed) system->f_type = 0xEF53; /* ext4: of tmpfs nothing is reserved, but written */
     return result;
 }
 
