@@ -46,6 +46,15 @@ class RedisSubscriptionTest < Tiercel::TestCase
     assert_equal 1, server.command("CLIENT", "LIST").lines.count { |line| line.include?("resp=3") }
   end
 
+  # A call leaves its deadline with the thread.
+  def test_it_is_part_of_no_call
+    Tiercel::Backends::Redis::Deadline.set(Tiercel::Clock.monotonic - 1)
+    open
+    @backend.set("key", "1")
+    Tiercel::Backends::Redis::Deadline.set(Tiercel::Clock.monotonic - 1)
+    assert_equal %w[beat key], told.flatten.uniq.sort
+  end
+
   def test_silence_and_the_end_of_the_server_are_failures
     own = Tiercel::Lab::Servers::Redis.new.start
     open(own.url)

@@ -35,6 +35,17 @@ module Tiercel
           Thread.current[VARIABLE] = at
         end
 
+        # What the block asks of a server belongs to no call.
+        #
+        # @return [Object] the block's value
+        def self.outside
+          at = Thread.current[VARIABLE]
+          set(nil)
+          yield
+        ensure
+          set(at)
+        end
+
         # @param error [Class] what to raise if there are none
         # @return [Float, nil] seconds left, never less than {SLACK_SECONDS}: hiredis counts whole microseconds, and
         #   takes 0 for no limit; nil outside of a call

@@ -4,6 +4,7 @@ require "redis-client"
 
 require_relative "../../backend"
 require_relative "../../errors"
+require_relative "deadline"
 require_relative "failures"
 
 module Tiercel
@@ -85,8 +86,8 @@ module Tiercel
           nil
         end
 
-        def guarded
-          yield
+        def guarded(&)
+          Deadline.outside(&)
         rescue *Failures::ERRORS => error
           raise Refused.new("#{error.class}: #{error.message}", backend: @name) if impossible?(error)
           failure = Failures.translate(error, @name, nil)

@@ -80,8 +80,16 @@ module Tiercel
 
         def test_a_block_that_stores_nothing_lets_those_who_wait_go_with_its_value
           patient = new_store(lease_ttl: 60)
-          runs = Queue.new
-          values = in_threads(5) { patient.fetch("nothing", skip_nil: true) { runs << 1; sleep 0.1; nil } }
+          callers, runs = Queue.new, Queue.new
+          values = in_threads(5) do
+            callers << 1
+            patient.fetch("nothing", skip_nil: true) do
+              runs << 1
+              sleep 0.01 until callers.size == 5
+              sleep 0.2
+              nil
+            end
+          end
           assert_equal [nil], values.uniq
           assert_equal 1, runs.size
           assert_equal false, patient.exist?("nothing")
