@@ -229,6 +229,15 @@ class TiersBusTest < Tiercel::TestCase
   def test_where_the_server_does_not_tell_copies_live_a_second = refusing("-client|tracking")
   def test_where_heartbeats_may_not_be_written_copies_live_a_second = refusing("resetkeys", "~app:*")
 
+  # It is tried again every minute.
+  def test_one_refusal_is_reported_once
+    reports = []
+    bus = machine(:one).backend.near.bus
+    bus.define_singleton_method(:report) { |error| reports << error.message[/NOPERM \w+/] }
+    %w[this this that].each { |name| bus.send(:refused, Tiercel::Refused.new("NOPERM #{name}", backend: "redis")) }
+    assert_equal ["NOPERM this", "NOPERM that"], reports
+  end
+
   def test_a_user_who_may_use_no_channels
     server.command("ACL", "SETUSER", "quiet", "reset", "on", ">secret", "~*", "+@all", "resetchannels")
     store = listening(machine(:one, url: server.url.sub("//", "//quiet:secret@")))

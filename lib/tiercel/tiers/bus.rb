@@ -115,6 +115,7 @@ module Tiercel
           @listener.wait(@interval / 2)
           next unless @listener.heard
           @nears.each(&:trust_bus)
+          @refusal = nil
           yield
         end
         return unless wanted?
@@ -124,10 +125,12 @@ module Tiercel
       end
 
       # Copies that live longer may be there as long as others listen, or did lately: those are trusted by what is
-      # heard, as before.
+      # heard, as before. It is tried again for as long as the process lives, and said once.
       def refused(error)
         return if @nears.any?(&:covered_lately?)
         @nears.reverse_each(&:trust_ttl)
+        return if @refusal == error.message
+        @refusal = error.message
         report(Refused.new("it does not tell of changes (#{error.message}), so near copies live " \
                            "#{@nears.map(&:ttl).min} s: docs/tiers.md says what a user has to be allowed",
                            backend: @far.to_s))
