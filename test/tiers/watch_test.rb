@@ -63,6 +63,26 @@ class TiersWatchTest < Tiercel::TestCase
     end
   end
 
+  # Its registration was good for another second when it began; it ends 8 s later.
+  def test_a_change_that_takes_long_is_noticed
+    store = stack
+    plain.write("key", "old")
+    backend = plain.backend
+    later = nil
+    backend.define_singleton_method(:set_row) { |*arguments| later.call && super(*arguments) }
+    later = lambda do
+      travel(8) do
+        look(store)
+        store.read("key")
+      end
+    end
+    travel(9) { plain.write("key", "new") }
+    travel(17) do
+      look(store)
+      assert_equal "new", store.read("key")
+    end
+  end
+
   def test_two_segments_notice_each_other
     one = stack("one")
     other = stack("other")

@@ -24,8 +24,8 @@ module Tiercel
       NOTICING_NS = 3 * INTERVAL_NS
       # Longer than that nobody of the machine has looked.
       LAPSE_NS = 2 * INTERVAL_NS
-      # Between the clocks of processors, and a registration and its change.
-      SLACK_SECONDS = 2.0
+      # That a change may take after its registration was looked at: a large one, or of a process that is stopped.
+      SLACK_SECONDS = 10.0
 
       # @param last [Backends::SQLite]
       # @param near [Near] with a {Coverage}
