@@ -127,6 +127,7 @@ class TiersBusTest < Tiercel::TestCase
     reports = []
     store = listening(machine(:one, front: "memory:", url: own.url, error_handler: ->(**report) { reports << report }))
     store.write("key", "value")
+    wait_until("the news of it, with which its copy goes") { store.backend.near.bus.stats[:invalidations].positive? }
     near(store, "key", "value")
     own.kill
     3.times { assert_equal "value", store.read("key") }
