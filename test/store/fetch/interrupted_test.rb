@@ -30,6 +30,30 @@ class FetchInterruptedTest < Tiercel::TestCase
     end
   end
 
+  # One that comes as a Mutex's method returns, before anything is there that would give the Mutex back.
+  def test_nobody_keeps_the_lock_of_all_flights
+    at = 0
+    at += 1 while interrupted_at_return?(at)
+    assert_operator at, :>, 2, "calls of a Mutex in a cold fetch"
+    assert_equal "made", @store.fetch("last") { "made" }
+  end
+
+  # @return [Boolean] whether a cold fetch got so far
+  def interrupted_at_return?(at)
+    returned = -1
+    tracing = TracePoint.new(:c_return) do |point|
+      raise Interrupted if point.self.equal?(Tiercel::Store::Fetch::Flight::LOCK) && (returned += 1) == at
+    end
+    tracing.enable(target_thread: Thread.current) { @store.fetch("key #{at}") { "made" } }
+    false
+  rescue Interrupted
+    owned = Tiercel::Store::Fetch::Flight::LOCK.owned?
+    Tiercel::Store::Fetch::Flight::LOCK.unlock if owned # for the other tests
+    refute owned, "return #{at}"
+    assert_equal [0, true], [flights.size, flights.idle?]
+    true
+  end
+
   # Whoever has come along computes it then.
   def test_who_waits_for_a_call_that_ends_in_finish_goes_on
     interrupt(:finish)

@@ -49,16 +49,13 @@ module Tiercel
         # @param alone [Boolean] whether no other flight of the key may be under way
         # @return [Boolean] whether its caller leads it; false where there is another that may be joined
         def lead(flight, alone: false)
-          LOCK.lock # `synchronize` calls a block, which costs as much as all that is done here
-          begin
+          LOCK.synchronize do
             forget_parents
             key = flight.key
             other = @newest[key]
-            return false if other && (alone || other.admits?(flight.wanted, nil))
+            next false if other && (alone || other.admits?(flight.wanted, nil))
             @newest[key] = flight
             true
-          ensure
-            LOCK.unlock
           end
         end
 
@@ -69,15 +66,12 @@ module Tiercel
         # @param lease [Leases::Lease] that begins its lineage
         # @return [true]
         def begin(flight, lease)
-          LOCK.lock
-          begin
+          LOCK.synchronize do
             flight.begin(lease)
             @computing += 1
             flight.counted = lease.lineage
             @of_lineage[lease.lineage] = flight
             true
-          ensure
-            LOCK.unlock
           end
         end
 
@@ -85,14 +79,11 @@ module Tiercel
         # @param landed [Boolean] whether the block has given a value
         # @return [Boolean] whether somebody waits for that value
         def finish(flight, landed)
-          LOCK.lock
-          begin
+          LOCK.synchronize do
             uncount(flight)
             newest = @newest.delete(flight.key)
             @newest[flight.key] = newest unless newest.nil? || newest.equal?(flight)
             flight.close(landed)
-          ensure
-            LOCK.unlock
           end
         end
 
