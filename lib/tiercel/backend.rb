@@ -232,6 +232,9 @@ module Tiercel
     #   :evictions (Integers), and more under other names
     def stats = raise(NotImplementedError)
 
+    # @return [Hash{Symbol => Object}, nil] {#stats} without those of the place that may be away; nil where that is all
+    def stats_while_away = nil
+
     # Gives back connections, descriptors and threads. A closed backend opens
     # again when it is used again.
     #

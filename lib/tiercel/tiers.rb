@@ -199,6 +199,11 @@ module Tiercel
       { **of_far, tiers: { @near.to_s => @near.stats, **(of_far[:tiers] || { @far.to_s => of_far }) } }
     end
 
+    # @return [Hash{Symbol => Object}] :tiers alone, with nil in the place of the last one's figures
+    def stats_while_away
+      { tiers: { @near.to_s => @near.stats, **(@far.stats_while_away&.fetch(:tiers) || { @far.to_s => nil }) } }
+    end
+
     def close
       @near.close
       @far.close

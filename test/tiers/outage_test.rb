@@ -43,6 +43,24 @@ class TiersOutageTest < Tiercel::TestCase
     sleep(COOL_DOWN * 1.5)
   end
 
+  def test_stats_have_what_is_known_of_the_near_tiers
+    memory = "memory:?ttl=600&bus=false"
+    [[shared], [memory], [memory, shared("other")]].each do |urls|
+      store = build(*urls)
+      store.write("a", "value")
+      names = store.stats[:tiers].keys
+      away(store) do
+        found = store.stats
+        assert_equal names, found[:tiers].keys
+        assert_nil found[:tiers].values.last
+        assert(found[:tiers].values[..-2].all? { |of_near| of_near[:entries] == 1 })
+        refute_includes found, :entries
+        assert_includes found, :stale_hits
+      end
+      assert_operator store.stats[:entries], :>=, 1
+    end
+  end
+
   def test_what_was_deleted_or_written_does_not_come_back
     [[shared], ["memory:?ttl=600&bus=false"], ["memory:?ttl=600&bus=false", shared("other")]].each do |urls|
       store = build(*urls)

@@ -44,9 +44,10 @@ module Tiercel
       end
 
       # @return [Hash{Symbol => Object}, nil] what the backend knows of :entries, :bytes, :hits, :misses and
-      #   :evictions, and more; nil where it failed
+      #   :evictions, and more; nil where it failed. Of tiers whose last one failed :tiers, with what is known of the
+      #   near ones
       def stats
-        of_backend = @settings.accessor.stats
+        of_backend = @settings.accessor.stats || @settings.backend.stats_while_away
         of_backend && @settings.policy.lease ? of_backend.merge(@settings.statistics.to_h) : of_backend
       end
 
