@@ -202,6 +202,18 @@ class SegmentFileLifeTest < Tiercel::TestCase
     FileUtils.rm_f("/dev/shm/tiercel-test-large.lock")
   end
 
+  # Past it the kernel sends a signal that ends the process.
+  def test_a_size_past_the_limit_of_the_process_is_an_error_and_leaves_nothing
+    answers = fork_and_wait(1) do
+      Process.setrlimit(:FSIZE, 1 << 20)
+      open
+    rescue Tiercel::ConfigurationError => error
+      error.message
+    end
+    assert_match(/cannot be reserved \(RLIMIT_FSIZE is less\): give a smaller size/, answers.first)
+    assert_empty Dir.children(@directory).grep(/\.new/)
+  end
+
   def test_the_default_shrinks_to_what_is_free
     with_small_tmpfs do |directory|
       segment = open(File.join(directory, "segment"), least_bytes: 1 << 20)

@@ -73,8 +73,8 @@ static bool allocate(int descriptor, const char *path, const tseg_options *optio
             if (!given) bytes /= 2;
             if (bytes >= least) continue;
         }
-        return tseg_fail(error, code, "%s: %llu bytes cannot be reserved: give a smaller size or another path", path,
-                         (unsigned long long)options->bytes);
+        return tseg_fail(error, code, "%s: %llu bytes cannot be reserved%s: give a smaller size or another path", path,
+                         (unsigned long long)options->bytes, code == EFBIG ? " (RLIMIT_FSIZE is less)" : "");
     }
 }
 

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -138,13 +139,18 @@ static int reserve(int descriptor, uint64_t bytes) { return EOPNOTSUPP; }
 /*
  * Reserved, not sparse: a page that cannot be had later is a SIGBUS in some
  * innocent read. Asked first: on tmpfs trying takes the memory of the machine
- * before it fails.
+ * before it fails, and past RLIMIT_FSIZE a signal ends the process.
  */
 bool tseg_allocate_file(int descriptor, uint64_t bytes)
 {
     struct statvfs system;
+    struct rlimit limit;
     int failure;
 
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur) {
+        errno = EFBIG;
+        return false;
+    }
     if (fstatvfs(descriptor, &system) == 0 && bytes > (uint64_t)system.f_bavail * system.f_frsize) {
         errno = ENOSPC;
         return false;
