@@ -30,6 +30,13 @@ class FetchInterruptedTest < Tiercel::TestCase
     end
   end
 
+  # What has interrupted it is raised, though there is no flight yet.
+  def test_a_call_that_is_interrupted_before_its_flight_is_there
+    key = +"key"
+    key.define_singleton_method(:dup) { raise Interrupted }
+    assert_raises(Interrupted) { @store.send(:miss_straight, "key", key, nil, {}, nil) }
+  end
+
   # One that comes as a Mutex's method returns, before anything is there that would give the Mutex back.
   def test_nobody_keeps_the_lock_of_all_flights
     at = 0

@@ -28,7 +28,7 @@ module Tiercel
           return compute_straight(flight, answer, name, options, &) if Leases::Lease === answer && answer.begun?
           miss(name, key, version, options, policy, fast: true, begun: [flight, answer], &)
         ensure
-          give_up(flight, answer) unless flight.landed?
+          give_up(flight, answer) unless flight.nil? || flight.landed?
         end
 
         # The thread was killed between two steps, or another flight was joined.
