@@ -31,6 +31,31 @@ class FetchLateCallersTest < Tiercel::TestCase
     end
   end
 
+  # @return [Queue] of a queue, once the first caller has read: what is put into that lets it go on
+  def hold_back_the_first_boarding
+    read, first = Queue.new, true
+    flights = @store.instance_variable_get(:@settings).flights
+    %i[board lead].each do |name|
+      flights.define_singleton_method(name) do |*arguments, **options|
+        held, first = first, false
+        Queue.new.tap { |gate| read << gate }.pop if held
+        super(*arguments, **options)
+      end
+    end
+    read
+  end
+
+  def after_the_next_take
+    first = true
+    leases = @store.instance_variable_get(:@settings).leases
+    %i[take take_absent].each do |name|
+      leases.define_singleton_method(name) do |*arguments, **options, &block|
+        mine, first = first, false
+        super(*arguments, **options, &block).tap { yield if mine }
+      end
+    end
+  end
+
   # A caller who begins now, and has come as far as it comes by itself.
   def late_caller
     Thread.new { @store.fetch("name", **@options) { "new" } }.tap { |thread| Thread.pass until thread.stop? }
@@ -60,6 +85,26 @@ class FetchLateCallersTest < Tiercel::TestCase
       end)
       assert_equal("newer", @store.fetch("name") { "newer" })
       assert_includes %w[new newer], late.value
+    end
+
+    # The second one has read before the lease was taken; the third one comes with it while its take is on its way.
+    define_method(:"test_#{place}#{"_plainly" unless fast}_all_go_with_a_block_that_stores_nothing") do
+      open_store(place, fast, lease_wait: 15)
+      ended, runs = Queue.new, Queue.new
+      caller = -> { Thread.new { @store.fetch("name", skip_nil: true) { runs << ended.pop && nil } } }
+      read = hold_back_the_first_boarding
+      second = caller.call
+      boarding = read.pop
+      first = caller.call
+      Thread.pass until runs.num_waiting.zero? && ended.num_waiting == 1
+      third = nil
+      after_the_next_take { third = caller.call.tap { |thread| Thread.pass until thread.stop? } }
+      boarding << 1
+      Thread.pass until third && [second, third].all?(&:stop?)
+      sleep 0.1
+      3.times { ended << 1 }
+      assert_equal [nil] * 3, [first, second, third].map(&:value)
+      assert_equal 1, runs.size
     end
 
     # The block of a flight without a lease, since the one that is there is for another version.

@@ -195,17 +195,20 @@ module Tiercel
 
         # --- who follows ---
 
+        # Whoever is late, and would be given what a take has met before, looks what there is now.
+        #
         # @param flight [Flight] that somebody else leads
         # @param own [Flight, nil] that the caller leads, and lands as that one lands
         def follow(flight, own = nil)
           stale = MISS
           outcome = @call.account!.waiting do
             flight.await([*@held, *own], limited(deadline), limited(far_deadline)) do |lease|
-              !MISS.equal?(stale = servable(lease))
+              !MISS.equal?(stale = servable(lease)) || (@late && flight.borrowed)
             end
           end
           case outcome
-          when :left then @late && flight.lease.stale != @call.found ? AGAIN : give_stale(stale)
+          when :left
+            MISS.equal?(stale) || (@late && flight.lease.stale != @call.found) ? AGAIN : give_stale(stale)
           when :cycle then compute(own || Flight.new(@call.key, @call.version), flight.lease)
           when :deadline then after_waiting(flight, own)
           else share(outcome, flight, own)
