@@ -82,6 +82,18 @@ class ServersTest < Tiercel::TestCase
     end
   end
 
+  # Processes of a server that was killed go on for a moment, and keep its memory.
+  def test_postgresql_that_was_killed_is_waited_for
+    Servers::PostgreSQL.run do |server|
+      writer = query(server, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'").to_i
+      Process.kill(:STOP, writer)
+      server.kill
+      going_on = Thread.new { sleep(0.3) && Process.kill(:CONT, writer) }
+      assert_equal "2", query(server.start, "SELECT 1 + 1")
+      going_on.join
+    end
+  end
+
   def test_postgresql_on_a_unix_socket
     Servers::PostgreSQL.run(socket: true) { |server| assert_equal "2", query(server, "SELECT 1 + 1") }
     assert_raises(ArgumentError) { Servers::PostgreSQL.new(socket: "/tmp/own.sock") }

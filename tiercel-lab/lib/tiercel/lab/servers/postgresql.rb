@@ -42,7 +42,22 @@ module Tiercel
         # @return [String] name of the database's superuser
         def user = ROOT_RUNS_AS
 
+        # What a new server says while processes of one that was killed have not yet noticed its end.
+        STILL_THERE = /pre-existing shared memory block/
+        private_constant :STILL_THERE
+
         private
+
+        def launch
+          deadline = now + START_SECONDS
+          begin
+            super
+          rescue Error
+            raise unless log.match?(STILL_THERE) && now < deadline
+            sleep 0.05
+            retry
+          end
+        end
 
         def prepare
           super
