@@ -90,7 +90,8 @@ class ServersTest < Tiercel::TestCase
       server.kill
       going_on = Thread.new { sleep(0.3) && Process.kill(:CONT, writer) }
       assert_equal "2", query(server.start, "SELECT 1 + 1")
-      going_on.join
+    ensure
+      going_on&.join
     end
   end
 
