@@ -33,6 +33,16 @@ class TiersJournalTest < Tiercel::TestCase
     all
   end
 
+  # @yieldparam journal [Journal]
+  # @yieldparam keys [Array<String>] that are noted in it
+  def several_batches(count)
+    [in_a_file, of_a_process].each do |journal|
+      keys = Array.new(count) { |number| "key #{number}" }
+      journal.note(keys, nil)
+      yield journal, keys
+    end
+  end
+
   def test_what_was_noted_is_repeated_once
     [in_a_file, of_a_process].each do |journal|
       assert_equal false, journal.pending?
@@ -59,9 +69,7 @@ class TiersJournalTest < Tiercel::TestCase
   end
 
   def test_many_keys_go_in_batches
-    [in_a_file, of_a_process].each do |journal|
-      keys = Array.new(2_000) { |number| "key #{number}" }
-      journal.note(keys, nil)
+    several_batches(2_000) do |journal,|
       sizes = []
       journal.repeat { |changes| sizes << changes.keys.size }
       assert_equal [Journal::BATCH] * 4, sizes
@@ -69,9 +77,7 @@ class TiersJournalTest < Tiercel::TestCase
   end
 
   def test_what_fails_stays
-    [in_a_file, of_a_process].each do |journal|
-      keys = Array.new(1_200) { |number| "key #{number}" }
-      journal.note(keys, nil)
+    several_batches(1_200) do |journal, keys|
       calls = 0
       assert_raises(Tiercel::Unavailable) do
         journal.repeat { raise Tiercel::Unavailable if (calls += 1) == 2 }
@@ -236,9 +242,7 @@ class TiersJournalTest < Tiercel::TestCase
   end
 
   def test_what_cannot_be_done_stays_and_ends_the_turn
-    [in_a_file, of_a_process].each do |journal|
-      keys = Array.new(1_200) { |number| "key #{number}" }
-      journal.note(keys, nil)
+    several_batches(1_200) do |journal, keys|
       calls = 0
       assert_nil(journal.repeat { :stays if (calls += 1) > 1 })
       assert_equal 2, calls

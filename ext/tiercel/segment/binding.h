@@ -3,11 +3,11 @@
 #define TIERCEL_SEGMENT_BINDING_H
 
 #include <math.h>
-#include <time.h>
 #include <ruby.h>
 #include <ruby/encoding.h>
 #include <ruby/thread.h>
 
+#include "coarse_clock.h"
 #include "memo.h"
 #include "segment.h"
 
@@ -36,17 +36,8 @@ segment_handle *segment_handle_of(VALUE self);
 static inline tseg *segment_current(VALUE self);
 extern const rb_data_type_t segment_handle_type;
 tseg *segment_make_current(VALUE self); /* where it is not so already */
-/* Of the monotonic clock, good enough to look at the path once a second. */
-static inline int64_t segment_seconds(void)
-{
-    struct timespec time;
-#ifdef CLOCK_MONOTONIC_COARSE
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-#else
-    clock_gettime(CLOCK_MONOTONIC, &time);
-#endif
-    return (int64_t)time.tv_sec;
-}
+/* Good enough to look at the path once a second. */
+static inline int64_t segment_seconds(void) { return (int64_t)tseg_coarse_time().tv_sec; }
 static inline tseg *segment_current(VALUE self)
 {
     const segment_handle *handle = rb_check_typeddata(self, &segment_handle_type);

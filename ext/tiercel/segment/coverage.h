@@ -2,20 +2,16 @@
 #ifndef TIERCEL_SEGMENT_COVERAGE_H
 #define TIERCEL_SEGMENT_COVERAGE_H
 
+#include "coarse_clock.h"
 #include "internal.h"
 
 /* So much the coarse clock may be behind, and what is stored may be ahead of it. */
 #define TSEG_COARSE_NS UINT64_C(10000000)
 
-/* Of the monotonic clock, as of its last tick. */
+/* Of the monotonic clock. */
 static inline uint64_t tseg_coarse_ns(void)
 {
-    struct timespec time;
-#ifdef CLOCK_MONOTONIC_COARSE
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-#else
-    clock_gettime(CLOCK_MONOTONIC, &time);
-#endif
+    struct timespec time = tseg_coarse_time();
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 

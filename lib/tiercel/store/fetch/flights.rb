@@ -139,17 +139,13 @@ module Tiercel
           @computing.zero?
         end
 
-        # A caller that is killed in {#finish} or {#computing} comes by here again, in {#leave}.
+        # A caller that is killed in {#finish} or {#computing} comes by here again, in {#leave}. A block that a child
+        # was forked in goes on there, and ends, without being counted.
         def uncount(flight)
           lineage = flight.counted or return
           flight.counted = false
-          ended
-          @of_lineage.delete(lineage) if @of_lineage[lineage].equal?(flight)
-        end
-
-        # A block that a child was forked in goes on there, and ends, without being counted.
-        def ended
           @computing -= 1 if @computing.positive?
+          @of_lineage.delete(lineage) if @of_lineage[lineage].equal?(flight)
         end
 
         # Those who led the flights of a parent process are not here.

@@ -99,7 +99,6 @@ module Tiercel
         # its own. (Without, a FileStore arm made its neighbours 20 % slower in slices of 0.5 ms.)
         LEAD_IN = 1 / 16r
 
-
         # Calls whose objects are counted; the count of none is subtracted.
         ALLOCATION_CALLS = 50
 

@@ -1,0 +1,18 @@
+/* The monotonic clock as of its last tick, which is some milliseconds ago and cheaper to read. */
+#ifndef TIERCEL_SEGMENT_COARSE_CLOCK_H
+#define TIERCEL_SEGMENT_COARSE_CLOCK_H
+
+#include <time.h>
+
+static inline struct timespec tseg_coarse_time(void)
+{
+    struct timespec time;
+#ifdef CLOCK_MONOTONIC_COARSE
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+#else
+    clock_gettime(CLOCK_MONOTONIC, &time);
+#endif
+    return time;
+}
+
+#endif
