@@ -21,11 +21,12 @@ class CalibrationTest < LabCase
 
   # An arm whose calls take so many microseconds, and now and then much longer.
   class BusyArm
-    Contestant = Struct.new(:clock, :medium)
+    Contestant = Struct.new(:clock, :medium, :tiers)
     Operation = Struct.new(:prepared) { def prepared? = prepared; def clock = nil }
     attr_reader :runs, :clock
 
-    def initialize(us, hiccup_every: nil, medium: :process, prepared: false)
+    def initialize(us, hiccup_every: nil, medium: :process, prepared: false, tiers: [])
+      @tiers = tiers
       @us = us
       @hiccup_every = hiccup_every
       @medium = medium
@@ -34,7 +35,9 @@ class CalibrationTest < LabCase
       @clock = Clock.new
     end
 
-    def contestant = Contestant.new(@medium == :process ? :cpu : :wall, @medium)
+    def contestant = Contestant.new(@medium == :process ? :cpu : :wall, @medium, @tiers)
+
+    def count = 2_000
 
     def operation
       Operation.new(@prepared).tap { |operation| operation.define_singleton_method(:before_slice) { |*| nil } }
@@ -75,5 +78,11 @@ class CalibrationTest < LabCase
     again = BusyArm.new(10)
     assert_equal 7, calibration(again).warm_up(7)
     assert_equal [1] * 7, again.runs
+  end
+
+  def test_reads_of_tiers_are_warm_once_all_keys_have_been_read
+    assert_equal Lab::Engine::Protocol::WARM_UP_CALLS, calibration(BusyArm.new(10, tiers: ["shared:"])).warm_up(nil)
+    slow = BusyArm.new(10_000, tiers: ["shared:", "redis:"])
+    assert_equal 2 * slow.count, calibration(slow).warm_up(nil)
   end
 end

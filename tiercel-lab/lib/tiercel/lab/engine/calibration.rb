@@ -32,8 +32,8 @@ module Tiercel
         def warm_up(calls)
           deadline = @stopwatch.seconds + Protocol::WARM_UP_SECONDS
           made = 0
-          until made >= (calls || Protocol::WARM_UP_CALLS)
-            break if calls.nil? && made >= Protocol::WARM_UP_LEAST && @stopwatch.seconds > deadline
+          until made >= (calls || [Protocol::WARM_UP_CALLS, least].max)
+            break if calls.nil? && made >= least && @stopwatch.seconds > deadline
             slice(1)
             made += 1
           end
@@ -50,6 +50,11 @@ module Tiercel
         end
 
         private
+
+        def least
+          return Protocol::WARM_UP_LEAST unless @arm.contestant.tiers.size > 1
+          @arm.count * Protocol::WARM_UP_PASSES
+        end
 
         # One probe may be interrupted by another program or by a compilation and look a hundred times as long as it
         # is; the shortest of some is not.

@@ -35,7 +35,6 @@ module Tiercel
           raise UsageError, "store #{text.inspect}: #{e.message}"
         end
 
-        # @return [Array<String>] URLs, nearest first; none for the default
         def tiers = urls
 
         def medium
