@@ -235,6 +235,11 @@ module Tiercel
     # @return [Hash{Symbol => Object}, nil] {#stats} without those of the place that may be away; nil where that is all
     def stats_while_away = nil
 
+    # Has this process hear of what others change, at once and not with the first read that needs it. Never waits.
+    #
+    # @return [Boolean] whether it is told of that; false where nothing is kept that could be old
+    def listen = false
+
     # Gives back connections, descriptors and threads. A closed backend opens
     # again when it is used again.
     #

@@ -204,6 +204,9 @@ module Tiercel
       { tiers: { @near.to_s => @near.stats, **(@far.stats_while_away&.fetch(:tiers) || { @far.to_s => nil }) } }
     end
 
+    # A near tier over the last one has its bus, as all others have.
+    def listen = @near.listen
+
     def close
       @near.close
       @far.close

@@ -51,6 +51,14 @@ module Tiercel
         of_backend && @settings.policy.lease ? of_backend.merge(@settings.statistics.to_h) : of_backend
       end
 
+      # Has this process listen to the bus of tiers over Redis, at once and not from its first read on that misses near.
+      # An idle process that listens (Puma's master, a console) does so for all that share its `shared:`, where those
+      # are busy. Never waits, and does nothing where it listens already; `stats` tells whether it does. A forked child
+      # is to call it again.
+      #
+      # @return [Boolean] whether there is a bus, so that this process is told of what other machines change
+      def listen = @settings.backend.listen
+
       # Gives back the backend's connections, descriptors and threads. The store
       # can be used again.
       #

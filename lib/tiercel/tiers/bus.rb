@@ -43,15 +43,16 @@ module Tiercel
 
       # Sees to it that this process listens. Never waits.
       #
-      # @return [void]
+      # @return [true] this process is told of what others change
       def listen
-        return if @pid == Process.pid && @thread&.alive?
-        return unless @lock.try_lock
+        return true if @pid == Process.pid && @thread&.alive?
+        return true unless @lock.try_lock
         begin
           start unless @pid == Process.pid && @thread&.alive?
         ensure
           @lock.unlock
         end
+        true
       end
 
       # Stops listening, until the next read that misses near.
@@ -79,6 +80,7 @@ module Tiercel
         Fiber.new(storage: {}) do
           @thread = Thread.new { run }
           @thread.name = "tiercel bus"
+          @thread.thread_variable_set(:fork_safe, true) # Puma warns of others when it forks its workers
           @thread.report_on_exception = false
         end.resume
       end

@@ -185,6 +185,9 @@ module Tiercel
         covered.positive? && @coverage.now - covered < (@ttl + @coverage.trust) * Coverage::NANOSECONDS
       end
 
+      # @return [Boolean] whether this process is told of what others change behind
+      def listen = @bus&.listen || false
+
       # @return [Hash{Symbol => Object}, nil] with :bus, what the bus and the {Coverage} say, where there is one
       def stats
         @guard.call(:stats) do

@@ -41,18 +41,19 @@ module Tiercel
 
       # Sees to it that copies are trusted, if they may be. Nobody waits for another thread here.
       #
-      # @return [void]
+      # @return [false] nobody is told of what others change: who asks finds out
       def listen
         checked_ns = @checked_ns
-        return if checked_ns && @coverage.now - checked_ns < INTERVAL_NS
-        return unless @lock.try_lock
+        return false if checked_ns && @coverage.now - checked_ns < INTERVAL_NS
+        return false unless @lock.try_lock
         begin
           check
         ensure
           @lock.unlock
         end
+        false
       rescue BackendError
-        nil # the file or the segment does not answer: what is covered stays so for the time of {Coverage#trust}
+        false # the file or the segment does not answer: what is covered stays so for the time of {Coverage#trust}
       end
 
       def close = nil

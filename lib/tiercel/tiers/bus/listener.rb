@@ -46,6 +46,7 @@ module Tiercel
           @since = now
           @thread = Thread.new { run }
           @thread.name = "tiercel listener"
+          @thread.thread_variable_set(:fork_safe, true)
           @thread.report_on_exception = false
         end
 

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "support/machines"
+
+# A process that is told to hear of others' changes, though it reads nothing.
+class TiersListenTest < Tiercel::TestCase
+  include Machines
+
+  # As Puma's master does for its workers.
+  def test_an_idle_process_that_reads_nothing_listens_for_a_busy_one
+    store = listening(listen_through_proxy(machine(:one)))
+    ready, go = IO.pipe
+    child = Process.fork do
+      own = machine(:one)
+      go.write(own.listen ? "x" : "-")
+      sleep
+    ensure
+      exit!
+    end
+    assert_equal "x", ready.readchar
+    wait_until("the child to listen") { server.command("CLIENT", "LIST", "TYPE", "pubsub").scan("id=").size >= 2 }
+    @proxy.change(hold: true) # as where the process' own listener gets no turn
+    store.write("key", "old")
+    near(store, "key", "old")
+    server.command("DEL", "key")
+    wait_until("the child to put the copy away", within: SOON) { store.backend.get_near("key").nil? }
+  ensure
+    child && Process.kill(:KILL, child) && Process.wait(child)
+    [ready, go].each { |io| io&.close }
+  end
+
+  def test_who_is_told_of_changes
+    store = machine(:one, front: "memory:")
+    assert_equal [true, true], Array.new(2) { store.listen }
+    wait_until("it to listen, though nothing was read") { store.stats[:tiers].values.first[:bus][:listening] }
+    assert(Thread.list.select { |thread| thread.name&.start_with?("tiercel ") }.all? { |thread|
+      thread.thread_variable_get(:fork_safe)
+    }, "Puma warns of all other threads when it forks")
+    others = [Tiercel.new("memory:"), Tiercel.new("memory:", server.url, timeout: 5),
+              Tiercel.new("shared:#{@directory}/two?size=4MB", "sqlite:#{@directory}/cache.sqlite3"),
+              machine(:three, near: "&bus=false")]
+    assert_equal [false, true, false, false], others.map(&:listen)
+  ensure
+    others&.each(&:close)
+  end
+end
