@@ -11,6 +11,7 @@ class TiersBusTest < Tiercel::TestCase
   def test_a_copy_lives_a_minute_and_is_read_near
     store = listening(machine(:one))
     store.write("key", "value", expires_in: 3600)
+    wait_until("the news of it, with which its copy goes") { store.backend.near.bus.stats[:invalidations].positive? }
     near(store, "key", "value")
     assert_operator store.backend.near.ttl, :==, 60.0
     server.command("CLIENT", "PAUSE", "1500") # whoever asks it waits
