@@ -86,9 +86,9 @@ module Tiercel
         # Slow operations (many ms a call) are warm in fewer; the bound is on the time, in whole calls, at least 4.
         WARM_UP_SECONDS = 0.15
         WARM_UP_LEAST = 4
-        # Times that the warm-up of a store with tiers goes through all keys, however long that takes: in the first, what
-        # tells of changes begins, and ends what was filled before; the next fills all that is left. (In 64 calls most
-        # reads go to the last tier: a slice that is as long as these say has too few near hits in it, and cold ones.)
+        # Times that the warm-up of a store with tiers goes through all keys, however long that takes: in the first,
+        # what tells of changes begins, and ends what was filled before; the next fills all that is left. (In 64 calls
+        # most reads go to the last tier: a slice that is as long as these say has too few near hits in it.)
         WARM_UP_PASSES = 2
 
         # A median of fewer than two blocks a process is none.

@@ -28,7 +28,7 @@ module Tiercel
       #   nil: the bundle that the lab runs in
       # - `keeps?`: false for one that keeps nothing: its reads are not verified and not compared as hits
       # - `foreign?`: whether the place is the user's own: names get a prefix and are deleted one by one
-      # - `tiers`: URLs, nearest first; reads of several fill the nearer ones, and are warm once all their keys are there
+      # - `tiers`: URLs, nearest first; reads of several fill the nearer ones, and are warm once all keys are there
       # - `internal?`: not offered by help
       # - `places`: what may follow the type's colon ("": nothing); nil: anything
       FACTS = { kind: :store, medium: :process, gems: [], servers: [], bundle: nil, keeps?: true, foreign?: false,
