@@ -119,6 +119,23 @@ class CodecKeysTest < Tiercel::TestCase
     end
   end
 
+  def test_what_was_found_under_its_names
+    long = "long" * 200
+    names = ["a".dup, long.dup, :b, ["c", 1], "d".freeze, "not found", "a".dup]
+    keys = ["n:a", "n:long", "n:b", "n:c/1", "n:d", "n:not found", "n:a"]
+    found = { "n:d" => nil, "n:c/1" => 3, "n:b" => false, "n:a" => 1, "n:long" => 2 }
+    RULES.each do |rules|
+      results = rules.by_name(found, names, keys)
+      assert_equal({ "a" => 1, long => 2, :b => false, ["c", 1] => 3, "d" => nil }, results)
+      assert_equal ["a", long, :b, ["c", 1], "d"], results.keys
+      assert(results.keys.grep(String).all?(&:frozen?))
+      names[1] << "er" # a caller may change its own later
+      assert_equal 2, results[long]
+      names[1] = long.dup
+      assert_empty rules.by_name({}, names, keys)
+    end
+  end
+
   def test_a_key_that_raises
     name = Class.new { def cache_key = raise(IOError) }.new
     RULES.each { |rules| assert_raises(IOError) { rules.key(["a", name], nil, 250) } }

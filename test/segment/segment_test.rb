@@ -72,6 +72,18 @@ class SegmentTest < Tiercel::TestCase
     assert_equal 2, @segment.delete_multi(%w[c d x])
   end
 
+  def test_what_is_found_has_keys_of_its_own
+    keys = ["a".dup, "long" * 200, "b".freeze, "a".dup]
+    @segment.set_multi(keys.to_h { |key| [key.dup, "of #{key[0]}"] })
+    found = [@segment.read_multi(keys), @segment.get_multi(keys)]
+    keys.first << "changed"
+    keys[1].replace("x")
+    found.each do |values|
+      assert_equal({ "a" => "of a", "long" * 200 => "of l", "b" => "of b" }, values)
+      assert(values.keys.all?(&:frozen?))
+    end
+  end
+
   def test_a_token_knows_every_change_and_no_move
     @segment.set("key", "value")
     _, token = @segment.get_with_token("key")

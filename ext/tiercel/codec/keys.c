@@ -126,6 +126,24 @@ static VALUE keys_of(VALUE self, VALUE names, VALUE namespace, VALUE max_bytes)
     return keys;
 }
 
+/* by_name(found, names, keys): a Hash of what was found under these keys, under the names. A String that is not frozen
+ * is copied: a Hash would intern it, for half of what a read of it costs. */
+static VALUE by_name(VALUE self, VALUE found, VALUE names, VALUE keys)
+{
+    VALUE results;
+    Check_Type(found, T_HASH);
+    Check_Type(names, T_ARRAY);
+    Check_Type(keys, T_ARRAY);
+    results = rb_hash_new_capa((long)RHASH_SIZE(found));
+    for (long at = 0; at < RARRAY_LEN(keys) && at < RARRAY_LEN(names); at++) {
+        VALUE name = RARRAY_AREF(names, at), value = rb_hash_lookup2(found, RARRAY_AREF(keys, at), Qundef);
+        if (value == Qundef) continue;
+        rb_hash_aset(results, RB_TYPE_P(name, T_STRING) && !OBJ_FROZEN(name) ? rb_str_new_frozen(name) : name, value);
+    }
+    RB_GC_GUARD(keys);
+    return results;
+}
+
 static VALUE no_versions(void) { return rb_usascii_str_new("", 0); }
 
 static VALUE own_version(VALUE name)
@@ -203,6 +221,7 @@ void init_keys(VALUE module)
     rb_define_singleton_method(module, "key", key_of, 3);
     rb_define_singleton_method(module, "keys", keys_of, 3);
     rb_define_singleton_method(module, "usual_tags?", usual_tags, 3);
+    rb_define_singleton_method(module, "by_name", by_name, 3);
     rb_define_singleton_method(module, "version", version_of, 1);
     rb_define_singleton_method(module, "versions", versions_of, 1);
 }

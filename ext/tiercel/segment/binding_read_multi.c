@@ -44,6 +44,10 @@ static void make_batch(read_batch *batch, VALUE keys, long from)
     for (; count < READ_BATCH; count++) batch->keys[count].bytes = NULL;
 }
 
+/* As a key of a Hash. Ruby itself would look for it among all Strings that it has interned, for half of what a read
+ * costs; a frozen copy shares a long one's bytes, and a short one's are copied. */
+static inline VALUE kept_key(VALUE key) { return OBJ_FROZEN(key) ? key : rb_str_new_frozen(key); }
+
 /* frames: nil, or an Array for the keys of what has to be decoded; versions: nil, or an Array. */
 static VALUE read_many(VALUE self, VALUE keys, segment_one_read *read_one, VALUE frames, VALUE versions)
 {
@@ -61,7 +65,7 @@ static VALUE read_many(VALUE self, VALUE keys, segment_one_read *read_one, VALUE
         value = read_one(self, current ? batch.segment : segment_current(self), key,
                          current && is_made_of(made, key) ? made : NULL, version);
         if (NIL_P(value)) continue;
-        rb_hash_aset(found, key, value);
+        rb_hash_aset(found, kept_key(key), value);
         if (OBJ_FROZEN(value) && !NIL_P(frames)) rb_ary_push(frames, key);
     }
     RB_GC_GUARD(versions);

@@ -61,12 +61,6 @@ module Tiercel
           keys.equal?(names) ? found : by_name(found, names, keys)
         end
 
-        def by_name(found, names, keys)
-          results = {}
-          keys.each_with_index { |key, index| results[names[index]] = found[key] if found.key?(key) }
-          results
-        end
-
         # What is done with entries on the entries' way.
         def settle_many(found, unsettled, keys, versions)
           tagged = nil

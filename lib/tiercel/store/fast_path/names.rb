@@ -37,6 +37,9 @@ module Tiercel
           RULES.keys(names, namespace_now, @settings.max_key_bytes)
         end
 
+        # @return [Hash{Object => Object}] what was found under keys, under their names
+        def by_name(found, names, keys) = RULES.by_name(found, names, keys)
+
         # @return [Boolean] whether these are tags of which Rails' way would have nothing to say
         def usual_tags?(tags) = RULES.usual_tags?(tags, Tags::Named::MAX_COUNT, Tags::Named::MAX_BYTES)
 

@@ -34,6 +34,16 @@ module Tiercel
             keys.each_with_index.all? { |key, index| key.equal?(names[index]) } ? names : keys
           end
 
+          # @param found [Hash{String => Object}]
+          # @param names [Array<Object>]
+          # @param keys [Array<String>] of the names
+          # @return [Hash{Object => Object}] what was found, under its names, in their order
+          def by_name(found, names, keys)
+            results = {}
+            keys.each_with_index { |key, index| results[names[index]] = found[key] if found.key?(key) }
+            results
+          end
+
           # @return [String, nil, false] an Array always has one, if only an empty one: so has it in Rails; false where
           #   Rails has to find it
           def version(name, depth = 0)
