@@ -119,6 +119,20 @@ class CodecKeysTest < Tiercel::TestCase
     end
   end
 
+  def test_frozen_copies
+    RULES.each do |rules|
+      frozen = %w[a b].map(&:freeze)
+      assert_same frozen, rules.frozen(frozen)
+      keys = ["a".dup, "b".freeze, "long".dup * 200]
+      copies = rules.frozen(keys)
+      assert_equal keys, copies
+      assert(copies.all?(&:frozen?))
+      assert_same keys[1], copies[1]
+      keys.values_at(0, 2).each { |key| key << "changed" }
+      assert_equal ["a", "b", "long" * 200], copies
+    end
+  end
+
   def test_what_was_found_under_its_names
     long = "long" * 200
     names = ["a".dup, long.dup, :b, ["c", 1], "d".freeze, "not found", "a".dup]

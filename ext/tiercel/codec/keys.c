@@ -126,8 +126,27 @@ static VALUE keys_of(VALUE self, VALUE names, VALUE namespace, VALUE max_bytes)
     return keys;
 }
 
-/* by_name(found, names, keys): a Hash of what was found under these keys, under the names. A String that is not frozen
- * is copied: a Hash would intern it, for half of what a read of it costs. */
+/* As a key of a Hash, which would intern a String that is not frozen, for as much as a read of it costs. */
+static VALUE frozen_key(VALUE key)
+{
+    return RB_TYPE_P(key, T_STRING) && !OBJ_FROZEN(key) ? rb_str_new_frozen(key) : key;
+}
+
+/* frozen(keys): Array of frozen copies; the keys themselves where all of them are frozen. */
+static VALUE frozen_keys(VALUE self, VALUE keys)
+{
+    long at = 0;
+    VALUE copies;
+    Check_Type(keys, T_ARRAY);
+    while (at < RARRAY_LEN(keys) && OBJ_FROZEN(RARRAY_AREF(keys, at))) at++;
+    if (at == RARRAY_LEN(keys)) return keys;
+    copies = rb_ary_new_capa(RARRAY_LEN(keys));
+    for (at = 0; at < RARRAY_LEN(keys); at++) rb_ary_push(copies, frozen_key(RARRAY_AREF(keys, at)));
+    RB_GC_GUARD(keys);
+    return copies;
+}
+
+/* by_name(found, names, keys): a Hash of what was found under these keys, under the names. */
 static VALUE by_name(VALUE self, VALUE found, VALUE names, VALUE keys)
 {
     VALUE results;
@@ -138,7 +157,7 @@ static VALUE by_name(VALUE self, VALUE found, VALUE names, VALUE keys)
     for (long at = 0; at < RARRAY_LEN(keys) && at < RARRAY_LEN(names); at++) {
         VALUE name = RARRAY_AREF(names, at), value = rb_hash_lookup2(found, RARRAY_AREF(keys, at), Qundef);
         if (value == Qundef) continue;
-        rb_hash_aset(results, RB_TYPE_P(name, T_STRING) && !OBJ_FROZEN(name) ? rb_str_new_frozen(name) : name, value);
+        rb_hash_aset(results, frozen_key(name), value);
     }
     RB_GC_GUARD(keys);
     return results;
@@ -222,6 +241,7 @@ void init_keys(VALUE module)
     rb_define_singleton_method(module, "keys", keys_of, 3);
     rb_define_singleton_method(module, "usual_tags?", usual_tags, 3);
     rb_define_singleton_method(module, "by_name", by_name, 3);
+    rb_define_singleton_method(module, "frozen", frozen_keys, 1);
     rb_define_singleton_method(module, "version", version_of, 1);
     rb_define_singleton_method(module, "versions", versions_of, 1);
 }

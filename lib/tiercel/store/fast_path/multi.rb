@@ -54,11 +54,13 @@ module Tiercel
         # @param unsettled [Array] gets the keys that have something that is no value, and the {Accessor::Found} of each
         # @return [Hash, nil] names and values, in the order of the names; nil where only the entries' way will do
         def read_many(names, keys, unsettled = [])
-          versions = keys.equal?(names) ? nil : versions_of(names)
+          own = keys.equal?(names)
+          versions = own ? nil : versions_of(names)
           return if versions && keys.uniq.size < keys.size # names of one key, which may want different versions
+          keys = frozen_keys(keys) if own
           found = @settings.accessor.read_multi(keys, versions, unsettled) or return
           settle_many(found, unsettled, keys, versions) unless unsettled.empty?
-          keys.equal?(names) ? found : by_name(found, names, keys)
+          own ? found : by_name(found, names, keys)
         end
 
         # What is done with entries on the entries' way.

@@ -40,6 +40,12 @@ module Tiercel
         # @return [Hash{Object => Object}] what was found under keys, under their names
         def by_name(found, names, keys) = RULES.by_name(found, names, keys)
 
+        # Each Hash that a key comes into would intern it otherwise, for as much as a read near costs.
+        #
+        # @param keys [Array<String>]
+        # @return [Array<String>] frozen copies of those that are not frozen
+        def frozen_keys(keys) = RULES.frozen(keys)
+
         # @return [Boolean] whether these are tags of which Rails' way would have nothing to say
         def usual_tags?(tags) = RULES.usual_tags?(tags, Tags::Named::MAX_COUNT, Tags::Named::MAX_BYTES)
 

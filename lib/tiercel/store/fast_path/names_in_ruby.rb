@@ -34,6 +34,10 @@ module Tiercel
             keys.each_with_index.all? { |key, index| key.equal?(names[index]) } ? names : keys
           end
 
+          # @param keys [Array<String>]
+          # @return [Array<String>]
+          def frozen(keys) = keys.all?(&:frozen?) ? keys : keys.map { |key| key.frozen? ? key : key.dup.freeze }
+
           # @param found [Hash{String => Object}]
           # @param names [Array<Object>]
           # @param keys [Array<String>] of the names
