@@ -123,9 +123,10 @@ module Tiercel
     # What the last tier was not told, or perhaps not: the near copies go now, and what is there when it is back.
     #
     # @private
-    # @param keys [Array<String>]
+    # @param keys [Array<String>, Hash{String => String}, String] Hash: of what was to be written
     # @return [void]
     def untold(keys)
+      keys = keys.is_a?(Hash) ? keys.keys : Array(keys)
       @near.forget(keys)
       @nested ? @far.untold(keys) : @outage.note(keys)
     end

@@ -254,6 +254,9 @@ static VALUE segment_get(VALUE self, VALUE key)
     return RB_LIKELY(segment) ? get_bytes(self, segment, key) : Qnil;
 }
 
+/* Segment#get_late(key) -> String or nil, as get, whether copies are trusted or not */
+static VALUE segment_get_late(VALUE self, VALUE key) { return get_bytes(self, segment_current(self), key); }
+
 /* Segment#read(key, version = nil) -> the decoded String; or, frozen, a frame or [frame, token]; or nil */
 static VALUE segment_read(int count, VALUE *arguments, VALUE self)
 {
@@ -291,6 +294,7 @@ static VALUE segment_get_with_token(VALUE self, VALUE key)
 void segment_init_read(void)
 {
     rb_define_method(tiercel_segment_class, "get", segment_get, 1);
+    rb_define_method(tiercel_segment_class, "get_late", segment_get_late, 1);
     rb_define_method(tiercel_segment_class, "read", segment_read, -1);
     rb_define_method(tiercel_segment_class, "read_frozen", segment_read_frozen, -1);
     rb_define_method(tiercel_segment_class, "get_with_token", segment_get_with_token, 1);

@@ -72,6 +72,7 @@ module Tiercel
       PART_INFLATED_BYTES = 0x05
       PART_STALE = 0x06
       PART_CREATED_AT = 0x07
+      PART_COMPUTED_AT = 0x08
       CRITICAL_PARTS = 0x80
       PART_HEADER_BYTES = 3
 

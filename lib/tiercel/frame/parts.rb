@@ -31,6 +31,9 @@ module Tiercel
       attr_reader :stale
       # @return [Array(Float, Float), nil] epoch seconds when the value was made, and the seconds that making it took
       attr_reader :created_at
+      # @return [Integer, nil] of a near copy that was computed while the tier behind it did not answer: when its block
+      #   began, nanoseconds of the machine's monotonic clock
+      attr_reader :computed_at
 
       class << self
         # @param version [String, nil]
@@ -40,9 +43,11 @@ module Tiercel
         # @param inflated_bytes [Integer, nil]
         # @param stale [Array(Float, Float), nil]
         # @param created_at [Array(Float, Float), nil]
+        # @param computed_at [Integer, nil]
         # @return [String] the encoded parts, in the order of their ids
         # @raise [SerializationError] if tags take more than {Layout::MAX_TAGS_BYTES}
-        def encode(version: nil, tags: nil, lease: nil, encoding: nil, inflated_bytes: nil, stale: nil, created_at: nil)
+        def encode(version: nil, tags: nil, lease: nil, encoding: nil, inflated_bytes: nil, stale: nil, created_at: nil,
+                   computed_at: nil)
           bytes = String.new
           append(bytes, PART_VERSION, encode_version(version)) if version
           append(bytes, PART_TAGS, encode_tags(tags)) if tags
@@ -51,6 +56,7 @@ module Tiercel
           append(bytes, PART_INFLATED_BYTES, [inflated_bytes].pack("L<")) if inflated_bytes
           append(bytes, PART_STALE, stale.pack("EE")) if stale
           append(bytes, PART_CREATED_AT, created_at.pack("Ee")) if created_at
+          append(bytes, PART_COMPUTED_AT, [computed_at].pack("Q<")) if computed_at
           bytes
         end
 
@@ -128,6 +134,7 @@ module Tiercel
         when PART_INFLATED_BYTES then @inflated_bytes = sized(id, data, 4).unpack1("L<")
         when PART_STALE then @stale = sized(id, data, 16).unpack("EE")
         when PART_CREATED_AT then @created_at = sized(id, data, 12).unpack("Ee")
+        when PART_COMPUTED_AT then @computed_at = data.unpack1("Q<")
         else
           raise MalformedFrame, format("critical part 0x%02X is unknown to this version", id) if id >= CRITICAL_PARTS
         end

@@ -19,6 +19,8 @@ module Tiercel
       class NearLease < Lease
         # @return [Lease]
         attr_accessor :far
+        # @return [Integer, nil] before its block begins: see {Tiers::Near#now}
+        attr_accessor :met_at
       end
 
       # The table of the near tier.
@@ -30,18 +32,18 @@ module Tiercel
           @attached = false
         end
 
-        # A copy that is not trusted is as good as none.
+        # A copy that is not trusted is as good as none, unless it was computed meanwhile.
         def take(key, ttl, version: nil, shown: nil)
           super do |bytes|
             verdict = yield bytes
-            verdict unless verdict == :current && !@near.trusted?
+            verdict unless verdict == :current && !@near.trusted? && !@near.computed_lately?(bytes)
           end
         end
 
         # As a copy of what cannot be stored behind. None while somebody changes the key there, or has died doing so:
         # who begins after this look ends the lease.
         def fill(lease, bytes, ttl)
-          copy, ttl = @near.copy(bytes, ttl)
+          copy, ttl = @near.copy(bytes, ttl, lease.met_at)
           free = copy && @guard.call(:write_entry, lease.key) { @segment.near_epoch(lease.key) }
           free ? super(lease, copy, ttl) : false
         end
@@ -51,7 +53,7 @@ module Tiercel
         def own(key, ttl, version)
           attach unless @attached
           name = Lease.new_name
-          NearLease.own(key, ttl, version, name, name)
+          NearLease.own(key, ttl, version, name, name).tap { |lease| lease.met_at = @near.now }
         end
 
         # A handle of its own: it does not ask whether copies may be trusted, since those who wait are to be given what
@@ -67,7 +69,9 @@ module Tiercel
         def theirs(...)
           lease = super
           NearLease.new(lease.key, lease.lineage, lease.holder, version: lease.version, stale: lease.stale,
-                                                                lapses_at: lease.lapses_at)
+                                                                lapses_at: lease.lapses_at).tap do |met|
+            met.met_at = @near.now
+          end
         end
       end
 

@@ -45,6 +45,19 @@ module Tiercel
           nil
         end
 
+        # @param bytes [String] of {.of}
+        # @param began [Integer] nanoseconds of the monotonic clock: when the block began that has made the value
+        # @return [String]
+        def computed(bytes, began) = Frame.with_parts(bytes, computed_at: began)
+
+        # @param bytes [String, nil] of a copy
+        # @return [Integer, nil] what {.computed} was told
+        def computed_at(bytes)
+          Frame.parse(bytes).parts.computed_at
+        rescue MalformedFrame
+          nil
+        end
+
         private
 
         def value?(bytes)

@@ -85,8 +85,14 @@ module Tiercel
       # @return [Boolean] whether other processes use the segment, and may have listeners
       def shared? = !@segment.path.nil? && @segment.pids.size > 1
 
+      # @param seconds [Numeric] so much longer
       # @return [Boolean] whether copies are read at present
-      def trusted? = (covered = self.covered).positive? && now - covered <= @trust * NANOSECONDS
+      def trusted?(seconds = 0) = (covered = self.covered).positive? && lately?(covered, seconds)
+
+      # @param time [Integer] nanoseconds
+      # @param seconds [Numeric]
+      # @return [Boolean] whether what was as it should be at that time may be read at present
+      def lately?(time, seconds = 0) = (now - time).between?(0, (trust + seconds) * NANOSECONDS)
 
       # @return [Hash{Symbol => Object}] :trusted; :covered_for, seconds for which copies are trusted if nothing more is
       #   heard; :gaps, how often all of them were put away since nobody had covered them

@@ -57,19 +57,33 @@ module Tiercel
       # @return [String, nil]
       def get(key) = @guard.call(:read_entry, key) { @segment.get(key) }
 
-      # A copy that is not trusted any more, since nobody hears of what others change.
+      # While the last tier does not answer: a copy that is not trusted any more, since nobody hears of what others
+      # change; or one of what a block of this machine has made meanwhile.
       #
       # @param key [String]
-      # @param seconds [Float] for which it may be given after that
+      # @param seconds [Float] for which the former may be given after that
       # @return [String, nil]
       def get_late(key, seconds)
-        return unless @covering && path
+        return unless @covering
         @guard.call(:read_entry, key) do
-          @late ||= Segment.open_existing(path)
-          @late.near_trust = @coverage.trust + seconds
-          @late.get(key)
+          trusted = @coverage.trusted?(seconds)
+          bytes = @segment.get_late(key)
+          bytes if trusted || (bytes && computed_lately?(bytes))
         end
       end
+
+      # A value is no older than the begin of the block that has made it. So for as long after that as copies are
+      # trusted nobody reads what was changed longer ago than that, whoever has changed it.
+      #
+      # @param bytes [String] of a copy
+      # @return [Boolean] whether a block of this machine made it while the last tier did not answer, and lately
+      def computed_lately?(bytes)
+        began = Copy.computed_at(bytes) if @covering
+        !began.nil? && @coverage.lately?(began)
+      end
+
+      # @return [Integer, nil] nanoseconds, for {#copy}; nil where copies are read until they end
+      def now = (@coverage.now if @covering)
 
       # @param keys [Array<String>]
       # @return [Hash{String => String}]
@@ -143,11 +157,12 @@ module Tiercel
 
       # @param bytes [String] of the tier behind
       # @param ttl [Numeric, nil] of those
+      # @param began [Integer, nil] when the block began, of what is not stored behind; see {#now}
       # @return [Array(String, Float), nil] what is kept of them, and for how long
-      def copy(bytes, ttl)
+      def copy(bytes, ttl, began = nil)
         ttl = Copy.ttl(bytes, ttl && ttl < @ttl ? ttl : @ttl) or return
         copy = Copy.of(bytes, @longest) or return
-        [copy, ttl]
+        [began ? Copy.computed(copy, began) : copy, ttl]
       end
 
       # @param seconds [Float] that a copy lives at most, where the URL says nothing else, or more
@@ -200,8 +215,6 @@ module Tiercel
 
       def close
         @bus&.close
-        @late&.close
-        @late = nil
         @backend.close
       end
       def to_s = @backend.to_s

@@ -11,6 +11,10 @@ module Tiercel
       #
       # @private
       class Tiered < Framed
+        # Of what the last tier says that it has nothing.
+        ABSENT = Object.new.freeze
+        private_constant :ABSENT
+
         # @return [Float, nil] seconds for which copies answer after they are not trusted any more, while the last tier
         #   does not answer
         attr_writer :stale_if_error
@@ -54,37 +58,17 @@ module Tiercel
         end
 
         def set(key, bytes, ttl)
-          told = false
-          @guard.call(:write_entry, key) do
-            stored = @backend.set(key, bytes, ttl)
-            told = true
-            stored || @guard.too_large(key, bytes.bytesize)
-          end
-        ensure
-          @backend.untold([key]) unless told
+          change(:write_entry, key, key:, bytes:) { @backend.set(key, bytes, ttl) }
         end
 
         def set_multi(frames, ttl)
-          told = false
-          @guard.call(:write_multi_entries) do
-            stored = @backend.set_multi(frames, ttl)
-            told = true
-            stored || @guard.too_large(nil, frames.sum { |_, frame| frame.bytesize })
-          end
-        ensure
-          @backend.untold(frames.keys) unless told
+          change(:write_multi_entries, frames, bytes: frames) { @backend.set_multi(frames, ttl) }
         end
 
-        def delete(key) = change(:delete_entry, [key], false) { @backend.delete(key) }
-        def delete_multi(keys) = change(:delete_multi_entries, keys, 0) { @backend.delete_multi(keys) }
+        def delete(key) = change(:delete_entry, key, key:, failed: false) { @backend.delete(key) }
+        def delete_multi(keys) = change(:delete_multi_entries, keys, failed: 0) { @backend.delete_multi(keys) }
         def invalidate(keys) = change(:invalidate_tags, keys) { @backend.delete_multi(keys) && true }
-
-        def clear(prefix)
-          told = false
-          @guard.call(:clear) { @backend.clear(prefix).tap { told = true } }
-        ensure
-          @backend.untold_clear(prefix) unless told
-        end
+        def clear(prefix) = change(:clear, prefix, later: :untold_clear) { @backend.clear(prefix) }
 
         def delete_matching(prefix, &)
           count = super
@@ -96,14 +80,14 @@ module Tiercel
         private
 
         def get_past(key, event)
-          get_between(key, event) || get_far(key, event) || get_late(key, event)
+          bytes = get_between(key, event) || get_far(key, event) || get_late(key, event)
+          bytes unless ABSENT.equal?(bytes)
         end
 
-        # Within `stale_if_error`.
+        # What there is though the last tier does not answer: within `stale_if_error`, or computed meanwhile.
         def get_late(key, event = nil)
-          return unless @stale_if_error && @guard.open?
           near = @backend.before_last
-          bytes = near.get_late(key, @stale_if_error)
+          bytes = near.get_late(key, @stale_if_error || 0)
           bytes && answered(event, near, bytes)
         end
 
@@ -114,8 +98,8 @@ module Tiercel
         end
 
         def get_far(key, event)
-          bytes = @guard.call(:read_entry, key) { @backend.get_far(key) }
-          bytes && answered(event, @backend.last, bytes)
+          bytes = @guard.call(:read_entry, key) { @backend.get_far(key) || ABSENT }
+          bytes.nil? || ABSENT.equal?(bytes) ? bytes : answered(event, @backend.last, bytes)
         end
 
         # The notification of a read says which tier had it.
@@ -127,9 +111,12 @@ module Tiercel
         def get_multi_past(keys, found)
           return found if found.size == keys.size
           missing = keys.reject { |key| found.key?(key) }
-          far = @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi_far(missing) }
+          has_answered = false
+          far = @guard.call(:read_multi_entries, returning: {}) do
+            @backend.get_multi_far(missing).tap { has_answered = true }
+          end
           found.merge!(far)
-          get_multi_late(missing, found) if @stale_if_error && @guard.open?
+          get_multi_late(missing, found) unless has_answered
           found.slice(*keys)
         end
 
@@ -141,11 +128,25 @@ module Tiercel
         end
 
         # What the last tier is not told now it is told later.
-        def change(method, keys, failed = nil)
+        #
+        # @param what [Object] that `later` takes
+        # @param key [String, nil] for the report
+        # @param bytes [String, Hash{String => String}, nil] that are to be stored
+        # @param failed [Object] what the call is worth where the last tier has failed
+        # @param later [Symbol] of {Tiers}
+        def change(method, what, key: nil, bytes: nil, failed: nil, later: :untold)
           told = false
-          @guard.call(method, (keys.first if keys.size == 1), returning: failed) { yield.tap { told = true } }
+          @guard.call(method, key, returning: failed) do
+            done = yield
+            told = true
+            done || (bytes ? too_large(key, bytes) : done)
+          end
         ensure
-          @backend.untold(keys) unless told
+          @backend.public_send(later, what) unless told
+        end
+
+        def too_large(key, bytes)
+          @guard.too_large(key, key ? bytes.bytesize : bytes.each_value.sum(&:bytesize))
         end
       end
     end

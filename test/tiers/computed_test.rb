@@ -1,0 +1,202 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "support/machines"
+
+# What a machine computes by itself while the last tier does not answer: once for all its processes, for as long as
+# copies are trusted after that, and no longer.
+class TiersComputedTest < Tiercel::TestCase
+  include Machines
+
+  TRUST = 0.6
+  BREAKER = { failures: 1, cool_down: 0.05, max_cool_down: 0.05 }.freeze
+
+  def teardown
+    super
+    @between&.stop
+  end
+
+  # The connections of the machine `a`.
+  def between = @between ||= Tiercel::Lab::Network::Proxy.new(server).start
+
+  def cut_off(name = :a, trust: TRUST, **options)
+    store = machine(name, url: between.url, breaker: BREAKER, error_handler: ->(**) {}, **options)
+    store.backend.before_last.bus.interval = trust / 4
+    store.backend.before_last.coverage.trust = trust
+    store
+  end
+
+  # Until nothing is trusted any more.
+  def cut(*stores)
+    between.change(refuse: true) && between.cut
+    stores.each { |store| wait_until("no trust") { !coverage(store).trusted? } }
+  end
+
+  def heal(store)
+    between.heal
+    wait_until("trust") { store.read("nothing").nil? && coverage(store).trusted? }
+  end
+
+  def test_one_block_for_all_callers_that_come_after_it
+    store = listening(cut_off(trust: 60))
+    cut_by_hand(store) do
+      runs = 0
+      assert_equal [1] * 3, Array.new(3) { store.fetch("key", expires_in: 60) { runs += 1 } }
+      assert_equal 1, runs
+      assert_equal 1, store.read("key")
+      assert_equal({ "key" => 1 }, store.read_multi("key", "other"))
+      assert_equal({ "key" => 1, "other" => 2 }, store.fetch_multi("key", "other") { 2 })
+      assert_equal({ "key" => 1, "other" => 2 }, store.fetch_multi("key", "other") { 3 })
+      assert_equal [1], fork_and_wait(1) { cut_off(trust: 60).fetch("key") { "another" } }
+      assert store.exist?("key")
+    end
+  end
+
+  # Though what was covered is trusted by the clock of this test, as far as the segment knows it is not.
+  def cut_by_hand(store)
+    cut
+    near = store.backend.before_last
+    near.coverage.stub(:covered, 0) do
+      near.backend.segment.near_trust = 1e-9
+      yield near
+    end
+  end
+
+  def test_no_longer_than_copies_are_trusted
+    store = listening(cut_off(trust: 60))
+    cut_by_hand(store) do |near|
+      store.fetch("key", expires_in: 600) { "made" }
+      now = near.coverage.now
+      { 59 => "made", 61 => nil, -5 => nil }.each do |seconds, expected|
+        near.coverage.stub(:now, now + (seconds * 1_000_000_000)) do
+          expected ? assert_equal(expected, store.read("key")) : assert_nil(store.read("key"), seconds)
+        end
+      end
+    end
+  end
+
+  # From when its block began, not from when it was done.
+  def test_a_block_that_takes_its_time
+    store = listening(cut_off(trust: 60))
+    cut_by_hand(store) do |near|
+      now = near.coverage.now
+      near.coverage.stub(:now, -> { now }) do
+        store.fetch("key", expires_in: 600) do
+          now += 61_000_000_000
+          "made"
+        end
+        assert_nil store.read("key")
+      end
+    end
+  end
+
+  def test_what_was_there_before_is_not_given
+    store = listening(cut_off(trust: 60))
+    store.write("key", "old")
+    near(store, "key", "old")
+    cut_by_hand(store) { assert_nil store.read("key") }
+  end
+
+  def test_a_delete_in_another_process_takes_it_away
+    store = listening(cut_off(trust: 60))
+    cut_by_hand(store) do
+      store.fetch("key", expires_in: 60) { "made" }
+      assert_equal [false], fork_and_wait(1) { cut_off(trust: 60).delete("key") }
+      assert_nil store.read("key")
+      store.fetch("key") { "again" }
+      fork_and_wait(1) { cut_off(trust: 60).write("key", "written") && nil }
+      assert_nil store.read("key")
+      store.fetch("key") { "again" }
+      fork_and_wait(1) { cut_off(trust: 60).clear }
+      assert_nil store.read("key")
+    end
+  end
+
+  def test_with_three_tiers
+    store = listening(cut_off(trust: 60, front: ["memory:"]))
+    cut_by_hand(store) do
+      runs = 0
+      3.times { store.fetch("key", expires_in: 60) { runs += 1 } }
+      assert_equal 1, runs
+      store.delete("key")
+      assert_nil store.read("key")
+    end
+  end
+
+  # The answer of a last tier that is there is the answer.
+  def test_it_is_not_given_once_the_last_tier_answers
+    store = listening(cut_off(trust: 60))
+    cut_by_hand(store) do
+      store.fetch("key", expires_in: 60) { "made" }
+      between.heal
+      wait_until("an answer") { store.write("other", 1) }
+      assert_nil store.read("key")
+      assert_equal({}, store.read_multi("key"))
+    end
+  end
+
+  # This machine alone is cut off, and another one writes.
+  def test_what_another_machine_writes_meanwhile
+    store = listening(cut_off(trust: 0.5))
+    other = machine(:b)
+    cut(store)
+    assert_equal "old", store.fetch("key", expires_in: 60) { "old" }
+    assert other.write("key", "new")
+    sleep 0.5 # that is the bound
+    assert_nil store.read("key")
+    store.fetch("other", expires_in: 60) { "old" }
+    gaps = gaps(store)
+    heal(store)
+    assert_operator gaps(store), :>, gaps
+    assert_equal ["new", nil], [store.read("key"), store.read("other")]
+  end
+
+  # News is held back and comes late.
+  def test_a_connection_that_was_held
+    store = listening(listen_through_proxy(machine(:a, breaker: BREAKER, error_handler: ->(**) {})))
+    coverage(store).trust = 0.5
+    other = machine(:b)
+    @proxy.change(hold: true)
+    wait_until("no trust") { !coverage(store).trusted? }
+    store.backend.last.stub(:get, ->(*) { raise Tiercel::TimedOut }) { store.fetch("key") { "old" } }
+    other.write("key", "new")
+    @proxy.heal
+    wait_until("trust") { store.read("nothing").nil? && coverage(store).trusted? }
+    assert_equal "new", store.read("key")
+  end
+
+  KEYS = 3
+
+  # Two machines of two processes each.
+  def test_one_block_for_each_machine_and_key_in_that_time
+    cut
+    found = fork_and_wait(4) { |number| keep_fetching(cut_off(number.even? ? :a : :b), Clock.monotonic + (TRUST * 2.5)) }
+    runs = found.flat_map { |result| result[:runs] }
+    runs.group_by { |run| run[:of] }.each_value { |of_one| assert_apart(of_one.map { |run| run[:began] }.sort) }
+    assert_equal 2 * KEYS, runs.map { |run| run[:of] }.uniq.size
+    assert_operator found.sum { |result| result[:calls] }, :>, 10 * runs.size
+    assert_empty found.flat_map { |result| result[:late] }
+  end
+
+  def assert_apart(times)
+    assert_operator times.size, :>=, 2, "nothing was computed again"
+    # Before its block begins a caller has to take the lease, which may take a while.
+    times.each_cons(2) { |one, following| assert_operator following - one, :>=, TRUST / 2 }
+  end
+
+  Clock = Tiercel::Clock
+
+  def keep_fetching(store, until_time)
+    result = { runs: [], calls: 0, late: [] }
+    while (now = Clock.monotonic) < until_time
+      key = rand(KEYS)
+      began = store.fetch("key #{key}", expires_in: 60) do
+        Clock.monotonic.tap { |time| result[:runs] << { of: [store.backend.near.path, key], began: time } }
+      end
+      result[:calls] += 1
+      result[:late] << (now - began) if now - began > TRUST
+    end
+    result
+  end
+end
