@@ -171,7 +171,9 @@ class TiersComputedTest < Tiercel::TestCase
   # Two machines of two processes each.
   def test_one_block_for_each_machine_and_key_in_that_time
     cut
-    found = fork_and_wait(4) { |number| keep_fetching(cut_off(number.even? ? :a : :b), Clock.monotonic + (TRUST * 2.5)) }
+    found = fork_and_wait(4) do |number|
+      keep_fetching(cut_off(number.even? ? :a : :b), Clock.monotonic + (TRUST * 2.5))
+    end
     runs = found.flat_map { |result| result[:runs] }
     runs.group_by { |run| run[:of] }.each_value { |of_one| assert_apart(of_one.map { |run| run[:began] }.sort) }
     assert_equal 2 * KEYS, runs.map { |run| run[:of] }.uniq.size

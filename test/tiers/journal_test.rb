@@ -258,6 +258,61 @@ class TiersJournalTest < Tiercel::TestCase
     assert_empty Dir.children(@dir).grep(/\Areal/)
   end
 
+  # @yieldparam journals [Array<Journal>] of handles of their own on one segment, as processes have them
+  def beside_a_segment
+    path = "#{@dir}/real"
+    segments = Array.new(2) { Tiercel::Segment.open(path, bytes: 1 << 20) }
+    yield(segments.map { |segment| Journal.new(path, FAR, segment) }, *segments)
+  ensure
+    segments&.each(&:close)
+  end
+
+  def looks(&)
+    count = 0
+    File.stub(:size?, ->(*) { (count += 1) && nil }, &)
+    count
+  end
+
+  def test_the_file_is_looked_at_when_somebody_has_noted_something
+    beside_a_segment do |(one, other), segment|
+      word = segment.near_noted
+      segment.stub(:near_noted, -> { word }) do # within a second
+        assert_equal [false] * 3, Array.new(3) { one.pending? }
+        assert_equal(0, looks { 100.times { one.pending? } })
+        other.note(%w[key], nil)
+      end
+      assert_equal true, one.pending?
+      assert_equal true, one.pending?
+      assert_equal %w[key], repeated(one).keys
+      assert_equal [false, false], [one.pending?, other.pending?]
+      fork_and_wait(1) { other.note_clear("app:") && nil }
+      assert_equal [true, true], [one.pending?, other.pending?]
+    end
+  end
+
+  # A process that was killed between the two, or that has no segment: who has one looks once a second anyhow.
+  def test_what_the_word_does_not_tell_of
+    beside_a_segment do |(one, _), segment|
+      one.pending?
+      in_the_word_before = segment.near_noted
+      Journal.new("#{@dir}/real", FAR).note(%w[key], nil)
+      later = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 5
+      until segment.near_noted != in_the_word_before || Process.clock_gettime(Process::CLOCK_MONOTONIC) > later
+        sleep 0.01
+      end
+      assert_equal true, one.pending?
+    end
+  end
+
+  def test_without_a_segment_the_process_keeps_it_too
+    beside_a_segment do |(one, _), segment|
+      segment.stub(:near_note, -> { raise Tiercel::Unavailable }) { one.note(%w[key], nil) }
+      assert_equal true, one.pending?
+      segment.stub(:near_noted, -> { raise Tiercel::Unavailable }) { assert_equal true, one.pending? }
+      assert_equal %w[key key], repeated(one).keys
+    end
+  end
+
   def test_damage_is_lost_keys_and_no_more
     random = Random.new(17)
     200.times do

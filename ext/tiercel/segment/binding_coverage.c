@@ -63,6 +63,24 @@ static VALUE segment_near_gaps(VALUE self)
 }
 
 /*
+ * Segment#near_noted -> a number that is another one once anybody has noted (near_note) what the tier behind was not
+ * told, and in any case once a second: when this Segment looks what its path leads to
+ */
+static VALUE segment_near_noted(VALUE self)
+{
+    uint64_t noted = tseg_load_acquire(&segment_current(self)->header->near_noted);
+    uint64_t second = (uint64_t)segment_handle_of(self)->checked_at;
+    return ULL2NUM((noted << 24 | (second & 0xffffff)) & (FIXNUM_MAX >> 1));
+}
+
+/* Segment#near_note -> nil. After something was noted, for all processes */
+static VALUE segment_near_note(VALUE self)
+{
+    atomic_fetch_add_explicit(&segment_current(self)->header->near_noted, 1, memory_order_seq_cst);
+    return Qnil;
+}
+
+/*
  * Segment#near_trust = seconds: through this Segment copies are read, and filled, for so long after the time until
  * which they are covered. nil, as at first: always
  */
@@ -85,6 +103,8 @@ void segment_init_coverage(void)
     rb_define_method(tiercel_segment_class, "near_cover", segment_near_cover, 2);
     rb_define_method(tiercel_segment_class, "near_covered", segment_near_covered, 0);
     rb_define_method(tiercel_segment_class, "near_gaps", segment_near_gaps, 0);
+    rb_define_method(tiercel_segment_class, "near_note", segment_near_note, 0);
+    rb_define_method(tiercel_segment_class, "near_noted", segment_near_noted, 0);
     rb_define_method(tiercel_segment_class, "near_trust=", segment_set_near_trust, 1);
     rb_define_method(tiercel_segment_class, "near_trusted?", segment_near_trusted, 0);
 }

@@ -118,6 +118,7 @@ typedef struct {
     tseg_half retired; /* not 0: move to what the path leads to now */
     tseg_word near_covered; /* ns of the monotonic clock: until then every change behind was heard of; 0 never */
     tseg_word near_gaps;    /* how often all copies were put away, since nobody had covered them */
+    tseg_word near_noted;   /* how often something was noted that the tier behind is to be told later */
 } tseg_header;
 
 /* One attached process: its counters stay when the slot is used again. */

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../backend"
+require_relative "../errors"
 
 module Tiercel
   class Tiers < Backend
@@ -26,26 +27,39 @@ module Tiercel
 
       # @param path [String, nil] of the segment that it lies beside
       # @param far [String] what the last tier is
-      def initialize(path, far)
+      # @param segment [Segment, nil] that one, where its word says whether there may be something
+      def initialize(path, far, segment = nil)
         @own = Own.new
         @file = File.new(path, far) if path
+        @segment = segment
       end
 
       # @param keys [Array<String>]
       # @param prefix [String, nil] what is to be cleared where there is no room for the keys
       # @return [void]
       def note(keys, prefix)
-        @file&.note(keys, prefix) || @own.note(keys, prefix)
+        (@file&.note(keys, prefix) && tell) || @own.note(keys, prefix)
       end
 
       # @param prefix [String] whose keys were to be cleared
       # @return [void]
       def note_clear(prefix)
-        @file&.note_clear(prefix) || @own.note_clear(prefix)
+        (@file&.note_clear(prefix) && tell) || @own.note_clear(prefix)
       end
 
+      # Asked before each call of the last tier. The file is looked at where the segment's word is another one than it
+      # was when there was nothing: somebody has noted something, or a second has passed.
+      #
       # @return [Boolean] whether there is anything to be repeated
-      def pending? = @own.pending? || (@file ? @file.pending? : false)
+      def pending?
+        return true if @own.pending?
+        return false unless @file
+        noted = @segment&.near_noted
+        return false if noted && noted == @nothing_at
+        @file.pending?.tap { |pending| @nothing_at = pending ? nil : noted }
+      rescue BackendError
+        @file.pending? # there is no segment at present
+      end
 
       # Repeats what there is. What the block raises ends it, and what is not done stays.
       #
@@ -57,6 +71,16 @@ module Tiercel
         give_up_at = Clock.monotonic + BUDGET_SECONDS
         answers = [@own, @file].compact.map { |kept| !kept.pending? || kept.repeat(give_up_at, &) }
         answers.include?(false) ? false : answers.all? || nil
+      end
+
+      private
+
+      # @return [Boolean] false where there is no segment: then other processes do not look at once
+      def tell
+        @segment&.near_note
+        true
+      rescue BackendError
+        false
       end
     end
   end

@@ -27,7 +27,7 @@ module Tiercel
       def initialize(near, last, place)
         @near = near
         @last = last
-        @journal = Journal.new(near.path, place)
+        @journal = Journal.new(near.path, place, near.backend.segment)
         @again_at = nil
         @pause = PAUSE_SECONDS
         @partly = false
