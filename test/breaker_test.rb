@@ -30,6 +30,14 @@ class BreakerTest < Tiercel::TestCase
     refute_predicate @breaker, :open?
   end
 
+  def test_it_is_failing_until_a_success
+    refute_predicate @breaker, :failing?
+    @breaker.failed
+    assert_predicate @breaker, :failing?
+    @breaker.succeeded
+    refute_predicate @breaker, :failing?
+  end
+
   def test_one_probe_after_the_cool_down
     open
     @now += 0.99

@@ -236,6 +236,23 @@ class GuardTest < Tiercel::TestCase
     refute_predicate guarded, :open?
   end
 
+  # A backend of several servers, one of which still answers, or none.
+  class OfSeveral < FakeBackend
+    attr_accessor :answers_elsewhere
+    alias answers_elsewhere? answers_elsewhere
+  end
+
+  def test_one_of_several_servers_does_not_open_it
+    backend = OfSeveral.new.tap { |several| several.answers_elsewhere = true }
+    guarded = Tiercel::Guard.new(backend, breaker: { failures: 2 })
+    reports = capture_reports { 4.times { guarded.call(:read_entry, "k") { raise unavailable } } }
+    assert_equal 4, reports.size, "which has a breaker of its own, that says when it is enough"
+    refute_predicate guarded, :open?
+    backend.answers_elsewhere = false
+    2.times { guarded.call(:read_entry, "k") { raise unavailable } }
+    assert_predicate guarded, :open?
+  end
+
   def test_near_backends_and_false_have_no_breaker
     assert_nil Tiercel::Guard.new(FakeBackend.new(near: true)).breaker
     without = guard(breaker: false)

@@ -291,6 +291,11 @@ module Tiercel
     # @return [Boolean] whether its keys are on several servers, of which one may be away while the others answer
     def several_servers? = false
 
+    # Asked after a failure. One server of several has a breaker of its own; that of the store is for all of them.
+    #
+    # @return [Boolean] whether a server of several is not known to fail
+    def answers_elsewhere? = false
+
     # Which keys {#scan} and {#clear} with a prefix can reach.
     #
     # @return [Boolean] false where the medium cannot list its keys: both then raise {Refused}

@@ -62,6 +62,9 @@ module Tiercel
     # @return [Boolean] whether calls are skipped at present
     def open? = !@probe_at.nil?
 
+    # @return [Boolean] whether the last call that was told of has failed
+    def failing? = !@failures.zero?
+
     # Asks before a call. While open, at most one caller per cool-down is let through.
     #
     # @return [Boolean] whether the backend may be asked

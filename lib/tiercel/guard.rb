@@ -92,14 +92,14 @@ module Tiercel
       returning
     end
 
-    # A backend of several servers has breakers of its own; that one of them is open was reported
-    # when it opened, and says nothing about the others, unless they have answered.
+    # A backend of several servers has breakers of its own. That one of them is open was reported when it opened, and
+    # that one of them fails says nothing about the others, unless they have answered, or are known to fail too.
     def worth_a_report?(error)
       skipped = error.is_a?(BreakerOpen)
       return !skipped unless @breaker
       return false if skipped && error.partial.nil?
       return true if error.is_a?(PoolExhausted) && error.partial.nil? # nobody was asked
-      return @breaker.failed if error.counts_for_breaker? && error.partial.nil?
+      return @backend.answers_elsewhere? || @breaker.failed if error.counts_for_breaker? && error.partial.nil?
       @breaker.succeeded
       @log.closed if @log.open?
       !skipped

@@ -225,6 +225,7 @@ module Tiercel
     def to_s = "#{@near} > #{@far}"
     def remote? = @far.remote?
     def scannable? = @far.scannable?
+    def answers_elsewhere? = @far.answers_elsewhere?
     def checksum? = @far.checksum?
     def compress_threshold_bytes = @far.compress_threshold_bytes
 

@@ -150,6 +150,36 @@ class MemcachedRingFaultsTest < Tiercel::TestCase
     end
   end
 
+  # @return [Array<Array<String>>] the names of the first server, and those of the others
+  def by_server(servers, **options)
+    store = build("memcached://#{servers.map(&:address).join(",")}", **options)
+    ring = store.backend.instance_variable_get(:@ring)
+    NAMES.partition { |name| ring.node_for(name).equal?(ring.nodes.first) }
+  end
+
+  def test_the_first_calls_of_one_server_keep_nobody_from_the_others
+    with_ring(breaker: LONG_BREAKER) do |store, servers|
+      fill(store)
+      fresh = build("memcached://#{servers.map(&:address).join(",")}", breaker: LONG_BREAKER)
+      ours, others = by_server(servers)
+      servers.first.kill
+      reports = capture_reports { ours.each { |name| assert_nil fresh.read(name) } }
+      assert_operator reports.size, :<=, 4, "its own breaker is open"
+      assert_found(others.to_h { |name| [name, "value of #{name}"] }) { others.to_h { |name| [name, fresh.read(name)] } }
+    end
+  end
+
+  def test_a_ring_of_which_no_server_answers_is_not_asked
+    with_ring(breaker: LONG_BREAKER) do |store, servers|
+      fill(store)
+      servers.each(&:kill)
+      capture_reports { NAMES.each { |name| store.read(name) } }
+      servers.each(&:start)
+      assert_empty capture_reports { NAMES.each { |name| assert_nil store.read(name) } }
+      assert_empty capture_reports { assert_nil store.write("key", "value") }
+    end
+  end
+
   def test_a_server_of_several_is_named_in_the_log_when_it_fails_and_when_it_is_back
     with_ring do |store, servers|
       fill(store)

@@ -212,6 +212,7 @@ module Tiercel
 
       def to_s = @name
       def several_servers? = @only.nil?
+      def answers_elsewhere? = @only.nil? && @ring.nodes.any?(&:answering?)
 
       def remote? = true
 

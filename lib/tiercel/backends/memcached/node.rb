@@ -95,6 +95,9 @@ module Tiercel
           type.new("#{error.class}: #{error.message}", backend: @name, key: key)
         end
 
+        # @return [Boolean] whether the last call has not failed, where that is known
+        def answering? = !@breaker&.failing?
+
         # @return [void]
         def close = @pool.close
 
