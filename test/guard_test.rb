@@ -236,6 +236,38 @@ class GuardTest < Tiercel::TestCase
     refute_predicate guarded, :open?
   end
 
+  def late(guarded, times = 1, error = Tiercel::TimedOut)
+    times.times { guarded.call(:read_entry) { raise error, "late" } }
+  end
+
+  def test_two_calls_in_a_row_that_are_late_are_in_vain
+    guarded = guard(clock: -> { @now }, breaker: false)
+    @now = 5.0
+    late(guarded)
+    refute_predicate guarded, :in_vain?
+    late(guarded)
+    assert_predicate guarded, :in_vain?
+    refute guard.in_vain?, "another's"
+    refute Fiber.new { guarded.in_vain? }.resume, "another fiber's"
+    @now += 0.9
+    assert_predicate guarded, :in_vain?
+    @now += 0.2
+    refute_predicate guarded, :in_vain?, "a moment ago"
+  end
+
+  def test_an_answer_ends_what_is_in_vain
+    [-> { :answer }, -> { raise unavailable }, -> { raise Tiercel::Refused, "full" },
+     -> { raise Tiercel::TimedOut.new("of some").with_partial({}) }].each do |ending|
+      guarded = guard(breaker: false)
+      late(guarded, 2)
+      assert_predicate guarded, :in_vain?
+      guarded.call(:read_entry, &ending)
+      refute_predicate guarded, :in_vain?
+      late(guarded)
+      refute_predicate guarded, :in_vain?
+    end
+  end
+
   # A backend of several servers, one of which still answers, or none.
   class OfSeveral < FakeBackend
     attr_accessor :answers_elsewhere

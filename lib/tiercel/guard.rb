@@ -17,6 +17,13 @@ module Tiercel
   # goes on its way: programmers' errors, Timeout, Interrupt.
   class Guard
     SOURCE = "tiercel.active_support"
+    # The calls in a row that have used up their time, kept with the fiber that made them.
+    Late = Struct.new(:guard, :calls, :at)
+    LATE = :tiercel_late
+    # So many of them are in vain, for so many seconds after the last one.
+    IN_VAIN = 2
+    IN_VAIN_SECONDS = 1.0
+    private_constant :Late, :LATE, :IN_VAIN, :IN_VAIN_SECONDS
 
     # @return [Breaker, nil]
     attr_reader :breaker
@@ -40,10 +47,19 @@ module Tiercel
       @refusals = limit_refusals(clock)
       @log = GuardLog.new(backend, logger, clock)
       @handler_raises = false
+      @clock = clock
+      @was_late = false
     end
 
     # @return [Boolean] whether calls are skipped at present
     def open? = @breaker ? @breaker.open? : false
+
+    # @return [Boolean] whether this fiber has just waited in vain twice in a row: whatever can do without the backend
+    #   then does not wait for it a third time
+    def in_vain?
+      late = @was_late && Thread.current[LATE]
+      late && late.guard.equal?(self) && late.calls >= IN_VAIN && @clock.call < late.at + IN_VAIN_SECONDS
+    end
 
     # Runs the block.
     #
@@ -61,6 +77,7 @@ module Tiercel
       end
       breaker&.succeeded
       @log.closed if @log.open?
+      Thread.current[LATE] = nil if @was_late
       result
     end
 
@@ -84,7 +101,17 @@ module Tiercel
       ReportLimit.new(cool_down: @breaker.first_cool_down, max_cool_down: @breaker.max_cool_down, clock:)
     end
 
+    # @param error [BackendError] of the call that has ended
+    def note_time(error)
+      return Thread.current[LATE] = nil unless error.is_a?(TimedOut) && error.partial.nil?
+      @was_late = true
+      before = Thread.current[LATE]
+      calls = before&.guard.equal?(self) ? before.calls : 0
+      Thread.current[LATE] = Late.new(self, calls + 1, @clock.call)
+    end
+
     def failed(error, method, key, returning)
+      note_time(error)
       returning = error.partial unless error.partial.nil?
       worth_a_report = worth_a_report?(error) && first_of_its_cause?(error, method)
       report(error, method, key) if worth_a_report

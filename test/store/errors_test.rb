@@ -172,6 +172,43 @@ module StoreErrorsTests
       assert_equal 3, store.backend.calls
     end
 
+    # @return [Array<Symbol>] what was tried of a backend that does not answer in time
+    def tried_in_vain
+      store = build
+      store.backend.failure = Tiercel::TimedOut.new("late")
+      capture_reports { yield store }.map { |report| report.context[:method] }
+    end
+
+    def test_a_fetch_waits_in_vain_twice
+      assert_equal %i[read_entry take_lease], tried_in_vain { |store| assert_equal(1, store.fetch("a") { 1 }) }
+      assert_equal %i[read_multi_entries take_leases],
+                   tried_in_vain { |store| assert_equal({ "a" => 1, "b" => 1 }, store.fetch_multi("a", "b") { 1 }) }
+      assert_operator tried_in_vain { |store| assert_equal(1, store.fetch("a", tags: %w[t u]) { 1 }) }.size, :<=, 2
+      assert_equal %i[read_entry write_entry],
+                   tried_in_vain { |store| assert_equal(1, store.fetch("a", lease: false) { 1 }) }
+    end
+
+    def test_every_fetch_asks_a_backend_that_was_late_again
+      store = build
+      store.backend.failure = Tiercel::TimedOut.new("late")
+      2.times { store.fetch("a") { 1 } }
+      store.backend.failure = nil
+      assert_equal(2, store.fetch("a") { 2 })
+      assert_equal 2, store.read("a")
+      assert_equal(2, store.fetch("a") { flunk })
+    end
+
+    # A server that makes a pause: not every caller of every key computes.
+    def test_a_value_is_found_where_the_read_alone_was_late
+      store = build(error_handler: ->(**) { store.backend.failure = nil })
+      store.write("a", "there")
+      { fetch: "there", fetch_multi: { "a" => "there" } }.each do |call, found|
+        store.backend.failure = Tiercel::TimedOut.new("late")
+        assert_equal(found, store.public_send(call, "a") { flunk })
+        assert_nil store.backend.failure
+      end
+    end
+
     def test_the_breaker_does_not_hide_from_a_handler_that_raises
       store = failing(breaker: { failures: 1, cool_down: 60 }, error_handler: ->(exception:, **) { raise exception })
       assert_raises(Tiercel::Unavailable) { store.read("a") }

@@ -16,7 +16,7 @@ module Tiercel
     class Placeholders < Leases
       # What a guarded call is worth where the backend failed.
       LOST = Object.new.freeze
-      # The same where it was not even asked: its breaker is open.
+      # The same where it was not even asked: its breaker is open, or the caller has just waited for it in vain.
       UNASKED = Object.new.freeze
       # Others may change a key between each two steps; after so many tries one computes without knowing.
       TRIES = 5
@@ -71,6 +71,7 @@ module Tiercel
       end
 
       def fill(lease, bytes, ttl)
+        return if @guard.in_vain?
         @guard.call(:write_entry, lease.key) do
           next true if lease.token && @backend.compare_and_set(lease.key, bytes, lease.token, ttl)
           fill_lineage(lease, bytes, ttl)
@@ -79,7 +80,7 @@ module Tiercel
 
       def fill_multi(frames, ttl)
         known = frames.select { |lease, _| lease.token }
-        stored = @guard.call(:write_multi_entries) do
+        stored = known.empty? ? [] : @guard.call(:write_multi_entries) do
           @backend.compare_and_set_multi(known.to_h { |lease, bytes| [lease.key, [bytes, lease.token]] }, ttl)
         end
         return if stored.nil?
@@ -90,6 +91,7 @@ module Tiercel
       def release(lease, pause: nil, stale_ttl: nil)
         return unless lease.mine? && lease.asked?
         done = LOST
+        return if @guard.in_vain?
         done = @guard.call(:release_lease, lease.key, returning: LOST) { give_back(lease, pause:, stale_ttl:) }
         nil
       ensure
@@ -137,6 +139,7 @@ module Tiercel
 
       # @return [Array(String, Object, Float), nil, LOST, UNASKED] bytes, token and seconds left of what is there now
       def claim(mine, ttl, token = nil)
+        return UNASKED if @guard.in_vain?
         bytes = Placeholder.build(mine, ttl)
         asked(:take_lease, mine.key) { @backend.occupy(mine.key, bytes, kept(ttl), token) }
       end
@@ -153,6 +156,7 @@ module Tiercel
 
       # @return [Array(Hash{String => Array}, Object)] as {Backend#occupy_multi}, or LOST; and what no answer means
       def claim_multi(mine, ttl, tokens)
+        return [LOST, UNASKED] if @guard.in_vain?
         frames = mine.transform_values { |lease| Placeholder.build(lease, ttl) }
         unanswered = UNASKED
         found = @guard.call(:take_leases, returning: LOST) do
