@@ -47,6 +47,18 @@ module Tiercel
           MovedClock.by(101) { assert_equal("new", early.fetch("name") { "new" }) }
         end
 
+        def test_an_early_refresh_that_gives_nothing_leaves_what_is_there
+          early = early_store
+          soon do
+            assert_equal("old", early.fetch("name", skip_nil: true) { nil })
+            assert_equal("old", early.fetch("name", skip_nil: true) { flunk "not again so soon" })
+            assert_equal("old", new_store(**EARLY).fetch("name") { flunk "nor does another" })
+            assert_equal "old", early.read("name")
+          end
+          MovedClock.by(99) { assert_equal "old", early.read("name"), "it is kept until its end" }
+          MovedClock.by(101) { assert_nil(early.fetch("name", skip_nil: true) { nil }) }
+        end
+
         def test_an_early_refresh_that_is_late_is_done_behind
           early = early_store
           soon do

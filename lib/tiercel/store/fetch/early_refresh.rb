@@ -108,7 +108,7 @@ module Tiercel
           @statistics.count(:early_refreshes)
           @call.account!.reason = :early
           return compute(Flight.new(@call.key, @call.version), lease) unless @call.policy.background?
-          @leases.release(lease, pause: PAUSE, stale_ttl: @call.stale_ttl) unless refresh_behind(lease)
+          give_back(lease) unless refresh_behind(lease)
           @value
         end
 
@@ -117,11 +117,16 @@ module Tiercel
 
         private
 
+        # Where the block gives what `skip_nil` leaves out, the value that is there is still good.
         def compute_here(*)
-          super
+          value = super
+          value.nil? && @call.options[:skip_nil] ? @value : value
         ensure
           @attempts.forget(@call.key)
         end
+
+        # For a while nobody tries again.
+        def give_back(lease) = @leases.release(lease, pause: PAUSE, stale_ttl: @call.stale_ttl)
       end
     end
   end

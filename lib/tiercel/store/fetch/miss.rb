@@ -265,9 +265,12 @@ module Tiercel
           flight.land(:error, error) unless error.is_a?(Timeout::Error)
           raise
         ensure
-          @leases.release(lease, stale_ttl: @call.stale_ttl) if lease && !settled
+          give_back(lease) if lease && !settled
           flight.land(:abandoned)
         end
+
+        # Nothing is stored in its place.
+        def give_back(lease) = @leases.release(lease, stale_ttl: @call.stale_ttl)
 
         # --- what has ended, and may be served ---
 
