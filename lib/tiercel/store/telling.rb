@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "fetch/account"
+require_relative "fetch/call"
 require_relative "fetch/filling"
 
 module Tiercel
@@ -13,6 +14,8 @@ module Tiercel
 
       # Every event of the store comes through here.
       def instrument(operation, key, options = nil, &)
+        namespace = options && options[:namespace]
+        options = options.merge(namespace: namespace.proc) if Fetch::Call::OneNamespace === namespace
         account = Fetch::Filling.current&.account if operation == :generate
         return super unless account
         super(operation, key, { **options, **account.of_block }, &)

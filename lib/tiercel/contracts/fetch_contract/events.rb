@@ -19,6 +19,21 @@ module Tiercel
           assert_equal [["cache_generate", {}], ["cache_fetch_hit", {}]], told
         end
 
+        # It is asked once: what it answers after the block is of no account.
+        def test_a_namespace_that_is_a_proc_is_told_as_such
+          answer = "one"
+          namespace = -> { answer }
+          named = build_store(namespace:)
+          told = {}
+          hear = ->(name, _start, _finish, _id, payload) { told[name[/cache_(\w+)/, 1]] = payload[:namespace] }
+          ActiveSupport::Notifications.subscribed(hear, /\Acache_/) { named.fetch("name") { answer = "two" } }
+          assert_equal %w[read generate write], told.keys
+          told.each { |event, given| assert_same namespace, given, event }
+          assert_nil named.read("name")
+          answer = "one"
+          assert_equal "two", named.read("name")
+        end
+
         def test_stale_answers_are_told
           revalidating = stale_store(stale_while_revalidate: 60)
           later do

@@ -20,6 +20,10 @@ module Tiercel
       class Call
         MISS = Coder::MISS
 
+        # What a Proc for a namespace has answered when the call began, and the Proc, which subscribers are given. What
+        # is asked of it here may be answered otherwise in the thread in which the value is stored.
+        OneNamespace = Struct.new(:proc, :call)
+
         # @return [Object] as it was passed
         attr_reader :name
         # @return [String]
@@ -189,10 +193,10 @@ module Tiercel
 
         private
 
-        # What is asked for it here may be answered otherwise in the thread in which the value is stored.
         def in_one_namespace(options)
           namespace = options[:namespace]
-          namespace.respond_to?(:call) ? options.merge(namespace: namespace.call) : options
+          return options unless namespace.respond_to?(:call)
+          options.merge(namespace: OneNamespace.new(namespace, namespace.call))
         end
 
         def compute_fast(filling)
