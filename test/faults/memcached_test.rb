@@ -165,7 +165,8 @@ class MemcachedRingFaultsTest < Tiercel::TestCase
       servers.first.kill
       reports = capture_reports { ours.each { |name| assert_nil fresh.read(name) } }
       assert_operator reports.size, :<=, 4, "its own breaker is open"
-      assert_found(others.to_h { |name| [name, "value of #{name}"] }) { others.to_h { |name| [name, fresh.read(name)] } }
+      found = others.to_h { |name| [name, "value of #{name}"] }
+      assert_found(found) { others.to_h { |name| [name, fresh.read(name)] } }
     end
   end
 

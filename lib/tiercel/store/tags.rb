@@ -22,8 +22,8 @@ module Tiercel
       # Makes every entry with one of these tags a miss, for every process that uses the backend: no read that begins
       # after this has returned gives a value that was computed before it began. One trip, however many entries.
       #
-      # @param tags [Array<Object>] names: Strings, Symbols, Arrays, or what answers to `cache_key` or `to_param`. An Array
-      #   is one name, as it is for `read`: of a list, `invalidate_tags(*list)`
+      # @param tags [Array<Object>] names: Strings, Symbols, Arrays, or what answers to `cache_key` or `to_param`. An
+      #   Array is one name, as it is for `read`: of a list, `invalidate_tags(*list)`
       # @param namespace [String, Proc, nil] in the place of the store's own
       # @return [true, nil] nil where the backend failed: then they may stand still
       # @raise [ArgumentError] for what is no name, for empty ones, and for those of more than {Named::MAX_BYTES} bytes
