@@ -37,6 +37,25 @@ class SegmentMemoBoundsTest < Tiercel::TestCase
     end
   end
 
+  # Nothing that is kept takes more than is counted: Strings within Ruby's slots, versions, whole pages.
+  def test_all_that_it_holds_is_counted
+    { 30 => {}, 300 => {}, 500 => {}, 630 => {}, 3_000 => {}, 822 << 10 => {}, 301 => { version: "v" * 300 },
+      3_001 => { version: "v" * 3_000 } }.each do |length, options|
+      store = Tiercel.new("memory:", memo: "32MB", compress: true, compress_threshold: 1)
+      20.times { |i| store.write("key#{i}", "a" * length, **options) && 3.times { store.read("key#{i}") } }
+      assert_equal 20, store.stats[:memo_entries], length
+      segment = store.backend.segment
+      kept = ObjectSpace.reachable_objects_from(segment).grep(String)
+      # A version may share the bytes of another String.
+      strings = kept.sum { |string| [ObjectSpace.memsize_of(string), string.bytesize + 1].max }
+      counted = store.stats[:memo_bytes]
+      table = ObjectSpace.memsize_of(segment) - ObjectSpace.memsize_of(Tiercel.new("memory:").backend.segment)
+      assert_operator counted, :>=, strings + table, length
+      pages = length >= 128 << 10 ? 4_096 : 0
+      assert_operator counted, :<=, strings + table + (kept.size * (60 + pages)), length
+    end
+  end
+
   def test_short_strings_and_other_frames_do_not_enter
     write("short", "a" * 600)
     @segment.set("other", Tiercel::Frame.build(0x10, "a" * LONG))

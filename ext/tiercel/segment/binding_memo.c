@@ -50,6 +50,16 @@ static VALUE copy_of_string(VALUE string)
     return rb_obj_freeze(copy);
 }
 
+/* What it takes beside TSEG_MEMO_ENTRY_BYTES: its bytes or, where it lies in its slot, the room in slots of 40 * 2^n. */
+static uint64_t bytes_of_string(VALUE string)
+{
+    uint64_t bytes = (uint64_t)RSTRING_LEN(string), slot_bytes = 40;
+
+    if (bytes >= TSEG_MEMO_LEAST_BYTES) return bytes;
+    while (slot_bytes < bytes + 25) slot_bytes *= 2; /* flags, class, length; a 0 at the end */
+    return slot_bytes <= 640 ? slot_bytes - 40 : bytes;
+}
+
 /*
  * Segment#keep(key, token, value, expires_at, version, bytes) -> whether it is kept. What was decoded of the frame
  * that #read or #read_frozen gave with this token. bytes: nil for a String, of which a copy is kept; else of all that
@@ -68,8 +78,8 @@ static VALUE segment_keep(VALUE self, VALUE key_string, VALUE token_string, VALU
     Check_Type(key_string, T_STRING);
     if (NIL_P(bytes)) Check_Type(value, T_STRING);
     if (!NIL_P(version)) version = rb_str_new_frozen(StringValue(version));
-    size = NIL_P(bytes) ? (uint64_t)RSTRING_LEN(value) : NUM2ULL(bytes);
-    if (!NIL_P(version)) size += (uint64_t)RSTRING_LEN(version) + TSEG_MEMO_ENTRY_BYTES;
+    size = NIL_P(bytes) ? bytes_of_string(value) : NUM2ULL(bytes);
+    if (!NIL_P(version)) size += bytes_of_string(version) + TSEG_MEMO_ENTRY_BYTES;
     /* Special constants cost nothing to decode. */
     if (!memo || memo->failed || RB_SPECIAL_CONST_P(value) || !segment_parse_token(token_string, &token)) return Qfalse;
     if (!handle->attached || handle->attached->file_id != token.file_id) return Qfalse;

@@ -92,6 +92,12 @@ static inline bool is_long(const tseg_entry *entry)
     return entry->value_bytes >= TSEG_MEMO_LEAST_BYTES + FRAME_HEADER_BYTES;
 }
 
+/* Whether that is known before its frame is looked at. */
+static inline bool is_looked_for_at_once(read_kind kind, const tseg_entry *entry)
+{
+    return kind == READ_FROZEN || (kind == READ_OWN && is_long(entry));
+}
+
 PART_OF_READ void make_key(void *context, const tseg *segment, tseg_key *key)
 {
     value_read *read = context;
@@ -113,14 +119,14 @@ PART_OF_READ bool take_value(value_read *read, read_kind kind, bool keeps, const
     VALUE kept = Qnil;
 
     read->kept = read->framed = false;
-    if (keeps && (kind == READ_FROZEN || is_long(entry))) kept = kept_of(read, kind, segment, key, entry, clock);
+    if (keeps && is_looked_for_at_once(kind, entry)) kept = kept_of(read, kind, segment, key, entry, clock);
     if (kind == READ_BYTES) {
         copy_whole(read, entry);
         return true;
     }
     if (kept == Qnil && !copy_decoded(read, entry, clock)) return false;
     /* A short frame may be that of a long String. */
-    if (keeps && kept == Qnil && read->framed) kept = kept_of(read, kind, segment, key, entry, clock);
+    if (keeps && !is_looked_for_at_once(kind, entry) && read->framed) kept = kept_of(read, kind, segment, key, entry, clock);
     if (kept == Qundef) return false;
     if (kept == Qnil) return true;
     read->value = kept;

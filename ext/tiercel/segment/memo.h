@@ -14,6 +14,9 @@ enum {
     TSEG_MEMO_LEAST_BYTES = 640,
     /* Counted for each value beside its own bytes: Ruby's slot and what malloc adds. The table is counted by itself. */
     TSEG_MEMO_ENTRY_BYTES = 56,
+    /* From so many on malloc takes whole pages (until what it had mapped is freed: then it may take less). */
+    TSEG_MEMO_MAPPED_BYTES = 128 << 10,
+    TSEG_MEMO_PAGE_BYTES = 4096,
     /* What was read once is remembered as one of so many marks. */
     TSEG_MEMO_MARKS = 16384,
     /* Once it has not paid, it tries with this part of its bytes and of the keys; what is kept then is no value. Short
@@ -64,7 +67,13 @@ static inline uint64_t tseg_memo_may_take(const tseg_memo *memo)
     uint64_t part = memo->limit_bytes / TSEG_MEMO_TRIAL + TSEG_MEMO_MARKS * sizeof(*memo->marks);
     return memo->failed && part < memo->limit_bytes ? part : memo->limit_bytes;
 }
-static inline uint64_t tseg_memo_cost(uint64_t bytes) { return bytes + TSEG_MEMO_ENTRY_BYTES; }
+static inline uint64_t tseg_memo_cost(uint64_t bytes)
+{
+    uint64_t cost = bytes + TSEG_MEMO_ENTRY_BYTES;
+
+    if (bytes < TSEG_MEMO_MAPPED_BYTES) return cost;
+    return (cost + TSEG_MEMO_PAGE_BYTES - 1) / TSEG_MEMO_PAGE_BYTES * TSEG_MEMO_PAGE_BYTES;
+}
 
 /* memo_admission.c */
 /*
