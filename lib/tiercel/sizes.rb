@@ -20,17 +20,21 @@ module Tiercel
     # @return [Integer] bytes, at least 1
     # @raise [ConfigurationError] if it is neither
     def self.bytes(size, option: :size)
+      parse(size) or raise ConfigurationError, "#{option}: expected bytes (Integer > 0) or a String such as " \
+                                               "\"256MB\", got #{Redacted.text(size)}"
+    end
+
+    # @param size [Object]
+    # @return [Integer, nil] bytes, at least 1; nil if it is no size
+    def self.parse(size)
       case size
-      when Integer
-        return size if size.positive?
+      when Integer then bytes = size
       when String
         number, unit = size.match(FORM)&.captures
         factor = UNITS[unit.upcase] if unit
         bytes = (Float(number) * factor).floor if factor
-        return bytes if bytes&.positive?
       end
-      raise ConfigurationError, "#{option}: expected bytes (Integer > 0) or a String such as \"256MB\", got " \
-                                "#{Redacted.text(size)}"
+      bytes if bytes&.positive?
     end
 
     # @param bytes [Integer]

@@ -41,10 +41,22 @@ class SharedTest < Tiercel::TestCase
 
   def test_the_memo
     { {} => 0, { memo: nil } => 0, { memo: false } => 0, { memo: true } => 16 << 20, { memo: "2MB" } => 2 << 20,
-      { memo: 1 << 20 } => 1 << 20 }.each do |options, bytes|
+      { memo: 1 << 20 } => 1 << 20, { memo: "1TB" } => 1 << 40 }.each do |options, bytes|
       backend = build_backend(**options)
       assert_equal bytes, backend.segment.memo_bytes
       backend.close
+    end
+  end
+
+  # In a URL, as that of a tier, all are Strings.
+  def test_the_memo_in_a_url
+    { "false" => 0, "true" => 16 << 20, "2MB" => 2 << 20 }.each do |text, bytes|
+      store = Tiercel.new("memory:?size=2MB&memo=#{text}")
+      assert_equal bytes, store.backend.segment.memo_bytes
+    end
+    ["0", "-1", "off", "1KB", 0, -1, 1.5, :none, [], 1 << 41].each do |wrong|
+      error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:?size=2MB", memo: wrong) }
+      assert_match(/memo: expected 1 MB to 1 TB .*true for 16MB or false for none/, error.message)
     end
   end
 

@@ -92,15 +92,18 @@ module Tiercel
         # Off unless it is asked for: it pays by what the machine's workers read, times how many they are.
         def memo_bytes(options)
           value = options[:memo]
-          return 0 if value.nil? || value == false
-          memo_size(value == true ? MEMO_SIZE : value)
+          case value
+          when nil, false, "false" then 0 # a URL has Strings
+          when true, "true" then Sizes.bytes(MEMO_SIZE)
+          else memo_size(value)
+          end
         end
 
         def memo_size(value)
-          bytes = Sizes.bytes(value, option: "memo")
-          return bytes if bytes.between?(Memo::LEAST_BYTES, Memo::MOST_BYTES)
-          raise ConfigurationError,
-                "memo: expected 1 MB to 1 TB, or false for none, got #{Redacted.text(value)}"
+          bytes = Sizes.parse(value)
+          return bytes if bytes&.between?(Memo::LEAST_BYTES, Memo::MOST_BYTES)
+          raise ConfigurationError, "memo: expected 1 MB to 1 TB (bytes, or a String such as \"16MB\"), true for " \
+                                    "#{MEMO_SIZE} or false for none, got #{Redacted.text(value)}"
         end
 
         def average_entry_bytes(options)
