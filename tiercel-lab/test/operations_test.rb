@@ -32,6 +32,16 @@ class OperationsTest < LabCase
     end
   end
 
+  # Stores divide their room: where little of it is left, one of few large entries may find its part full.
+  def test_there_is_room_for_all_that_is_written
+    Lab::Values.all.each do |value|
+      operation = Lab::Operations.fetch("reread")
+      context = Lab::Engine::Context.for(operation, value, servers: {}, folders: {}, label: "test")
+      written = value.approximate_bytes * operation.names_for(value)
+      assert_operator context.capacity_bytes, :>=, [6 * written, 64 << 20].max, value.name
+    end
+  end
+
   # What is prepared for a slice is there for each call of it: none meets what one before has deleted or read.
   def test_prepared_operations_have_a_name_for_each_call
     Lab::Operations.all.select { |operation| operation.kind == :store && operation.prepared? }.each do |operation|
