@@ -50,7 +50,7 @@ static VALUE copy_of_string(VALUE string)
     return rb_obj_freeze(copy);
 }
 
-/* What it takes beside TSEG_MEMO_ENTRY_BYTES: its bytes or, where it lies in its slot, the room in slots of 40 * 2^n. */
+/* What it takes beside TSEG_MEMO_ENTRY_BYTES: its bytes or, where it lies in its slot (of 40 * 2^n), that. */
 static uint64_t bytes_of_string(VALUE string)
 {
     uint64_t bytes = (uint64_t)RSTRING_LEN(string), slot_bytes = 40;

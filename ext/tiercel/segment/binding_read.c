@@ -126,7 +126,8 @@ PART_OF_READ bool take_value(value_read *read, read_kind kind, bool keeps, const
     }
     if (kept == Qnil && !copy_decoded(read, entry, clock)) return false;
     /* A short frame may be that of a long String. */
-    if (keeps && !is_looked_for_at_once(kind, entry) && read->framed) kept = kept_of(read, kind, segment, key, entry, clock);
+    if (keeps && !is_looked_for_at_once(kind, entry) && read->framed)
+        kept = kept_of(read, kind, segment, key, entry, clock);
     if (kept == Qundef) return false;
     if (kept == Qnil) return true;
     read->value = kept;

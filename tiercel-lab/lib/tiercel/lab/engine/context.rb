@@ -13,8 +13,8 @@ module Tiercel
         # time, and memory.)
         ROOMY_BYTES = (64 * 1024 * 1024)..(512 * 1024 * 1024)
         ROOM = 40
-        # Beyond the upper bound too. With three times what is written one run in three lost one of 200 entries of 822 KB:
-        # a segment of 512 MB has 64 parts, in which 3 of them lie and 8 have room.
+        # Beyond the upper bound too. With three times what is written one run in three lost one of 200 entries of
+        # 822 KB: a segment of 512 MB has 64 parts, in which 3 of them lie and 8 have room.
         LEAST_ROOM = 6
 
         # @param options [Hash] servers, folders and label
