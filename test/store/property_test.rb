@@ -60,6 +60,12 @@ class StorePropertyTest < Tiercel::TestCase
     on_disk(calls(400)) { |path, options| Tiercel.new("file:#{path}", **options) }
   end
 
+  # What is near is another form of what is behind it.
+  def test_over_tiers
+    LockStep::FarMemory.register
+    compare(calls(1_500)) { |**options| Tiercel.new("memory:?size=4MB", "far-unmounted:", **options) }
+  end
+
   def test_within_the_request_local_cache
     LockStep::FarMemory.register
     compare_episodes(calls(6_000)) { |seed| LockStep::LocalEpisode.new(seed) }

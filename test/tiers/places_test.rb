@@ -141,22 +141,6 @@ class TiersPlacesTest < Tiercel::TestCase
     assert_equal [1, 1, 1], stats[:tiers].values.map { |tier| tier[:entries] }
   end
 
-  def test_notifications_name_the_tier_that_answered
-    store = build("memory:", shared, files)
-    store.write("key", "value")
-    seen = []
-    record = ->(*, payload) { seen << payload[:tier] }
-    ActiveSupport::Notifications.subscribed(record, "cache_read.active_support") do
-      store.read("key")
-      store.backend.near.forget(["key"])
-      store.read("key", namespace: nil)
-      store.backend.forget(["key"])
-      store.fetch("key") { flunk }
-      store.read("absent")
-    end
-    assert_equal ["memory:", "shared:#{@dir}/segment", files, nil], seen
-  end
-
   def test_a_worker_of_tests_has_tiers_of_its_own
     entered = fork_and_wait(1) do
       store = build(shared, files)
@@ -212,6 +196,13 @@ class TiersPlacesTest < Tiercel::TestCase
     assert_match(/ttl: say `expires_in: SECONDS` of entries; .* near tier's URL: "shared:\?ttl=30"/,
                  refused("memory:", files, ttl: 30))
     assert_match(/ttl: say `expires_in: SECONDS`\. This/, refused("memory:", ttl: 30))
+  end
+
+  def test_an_option_at_the_wrong_place_is_told_where_it_belongs
+    assert_match(/bus: it is said in the near tier's URL: "shared:\?bus=false"/, refused("memory:", files, bus: false))
+    assert_match(/expires_in: say `ttl=SECONDS` of a near tier's copies/, refused("memory:?expires_in=5", files))
+    assert_match(/expires_in: the store's, and no backend's: give it as a keyword/,
+                 refused("memory:", "#{files}?expires_in=5"))
   end
 
   def test_after_a_fork

@@ -81,7 +81,7 @@ module Tiercel
 
       # Of what was written with `raw: true`.
       def get_raw(key, event = nil) = get(key, event)
-      def get_multi_raw(keys) = get_multi(keys)
+      def get_multi_raw(keys, event = nil) = get_multi(keys, event)
 
       # Damaged frames are reported on the entries' way, once. The bytes are read by nobody else: what is frozen is
       # shared by the value at the price of one object less.

@@ -77,11 +77,11 @@ module Tiercel
       end
 
       # What has ended is left to the backend, as Rails' stores on servers do: deleting it would be another trip.
-      def read_far_entries(names, **options)
+      def read_far_entries(names, event: nil, **options)
         return {} if names.empty?
         tags = options[:tags]
         keys = names.map { |name| normalize_key(name, options) }
-        found = read_far_frames(asked = keys.uniq, tags, options[:raw])
+        found = read_far_frames(asked = keys.uniq, tags, options[:raw], event)
         last_read = @settings.backend.last_read
         tagged = nil
         ends = Thread.current[EarlyFetch::ENDS]
@@ -99,10 +99,10 @@ module Tiercel
         results
       end
 
-      def read_far_frames(keys, tags, raw)
+      def read_far_frames(keys, tags, raw, event)
         accessor = @settings.accessor
-        return accessor.get_multi_tagged(keys, tags) if tags
-        raw ? accessor.get_multi_raw(keys) : accessor.get_multi(keys)
+        return accessor.get_multi_tagged(keys, tags, event) if tags
+        raw ? accessor.get_multi_raw(keys, event) : accessor.get_multi(keys, event)
       end
 
       # `tags`: what was read of their generations with the payload; `compare: false`: the caller compares.

@@ -10,6 +10,10 @@ module Tiercel
     # or one `cache_fetch_hit`, where somebody else's value or one that has ended is given in its place; each with what
     # the {Fetch::Account} says. Past `timeout:` also a `cache_fetch_timeout`.
     module Telling
+      # The payload of a `cache_read_multi`, until what it is about is read. (Rails' `fetch_multi` does not hand it on.)
+      READ_MULTI = :tiercel_read_multi
+      private_constant :READ_MULTI
+
       private
 
       # Every event of the store comes through here.
@@ -17,8 +21,31 @@ module Tiercel
         namespace = options && options[:namespace]
         options = options.merge(namespace: namespace.proc) if Fetch::Call::OneNamespace === namespace
         account = Fetch::Filling.current&.account if operation == :generate
-        return super unless account
-        super(operation, key, { **options, **account.of_block }, &)
+        return super(operation, key, { **options, **account.of_block }, &) if account
+        return super unless operation == :read && @settings.backend.is_a?(Tiers)
+        super { |payload| yield(payload).tap { tell_no_tier(payload) } }
+      end
+
+      # A tier that had what is of no use (it has ended, or is of another version) has not answered.
+      def tell_no_tier(payload)
+        payload.delete(:tier) if payload[:hit] == false
+      end
+
+      # The same of those about several names.
+      def instrument_multi(operation, keys, options = nil)
+        return super unless operation == :read_multi && @settings.backend.is_a?(Tiers)
+        super do |payload|
+          Thread.current[READ_MULTI] = payload
+          yield payload
+        ensure
+          Thread.current[READ_MULTI] = nil
+        end
+      end
+
+      def read_multi_entries(names, event: nil, **options)
+        event ||= Thread.current[READ_MULTI]
+        Thread.current[READ_MULTI] = nil
+        super
       end
 
       # @param call [Fetch::Call]

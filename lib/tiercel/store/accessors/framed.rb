@@ -22,7 +22,7 @@ module Tiercel
         def token_of(bytes, index = 0) = @backend.token_shown(bytes, @backend.last_read, index)
 
         # @param keys [Array<String>] different ones
-        def get_multi(keys)
+        def get_multi(keys, _event = nil)
           @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi(keys) }
         end
 

@@ -78,7 +78,7 @@ module Tiercel
           remembered(local, key, event, tags) {}
         end
 
-        def get_multi_tagged(keys, tags) = @far.get_multi_tagged(keys, tags)
+        def get_multi_tagged(keys, tags, event = nil) = @far.get_multi_tagged(keys, tags, event)
 
         def far_generations(keys)
           remember_generations(keys) { @far.far_generations(keys) }
@@ -106,7 +106,7 @@ module Tiercel
         def token_of(bytes, index = 0) = @far.token_of(bytes, index)
 
         # Asks for all of them: what copies are worth is the caller's to say, who looks at them first.
-        def get_multi(keys) = @far.get_multi(keys)
+        def get_multi(keys, event = nil) = @far.get_multi(keys, event)
 
         def set(key, bytes, ttl)
           remember(key, bytes, @far.set(key, bytes, ttl))

@@ -48,13 +48,37 @@ module Tiercel
           bytes ? answered(event, @backend.near, bytes) : get_past(key, event)
         end
 
-        def get_multi(keys) = get_multi_past(keys, @backend.get_multi_near(keys))
+        # @param event [Hash, nil] is told under :tiers how many of the keys each tier had
+        def get_multi(keys, event = nil)
+          found = get_multi_from(keys, from = event && {})
+          tell_tiers(event, keys, from)
+          found
+        end
+
+        def get_tagged(key, tags, event = nil)
+          found = get_multi_from([key] | tags.keys, from = event && {})
+          tags.know(found)
+          event[:tier] = from[key] if from&.key?(key)
+          found[key]
+        end
+
+        def get_multi_tagged(keys, tags, event = nil)
+          found = get_multi_from(keys | tags.keys, from = event && {})
+          tell_tiers(event, keys, from)
+          found.tap { tags.know(found) }
+        end
 
         # Raw bytes have no copies.
-        def get_raw(key, _event = nil) = @guard.call(:read_entry, key) { @backend.last.get(key) }
+        def get_raw(key, event = nil)
+          bytes = @guard.call(:read_entry, key) { @backend.last.get(key) }
+          bytes && answered(event, @backend.last, bytes)
+        end
 
-        def get_multi_raw(keys)
-          @guard.call(:read_multi_entries, returning: {}) { @backend.last.get_multi(keys) }
+        def get_multi_raw(keys, event = nil)
+          found = @guard.call(:read_multi_entries, returning: {}) { @backend.last.get_multi(keys) }
+          had(from = event && {}, found) { @backend.last }
+          tell_tiers(event, keys, from)
+          found
         end
 
         def set(key, bytes, ttl)
@@ -108,23 +132,42 @@ module Tiercel
           value
         end
 
-        def get_multi_past(keys, found)
+        # @param from [Hash{String => String}, nil] is told of each key which tier had it
+        def get_multi_from(keys, from)
+          found = had(from, @backend.near.get_multi(keys)) { @backend.near }
+          return found if found.size == keys.size
+          missing = keys.reject { |key| found.key?(key) }
+          found.merge!(had(from, @backend.get_multi_between(missing)) { @backend.far.near })
+          get_multi_past(keys, found, from)
+        end
+
+        def get_multi_past(keys, found, from = nil)
           return found if found.size == keys.size
           missing = keys.reject { |key| found.key?(key) }
           has_answered = false
           far = @guard.call(:read_multi_entries, returning: {}) do
             @backend.get_multi_far(missing).tap { has_answered = true }
           end
-          found.merge!(far)
-          get_multi_late(missing, found) unless has_answered
+          found.merge!(had(from, far) { @backend.last })
+          get_multi_late(missing, found, from) unless has_answered
           found.slice(*keys)
         end
 
-        def get_multi_late(keys, found)
-          keys.each do |key|
-            bytes = get_late(key) unless found.key?(key)
-            found[key] = bytes if bytes
-          end
+        def get_multi_late(keys, found, from)
+          late = keys.reject { |key| found.key?(key) }.to_h { |key| [key, get_late(key)] }.compact
+          found.merge!(had(from, late) { @backend.before_last })
+        end
+
+        # @yieldreturn [#to_s] the tier that had all of what was found
+        def had(from, found)
+          return found if from.nil? || found.empty?
+          tier = yield.to_s
+          found.each_key { |key| from[key] = tier }
+          found
+        end
+
+        def tell_tiers(event, keys, from)
+          event[:tiers] = from.slice(*keys).values.tally if event
         end
 
         # What the last tier is not told now it is told later.

@@ -40,6 +40,7 @@ module Tiercel
             value = @settings.accessor.read(key, version, payload)
             value = settle(value, key, version) if Coder::Signal === value
             payload[:hit] = !value.equal?(Accessor::MISS)
+            tell_no_tier(payload)
             value
           end
           value unless value.equal?(Accessor::MISS)
@@ -52,6 +53,7 @@ module Tiercel
             value = settle_for_fetch(found, key, version, options) if Coder::Signal === found
             payload[:super_operation] = :fetch
             payload[:hit] = !value.equal?(Accessor::MISS)
+            tell_no_tier(payload)
             value.equal?(Accessor::MISS) ? found : value
           end
         end

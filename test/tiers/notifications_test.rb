@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+# suites: store*
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+
+# Which tier answered, as subscribers are told.
+class TiersNotificationsTest < Tiercel::TestCase
+  def setup
+    @dir = Dir.mktmpdir("tiercel-notifications-")
+  end
+
+  def teardown
+    @stores&.each(&:close)
+    FileUtils.remove_entry(@dir)
+  end
+
+  def test_which_tier_had_it
+    store = build("memory:", shared, files)
+    store.write("key", "value")
+    seen = payloads_of("cache_read") do
+      store.read("key")
+      store.backend.near.forget(["key"])
+      store.read("key", namespace: nil)
+      store.backend.forget(["key"])
+      store.fetch("key") { flunk }
+      store.read("absent")
+    end
+    assert_equal ["memory:", "shared:#{@dir}/segment", files, nil], seen.map { |payload| payload[:tier] }
+  end
+
+  def test_a_copy_that_is_of_no_use_is_no_answer
+    store = build(shared, files)
+    store.write("key", "value", version: 1)
+    seen = payloads_of("cache_read") do
+      store.read("key", version: 2)
+      store.fetch("key", version: 2) { "made" }
+    end
+    assert_equal([[false, false]] * 2, seen.map { |payload| [payload[:hit], payload.key?(:tier)] })
+  end
+
+  def test_raw_and_tagged_values_are_the_last_tiers
+    store = build("memory:", shared, files)
+    store.write("raw", "bytes", raw: true)
+    store.write("tagged", "value", tags: "tag")
+    seen = payloads_of("cache_read") do
+      store.read("raw", raw: true)
+      store.read("tagged", tags: "tag")
+      store.read("tagged")
+      store.read("absent", raw: true)
+      store.read("absent", tags: "tag")
+    end
+    assert_equal [files, files, files, nil, nil], seen.map { |payload| payload[:tier] }
+  end
+
+  def test_how_many_of_several_names_each_tier_had
+    store = build("memory:", shared, files)
+    names = %w[one two three four]
+    names.each { |name| store.write(name, "value") }
+    store.backend.forget(%w[three four])
+    store.backend.near.forget(["two"])
+    segment = "shared:#{@dir}/segment"
+    seen = payloads_of("cache_read_multi") do
+      store.read_multi(*names, "absent")
+      store.read_multi(*names)
+      store.fetch_multi("one", "new") { store.read_multi("absent") && "made" }
+      store.read_multi("absent")
+      store.read_multi("one", "absent", tags: "tag")
+      store.fetch_multi("one", force: true) { "made" }
+    end
+    assert_equal [{ "memory:" => 1, segment => 1, files => 2 }, { "memory:" => 4 }, {}, { "memory:" => 1 }, {},
+                  { "memory:" => 1 }, nil], seen.map { |payload| payload[:tiers] }
+  end
+
+  def test_several_raw_values
+    store = build("memory:", files)
+    store.write_multi({ "one" => 1, "two" => 2 }, raw: true)
+    seen = payloads_of("cache_read_multi") { store.read_multi("one", "two", "absent", raw: true) }
+    assert_equal([{ files => 2 }], seen.map { |payload| payload[:tiers] })
+  end
+
+  private
+
+  def build(*urls) = Tiercel.new(*urls).tap { |store| (@stores ||= []) << store }
+  def shared = "shared:#{@dir}/segment?size=1MB"
+  def files = "file:#{@dir}/cache"
+
+  def payloads_of(event, &)
+    seen = []
+    ActiveSupport::Notifications.subscribed(->(*, payload) { seen << payload }, "#{event}.active_support", &)
+    seen
+  end
+end
