@@ -145,7 +145,7 @@ module Tiercel
     end
 
     def refuse(unknown, place, own, known)
-      hints = OptionHints.for(unknown, known + own, tiers: @places.all.size > 1)
+      hints = OptionHints.for(unknown, known + own, tiers: @places.all.size > 1, near: own.include?(:bus))
       raise ConfigurationError, "unknown option #{unknown.map(&:inspect).join(", ")} for #{place}#{hints}. This " \
                                 "backend knows #{list(own)}; every store knows #{list(known)}"
     end

@@ -59,16 +59,23 @@ module Tiercel
     def self.host_and_port?(text) = text.match?(HOST_AND_PORT)
 
     # Of a store with tiers.
-    TIERS = { ttl: "say `expires_in: SECONDS` of entries; how long near copies live is said in the near tier's URL: " \
-                   "\"shared:?ttl=30\"" }.freeze
-    private_constant :TIERS
+    TIERS = {
+      ttl: "say `expires_in: SECONDS` of entries; how long near copies live is said in the near tier's URL: " \
+           "\"shared:?ttl=30\"",
+      bus: "it is said in the near tier's URL: \"shared:?bus=false\""
+    }.freeze
+    # Of a near tier's URL.
+    NEAR = { expires_in: "say `ttl=SECONDS` of a near tier's copies, and `expires_in: SECONDS` of the store's " \
+                         "entries as a keyword" }.freeze
+    private_constant :TIERS, :NEAR
 
     # @param unknown [Array<Symbol>]
     # @param known [Array<Symbol>]
     # @param tiers [Boolean] whether the store has several
+    # @param near [Boolean] whether they stand in the URL of a near tier
     # @return [String] sentences, each after a space; "" where nothing comes to mind
-    def self.for(unknown, known, tiers: false)
-      habits = tiers ? HABITS.merge(TIERS) : HABITS
+    def self.for(unknown, known, tiers: false, near: false)
+      habits = HABITS.merge(tiers ? TIERS : {}, near ? NEAR : {})
       unknown.uniq.filter_map { |name| hint(name, known, habits) }.join
     end
 
@@ -82,6 +89,7 @@ module Tiercel
 
     def self.hint(name, known, habits)
       habit = habits[name]
+      habit ||= "the store's, and no backend's: give it as a keyword" if known.include?(name)
       return ". #{name}: #{habit}" if habit
       near = did_you_mean(name, known)
       ". #{name}#{near}" unless near.empty?
