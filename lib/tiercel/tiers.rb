@@ -141,6 +141,16 @@ module Tiercel
       @nested ? @far.untold_clear(prefix) : @outage.note_clear(prefix)
     end
 
+    # The same of a `delete_matched`.
+    #
+    # @private
+    # @param pattern [KeyPattern]
+    # @return [void]
+    def untold_matching(pattern)
+      @near.clear(pattern.prefix) # leases too, of which nobody knows the names
+      @nested ? @far.untold_matching(pattern) : @outage.note_matching(pattern)
+    end
+
     # Before the last tier is asked for anything: it is told what it was not told while it was away.
     #
     # @private
@@ -156,21 +166,11 @@ module Tiercel
     end
 
     # @private
-    # @param prefix [String, nil]
-    # @yieldparam key [String]
-    # @yieldreturn [Boolean] whether its copies go
+    # @param pattern [KeyPattern] whose copies go
     # @return [void]
-    def forget_matching(prefix, &)
-      @near.forget_matching(prefix, &)
-      @far.forget_matching(prefix, &) if @nested
-    end
-
-    # @private
-    # @param prefix [String, nil]
-    # @return [void]
-    def forget_all(prefix)
-      @near.clear(prefix)
-      @far.forget_all(prefix) if @nested
+    def forget_matching(pattern)
+      @near.forget_matching(pattern)
+      @far.forget_matching(pattern) if @nested
     end
 
     # Leases are the last tier's; while that does not answer, the nearest table's that the most processes share.

@@ -22,10 +22,11 @@ class TiersJournalTest < Tiercel::TestCase
   def of_a_process = Journal.new(nil, FAR)
 
   def repeated(journal)
-    all = Journal::Changes.new([], [], false)
+    all = Journal::Changes.new([], [], [], false)
     note = lambda do |changes|
       all.keys.concat(changes.keys)
       all.prefixes.concat(changes.prefixes)
+      all.patterns.concat(changes.patterns)
       all.lost ||= changes.lost
     end
     # One call has a quarter of a second, which a busy machine may take for less than all.
@@ -49,8 +50,10 @@ class TiersJournalTest < Tiercel::TestCase
       journal.note(%w[a b], nil)
       journal.note(["a", "\xFF\0".b, "ü"], nil)
       journal.note_clear("app:")
+      2.times { journal.note_matching("\x00\xFFpattern", nil) }
       assert_equal true, journal.pending?
       all = repeated(journal)
+      assert_equal ["\x00\xFFpattern".b], all.patterns.map(&:b)
       assert_equal ["a", "b", "\xFF\0".b, "ü"].map(&:b).sort, all.keys.uniq.map(&:b).sort
       assert_equal ["app:"], all.prefixes
       assert_equal false, all.lost
@@ -89,16 +92,18 @@ class TiersJournalTest < Tiercel::TestCase
 
   def test_what_is_noted_again_while_it_is_repeated_is_repeated_again
     [in_a_file, of_a_process].each do |journal|
-      journal.note(%w[key], nil)
-      journal.note_clear("app:")
       seen = []
-      journal.repeat do |changes|
-        seen << [changes.keys, changes.prefixes]
-        next if seen.size > 1
+      note = lambda do
         journal.note(%w[key], nil)
         journal.note_clear("app:")
+        journal.note_matching("pattern", nil)
       end
-      assert_equal [[%w[key], ["app:"]]] * 2, seen
+      note.call
+      journal.repeat do |changes|
+        seen << [changes.keys, changes.prefixes, changes.patterns]
+        note.call if seen.size == 1
+      end
+      assert_equal [[%w[key], ["app:"], ["pattern"]]] * 2, seen
       assert_equal false, journal.pending?
     end
   end
@@ -113,6 +118,16 @@ class TiersJournalTest < Tiercel::TestCase
         assert_equal prefixes, all.prefixes.uniq
         assert_equal lost, all.lost
       end
+    end
+  end
+
+  def test_beyond_its_bound_of_patterns_too
+    [in_a_file, of_a_process].each do |journal|
+      40.times { |number| journal.note_matching("#{number} #{"x" * 60_000}", "app:") }
+      all = repeated(journal)
+      assert_equal ["app:"], all.prefixes.uniq
+      assert_operator all.patterns.sum(&:bytesize), :<=, Journal::MOST_BYTES
+      assert_equal %w[a], journal.note(%w[a], nil) && repeated(journal).keys
     end
   end
 

@@ -127,6 +127,50 @@ class TiersOutageTest < Tiercel::TestCase
     assert_equal "old", other.read("key")
   end
 
+  def test_what_was_matched
+    { nil => /\Aa/, "app" => "a*" }.each do |namespace, matcher|
+      [[shared], ["memory:?ttl=600&bus=false"], ["memory:?ttl=600&bus=false", shared("other")]].each do |urls|
+        store = build(*urls, namespace:)
+        other = build(*urls, namespace: "other")
+        [store, other].each { |each| each.write_multi({ "a 1" => "old", "A" => "old", "b" => "old" }) }
+        away(store) do
+          assert_nil store.delete_matched(matcher)
+          assert_nil store.delete_matched(/(?i:x)|\Aä/)
+          assert_nil store.read("a 1")
+        end
+        assert_equal({ "A" => "old", "b" => "old" }, store.read_multi("a 1", "A", "b"))
+        assert_equal 3, other.read_multi("a 1", "A", "b").size
+        store.write("a 1", "new")
+        assert_equal "new", store.read("a 1")
+        store.delete("a 1")
+      end
+    end
+  end
+
+  def test_what_was_matched_on_a_server_that_lists_no_keys
+    store = build(shared)
+    store.write_multi({ "a" => "old", "b" => "old" })
+    away(store) { store.delete_matched(/b/) || store.delete("a") }
+    store.backend.last.stub(:scan, ->(*) { raise Tiercel::Refused }) do
+      assert_equal [nil, "old"], [store.read("a"), store.read("b")]
+    end
+    assert_equal "old", store.read("b")
+  end
+
+  def test_a_namespace_that_was_cleared_by_its_generation
+    store = build(shared, namespace: "app", clear: :generation)
+    store.write("key", "old")
+    other = build(shared, namespace: "app", clear: :generation, clear_visibility: 0.001)
+    assert_equal "old", other.read("key")
+    away(store) do
+      store.clear
+      assert_nil store.read("key")
+    end
+    assert_nil store.read("key")
+    sleep 0.002
+    assert_nil other.read("key")
+  end
+
   # @return [Array] what `count` processes got at once, and how often the block ran
   def fetched_at_once(count)
     runs = "#{@dir}/runs"

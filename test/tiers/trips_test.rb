@@ -54,7 +54,7 @@ class TiersTripsTest < Tiercel::TestCase
       expected, found = [alone, @store].map do |store|
         change.call(store) # scripts are loaded once
         @far.clear
-        @store.backend.forget_all(nil)
+        @store.backend.near.clear(nil)
         trips { change.call(store) }
       end
       assert_equal expected, found, name

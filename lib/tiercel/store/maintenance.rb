@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../key_pattern"
 require_relative "glob"
 
 module Tiercel
@@ -37,9 +38,9 @@ module Tiercel
       # @raise [ArgumentError] for another matcher
       def delete_matched(matcher, options = nil)
         options = merged_options(options)
-        pattern, prefix = pattern_for(matcher, options)
-        instrument(:delete_matched, matcher.is_a?(Regexp) ? pattern.inspect : matcher) do
-          @settings.accessor.delete_matching(prefix) { |key| pattern.match?(as_text(key)) }
+        regexp, prefix = pattern_for(matcher, options)
+        instrument(:delete_matched, matcher.is_a?(Regexp) ? regexp.inspect : matcher) do
+          @settings.accessor.delete_matching(KeyPattern.new(prefix, regexp))
         end
       end
 
@@ -80,11 +81,6 @@ module Tiercel
         else
           raise ArgumentError, "delete_matched: expected a Regexp or a glob String, got #{matcher.inspect}"
         end
-      end
-
-      def as_text(key)
-        text = key.dup.force_encoding(Encoding::UTF_8)
-        text.valid_encoding? ? text : text.scrub
       end
     end
   end

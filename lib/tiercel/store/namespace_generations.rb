@@ -60,7 +60,9 @@ module Tiercel
           bytes = new_generation
           @lock.synchronize do
             done = @guard.call(:clear, key) { @backend.set(key, bytes) }
-            remember(namespace, bytes, Clock.monotonic) if done
+            later = !done && @backend.respond_to?(:untold) # by {Tiers}: the key goes when the last one is back
+            @backend.untold(key) if later
+            remember(namespace, bytes, Clock.monotonic) if done || later
             done
           end
         end

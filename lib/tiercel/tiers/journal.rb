@@ -6,8 +6,8 @@ require_relative "../errors"
 module Tiercel
   class Tiers < Backend
     # What was to be changed in the last tier while that took no change: keys, to be deleted there when it comes back,
-    # and what begins with a prefix. Never values: what was written meanwhile is old by then, and somebody else may have
-    # written since.
+    # what begins with a prefix, and what matches a pattern. Never values: what was written meanwhile is old by then,
+    # and somebody else may have written since.
     #
     # Where a `shared:` tier is in front it is a file beside that segment ({File}), for all processes of the machine;
     # else, and for what that file does not take, it is this process's ({Own}).
@@ -22,8 +22,9 @@ module Tiercel
       # Repeating goes on for so long within one call; the next one goes on with it.
       BUDGET_SECONDS = 0.25
 
-      # What is to be repeated. `lost`: there was more than it could take, of which it does not know the keys.
-      Changes = Struct.new(:keys, :prefixes, :lost)
+      # What is to be repeated. `patterns`: dumped ones. `lost`: there was more than it could take, of which it does
+      # not know the keys.
+      Changes = Struct.new(:keys, :prefixes, :patterns, :lost)
 
       # @param path [String, nil] of the segment that it lies beside
       # @param far [String] what the last tier is
@@ -45,6 +46,13 @@ module Tiercel
       # @return [void]
       def note_clear(prefix)
         (@file&.note_clear(prefix) && tell) || @own.note_clear(prefix)
+      end
+
+      # @param pattern [String] of {KeyPattern#dump}
+      # @param prefix [String, nil] see {#note}
+      # @return [void]
+      def note_matching(pattern, prefix)
+        (@file&.note_matching(pattern, prefix) && tell) || @own.note_matching(pattern, prefix)
       end
 
       # Asked before each call of the last tier. The file is looked at where the segment's word is another one than it

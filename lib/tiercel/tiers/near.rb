@@ -134,12 +134,12 @@ module Tiercel
         @guard.call(:delete_entry, keys.first) { keys.each { |key| @segment.near_invalidate(key) } }
       end
 
-      # @param prefix [String, nil] what the keys begin with
-      # @yieldparam key [String]
-      # @yieldreturn [Boolean] whether its copies go
+      # @param pattern [KeyPattern] whose copies go
       # @return [void]
-      def forget_matching(prefix, &)
-        @guard.call(:delete_matched) { forget(@segment.scan(prefix).select(&)) }
+      def forget_matching(pattern)
+        @guard.call(:delete_matched) do
+          forget(@segment.scan(pattern.prefix).select { |key| pattern.match?(key) })
+        end
       end
 
       # Around a clear behind.

@@ -3,6 +3,7 @@
 require_relative "../backend"
 require_relative "../clock"
 require_relative "../errors"
+require_relative "../key_pattern"
 require_relative "../segment/notice"
 require_relative "journal"
 
@@ -45,6 +46,13 @@ module Tiercel
         @journal.note_clear(prefix) if prefix && @last.scannable?
       end
 
+      # @param pattern [KeyPattern] of what was to be deleted
+      # @return [void]
+      def note_matching(pattern)
+        dumped = pattern.dump if @last.scannable?
+        @journal.note_matching(dumped, @prefix) if dumped
+      end
+
       # Before anything is asked of the last tier.
       #
       # @return [void]
@@ -69,13 +77,40 @@ module Tiercel
         give_up if changes.lost
         keys = changes.keys.uniq
         left = keys.empty? ? keys : @near.change(keys) { delete(keys) }
-        prefixes = changes.prefixes.uniq
+        prefixes, patterns = changes.prefixes.uniq, changes.patterns.uniq
         kept = prefixes.reject { |prefix| clear(prefix) }
-        @pause = kept.empty? ? PAUSE_SECONDS : CLEAR_PAUSE_SECONDS
-        return :stays if !changes.lost && left.size == keys.size && kept.size == prefixes.size
+        unmatched = patterns.empty? ? patterns : delete_matching(patterns)
+        @pause = kept.empty? && unmatched.empty? ? PAUSE_SECONDS : CLEAR_PAUSE_SECONDS
+        return :stays if !changes.lost && [left, kept, unmatched] == [keys, prefixes, patterns]
         note(left) unless left.empty?
         kept.each { |prefix| note_clear(prefix) }
+        unmatched.each { |pattern| @journal.note_matching(pattern, @prefix) }
         nil
+      end
+
+      # All patterns of one prefix in one pass over its keys.
+      #
+      # @param dumped [Array<String>]
+      # @return [Array<String>] those of which some keys are on a server that is away, where others are not
+      def delete_matching(dumped)
+        patterns = dumped.filter_map { |bytes| KeyPattern.load(bytes) }
+        @last.end_leases
+        patterns.group_by(&:prefix).each do |prefix, of_one|
+          matching(prefix, of_one).each_slice(Journal::BATCH) do |keys|
+            @near.change(keys) { @last.delete_multi(keys) }
+          end
+        end
+        []
+      rescue Unavailable
+        raise unless @last.several_servers?
+        dumped
+      end
+
+      # A server that never lists its keys is not asked again and again.
+      def matching(prefix, patterns)
+        @last.scan(prefix).select { |key| patterns.any? { |pattern| pattern.match?(key) } }
+      rescue Refused
+        []
       end
 
       # @return [Array<String>] those that are on a server that is away, where others are not

@@ -89,16 +89,9 @@ module Tiercel
           @guard.call(operation, key) { yield @backend }
         end
 
-        # @param prefix [String, nil] what the keys begin with
-        # @yieldparam key [String]
-        # @yieldreturn [Boolean] whether it is to go
+        # @param pattern [KeyPattern]
         # @return [Integer, nil] how many went
-        def delete_matching(prefix, &)
-          @guard.call(:delete_matched) do
-            @backend.end_leases
-            @backend.scan(prefix).lazy.select(&).each_slice(1_000).sum { |keys| @backend.delete_multi(keys) }
-          end
-        end
+        def delete_matching(pattern) = @guard.call(:delete_matched) { delete_scanned(pattern) }
 
         def clear(prefix)
           @guard.call(:clear) { @backend.clear(prefix) }
@@ -108,6 +101,14 @@ module Tiercel
 
         # @param method [Symbol] for the report
         def stats(method = :stats) = @guard.call(method) { @backend.stats }
+
+        private
+
+        def delete_scanned(pattern)
+          @backend.end_leases
+          @backend.scan(pattern.prefix).lazy.select { |key| pattern.match?(key) }.each_slice(1_000)
+                  .sum { |keys| @backend.delete_multi(keys) }
+        end
       end
     end
   end

@@ -139,9 +139,9 @@ module Tiercel
           count
         end
 
-        def delete_matching(prefix, &)
+        def delete_matching(pattern)
           current&.clear
-          @far.delete_matching(prefix, &)
+          @far.delete_matching(pattern)
         end
 
         def clear(prefix)

@@ -94,10 +94,9 @@ module Tiercel
         def invalidate(keys) = change(:invalidate_tags, keys) { @backend.delete_multi(keys) && true }
         def clear(prefix) = change(:clear, prefix, later: :untold_clear) { @backend.clear(prefix) }
 
-        def delete_matching(prefix, &)
-          count = super
-          # What the last tier has evicted may have a copy still.
-          count.nil? ? @backend.forget_all(prefix) : @backend.forget_matching(prefix, &)
+        def delete_matching(pattern)
+          count = change(:delete_matched, pattern, later: :untold_matching) { delete_scanned(pattern) }
+          @backend.forget_matching(pattern) unless count.nil? # what the last tier has evicted may have a copy still
           count
         end
 

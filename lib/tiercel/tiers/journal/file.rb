@@ -13,7 +13,7 @@ module Tiercel
       #
       #   header   generation (8 random bytes) | who repeats (8 random bytes, or zeros) | until when (monotonic
       #            seconds) | how many bytes of the records are done | where the records end
-      #   record   bytes of its text | CRC-32 of kind and text | kind | text: a key or a prefix
+      #   record   bytes of its text | CRC-32 of kind and text | kind | text: a key, a prefix or a pattern
       #
       # All is done under a lock of the file (flock), which is held for moments. Who repeats says so in the header and
       # lets go of the lock meanwhile; if he dies, his time ends, and another one begins where he was. The generation
@@ -26,7 +26,7 @@ module Tiercel
         HEADER_BYTES = 40
         RECORD = "L<L<C"
         RECORD_BYTES = 9
-        KEY, PREFIX, LOST = 1, 2, 3
+        KEY, PREFIX, LOST, PATTERN = 1, 2, 3, 4
         NOBODY = ("\0" * 8).b.freeze
         # Who repeats says again that he does, for each batch.
         TERM_SECONDS = 5.0
@@ -62,17 +62,10 @@ module Tiercel
         def pending? = !::File.size?(@path).nil?
 
         # @return [Boolean] false if it could not be
-        def note(keys, prefix)
-          locked(create: true) do |file, header|
-            fresh = unnoted(keys, header)
-            records = fresh.map { |key| record(KEY, key) }.join
-            room = header.finish + records.bytesize <= MOST_BYTES && @noted.size + fresh.size <= MOST_KEYS
-            room ? append(file, header, records, fresh) : append_clear(file, header, prefix)
-          end
-          true
-        rescue *UNUSABLE, Busy
-          false
-        end
+        def note(keys, prefix) = note_all(KEY, keys, prefix)
+
+        # @return [Boolean] false if it could not be
+        def note_matching(pattern, prefix) = note_all(PATTERN, [pattern], prefix)
 
         # @return [Boolean] false if it could not be
         def note_clear(prefix)
@@ -107,6 +100,18 @@ module Tiercel
         end
 
         private
+
+        def note_all(kind, texts, prefix)
+          locked(create: true) do |file, header|
+            fresh = unnoted(texts.map { |text| record(kind, text) }, header)
+            records = fresh.join
+            room = header.finish + records.bytesize <= MOST_BYTES && @noted.size + fresh.size <= MOST_KEYS
+            room ? append(file, header, records, fresh) : append_clear(file, header, prefix)
+          end
+          true
+        rescue *UNUSABLE, Busy
+          false
+        end
 
         # @return [Array<String>] what this process has not noted since records went last
         def unnoted(keys, header)
@@ -166,13 +171,14 @@ module Tiercel
 
         # A batch of records, and how many bytes they have. What is damaged is lost, with what comes after it.
         def part(bytes)
-          changes = Changes.new([], [], false)
+          changes = Changes.new([], [], [], false)
           at = 0
-          while at < bytes.bytesize && changes.keys.size < BATCH
+          while at < bytes.bytesize && changes.keys.size + changes.patterns.size < BATCH
             kind, text, at = parse(bytes, at)
             case kind
             when KEY then changes.keys << text
             when PREFIX then changes.prefixes << text
+            when PATTERN then changes.patterns << text
             else changes.lost = true
             end
           end

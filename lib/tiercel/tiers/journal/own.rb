@@ -29,6 +29,20 @@ module Tiercel
         end
 
         # @return [true]
+        def note_matching(pattern, prefix)
+          @lock.synchronize do
+            bytes = @bytes + (@patterns.key?(pattern) ? 0 : pattern.bytesize)
+            if bytes <= MOST_BYTES
+              @bytes = bytes
+              @patterns[pattern] = (@number += 1)
+            else
+              clear(prefix)
+            end
+            @any = true
+          end
+        end
+
+        # @return [true]
         def note_clear(prefix)
           @lock.synchronize do
             clear(prefix)
@@ -70,23 +84,25 @@ module Tiercel
         def take
           @lock.synchronize do
             next unless @any
-            noted = [@keys.first(BATCH).to_h, @prefixes.dup]
-            [Changes.new(noted[0].keys, noted[1].keys.compact, noted[1].key?(nil)), noted]
+            noted = [@keys.first(BATCH).to_h, @prefixes.dup, @patterns.dup]
+            [Changes.new(noted[0].keys, noted[1].keys.compact, noted[2].keys, noted[1].key?(nil)), noted]
           end
         end
 
         # What was noted again meanwhile is to be repeated again.
-        def settle(keys, prefixes)
+        def settle(keys, prefixes, patterns)
           @lock.synchronize do
             @keys.delete_if { |key, number| keys[key] == number && (@bytes -= key.bytesize) }
             @prefixes.delete_if { |prefix, number| prefixes[prefix] == number }
-            forget if @keys.empty? && @prefixes.empty?
+            @patterns.delete_if { |pattern, number| patterns[pattern] == number && (@bytes -= pattern.bytesize) }
+            forget if @keys.empty? && @prefixes.empty? && @patterns.empty?
           end
         end
 
         def forget
           @keys = {}
           @prefixes = {}
+          @patterns = {}
           @bytes = @number = 0
           @any = false
         end
