@@ -3,7 +3,7 @@
 require_relative "../../frame"
 require_relative "../../leases"
 require_relative "../../leases/placeholder"
-require_relative "../fetch/flight"
+require_relative "../fetch/straight"
 require_relative "observation"
 
 module Tiercel
@@ -23,18 +23,9 @@ module Tiercel
           merged = merged_options(options)
           return read_alone(name, key, version, options, &) unless may_ask_at_once?(key, merged)
           key = key.dup.freeze unless key.frozen?
-          flight = Fetch::Flight.new(key, version)
-          return read_alone(name, key, version, options, &) unless @settings.flights.lead(flight, alone: true)
-          policy = @settings.policy
-          answer = @settings.leases.ask(key, policy.lease_ttl, version && Frame::Version.kept(version))
-          if Leases::Lease === answer
-            return compute_straight(flight, answer, name, merged, &) if answer.begun?
-          elsif answer
-            return found_at_once(flight, answer, name, version, options, &)
-          end
-          miss(name, key, version, merged, policy, fast: true, begun: [flight, answer], &)
-        ensure
-          give_up(flight, answer) unless flight.nil? || flight.landed?
+          value = lead_straight(name, key, version, merged, @settings.policy, unread: true, &)
+          return read_alone(name, key, version, options, &) if Fetch::Straight::ELSEWHERE.equal?(value)
+          Accessor::Found === value ? found_at_once(value, name, key, version, options, &) : value
         end
 
         # Where {Fetch::Straight} would go on, and nothing is remembered.
@@ -52,13 +43,12 @@ module Tiercel
         end
 
         # Who has come along meanwhile looks for it, too.
-        def found_at_once(flight, (bytes, token), name, version, options, &)
-          @settings.cold_run.over
-          @settings.flights.leave(flight)
-          value = @settings.accessor.decode(bytes, version) { token }
-          placeholder = Leases::Placeholder.placeholder?(bytes)
-          @settings.request_local&.current&.write_entry(flight.key, bytes) unless placeholder
-          Coder::Signal === value ? no_plain_value(value, name, flight.key, version, options, &) : value
+        def found_at_once(found, name, key, version, options, &)
+          @cold_run.over
+          bytes = found.bytes
+          value = @settings.accessor.decode(bytes, version) { found.token }
+          @settings.request_local&.current&.write_entry(key, bytes) unless Leases::Placeholder.placeholder?(bytes)
+          Coder::Signal === value ? no_plain_value(value, name, key, version, options, &) : value
         end
       end
     end

@@ -12,20 +12,41 @@ module Tiercel
   module Store
     module Fetch
       # The usual miss: nothing is under the key, and nobody else wants it. What {Miss} does then, with fewer objects;
-      # where anything else shows, a Miss goes on from there.
+      # where anything else shows, a Miss goes on from there. Both begin here: a `fetch` whose read has found nothing,
+      # and one that reads in the trip of its take ({FastPath::AtOnce}).
       #
       # @private
       module Straight
+        # Of a key that has another flight.
+        ELSEWHERE = Coder::Signal.new("ELSEWHERE")
+
         private
 
         # @yield the block of `fetch`
         # @return [Object] the value
         def miss_straight(name, key, version, options, policy, &)
           key = key.dup.freeze unless key.frozen? # once, for all that keep it
+          value = lead_straight(name, key, version, options, policy, &)
+          ELSEWHERE.equal?(value) ? miss(name, key, version, options, policy, fast: true, &) : value
+        end
+
+        # @param key [String] frozen
+        # @param unread [Boolean] whether it is read in the trip of the take
+        # @return [Object] the value; {ELSEWHERE}; or, where it was unread and something is there, that as a
+        #   {Accessor::Found}
+        def lead_straight(name, key, version, options, policy, unread: false, &)
           flight = Flight.new(key, version)
-          return miss(name, key, version, options, policy, fast: true, &) unless @settings.flights.lead(flight)
-          answer = @settings.leases.take_absent(key, policy.lease_ttl, version && Frame::Version.kept(version))
-          return compute_straight(flight, answer, name, options, &) if Leases::Lease === answer && answer.begun?
+          return ELSEWHERE unless @settings.flights.lead(flight, alone: unread)
+          kept = version && Frame::Version.kept(version)
+          # Nothing lies between either call and its assignment where CRuby looks for interrupts: a branch would.
+          if unread
+            answer = @settings.leases.ask(key, policy.lease_ttl, kept)
+          else
+            answer = @settings.leases.take_absent(key, policy.lease_ttl, kept)
+          end
+          lease = Leases::Lease === answer
+          return compute_straight(flight, answer, name, options, &) if lease && answer.begun?
+          return Accessor::Found.new(*answer.first(2)) if unread && answer && !lease
           miss(name, key, version, options, policy, fast: true, begun: [flight, answer], &)
         ensure
           give_up(flight, answer) unless flight.nil? || flight.landed?
