@@ -9,7 +9,9 @@ require_relative "call"
 require_relative "databases"
 require_relative "flights"
 require_relative "held"
+require_relative "miss/following"
 require_relative "miss/in_time"
+require_relative "miss/stale"
 require_relative "time_limit"
 
 module Tiercel
@@ -18,17 +20,19 @@ module Tiercel
       # What happens when `fetch` has read and found nothing: to be read from the top.
       #
       #   read -> miss -> {Flights#board}: is somebody of this process at it?
-      #     yes, {#follow}: wait for it to land; each follower decodes a copy of its own
+      #     yes, {Following}: wait for it to land; each follower decodes a copy of its own
       #     no, {#lead}: {Leases#take}: is somebody of another process at it?
       #       yes, {#join}: wait for its fill
       #       no, {#compute}: the block, {Leases#fill}
       #
       # Whoever has waited for `lease_wait` runs the block all the same, and so does who would wait in a cycle. What
-      # `timeout:` makes of this is in {InTime}.
+      # `timeout:` makes of this is in {InTime}, and which ended values are given meanwhile in {Stale}.
       #
       # @private
       class Miss
+        include Following
         include InTime
+        include Stale
 
         AGAIN = Object.new.freeze
         MISS = Coder::MISS
@@ -74,12 +78,6 @@ module Tiercel
           end
         end
 
-        # @param lease [Leases::Lease] of somebody else
-        # @return [Object] the value that may be served meanwhile, or MISS
-        def served(lease)
-          give_stale(servable(lease))
-        end
-
         # @param lease [Leases::Lease] one's own
         # @return [Boolean] whether the block will run in the background
         def refresh_behind(lease)
@@ -89,15 +87,6 @@ module Tiercel
             @statistics.count(:background_refreshes)
             compute_here(flight, lease)
           end
-        end
-
-        # @param stale [Object] a value that has ended and is given, or MISS
-        # @return [Object] the same
-        def give_stale(stale)
-          return stale if MISS.equal?(stale)
-          @statistics.count(:stale_hits)
-          @call.account!.stale = true
-          stale
         end
 
         # Somebody had the lease and has not filled in time.
@@ -193,56 +182,6 @@ module Tiercel
           compute(flight, answer.mine? || answer.same_lineage?(lease) ? answer : nil)
         end
 
-        # --- who follows ---
-
-        # Whoever is late, and would be given what a take has met before, looks what there is now.
-        #
-        # @param flight [Flight] that somebody else leads
-        # @param own [Flight, nil] that the caller leads, and lands as that one lands
-        def follow(flight, own = nil)
-          stale = MISS
-          outcome = @call.account!.waiting do
-            flight.await([*@held, *own], limited(deadline), limited(far_deadline)) do |lease|
-              !MISS.equal?(stale = servable(lease)) || (@late && flight.borrowed)
-            end
-          end
-          case outcome
-          when :left
-            MISS.equal?(stale) || (@late && flight.lease.stale != @call.found) ? AGAIN : give_stale(stale)
-          when :cycle then compute(own || Flight.new(@call.key, @call.version), flight.lease)
-          when :deadline then after_waiting(flight, own)
-          else share(outcome, flight, own)
-          end
-        end
-
-        def share(outcome, flight, own)
-          return AGAIN if @late && (flight.borrowed || outcome.kind == :found)
-          return abandoned(flight) unless @call.accepts?(flight.tags)
-          content = outcome.content
-          own&.tags = flight.tags
-          own&.land(outcome.kind, content)
-          case outcome.kind
-          when :frame then @call.value_of_copy(content)
-          when :found then shared_bytes(content)
-          when :value then content
-          when :error then raise content.dup
-          when :abandoned then abandoned(flight)
-          else AGAIN
-          end
-        end
-
-        def shared_bytes(bytes)
-          value = @call.value_of(bytes)
-          value = give_stale(@call.stale_value_of(bytes, after_error: true)) if MISS.equal?(value)
-          MISS.equal?(value) ? AGAIN : value
-        end
-
-        # Somebody takes over; whoever is let down twice waits no more.
-        def abandoned(flight)
-          @let_down += 1
-          @let_down > 1 ? compute(Flight.new(@call.key, @call.version), flight.lease) : AGAIN
-        end
-
         # --- the block ---
 
         # @param lease [Leases::Lease, nil] whose lineage it may fill; nil for none
@@ -271,34 +210,6 @@ module Tiercel
 
         # Nothing is stored in its place.
         def give_back(lease) = @leases.release(lease, stale_ttl: @call.stale_ttl)
-
-        # --- what has ended, and may be served ---
-
-        # Without another trip: what the caller's own read has found.
-        def stale_at_hand
-          return MISS if @seen.nil? || @seen.released? || @leases.lapsed?(@seen)
-          served(@seen)
-        end
-
-        # A value that the lease has beside it: one that plain reads see too, or one for `fetch` alone.
-        def servable(lease)
-          return MISS unless lease.stale
-          value = lease.mine? ? MISS : @call.value_of(lease.stale)
-          MISS.equal?(value) ? @call.stale_value_of(lease.stale, after_error: lease.paused?) : value
-        end
-
-        # Within `stale_if_error`: the error is reported, and for a while nobody tries again.
-        def stale_after(error, lease)
-          return MISS unless lease&.stale
-          stale = @call.stale_value_of(lease.stale, after_error: true)
-          return MISS if MISS.equal?(stale) || !@call.error_covered?(lease.stale)
-          @leases.release(lease, pause: PAUSE, stale_ttl: @call.stale_ttl)
-          ActiveSupport.error_reporter&.report(error, handled: true, severity: :warning, source: Guard::SOURCE,
-                                                      context: { key: @call.key })
-          give_stale(stale)
-        end
-
-        public :servable, :stale_after # which {MultiMiss} asks too
 
         # --- how long ---
 

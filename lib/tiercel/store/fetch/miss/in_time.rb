@@ -15,14 +15,6 @@ module Tiercel
         #
         # @private
         module InTime
-          # @param lease [Leases::Lease, nil]
-          # @return [Object] the value beside it that may be served where the block is late, or MISS
-          def fallback(lease)
-            return MISS unless lease&.stale
-            value = @call.value_of(lease.stale)
-            MISS.equal?(value) ? @call.stale_value_of(lease.stale, after_error: true) : value
-          end
-
           private
 
           # @param lease [Leases::Lease, nil] whose lineage it may fill; nil for none

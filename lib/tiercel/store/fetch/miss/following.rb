@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require_relative "../../../coder"
+require_relative "../flight"
+
+module Tiercel
+  module Store
+    module Fetch
+      class Miss
+        # How a {Miss} waits for another flight of its process, and what it makes of what that one lands with.
+        #
+        # @private
+        module Following
+          private
+
+          # Whoever is late, and would be given what a take has met before, looks what there is now.
+          #
+          # @param flight [Flight] that somebody else leads
+          # @param own [Flight, nil] that the caller leads, and lands as that one lands
+          def follow(flight, own = nil)
+            stale = MISS
+            outcome = @call.account!.waiting do
+              flight.await([*@held, *own], limited(deadline), limited(far_deadline)) do |lease|
+                !MISS.equal?(stale = servable(lease)) || (@late && flight.borrowed)
+              end
+            end
+            case outcome
+            when :left
+              MISS.equal?(stale) || (@late && flight.lease.stale != @call.found) ? AGAIN : give_stale(stale)
+            when :cycle then compute(own || Flight.new(@call.key, @call.version), flight.lease)
+            when :deadline then after_waiting(flight, own)
+            else share(outcome, flight, own)
+            end
+          end
+
+          def share(outcome, flight, own)
+            return AGAIN if @late && (flight.borrowed || outcome.kind == :found)
+            return abandoned(flight) unless @call.accepts?(flight.tags)
+            content = outcome.content
+            own&.tags = flight.tags
+            own&.land(outcome.kind, content)
+            case outcome.kind
+            when :frame then @call.value_of_copy(content)
+            when :found then shared_bytes(content)
+            when :value then content
+            when :error then raise content.dup
+            when :abandoned then abandoned(flight)
+            else AGAIN
+            end
+          end
+
+          def shared_bytes(bytes)
+            value = @call.value_of(bytes)
+            value = give_stale(@call.stale_value_of(bytes, after_error: true)) if MISS.equal?(value)
+            MISS.equal?(value) ? AGAIN : value
+          end
+
+          # Somebody takes over; whoever is let down twice waits no more.
+          def abandoned(flight)
+            @let_down += 1
+            @let_down > 1 ? compute(Flight.new(@call.key, @call.version), flight.lease) : AGAIN
+          end
+        end
+      end
+    end
+  end
+end
