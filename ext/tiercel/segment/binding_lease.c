@@ -1,11 +1,9 @@
-/* Leases: taking, filling, giving back, and waiting for somebody else's. Tiercel::Leases::Segment calls them. */
-#include "binding.h"
+/* Leases: taking, filling and giving back. Tiercel::Leases::Segment calls them. */
+#include "binding_lease.h"
 #include "../frame_layout.h"
 #include "internal.h"
 
 #define LEASE_NAME_BYTES 8
-/* A dead holder is noticed within this, since nothing wakes anybody when a process dies. */
-#define LEASE_LOOK_NS UINT64_C(25000000)
 #define LEASE_NEVER_S 1e6
 
 typedef struct {
@@ -21,7 +19,7 @@ typedef struct {
     uint32_t shard;
 } lease_call;
 
-static uint64_t read_name(VALUE string)
+uint64_t segment_lease_name(VALUE string)
 {
     uint64_t name;
 
@@ -34,8 +32,7 @@ static uint64_t read_name(VALUE string)
 
 static VALUE name_string(uint64_t name) { return rb_obj_freeze(rb_str_new((const char *)&name, LEASE_NAME_BYTES)); }
 
-/* Seconds to nanoseconds; what is negative or no number is 0. */
-static uint64_t read_ns(VALUE seconds)
+uint64_t segment_lease_ns(VALUE seconds)
 {
     double number = NUM2DBL(seconds);
     if (!(number > 0)) return 0;
@@ -136,9 +133,9 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
 
     if (!NIL_P(version)) version = call.version = rb_str_new_frozen(StringValue(version));
     call.now = NIL_P(replaces) ? -INFINITY : segment_now(); /* whatever is there counts at first; asking costs a Time */
-    call.request.lineage = read_name(lineage);
-    call.request.holder = read_name(holder);
-    call.request.ttl_ns = read_ns(ttl);
+    call.request.lineage = segment_lease_name(lineage);
+    call.request.holder = segment_lease_name(holder);
+    call.request.ttl_ns = segment_lease_ns(ttl);
     if (segment_parse_token(replaces, &call.token)) call.request.replaces = &call.token;
     call.request.drops = NIL_P(shown);
     if (RB_TYPE_P(shown, T_STRING)) call.bytes = shown;
@@ -169,7 +166,7 @@ static VALUE segment_lease_take_absent(VALUE self, VALUE key, VALUE ttl, VALUE n
 /* @private Segment#lease_fill(key, lineage, bytes, ttl) -> whether it is stored; nil where it is too large */
 static VALUE segment_lease_fill(VALUE self, VALUE key, VALUE lineage, VALUE bytes, VALUE ttl)
 {
-    lease_call call = {.kind = LEASE_FILL, .key = key, .bytes = bytes, .lineage = read_name(lineage)};
+    lease_call call = {.kind = LEASE_FILL, .key = key, .bytes = bytes, .lineage = segment_lease_name(lineage)};
     tseg_result result;
 
     call.now = NIL_P(ttl) ? segment_now_for_eviction() : segment_now();
@@ -184,7 +181,7 @@ static VALUE segment_lease_fill(VALUE self, VALUE key, VALUE lineage, VALUE byte
  */
 static VALUE segment_lease_fill_string(VALUE self, VALUE key, VALUE lineage, VALUE string, VALUE expires_at, VALUE ttl)
 {
-    lease_call call = {.kind = LEASE_FILL, .key = key, .bytes = string, .lineage = read_name(lineage)};
+    lease_call call = {.kind = LEASE_FILL, .key = key, .bytes = string, .lineage = segment_lease_name(lineage)};
     tseg_result result;
 
     call.frame_expires_at = NIL_P(expires_at) ? INFINITY : NUM2DBL(expires_at);
@@ -199,100 +196,11 @@ static VALUE segment_lease_fill_string(VALUE self, VALUE key, VALUE lineage, VAL
 /* @private Segment#lease_release(key, lineage, holder, pause or nil) -> whether it was this holder's */
 static VALUE segment_lease_release(VALUE self, VALUE key, VALUE lineage, VALUE holder, VALUE pause)
 {
-    lease_call call = {.kind = LEASE_RELEASE, .key = key, .lineage = read_name(lineage)};
+    lease_call call = {.kind = LEASE_RELEASE, .key = key, .lineage = segment_lease_name(lineage)};
 
-    call.request.holder = read_name(holder);
-    call.pause_ns = NIL_P(pause) ? 0 : read_ns(pause);
+    call.request.holder = segment_lease_name(holder);
+    call.pause_ns = NIL_P(pause) ? 0 : segment_lease_ns(pause);
     return make_lease_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
-}
-
-static VALUE state_symbol(tseg_lease_state state)
-{
-    switch (state) {
-    case TSEG_LEASE_STANDS: return ID2SYM(rb_intern("held"));
-    case TSEG_LEASE_LAPSED: return ID2SYM(rb_intern("lapsed"));
-    case TSEG_LEASE_GIVEN_BACK: return ID2SYM(rb_intern("released"));
-    default: return ID2SYM(rb_intern("gone"));
-    }
-}
-
-/* @private Segment#lease_state(key, lineage, holder) -> :held, :lapsed, :released, or :gone (filled, deleted) */
-static VALUE segment_lease_state(VALUE self, VALUE key_string, VALUE lineage, VALUE holder)
-{
-    uint64_t lineage_name = read_name(lineage), holder_name = read_name(holder);
-    tseg *segment = segment_current(self);
-    tseg_lease lease;
-    tseg_key key;
-
-    segment_key(segment, &key, key_string);
-    tseg_keep_registered(segment);
-    return state_symbol(tseg_lease_look(segment, &key, lineage_name, holder_name, false, &lease));
-}
-
-typedef struct {
-    tseg *segment;
-    tseg_half *signal;
-    uint32_t seen;
-    uint64_t longest_ns;
-} sleeping;
-
-static void *sleep_on_signal(void *argument)
-{
-    sleeping *what = argument;
-    tseg_sleep(what->signal, what->seen, what->longest_ns);
-    return NULL;
-}
-
-static VALUE sleep_without_gvl(VALUE argument)
-{
-    rb_thread_call_without_gvl(sleep_on_signal, (void *)argument, RUBY_UBF_IO, NULL);
-    return Qnil;
-}
-
-static VALUE stop_sleeping(VALUE argument)
-{
-    tseg_release(((sleeping *)argument)->segment);
-    return Qnil;
-}
-
-static uint64_t least(uint64_t one, uint64_t other) { return one < other ? one : other; }
-
-/* Until the next change, the lease's end, the caller's, or the next look at whether the holder is alive. */
-static void sleep_on_lease(tseg *segment, const tseg_lease *lease, uint64_t now_ns, uint64_t deadline_ns)
-{
-    sleeping what = {segment, lease->signal, lease->signal_seen, LEASE_LOOK_NS};
-
-    what.longest_ns = least(what.longest_ns, deadline_ns - now_ns);
-    if (lease->lapses_ns > now_ns) what.longest_ns = least(what.longest_ns, lease->lapses_ns - now_ns + 1);
-    tseg_hold(segment); /* its last handle may be closed meanwhile */
-    rb_ensure(sleep_without_gvl, (VALUE)&what, stop_sleeping, (VALUE)&what);
-}
-
-/*
- * @private Segment#lease_wait(key, lineage, holder, seconds) -> as #lease_state; :held once the seconds are over.
- * Sleeps without the GVL; interrupts raise.
- */
-static VALUE segment_lease_wait(VALUE self, VALUE key_string, VALUE lineage, VALUE holder, VALUE seconds)
-{
-    uint64_t lineage_name = read_name(lineage), holder_name = read_name(holder);
-    uint64_t deadline_ns = tseg_monotonic_ns() + read_ns(seconds), file_id = 0;
-
-    key_string = rb_str_new_frozen(StringValue(key_string));
-    for (;;) {
-        tseg *segment = segment_current(self);
-        uint64_t now_ns = tseg_monotonic_ns();
-        tseg_lease_state state;
-        tseg_lease lease;
-        tseg_key key;
-        segment_key(segment, &key, key_string);
-        tseg_keep_registered(segment);
-        if (!file_id) tseg_bump(&segment->self->counters[TSEG_COUNT_LEASE_WAITS]);
-        if (file_id && file_id != segment->file_id) return state_symbol(TSEG_LEASE_GONE); /* moved meanwhile */
-        file_id = segment->file_id;
-        state = tseg_lease_look(segment, &key, lineage_name, holder_name, true, &lease);
-        if (state != TSEG_LEASE_STANDS || now_ns >= deadline_ns) return state_symbol(state);
-        sleep_on_lease(segment, &lease, now_ns, deadline_ns);
-    }
 }
 
 /* @private Segment#end_leases: of all keys, where it cannot be told which ones were deleted */
@@ -312,7 +220,6 @@ void segment_init_lease(void)
     rb_define_method(tiercel_segment_class, "lease_fill", segment_lease_fill, 4);
     rb_define_method(tiercel_segment_class, "lease_fill_string", segment_lease_fill_string, 5);
     rb_define_method(tiercel_segment_class, "lease_release", segment_lease_release, 4);
-    rb_define_method(tiercel_segment_class, "lease_state", segment_lease_state, 3);
-    rb_define_method(tiercel_segment_class, "lease_wait", segment_lease_wait, 4);
     rb_define_method(tiercel_segment_class, "end_leases", segment_end_leases, 0);
+    segment_init_lease_wait();
 }

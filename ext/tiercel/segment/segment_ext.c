@@ -6,6 +6,7 @@
 #include "binding.c"
 #include "binding_coverage.c"
 #include "binding_lease.c"
+#include "binding_lease_wait.c"
 #include "binding_memo.c"
 #include "binding_near.c"
 #include "binding_read.c"
