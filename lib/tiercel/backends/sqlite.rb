@@ -7,14 +7,13 @@ require_relative "../optional_gems"
 Tiercel::OptionalGems.check("sqlite3")
 
 require_relative "../backend"
-require_relative "../counter"
-require_relative "disk_tokens"
 require_relative "key_memo"
 require_relative "sqlite/settings"
 require_relative "sqlite/schema"
 require_relative "sqlite/access"
 require_relative "sqlite/hits"
 require_relative "sqlite/housekeeping"
+require_relative "sqlite/rows"
 require_relative "sqlite/writer"
 
 module Tiercel
@@ -22,7 +21,7 @@ module Tiercel
     # A cache as large as the disk, in one SQLite file that all processes of a
     # machine share: `sqlite:PATH`. See docs/sqlite.md.
     #
-    # How to read it: each method says which statement of {Schema} it runs;
+    # How to read it: {Rows} says which statement of {Schema} a method runs;
     # {Access} runs it alone and turns errors into {BackendError}s; {Writer}
     # makes room for it in a full file; {Housekeeping} keeps the bounds;
     # {CacheFile} makes the file, and touches no other.
@@ -54,8 +53,8 @@ module Tiercel
         @housekeeping = Housekeeping.new(@settings, @hits)
         @writer = Writer.new(@access, @housekeeping, @settings)
         @ids = KeyMemo.new { |key| Digest::MD5.digest(key).unpack1("q") >> 1 } # spares the digest for keys in use
+        @rows = Rows.new(@ids)
         @hit_count = @miss_count = 0
-        @tokens = DiskTokens.new
       end
 
       def get(key)
@@ -84,7 +83,7 @@ module Tiercel
       def set(key, bytes, ttl = nil)
         return refuse(key) if bytes.bytesize > @settings.largest_value_bytes
         now = Clock.now
-        added = @writer.write(key, bytes.bytesize) { |connection| set_row(connection, key, bytes, ttl, now) }
+        added = @writer.write(key, bytes.bytesize) { |connection| @rows.set(connection, key, bytes, ttl, now) }
         @writer.keep_house(bytes.bytesize + key.bytesize, now, added: added)
         true
       end
@@ -97,7 +96,7 @@ module Tiercel
         @settings.batches(small).each do |batch|
           bytesize = batch.sum { |key, bytes| key.bytesize + bytes.bytesize }
           @writer.write(nil, bytesize) do |connection|
-            connection.transaction { batch.each { |key, bytes| set_row(connection, key, bytes, ttl, now) } }
+            connection.transaction { batch.each { |key, bytes| @rows.set(connection, key, bytes, ttl, now) } }
           end
           batch.size.times { |index| @writer.keep_house(index.zero? ? bytesize : 0, now) }
         end
@@ -107,10 +106,7 @@ module Tiercel
       def add(key, bytes, ttl = nil)
         return false if bytes.bytesize > @settings.largest_value_bytes
         now = Clock.now
-        added = @writer.write(key, bytes.bytesize) do |connection|
-          connection.change(:add, id_of(key), blob(key), blob(bytes), end_of(ttl, now), @tokens.next, micros(now),
-                            now) == 1
-        end
+        added = @writer.write(key, bytes.bytesize) { |connection| @rows.add(connection, key, bytes, ttl, now) }
         @writer.keep_house(bytes.bytesize + key.bytesize, now, added: added)
         added
       end
@@ -119,15 +115,14 @@ module Tiercel
         return false if bytes.bytesize > @settings.largest_value_bytes || !token.is_a?(Integer)
         now = Clock.now
         written = @writer.write(key, bytes.bytesize) do |connection|
-          connection.change(:compare_and_set, id_of(key), blob(key), now, blob(bytes), end_of(ttl, now), @tokens.next,
-                            micros(now), token) == 1
+          @rows.compare_and_set(connection, key, bytes, token, ttl, now)
         end
         @writer.keep_house(bytes.bytesize + key.bytesize, now, added: false)
         written
       end
 
       def delete(key)
-        @access.write(key) { |connection| delete_row(connection, key, Clock.now) }
+        @access.write(key) { |connection| @rows.delete(connection, key, Clock.now) }
       end
 
       # In one write transaction.
@@ -135,7 +130,7 @@ module Tiercel
         now = Clock.now
         keys.each_slice(SCANNED_ROWS).sum do |slice|
           @access.write do |connection|
-            connection.transaction { slice.count { |key| delete_row(connection, key, now) } }
+            connection.transaction { slice.count { |key| @rows.delete(connection, key, now) } }
           end
         end
       end
@@ -143,7 +138,7 @@ module Tiercel
       def increment(key, amount = 1, ttl = nil)
         now = Clock.now
         count, added = @writer.write(key, 0) do |connection|
-          connection.transaction { count_up(connection, key, amount, ttl, now) }
+          connection.transaction { @rows.count_up(connection, key, amount, ttl, now) }
         end
         @writer.keep_house(key.bytesize, now, added: added)
         count
@@ -153,7 +148,7 @@ module Tiercel
         now = Clock.now
         # An end may lengthen a large row, which then needs pages for a copy.
         @writer.write(key, @settings.largest_value_bytes / Writer::ATTEMPTS) do |connection|
-          connection.change(:touch, id_of(key), blob(key), now, end_of(ttl, now)) == 1
+          @rows.touch(connection, key, ttl, now)
         end
       end
 
@@ -245,36 +240,14 @@ module Tiercel
         counted(row, id, key)
       end
 
-      # The row of the key, ended or not.
-      def find(connection, key)
-        row = connection.find(id_of(key), @hits.wanted)
-        row if row && of_key?(row, key)
-      end
-
-      def of_key?(row, key) = (stored = row[Schema::KEY]) == key || stored == key.b
-
       def counted(row, id, key)
-        if row.nil? || ((expires_at = row[Schema::EXPIRES_AT]) && expires_at <= Clock.now) || !of_key?(row, key)
+        if row.nil? || ((expires_at = row[Schema::EXPIRES_AT]) && expires_at <= Clock.now) || !Rows.of_key?(row, key)
           @miss_count += 1
           return
         end
         @hit_count += 1
         @hits.note(id, row) if row.size > Schema::HITS && @hits.wanted
         row
-      end
-
-      def set_row(connection, key, bytes, ttl, now)
-        connection.set(id_of(key), blob(key), blob(bytes), end_of(ttl, now), @tokens.next, micros(now))
-      end
-
-      def delete_row(connection, key, now) = connection.change(:delete, id_of(key), blob(key), now) == 1
-
-      def count_up(connection, key, amount, ttl, now)
-        row = find(connection, key)
-        row = nil if row && row[Schema::EXPIRES_AT]&.<=(now)
-        count = row ? Counter.add(row[Schema::VALUE], amount, key) : Counter.in_range(amount, key)
-        expires_at = row ? row[Schema::EXPIRES_AT] : end_of(ttl, now)
-        [count, connection.set(id_of(key), blob(key), count.to_s.b, expires_at, @tokens.next, micros(now))]
       end
 
       def refuse(key)
@@ -306,12 +279,6 @@ module Tiercel
       end
 
       def id_of(key) = @ids[key]
-
-      def blob(string) = string.encoding == Encoding::BINARY ? string : string.b
-
-      def end_of(ttl, now) = ttl && (now + ttl).to_f
-
-      def micros(now) = (now * 1_000_000).to_i
     end
   end
 end

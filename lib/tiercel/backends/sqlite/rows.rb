@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require_relative "../../backend"
+require_relative "../../counter"
+require_relative "../disk_tokens"
+require_relative "schema"
+
+module Tiercel
+  module Backends
+    class SQLite < Backend
+      # The row of a key, as the statements of {Schema} find and change it on a connection that the caller has.
+      #
+      # - `ttl`: seconds, nil for no end; `now`: epoch seconds, at which the change is made
+      #
+      # @private
+      class Rows
+        # The key of a row may be another one with the same id.
+        #
+        # @param row [Array] see {Schema}
+        # @param key [String]
+        # @return [Boolean] whether it is the key's
+        def self.of_key?(row, key) = (stored = row[Schema::KEY]) == key || stored == key.b
+
+        # @param ids [#[]] gives the id of a key
+        def initialize(ids)
+          @ids = ids
+          @tokens = DiskTokens.new
+        end
+
+        # @return [Boolean] whether nothing was there
+        def set(connection, key, bytes, ttl, now)
+          connection.set(@ids[key], blob(key), blob(bytes), end_of(ttl, now), @tokens.next, micros(now))
+        end
+
+        # @return [Boolean] whether it was written
+        def add(connection, key, bytes, ttl, now)
+          connection.change(:add, @ids[key], blob(key), blob(bytes), end_of(ttl, now), @tokens.next, micros(now),
+                            now) == 1
+        end
+
+        # @param token [Integer]
+        # @return [Boolean] whether it was written
+        def compare_and_set(connection, key, bytes, token, ttl, now)
+          connection.change(:compare_and_set, @ids[key], blob(key), now, blob(bytes), end_of(ttl, now), @tokens.next,
+                            micros(now), token) == 1
+        end
+
+        # @return [Boolean] whether it was there, and had not ended
+        def delete(connection, key, now) = connection.change(:delete, @ids[key], blob(key), now) == 1
+
+        # @return [Boolean] whether it was there
+        def touch(connection, key, ttl, now)
+          connection.change(:touch, @ids[key], blob(key), now, end_of(ttl, now)) == 1
+        end
+
+        # Within a transaction of the caller's.
+        #
+        # @param amount [Integer]
+        # @return [Array(Integer, Boolean)] the count, and as {#set}
+        # @raise [NotACounter]
+        def count_up(connection, key, amount, ttl, now)
+          row = find(connection, key)
+          row = nil if row && row[Schema::EXPIRES_AT]&.<=(now)
+          count = row ? Counter.add(row[Schema::VALUE], amount, key) : Counter.in_range(amount, key)
+          expires_at = row ? row[Schema::EXPIRES_AT] : end_of(ttl, now)
+          [count, connection.set(@ids[key], blob(key), count.to_s.b, expires_at, @tokens.next, micros(now))]
+        end
+
+        private
+
+        # Ended or not.
+        def find(connection, key)
+          row = connection.find(@ids[key], false)
+          row if row && Rows.of_key?(row, key)
+        end
+
+        def blob(string) = string.encoding == Encoding::BINARY ? string : string.b
+
+        def end_of(ttl, now) = ttl && (now + ttl).to_f
+
+        def micros(now) = (now * 1_000_000).to_i
+      end
+    end
+  end
+end
