@@ -66,7 +66,7 @@ module Tiercel
         address = Address.new(url, options, timeout)
         @name = url.to_s.freeze
         @several = address.cluster?
-        subscribable = !address.cluster? && options[:role]&.to_sym != :replica
+        subscribable = options[:role]&.to_sym != :replica
         @listening = Address.new(url, { **options, driver: :ruby }, timeout) if subscribable
         @commands = commands(address, timeout, pool)
       end
@@ -159,8 +159,11 @@ module Tiercel
       # A replica may be behind what it has told of.
       def subscribable? = !@listening.nil?
 
-      # @return [Subscription] not open yet
-      def subscription = Subscription.new(@listening.config(protocol: 3), @name)
+      # @return [Subscription, ClusterSubscription] not open yet
+      def subscription
+        config = @listening.config(protocol: 3)
+        @several ? ClusterSubscription.new(config, @name, @masters ||= {}) : Subscription.new(config, @name)
+      end
 
       def to_s = @name
       def several_servers? = @several
@@ -176,6 +179,7 @@ module Tiercel
         return Single.new(address.config, timeout: timeout, pool: pool) unless address.cluster?
         config = address.config
         require_relative "redis/cluster"
+        require_relative "redis/cluster_subscription"
         Cluster.new(config, timeout: timeout, pool: pool)
       end
 

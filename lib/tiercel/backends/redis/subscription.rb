@@ -16,6 +16,7 @@ module Tiercel
       #
       # One thread reads; another may send heartbeats meanwhile.
       #
+      # @see ClusterSubscription
       # @see Tiers::Bus
       class Subscription
         # A subscriber that does not read is cut off by the server when so many bytes wait for it that its
@@ -35,6 +36,32 @@ module Tiercel
           @client = config.new_client
           @name = name
         end
+
+        # @param error [Exception] one of {Failures::ERRORS}
+        # @param name [String] of the backend
+        # @return [BackendError]
+        def self.failure(error, name)
+          message = "#{error.class}: #{error.message}"
+          return Refused.new(message, backend: name) if impossible?(error)
+          failure = Failures.translate(error, name, nil)
+          return failure unless failure.is_a?(Refused) # full, or not the master any more: that may change
+          Unavailable.new(message, backend: name)
+        end
+
+        def self.impossible?(error)
+          error.is_a?(RedisClient::UnsupportedServer) ||
+            (error.is_a?(RedisClient::CommandError) && IMPOSSIBLE.match?(error.message))
+        end
+        private_class_method :impossible?
+
+        # @return [Array<Subscription>] each to be read by a thread of its own
+        def streams = [self]
+
+        # @return [false] a heartbeat counts once it was told of, whoever has sent it
+        def confirms? = false
+
+        # @return [void]
+        def confirm(_pause) = nil
 
         # Connects and subscribes. Every key that changes after it has returned is told of.
         #
@@ -57,8 +84,8 @@ module Tiercel
         # @raise [BackendError] if the connection is of no use any more, or nothing came in time
         def read(timeout)
           message = guarded { @driver.read(timeout) }
-          guarded { raise message } if message.is_a?(RedisClient::Error)
-          message.is_a?(Array) && message.first == INVALIDATE ? message[1] : false
+          return refused(message) if message.is_a?(RedisClient::Error)
+          message.is_a?(Array) && message.first == INVALIDATE ? told(message[1]) : answered(message)
         end
 
         # Changes a key, of which the server then tells. Does not wait for that.
@@ -86,18 +113,14 @@ module Tiercel
           nil
         end
 
+        def told(keys) = keys
+        def answered(_reply) = false
+        def refused(error) = guarded { raise error }
+
         def guarded(&)
           Deadline.outside(&)
         rescue *Failures::ERRORS => error
-          raise Refused.new("#{error.class}: #{error.message}", backend: @name) if impossible?(error)
-          failure = Failures.translate(error, @name, nil)
-          raise failure unless failure.is_a?(Refused) # full, or not the master any more: that may change
-          raise Unavailable.new("#{error.class}: #{error.message}", backend: @name)
-        end
-
-        def impossible?(error)
-          error.is_a?(RedisClient::UnsupportedServer) ||
-            (error.is_a?(RedisClient::CommandError) && IMPOSSIBLE.match?(error.message))
+          raise Subscription.failure(error, @name)
         end
       end
     end

@@ -9,17 +9,23 @@ require_relative "heartbeat"
 module Tiercel
   class Tiers < Backend
     class Bus
-      # One subscription from its begin to its end, and the thread that reads it: puts away the copies of what has
-      # changed, and tells the near tiers until when they have heard of everything.
+      # One subscription from its begin to its end, and the threads that read it, one for each server: they put away the
+      # copies of what has changed, and tell the near tiers until when they have heard of everything.
       #
       # @private
       class Listener
         # Another process of the machine that has listened all the while may be slower to say so.
         PATIENCE_SECONDS = 0.25
+        # The same where a heartbeat has to be confirmed: until the other's next one is.
+        CONFIRMED_PATIENCE_SECONDS = 1.5
         POLL_SECONDS = 0.01
         # Of an interval, after which a heartbeat is due.
         NEARLY = 0.95
-        private_constant :PATIENCE_SECONDS, :POLL_SECONDS, :NEARLY
+        # The same where another process was the last one to cover the near tiers, whose turn it is then.
+        ANOTHERS = 1.5
+        # Of an interval, between the echoes of a heartbeat and the question that confirms it.
+        SETTLED = 0.25
+        private_constant :PATIENCE_SECONDS, :CONFIRMED_PATIENCE_SECONDS, :POLL_SECONDS, :NEARLY, :ANOTHERS, :SETTLED
 
         # @return [StandardError, nil] why it has ended
         attr_reader :error
@@ -28,7 +34,7 @@ module Tiercel
         # @return [Integer] keys that it was told of
         attr_reader :invalidations
 
-        # @param subscription [Backends::Redis::Subscription]
+        # @param subscription [Backends::Redis::Subscription, Backends::Redis::ClusterSubscription]
         # @param coverages [Array<Coverage>] nearest first
         def initialize(subscription, coverages)
           @subscription = subscription
@@ -37,6 +43,7 @@ module Tiercel
           @segments = @coverages.map(&:segment)
           @invalidations = 0
           @heard = false
+          @ended = Thread::Queue.new # closed by the first thread that ends
         end
 
         # @return [void]
@@ -44,14 +51,11 @@ module Tiercel
         def start
           @subscription.open
           @since = now
-          @thread = Thread.new { run }
-          @thread.name = "tiercel listener"
-          @thread.thread_variable_set(:fork_safe, true)
-          @thread.report_on_exception = false
+          @threads = @subscription.streams.map { |stream| start_thread(stream) }
         end
 
         # @return [Boolean]
-        def alive? = @thread&.alive? || false
+        def alive? = !@ended.closed? && !@threads.nil? && @threads.all?(&:alive?)
 
         # Sends a heartbeat, unless another process of the machine has done so lately, and this one has heard of it.
         #
@@ -59,20 +63,21 @@ module Tiercel
         # @return [void]
         # @raise [BackendError]
         def beat(interval)
+          @subscription.confirm(interval * SETTLED)
           sent = now
-          oldest = @coverages.map(&:covered).min
-          return if oldest >= @since && sent - oldest < interval * NEARLY * Coverage::NANOSECONDS
+          return unless due?(sent, interval * Coverage::NANOSECONDS)
+          @beat_at = sent
           @subscription.beat(Heartbeat.key(segment_id, sent))
         end
 
         # @param seconds [Float]
         # @return [void]
-        def wait(seconds) = @thread.join(seconds)
+        def wait(seconds) = @ended.pop(timeout: seconds)
 
         # @return [void]
         def close
-          thread = @thread
-          thread&.kill&.join(1) unless Thread.current.equal?(thread)
+          threads = (@threads || []) - [Thread.current]
+          threads.each(&:kill).each { |thread| thread.join(1) }
           @subscription.close
         end
 
@@ -83,11 +88,32 @@ module Tiercel
         # The farthest near tier is the one that the machine's processes have in common.
         def segment_id = @segments.first.file_id
 
+        def start_thread(stream)
+          thread = Thread.new { run(stream) }
+          thread.name = "tiercel listener"
+          thread.thread_variable_set(:fork_safe, true)
+          thread.report_on_exception = false
+          thread
+        end
+
         # Heartbeats come every second, so silence is a failure too.
-        def run
-          loop { hear(@subscription.read(@coverages.first.trust)) }
+        def run(stream)
+          loop { hear(stream.read(@coverages.first.trust)) }
         rescue StandardError => error
-          @error = error
+          @error ||= error
+        ensure
+          @ended.close
+        end
+
+        # @param sent [Integer] nanoseconds: now
+        # @param interval [Float] nanoseconds
+        def due?(sent, interval)
+          oldest = @coverages.map(&:covered).min
+          age = sent - oldest
+          return oldest < @since || age >= interval * NEARLY unless @subscription.confirms?
+          @heard ||= oldest >= @since
+          return false if @beat_at && sent - @beat_at < interval * NEARLY
+          oldest == @covered || age >= interval * ANOTHERS || (oldest < @since && !@coverages.first.shared?)
         end
 
         # @param keys [Array<String>, nil, false]
@@ -112,12 +138,14 @@ module Tiercel
             wait_for_others(coverage)
             break if coverage.cover(@since, sent).nil?
           end
+          @covered = sent
         end
 
         # A listener of another process that was there before this one covers the time until this one began.
         def wait_for_others(coverage)
           return if coverage.covered >= @since || !coverage.shared? || !coverage.trusted?
-          deadline = Clock.monotonic + PATIENCE_SECONDS
+          patience = @subscription.confirms? ? CONFIRMED_PATIENCE_SECONDS : PATIENCE_SECONDS
+          deadline = Clock.monotonic + patience
           sleep POLL_SECONDS while coverage.covered < @since && Clock.monotonic < deadline
         end
       end
