@@ -10,17 +10,22 @@ module Machines
   # What is to be seen within 100 ms, on a busy machine.
   SOON = 0.5
 
-  def self.included(test_class)
-    test_class.singleton_class.define_method(:server) { @server ||= Tiercel::Lab::Servers::Redis.new.start }
+  # One server for all tests of a class.
+  module Server
+    def server = @server ||= Tiercel::Lab::Servers::Redis.new.start
   end
+
+  def self.included(test_class) = test_class.extend(Server)
 
   def server = self.class.server
 
   def setup
     @directory = Dir.mktmpdir("tiercel-machines-")
     @stores = []
-    server.command("FLUSHALL")
+    empty
   end
+
+  def empty = server.command("FLUSHALL")
 
   def teardown
     @stores.each(&:close)

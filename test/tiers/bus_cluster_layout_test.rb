@@ -1,0 +1,119 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "support/cluster_machines"
+
+# The bus over a Redis Cluster whose masters are others after a while.
+class TiersBusClusterLayoutTest < Tiercel::TestCase
+  include ClusterMachines
+
+  NODE_TIMEOUT_MS = 500
+
+  # A cluster of its own.
+  def self.server = nil
+  def empty = nil
+
+  def with_cluster(&) = Tiercel::Lab::Servers::RedisCluster.run(node_timeout_ms: NODE_TIMEOUT_MS, &)
+
+  # Reads all the while, as long as the block runs.
+  #
+  # @yieldparam changed [Proc] to be called when the key has got another value than "old"
+  # @return [Float] seconds after that when the last "old" was read
+  def oldest_read(store, key)
+    changed_at = last = nil
+    reader = Thread.new do
+      loop do
+        began = Tiercel::Clock.monotonic
+        last = began if store.read(key) == "old"
+        sleep 0.002
+      end
+    end
+    yield -> { changed_at = Tiercel::Clock.monotonic }
+    last - changed_at
+  ensure
+    reader.kill.join
+  end
+
+  # It is stopped, its replica takes its place, and it goes on: until it hears of that, it takes itself for the master.
+  def test_a_master_that_was_stopped_while_its_replica_took_its_place
+    with_cluster do |cluster|
+      node, key = key_of_each(cluster).first
+      replica = replicate(cluster, node, node_timeout_ms: NODE_TIMEOUT_MS)
+      store = listening(machine(:one, cluster:, interval: 1.0))
+      store.write(key, "old")
+      near(store, key, "old")
+      age = oldest_read(store, key) do |changed|
+        node.pause
+        wait_until("the replica to be the master", within: 20) { replica.command("SET", key, "new") == "OK" }
+        changed.call
+        node.resume
+        wait_until("the listener to follow", within: 20) { gaps(store) > 1 && coverage(store).trusted? }
+      end
+      assert_operator age, :<, Tiercel::Tiers::Coverage::TRUST_SECONDS
+      is_heard(store, key, replica)
+      hand_back(store, key, node) if long?
+    end
+  end
+
+  def hand_back(store, key, node)
+    wait_until("the old master to follow", within: 20) do
+      node.command("INFO", "replication").include?("master_link_status:up")
+    end
+    before = gaps(store)
+    assert_equal "OK", node.command("CLUSTER", "FAILOVER")
+    wait_until("it to be the master again", within: 20) { node.command("DEL", key) == "1" }
+    wait_until("the listener to follow", within: 20) { gaps(store) > before && coverage(store).trusted? }
+    assert_nil store.read(key)
+    is_heard(store, key, node)
+  end
+
+  def is_heard(store, key, node)
+    store.write(key, "newer")
+    near(store, key, "newer")
+    node.command("DEL", key)
+    seen(store, key, nil)
+    store.write(key, "newer")
+    near(store, key, "newer")
+  end
+
+  # It takes writes for keys that are on their way to it before any slot is its own, and before it is listened to.
+  def test_a_slot_on_its_way_to_a_new_master
+    with_cluster do |cluster|
+      store = listening(machine(:one, cluster:, interval: 1.0))
+      from, key = key_of_each(cluster).first
+      store.write(key, "old")
+      to = join(cluster, node_timeout_ms: NODE_TIMEOUT_MS)
+      send_off(key, from, to)
+      store.read(key)
+      age = oldest_read(store, key) do |changed|
+        machine(:two, cluster:).write(key, "new")
+        changed.call
+        wait_until("it to be found") { gaps(store) > 1 && coverage(store).trusted? }
+        sleep 0.1
+      end
+      assert_operator age, :<, Tiercel::Tiers::Coverage::TRUST_SECONDS
+      arrives(store, key, from, to, cluster)
+    end
+  end
+
+  def send_off(key, from, to)
+    assert_equal "OK", to.command("CLUSTER", "SETSLOT", slot(key), "IMPORTING", id(from))
+    assert_equal "OK", from.command("CLUSTER", "SETSLOT", slot(key), "MIGRATING", id(to))
+    assert_equal "OK", from.command("MIGRATE", to.host, to.port, key, 0, 1000)
+  end
+
+  # It is listened to, though it has no slot for a heartbeat.
+  def arrives(store, key, from, to, cluster)
+    near(store, key, "new")
+    before = gaps(store)
+    machine(:two, cluster:).write(key, "newer")
+    seen(store, key, "newer")
+    hand_over(slot(key), from, to, cluster.nodes)
+    near(store, key, "newer")
+    heard(store)
+    to.command("DEL", key)
+    seen(store, key, nil)
+    assert_equal before, gaps(store)
+  end
+end
