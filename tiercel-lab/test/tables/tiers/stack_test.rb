@@ -28,6 +28,18 @@ class TiersStackTest < LabCase
     assert_equal [:redis, nil, nil], servers
   end
 
+  def test_what_one_process_hears_counts_for_its_machine
+    told = ["shared: redis:", "shared:?ttl=5 redis://127.0.0.1:1/0", "shared: rediss://127.0.0.1:1/0"]
+    silent = ["memory: redis:", "memory: shared: redis:", "shared: sqlite:", "shared: memcached:",
+              "shared:?bus=false redis:", "shared: redis+cluster:"]
+    assert_equal [[true], [false]], [told, silent].map { |each| each.map { |text| stack(text).shares_news? }.uniq }
+    assert_equal "tiercel:shared:?ttl=5&bus=false redis:#checksum=false",
+                 stack("tiercel:shared:?ttl=5 redis:#checksum=false").deaf
+    conditions = Tiers::Design::QUICK.conditions(stack("shared: redis:"))
+    assert_equal [[0, false], [1, false], [1, true]], conditions
+    assert_equal [[0, false], [1, false]], Tiers::Design::QUICK.conditions(stack("memory: redis:"))
+  end
+
   def test_patience_is_longer_than_copies_live
     assert_in_delta 1.7, stack("shared: redis:").patience_seconds
     assert_in_delta 6.5, stack("memory: shared:?ttl=4 redis:").patience_seconds

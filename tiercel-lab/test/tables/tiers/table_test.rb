@@ -55,6 +55,22 @@ class TiersCommandTest < LabCase
     end
   end
 
+  # One that computes is looked at from beside; an idle one may hear in its place.
+  def test_processes_of_the_machine_that_looks
+    skip "Redis is not installed" unless Lab::Servers::Redis.installed?
+    tiers("--store", "tiercel:shared: redis:", "--round-trips", "0") do |code, command|
+      assert_equal 0, code, command.out.string + command.err.string
+      assert_measured(command)
+      ages = table(command, "staleness").map { |row| Tiers::Ages.new(row) }
+      assert_equal ["1 busy thread", "1 busy thread, an idle process listens", "idle"], ages.map(&:beside)
+      assert_equal [true, true, false], ages.map(&:looked_beside?)
+      assert_equal [0], ages.map(&:unseen).uniq
+      near = table(command, "shares").first["shares"].values_at("0.0", "1.0").map(&:first)
+      assert_operator near.last, :<, near.first / 5, "all that is to be near is near from the first slice on"
+      assert_match(/another one looks that does not listen/, command.out.string)
+    end
+  end
+
   def test_hits_are_cells_of_four_parts
     stack = "tiercel:shared: sqlite:#checksum=false"
     run_command(Tiers::Table, "--quick", "--plan", "--store", stack) do |code, command|

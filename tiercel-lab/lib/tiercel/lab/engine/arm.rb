@@ -145,7 +145,7 @@ module Tiercel
 
         def build
           contestant.load_gems
-          contestant.build(@context)
+          contestant.build(@context).tap { |store| contestant.settle(store) }
         end
 
         def objects_of(calls)

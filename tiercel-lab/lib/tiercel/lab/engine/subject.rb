@@ -26,6 +26,7 @@ module Tiercel
           @context = Context.new(**context)
           @contestant.load_gems
           @store = @contestant.build(@context)
+          @contestant.settle(@store)
         end
 
         # @raise [WrongValue]

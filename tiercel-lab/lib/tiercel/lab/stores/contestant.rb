@@ -77,6 +77,11 @@ module Tiercel
       # @return [Object] the subject
       def build(context) = raise(NotImplementedError)
 
+      # Waits for what works beside calls to have begun, before anything is filled.
+      #
+      # @return [void]
+      def settle(_subject) = nil
+
       # Gives back what {#build} took. What is not the arm's alone (a server, a place of the user's) is not cleared.
       #
       # @param names [Array<Object>] that it may hold

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "near_copies"
+
 module Tiercel
   module Lab
     module Contestants
@@ -52,6 +54,9 @@ module Tiercel
         def build(context)
           ::Tiercel.new(*located(context), error_handler: ->(exception:, **) { raise exception }, **options)
         end
+
+        # Near copies are kept, as in a process that has read for a while.
+        def settle(subject) = tiers.size > 1 ? NearCopies.trusted(subject) : nil
 
         # A near backend that is ours alone is given back whole; a segment's file lies in the run's own folder.
         def tear_down(subject, names)

@@ -30,8 +30,11 @@ module Tiercel
           def beside
             count = row["busy"]
             return "idle" if count.zero?
-            "#{count} busy #{count == 1 ? "thread" : "threads"}"
+            "#{count} busy #{count == 1 ? "thread" : "threads"}#{", an idle process listens" if row["company"]}"
           end
+
+          # @return [Boolean] whether another process of the machine than the busy one looked
+          def looked_beside? = row["looked_beside"] || false
 
           # @return [Array<Float>] ascending
           def seen_ms = @seen_ms ||= [*row["seen_ms"], *row["deleted_ms"]].sort

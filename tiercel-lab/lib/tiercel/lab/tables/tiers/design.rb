@@ -63,7 +63,14 @@ module Tiercel
 
           # @return [Integer] names that are read once, far
           def far_names(round_trip_ms)
-            repeats * shares.sum { |share| calls(share, round_trip_ms) - near_calls(share, round_trip_ms) }
+            (repeats + 1) * shares.sum { |share| calls(share, round_trip_ms) - near_calls(share, round_trip_ms) }
+          end
+
+          # @param stack [Stack]
+          # @return [Array<Array(Integer, Boolean)>] busy threads of the process that looks, and whether an idle process
+          #   of its machine listens too
+          def conditions(stack)
+            [*busy.product([false]), *(busy.select(&:positive?).product([true]) if stack.shares_news?)]
           end
 
           # Seconds in which the other machine looks for what has changed.
@@ -76,8 +83,8 @@ module Tiercel
           # @param stack [Stack]
           # @return [Float] roughly
           def machines_seconds(stack)
-            conditions = busy.size + 1
-            (conditions * (watch_seconds(stack) + (2 * PROCESS_SECONDS))) + stack.patience_seconds + 2
+            count = conditions(stack).size + 1
+            (count * (watch_seconds(stack) + (3 * PROCESS_SECONDS))) + stack.patience_seconds + 2
           end
 
           # @return [Float] roughly
@@ -87,7 +94,7 @@ module Tiercel
 
           def distance_seconds(round_trip_ms)
             (repeats + 1) * shares.size * slice_seconds +
-              (far_names(round_trip_ms) * 1e-5) + (repeats * 20 * round_trip_ms / 1e3)
+              (far_names(round_trip_ms) * 1e-5) + ((repeats + 1) * 20 * round_trip_ms / 1e3)
           end
         end
       end

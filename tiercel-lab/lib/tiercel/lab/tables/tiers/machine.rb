@@ -19,7 +19,8 @@ module Tiercel
           # @param text [String] of the contestant
           # @param label [String] of its names, the same on all machines
           # @param machine [String] of its folders, its own
-          # @param context [Hash] see {Engine::Context#initialize}
+          # @param context [Hash] see {Engine::Context#initialize}; `shared`: whether another process is that machine's
+          #   too. From here on this one listens to what others change.
           # @return [Hash] see {Engine::Outcome.of}
           def open(text:, label:, machine:, context:)
             @label = label
@@ -35,12 +36,13 @@ module Tiercel
             end
           end
 
-          # Has copies of all.
+          # Has copies of all, where they live long enough.
           #
           # @return [Hash]
           def warm(names:)
             Engine::Outcome.of do
               all = Array.new(names) { |index| name(index) }
+              Contestants::NearCopies.fill(store, all)
               found = all.each_slice(BATCH).sum { |slice| store.read_multi(*slice).size }
               raise Missed, "nothing came back for what had been written" if found < names
             end
@@ -65,15 +67,23 @@ module Tiercel
 
           # Looks at all names again and again.
           #
-          # @param busy [Integer] threads of this process that compute meanwhile
           # @return [Hash] "seen": for each name the seconds at which the read began that was the first to see the
           #   change, or nil; "looks_ms": how far looks at one name were apart
-          def watch(names:, at:, seconds:, busy:)
+          def watch(names:, at:, seconds:)
             Engine::Outcome.of do
-              with_busy_threads(busy) do
-                wait_until(at)
-                looks(names, at + seconds)
-              end
+              wait_until(at)
+              looks(names, at + seconds)
+            end
+          end
+
+          # From now on threads of this process compute.
+          #
+          # @return [Hash]
+          def compute(threads:)
+            Engine::Outcome.of do
+              @computing = true
+              @threads = Array.new(threads) { Thread.new { nil while @computing } }
+              nil
             end
           end
 
@@ -109,6 +119,8 @@ module Tiercel
 
           # @return [true]
           def close(names: 0)
+            @computing = false
+            @threads&.each(&:join)
             return true unless @subject
             store.delete_multi(Array.new(names) { |index| name(index) }) if names.positive?
             @subject.close
@@ -163,15 +175,6 @@ module Tiercel
           def heard_of(names)
             fresh = value(NEW)
             store.read_multi(*names).select { |_name, found| found == fresh }.keys
-          end
-
-          def with_busy_threads(count)
-            running = true
-            threads = Array.new(count) { Thread.new { nil while running } }
-            yield
-          ensure
-            running = false
-            threads&.each(&:join)
           end
         end
       end

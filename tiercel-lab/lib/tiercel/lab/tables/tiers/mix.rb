@@ -69,8 +69,9 @@ module Tiercel
             end
             @unread = NEAR_NAMES - 1
             near = @names.first(NEAR_NAMES)
-            found = Array.new(2) { @subject.store.read_multi(*near) }.last
-            near.each_with_index { |name, number| check(number, found[name]) }
+            near.each_with_index { |name, number| check(number, @subject.store.read(name)) }
+            return if Contestants::NearCopies.fill(@subject.store, near)
+            raise CannotRun, "what was read does not stay near, so shares of near hits cannot be made"
           end
 
           def name(number) = format("tiercel-lab:%s:%06d", @label, number)

@@ -18,6 +18,8 @@ module Tiercel
           # Whose distance the proxy makes.
           SERVERS = { redis: "PING\r\n", memcached: "version\r\n" }.freeze
           FILES = %w[sqlite file].freeze
+          # Last tiers that tell of changes.
+          NEWS = %w[redis rediss unix].freeze
 
           # @return [String] of the contestant
           attr_reader :text
@@ -41,13 +43,19 @@ module Tiercel
           # @return [Symbol, nil] that the lab starts, and can put at a distance
           def server = (@server if SERVERS.key?(@server))
 
+          # @return [Boolean] whether what one process hears of others' changes counts for all of its machine
+          def shares_news?
+            @urls[..-2].all? { |url| url.start_with?("shared:") && !url.match?(/[?&]bus=false/) } &&
+              NEWS.include?(@urls.last[/\A[^:]+/])
+          end
+
           # @return [Array<Symbol>] that the lab starts
           def servers = [@server].compact
 
           # @return [Array<String>] "near-alone=...", "near-hit=...", "far-hit=...", "far-alone=...": the near tier with
           #   nothing behind it; the stack with all hits near, and with none; the last tier with nothing in front
           def contestants
-            ["near-alone=tiercel:#{without_ttl(@urls.first)}", "near-hit=#{within(LONG_SECONDS)}",
+            ["near-alone=tiercel:#{without(@urls.first, "ttl")}", "near-hit=#{within(LONG_SECONDS)}",
              "far-hit=#{within(SHORT_SECONDS)}", "far-alone=#{alone}"].map { |each| "#{each}#{@options}" }
           end
 
@@ -58,6 +66,9 @@ module Tiercel
           # @param place [String, nil] of the last tier
           # @return [String] whose copies are not over before the run is
           def long(place = nil) = "#{within(LONG_SECONDS, place)}#{@options}"
+
+          # @return [String] of a process that reads the copies of others and is told of nothing
+          def deaf = "#{joined(with_option("bus=false"), nil)}#{@options}"
 
           # @return [String] the last tier alone
           def last(place = nil) = "tiercel:#{place || @urls.last}#{@options}"
@@ -82,16 +93,20 @@ module Tiercel
           def alone = "tiercel:#{@urls.last}"
 
           def within(seconds, place = nil)
-            near = @urls[..-2].map do |url|
-              bare = without_ttl(url)
-              "#{bare}#{bare.include?("?") ? "&" : "?"}ttl=#{format("%g", seconds)}"
+            joined(with_option("ttl=#{format("%g", seconds)}"), place)
+          end
+
+          # In place of what is said of the same.
+          def with_option(option)
+            @urls[..-2].map do |url|
+              bare = without(url, option[/\w+/])
+              "#{bare}#{bare.include?("?") ? "&" : "?"}#{option}"
             end
-            joined(near, place)
           end
 
           def joined(near, place) = "tiercel:#{[*near, place || @urls.last].join(" ")}"
 
-          def without_ttl(url) = url.gsub(/([?&])ttl=[^&]*(&|\z)/) { $2.empty? ? "" : $1 }
+          def without(url, option) = url.gsub(/([?&])#{option}=[^&]*(&|\z)/) { $2.empty? ? "" : $1 }
         end
       end
     end

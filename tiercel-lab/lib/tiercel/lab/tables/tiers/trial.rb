@@ -85,10 +85,11 @@ module Tiercel
 
           # The first of each share is not kept: the way to the server has to be open, code compiled.
           def slices(row, reader, round_trip_ms)
-            @design.repeats.times do |repeat|
+            (0..@design.repeats).each do |repeat|
               [:alone, *@design.shares].shuffle(random: Random.new(@seed + repeat)).each do |share|
                 figure = slice(reader, share, round_trip_ms)
                 return note(row, figure) unless measured?(figure)
+                next if repeat.zero?
                 kept = share == :alone ? row["alone"] : (row["shares"][share.to_s] ||= [])
                 kept << figure["us"].round(3)
               end
@@ -114,23 +115,32 @@ module Tiercel
           # --- what another machine sees ---
 
           def machines
-            conditions = @design.busy.map { |busy| [@stack.with(file("#{@label}-m")), @stack.name, busy] }
-            conditions << [@stack.last(file("#{@label}-m")), "#{@stack.name}, last tier alone", 0]
+            text = @stack.with(file("#{@label}-m"))
+            conditions = @design.conditions(@stack).map { |condition| [text, @stack.name, *condition] }
+            conditions << [@stack.last(file("#{@label}-m")), "#{@stack.name}, last tier alone", 0, false]
             conditions.each_with_index { |condition, index| stale(index, *condition) }
             burst
           ensure
             remove_file("#{@label}-m")
           end
 
-          def stale(index, text, store, busy)
-            row = blank(store:, busy:, seen_ms: [], deleted_ms: [], unseen: 0, looks_ms: [], changes: @design.changes)
+          def stale(index, text, store, busy, company)
+            others = busy.positive? && @stack.shares_news? ? [@stack.deaf, *(text if company)] : []
+            row = blank(store:, busy:, company:, looked_beside: others.any?, seen_ms: [], deleted_ms: [], unseen: 0,
+                        looks_ms: [], changes: @design.changes)
             staleness << row
-            between(row, "#{@label}-s#{index}", text, @design.changes) do |writer, reader, at|
-              reader.send_call("watch", names: @design.changes, at:, busy:,
-                                        seconds: @design.watch_seconds(@stack, busy))
-              writer.send_call("change", names: @design.changes, at:, gap_ms: @design.gap_ms, seed: @seed)
-              note_ages(row, *[writer, reader].map(&:value))
+            between(row, "#{@label}-s#{index}", text, @design.changes, others:) do |writer, reader, beside|
+              reader.call("compute", threads: busy) if busy.positive?
+              watched(row, writer, beside || reader)
             end
+          end
+
+          # Who looks may be another process of the machine: one that computes looks when it gets its turn.
+          def watched(row, writer, looker)
+            at = soon
+            looker.send_call("watch", names: @design.changes, at:, seconds: @design.watch_seconds(@stack, row["busy"]))
+            writer.send_call("change", names: @design.changes, at:, gap_ms: @design.gap_ms, seed: @seed)
+            note_ages(row, *[writer, looker].map(&:value))
           end
 
           def note_ages(row, changed, seen)
@@ -146,7 +156,8 @@ module Tiercel
             row = blank(store: @stack.name, writes: @design.burst, writes_a_second: nil, heard: nil,
                         heard_a_second: nil, within_seconds: @stack.patience_seconds)
             bursts << row
-            between(row, "#{@label}-b", @stack.long(file("#{@label}-m")), @design.burst) do |writer, reader, at|
+            between(row, "#{@label}-b", @stack.long(file("#{@label}-m")), @design.burst) do |writer, reader|
+              at = soon
               reader.send_call("hear", names: @design.burst, at:, seconds: burst_seconds)
               writer.send_call("burst", names: @design.burst, at:)
               note_burst(row, *[writer, reader].map(&:value))
@@ -163,16 +174,22 @@ module Tiercel
             row["heard_a_second"] = (heard["heard"] / (heard["last"] - from)).round if heard["heard"].positive?
           end
 
+          def soon = Process.clock_gettime(Process::CLOCK_MONOTONIC) + LEAD_SECONDS
+
           # Two machines, of which the second has copies of all names.
-          def between(row, label, text, names)
-            machines = Array.new(2) { job("tables/tiers/machine") }
+          #
+          # @param others [Array<String>] contestants of more processes of the second
+          def between(row, label, text, names, others: [])
+            machines = Array.new(2 + others.size) { job("tables/tiers/machine") }
             writer, reader = machines
-            steps = machines.each_with_index.map { |machine, index| opened(machine, label, text, index) }
+            steps = machines.zip([text, text, *others], [0]).map do |machine, store, index|
+              opened(machine, label, store, index || 1)
+            end
             steps << writer.call("write", names:) if steps.all? { |step| measured?(step) }
             steps << reader.call("warm", names:) if steps.all? { |step| measured?(step) }
             steps.each { |step| note(row, step) }
             return unless measured?(row)
-            yield writer, reader, Process.clock_gettime(Process::CLOCK_MONOTONIC) + LEAD_SECONDS
+            yield machines
           rescue CannotRun, WorkerLost => e
             note(row, Engine::Outcome.of { raise e })
           ensure
@@ -180,7 +197,7 @@ module Tiercel
           end
 
           def opened(machine, label, text, index)
-            machine.call("open", text:, label:, machine: "#{label}-#{index}", context:)
+            machine.call("open", text:, label:, machine: "#{label}-#{index}", context: { **context, shared: true })
           end
 
           def leave(machine, names)

@@ -14,6 +14,10 @@ module Tiercel
           PARTS = { "near-alone" => "the near tier alone", "near-hit" => "the stack, all hits near",
                     "far-hit" => "the stack, all hits far, filled near", "far-alone" => "the last tier alone" }.freeze
           AGES = ["store", "beside", "changes", "median", "p90", "p99", "longest", "not seen", "looked every"].freeze
+          BESIDE = "Where what a process hears counts for its machine, the busy one listens, and another one looks that " \
+                   "does not listen: so ages say how long the machine has had the copies, and nobody's looks wait. " \
+                   "*An idle process listens*: one more process of that machine, which neither reads nor computes, as " \
+                   "a listener would that does not wait for the interpreter of the busy one."
           BURSTS = ["store", "writes", "written", "heard of", "heard"].freeze
 
           def title = "Tiers"
@@ -152,6 +156,7 @@ module Tiercel
                          "again, and has copies. From the return of a change to the first read that saw it, half of " \
                          "them writes and half deletes; *beside* threads that compute in the process that looks, " \
                          "whose looks wait for the interpreter too (*looked every*: median, longest).")
+            section.text(BESIDE) if ages.any?(&:looked_beside?)
             section.add(age_table)
             chart = age_chart and section.add(chart)
             section.add(burst_table) if rows("bursts").any?

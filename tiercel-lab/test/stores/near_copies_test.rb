@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+require_relative "../support/lab_case"
+require "tiercel/lab/engine/subject"
+require "tiercel/lab/servers"
+
+# What is timed of a store with tiers begins when copies are kept.
+class NearCopiesTest < LabCase
+  NearCopies = Lab::Contestants::NearCopies
+
+  def teardown
+    @subject&.close
+    @server&.stop
+    FileUtils.rm_rf(@folder) if @folder
+  end
+
+  def subject(text)
+    skip "Redis is not installed" unless Lab::Servers::Redis.installed?
+    @server ||= Lab::Servers::Redis.new.start
+    @folder ||= Dir.mktmpdir("tiercel-near-")
+    folders = { tmpfs: @folder, disk: @folder }
+    context = { servers: { redis: { "url" => @server.url } }, folders:, label: "near" }
+    @subject = Lab::Engine::Subject.new(text:, values: %w[one two], prefix: "near", context:)
+  end
+
+  def test_a_store_is_handed_out_when_copies_are_trusted
+    store = subject("tiercel:memory: redis:").store
+    assert store.stats[:tiers].values.first[:bus][:trusted]
+  end
+
+  # The copies that writes leave go with the news of these writes.
+  def test_what_is_filled_lies_in_the_nearest_tier
+    store = subject("tiercel:memory: shared: redis:").store
+    names = Array.new(50) { |index| "tiercel-lab:near:#{index}" }
+    names.each { |name| store.write(name, "value") }
+    assert NearCopies.fill(store, names)
+    tiers = []
+    ActiveSupport::Notifications.subscribed(->(*, event) { tiers << event[:tier] }, NearCopies::EVENT) do
+      names.each { |name| store.read(name) }
+    end
+    assert_equal [store.stats[:tiers].keys.first], tiers.uniq
+  end
+
+  def test_what_does_not_stay_near
+    store = subject("tiercel:memory:?ttl=0.000001 redis:").store
+    store.write("name", "value")
+    refute NearCopies.fill(store, ["name"], patience: 0.02)
+    assert NearCopies.fill(ActiveSupport::Cache::MemoryStore.new, ["name"])
+  end
+end
