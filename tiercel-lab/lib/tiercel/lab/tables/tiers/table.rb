@@ -16,6 +16,7 @@ module Tiercel
           example "tiers --quick", "tiers --store 'tiercel:shared: redis:' --round-trips 0,1",
                   "tiers --store 'tiercel:memory: shared: redis:' --no-cells"
           takes :quick, :seed, :cells
+          in_all 65, arguments: ["--store", "tiercel:shared: redis:", "--round-trips", "0,1,5", "--busy", "0,1"]
           # What the last tier's cost is made of is no question here.
           full blocks: 6, budget_seconds: 150
 

@@ -14,10 +14,10 @@ module Tiercel
           PARTS = { "near-alone" => "the near tier alone", "near-hit" => "the stack, all hits near",
                     "far-hit" => "the stack, all hits far, filled near", "far-alone" => "the last tier alone" }.freeze
           AGES = ["store", "beside", "changes", "median", "p90", "p99", "longest", "not seen", "looked every"].freeze
-          BESIDE = "Where what a process hears counts for its machine, the busy one listens, and another one looks that " \
-                   "does not listen: so ages say how long the machine has had the copies, and nobody's looks wait. " \
-                   "*An idle process listens*: one more process of that machine, which neither reads nor computes, as " \
-                   "a listener would that does not wait for the interpreter of the busy one."
+          BESIDE = "Where what a process hears counts for its machine, the busy one listens, and another one looks, " \
+                   "which does not listen: so ages say how long the machine has had the copies, and no look waits. " \
+                   "*An idle process listens*: one more process of that machine, which neither reads nor computes. " \
+                   "It is what a listener would be that does not wait for the interpreter of the busy one."
           BURSTS = ["store", "writes", "written", "heard of", "heard"].freeze
 
           def title = "Tiers"

@@ -67,7 +67,9 @@ module Tiercel
                                                    "sqlite:%<disk>s?size=%<bytes>d&timeout=2#compress=false",
                                                    false, nil),
             "tiercel:shared: redis:" => Store.new("tiercel:shared:%<tmpfs>s?size=%<near>d redis:#compress=false",
-                                                  false, :redis)
+                                                  false, :redis),
+            "tiercel:shared: memcached:" => Store.new("tiercel:shared:%<tmpfs>s?size=%<near>d " \
+                                                      "memcached:#compress=false", false, :memcached)
           }.freeze
           TIERS = STORES.keys.grep(/ /).freeze
 
