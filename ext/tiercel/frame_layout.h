@@ -6,6 +6,7 @@
 #define TIERCEL_FRAME_LAYOUT_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ enum {
     FRAME_TYPE_STRING_BINARY = 2,
     FRAME_TYPE_STRING_US_ASCII = 3,
     FRAME_TYPE_STRING_ENCODED = 4,
+    FRAME_TYPE_PLACEHOLDER = 0x20,
     FRAME_CHECK_XOR = 0xA5,
     FRAME_OFFSET_MAGIC = 0,
     FRAME_OFFSET_VERSION = 1,
@@ -43,6 +45,15 @@ static inline uint8_t frame_header_check(const uint64_t words[3])
     return (uint8_t)((x & 0xff) ^ ((words[0] >> (8 * FRAME_OFFSET_CHECK)) & 0xff) ^ FRAME_CHECK_XOR);
 }
 
+/* Whether a frame that begins with this word has neither compressor nor flags nor optional parts. */
+static inline bool frame_is_bare(uint64_t word)
+{
+    const uint64_t fixed = FRAME_MAGIC | (uint64_t)FRAME_VERSION << 8; /* compressor, flags, parts: 0 */
+    const uint64_t but_type_and_check = ~(UINT64_C(0xff) << 16 | UINT64_C(0xff) << (8 * FRAME_OFFSET_CHECK));
+
+    return (word & but_type_and_check) == fixed;
+}
+
 /*
  * The type (1 to 3) of a frame that is a String as it is: uncompressed, without
  * optional parts or checksum, of exactly these bytes; else 0. Its end comes back
@@ -50,11 +61,9 @@ static inline uint8_t frame_header_check(const uint64_t words[3])
  */
 static inline int frame_plain_string(const uint64_t words[3], uint64_t frame_bytes, double *expires_at)
 {
-    const uint64_t fixed = FRAME_MAGIC | (uint64_t)FRAME_VERSION << 8; /* compressor, flags, parts: 0 */
-    const uint64_t but_type_and_check = ~(UINT64_C(0xff) << 16 | UINT64_C(0xff) << (8 * FRAME_OFFSET_CHECK));
     uint64_t type = (words[0] >> 16) & 0xff;
 
-    if ((words[0] & but_type_and_check) != fixed) return 0;
+    if (!frame_is_bare(words[0])) return 0;
     if (type < FRAME_TYPE_STRING_UTF_8 || type > FRAME_TYPE_STRING_US_ASCII) return 0;
     if (words[2] != frame_bytes - FRAME_HEADER_BYTES) return 0; /* CRC-32, the upper half, is 0 */
     if (((words[0] >> (8 * FRAME_OFFSET_CHECK)) & 0xff) != frame_header_check(words)) return 0;

@@ -36,7 +36,9 @@ module Tiercel
   #   more than once (docs/memo.md). 0 (as at first) keeps none. `memo_entries = number` bounds how many
   # - `unchanged?(key, token)`: whether the entry is there and still the one of the token; counts as a hit
   # - for a segment as a near tier (docs/memory-model.md, "Near fill"): `near_epoch(key)` before the farther read, nil
-  #   while a writer is at work; `near_fill(key, bytes, ttl, epoch)` after it, true if it was made;
+  #   while a writer is at work; `near_fill(key, bytes, ttl, epoch)` after it, true if it was made; or
+  #   `near_fill_frame(key, frame, longest, epoch)`, which keeps to the frame's own end, nil for any that is not a copy
+  #   as it is: with compressor, checksum or optional parts, of a lease, or no frame;
   #   `near_begin(keys)` before a change of what is behind, nil for all keys; `near_fill` with what that gave;
   #   `near_end(keys, begun, filled)` after the change; `near_invalidate(key)`: no earlier epoch is good any more;
   #   `used_keys(cursor, entries, buckets)`: the next cursor, nil at the end, and of about so many entries, in at most

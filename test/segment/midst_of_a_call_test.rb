@@ -20,6 +20,7 @@ class SegmentMidstOfACallTest < Tiercel::TestCase
   end
 
   VALUE = "v" * 20_000
+  BARE = Tiercel::Frame.build(Tiercel::Frame::Layout::TYPE_STRING_UTF_8, VALUE)
   # Each meets an entry that has an end, so it asks for the time; `token` is that of the entry.
   CALLS = {
     get: [->(segment, _) { segment.get("key") }, VALUE],
@@ -35,6 +36,9 @@ class SegmentMidstOfACallTest < Tiercel::TestCase
     touch: [->(segment, _) { segment.touch("key", 100) }, true],
     increment: [->(segment, _) { segment.increment("counter", 2, 10) }, 3],
     near_fill: [->(segment, _) { segment.near_fill("key", VALUE, 10, segment.near_epoch("key")) }, false],
+    near_fill_frame: [
+      ->(segment, _) { segment.near_fill_frame("key", BARE, 10, segment.near_epoch("key")) }, false
+    ],
     scan: [->(segment, _) { segment.scan.sort }, %w[counter key string]],
     stats: [->(segment, _) { segment.stats[:entries] }, 3],
     delete: [->(segment, _) { segment.delete("key") }, true],

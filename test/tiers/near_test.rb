@@ -237,6 +237,46 @@ class TiersNearTest < Tiercel::TestCase
     end
   end
 
+  # The segment makes a copy of such a frame by itself; of any other, what {Copy} says.
+  def test_a_frame_that_is_a_copy_as_it_is_goes_past_ruby
+    ending = frame("ending", expires_at: Time.now.to_f + 5)
+    Tiercel::Tiers::Copy.stub(:of, ->(*) { flunk "asked for a copy" }) do
+      { "key" => frame("plain"), "ending" => ending }.each do |key, bytes|
+        @behind.set(key, bytes)
+        assert_equal bytes, read(key:)
+        assert_equal bytes, @near.get(key)
+      end
+      @near.change(["short"], frame("short"), 3) { true }
+    end
+    travel(4) { assert_nil @near.get("short") }
+    travel(4) { assert_equal ending, @near.get("ending") }
+    travel(6) { assert_nil @near.get("ending") }
+  end
+
+  # Each answers as Copy and near_fill do.
+  def test_which_frames_the_segment_fills_by_itself
+    lease = Tiercel::Frame.build(Tiercel::Frame::Layout::TYPE_PLACEHOLDER, "")
+    ended = frame("ended", expires_at: Time.now.to_f - 1)
+    endless = frame("text").tap { |bytes| bytes[Tiercel::Frame::Layout::EXPIRES_AT_AT, 8] = [Float::NAN].pack("E") }
+    parts = frame("text", parts: Tiercel::Frame::Parts.encode(version: "1"))
+    { frame("text") => true, Tiercel::Frame.build(0x11, "other type") => true, frame("") => true,
+      ended => false, endless => false, lease => nil, frame("text", checksum: true) => nil, parts => nil,
+      Tiercel::Frame.build(1, "payload", compressor: 1) => nil, frame("text").byteslice(0, 23) => nil,
+      "" => nil, "12" => nil }.each { |bytes, filled| assert_filled filled, bytes }
+    assert_raises(TypeError) { @near.backend.segment.near_fill_frame("key", nil, 60, 1) }
+    assert_raises(TypeError) { @near.backend.segment.near_fill_frame("key", frame("text"), "60", 1) }
+  end
+
+  def assert_filled(filled, bytes)
+    segment = @near.backend.segment
+    segment.delete("key")
+    answer = segment.near_fill_frame("key", bytes, 60, segment.near_epoch("key"))
+    filled.nil? ? assert_nil(answer, bytes.inspect) : assert_equal(filled, answer, bytes.inspect)
+    filled ? assert_equal(bytes, segment.get("key")) : assert_nil(segment.get("key"), bytes.inspect)
+    assert_equal false, segment.near_fill_frame("late", bytes, 60, 0) if filled
+  end
+  private :assert_filled
+
   def test_what_was_begun_is_checked
     segment = @near.backend.segment
     ["", "x" * 16, "\xFF" * 16, "\xFF" * 32].each do |bytes|

@@ -126,6 +126,11 @@ static VALUE segment_compare_and_set(int count, VALUE *arguments, VALUE self)
     return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
+static bool may_be_filled(VALUE self, write_call *call, VALUE epoch)
+{
+    return segment_near_expected(epoch, &call->stripe_epoch) && segment_may_fill(self, segment_current(self));
+}
+
 /*
  * Segment#near_fill(key, bytes, ttl, epoch) -> whether it was written, under an absent key only. `epoch`: of
  * near_epoch, then not if somebody has begun to change the key or invalidated it since; or of near_begin, for the
@@ -135,10 +140,36 @@ static VALUE segment_near_fill(VALUE self, VALUE key, VALUE bytes, VALUE ttl, VA
 {
     write_call call = {.kind = WRITE_NEAR_FILL, .key = key, .bytes = bytes};
 
-    if (!segment_near_expected(epoch, &call.stripe_epoch) || !segment_may_fill(self, segment_current(self)))
-        return Qfalse;
     set_times(&call, ttl, true);
-    return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
+    return may_be_filled(self, &call, epoch) && make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
+}
+
+/* Whether it is a frame of a value that is a copy as it is: there is nothing to inflate, to check or to ask for. */
+static bool is_bare_frame(VALUE bytes, double *ends_at)
+{
+    uint64_t words[2];
+
+    if (RSTRING_LEN(bytes) < FRAME_HEADER_BYTES) return false;
+    memcpy(words, RSTRING_PTR(bytes), sizeof words);
+    memcpy(ends_at, words + 1, sizeof *ends_at);
+    return frame_is_bare(words[0]) && (words[0] >> (8 * FRAME_OFFSET_TYPE) & 0xff) != FRAME_TYPE_PLACEHOLDER;
+}
+
+/*
+ * Segment#near_fill_frame(key, frame, longest, epoch) -> as near_fill, of a frame as it is: for so many seconds, and
+ * not beyond its own end. nil where it is no bare frame: then Ruby makes a copy of it, or none
+ */
+static VALUE segment_near_fill_frame(VALUE self, VALUE key, VALUE frame, VALUE longest, VALUE epoch)
+{
+    write_call call = {.kind = WRITE_NEAR_FILL, .key = key, .bytes = frame};
+    double ends_at;
+
+    Check_Type(frame, T_STRING);
+    set_times(&call, longest, true);
+    if (!is_bare_frame(frame, &ends_at)) return Qnil;
+    if (!(ends_at > call.now)) return Qfalse; /* a damaged one neither */
+    if (ends_at < call.expires_at) call.expires_at = ends_at;
+    return may_be_filled(self, &call, epoch) && make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
 int segment_plain_string_type(VALUE string)
@@ -225,6 +256,7 @@ void segment_init_write(void)
     rb_define_method(tiercel_segment_class, "add", segment_add, -1);
     rb_define_method(tiercel_segment_class, "compare_and_set", segment_compare_and_set, -1);
     rb_define_method(tiercel_segment_class, "near_fill", segment_near_fill, 4);
+    rb_define_method(tiercel_segment_class, "near_fill_frame", segment_near_fill_frame, 4);
     rb_define_method(tiercel_segment_class, "write_string", segment_write_string, 4);
     rb_define_method(tiercel_segment_class, "set_multi", segment_set_multi, -1);
     rb_define_private_method(tiercel_segment_class, "add_to_counter", segment_increment, -1);

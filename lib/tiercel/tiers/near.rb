@@ -229,8 +229,13 @@ module Tiercel
 
       # @return [Boolean, nil] whether it was filled
       def fill(key, bytes, ttl, epoch)
-        copy, ttl = copy(bytes, ttl)
-        @guard.call(:write_entry, key) { @segment.near_fill(key, copy, ttl, epoch) } if copy
+        longest = ttl && ttl < @ttl ? ttl : @ttl
+        @guard.call(:write_entry, key) do
+          filled = @segment.near_fill_frame(key, bytes, longest, epoch)
+          next filled unless filled.nil?
+          copy, ttl = copy(bytes, longest)
+          copy && @segment.near_fill(key, copy, ttl, epoch)
+        end
       end
 
       # Where near_begin failed, nobody knows what there is.
