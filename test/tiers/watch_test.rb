@@ -48,6 +48,21 @@ class TiersWatchTest < Tiercel::TestCase
     assert near(store).get("key")
   end
 
+  # Else everything that a process has written before it reads is asked for behind once more.
+  def test_what_is_written_before_the_first_read_leaves_copies
+    store = stack
+    store.write("key", "value")
+    tiers = []
+    subscription = ActiveSupport::Notifications.subscribe("cache_read.active_support") do |*, payload|
+      tiers << payload[:tier]
+    end
+    assert_equal "value", store.read("key")
+    assert_equal [near(store).to_s], tiers
+    assert_equal 1, near(store).stats[:bus][:gaps]
+  ensure
+    ActiveSupport::Notifications.unsubscribe(subscription)
+  end
+
   def test_a_program_without_a_near_tier_is_noticed
     store = stack
     store.write("key", "old")

@@ -55,6 +55,11 @@ module Tiercel
         true
       end
 
+      # Who only writes needs no listener: the news of his own changes takes the copies that they leave anyhow.
+      #
+      # @return [void]
+      def before_change = nil
+
       # Stops listening, until the next read that misses near.
       #
       # @return [void]

@@ -35,7 +35,7 @@ module Tiercel
       attr_accessor :guard
       # @return [Uses, nil]
       attr_writer :uses
-      # @return [Bus, nil]
+      # @return [Bus, Watch, nil]
       attr_accessor :bus
 
       # @param backend [Backends::SegmentBackend]
@@ -121,6 +121,7 @@ module Tiercel
       # @param ttl [Numeric, nil] of those
       # @return [Object] what the block returned
       def change(keys, bytes = nil, ttl = nil)
+        @bus&.before_change
         @uses&.changed(keys.size)
         begun = @guard.call(:write_entry, keys.first) { @segment.near_begin(keys) }
         result = settling(-> { finish(keys, begun, false) }) { yield }

@@ -56,6 +56,11 @@ module Tiercel
         false # the file or the segment does not answer: what is covered stays so for the time of {Coverage#trust}
       end
 
+      # What is written before the first read leaves its copies, too.
+      #
+      # @return [void]
+      def before_change = listen
+
       def close = nil
 
       # @return [Hash{Symbol => Object}] :alone, whether nobody else has changed the file lately
