@@ -12,7 +12,7 @@ require "active_support/message_encryptor"
 # The Ruby of the documents, run: every `config.cache_store` of ours builds a store.
 class ConfigurationLinesTest < Tiercel::TestCase
   DOCS = File.expand_path("../../docs", __dir__)
-  PAGES = %w[failures.md memcached.md migrating.md redis.md].freeze
+  PAGES = %w[failures.md memcached.md migrating.md redis.md sqlite.md tiers.md].freeze
 
   # What the lines are written for: an application's configuration and Gemfile.
   class Application
@@ -62,7 +62,9 @@ class ConfigurationLinesTest < Tiercel::TestCase
     end
   end
 
+  # The segment of an application lies in /dev/shm; this one, in the folder.
   def built(arguments)
+    arguments = arguments.map { |one| one.is_a?(String) ? one.sub(/\Ashared:(?=\z|\?)/, "shared:./segment") : one }
     store = ActiveSupport::Cache.lookup_store(*arguments)
     assert_kind_of ActiveSupport::Cache::TiercelStore, store
     store.backend

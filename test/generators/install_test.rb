@@ -2,6 +2,7 @@
 # suites: kernel
 
 require "test_helper"
+require "erb"
 require "generators/tiercel/install/present_store"
 require "generators/tiercel/install/successor"
 
@@ -12,7 +13,7 @@ class InstallTest < Tiercel::TestCase
     ":memory_store" => ":tiercel_store",
     ":memory_store, { size: 64.megabytes }" => ':tiercel_store, "shared:", { size: 64.megabytes }',
     ":null_store" => ":tiercel_store",
-    ":solid_cache_store" => ':tiercel_store, "sqlite:storage/cache.sqlite3", { size: "256MB" }',
+    ":solid_cache_store" => ':tiercel_store, "shared:", "sqlite:storage/cache.sqlite3?size=256MB"',
     ':file_store, "/var/cache/app"' => ':tiercel_store, "file:/var/cache/app"',
     ':file_store, Rails.root.join("tmp/cache")' => ':tiercel_store, "file:#{Rails.root.join("tmp/cache")}"',
     ":file_store" => ':tiercel_store, "file:tmp/cache"',
@@ -69,7 +70,29 @@ class InstallTest < Tiercel::TestCase
 
   def test_the_size_of_solid_cache_is_kept
     yaml = "default: &default\n  store_options:\n    max_size: <%= 512.megabytes %>\n"
-    assert_match(/size: "512MB"/, successor(":solid_cache_store", solid_cache: yaml).statement)
+    assert_match(/cache.sqlite3\?size=512MB"\z/, successor(":solid_cache_store", solid_cache: yaml).statement)
+    assert_match(/cache.sqlite3\?size=1GB"\z/, successor(":solid_cache_store", size: "1GB").statement)
+    assert_match(%r{"sqlite:tmp/c", \{ size: "512MB" \}\z},
+                 successor(":solid_cache_store", url: "sqlite:tmp/c", solid_cache: yaml).statement)
+  end
+
+  def test_the_successor_of_solid_cache_has_a_tier_in_memory_and_needs_room_there
+    assert_predicate successor(":solid_cache_store"), :shared?
+    refute_predicate successor(":solid_cache_store", url: "sqlite:tmp/c"), :shared?
+    assert_predicate successor(nil), :shared?
+  end
+
+  def test_the_notes_say_what_each_tier_needs
+    template = File.read(File.expand_path("../../lib/generators/tiercel/install/templates/tiercel.md.tt", __dir__))
+    headings = {
+      ":solid_cache_store" => ["Room in /dev/shm", "Where it lies"], ":memory_store" => ["Room in /dev/shm"],
+      ":file_store" => ["Where it lies"], ":redis_cache_store" => ["The server"]
+    }
+    headings.each do |store, expected|
+      text = ERB.new(template, trim_mode: "-").result_with_hash(successor: successor(store))
+      assert_equal [*expected, "What it is doing"], text.scan(/^## (.*)/).flatten
+      refute_match(/\n{3}/, text)
+    end
   end
 
   def test_the_gems_that_go_with_it

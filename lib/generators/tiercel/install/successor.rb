@@ -27,7 +27,8 @@ module Tiercel
         @solid_cache = solid_cache
         @notes = []
         @url = url ? url.inspect : url_source
-        @size = size&.inspect
+        @size = size
+        @near = '"shared:"' if url.nil? && kind == :solid_cache_store
         @options = { **kept_options, **sizes }
       end
 
@@ -35,9 +36,12 @@ module Tiercel
       def statement
         return unless @url
         parts = [":tiercel_store"]
-        parts << @url unless @url == '"shared:"' && options.empty?
+        parts.push(*@near, mounted_url) unless @url == '"shared:"' && options.empty?
         "config.cache_store = #{parts.join(", ")}#{hash(parts) if options.any?}"
       end
+
+      # @return [Boolean] whether memory that the processes share is a part of it
+      def shared? = scheme == "shared" || !@near.nil?
 
       # @return [String, nil] "redis", "shared"...
       def scheme = @url&.[](/\A"?([a-z][a-z+]*):/, 1) || (@url ? "redis" : nil)
@@ -70,6 +74,9 @@ module Tiercel
       end
 
       def kind = @present&.kind
+
+      # Where a near tier has a size too, it is said in the URL of the one that it is for.
+      def mounted_url = @near ? "#{@url.delete_suffix('"')}?size=#{size}\"" : @url
 
       # Ruby source of the URL.
       def url_source
@@ -120,10 +127,13 @@ module Tiercel
       end
 
       def sizes
-        return { size: @size } if @size
-        return {} unless @url && kind == :solid_cache_store && @url.start_with?('"sqlite:')
-        megabytes = @solid_cache[/max_size:.*?(\d+)\.megabytes/, 1]&.to_i || 256
-        { size: "#{megabytes}MB".inspect }
+        @near || size.nil? ? {} : { size: size.inspect }
+      end
+
+      # @return [String, nil]
+      def size
+        return @size if @size || kind != :solid_cache_store || !@url.start_with?('"sqlite:')
+        "#{@solid_cache[/max_size:.*?(\d+)\.megabytes/, 1] || 256}MB"
       end
 
       # What every store knows, and what our own backends call by the same name.
