@@ -105,6 +105,27 @@ module ServerRows
     end
   end
 
+  # @yieldparam port [Integer] of a listener that has no room for another connection
+  def with_full_queue
+    listener = Socket.new(:INET, :STREAM)
+    listener.bind(Addrinfo.tcp("127.0.0.1", 0))
+    listener.listen(0)
+    others = Array.new(4) { Socket.new(:INET, :STREAM) }
+    others.each { |other| other.connect_nonblock(listener.local_address, exception: false) }
+    yield listener.local_address.ip_port
+  ensure
+    [listener, *others].compact.each(&:close)
+  end
+
+  def test_a_connection_that_nobody_takes_is_late
+    scheme = with_server { |server| server.url[/\A\w+/] }
+    with_full_queue do |port|
+      store = build("#{scheme}://127.0.0.1:#{port}")
+      reports = capture_reports { assert_equal "made", within_budget(2) { store.fetch("absent") { "made" } } }
+      assert_equal [Tiercel::TimedOut] * 2, reports.map { |report| report.error.class }
+    end
+  end
+
   def test_hung_breaker_of_operations_on_many_keys
     with_server do |server|
       store = build(server.url, breaker: LONG_BREAKER)

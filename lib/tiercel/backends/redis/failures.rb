@@ -73,6 +73,7 @@ module Tiercel
             PoolExhausted
           when RedisClient::TimeoutError, Errno::ETIMEDOUT, Deadline::Spent, Deadline::HandshakeTimeout
             TimedOut
+          when RedisClient::CannotConnectError then error.cause.is_a?(Errno::ETIMEDOUT) ? TimedOut : Unavailable
           when RedisClient::CircuitBreaker::OpenCircuitError then BreakerOpen
           when RedisClient::ReadOnlyError then Refused
           when RedisClient::CommandError then serving?(error) ? Refused : Unavailable
