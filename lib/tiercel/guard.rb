@@ -4,6 +4,7 @@ require_relative "breaker"
 require_relative "errors"
 require_relative "guard_log"
 require_relative "report_limit"
+require_relative "reports"
 require_relative "sizes"
 
 module Tiercel
@@ -16,7 +17,7 @@ module Tiercel
   # Only a {BackendError} is handled. Whatever else the block raises or throws
   # goes on its way: programmers' errors, Timeout, Interrupt.
   class Guard
-    SOURCE = "tiercel.active_support"
+    SOURCE = Reports::SOURCE
     # The calls in a row that have used up their time, kept with the fiber that made them.
     Late = Struct.new(:guard, :calls, :at)
     LATE = :tiercel_late
@@ -157,10 +158,7 @@ module Tiercel
     end
 
     def report(error, method, key)
-      reporter = ActiveSupport.error_reporter if defined?(ActiveSupport) && ActiveSupport.respond_to?(:error_reporter)
-      reporter&.report(error, handled: true, severity: :warning, source: SOURCE,
-                              context: { backend: @backend.to_s, key: error.key || key, method: method,
-                                         unreported: error.unreported })
+      Reports.handled(error, backend: @backend.to_s, key: error.key || key, method:, unreported: error.unreported)
     end
 
     def handle(error, method, returning)

@@ -2,6 +2,7 @@
 
 require "active_support"
 require "active_support/cache/tiercel_store"
+require_relative "built_stores"
 require_relative "moved_clock"
 require_relative "fetch_contract/processes"
 
@@ -40,27 +41,20 @@ module Tiercel
       include Revalidation
       include Events
       include Churn
+      include BuiltStores
 
       # A wait that has no bound of its own ends by then, on a machine that is busy (seconds).
       PATIENCE = 20
 
-      # @return [ActiveSupport::Cache::TiercelStore] the one under test
-      def store = @store ||= new_store
-
       def after_teardown
         Store::Fetch::TimedBlock.drain(PATIENCE)
         eventually("a refresh goes on") { Store::Fetch::Background.idle? }
-        @built&.each(&:close)
-        @built = @store = nil
         super
       end
 
       private
 
-      # A store that is closed after the test.
-      def new_store(**options)
-        build_store(lease: true, **options).tap { |store| (@built ||= []) << store }
-      end
+      def new_store(**) = super(lease: true, **)
 
       # @return [Array<Object>] the blocks' values, each called in a thread of its own, all at once
       def in_threads(count)

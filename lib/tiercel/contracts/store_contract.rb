@@ -6,6 +6,7 @@ require "active_support"
 require "active_support/cache/tiercel_store"
 require "active_support/error_reporter"
 require "active_support/notifications"
+require_relative "built_stores"
 require_relative "moved_clock"
 
 %w[
@@ -58,6 +59,7 @@ module Tiercel
       include OptionErrors
       include Silence
       include StoreObject
+      include BuiltStores
 
       # A name with a key and a version of its own, as a record of Active Record is one.
       Record = Struct.new(:cache_key, :cache_version)
@@ -66,9 +68,6 @@ module Tiercel
       Event = Struct.new(:name, :payload) do
         def [](key) = payload[key]
       end
-
-      # @return [ActiveSupport::Cache::TiercelStore] the one under test
-      def store = @store ||= new_store
 
       # @return [ActiveSupport::Cache::TiercelStore, nil] see {StoreContract}
       def build_peer(_store, **) = nil
@@ -80,23 +79,10 @@ module Tiercel
          [1, [2, nil]], { "a" => 1, :b => [1.0] }, Time.at(1_700_000_000, 5), 1..3, "x" * 200_000]
       end
 
-      def after_teardown
-        @built&.each(&:close)
-        @built = @store = nil
-        super
-      end
-
       private
 
-      # A store that is closed after the test.
-      def new_store(**options)
-        build_store(**options).tap { |store| (@built ||= []) << store }
-      end
-
       def peer_of(store, **options)
-        peer = build_peer(store, **options) or skip "#{store.backend} has no peer"
-        (@built ||= []) << peer
-        peer
+        closed_later(build_peer(store, **options) || skip("#{store.backend} has no peer"))
       end
 
       def later(seconds, &) = MovedClock.by(seconds, &)

@@ -2,6 +2,7 @@
 
 require "active_support"
 require "active_support/cache/tiercel_store"
+require_relative "built_stores"
 require_relative "fetch_contract/processes"
 require_relative "moved_clock"
 
@@ -31,20 +32,9 @@ module Tiercel
       include StaleValues
       include Clearing
       include Churn
-
-      # @return [ActiveSupport::Cache::TiercelStore] the one under test
-      def store = @store ||= new_store
-
-      def after_teardown
-        @built&.each(&:close)
-        @built = @store = nil
-        super
-      end
+      include BuiltStores
 
       private
-
-      # A store that is closed after the test.
-      def new_store(**options) = build_store(**options).tap { |store| (@built ||= []) << store }
 
       # @return [Array<Object>] what every kind of read gives
       def all_reads(name, from = store)

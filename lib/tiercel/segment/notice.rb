@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
-require_relative "../guard"
+require_relative "../reports"
 
 module Tiercel
   class Segment
@@ -12,8 +12,7 @@ module Tiercel
       # @param message [String]
       # @return [void]
       def self.damaged(message)
-        reporter = ActiveSupport.error_reporter if defined?(ActiveSupport) && ActiveSupport.respond_to?(:error_reporter)
-        reporter&.report(Unavailable.new(message), handled: true, severity: :warning, source: Guard::SOURCE)
+        Reports.handled(Unavailable.new(message))
         logger&.warn { "Tiercel: #{message}" }
       end
 

@@ -3,6 +3,7 @@
 require_relative "../counter"
 require_relative "../deep_freeze"
 require_relative "../leases/placeholder"
+require_relative "../reports"
 require_relative "serialized_frame"
 
 module Tiercel
@@ -131,12 +132,7 @@ module Tiercel
 
       # A bad frame is a miss, and worth knowing about: it says that something
       # else writes to these keys, that a class is gone, or that bytes were lost.
-      def report_undecodable(error, key)
-        ActiveSupport.error_reporter&.report(
-          error, handled: true, severity: :warning, source: Guard::SOURCE,
-          context: { backend: @settings.backend.to_s, key: key }
-        )
-      end
+      def report_undecodable(error, key) = Reports.handled(error, backend: @settings.backend.to_s, key:)
 
       def raw_value(bytes)
         text = bytes.dup.force_encoding(Encoding::UTF_8)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../clock"
-require_relative "../../guard"
+require_relative "../../reports"
 require_relative "surroundings"
 
 module Tiercel
@@ -99,7 +99,7 @@ module Tiercel
           def perform(job)
             job.call
           rescue StandardError, ScriptError => error
-            ActiveSupport.error_reporter&.report(error, handled: true, severity: :warning, source: Guard::SOURCE)
+            Reports.handled(error)
           end
         end
       end

@@ -2,7 +2,6 @@
 
 require "timeout"
 
-require_relative "../../guard"
 require_relative "../../leases"
 require_relative "background"
 require_relative "call"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../clock"
-require_relative "../../guard"
+require_relative "../../reports"
 require_relative "background"
 require_relative "surroundings"
 
@@ -131,7 +131,7 @@ module Tiercel
         def run
           settle(:value, yield)
         rescue Exception => error # rubocop:disable Lint/RescueException
-          report(error) if settle(:error, error)
+          Reports.handled(error) if settle(:error, error)
         end
 
         # @return [Boolean] whether nobody waits for it any more
@@ -140,10 +140,6 @@ module Tiercel
             @outcome = [kind, content]
             @left
           end
-        end
-
-        def report(error)
-          ActiveSupport.error_reporter&.report(error, handled: true, severity: :warning, source: Guard::SOURCE)
         end
       end
     end

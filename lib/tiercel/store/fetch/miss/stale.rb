@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../../coder"
-require_relative "../../../guard"
+require_relative "../../../reports"
 
 module Tiercel
   module Store
@@ -45,8 +45,7 @@ module Tiercel
             stale = @call.stale_value_of(lease.stale, after_error: true)
             return MISS if MISS.equal?(stale) || !@call.error_covered?(lease.stale)
             @leases.release(lease, pause: PAUSE, stale_ttl: @call.stale_ttl)
-            ActiveSupport.error_reporter&.report(error, handled: true, severity: :warning, source: Guard::SOURCE,
-                                                        context: { key: @call.key })
+            Reports.handled(error, key: @call.key)
             give_stale(stale)
           end
 

@@ -1,0 +1,19 @@
+# frozen_string_literal: true
+
+module Tiercel
+  # What the application's error reporter is told: failures that no caller sees as such.
+  #
+  # @private
+  module Reports
+    # What subscribers know them by.
+    SOURCE = "tiercel.active_support"
+
+    # @param error [Exception]
+    # @param context [Hash{Symbol => Object}]
+    # @return [void]
+    def self.handled(error, **context)
+      reporter = ActiveSupport.error_reporter if defined?(ActiveSupport) && ActiveSupport.respond_to?(:error_reporter)
+      reporter&.report(error, handled: true, severity: :warning, source: SOURCE, context:)
+    end
+  end
+end
