@@ -26,7 +26,10 @@ module Tiercel
       REFUSED_PAUSE_SECONDS = 60.0
       # So many in a row are reported: copies are not trusted by then.
       REPORTED_FAILURE = 6
-      private_constant :FIRST_PAUSE_SECONDS, :LONGEST_PAUSE_SECONDS, :REFUSED_PAUSE_SECONDS, :REPORTED_FAILURE
+      # A heartbeat that has not come back by then is none that the server tells of.
+      SILENCE_SECONDS = 10.0
+      private_constant :FIRST_PAUSE_SECONDS, :LONGEST_PAUSE_SECONDS, :REFUSED_PAUSE_SECONDS, :REPORTED_FAILURE,
+                       :SILENCE_SECONDS
 
       # @return [Float] seconds between two heartbeats
       attr_accessor :interval
@@ -106,9 +109,21 @@ module Tiercel
         failures
       rescue StandardError => error
         failures += 1
-        report(backend_error(error)) if failures == REPORTED_FAILURE
-        sleep [FIRST_PAUSE_SECONDS * (2**[failures, 10].min), LONGEST_PAUSE_SECONDS].min
+        given_up = failures >= REPORTED_FAILURE && answers? && refused(error)
+        report(backend_error(error)) if failures == REPORTED_FAILURE && !given_up
+        pause = [FIRST_PAUSE_SECONDS * (2**[failures, 10].min), LONGEST_PAUSE_SECONDS].min
+        sleep(given_up ? REFUSED_PAUSE_SECONDS : pause)
         failures
+      end
+
+      # Whether the server is there: what fails again and again then is the subscription, perhaps at a proxy that cuts
+      # off, or does not answer, whom it does not understand. Of several servers one may be away.
+      def answers?
+        return false if @far.several_servers?
+        @far.get(Heartbeat::PREFIX)
+        true
+      rescue BackendError
+        false
       end
 
       def wanted? = @nears.first.weakref_alive?
@@ -120,7 +135,7 @@ module Tiercel
         while @listener.alive? && wanted?
           @listener.beat(@interval)
           @listener.wait(@interval / 2)
-          next unless @listener.heard
+          next check_silence unless @listener.heard
           @nears.each(&:trust_bus)
           @refusal = nil
           yield
@@ -131,16 +146,24 @@ module Tiercel
         @listener.close
       end
 
+      def check_silence
+        return if @far.several_servers? || !@listener.silent_for?(SILENCE_SECONDS)
+        raise Unavailable.new("no heartbeat came back in #{SILENCE_SECONDS} s", backend: @far.to_s)
+      end
+
       # Copies that live longer may be there as long as others listen, or did lately: those are trusted by what is
       # heard, as before. It is tried again for as long as the process lives, and said once.
+      #
+      # @return [Boolean] whether copies live by their TTL from now on
       def refused(error)
-        return if @nears.any?(&:covered_lately?)
+        return false if @nears.any?(&:covered_lately?)
         @nears.reverse_each(&:trust_ttl)
-        return if @refusal == error.message
+        return true if @refusal == error.message
         @refusal = error.message
         report(Refused.new("it does not tell of changes (#{error.message}), so near copies live " \
                            "#{@nears.map(&:ttl).min} s: docs/tiers.md says what a user has to be allowed",
                            backend: @far.to_s))
+        true
       end
 
       def backend_error(error)

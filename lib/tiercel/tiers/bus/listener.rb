@@ -71,6 +71,10 @@ module Tiercel
         end
 
         # @param seconds [Float]
+        # @return [Boolean] whether it has listened for so long and no echo has come
+        def silent_for?(seconds) = !@heard && now - @since > seconds * Coverage::NANOSECONDS
+
+        # @param seconds [Float]
         # @return [void]
         def wait(seconds) = @ended.pop(timeout: seconds)
 

@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "socket"
+require "support/machines"
+
+# Proxies that do not understand what a bus needs, and say so in their ways: copies live a second then, and one report
+# says so.
+class TiersBusBehindProxyTest < Tiercel::TestCase
+  include Machines
+
+  # Passes everything on but for a greeting in RESP3.
+  class Proxy
+    # @param target [Integer] port
+    # @yieldparam client [TCPSocket] that has sent one
+    def initialize(target, &greeted)
+      @target = target
+      @greeted = greeted
+      @server = TCPServer.new("127.0.0.1", 0)
+      @sockets = []
+      @threads = [Thread.new { loop { accept } }]
+    end
+
+    def url = "redis://127.0.0.1:#{@server.addr[1]}/0"
+
+    def stop
+      @threads.each(&:kill).each(&:join)
+      [@server, *@sockets].each(&:close)
+    end
+
+    private
+
+    def accept
+      client = @server.accept
+      @sockets.push(client, behind = TCPSocket.new("127.0.0.1", @target))
+      @threads << Thread.new { pass(client, behind) }
+      @threads << Thread.new { pass(behind, client) }
+    end
+
+    def pass(from, to)
+      loop do
+        bytes = from.readpartial(65_536)
+        bytes.include?("HELLO\r\n$1\r\n3\r\n") ? @greeted.call(from) : to.write(bytes)
+      end
+    rescue IOError, SystemCallError
+      [from, to].each(&:close)
+    end
+  end
+
+  GREETINGS = {
+    cuts_off: [:close.to_proc, /EOFError|ECONNRESET/],
+    refuses_in_words_of_its_own: [->(client) { client.write("-ERR unsupported command\r\n") }, /unsupported command/],
+    does_not_know_it: [->(client) { client.write("-ERR unknown command 'HELLO'\r\n") }, /HELLO/]
+  }.freeze
+
+  GREETINGS.each do |name, (greeted, message)|
+    define_method(:"test_one_that_#{name}") do
+      proxy = Proxy.new(Integer(server.url[/:(\d+)/, 1]), &greeted)
+      reports = []
+      store = hasty(machine(:one, url: proxy.url, error_handler: ->(exception:, **) { reports << exception }))
+      store.write("key", "value")
+      store.read("key")
+      wait_until("the bus to be given up") { store.backend.near.ttl == 1.0 }
+      store.read("key")
+      assert store.backend.get_near("key")
+      wait_until("a report") { reports.any? }
+      assert_equal [Tiercel::Refused], reports.map(&:class)
+      assert_match(/does not tell of changes.*so near copies live 1.0 s/, reports.first.message)
+      assert_match message, reports.first.message
+    ensure
+      store&.close
+      proxy&.stop
+    end
+  end
+
+  # A server that is away says nothing of what it can: copies are trusted again as soon as it is back.
+  def test_a_server_that_is_away_is_no_proxy
+    port = TCPServer.open("127.0.0.1", 0) { |free| free.addr[1] }
+    reports = Thread::Queue.new
+    store = hasty(machine(:one, url: "redis://127.0.0.1:#{port}/0",
+                                error_handler: ->(method:, exception:, **) { reports << [method, exception.class] }))
+    store.read("key")
+    wait_until("a report of the bus") { reports.size.positive? && reports.pop == [:listen, Tiercel::Unavailable] }
+    assert_equal 60.0, store.backend.near.ttl
+  ensure
+    store&.close
+  end
+
+  # Heartbeats that nobody echoes.
+  def test_a_server_that_says_yes_and_tells_nothing
+    now = 0
+    coverage = Tiercel::Tiers::Coverage.new(machine(:one).backend.near.backend.segment, clock: -> { now })
+    subscription = Object.new
+    def subscription.open = self
+    def subscription.streams = []
+    def subscription.close = nil
+    listener = Tiercel::Tiers::Bus::Listener.new(subscription, [coverage])
+    listener.start
+    now += 9_000_000_000
+    refute listener.silent_for?(10.0)
+    now += 2_000_000_000
+    assert listener.silent_for?(10.0)
+  end
+
+  private
+
+  # Does not wait between its tries.
+  def hasty(store)
+    store.backend.near.bus.define_singleton_method(:sleep) { |_| Kernel.sleep(0.01) }
+    store
+  end
+end
