@@ -50,9 +50,14 @@ module ClusterMachines
 
   # Commands go to the nodes as ever, what they have to tell comes through a proxy of each.
   def listen_through_proxies(store, cluster = server)
-    proxies = @proxies = cluster.nodes.to_h do |node|
+    @proxies = cluster.nodes.to_h do |node|
       ["#{node.host}:#{node.port}", Tiercel::Lab::Network::Proxy.new(node).start]
     end
+    listen_through(store, @proxies)
+  end
+
+  # @param proxies [Hash{String => Tiercel::Lab::Network::Proxy}] by "HOST:PORT"
+  def listen_through(store, proxies)
     address = store.backend.last.instance_variable_get(:@listening)
     address.define_singleton_method(:config) { |**options| Detour.new(super(**options), proxies) }
     store

@@ -2,140 +2,32 @@
 # suites: store
 
 require "test_helper"
+require "support/churn"
 require "support/machines"
 
-# Two machines of two processes each that write, delete and read the same keys, while their connections are cut, held
-# back and released at random: no read is given what was overwritten longer ago than copies are trusted.
+# Connections are cut, held back and released at random: no read is given what was overwritten longer ago than copies are
+# trusted.
 class TiersBusChurnTest < Tiercel::TestCase
+  include Churn
   include Machines
 
-  KEYS = 8 # of each process, which alone writes them
-  PROCESSES = 4
-  # From a moment to the next: trust, heartbeats, how long it goes on at least, reads of each process.
-  Pace = Struct.new(:trust, :interval, :seconds, :reads)
-  SHORT = Pace.new(0.4, 0.1, 2, 500)
-  LONG = Pace.new(3.0, 1.0, 120, 250_000)
-  # What a reader that was not given the processor, or the tick of the coarse clock, may add.
-  SLACK = 0.05
-
-  # What the writers know to be in the last tier, for all processes to see: a count for each key.
-  class Acknowledged
-    def initialize(path, bound)
-      @file = File.open(path, File::RDWR | File::CREAT)
-      @file.pwrite("\0" * (8 * KEYS * PROCESSES), 0) if @file.size.zero?
-      @bound = bound
-      @past = []
-    end
-
-    def store(index, count) = @file.pwrite([count].pack("Q"), 8 * index)
-
-    # @return [Array<Integer>] what every read that begins at `now` has to see at least
-    def due(now)
-      if @past.empty? || now - @past.last.first > 0.01
-        @past << [Tiercel::Clock.monotonic, @file.pread(8 * KEYS * PROCESSES, 0).unpack("Q*")]
-      end
-      @past.shift while @past.size > 1 && @past[1].first <= now - @bound
-      @past.first.first <= now - @bound ? @past.first.last : Array.new(KEYS * PROCESSES, 0)
-    end
-  end
-
-  # One process.
-  class Client
-    def initialize(store, number, acknowledged, pace)
-      @store = store
-      @number = number
-      @acknowledged = acknowledged
-      @pace = pace
-      @random = Random.new(number)
-      @counts = Array.new(KEYS, 0)
-      @result = { reads: 0, near: 0, stale: [] }
-      slow_down(store.backend.far)
-    end
-
-    def run
-      ends_at = Tiercel::Clock.monotonic + @pace.seconds
-      until @result[:reads] >= @pace.reads && Tiercel::Clock.monotonic >= ends_at
-        10.times { @random.rand < 0.005 ? write : read }
-        sleep 0.0005
-      end
-      @result
-    end
-
-    private
-
-    # Fills that come late are what this is about.
-    def slow_down(far)
-      random = @random
-      far.define_singleton_method(:get) do |key|
-        super(key).tap { sleep random.rand(0.02) if random.rand < 0.05 }
-      end
-    end
-
-    def write
-      key = @random.rand(KEYS)
-      index = (@number * KEYS) + key
-      return @store.delete("key:#{index}") if @random.rand < 0.1
-      @counts[key] += 1
-      @acknowledged.store(index, @counts[key]) if @store.write("key:#{index}", @counts[key], expires_in: 600)
-    end
-
-    def read
-      index = @random.rand(KEYS * PROCESSES)
-      due = @acknowledged.due(Tiercel::Clock.monotonic)[index]
-      near = @store.backend.get_near("key:#{index}") if @random.rand < 0.1
-      value = @store.read("key:#{index}")
-      @result[:reads] += 1
-      @result[:near] += 1 if near
-      @result[:stale] << [index, value, due] if value && value < due
-    end
-  end
-
-  def client(number, pace, url)
-    store = machine(:"machine#{number % 2}", url: url, timeout: 0.5, breaker: false,
-                                                  error_handler: ->(**) {})
-    store.backend.near.bus.interval = pace.interval
-    store.backend.near.coverage.trust = pace.trust
-    acknowledged = Acknowledged.new("#{@directory}/acknowledged", pace.trust + SLACK)
-    Client.new(store, number, acknowledged, pace).run
-  end
-
-  # What happens to a machine's connections.
-  FAULTS = [
-    ->(proxy, _) { proxy.cut },
-    ->(proxy, pause) { proxy.change(hold: true) && sleep(pause) && proxy.heal },
-    ->(proxy, pause) { proxy.change(refuse: true) && proxy.cut && sleep(pause) && proxy.heal },
-    ->(proxy, pause) { proxy.change(hold: true) && sleep(pause) && proxy.cut && proxy.heal },
-  ].freeze
-
-  def disturb(proxies, pace, random)
-    loop do
-      sleep random.rand(pace.trust * 3)
-      FAULTS.sample(random: random).call(proxies.sample(random: random), random.rand(pace.trust * 1.5))
-    end
-  end
-
-  def churn(pace)
-    Acknowledged.new("#{@directory}/acknowledged", 0)
+  def cut_and_hold(pace)
     proxies = Array.new(2) { Tiercel::Lab::Network::Proxy.new(server).start }
     disturber = Thread.new { disturb(proxies, pace, Random.new(1)) }
-    results = fork_and_wait(PROCESSES, within: pace.seconds * 30) do |number|
-      client(number, pace, proxies[number % 2].url)
+    churn(pace) do |number|
+      store = machine(:"machine#{number % 2}", url: proxies[number % 2].url, timeout: 0.5, breaker: false,
+                                               error_handler: ->(**) {})
+      read_and_write(store, number, pace)
     end
-    assert_empty results.flat_map { |result| result[:stale] }.first(10)
-    assert_operator results.sum { |result| result[:reads] }, :>=, pace.reads * PROCESSES
-    results
   ensure
     disturber&.kill&.join
     proxies&.each(&:stop)
   end
 
-  def test_no_stale_read_beyond_the_bound = churn(SHORT)
+  def test_no_stale_read_beyond_the_bound = cut_and_hold(SHORT)
 
   def test_a_million_reads
     skip "a million reads: --long" unless long?
-    results = churn(LONG)
-    reads, near = %i[reads near].map { |name| results.sum { |result| result[name] } }
-    assert_operator near, :>, reads / 1000
-    puts "churn: #{reads} reads; of each tenth that was looked at, #{near} found a near copy"
+    tell(cut_and_hold(LONG))
   end
 end
