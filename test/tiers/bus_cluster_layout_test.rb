@@ -77,6 +77,60 @@ class TiersBusClusterLayoutTest < Tiercel::TestCase
     near(store, key, "newer")
   end
 
+  # Whoever is the master of the key, and whoever follows it, change places again and again.
+  def test_masters_that_are_stopped_or_killed_again_and_again
+    skip "a minute: --long" unless long?
+    with_cluster do |cluster|
+      node, key = key_of_each(cluster).first
+      pair = [node, replicate(cluster, node, node_timeout_ms: NODE_TIMEOUT_MS)]
+      store = listening(machine(:one, cluster:, interval: 1.0))
+      ages = [:taken_over, :killed, :taken_over, :killed, :taken_over].map do |way|
+        send(way, store, key, *pair).tap { pair.reverse! }
+      end
+      puts "oldest reads: #{ages.map { |age| age.round(2) }.join(", ")} s"
+      ages.each { |age| assert_operator age, :<, Tiercel::Tiers::Coverage::TRUST_SECONDS }
+    end
+  end
+
+  # The master is stopped for less time than anybody needs to notice.
+  def taken_over(store, key, master, replica)
+    changing_places(store, key, master, replica) do
+      master.pause
+      assert_equal "OK", replica.command("CLUSTER", "FAILOVER", "TAKEOVER")
+      Thread.new { sleep(0.3) && master.resume }
+    end
+  end
+
+  def killed(store, key, master, replica)
+    changing_places(store, key, master, replica) do
+      master.kill
+      Thread.new { sleep(4) && master.start }
+    end
+  end
+
+  def changing_places(store, key, master, replica, &)
+    wait_until("trust", within: 20) { coverage(store).trusted? && store.write(key, "old") }
+    wait_until("a replica", within: 20) do
+      replica.command("INFO", "replication").include?("master_link_status:up") && replica.command("EXISTS", key)
+    end
+    near(store, key, "old")
+    replaced(store, key, replica, &).tap do
+      wait_until("the old master to follow", within: 30) { !master?(master) }
+      sleep 1
+    end
+  end
+
+  def replaced(store, key, replica)
+    oldest_read(store, key) do |changed|
+      back = yield
+      wait_until("the replica to be the master", within: 20) { replica.command("SET", key, "new") == "OK" }
+      changed.call
+      back.join
+      wait_until("trust", within: 20) { coverage(store).trusted? && store.read(key) != "old" }
+      sleep 4
+    end
+  end
+
   # It takes writes for keys that are on their way to it before any slot is its own, and before it is listened to.
   def test_a_slot_on_its_way_to_a_new_master
     with_cluster do |cluster|

@@ -43,6 +43,8 @@ class TiersBusClusterTest < Tiercel::TestCase
   def test_a_heartbeat_is_a_key_of_each_node
     store = listening(machine(:one))
     3.times { heard(store) }
+    server.nodes.each { |node| node.command("SET", "\xFF{others}", "", "PX", 1) }
+    heard(store)
     store.close
     wait_until("heartbeats to be gone") { server.nodes.all? { |node| node.command("DBSIZE") == "0" } }
     assert_equal 1, gaps(store)
@@ -126,6 +128,7 @@ class TiersBusClusterTest < Tiercel::TestCase
     listening(one)
     server.nodes.each { |node| node.command("FLUSHALL") }
     keys.each { |key| seen(one, key, nil) }
+    assert_equal 1, gaps(one), "the one that is left goes on"
   ensure
     ready.close
   end
