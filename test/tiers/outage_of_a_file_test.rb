@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+require "tiercel/backends/shared"
+require "sqlite3"
+
+# `shared:` over `sqlite:`, where somebody keeps the file locked, or it cannot be opened.
+class TiersOutageOfAFileTest < Tiercel::TestCase
+  COOL_DOWN = 0.02
+
+  def setup
+    @dir = Dir.mktmpdir("tiercel-file-")
+    Dir.mkdir("#{@dir}/disk")
+    @stores = []
+  end
+
+  def teardown
+    @stores.each(&:close)
+    FileUtils.rm_rf(@dir)
+  end
+
+  def build(**options)
+    store = ActiveSupport::Cache::TiercelStore.new(
+      "shared:#{@dir}/segment?size=1MB", "sqlite:#{@dir}/disk/cache.sqlite3",
+      timeout: 0.05, error_handler: ->(**) {}, breaker: { failures: 1, cool_down: COOL_DOWN, max_cool_down: COOL_DOWN },
+      **options
+    )
+    @stores << store
+    store
+  end
+
+  # As long as the block runs nobody else may write into the file.
+  def locked
+    other = SQLite3::Database.new("#{@dir}/disk/cache.sqlite3")
+    other.execute("BEGIN IMMEDIATE")
+    yield
+  ensure
+    other.close
+    sleep(COOL_DOWN * 1.5)
+  end
+
+  # As long as the block runs nobody can open the file.
+  def gone
+    File.rename("#{@dir}/disk", "#{@dir}/disk.away")
+    File.write("#{@dir}/disk", "no directory")
+    yield
+  ensure
+    File.unlink("#{@dir}/disk")
+    File.rename("#{@dir}/disk.away", "#{@dir}/disk")
+    sleep(COOL_DOWN * 1.5)
+  end
+
+  def distrusted(store)
+    store.backend.near.coverage.stub(:covered, 0) do
+      store.backend.near.backend.segment.near_trust = 1e-9
+      yield
+    end
+  ensure
+    store.backend.near.backend.segment.near_trust = Tiercel::Tiers::Coverage::TRUST_SECONDS
+  end
+
+  OLD = %w[deleted written matched-1 kept].to_h { |name| [name, "old"] }.freeze
+
+  def change(store)
+    assert_equal false, store.delete("deleted")
+    assert_nil store.write("written", "new")
+    assert_nil store.delete_matched("matched*")
+  end
+
+  def test_what_could_not_be_changed_does_not_come_back
+    store = build
+    store.write_multi(OLD)
+    store.read_multi(*OLD.keys)
+    locked do
+      change(store)
+      assert_empty store.read_multi("deleted", "written", "matched-1")
+    end
+    assert_equal({ "kept" => "old" }, store.read_multi(*OLD.keys))
+    assert_equal ["old"], fork_and_wait(1) { build.read("kept") }
+  end
+
+  # Each of the processes begins while there is no file.
+  def test_one_block_for_the_machine_while_the_file_is_gone
+    store = build
+    store.write_multi(OLD)
+    gone do
+      values = fork_and_wait(4) do |number|
+        other = build
+        distrusted(other) { Array.new(3) { other.fetch("key", expires_in: 60) { number } } }
+      end
+      assert_equal 1, values.flatten.uniq.size
+      fork_and_wait(1) { change(build) && nil }
+    end
+    assert_equal({ "kept" => "old" }, store.read_multi(*OLD.keys))
+  end
+end
