@@ -127,6 +127,23 @@ class TiersOutageTest < Tiercel::TestCase
     assert_equal "old", other.read("key")
   end
 
+  # Each try of it, and there is one after each cool-down, had kept everybody from filling all their stripes.
+  def test_what_is_repeated_in_vain_leaves_no_stripe_in_doubt
+    store = build(shared, namespace: "app")
+    segment = store.backend.near.backend.segment
+    keys = Array.new(200) { |number| "key #{number}" }
+    away(store) { store.delete_multi(keys) }
+    lost = ->(*) { raise Tiercel::TimedOut }
+    store.backend.last.stub(:delete_multi, lost) { store.read("other") }
+    assert keys.all? { |key| segment.near_epoch("app:#{key}") }
+    away(store) { store.clear || store.delete_matched("a*") }
+    %i[clear scan].each do |method|
+      store.backend.last.stub(method, lost) { store.read("other") }
+      assert keys.all? { |key| segment.near_epoch("app:#{key}") }, method
+      sleep(COOL_DOWN * 1.5)
+    end
+  end
+
   def test_what_was_matched
     { nil => /\Aa/, "app" => "a*" }.each do |namespace, matcher|
       [[shared], ["memory:?ttl=600&bus=false"], ["memory:?ttl=600&bus=false", shared("other")]].each do |urls|

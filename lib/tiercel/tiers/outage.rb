@@ -72,11 +72,15 @@ module Tiercel
 
       private
 
+      # Near copies go *after* what is behind. What is not done stays noted, and until it is done nobody of the machine
+      # fills what he reads there; so nothing is in doubt, however often it fails ({Near#change} would keep everybody
+      # from filling the stripes of all these keys).
+      #
       # @return [Symbol, nil] :stays where none of it is done
       def repeat(changes)
         give_up if changes.lost
         keys = changes.keys.uniq
-        left = keys.empty? ? keys : @near.change(keys) { delete(keys) }
+        left = delete(keys)
         prefixes, patterns = changes.prefixes.uniq, changes.patterns.uniq
         kept = prefixes.reject { |prefix| clear(prefix) }
         unmatched = patterns.empty? ? patterns : delete_matching(patterns)
@@ -96,9 +100,7 @@ module Tiercel
         patterns = dumped.filter_map { |bytes| KeyPattern.load(bytes) }
         @last.end_leases
         patterns.group_by(&:prefix).each do |prefix, of_one|
-          matching(prefix, of_one).each_slice(Journal::BATCH) do |keys|
-            @near.change(keys) { @last.delete_multi(keys) }
-          end
+          matching(prefix, of_one).each_slice(Journal::BATCH) { |keys| delete_behind(keys) }
         end
         []
       rescue Unavailable
@@ -115,7 +117,8 @@ module Tiercel
 
       # @return [Array<String>] those that are on a server that is away, where others are not
       def delete(keys)
-        @last.delete_multi(keys)
+        return keys if keys.empty?
+        delete_behind(keys)
         []
       rescue Unavailable => error
         raise unless @last.several_servers?
@@ -124,8 +127,14 @@ module Tiercel
         keys.reject { |key| Clock.monotonic < give_up_at && deleted?(key) }
       end
 
+      def delete_behind(keys)
+        @last.delete_multi(keys)
+        @near.forget(keys)
+      end
+
       def deleted?(key)
         @last.delete(key)
+        @near.forget([key])
         true
       rescue Unavailable
         false
@@ -133,7 +142,8 @@ module Tiercel
 
       # @return [Boolean] false where a server is away, and others are not
       def clear(prefix)
-        @near.clear(prefix) { @last.clear(prefix) }
+        @last.clear(prefix)
+        @near.clear(prefix)
         true
       rescue Unavailable
         raise unless @last.several_servers?
