@@ -2,13 +2,15 @@
 # suites: store
 
 require "test_helper"
-require "fileutils"
 require "open3"
+require "support/sanitized_extension"
 require "rbconfig"
 
 # The C form under AddressSanitizer and UndefinedBehaviorSanitizer, while
 # mutated payloads are fed to it. Long tier: the extension is built for it.
 class CodecSanitizerTest < Tiercel::TestCase
+  include SanitizedExtension
+
   EXTCONF = File.expand_path("../../ext/tiercel/codec/extconf.rb", __dir__)
   MUTATIONS = File.expand_path("mutations.rb", __dir__)
   LIB = File.expand_path("../../lib", __dir__)
@@ -20,30 +22,12 @@ class CodecSanitizerTest < Tiercel::TestCase
     skip "long tier" unless long?
     library = sanitizer_library or skip "this machine's compiler has no AddressSanitizer"
     with_tmpdir do |dir|
-      build(dir)
+      build_sanitized(EXTCONF, "codec_ext", dir)
       environment = { "LD_PRELOAD" => library, "ASAN_OPTIONS" => OPTIONS }
       output, status = Open3.capture2e(environment, RbConfig.ruby, "-I#{dir}", "-I#{LIB}", MUTATIONS, SECONDS.to_s, "1")
 
       assert_predicate status, :success?, output
       assert_operator output[/^(\d+) graphs/, 1].to_i, :>, 1_000, output
     end
-  end
-
-  private
-
-  def sanitizer_library
-    path, status = Open3.capture2e("gcc", "-print-file-name=libasan.so")
-    path.chomp if status.success? && path.start_with?("/")
-  rescue Errno::ENOENT
-    nil
-  end
-
-  def build(dir)
-    [[RbConfig.ruby, EXTCONF], ["make"]].each do |command|
-      output, status = Open3.capture2e({ "TIERCEL_SANITIZE" => "1" }, *command, chdir: dir)
-      assert_predicate status, :success?, output
-    end
-    FileUtils.mkdir_p("#{dir}/tiercel")
-    FileUtils.mv("#{dir}/codec_ext.so", "#{dir}/tiercel/")
   end
 end

@@ -7,9 +7,12 @@ require "active_support/cache/tiercel_store"
 require "support/small_volume"
 require "tiercel/backends/file"
 require "tmpdir"
+require_relative "disk_rows"
 
 # The rows of docs/failures.md for `file:`: what goes wrong is a miss and a report, never another exception.
 class FileFaultsTest < Tiercel::TestCase
+  include DiskRows
+
   NOBODY = 65_534
 
   def setup
@@ -86,31 +89,6 @@ class FileFaultsTest < Tiercel::TestCase
     9_000.times { |index| backend.set("again#{index % 20}", "value") }
     assert_empty Dir.glob("#{@directory}/**/.new-*", File::FNM_DOTMATCH)
     assert_in_delta Dir["#{@directory}/tiercel-v1/??/*"].size, backend.stats[:entries], 1
-  end
-
-  # Each of these calls ends while the lock is still held: it waits for its budget, not for the lock.
-  def test_locked_by_another_process
-    patient = build_store(timeout: 30) # for calls that shall not fail, however busy the machine is
-    patient.write("key", "value")
-    while_locked do
-      store = build_store(timeout: 0.2)
-      reports = capture_reports { assert_nil store.write("key", "new") }
-      assert_equal [Tiercel::TimedOut], reports.map { |report| report.error.class }
-      assert_match(/locked for more than 200 ms/, reports.first.error.message)
-      assert_equal "value", patient.read("key")
-    end
-    assert_equal true, patient.write("key", "new")
-  end
-
-  def test_a_thread_that_is_killed_leaves_no_lock
-    backend = build(timeout: 5)
-    20.times do
-      thread = Thread.new { loop { backend.increment("counter") } }
-      sleep 0.005
-      thread.kill.join
-    end
-    count = backend.get("counter").to_i
-    assert_equal count + 1, backend.increment("counter")
   end
 
   def test_a_full_disk
@@ -201,21 +179,9 @@ class FileFaultsTest < Tiercel::TestCase
     end
   end
 
-  def while_locked
-    ready, done = IO.pipe, IO.pipe
-    pid = fork do
-      locks = Dir["#{@directory}/tiercel-v1/locks/*"].map do |lock|
-        File.open(lock, "r+").tap { |file| file.flock(File::LOCK_EX) }
-      end
-      ready.last.write("x" * locks.size)
-      done.first.read(1)
-      exit!(0)
+  def lock
+    Dir["#{@directory}/tiercel-v1/locks/*"].map do |lock|
+      File.open(lock, "r+").tap { |file| file.flock(File::LOCK_EX) }
     end
-    ready.first.readpartial(1)
-    yield
-  ensure
-    done.last.write("x")
-    Process.wait(pid)
-    [*ready, *done].each(&:close)
   end
 end

@@ -7,9 +7,12 @@ require "active_support/cache/tiercel_store"
 require "support/small_volume"
 require "tiercel/backends/sqlite"
 require "tmpdir"
+require_relative "disk_rows"
 
 # The rows of docs/failures.md for `sqlite:`: what goes wrong is a miss and a report, never another exception.
 class SQLiteFaultsTest < Tiercel::TestCase
+  include DiskRows
+
   def setup
     @directory = Dir.mktmpdir("tiercel-sqlite-faults")
     @open = []
@@ -84,20 +87,6 @@ class SQLiteFaultsTest < Tiercel::TestCase
     assert_equal 6, build.scan.count
   end
 
-  # Each of these calls ends while the lock is still held: it waits for its budget, not for the lock.
-  def test_locked_by_another_process
-    patient = build_store(timeout: 30) # for calls that shall not fail, however busy the machine is
-    patient.write("key", "value")
-    while_locked do
-      store = build_store(timeout: 0.2)
-      reports = capture_reports { assert_nil store.write("key", "new") }
-      assert_equal [Tiercel::TimedOut], reports.map { |report| report.error.class }
-      assert_match(/locked for more than 200 ms/, reports.first.error.message)
-      assert_equal "value", patient.read("key")
-    end
-    assert_equal true, patient.write("key", "new")
-  end
-
   def test_other_threads_read_while_one_waits_for_the_lock
     backend = build(timeout: 5)
     backend.set("key", "value")
@@ -108,17 +97,6 @@ class SQLiteFaultsTest < Tiercel::TestCase
       assert waiting.alive?
       waiting.kill.join
     end
-  end
-
-  def test_a_thread_that_is_killed_leaves_no_transaction_open
-    backend = build(timeout: 5)
-    20.times do
-      thread = Thread.new { loop { backend.increment("counter") } }
-      sleep 0.005
-      thread.kill.join
-    end
-    count = backend.get("counter").to_i
-    assert_equal count + 1, backend.increment("counter")
   end
 
   def test_a_full_disk
@@ -218,22 +196,7 @@ class SQLiteFaultsTest < Tiercel::TestCase
 
   def set_aside = Dir["#{path}.set-aside-*"]
 
-  def while_locked
-    ready, done = IO.pipe, IO.pipe
-    pid = fork do
-      database = SQLite3::Database.new(path)
-      database.execute("BEGIN IMMEDIATE")
-      ready.last.write("x")
-      done.first.read(1)
-      exit!(0)
-    end
-    ready.first.read(1)
-    yield
-  ensure
-    done.last.write("x")
-    Process.wait(pid)
-    [*ready, *done].each(&:close)
-  end
+  def lock = SQLite3::Database.new(path).tap { |database| database.execute("BEGIN IMMEDIATE") }
 
   def write_forever(index)
     backend = build(timeout: 20)

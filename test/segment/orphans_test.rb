@@ -6,6 +6,7 @@ require "test_helper"
 require "rake"
 require "tiercel/backends/shared"
 require "tiercel/segment/report"
+require_relative "../support/held_by_another"
 require_relative "../support/rails_stub"
 
 # Segments that an application left behind under other secrets.
@@ -32,21 +33,11 @@ class SegmentOrphansTest < Tiercel::TestCase
   end
 
   def test_what_a_process_is_registered_on_stays_and_counts_as_used
-    ready, done = IO.pipe, IO.pipe
-    pid = fork do
-      Tiercel::Segment.open_existing(@former)
-      ready.last.write("x")
-      done.first.read(1)
-      exit!(0)
+    HeldByAnother.while(-> { Tiercel::Segment.open_existing(@former) }) do
+      travel(31 * DAY) { assert_empty removed }
     end
-    ready.first.read(1)
-    travel(31 * DAY) { assert_empty removed }
-    done.last.write("x")
-    Process.wait(pid)
     travel(32 * DAY) { assert_empty removed }
     travel(62 * DAY) { assert_equal [@former], removed }
-  ensure
-    [*ready, *done].each(&:close)
   end
 
   def test_the_next_start_removes_it_and_marks_its_own

@@ -3,11 +3,14 @@
 
 require "test_helper"
 require "open3"
+require "support/sanitized_extension"
 require "rbconfig"
 
 # The binding under AddressSanitizer and UndefinedBehaviorSanitizer: the
 # segment's own tests with an extension that is built for it. Long tier.
 class SegmentSanitizerTest < Tiercel::TestCase
+  include SanitizedExtension
+
   ROOT = File.expand_path("../..", __dir__)
   EXTCONF = File.join(ROOT, "ext/tiercel/segment/extconf.rb")
   TESTS = %w[segment/segment segment/file_life segment/damage segment/midst_of_a_call segment/waiting segment/slots
@@ -19,7 +22,7 @@ class SegmentSanitizerTest < Tiercel::TestCase
     skip "long tier" unless long?
     library = sanitizer_library or skip "this machine's compiler has no AddressSanitizer"
     with_tmpdir do |dir|
-      build(dir)
+      build_sanitized(EXTCONF, "segment_ext", dir)
       TESTS.each do |test|
         output, status = Open3.capture2e(environment(library), RbConfig.ruby, "-I#{dir}", "-I#{ROOT}/lib",
                                          "-I#{ROOT}/test", File.join(ROOT, test))
@@ -34,21 +37,5 @@ class SegmentSanitizerTest < Tiercel::TestCase
   def environment(library)
     { "LD_PRELOAD" => library, "ASAN_OPTIONS" => "detect_leaks=0:detect_stack_use_after_return=0:use_sigaltstack=0",
       "TIERCEL_LONG" => nil }
-  end
-
-  def sanitizer_library
-    path, status = Open3.capture2e("gcc", "-print-file-name=libasan.so")
-    path.chomp if status.success? && path.start_with?("/")
-  rescue Errno::ENOENT
-    nil
-  end
-
-  def build(dir)
-    [[RbConfig.ruby, EXTCONF], ["make"]].each do |command|
-      output, status = Open3.capture2e({ "TIERCEL_SANITIZE" => "1" }, *command, chdir: dir)
-      assert_predicate status, :success?, output
-    end
-    FileUtils.mkdir_p("#{dir}/tiercel")
-    FileUtils.mv("#{dir}/segment_ext.so", "#{dir}/tiercel/")
   end
 end

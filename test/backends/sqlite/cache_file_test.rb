@@ -2,6 +2,7 @@
 # suites: store
 
 require "test_helper"
+require "support/held_by_another"
 require "tiercel/backends/sqlite"
 require "tiercel"
 require "active_support/cache/tiercel_store"
@@ -31,20 +32,10 @@ class SQLiteCacheFileTest < Tiercel::TestCase
   end
 
   def test_a_live_database_with_its_log_stays_as_it_is
-    ready, done = IO.pipe, IO.pipe
-    pid = fork do
-      @open << make_database("wal", close: false)
-      ready.last.write("x")
-      done.first.read(1)
-      exit!(0)
+    HeldByAnother.while(-> { make_database("wal", close: false) }) do
+      assert_path_exists "#{@path}-wal"
+      assert_untouched(/another program's database/)
     end
-    ready.first.read(1)
-    assert_path_exists "#{@path}-wal"
-    assert_untouched(/another program's database/)
-  ensure
-    done.last.write("x")
-    Process.wait(pid)
-    [*ready, *done].each(&:close)
   end
 
   def test_any_other_file_is_refused_and_stays_as_it_is

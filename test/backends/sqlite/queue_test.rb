@@ -2,6 +2,7 @@
 # suites: store
 
 require "test_helper"
+require "support/held_by_another"
 require "tiercel/backends/sqlite"
 require "tmpdir"
 
@@ -123,21 +124,13 @@ class SQLiteQueueTest < Tiercel::TestCase
   end
 
   # Another process has begun to write, and does not end before the block.
-  def while_writing
-    ready, done = IO.pipe, IO.pipe
-    pid = fork do
-      database = SQLite3::Database.new(@path)
-      database.execute("BEGIN IMMEDIATE")
-      database.execute("UPDATE entries SET hits = hits")
-      ready.last.write("x")
-      done.first.read(1)
-      exit!(0)
+  def while_writing(&)
+    writing = lambda do
+      SQLite3::Database.new(@path).tap do |database|
+        database.execute("BEGIN IMMEDIATE")
+        database.execute("UPDATE entries SET hits = hits")
+      end
     end
-    ready.first.read(1)
-    yield
-  ensure
-    done.last.write("x")
-    Process.wait(pid)
-    [*ready, *done].each(&:close)
+    HeldByAnother.while(writing, &)
   end
 end
