@@ -71,6 +71,9 @@ module Tiercel
     end
     private_class_method :query_options
 
+    # @param scheme [String] what the URL begins with, such as "redis"
+    # @param rest [String] what follows its colon, without the query
+    # @param options [Hash{Symbol => Object}] of the query
     def initialize(scheme, rest, options = {})
       @scheme = scheme
       @rest = rest

@@ -35,6 +35,9 @@ module Tiercel
     # @return [Float] seconds that the call was given
     attr_reader :seconds
 
+    # @param message [String, nil] what happened, without the key
+    # @param key [String, nil]
+    # @param seconds [Float, nil]
     def initialize(message = nil, key: nil, seconds: nil)
       @key = key
       @seconds = seconds
@@ -59,6 +62,9 @@ module Tiercel
     # @return [Boolean, nil] whether the log has it already
     attr_accessor :logged
 
+    # @param message [String, nil] what happened, without backend and key
+    # @param backend [#to_s, nil] without its password
+    # @param key [String, nil]
     def initialize(message = nil, backend: nil, key: nil)
       @backend = backend
       @key = key
