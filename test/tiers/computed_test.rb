@@ -124,6 +124,21 @@ class TiersComputedTest < Tiercel::TestCase
     end
   end
 
+  # One process is all there is then.
+  def test_with_memory_in_front
+    store = ActiveSupport::Cache::TiercelStore.new("memory:", between.url, breaker: BREAKER, error_handler: ->(**) {})
+    @stores << store
+    listening(store)
+    cut_by_hand(store) do
+      runs = 0
+      3.times { store.fetch("key", expires_in: 60) { runs += 1 } }
+      values = Array.new(4) { Thread.new { store.fetch("other", expires_in: 60) { runs += 1 } } }.map(&:value)
+      assert_equal [2, [2]], [runs, values.uniq]
+      store.delete("key")
+      assert_nil store.read("key")
+    end
+  end
+
   # The answer of a last tier that is there is the answer.
   def test_it_is_not_given_once_the_last_tier_answers
     store = listening(cut_off(trust: 60))

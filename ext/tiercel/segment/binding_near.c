@@ -15,18 +15,20 @@ typedef struct {
 static VALUE epoch_number(const tseg *segment, uint64_t word) { return ULL2NUM(word ^ segment->file_id); }
 
 /*
- * Segment#near_epoch(key) -> Integer for near_fill, taken before the value is fetched; nil while a writer is at work,
- * or copies are not trusted
+ * Segment#near_epoch(key, late = false) -> Integer for near_fill, taken before the value is fetched; nil while a writer
+ * is at work, or copies are not trusted, unless that does not matter
  */
-static VALUE segment_near_epoch(VALUE self, VALUE key_string)
+static VALUE segment_near_epoch(int count, VALUE *arguments, VALUE self)
 {
-    tseg *segment = segment_current(self);
+    tseg *segment;
     uint64_t word;
     tseg_key key;
 
-    segment_key(segment, &key, key_string);
+    rb_check_arity(count, 1, 2);
+    segment = segment_current(self);
+    segment_key(segment, &key, arguments[0]);
     word = tseg_near_epoch(segment, &key);
-    if (!segment_may_fill(self, segment)) return Qnil;
+    if (!(count > 1 && RTEST(arguments[1])) && !segment_may_fill(self, segment)) return Qnil;
     return tseg_near_is_changing(word) ? Qnil : epoch_number(segment, word);
 }
 
@@ -148,7 +150,7 @@ bool segment_near_expected(VALUE epoch, uint64_t *expected)
 
 void segment_init_near(void)
 {
-    rb_define_method(tiercel_segment_class, "near_epoch", segment_near_epoch, 1);
+    rb_define_method(tiercel_segment_class, "near_epoch", segment_near_epoch, -1);
     rb_define_method(tiercel_segment_class, "near_invalidate", segment_near_invalidate, 1);
     rb_define_method(tiercel_segment_class, "near_begin", segment_near_begin, 1);
     rb_define_method(tiercel_segment_class, "near_end", segment_near_end, 3);

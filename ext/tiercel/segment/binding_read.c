@@ -287,15 +287,22 @@ static VALUE segment_read_frozen(int count, VALUE *arguments, VALUE self)
     return get_frozen(self, segment, arguments[0], count > 1 ? arguments[1] : Qnil);
 }
 
-/* Segment#get_with_token(key) -> [String, token] or nil */
-static VALUE segment_get_with_token(VALUE self, VALUE key)
+static VALUE get_with_token(VALUE self, tseg *segment, VALUE key)
 {
-    tseg *segment = segment_to_read(self);
     value_read read = {.self = self, .key_string = key};
     tseg_token token;
     VALUE string = segment ? read_key(&read, take_bytes, READ_BYTES, false, segment, &token) : Qnil;
 
     return NIL_P(string) ? Qnil : rb_assoc_new(string, segment_token_string(&token));
+}
+
+/* Segment#get_with_token(key) -> [String, token] or nil */
+static VALUE segment_get_with_token(VALUE self, VALUE key) { return get_with_token(self, segment_to_read(self), key); }
+
+/* Segment#get_late_with_token(key) -> [String, token] or nil, whether copies are trusted or not */
+static VALUE segment_get_late_with_token(VALUE self, VALUE key)
+{
+    return get_with_token(self, segment_current(self), key);
 }
 
 void segment_init_read(void)
@@ -304,5 +311,6 @@ void segment_init_read(void)
     rb_define_method(tiercel_segment_class, "get_late", segment_get_late, 1);
     rb_define_method(tiercel_segment_class, "read", segment_read, -1);
     rb_define_method(tiercel_segment_class, "read_frozen", segment_read_frozen, -1);
+    rb_define_method(tiercel_segment_class, "get_late_with_token", segment_get_late_with_token, 1);
     rb_define_method(tiercel_segment_class, "get_with_token", segment_get_with_token, 1);
 }

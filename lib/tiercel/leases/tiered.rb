@@ -29,7 +29,6 @@ module Tiercel
         def initialize(near)
           super(near.backend.segment, near.guard)
           @near = near
-          @attached = false
         end
 
         # A copy that is not trusted is as good as none, unless it was computed meanwhile.
@@ -44,27 +43,19 @@ module Tiercel
         # who begins after this look ends the lease.
         def fill(lease, bytes, ttl)
           copy, ttl = @near.copy(bytes, ttl, lease.met_at)
-          free = copy && @guard.call(:write_entry, lease.key) { @segment.near_epoch(lease.key) }
+          free = copy && @guard.call(:write_entry, lease.key) { @segment.near_epoch(lease.key, true) }
           free ? super(lease, copy, ttl) : false
         end
 
         private
 
         def own(key, ttl, version)
-          attach unless @attached
           name = Lease.new_name
           NearLease.own(key, ttl, version, name, name).tap { |lease| lease.met_at = @near.now }
         end
 
-        # A handle of its own: it does not ask whether copies may be trusted, since those who wait are to be given what
-        # was computed.
-        def attach
-          path = @segment.path
-          @segment = Tiercel::Segment.open_existing(path) if path
-          @attached = true
-        rescue BackendError
-          nil # the table is not there either
-        end
+        # Whether copies are trusted or not: those who wait are to be given what was computed.
+        def look(key) = @guard.call(:read_entry, key) { @segment.get_late_with_token(key) }
 
         def theirs(...)
           lease = super
