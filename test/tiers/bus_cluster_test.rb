@@ -173,6 +173,20 @@ class TiersBusClusterTest < Tiercel::TestCase
     hand_over(slot("{0}"), to, from, server.nodes)
   end
 
+  # News of that comes before the answer to what is asked at the begin.
+  def test_it_begins_while_others_write
+    keys = key_of_each(server)
+    writer = Process.fork do
+      pipes = keys.map { |node, key| [RedisClient.new(host: node.host, port: node.port), ["SET", key, "x"]] }
+      loop { pipes.each { |client, set| client.pipelined { |pipe| 20.times { pipe.call_v(set) } } } }
+    end
+    last = machine(:one).backend.last
+    40.times { assert_equal 3, ports_of(last.subscription.open).size }
+  ensure
+    Process.kill(:KILL, writer)
+    Process.wait(writer)
+  end
+
   # It neither tells of anything nor answers; the others do.
   def test_while_a_master_hangs_no_copy_is_trusted
     store = listening(machine(:one))

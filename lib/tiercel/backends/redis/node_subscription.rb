@@ -40,7 +40,8 @@ module Tiercel
         # @raise [BackendError] also if it is no master of this cluster any more
         def open
           super
-          look(Layout.new(guarded { @driver.call(LAYOUT, nil) }))
+          ask
+          look(Layout.new(answer))
           self
         end
 
@@ -67,6 +68,17 @@ module Tiercel
         def ask = guarded { @driver.write(LAYOUT) }
 
         private
+
+        # What changed meanwhile is told of before it.
+        #
+        # @return [String] the answer to the first question
+        def answer
+          loop do
+            reply = guarded { @driver.read }
+            guarded { raise reply } if reply.is_a?(RedisClient::Error)
+            return reply if reply.is_a?(String)
+          end
+        end
 
         def told(keys)
           keys&.each { |key| @cluster.heard(self, key.rpartition("{").first) if key.end_with?("}") }
