@@ -10,9 +10,11 @@ module Tiercel
   # a {Backend}; what they share is the store's {Settings}.
   #
   #   FastPath      the common calls: names to keys, values in and out
-  #   Fetch         misses: single flight, leases, stale values
+  #   Fetch         misses: single flight, leases, stale values; EarlyFetch: hits that end soon; Telling: their events
   #   Tags          what invalidates entries together
   #   Entries       what Rails' own public methods call for all others: entries, frames
+  #   Keys          what Rails makes of names; WorkerKeys: in parallel tests
+  #   NamespaceGenerations      `clear` with a namespace, in one trip
   #   Counters      Maintenance      LocalCaching
   #
   # Below them is one {Accessor}, through which all of them reach what is kept.

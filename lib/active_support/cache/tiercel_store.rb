@@ -60,9 +60,10 @@ module ActiveSupport
       # @option options [Integer, String] :inflate_limit the largest value that is decompressed, in bytes
       # @option options [#call] :error_handler called as call(method:, returning:, exception:)
       # @option options [Boolean, Hash] :breaker false, or options of the {Tiercel::Breaker}
-      # @option options [Boolean, Hash] :frozen true: values of plain types come back deep-frozen; over `shared:` and
-      #   `memory:` a process then decodes them once, and keeps up to `entries` of them (1,000) from `bytes` of frames
-      #   (32 MB), which a Hash sets
+      # @option options [Boolean] :frozen true: values of plain types come back deep-frozen; over `shared:` and
+      #   `memory:` a process keeps those that it reads again, decoded, within `memo:` (docs/memo.md)
+      # @option options [Boolean] :lease false: every caller computes what is not there. The other options of `fetch`,
+      #   from :lease_ttl to :fetch_timeout, are in docs/fetch.md
       # @option options [Symbol] :clear :keys, or :generation where the server cannot list its keys: what `clear` with a
       #   namespace does
       # @option options [Numeric] :clear_visibility beside `clear: :generation`, seconds until all processes see it (1)
