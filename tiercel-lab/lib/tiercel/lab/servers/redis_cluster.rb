@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "group"
 require_relative "redis"
 
 module Tiercel
@@ -7,7 +8,7 @@ module Tiercel
     module Servers
       # A Redis Cluster of masters without replicas, the 16,384 slots spread
       # evenly over them.
-      class RedisCluster
+      class RedisCluster < Group
         # From the Redis Cluster specification.
         SLOTS = 16_384
         JOIN_SECONDS = 30
@@ -33,73 +34,26 @@ module Tiercel
           end
         end
 
-        # @return [Array<Redis>] the masters, in the order of the URL
-        attr_reader :nodes
-
-        # @return [Object] the block's value; the cluster is stopped after it
-        def self.run(**options)
-          cluster = new(**options).start
-          yield cluster
-        ensure
-          cluster&.stop
-        end
-
         # @param count [Integer] masters, at least 3 (Redis' own minimum)
         # @param options see {Node#initialize}; no socket
         def initialize(count: 3, **options)
           raise ArgumentError, "count #{count.inspect}: a Redis Cluster has at least 3 masters" if count < 3
           raise ArgumentError, "socket: a Redis Cluster has TCP ports only" if options[:socket]
+          super()
           @nodes = Array.new(count) { Node.new(**options) }
         end
-
-        # Starts the masters, gives them their slots, and waits until each of them says that the cluster is well.
-        #
-        # @return [self]
-        # @raise [Error] if one does not start, or they do not agree in time; all are stopped then
-        def start
-          nodes.each(&:start)
-          join unless joined?
-          wait_until_well
-          self
-        rescue Error
-          stop
-          raise
-        end
-
-        # @return [self]
-        def stop = each_node(:stop)
-
-        # @return [self]
-        def kill = each_node(:kill)
-
-        # Stops and starts the masters in their places, empty, with the slots they had.
-        #
-        # @return [self]
-        def restart
-          each_node(:restart)
-          wait_until_well
-          self
-        end
-
-        # @return [self]
-        def pause = each_node(:pause)
-
-        # @return [self]
-        def resume = each_node(:resume)
-
-        # @return [Array<Integer, nil>] of the masters, in order
-        def pids = nodes.map(&:pid)
-
-        # @return [Array<Integer>] of the masters, in order
-        def ports = nodes.map(&:port)
-
-        # @return [String] as the servers say it
-        def version = nodes.first.version
 
         # @return [String] "redis+cluster://HOST:PORT,HOST:PORT,..."
         def url = "redis+cluster://#{nodes.map { |node| "#{Server::HOST}:#{node.port}" }.join(",")}"
 
         private
+
+        # The masters have their slots, and each of them says that the cluster is well. Those that were there before
+        # remember their slots and each other.
+        def wait_until_ready
+          join unless joined?
+          wait_until_well
+        end
 
         def join
           first = nodes.first
@@ -118,7 +72,6 @@ module Tiercel
           raise Error, "#{node} answered #{answer.inspect} to #{words.join(" ")}" unless answer == "OK"
         end
 
-        # Masters that were stopped and started remember each other.
         def joined? = info(nodes.first)["cluster_slots_assigned"] != "0"
 
         def wait_until_well
@@ -138,11 +91,6 @@ module Tiercel
         def info(node) = node.command("CLUSTER", "INFO").to_s.scan(/^(\w+):(\S+)/).to_h
 
         def report = nodes.map { |node| "#{node}: #{info(node)}" }.join("\n")
-
-        def each_node(action)
-          nodes.each(&action)
-          self
-        end
 
         def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "group"
 require_relative "redis"
 
 module Tiercel
@@ -7,7 +8,7 @@ module Tiercel
     module Servers
       # A Redis master with a replica, and a Sentinel that makes the replica
       # master when the master is gone.
-      class RedisSentinel
+      class RedisSentinel < Group
         # The name under which clients ask for the master.
         NAME = "tiercel"
         READY_SECONDS = 30
@@ -43,38 +44,13 @@ module Tiercel
         # @return [Sentinel]
         attr_reader :sentinel
 
-        # @return [Object] the block's value; the servers are stopped after it
-        def self.run(**options)
-          group = new(**options).start
-          yield group
-        ensure
-          group&.stop
-        end
-
         # @param down_after_ms [Integer] silence after which the master counts as gone
         def initialize(down_after_ms: 500)
+          super()
           @master = Redis.new
           @replica = Redis.new(replica_of: @master)
           @sentinel = Sentinel.new(master: @master, down_after_ms: down_after_ms)
-        end
-
-        # Starts the three and waits until the Sentinel knows of the replica.
-        #
-        # @return [self]
-        # @raise [Error] if one does not start; all are stopped then
-        def start
-          servers.each(&:start)
-          wait_until("the Sentinel to know the replica") { masters_info.include?("slaves=1") }
-          self
-        rescue Error
-          stop
-          raise
-        end
-
-        # @return [self]
-        def stop
-          servers.reverse_each(&:stop)
-          self
+          @nodes = [@master, @replica, @sentinel]
         end
 
         # Kills the master and waits until the replica has taken its place.
@@ -94,12 +70,12 @@ module Tiercel
         # @return [String] the name under which clients ask for the master
         def name = NAME
 
-        # @return [String] as the servers say it
-        def version = master.version
-
         private
 
-        def servers = [master, replica, sentinel]
+        # The Sentinel knows of the replica.
+        def wait_until_ready
+          wait_until("the Sentinel to know the replica") { masters_info.include?("slaves=1") }
+        end
 
         def masters_info = sentinel.command("INFO", "sentinel").to_s
 
