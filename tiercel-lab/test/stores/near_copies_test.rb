@@ -2,6 +2,7 @@
 
 require_relative "../support/lab_case"
 require "tiercel/lab/engine/subject"
+require "tiercel/lab/network"
 require "tiercel/lab/servers"
 
 # What is timed of a store with tiers begins when copies are kept.
@@ -19,7 +20,7 @@ class NearCopiesTest < LabCase
     @server ||= Lab::Servers::Redis.new.start
     @folder ||= Dir.mktmpdir("tiercel-near-")
     folders = { tmpfs: @folder, disk: @folder }
-    context = { servers: { redis: { "url" => @server.url } }, folders:, label: "near" }
+    context = { servers: { redis: { "url" => @place || @server.url } }, folders:, label: "near" }
     @subject = Lab::Engine::Subject.new(text:, values: %w[one two], prefix: "near", context:)
   end
 
@@ -39,6 +40,25 @@ class NearCopiesTest < LabCase
       names.each { |name| store.read(name) }
     end
     assert_equal [store.stats[:tiers].keys.first], tiers.uniq
+  end
+
+  # Else the copies that the writes left go while they are read.
+  def test_what_was_filled_stays_near_though_its_news_comes_late
+    subject("tiercel:memory: redis:").close
+    Lab::Network::Proxy.run(@server) do |proxy|
+      @place = proxy.url
+      subject("tiercel:memory: redis:")
+      proxy.change(hold: true, only: "tracking")
+      late = Thread.new { sleep(0.1) && proxy.restore }
+      @subject.fill
+      refute late.alive?, "it waits for the news of its writes"
+      @subject.verify
+      assert NearCopies.fill(@subject.store, @subject.names, patience: 0.0), "one reading has filled all"
+    ensure
+      late&.join
+      @subject&.close
+      @subject = nil
+    end
   end
 
   def test_what_does_not_stay_near

@@ -66,9 +66,11 @@ module Tiercel
         # @return [void]
         # @raise [WrongValue] if the store says that it did not keep one
         def fill(**options)
-          each_pair do |name, value|
-            next if store.write(name.dup, value, **options) || !contestant.keeps?
-            raise WrongValue, "write of #{@value.name} was refused"
+          contestant.filling(store, count) do
+            each_pair do |name, value|
+              next if store.write(name.dup, value, **options) || !contestant.keeps?
+              raise WrongValue, "write of #{@value.name} was refused"
+            end
           end
         end
 

@@ -31,9 +31,11 @@ module Tiercel
 
         # @raise [WrongValue]
         def fill
-          names.each_with_index do |name, index|
-            next if store.write(name.dup, values[index])
-            raise WrongValue, "the write of a value was refused"
+          @contestant.filling(store, names.size) do
+            names.each_with_index do |name, index|
+              next if store.write(name.dup, values[index])
+              raise WrongValue, "the write of a value was refused"
+            end
           end
         end
 

@@ -82,6 +82,12 @@ module Tiercel
       # @return [void]
       def settle(_subject) = nil
 
+      # Around writes of so many names, before anything is read or timed.
+      #
+      # @param _names [Integer]
+      # @return [Object] what the block returned
+      def filling(_subject, _names) = yield
+
       # Gives back what {#build} took. What is not the arm's alone (a server, a place of the user's) is not cleared.
       #
       # @param names [Array<Object>] that it may hold

@@ -22,6 +22,19 @@ module Tiercel
             patiently { tiers(store).each_value.none? { |tier| tier&.dig(:bus, :trusted) == false } }
           end
 
+          # Waits for the news of what the block writes: with it go the copies that the writes left. It comes in
+          # less than a ms, but a loop over one name takes no longer.
+          #
+          # @param store [Tiercel::Store] with tiers
+          # @param keys [Integer] that are written, each once
+          # @return [Object] what the block returned
+          def after_news(store, keys)
+            before = heard(store)
+            result = yield
+            patiently { heard(store) - before >= keys } if before
+            result
+          end
+
           # Reads until all are in the nearest tier. (Of a store without tiers: once.)
           #
           # @param store [ActiveSupport::Cache::Store]
@@ -36,6 +49,9 @@ module Tiercel
           private
 
           def tiers(store) = store.stats&.fetch(:tiers, nil)
+
+          # @return [Integer, nil] keys that it was told of; nil where nobody tells
+          def heard(store) = tiers(store).values.filter_map { |tier| tier&.dig(:bus, :invalidations) }.max
 
           # @return [Array<String, nil>] which tier had each
           def answering(store, names)

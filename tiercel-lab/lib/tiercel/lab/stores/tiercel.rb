@@ -58,6 +58,10 @@ module Tiercel
         # Near copies are kept, as in a process that has read for a while.
         def settle(subject) = tiers.size > 1 ? NearCopies.trusted(subject) : nil
 
+        def filling(subject, names, &)
+          tiers.size > 1 ? NearCopies.after_news(subject, names, &) : yield
+        end
+
         # A near backend that is ours alone is given back whole; a segment's file lies in the run's own folder.
         def tear_down(subject, names)
           super
