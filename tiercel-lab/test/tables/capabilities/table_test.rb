@@ -6,7 +6,8 @@ class CapabilitiesTest < LabCase
   TABLE = Lab::Tables::Capabilities::Table
 
   def test_marks_are_what_the_stores_answer
-    stores = %w[memory_store null_store mem_cache_store tiercel:shared: planted_absent]
+    stores = ["memory_store", "null_store", "mem_cache_store", "tiercel:shared:", "tiercel:shared: memcached:",
+              "planted_absent"]
     chosen = stores.flat_map { |text| ["--store", text] }
     run_table(TABLE, "--quick", "--require", PLANTED, *chosen) do |code, command|
       assert_equal 0, code, command.err.string
@@ -15,11 +16,13 @@ class CapabilitiesTest < LabCase
       assert_equal ["yes", "yes", "yes", "yes", "yes", "yes", "yes", "memory of the server"], rows["mem_cache_store"]
       assert_equal %w[yes yes yes], rows["tiercel:shared:"].values_at(0, 3, 4)
       assert_equal "memory (a mapped file)", rows["tiercel:shared:"].last
+      assert_equal ["yes", "yes", "no", "yes", "yes", "yes", "yes", "memory of the server"],
+                   rows["tiercel:shared: memcached:"]
       assert_equal ["no", "no", "nothing is kept"], rows["null_store"].values_at(0, 3, 7)
       assert_match(/a_gem_that_nobody_has/, rows["planted_absent"].first)
       local = command.document.tables.last.rows.find { |row| row.first.to_s == "mem_cache_store" }
       assert_equal %i[interval interval], local[1..2].map(&:kind)
-      assert_match(/\A4 stores asked, 1 could not be; shared by processes: mem_cache_store, tiercel:shared:\.\z/,
+      assert_match(/\A5 stores asked, 1 could not be; shared by processes: mem_cache_store, tiercel:shared:, /,
                    command.document.verdicts.first.sentence)
     end
   end
@@ -43,7 +46,8 @@ class CapabilitiesTest < LabCase
   def test_a_plan_starts_nothing
     run_table(TABLE, "--plan") do |code, command|
       assert_equal 0, code
-      assert_match(/\A\d+ stores are asked by two processes each.*tiercel:redis:\.$/, command.out.string)
+      assert_match(/\A\d+ stores are asked by two processes each.*tiercel:redis:, .*tiercel:shared: redis:\.$/,
+                   command.out.string)
     end
   end
 end

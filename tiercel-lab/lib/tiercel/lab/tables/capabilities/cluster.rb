@@ -9,7 +9,7 @@ module Tiercel
     module Tables
       module Capabilities
         # Whether a store spreads its keys over two servers: two are started, the store is given both, and both are
-        # asked.
+        # asked. Of a store with tiers the last one is, behind the others.
         class Cluster
           KEYS = 60
           FORMS = { memcached: { "mem_cache_store" => "mem_cache_store:%s,%s",
@@ -18,25 +18,32 @@ module Tiercel
 
           # @param contestant [Contestant]
           # @param pool [Engine::ServerPool]
+          # @param folders [Hash{String => String}] the run's own, by medium
           # @param requires [Array<String>]
-          def initialize(contestant, pool:, requires:)
-            @contestant = contestant
+          def initialize(contestant, pool:, folders:, requires:)
+            @text = contestant.text
+            *near, last = @text.delete_prefix("tiercel:").split if @text.start_with?("tiercel:")
+            @near = near&.map { |tier| "#{tier} " }&.join
+            @text = "tiercel:#{last}" if last
             @pool = pool
+            @folders = folders
             @requires = requires
           end
 
           # @return [Hash{String => String, nil}] "mark" and "note"
           def mark
-            form = FORMS.dig(:memcached, @contestant.text)
-            return spread(form) if form
-            return of_redis if FORMS[:redis].key?(@contestant.text)
-            if @contestant.text.start_with?("solid_cache")
+            form = FORMS.dig(:memcached, @text)
+            return spread(behind(form)) if form
+            return of_redis if FORMS[:redis].key?(@text)
+            if @text.start_with?("solid_cache")
               return said("partly", "by shards over several databases, set up in the application: not probed")
             end
             said("no")
           end
 
           private
+
+          def behind(form) = form.sub("tiercel:") { "tiercel:#{@near}" }
 
           def said(mark, note = nil) = { "mark" => mark, "note" => note }
 
@@ -56,7 +63,7 @@ module Tiercel
 
           def fill(text, servers)
             job = Engine::Job.new("tables/capabilities/probe", requires: @requires).start
-            reason = job.call("open", text:, servers: {}, folders: {}, label: "cluster")["reason"]
+            reason = job.call("open", text:, servers: {}, folders: @folders, label: "cluster")["reason"]
             raise Error, reason if reason
             job.call("spread", count: KEYS)
             servers.map { |server| items(*server.address.split(":")) }
@@ -73,12 +80,12 @@ module Tiercel
 
           # A cluster of Redis is a server of its own kind, to which only Tiercel has a scheme.
           def of_redis
-            unless @contestant.text.start_with?("tiercel")
+            unless @text.start_with?("tiercel")
               return said("partly", "by a client that the application builds (`redis:`): not probed")
             end
             facts = @pool.facts([:redis_cluster])
             job = Engine::Job.new("tables/capabilities/probe", requires: @requires).start
-            reason = job.call("open", text: "tiercel:redis+cluster:", servers: facts, folders: {},
+            reason = job.call("open", text: behind("tiercel:redis+cluster:"), servers: facts, folders: @folders,
                               label: "cluster")["reason"]
             return said("no", "not probed: #{reason}") if reason
             job.call("spread", count: KEYS)

@@ -56,7 +56,7 @@ module Tiercel
             { "serializes" => one.call("serializes"), "compression" => one.call("compression"),
               "local store" => local_store(one, other, shared), "cross process" => mark(shared),
               "node local" => node_local(shared, remote), "remote" => remote,
-              "cluster" => Cluster.new(contestant, pool: @pool, requires: @requires).mark,
+              "cluster" => Cluster.new(contestant, pool: @pool, folders: @scratch.folders, requires: @requires).mark,
               "limited by" => one.call("limited_by") }
           end
 

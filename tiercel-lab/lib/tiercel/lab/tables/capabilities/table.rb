@@ -12,13 +12,15 @@ module Tiercel
         class Table < Tables::Table
           called "capabilities", "What each store does, found by asking it."
           example "capabilities", "capabilities --quick",
-                  "capabilities --store tiercel:shared: --store memory_store"
+                  "capabilities --store tiercel:shared: --store memory_store",
+                  "capabilities --store 'tiercel:shared: redis:'"
           takes :quick, :require
           in_all 10
 
           STORES = ["memory_store", "file_store:disk", "mem_cache_store", "redis_cache_store", "solid_cache_store",
                     "solid_cache_store:postgresql", "litecache", "tiercel:memory:", "tiercel:shared:", "tiercel:file:",
-                    "tiercel:sqlite:", "tiercel:memcached:", "tiercel:redis:"].freeze
+                    "tiercel:sqlite:", "tiercel:memcached:", "tiercel:redis:", "tiercel:shared: sqlite:",
+                    "tiercel:shared: redis:"].freeze
           BLOCKS = 15
           QUICK_BLOCKS = 7
 
