@@ -44,6 +44,31 @@ class SegmentMemoTest < Tiercel::TestCase
     travel(61) { assert_nil store.read("ends") }
   end
 
+  # Whichever options a call has, and who listens: a value that is read again is kept, and handed out.
+  def test_every_usual_call_is_served
+    record = Struct.new(:cache_key, :cache_version).new("records/1", "7")
+    calls = {
+      read: ->(cache) { cache.read("key", version: "7") }, fetch: ->(cache) { cache.fetch("key") { flunk } },
+      ends: ->(cache) { cache.fetch("key", expires_in: 60, race_condition_ttl: 5, skip_nil: true) { flunk } },
+      version: ->(cache) { cache.fetch("key", version: "7") { flunk } },
+      record: ->(cache) { cache.read(record) },
+      fetch_record: ->(cache) { cache.fetch(record, expires_in: 5) { flunk } },
+      multi: ->(cache) { cache.read_multi("key")["key"] }, records: ->(cache) { cache.read_multi(record).values.first },
+      multi_version: ->(cache) { cache.read_multi("key", version: "7")["key"] },
+      multi_namespace: ->(cache) { cache.read_multi("key", namespace: "other")["key"] },
+      fetch_multi: ->(cache) { cache.fetch_multi("key", expires_in: 60) { flunk }["key"] },
+      heard: ->(cache) { ActiveSupport::Notifications.subscribed(->(*) {}, /cache_/) { cache.read("key") } }
+    }
+    calls.each do |name, call|
+      cache = Tiercel.new("memory:", memo: "1MB")
+      ["key", record].each { |written| cache.write(written, "a" * LONG, version: "7") }
+      cache.write("key", "a" * LONG, namespace: "other")
+      values = Array.new(5) { call.call(cache) }
+      assert_equal [["a" * LONG, false]], values.map { |value| [value, value.frozen?] }.uniq, name
+      assert_equal [1, 3], cache.stats.values_at(:memo_entries, :memo_hits), name
+    end
+  end
+
   # What #keep is told is checked; nothing that was read in another file, or of another entry, is handed out.
   def test_what_is_kept_has_to_be_frozen_and_of_its_token
     @segment.set("key", Frame.build(Frame::Layout::TYPE_STRING_ENCODED, "a" * LONG))

@@ -82,15 +82,21 @@ module Tiercel
         return {} if names.empty?
         tags = options[:tags]
         keys = names.map { |name| normalize_key(name, options) }
-        found = read_far_frames(asked = keys.uniq, tags, options[:raw], event)
+        ends = Thread.current[EarlyFetch::ENDS]
+        found = read_near_values(names, keys, options) unless ends
+        found ||= read_far_frames(asked = keys.uniq, tags, options[:raw], event)
         last_read = @settings.backend.last_read
         tagged = nil
-        ends = Thread.current[EarlyFetch::ENDS]
         results = names.zip(keys).each_with_object({}) do |(name, key), results|
-          bytes = found[key] or next
+          next unless found.key?(key)
+          bytes = found[key]
+          if asked.nil?
+            next results[name] = bytes unless Accessor::Found === bytes
+            bytes = bytes.bytes
+          end
           entry = deserialize_entry(bytes, key: key, compare: false, **options)
           if entry.nil? || entry.expired? || entry.mismatched?(normalize_version(name, options))
-            next unusable(key, bytes, last_read, asked)
+            next unusable(key, bytes, last_read, asked || keys)
           end
           (tagged ||= {})[name] = entry if recorded_tags(entry)
           results[name] = entry.value
@@ -98,6 +104,14 @@ module Tiercel
         end
         outdated_among(tagged, tags).each { |name| results.delete(name) } if tagged
         results
+      end
+
+      # What a near backend gives decoded, from its memo perhaps; of the rest what was read.
+      #
+      # @return [Hash, nil] nil where frames have to be read: names of one key may want different versions
+      def read_near_values(names, keys, options)
+        return unless @fast && @fast_tags && !options[:tags] && !options[:raw] && keys.uniq.size == keys.size
+        @settings.accessor.read_multi(keys, names.map { |name| normalize_version(name, options) }, [])
       end
 
       def read_far_frames(keys, tags, raw, event)

@@ -39,9 +39,9 @@ module Tiercel
       # See ActiveSupport::Cache::Store#read. A view's `cache` gives it an empty Hash, or what is for the write.
       def read(name, options = nil)
         options = nil if options && options.empty?
-        return super unless (options.nil? || expires_or_tags?(options)) && fast?
+        return super unless (options.nil? || usual_options?(options)) && fast?
         key = key_of(name) or return super
-        version = version_of(name)
+        version = options ? version_asked(name, options) : version_of(name)
         observers = observers_of(READ)
         return options ? super : observed_read(name, key, version, observers) unless observers.empty?
         value = @settings.accessor.read(key, version)
@@ -53,10 +53,10 @@ module Tiercel
       # See ActiveSupport::Cache::Store#fetch.
       def fetch(name, options = nil, &)
         options = nil if options && options.empty?
-        return super unless block_given? && fast? && (options.nil? || expires_or_tags?(options))
+        return super unless block_given? && fast? && (options.nil? || usual_options?(options))
         key = key_of(name) or return super
         return observed?(READ) || observed?(FETCH_HIT) ? super : fetch_early(name, key, options, &) if @early
-        version = version_of(name)
+        version = options ? version_asked(name, options) : version_of(name)
         observers = observers_of(READ)
         if observers.empty?
           return fetch_at_once(name, key, version, options, &) if @cold_run&.long?

@@ -25,6 +25,26 @@ class FastPathOptionsTest < Tiercel::TestCase
     assert_equal [1, 1, 1, true, true], found
   end
 
+  # What a hit does not look at, a miss does.
+  def test_options_of_a_miss_leave_a_hit_fast
+    store = Tiercel.new("memory:")
+    store.write("a", 1)
+    store.write("b", 2, version: 3)
+    found = nil
+    assert_empty(rails_calls do
+      found = [store.fetch("a", race_condition_ttl: 5) { 0 }, store.fetch("a", expires_in: 60, skip_nil: true) { 0 },
+               store.fetch("a", expires_in: 60, race_condition_ttl: 5.5, skip_nil: true) { 0 },
+               store.read("b", version: 3), store.fetch("b", version: "3") { 0 }, store.read("b", version: 4)]
+    end)
+    assert_equal [1, 1, 1, 2, 2, nil], found
+    assert_nil store.fetch("c", skip_nil: true) { nil }
+    refute store.exist?("c")
+    assert_equal 5, store.fetch("b", version: 4, expires_in: 10) { 5 }
+    assert_equal [5, nil], [store.read("b", version: "4"), store.read("b", version: "3")]
+    # What has ended is there for others meanwhile.
+    travel(11) { assert_equal 6, store.fetch("b", race_condition_ttl: 5, expires_in: 10) { store.read("b") + 1 } }
+  end
+
   def test_an_empty_hash_leaves_the_store_its_defaults
     store = Tiercel.new("memory:", expires_in: 60)
     store.write("a", 1, {})

@@ -89,12 +89,20 @@ module Tiercel
           end
         end
 
-        # An end, the usual tags, or both. All others are Rails' way's, which says what is wrong.
-        def expires_or_tags?(options)
-          expires_in = options[:expires_in]
-          return @fast_tags && options.size == 1 && usual_tags?(options[:tags]) if expires_in.nil?
-          return ends?(expires_in) if options.size == 1
-          @fast_tags && options.size == 2 && ends?(expires_in) && usual_tags?(options[:tags])
+        # An end, the usual tags, and what is asked for besides by a miss. All others are Rails' way's, which says what
+        # is wrong.
+        def usual_options?(options)
+          return options.size == 1 || usual_besides?(options, 1) if ends?(options[:expires_in])
+          usual_besides?(options, 0)
+        end
+
+        # @param count [Integer] of those that are known already
+        def usual_besides?(options, count)
+          count += 1 if @fast_tags && (tags = options[:tags]) && usual_tags?(tags)
+          count += 1 if ends?(options[:race_condition_ttl])
+          count += 1 if options[:skip_nil] == true
+          count += 1 if options.key?(:version) && !@early
+          count == options.size
         end
 
         Patches.notice

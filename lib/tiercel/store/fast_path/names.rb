@@ -57,6 +57,9 @@ module Tiercel
           version == false ? normalize_version(name) : version
         end
 
+        # @return [String, nil] that of the option goes before the name's own
+        def version_asked(name, options) = options.key?(:version) ? normalize_version(name, options) : version_of(name)
+
         # @param names [Array<Object>] that have keys here
         # @return [Array<String, nil>, nil] nil where all of them are Strings, which have none
         def versions_of(names)
