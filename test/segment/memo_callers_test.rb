@@ -1,0 +1,182 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "objspace"
+require "openssl"
+require "socket"
+require "stringio"
+require_relative "memo_segment"
+
+# What callers may do to a String that shares the memo's bytes, and in the midst of a read: nobody else notices.
+class SegmentMemoCallersTest < Tiercel::TestCase
+  include MemoSegment
+
+  TEXT = ("é" * LONG).freeze
+
+  # No copy, and no scan: the bytes are the kept ones, and whether they are valid is known.
+  def test_a_hit_shares_the_bytes_and_knows_its_code_range
+    @segment.write_string("key", TEXT, nil, nil)
+    write("ascii", "a" * LONG)
+    { "key" => "valid", "ascii" => "7bit" }.each do |key, range|
+      3.times { @segment.read(key) }
+      shown = Array.new(2) { JSON.parse(ObjectSpace.dump(@segment.read(key))) }
+      assert_equal [[true, range]], shown.map { |one| one.values_at("shared", "coderange") }.uniq
+      assert_equal 1, shown.map { |one| one.fetch("references") }.uniq.size
+    end
+  end
+
+  # One object, and none of malloc's bytes.
+  def test_a_hit_allocates_one_object
+    write("key", "a" * 500_000)
+    3.times { @segment.read("key") }
+    GC.disable
+    before = allocated
+    100.times { @segment.read("key") }
+    objects, bytes = allocated.zip(before).map { |now, then_| now - then_ }
+    assert_operator objects, :<, 110
+    assert_operator bytes, :<, 100_000
+  ensure
+    GC.enable
+  end
+
+  def test_whatever_writes_into_a_string
+    writers.each do |name, writer|
+      @segment.write_string("key", TEXT, nil, nil)
+      others = Array.new(4) { @segment.read("key") }
+      mine = others.pop
+      writer.call(mine)
+      2.times { assert_equal [TEXT], [*others, @segment.read("key")].uniq, name }
+      assert(others.all? { |other| other.encoding == Encoding::UTF_8 && other.valid_encoding? }, name)
+    end
+  end
+
+  # Interned, as a Hash's key, a Symbol, by other Ractors.
+  def test_whatever_keeps_a_string
+    @segment.write_string("key", TEXT, nil, nil)
+    3.times { @segment.read("key") }
+    interned = -@segment.read("key")
+    symbol = @segment.read("key").to_sym
+    hash = { @segment.read("key") => 1 }
+    shareable = Ractor.make_shareable(@segment.read("key"))
+    assert_equal [TEXT, TEXT, 1, TEXT], [interned, symbol.name, hash[TEXT], shareable]
+    roots = []
+    ObjectSpace.each_object(String) { |string| roots << string if string.bytesize == TEXT.bytesize && string.frozen? }
+    roots.each { |root| assert_raises(FrozenError) { root.setbyte(0, 0) } }
+    @segment.memo_bytes = 0
+    @segment.close
+    roots.clear
+    collect
+    assert_equal [TEXT, TEXT, 1, TEXT], [interned, symbol.name, hash[TEXT], shareable]
+  end
+
+  # In a process of its own, which has more than one Ractor from then on.
+  def test_other_ractors_read_what_is_made_shareable
+    script = <<~RUBY
+      require "tiercel/segment"
+      Warning[:experimental] = false
+      segment = Tiercel::Segment.open(bytes: 1 << 20)
+      segment.memo_bytes = 1 << 20
+      segment.write_string("key", "a" * 2_000, nil, nil)
+      3.times { segment.read("key") }
+      ractors = Array.new(2) do
+        Ractor.new(Ractor.make_shareable(segment.read("key"))) { |text| Array.new(500) { (text.dup << "x").size } }
+      end
+      500.times { segment.read("key") << "y" }
+      GC.compact if GC.respond_to?(:compact)
+      sizes = ractors.flat_map { |ractor| ractor.respond_to?(:value) ? ractor.value : ractor.take }
+      p sizes.uniq, segment.read("key") == "a" * 2_000, segment.stats[:memo_hits] > 500
+    RUBY
+    lib = File.expand_path("../../lib", __dir__)
+    assert_equal "[2001]\ntrue\ntrue\n", IO.popen([RbConfig.ruby, "-I", lib, "-e", script], err: %i[child out], &:read)
+  end
+
+  # Time.now is asked in the midst of a read of what has an end: it may raise, fork, read on, or be interrupted.
+  def test_what_happens_in_the_midst_of_a_read
+    ends = Tiercel::Clock.now + 60
+    @segment.write_string("key", TEXT, ends, nil)
+    3.times { @segment.read("key") }
+    now = Time.now
+    assert_raises(IOError) { Time.stub(:now, -> { raise IOError }) { @segment.read("key") } }
+    assert_equal(:thrown, catch(:out) { Time.stub(:now, -> { throw :out, :thrown }) { @segment.read("key") } })
+    assert_equal TEXT, reading_meanwhile(now) { fork_and_wait(1) { @segment.read("key") == TEXT || raise } }
+    assert_equal TEXT, reading_meanwhile(now) { 50.times { |i| write("k#{i}", "a" * 9_000) && @segment.read("k#{i}") } }
+    assert_equal TEXT, reading_meanwhile(now) { Thread.new { @segment.read("key") << "x" }.join }
+    assert_equal TEXT, reading_meanwhile(now) { collect }
+    assert_equal TEXT, @segment.read("key")
+  end
+
+  # Each has a memo of its own, and sees what the other writes.
+  def test_two_stores_on_one_segment
+    one, other = %w[1MB 8MB].map { |size| Tiercel.new("shared:#{@path}", memo: size) }
+    20.times { |i| one.write("key#{i}", "#{i}:" * 30_000) }
+    3.times { [one, other].each { |store| 20.times { |i| assert_equal "#{i}:" * 30_000, store.read("key#{i}") } } }
+    assert_operator one.stats[:memo_bytes], :<=, 1 << 20
+    assert_equal 20, other.stats[:memo_entries]
+    one.close
+    20.times { |i| i.even? ? one.write("key#{i}", "new" * LONG) : one.delete("key#{i}") }
+    [one, other].each do |store|
+      20.times { |i| assert_equal_or_nil(("new" * LONG if i.even?), store.read("key#{i}")) }
+    end
+  ensure
+    [one, other].compact.each(&:close)
+  end
+
+  private
+
+  def assert_equal_or_nil(expected, value) = expected ? assert_equal(expected, value) : assert_nil(value)
+
+  def allocated = GC.stat.values_at(:total_allocated_objects, :malloc_increase_bytes)
+
+  def collect
+    GC.start
+    GC.compact if GC.respond_to?(:compact)
+  end
+
+  # The block runs once, while the time is asked for.
+  def reading_meanwhile(now)
+    done = false
+    Time.stub(:now, lambda {
+      unless done
+        done = true
+        yield
+      end
+      now
+    }) { @segment.read("key") }
+  end
+
+  def writers
+    { "append" => ->(s) { s.append_as_bytes("x") if s.respond_to?(:append_as_bytes) },
+      "bytesplice" => ->(s) { s.bytesplice(0, 2, "xy") }, "encode!" => ->(s) { s.encode!("UTF-16LE") },
+      "upcase!" => :upcase!.to_proc, "squeeze!" => :squeeze!.to_proc, "reverse!" => :reverse!.to_proc,
+      "scrub!" => ->(s) { s.force_encoding("US-ASCII").scrub!("?") }, "gsub!" => ->(s) { s.gsub!("é", "e") },
+      "unicode_normalize!" => ->(s) { s.unicode_normalize!(:nfd) }, "prepend" => ->(s) { s.prepend("x") },
+      "slice!" => ->(s) { s.slice!(1..) }, "chop!" => :chop!.to_proc, "succ!" => :succ!.to_proc,
+      "delete!" => ->(s) { s.delete!("é") }, "tr_s!" => ->(s) { s.tr_s!("é", "xy") },
+      "ivar" => ->(s) { s.instance_variable_set(:@a, 1) },
+      "singleton" => ->(s) { s.define_singleton_method(:size) { 0 } },
+      "StringIO" => ->(s) { StringIO.new(s).write("x" * 10) }, "IO::Buffer" => method(:through_buffer),
+      "pread" => ->(s) { File.open(__FILE__) { |file| file.pread(100, 0, s) } },
+      "readpartial" => ->(s) { File.open(__FILE__) { |file| file.readpartial(TEXT.bytesize, s) } },
+      "recv" => method(:received), "cipher" => method(:enciphered), "initialize" => ->(s) { s.send(:initialize, "x") },
+      "clear" => ->(s) { s.clear << ("z" * TEXT.bytesize) },
+      "capacity" => ->(s) { s.send(:initialize, capacity: 9_999) } }
+  end
+
+  def through_buffer(string)
+    IO::Buffer.for(string) { |buffer| buffer.set_string("xxxx") }
+  end
+
+  def received(string)
+    one, other = UNIXSocket.pair
+    one.write("x" * 100)
+    other.recv(100, 0, string)
+  ensure
+    [one, other].each(&:close)
+  end
+
+  def enciphered(string)
+    cipher = OpenSSL::Cipher.new("aes-128-ctr").encrypt
+    cipher.key = cipher.iv = "k" * 16
+    cipher.update(TEXT, string)
+  end
+end

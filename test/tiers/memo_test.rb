@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+# suites: store*
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+
+# The memo of a near tier: what it has is handed out without a copy, as long as the tier below says that it is so.
+class TiersMemoTest < Tiercel::TestCase
+  TEXT = ("fragment " * 1_000).freeze
+
+  def test_hits_near_come_from_its_memo
+    over_sqlite(memo: "4MB") do |store|
+      store.write("text", TEXT)
+      3.times { store.read("text") }
+      before = hits(store)
+      found = [store.read("text"), store.fetch("text", expires_in: 60) { flunk }, store.read_multi("text")["text"],
+               store.fetch_multi("text") { flunk }["text"]]
+      assert_equal [[TEXT, false]], found.map { |value| [value, value.frozen?] }.uniq
+      found.first << "mine"
+      assert_equal TEXT, store.read("text")
+      assert_equal 5, hits(store) - before
+    end
+  end
+
+  def test_what_others_change_and_what_ends_is_seen
+    over_sqlite(memo: "4MB") do |store, url|
+      other = Tiercel.new(*url)
+      store.write("text", TEXT)
+      store.write("ends", TEXT, expires_in: 60)
+      4.times { assert_equal [TEXT, TEXT], store.read_multi("text", "ends").values }
+      other.write("text", "new " * 1_000)
+      2.times { assert_equal "new " * 1_000, store.read("text") }
+      other.delete("text")
+      assert_nil store.read("text")
+      travel(61) { assert_nil store.read("ends") }
+      other.close
+    end
+  end
+
+  def test_frozen_objects_are_kept_near
+    over_sqlite(frozen: true) do |store|
+      store.write("rows", [{ name: "a" }])
+      3.times { store.read("rows") }
+      assert_same store.read("rows"), store.read("rows")
+    end
+  end
+
+  private
+
+  def over_sqlite(memo: nil, **options)
+    with_tmpdir do |directory|
+      urls = ["shared:#{directory}/segment?size=8MB#{"&memo=#{memo}" if memo}", "sqlite:#{directory}/cache.sqlite3"]
+      store = Tiercel.new(*urls, **options)
+      yield store, urls
+      store.close
+    end
+  end
+
+  def hits(store) = store.stats[:tiers].values.first[:memo_hits]
+end
