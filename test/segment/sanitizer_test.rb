@@ -16,7 +16,7 @@ class SegmentSanitizerTest < Tiercel::TestCase
   TESTS = %w[segment/segment segment/file_life segment/damage segment/midst_of_a_call segment/waiting segment/slots
              segment/tags segment/memo segment/memo_bounds segment/memo_property segment/memo_processes
              leases/segment leases/segment_processes backends/shared tiers/near
-             tiers/coverage].map { |name| "test/#{name}_test.rb" }.freeze
+             tiers/coverage tiers/journal].map { |name| "test/#{name}_test.rb" }.freeze
 
   def test_the_binding
     skip "long tier" unless long?

@@ -67,6 +67,23 @@ class TiersCoverageTest < Tiercel::TestCase
     3.times { assert_read("key") }
   end
 
+  def test_what_asks_for_no_trust
+    @coverage.cover(@since, @coverage.now)
+    fill
+    token = @segment.get_with_token("key").last
+    age(3.5)
+    assert_not_read("key", token)
+    assert_equal [FRAME, [FRAME, token]], [@segment.get_late("key"), @segment.get_late_with_token("key")]
+    assert_equal [nil, nil], [@segment.get_late("other"), @segment.get_late_with_token("other")]
+    assert_nil @segment.near_epoch("key")
+    assert_kind_of Integer, @segment.near_epoch("key", true)
+    begun = @segment.near_begin(["key"])
+    assert_nil @segment.near_epoch("key", true)
+    @segment.near_end(["key"], begun, false)
+    [[], ["key", true, 1]].each { |wrong| assert_raises(ArgumentError) { @segment.near_epoch(*wrong) } }
+    assert_raises(TypeError) { @segment.near_epoch(:key, true) }
+  end
+
   def test_copies_are_trusted_for_three_seconds_after_the_sending_of_the_last_heartbeat
     @coverage.cover(@since, @coverage.now)
     @segment.memo_bytes = 16 << 20
