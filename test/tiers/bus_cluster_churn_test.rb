@@ -11,6 +11,7 @@ class TiersBusClusterChurnTest < Tiercel::TestCase
   include Churn
   include ClusterMachines
 
+  SHORT = Churn::Pace.new(0.4, 0.1, 1, 200)
   LONG = Churn::Pace.new(3.0, 1.0, 90, 60_000)
 
   def with_proxies(cluster)
@@ -70,7 +71,7 @@ class TiersBusClusterChurnTest < Tiercel::TestCase
 
   def test_no_stale_read_beyond_the_bound
     random = Random.new(2)
-    run_over(server, Churn::SHORT, -> { sleep(0.05) || move_a_slot(server, random) })
+    run_over(server, SHORT, -> { sleep(0.05) || move_a_slot(server, random) })
   end
 
   def test_masters_change_places

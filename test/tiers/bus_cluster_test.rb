@@ -66,10 +66,10 @@ class TiersBusClusterTest < Tiercel::TestCase
   end
 
   def test_a_cut_of_one_connection_ends_trust_in_all_copies
-    store = listening(listen_through_proxies(machine(:one)))
     other = listening(machine(:two))
     keys = key_of_each(server)
     keys.each_value { |key| other.write(key, "old") }
+    store = listening(listen_through_proxies(machine(:one)))
     keys.each_value { |key| near(store, key, "old") }
     node, key = keys.first
     proxy(node).change(refuse: true)
@@ -83,10 +83,10 @@ class TiersBusClusterTest < Tiercel::TestCase
   end
 
   def test_what_one_node_tells_late_is_not_trusted_meanwhile
-    store = listening(listen_through_proxies(machine(:one)))
     other = listening(machine(:two))
     keys = key_of_each(server)
     keys.each_value { |key| other.write(key, "old") }
+    store = listening(listen_through_proxies(machine(:one)))
     keys.each_value { |key| near(store, key, "old") }
     node, key = keys.first
     proxy(node).change(hold: true)
@@ -121,11 +121,11 @@ class TiersBusClusterTest < Tiercel::TestCase
     ready.readchar
     assert_equal 1, gaps(store), "one who begins later puts nothing away"
     store.close
-    one = machine(:one, interval: 0.3)
-    assert_equal 1, gaps(one)
+    one = listening(machine(:one, interval: 0.3))
+    heard(one) # from the child
     Process.kill(:KILL, child)
     Process.wait(child)
-    listening(one)
+    heard(one)
     server.nodes.each { |node| node.command("FLUSHALL") }
     keys.each { |key| seen(one, key, nil) }
     assert_equal 1, gaps(one), "the one that is left goes on"

@@ -134,7 +134,7 @@ module Tiercel
         @listener.start
         while @listener.alive? && wanted?
           @listener.beat(@interval)
-          @listener.wait(@interval / 2)
+          @listener.wait(@interval / 4)
           next check_silence unless @listener.heard
           @nears.each(&:trust_bus)
           @refusal = nil

@@ -22,7 +22,7 @@ module Tiercel
         # Of an interval, after which a heartbeat is due.
         NEARLY = 0.95
         # The same where another process was the last one to cover the near tiers, whose turn it is then.
-        ANOTHERS = 1.5
+        ANOTHERS = 1.75
         # Of an interval, between the echoes of a heartbeat and the question that confirms it.
         SETTLED = 0.25
         private_constant :PATIENCE_SECONDS, :CONFIRMED_PATIENCE_SECONDS, :POLL_SECONDS, :NEARLY, :ANOTHERS, :SETTLED
