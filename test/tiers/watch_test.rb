@@ -134,9 +134,26 @@ class TiersWatchTest < Tiercel::TestCase
     store.write("key", "old")
     assert_equal "old", store.read("key")
     Dir.glob("#{@dir}/cache.sqlite3*") { |path| File.unlink(path) }
-    100.times { |number| store.read("other #{number}") } # until the connection is looked at
     look(store)
     assert_nil store.read("key")
+  end
+
+  # Another process of the machine has looked a moment before, and goes on to read the former file for a second.
+  def test_what_is_filled_from_the_former_file_goes_too
+    store, late = stack, stack
+    [store, late].each { |one| one.write("key", "old") && one.read("key") }
+    look(late)
+    Dir.glob("#{@dir}/cache.sqlite3*") { |path| File.unlink(path) }
+    look(store)
+    near(store).forget(["key"])
+    assert_equal "old", late.read("key")
+    assert near(store).get("key"), "it is near again"
+    near(store).bus.instance_eval { @moved_ns -= 2_000_000_000 } # as long ago
+    look(store)
+    assert_nil near(store).get("key")
+    store.write("key", "new")
+    look(store)
+    assert near(store).get("key"), "that was the last time"
   end
 
   def test_where_the_file_cannot_be_asked_nothing_more_is_covered

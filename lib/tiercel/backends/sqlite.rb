@@ -191,7 +191,7 @@ module Tiercel
       # @return [Array(Object, Boolean)] the same object while the file is open, and whether others than that segment's
       #   processes may have changed it since then
       def others_since(since)
-        @access.read { |connection| [connection, @access.members.others?(connection, since)] }
+        @access.read_in_place { |connection| [connection, @access.members.others?(connection, since)] }
       end
 
       def uses_wanted? = @hits.wanted

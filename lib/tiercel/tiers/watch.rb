@@ -74,8 +74,17 @@ module Tiercel
         now_ns = @coverage.now
         @checked_ns = now_ns
         opened, others = @last.others_since(wall(covered_ns.zero? ? now_ns : covered_ns, now_ns) - SLACK_SECONDS)
-        moved = another?(opened)
+        moved = moved?(opened, now_ns)
         others ? with_others(covered_ns, now_ns, moved) : alone(covered_ns, now_ns, moved)
+      end
+
+      # Whether all copies are to go. Processes that have not looked yet may go on to fill what the former file had, so
+      # they go again until all have.
+      def moved?(opened, now_ns)
+        @moved_ns = now_ns if another?(opened)
+        return false unless (moved_ns = @moved_ns)
+        @moved_ns = nil if now_ns - moved_ns >= LAPSE_NS
+        true
       end
 
       # Whether the file was opened anew: then it may be another one, though its inode may have the same number.

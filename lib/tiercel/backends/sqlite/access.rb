@@ -76,6 +76,12 @@ module Tiercel
           answered(key) { raise error }
         end
 
+        # As {#read}, with the file that is at the path now.
+        def read_in_place(&)
+          @lock.synchronize { @calls = -1 }
+          read(&)
+        end
+
         # As {#read}, for blocks that change rows.
         def write(key = nil)
           raise Others if @queue.due?
