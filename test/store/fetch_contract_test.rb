@@ -4,7 +4,6 @@
 require "test_helper"
 require "tiercel/contracts/fetch_contract"
 require "tiercel/contracts/store_contract"
-require "tmpdir"
 require "support/cold_runs"
 require "support/fetch_places"
 
@@ -12,27 +11,7 @@ require "support/fetch_places"
 module FetchContractTests
   module Place
     include Tiercel::Contracts::FetchContract
-
-    def setup
-      super
-      @dir = Dir.mktmpdir("tiercel-fetch-")
-      store.backend.clear unless place == :memory
-    end
-
-    def after_teardown
-      super
-      FileUtils.remove_entry(@dir)
-    end
-
-    # All of one test share their data; private memory is what one backend has.
-    def build_store(**options)
-      built = FetchPlaces.build(place, @dir, **way, **options)
-      return built unless place == :memory
-      @memory ||= built.backend
-      built.tap { |store| share(store, @memory) }
-    end
-
-    def across_processes? = place != :memory
+    include FetchPlaces::Place
 
     # `shared:` looks whether the holder lives; memcached counts whole seconds.
     def takeover_seconds(lease_ttl)
@@ -41,14 +20,6 @@ module FetchContractTests
     end
 
     def killed_lease_ttl = place == :shared ? 60 : super
-
-    def churn_seconds = long? ? 60 : 1.0
-
-    private
-
-    def share(store, backend)
-      store.backend.equal?(backend) || skip("memory: is of one store")
-    end
   end
 
   # Every fetch as in a run of cold keys.

@@ -3,7 +3,6 @@
 
 require "test_helper"
 require "tiercel/contracts/tags_contract"
-require "tmpdir"
 require "support/fetch_places"
 
 # What tags keep: over every backend, on the fast path and through Rails' methods.
@@ -12,39 +11,14 @@ module TagsContractTests
 
   module Place
     include Tiercel::Contracts::TagsContract
+    include FetchPlaces::Place
 
-    def setup
-      super
-      @dir = Dir.mktmpdir("tiercel-tags-")
-      store.backend.clear unless place == :memory
-    end
-
-    def after_teardown
-      super
-      FileUtils.remove_entry(@dir)
-    end
-
-    # All of one test share their data; private memory is what one backend has.
-    def build_store(**options)
-      return build_tiers(**way, **options) if place == :tiers
-      built = FetchPlaces.build(place, @dir, **way, **options)
-      return built unless place == :memory
-      @memory ||= built.backend
-      built.tap { |store| share(store, @memory) }
-    end
-
-    def across_processes? = place != :memory
-
-    def churn_seconds = long? ? 60 : 1.0
+    def build_store(**options) = place == :tiers ? build_tiers(**way, **options) : super
 
     private
 
     def build_tiers(**)
       Tiercel.new("shared:#{@dir}/near?size=16MB", FetchPlaces.redis.url, **FetchPlaces::PATIENCE, **)
-    end
-
-    def share(store, backend)
-      store.backend.equal?(backend) || skip("memory: is of one store")
     end
   end
 

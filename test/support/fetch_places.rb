@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "active_support/cache/tiercel_store"
+require "fileutils"
+require "tmpdir"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
@@ -32,5 +34,32 @@ module FetchPlaces
   def self.build(place, dir, **options)
     patience = WITH_TIMEOUT.include?(place) ? PATIENCE : {}
     ActiveSupport::Cache::TiercelStore.new(URLS.fetch(place).call(dir), **patience, **options)
+  end
+
+  # For the tests of a contract over one of {URLS} (`place`), with the options `way`.
+  module Place
+    def setup
+      super
+      @dir = Dir.mktmpdir("tiercel-place-")
+      store.backend.clear unless place == :memory
+    end
+
+    def after_teardown
+      super
+      FileUtils.remove_entry(@dir)
+    end
+
+    # All of one test share their data; private memory is what one backend has.
+    def build_store(**)
+      built = FetchPlaces.build(place, @dir, **way, **)
+      return built unless place == :memory
+      @memory ||= built.backend
+      built.backend.equal?(@memory) || skip("memory: is of one store")
+      built
+    end
+
+    def across_processes? = place != :memory
+
+    def churn_seconds = long? ? 60 : 1.0
   end
 end
