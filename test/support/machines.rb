@@ -51,6 +51,14 @@ module Machines
 
   def gaps(store) = coverage(store).stats[:gaps]
 
+  # Until somebody listens who has begun after a cut, and has put all copies away.
+  #
+  # @param cut [Integer] nanoseconds; see {Tiercel::Tiers::Coverage#now}
+  def listening_again(store, cut, within: 5)
+    wait_until("the listener to be back", within:) { coverage(store).covered > cut }
+    assert_equal 2, gaps(store)
+  end
+
   # Until it hears of changes, and copies are trusted.
   def listening(store)
     store.read("nothing")

@@ -76,8 +76,9 @@ class TiersBusClusterTest < Tiercel::TestCase
     proxy(node).cut
     other.write(key, "new")
     assert_equal "old", store.read(key) # nobody could tell it
+    cut = coverage(store).now
     proxy(node).heal
-    wait_until("the listener to be back") { gaps(store) == 2 }
+    listening_again(store, cut)
     seen(store, key, "new", within: 0)
     assert_equal 1, gaps(other)
   end

@@ -40,6 +40,24 @@ class TiersBusServersTest < Tiercel::TestCase
     end
   end
 
+  # For 10 seconds it takes itself for the master, and so do those whose connections to it are from before.
+  def test_a_master_that_was_stopped_while_its_replica_took_its_place
+    skip "waits for a failover: --long" unless long?
+    Tiercel::Lab::Servers::RedisSentinel.run do |sentinel|
+      store = listening(machine(:one, url: "redis://#{sentinel.name}/0", sentinels: sentinel.address, breaker: false,
+                                      error_handler: ->(**) {}))
+      store.write("key", "old")
+      near(store, "key", "old")
+      sentinel.master.pause
+      wait_until("the listener to follow", within: 30) { gaps(store) == 2 && coverage(store).trusted? }
+      sentinel.replica.command("DEL", "key")
+      machine(:two, url: sentinel.replica.url).write("key", "new")
+      sentinel.master.resume
+      assert_equal "new", store.read("key")
+      near(store, "key", "new")
+    end
+  end
+
   def test_a_replica_may_be_behind_what_it_has_told_of
     url = Tiercel::BackendURL.parse("redis://mymaster/0")
     replica = Tiercel::Backends::Redis.build(url, role: "replica", sentinels: "127.0.0.1:1")

@@ -47,6 +47,7 @@ static VALUE segment_near_cover(VALUE self, VALUE since, VALUE sent)
     if (since_ns < handle->attached_ns) since_ns = handle->attached_ns;
     if (sent_ns < since_ns) return Qnil;
     if (tseg_cover(segment, since_ns, sent_ns)) return Qtrue;
+    tseg_find_gap(segment);
     segment = put_away(self, segment);
     if (!segment) return Qnil;
     tseg_end_gap(segment, sent_ns);
@@ -59,7 +60,7 @@ static VALUE segment_near_covered(VALUE self) { return ULL2NUM(tseg_covered_ns(s
 /* Segment#near_gaps -> how often copies were put away since nobody had covered them */
 static VALUE segment_near_gaps(VALUE self)
 {
-    return ULL2NUM(atomic_load_explicit(&segment_current(self)->header->near_gaps, memory_order_relaxed));
+    return ULL2NUM(atomic_load_explicit(&segment_current(self)->header->near_gaps, memory_order_seq_cst));
 }
 
 /*

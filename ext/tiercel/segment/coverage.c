@@ -20,6 +20,8 @@ bool tseg_cover(tseg *segment, uint64_t since_ns, uint64_t sent_ns)
     return false;
 }
 
+void tseg_find_gap(tseg *segment) { atomic_fetch_add_explicit(&segment->header->near_gaps, 1, memory_order_seq_cst); }
+
 void tseg_begin_gap(tseg *segment)
 {
     for (uint32_t i = 0; i < segment->geometry.stripes; i++) tseg_near_raise(segment, i);
@@ -31,5 +33,4 @@ void tseg_end_gap(tseg *segment, uint64_t sent_ns)
     uint64_t covered_ns = tseg_load_acquire(at);
 
     while ((covered_ns < sent_ns || is_to_come(covered_ns)) && !tseg_swap(at, &covered_ns, sent_ns)) {}
-    atomic_fetch_add_explicit(&segment->header->near_gaps, 1, memory_order_relaxed);
 }

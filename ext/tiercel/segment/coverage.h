@@ -31,9 +31,11 @@ uint64_t tseg_covered_ns(const tseg *segment);
  * A listener has put away all that was changed from since_ns until sent_ns. true: nothing before it is missing, and
  * the segment is covered until sent_ns. false: there is a gap before it. Then all copies are to be put away, late
  * fills too (tseg_begin_gap, a clear), and the segment is covered by tseg_end_gap. Whoever dies in between has
- * covered nothing.
+ * covered nothing. Before all that it is counted (tseg_find_gap): who takes an epoch that is of after the gap finds
+ * that there was one.
  */
 bool tseg_cover(tseg *segment, uint64_t since_ns, uint64_t sent_ns);
+void tseg_find_gap(tseg *segment);
 /* No fill whose epoch was taken before is made after it. */
 void tseg_begin_gap(tseg *segment);
 void tseg_end_gap(tseg *segment, uint64_t sent_ns);

@@ -165,6 +165,12 @@ module Tiercel
         @several ? ClusterSubscription.new(config, @name, @masters ||= {}) : Subscription.new(config, @name)
       end
 
+      # From now on no call goes to a server over a connection that was there before, as its address may lead to another
+      # one by now.
+      #
+      # @return [void]
+      def renew = @commands.renew
+
       def to_s = @name
       def several_servers? = @several
 

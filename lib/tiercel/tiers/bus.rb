@@ -28,8 +28,10 @@ module Tiercel
       REPORTED_FAILURE = 6
       # A heartbeat that has not come back by then is none that the server tells of.
       SILENCE_SECONDS = 10.0
+      # Of a new segment.
+      FIRST_GAP = 1
       private_constant :FIRST_PAUSE_SECONDS, :LONGEST_PAUSE_SECONDS, :REFUSED_PAUSE_SECONDS, :REPORTED_FAILURE,
-                       :SILENCE_SECONDS
+                       :SILENCE_SECONDS, :FIRST_GAP
 
       # @return [Float] seconds between two heartbeats
       attr_accessor :interval
@@ -40,6 +42,7 @@ module Tiercel
         @far = far
         @nears = nears.map { |near| WeakRef.new(near) } # a store that nobody has any more listens no longer
         @coverages = nears.map(&:coverage)
+        @farthest = @coverages.last.segment # where a gap is noticed first
         @interval = Heartbeat::INTERVAL_SECONDS
         @lock = Mutex.new
       end
@@ -62,6 +65,18 @@ module Tiercel
       #
       # @return [void]
       def before_change = nil
+
+      # Where nobody listened for a while, another server may be the last tier's by now, and a connection of before lead
+      # to the one that it was: what is read there may be older than what nobody was told of.
+      #
+      # @return [void]
+      # @raise [BackendError] where there is no segment
+      def before_fill
+        gaps = @farthest.near_gaps
+        return if gaps == @gaps
+        @far.renew if gaps > FIRST_GAP
+        @gaps = gaps
+      end
 
       # Stops listening, until the next read that misses near.
       #

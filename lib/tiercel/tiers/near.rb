@@ -225,7 +225,11 @@ module Tiercel
       # @return [Integer, nil] nil where nothing is to be filled
       def epoch(key)
         @bus&.listen
-        @guard.call(:read_entry, key) { @segment.near_epoch(key) if !@covering || @coverage.arm }
+        @guard.call(:read_entry, key) do
+          next if @covering && !@coverage.arm
+          # In this order: no epoch of after a gap goes with a connection of before it.
+          @segment.near_epoch(key).tap { @bus&.before_fill }
+        end
       end
 
       # @return [Boolean, nil] whether it was filled

@@ -61,6 +61,9 @@ module Tiercel
       # @return [void]
       def before_change = listen
 
+      # The file is the file.
+      def before_fill = nil
+
       def close = nil
 
       # @return [Hash{Symbol => Object}] :alone, whether nobody else has changed the file lately

@@ -46,6 +46,19 @@ class PoolTest < Tiercel::TestCase
     assert_equal 1, pool.count
   end
 
+  def test_none_of_before_is_used_again
+    idle = nil
+    used = pool.with(soon) do |one|
+      idle = pool.with(soon) { |two| two }
+      pool.renew
+      assert_equal [nil, true], [one.closed, idle.closed]
+      one
+    end
+    assert_equal true, used.closed
+    assert_equal 1, pool.count
+    assert_same used, pool.with(soon) { |connection| connection }
+  end
+
   def test_one_that_works_comes_before_one_that_was_closed
     working = nil
     pool.with(soon) do |broken|

@@ -104,6 +104,12 @@ module Tiercel
           end
         end
 
+        # A node that has lost its slots sends a call elsewhere; an idle connection to one that hung is preceded by a
+        # PING, and what came meanwhile from the other nodes it reads first.
+        #
+        # @return [void]
+        def renew = nil
+
         # @return [void]
         def close
           @lock.synchronize do

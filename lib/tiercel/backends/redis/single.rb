@@ -18,6 +18,7 @@ module Tiercel
         # @param timeout [Float] seconds for one call
         # @param pool [Hash] see {Remote::Options.pool}
         def initialize(config, timeout:, pool:)
+          @config = config
           @timeout = timeout
           @one_by_one = Deadline.known?
           @pool = Remote::Pool.new(**pool) { Connection.new(config) }
@@ -78,6 +79,12 @@ module Tiercel
 
         # @return [Array<Array(String, Integer)>] for each server INFO and the number of its keys
         def infos = [[call(["INFO"]), call(["DBSIZE"])]]
+
+        # @return [void]
+        def renew
+          @config.reset if @config.sentinel?
+          @pool.renew
+        end
 
         # @return [void]
         def close = @pool.close

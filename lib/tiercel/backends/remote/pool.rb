@@ -56,6 +56,7 @@ module Tiercel
         def with(deadline, wait: true)
           start unless Process.pid == @pid
           connection = nil
+          era = @era
           begin
             # Nothing lies between taking and remembering, nor between the end and the mask, where CRuby looks for
             # interrupts: neither a branch nor the return of a method.
@@ -65,8 +66,17 @@ module Tiercel
             end
             yield connection
           ensure
-            Thread.handle_interrupt(LATER) { give_back(connection) }
+            Thread.handle_interrupt(LATER) { give_back(connection, era) }
           end
+        end
+
+        # Has each connection closed before it is used again: a call that begins from now on has a new one.
+        #
+        # @return [void]
+        def renew
+          start unless Process.pid == @pid
+          @era += 1
+          close
         end
 
         # Closes the connections that nobody uses. The next call opens new ones.
@@ -86,6 +96,7 @@ module Tiercel
 
         def start
           @idle = []
+          @era = 0
           @count = 0
           @waiters = []
           @lock = Mutex.new
@@ -128,9 +139,9 @@ module Tiercel
         end
 
         # One that had to be closed goes to the other end: the next caller gets one that works, if any does.
-        def give_back(connection)
+        def give_back(connection, era = @era)
           return unless connection
-          clean = connection.clean?
+          clean = connection.clean? && era == @era
           connection.close unless clean
         ensure
           keep(connection, clean) if connection
