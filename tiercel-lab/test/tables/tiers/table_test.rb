@@ -75,9 +75,22 @@ class TiersCommandTest < LabCase
     stack = "tiercel:shared: sqlite:#checksum=false"
     run_command(Tiers::Table, "--quick", "--plan", "--store", stack) do |code, command|
       assert_equal 0, code, command.err.string
-      assert_match(/^string-1kb-2000 +read +4 .*near-alone, near-hit, far-hit, far-alone/, command.out.string)
+      assert_match(/^string-1kb-2000 +wall_read +4 .*near-alone, near-hit, far-hit, far-alone/, command.out.string)
     end
   end
+
+  # A ratio of CPU time and wall clock would say more of other programs than of tiers.
+  def test_a_hit_near_and_what_it_is_compared_with_are_timed_by_one_clock
+    clocks = Tiers::Stack.new("shared: redis:").contestants.map do |text|
+      comparison = compare(text, operation: "wall_read")
+      Lab::Engine::Cell.new(comparison, comparison.arms.first).clock
+    end
+    assert_equal [:wall], clocks.uniq
+    targets = Lab::Tables::Musts::Targets.all.select { |target| target.name.start_with?("tiers-1") }
+    assert_equal [5, ["wall_read"]], [targets.size, targets.flat_map { |target| operations_of(target) }.uniq]
+  end
+
+  def operations_of(target) = [target.baseline, target.candidate].map(&:last)
 
   def test_what_has_no_tiers_is_refused
     complaints = {

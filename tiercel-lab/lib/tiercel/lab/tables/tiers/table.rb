@@ -2,6 +2,7 @@
 
 require_relative "../table"
 require_relative "design"
+require_relative "operations"
 require_relative "trial"
 require_relative "view"
 
@@ -45,7 +46,7 @@ module Tiercel
             return [] if @no_cells
             design.stacks.product(values).map do |stack, value|
               contestants = parse_all(stack.contestants)
-              Engine::Comparison.of(value:, operation: Operations.fetch("read"), contestants:)
+              Engine::Comparison.of(value:, operation: Operations.fetch("wall_read"), contestants:)
             end
           end
 

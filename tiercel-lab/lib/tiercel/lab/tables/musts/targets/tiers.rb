@@ -15,8 +15,9 @@ module Tiercel
             "1c" => ["html-24kb-500", "", stack, "24 KB over Redis"],
             "1d" => ["html-24kb-500", "#expires_in=3600", stack, "24 KB with an end over Redis"],
             "1e" => ["string-1kb-2000", "", disk, "1 KB over SQLite"] }.each do |number, (value, options, tiers, words)|
-            ratio "tiers-#{number}", "shared: read of #{words}, all hits near, of shared: alone", value:,
-                  baseline: ["#{near}#{options}", "read"], candidate: ["#{tiers}#{options}", "read"], at_most: 1.3
+            baseline, candidate = [near, tiers].map { |store| ["#{store}#{options}", "wall_read"] }
+            ratio("tiers-#{number}", "shared: read of #{words}, all hits near, of shared: alone",
+                  value:, baseline:, candidate:, at_most: 1.3)
           end
           elsewhere "tiers-2", "another machine's changes: how long until they are seen, idle and beside busy threads",
                     command: "bin/lab tiers --no-cells"
