@@ -63,5 +63,7 @@ class TiersBusServersTest < Tiercel::TestCase
     replica = Tiercel::Backends::Redis.build(url, role: "replica", sentinels: "127.0.0.1:1")
     refute replica.subscribable?
     assert Tiercel::Backends::Redis.build(url, role: :master, sentinels: "127.0.0.1:1").subscribable?
+    store = machine(:one, url: url.to_s, role: :replica, sentinels: "127.0.0.1:1")
+    assert_equal [1.0, nil], [store.backend.near.ttl, store.backend.near.bus]
   end
 end

@@ -20,8 +20,9 @@ module Tiercel
       # than these. A master without slots is one too: keys of slots that are on their way to it are written there.
       # That the asking is a moment later gives the masters time to hear of a new one: adr/016.
       class ClusterSubscription
-        # A heartbeat that is not confirmed within so many seconds is given up, and with it all connections.
-        LATE_SECONDS = 3.0
+        # A heartbeat that is not confirmed within so many seconds is given up, and with it all connections. It takes
+        # some where every thread of this process computes.
+        LATE_SECONDS = 10.0
         UNKNOWN = [nil, "", "?"].freeze
         private_constant :LATE_SECONDS, :UNKNOWN
 
