@@ -55,7 +55,7 @@ module Tiercel
 
     # @private
     # @return [String, nil] what the last tier has
-    def get_far(key) = @near.filled(key) { @nested ? @far.get_far(key) : @far.get(key) }
+    def get_far(key) = @near.filled(key) { @nested ? @far.get_far(key) : behind.get(key) }
 
     # @private
     # @return [Hash{String => String}] as {#get_near}
@@ -72,7 +72,7 @@ module Tiercel
     # @private
     # @return [Hash{String => String}] as {#get_far}, in one trip where the last tier allows
     def get_multi_far(keys)
-      @near.filled_multi(keys) { @nested ? @far.get_multi_far(keys) : @far.get_multi(keys) }
+      @near.filled_multi(keys) { @nested ? @far.get_multi_far(keys) : behind.get_multi(keys) }
     end
 
     # Tokens are the far tier's, and so are the bytes that belong to them.
@@ -82,17 +82,17 @@ module Tiercel
 
     # --- change ---
 
-    def set(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { @far.set(key, bytes, ttl) }
-    def set_multi(pairs, ttl = nil) = @near.change(pairs.keys) { @far.set_multi(pairs, ttl) }
-    def add(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { @far.add(key, bytes, ttl) }
-    def add_or_get(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { @far.add_or_get(key, bytes, ttl) }
+    def set(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { behind.set(key, bytes, ttl) }
+    def set_multi(pairs, ttl = nil) = @near.change(pairs.keys) { behind.set_multi(pairs, ttl) }
+    def add(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { behind.add(key, bytes, ttl) }
+    def add_or_get(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { behind.add_or_get(key, bytes, ttl) }
 
     def compare_and_set(key, bytes, token, ttl = nil)
-      @near.change([key], bytes, ttl) { @far.compare_and_set(key, bytes, token, ttl) }
+      @near.change([key], bytes, ttl) { behind.compare_and_set(key, bytes, token, ttl) }
     end
 
     def compare_and_set_multi(changes, ttl = nil)
-      @near.change(changes.keys) { @far.compare_and_set_multi(changes, ttl) }
+      @near.change(changes.keys) { behind.compare_and_set_multi(changes, ttl) }
     end
 
     # A placeholder is no other value than the one that reads see beside it: the copies may stay, and so does a lease
@@ -100,13 +100,13 @@ module Tiercel
     def occupy(key, bytes, ttl = nil, token = nil) = @far.occupy(key, bytes, ttl, token)
     def occupy_multi(pairs, ttl = nil, tokens = {}) = @far.occupy_multi(pairs, ttl, tokens)
 
-    def delete(key) = @near.change([key]) { @far.delete(key) }
-    def delete_multi(keys) = @near.change(keys) { @far.delete_multi(keys) }
-    def increment(key, amount = 1, ttl = nil) = @near.change([key]) { @far.increment(key, amount, ttl) }
-    def touch(key, ttl) = @near.change([key]) { @far.touch(key, ttl) }
+    def delete(key) = @near.change([key]) { behind.delete(key) }
+    def delete_multi(keys) = @near.change(keys) { behind.delete_multi(keys) }
+    def increment(key, amount = 1, ttl = nil) = @near.change([key]) { behind.increment(key, amount, ttl) }
+    def touch(key, ttl) = @near.change([key]) { behind.touch(key, ttl) }
 
     def clear(prefix = nil)
-      @near.clear(prefix) { @far.clear(prefix) }
+      @near.clear(prefix) { behind.clear(prefix) }
       nil
     end
 
@@ -116,19 +116,21 @@ module Tiercel
     # @param keys [Array<String>]
     # @return [void]
     def forget(keys)
+      @far.forget(keys) if @nested # first: nothing goes from there to the near tier afterwards
       @near.forget(keys)
-      @far.forget(keys) if @nested
     end
 
-    # What the last tier was not told, or perhaps not: the near copies go now, and what is there when it is back.
+    # What the last tier was not told, or perhaps not: the near copies go now, and what is there when it is back. The
+    # note comes first: who looks at a stripe's epoch after the copies went finds it ({#behind}).
     #
     # @private
     # @param keys [Array<String>, Hash{String => String}, String] Hash: of what was to be written
     # @return [void]
     def untold(keys)
       keys = keys.is_a?(Hash) ? keys.keys : Array(keys)
-      @near.forget(keys)
       @nested ? @far.untold(keys) : @outage.note(keys)
+    ensure
+      @near.forget(keys)
     end
 
     # The same of a {#clear}.
@@ -137,8 +139,9 @@ module Tiercel
     # @param prefix [String, nil]
     # @return [void]
     def untold_clear(prefix)
-      @near.clear(prefix)
       @nested ? @far.untold_clear(prefix) : @outage.note_clear(prefix)
+    ensure
+      @near.clear(prefix)
     end
 
     # The same of a `delete_matched`.
@@ -147,8 +150,9 @@ module Tiercel
     # @param pattern [KeyPattern]
     # @return [void]
     def untold_matching(pattern)
-      @near.clear(pattern.prefix) # leases too, of which nobody knows the names
       @nested ? @far.untold_matching(pattern) : @outage.note_matching(pattern)
+    ensure
+      @near.clear(pattern.prefix) # leases too, of which nobody knows the names
     end
 
     # Before the last tier is asked for anything: it is told what it was not told while it was away.
@@ -169,8 +173,8 @@ module Tiercel
     # @param pattern [KeyPattern] whose copies go
     # @return [void]
     def forget_matching(pattern)
-      @near.forget_matching(pattern)
       @far.forget_matching(pattern) if @nested
+      @near.forget_matching(pattern)
     end
 
     # Leases are the last tier's; while that does not answer, the nearest table's that the most processes share.
@@ -231,5 +235,16 @@ module Tiercel
 
     # The near tier is what a request-local cache would be in front of the far one.
     def local_cache? = false
+
+    private
+
+    # Called after the near tier has given the epoch of a stripe, or has begun a change. {#settle} was before that, and
+    # somebody may have made a note in between, whose invalidation is in that epoch already.
+    #
+    # @return [Backend] the far tier, which may be asked
+    def behind
+      @outage&.settle
+      @far
+    end
   end
 end

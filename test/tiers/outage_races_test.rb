@@ -1,0 +1,144 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+require "tiercel/backends/shared"
+$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
+require "tiercel/lab/servers"
+
+# Somebody's last tier is away, while another caller of the machine is held up in the midst of a call.
+class TiersOutageRacesTest < Tiercel::TestCase
+  COOL_DOWN = 0.02
+
+  def setup
+    @dir = Dir.mktmpdir("tiercel-outage-races-")
+    @server = Tiercel::Lab::Servers::Redis.new.start
+    @stores = []
+    @store = build(shared)
+    @other = build(shared)
+  end
+
+  def teardown
+    @stores.each(&:close)
+    @server.stop
+    FileUtils.rm_rf(@dir)
+  end
+
+  def shared = "shared:#{@dir}/segment?size=1MB&ttl=600&bus=false"
+
+  def build(*urls, **options)
+    store = ActiveSupport::Cache::TiercelStore.new(
+      *urls, @server.url, error_handler: ->(**) {}, timeout: 5, compress: false,
+                          breaker: { failures: 1, cool_down: COOL_DOWN, max_cool_down: COOL_DOWN }, **options
+    )
+    @stores << store
+    store
+  end
+
+  def away(store)
+    breaker = store.instance_variable_get(:@settings).accessor.instance_variable_get(:@guard).breaker
+    breaker.failed
+    breaker.stub(:allow?, false) { yield }
+  ensure
+    sleep(COOL_DOWN * 1.5)
+  end
+
+  # Before the next call of the object's method, once.
+  def held_up(object, method)
+    original = object.method(method)
+    waits = true
+    hook = lambda do |*args, **options, &block|
+      if waits
+        waits = false
+        @held_up = true
+        yield
+      end
+      original.call(*args, **options, &block)
+    end
+    @held_up = false
+    object.stub(method, hook) { @call.call }
+    assert @held_up, "#{method} was not called"
+  end
+
+  def near(store) = store.backend.before_last.backend.segment
+
+  # @param call what is held up
+  def during(call)
+    @call = call
+    yield
+  end
+
+  # A note had been made after the reader had asked for notes, and its invalidation before he looked at the epoch.
+  def test_a_reader_who_has_asked_for_notes_and_not_yet_for_the_epoch
+    calls = { read: -> { @store.read("key") }, multi: -> { @store.read_multi("key", "more") },
+              fetch: -> { @store.fetch("key") { "made" } }, exist: -> { @store.exist?("key") } }
+    changes = { delete: -> { @other.delete("key") }, write: -> { @other.write("key", "new") },
+                multi: -> { @other.delete_multi(%w[key]) } }
+    calls.to_a.product(changes.to_a).each do |(name, call), (how, change)|
+      build("memory:").write("key", "old")
+      @store.backend.forget(["key"])
+      during(call) { held_up(near(@store), :near_epoch) { away(@other) { change.call } } }
+      refute_equal "old", @store.backend.near.get("key").to_s[-3..], "#{name} beside #{how}"
+      refute_equal "old", @other.read("key"), "#{name} beside #{how}"
+    end
+  end
+
+  # The copies had gone before there was a note.
+  def test_a_reader_who_asks_after_the_copies_went
+    build("memory:").write("key", "old")
+    journal = @other.backend.instance_variable_get(:@outage)
+    during(-> { away(@other) { @other.delete("key") } }) { held_up(journal, :note) { @store.read("key") } }
+    assert_nil @store.backend.near.get("key")
+    assert_nil @store.read("key")
+  end
+
+  def test_patterns_and_clears_are_noted_before_the_copies_go
+    %i[note_clear note_matching].each do |method|
+      store, other = Array.new(2) { build(shared, namespace: "app") }
+      build("memory:", namespace: "app").write("key", "old")
+      call = method == :note_clear ? -> { other.clear } : -> { other.delete_matched("k*") }
+      outage = other.backend.instance_variable_get(:@outage)
+      during(-> { away(other) { call.call } }) { held_up(outage, method) { store.read("key") } }
+      assert_nil store.backend.near.get("app:key"), method
+    end
+  end
+
+  # The copies of the tier in the middle went last, so the first one had them again.
+  def test_a_reader_between_the_tiers_of_three
+    store = build("memory:?ttl=600&bus=false", shared)
+    build("memory:").write("key", "old")
+    @store.read("key")
+    far = store.backend.far.near
+    during(-> { away(store) { store.delete("key") } }) { held_up(far, :forget) { store.backend.get_near("key") } }
+    assert_nil store.backend.near.get("key")
+    store.backend.forget(["key"])
+    build("memory:").write("key", "old")
+    @store.read("key")
+    during(-> { store.backend.forget(["key"]) }) { held_up(far, :forget) { store.backend.get_near("key") } }
+    assert_nil store.backend.near.get("key")
+  end
+
+  # A value made of what was there before is not stored behind a delete.
+  def test_a_block_whose_value_is_held_up_on_its_way
+    call = lambda do
+      @store.fetch("key") do
+        @hook = true
+        "made before"
+      end
+    end
+    @call = call
+    original = near(@store).method(:near_begin)
+    hook = lambda do |keys|
+      if @hook
+        @hook = false
+        away(@other) { @other.delete("key") }
+      end
+      original.call(keys)
+    end
+    near(@store).stub(:near_begin, hook) { call.call }
+    assert_equal false, @hook
+    assert_nil @store.backend.near.get("key")
+    assert_nil @store.read("key")
+  end
+end
