@@ -104,6 +104,7 @@ class Mutations
     frame = frame.byteslice(0, @random.rand(frame.bytesize + 1)) if @random.rand(4) == 0
     way = %i[load_frame load_tagged_frame].sample(random: @random)
     attempt { @native.public_send(way, at_the_end(frame), 0.0, VERSIONS.sample(random: @random)) }
+    attempt { @native.unchecked_frame(at_the_end(frame)) }
     attempt { @native.usual_tags?([at_the_end(bytes), :tag, frame].take(@random.rand(4)), 2, @random.rand(300)) }
     blocks(bytes)
     sum(@random.bytes(@random.rand(2_000)), @random.rand(2**32)) if @native.respond_to?(:crc32)

@@ -165,8 +165,8 @@ static VALUE segment_near_fill_frame(VALUE self, VALUE key, VALUE frame, VALUE l
     double ends_at;
 
     Check_Type(frame, T_STRING);
-    set_times(&call, longest, true);
     if (!is_bare_frame(frame, &ends_at)) return Qnil;
+    set_times(&call, longest, true);
     if (!(ends_at > call.now)) return Qfalse; /* a damaged one neither */
     if (ends_at < call.expires_at) call.expires_at = ends_at;
     return may_be_filled(self, &call, epoch) && make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;

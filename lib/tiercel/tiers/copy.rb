@@ -2,6 +2,7 @@
 
 require_relative "../backend"
 require_relative "../clock"
+require_relative "../codec"
 require_relative "../compressors"
 require_relative "../frame"
 
@@ -15,6 +16,9 @@ module Tiercel
     #
     # @private
     module Copy
+      NATIVE = Codec.native
+      private_constant :NATIVE
+
       class << self
         include Frame::Layout
 
@@ -32,17 +36,7 @@ module Tiercel
         # @param longest [Integer] bytes of a value that is not compressed
         # @return [String, nil] nil for what is damaged, or has tags
         def of(bytes, longest)
-          compressor, flags, parts_bytes = bytes.unpack("x3CCxS<")
-          return bytes if compressor == COMPRESSOR_NONE && flags.zero? && parts_bytes.zero?
-          frame = Frame.parse(bytes)
-          return if frame.parts.tags
-          inflated = inflated(frame, longest) unless compressor == COMPRESSOR_NONE
-          return bytes if inflated.nil? && (compressor != COMPRESSOR_NONE || flags.zero?)
-          parts = bytes.byteslice(HEADER_BYTES, parts_bytes)
-          Frame.build(frame.type, inflated || frame.payload, expires_at: frame.expires_at,
-                                                             parts: inflated ? without_size(parts) : parts)
-        rescue MalformedFrame
-          nil
+          (NATIVE && NATIVE.unchecked_frame(bytes)) || parsed(bytes, longest)
         end
 
         # @param bytes [String] of {.of}
@@ -59,6 +53,21 @@ module Tiercel
         end
 
         private
+
+        # What the extension leaves to Ruby, and where there is none.
+        def parsed(bytes, longest)
+          compressor, flags, parts_bytes = bytes.unpack("x3CCxS<")
+          return bytes if compressor == COMPRESSOR_NONE && flags.zero? && parts_bytes.zero?
+          frame = Frame.parse(bytes)
+          return if frame.parts.tags
+          inflated = inflated(frame, longest) unless compressor == COMPRESSOR_NONE
+          return bytes if inflated.nil? && (compressor != COMPRESSOR_NONE || flags.zero?)
+          parts = bytes.byteslice(HEADER_BYTES, parts_bytes)
+          Frame.build(frame.type, inflated || frame.payload, expires_at: frame.expires_at,
+                                                             parts: inflated ? without_size(parts) : parts)
+        rescue MalformedFrame
+          nil
+        end
 
         def value?(bytes)
           bytes.bytesize >= HEADER_BYTES && bytes.getbyte(0) == MAGIC && bytes.getbyte(1) == FRAME_VERSION &&
