@@ -10,8 +10,8 @@ class TiersCopyTest < Tiercel::TestCase
 
   Copy = Tiercel::Tiers::Copy
   LONGEST = 10_000
-  PARTS = [{}, { version: "1" }, { tags: { "tag" => 1 } }, { created_at: [1.0, 5] }, { version: "2", tags: { "t" => 2 } },
-           { encoding: Encoding::UTF_16LE }].freeze
+  PARTS = [{}, { version: "1" }, { tags: { "tag" => 1 } }, { created_at: [1.0, 5] },
+           { version: "2", tags: { "t" => 2 } }, { encoding: Encoding::UTF_16LE }].freeze
   TYPES_OF_ALL = [TYPE_STRING_UTF_8, TYPE_STRING_BINARY, TYPE_PLAIN, TYPE_MARSHAL, TYPE_STRING_ENCODED].freeze
 
   def ruby(bytes) = Copy.send(:parsed, bytes, LONGEST)
