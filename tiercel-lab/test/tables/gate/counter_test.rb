@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+require_relative "../../support/lab_case"
+require "tiercel/lab/network"
+require "tiercel/lab/servers"
+require "tiercel/lab/tables/gate/counter"
+
+class GateCounterTest < LabCase
+  PASSES = 3
+
+  # @return [Array(Float, Float)] objects and round trips of one call
+  def count(operation, relay, folder)
+    counter = Lab::Tables::Gate::Counter.new
+    spec = JSON.parse(JSON.generate(Lab::Values.fetch("string-100b").to_spec), symbolize_names: true)
+    context = { servers: { redis: { "url" => relay.url } }, folders: { tmpfs: folder, disk: folder }, label: "gate" }
+    opened = counter.open(text: "tiercel:memory: shared: redis:", operation:, value: spec, seed: 1, context:)
+    assert_equal "measured", opened["status"], opened["reason"]
+    trips = Array.new(PASSES) do
+      before = relay.traffic.first
+      counter.run
+      relay.traffic.first - before
+    end
+    [counter.count["objects"], trips.min.fdiv(opened["calls"])]
+  ensure
+    counter&.close
+  end
+
+  # The thread that hears of changes allocates and is told of things meanwhile: in some passes, not in all.
+  def test_exact_figures_of_tiers
+    skip "Redis is not installed" unless Lab::Servers::Redis.installed?
+    server = Lab::Servers::Redis.new.start
+    with_tmpdir do |folder|
+      Lab::Network::Proxy.run(server) do |relay|
+        assert_equal [1.0, 0.0], count("read", relay, folder), "all hits are near"
+        assert_in_delta 1.0, count("write", relay, folder).last, 0.05
+      end
+    end
+  ensure
+    server&.stop
+  end
+end
