@@ -68,6 +68,17 @@ module OldestGems
 
     def self.server = @server ||= Servers::RedisCluster.new.start
     def url = self.class.server.url
+
+    def test_it_tells_of_changes
+      subscription = backend.subscription.open
+      subscription.beat("beat")
+      heard = ->(keys) { keys && keys.any? { |key| key.start_with?("beat") } }
+      subscription.streams.each { |node| nil until heard.call(node.read(5)) }
+      subscription.confirm(0)
+      assert_equal [false, false, ["beat"]], subscription.streams.map { |node| node.read(5) }
+    ensure
+      subscription&.close
+    end
   end
 
   class SQLiteTest < Tiercel::TestCase
