@@ -115,7 +115,7 @@ module Churn
   # @return [Array<Hash>]
   def churn(pace, &)
     Acknowledged.new("#{@directory}/acknowledged", 0)
-    results = fork_and_wait(PROCESSES, within: pace.seconds * 30, &)
+    results = fork_and_wait(PROCESSES, within: [pace.seconds, 4].max * 30, &)
     assert_empty results.flat_map { |result| result[:stale] }.first(10)
     assert_operator results.sum { |result| result[:reads] }, :>=, pace.reads * PROCESSES
     results
