@@ -51,11 +51,11 @@ module Tiercel
 
     # @private
     # @return [String, nil] what a tier after the first and before the last one has
-    def get_between(key) = @nested ? @near.filled(key) { @far.get_near(key) } : nil
+    def get_between(key) = @nested ? @near.filled(key, self) { @far.get_near(key) } : nil
 
     # @private
     # @return [String, nil] what the last tier has
-    def get_far(key) = @near.filled(key) { @nested ? @far.get_far(key) : behind.get(key) }
+    def get_far(key) = @near.filled(key, self) { @nested ? @far.get_far(key) : behind.get(key) }
 
     # @private
     # @return [Hash{String => String}] as {#get_near}
@@ -67,12 +67,12 @@ module Tiercel
 
     # @private
     # @return [Hash{String => String}] as {#get_between}
-    def get_multi_between(keys) = @nested ? @near.filled_multi(keys) { @far.get_multi_near(keys) } : {}
+    def get_multi_between(keys) = @nested ? @near.filled_multi(keys, self) { @far.get_multi_near(keys) } : {}
 
     # @private
     # @return [Hash{String => String}] as {#get_far}, in one trip where the last tier allows
     def get_multi_far(keys)
-      @near.filled_multi(keys) { @nested ? @far.get_multi_far(keys) : behind.get_multi(keys) }
+      @near.filled_multi(keys, self) { @nested ? @far.get_multi_far(keys) : behind.get_multi(keys) }
     end
 
     # Tokens are the far tier's, and so are the bytes that belong to them.
@@ -161,6 +161,10 @@ module Tiercel
     # @return [void]
     # @raise [BackendError] see {Outage#settle}
     def settle = @nested ? @far.settle : @outage.settle
+
+    # @private
+    # @return [Boolean] whether what is read in the last tier may become a copy: see {Outage#told?}
+    def told? = @nested ? @far.told? : @outage.told?
 
     # @private
     # @param prefix [String, nil] what the keys of the store's namespace begin with

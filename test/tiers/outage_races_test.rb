@@ -141,4 +141,31 @@ class TiersOutageRacesTest < Tiercel::TestCase
     assert_nil @store.backend.near.get("key")
     assert_nil @store.read("key")
   end
+
+  # A replica that has been a master takes no changes, and is read: what was to be deleted became a copy, which was read
+  # after the server had taken changes again, for as long as nobody of the machine asked for anything else.
+  def test_what_was_refused_leaves_no_copies_of_what_is_read_meanwhile
+    [@store, build("memory:?ttl=600&bus=false", shared)].each do |store|
+      names = %w[a b]
+      store.write_multi(names.to_h { |name| [name, "old"] })
+      @server.command("REPLICAOF", "127.0.0.1", "1")
+      assert_equal false, store.delete("a")
+      assert_equal "old", store.read("a")
+      assert_equal({ "a" => "old", "b" => "old" }, store.read_multi(*names))
+      assert_equal "old", @other.read("a")
+      assert_equal [nil, nil], names.map { |name| store.backend.get_near(name) }
+      @server.command("REPLICAOF", "NO", "ONE")
+      pauses_over(store, @other)
+      assert_equal [nil, nil, "old"], [store.read("a"), @other.read("a"), store.read("b")]
+      refute_nil store.backend.get_near("b")
+    end
+  end
+
+  def pauses_over(*stores)
+    stores.each do |store|
+      tiers = store.backend
+      tiers = tiers.far while tiers.far.is_a?(Tiercel::Tiers)
+      tiers.instance_variable_get(:@outage).instance_variable_set(:@again_at, nil)
+    end
+  end
 end

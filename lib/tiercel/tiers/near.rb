@@ -89,15 +89,16 @@ module Tiercel
       # @return [Hash{String => String}]
       def get_multi(keys) = @guard.call(:read_multi_entries, returning: nil) { @segment.get_multi(keys) } || {}
 
-      # What the block brings back from behind, and is filled on its way.
+      # What the block brings back from behind, and is filled on its way, where that may be.
       #
+      # @param tiers [Tiers, nil] that this tier is the near one of
       # @yieldreturn [String, nil]
       # @return [String, nil]
-      def filled(key)
+      def filled(key, tiers = nil)
         epoch = epoch(key)
         @uses&.read
         bytes = yield
-        fill(key, bytes, nil, epoch) if epoch && bytes
+        fill(key, bytes, nil, epoch) if epoch && bytes && (tiers.nil? || tiers.told?)
         bytes
       end
 
@@ -105,10 +106,11 @@ module Tiercel
       #
       # @yieldreturn [Hash{String => String}]
       # @return [Hash{String => String}]
-      def filled_multi(keys)
+      def filled_multi(keys, tiers = nil)
         epochs = keys.to_h { |key| [key, epoch(key)] }
         @uses&.read
         found = yield
+        return found unless tiers.nil? || tiers.told?
         found.each { |key, bytes| fill(key, bytes, nil, epochs[key]) if epochs[key] }
         found
       end

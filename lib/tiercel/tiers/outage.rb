@@ -32,7 +32,13 @@ module Tiercel
         @again_at = nil
         @pause = PAUSE_SECONDS
         @partly = false
+        @told = true
       end
+
+      # Else what is read there may be what was to be deleted: such copies would outlive the repetition's delay.
+      #
+      # @return [Boolean] whether the last tier had been told everything when {#settle} let somebody ask it
+      def told? = @told
 
       # @param keys [Array<String>] that the last tier was to change, and perhaps did not
       # @return [void]
@@ -59,14 +65,16 @@ module Tiercel
       # @raise [BackendError] where it still takes no changes
       # @raise [BreakerOpen] while another process repeats them: then it is not to be asked either
       def settle
-        return unless @journal.pending?
-        return if @again_at && Clock.monotonic < @again_at
+        return @told = true unless @journal.pending?
+        return @told = false if @again_at && Clock.monotonic < @again_at
         done = @journal.repeat { |changes| repeat(changes) }
+        @told = done == true
         @again_at = done.nil? ? Clock.monotonic + @pause : nil
         @partly = done.nil? || (@partly && !done)
         return if done || @partly
         raise BreakerOpen.new("not asked: what it missed is being deleted", backend: @last.to_s)
       rescue Refused
+        @told = false
         @again_at = Clock.monotonic + PAUSE_SECONDS
       end
 
