@@ -56,6 +56,25 @@ class TiersBusClusterLayoutTest < Tiercel::TestCase
     end
   end
 
+  # Who asks it nothing until it goes on is told what held before, as long as it has not heard of the others.
+  def test_while_it_is_stopped_its_keys_are_asked_of_the_one_that_took_its_place
+    skip "waits for a failover: --long" unless long?
+    with_cluster do |cluster|
+      node, key = key_of_each(cluster).first
+      replicate(cluster, node, node_timeout_ms: NODE_TIMEOUT_MS)
+      store = listening(machine(:one, cluster:, timeout: 0.5))
+      store.write(key, "value")
+      near(store, key, "value")
+      node.pause
+      wait_until("the listener to follow", within: 20) { gaps(store) > 1 && coverage(store).trusted? }
+      store.read("nothing")
+      assert_equal "value", store.read(key)
+      near(store, key, "value")
+    ensure
+      node&.resume
+    end
+  end
+
   def hand_back(store, key, node)
     wait_until("the old master to follow", within: 20) do
       node.command("INFO", "replication").include?("master_link_status:up")

@@ -83,6 +83,30 @@ class TiersBusClusterTest < Tiercel::TestCase
     assert_equal 1, gaps(other)
   end
 
+  # What it said may be old: a node of it may have been another's master since.
+  def test_after_a_cut_the_layout_of_before_is_not_used
+    store = listening(listen_through_proxies(machine(:one)))
+    node = node_of(server, "nothing")
+    kept = calling(node)
+    proxy(node).change(refuse: true)
+    proxy(node).cut
+    store.read("nothing")
+    assert_equal kept, calling(node)
+    cut = coverage(store).now
+    proxy(node).heal
+    listening_again(store, cut)
+    store.read("nothing")
+    assert_equal 1, (calling(node) - kept).size
+    kept = calling(node)
+    store.read("nothing")
+    assert_empty calling(node) - kept
+  end
+
+  # @return [Array<String>] of the connections that reads go through
+  def calling(node)
+    node.command("CLIENT", "LIST").lines.grep(/cmd=get /).filter_map { |line| line[/\bid=(\d+)/, 1] }
+  end
+
   def test_what_one_node_tells_late_is_not_trusted_meanwhile
     other = listening(machine(:two))
     keys = key_of_each(server)

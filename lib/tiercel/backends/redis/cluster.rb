@@ -104,11 +104,11 @@ module Tiercel
           end
         end
 
-        # A node that has lost its slots sends a call elsewhere; an idle connection to one that hung is preceded by a
-        # PING, and what came meanwhile from the other nodes it reads first.
+        # The nodes are asked for the layout again. Calls that have begun end over the connections that they have, which
+        # are closed with the last of them, when Ruby collects it.
         #
         # @return [void]
-        def renew = nil
+        def renew = @lock.synchronize { @client = nil }
 
         # @return [void]
         def close
@@ -146,14 +146,19 @@ module Tiercel
           NodeShare.expect(@ready ? commands : NodeShare::UNKNOWN, once)
           Deadline.set(Clock.monotonic + (@ready ? @timeout : [@timeout, SETUP_SECONDS].max))
           result = yield client
-          @ready = true
+          ready(client)
           result
         rescue RedisClient::Error => error
           # Whatever else is raised, the layout is known by then.
-          @ready = true unless error.is_a?(RedisClient::Cluster::InitialSetupError)
+          ready(client) unless error.is_a?(RedisClient::Cluster::InitialSetupError)
           raise
         ensure
           NodeFibers.close_all
+        end
+
+        # Another thread may have renewed it meanwhile.
+        def ready(client)
+          @ready = true if client&.equal?(@client)
         end
 
         # Of this process: a forked child makes its own, and leaves its parent's alone.
