@@ -25,6 +25,8 @@ module Tiercel
 
     # @return [String, nil] what the keys begin with
     attr_reader :prefix
+    # @return [Regexp] for whole keys
+    attr_reader :regexp
 
     # @param prefix [String, nil]
     # @param regexp [Regexp] for whole keys

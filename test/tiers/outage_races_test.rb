@@ -168,4 +168,24 @@ class TiersOutageRacesTest < Tiercel::TestCase
       tiers.instance_variable_get(:@outage).instance_variable_set(:@again_at, nil)
     end
   end
+
+  # The pattern was noted, and whatever anybody of the machine asked for raised what it had raised.
+  def test_a_pattern_that_takes_too_long
+    slow = /\A(a+)+\1\z|\A(?:a|aa)+(?=(b))\2\z/
+    @store.write_multi({ "#{"a" * 60}c" => 1, "b" => "old", "key" => 1 })
+    limited(0.05) do
+      assert_raises(Regexp::TimeoutError) { @store.delete_matched(slow) }
+      away(@store) { @store.delete_matched(/\Ab/) }
+      assert_output(nil, /took longer/) { assert_nil @store.read("b") }
+      assert_equal 1, @other.read("key")
+    end
+  end
+
+  def limited(seconds)
+    before = Regexp.timeout
+    Regexp.timeout = seconds
+    yield
+  ensure
+    Regexp.timeout = before
+  end
 end

@@ -118,9 +118,21 @@ module Tiercel
 
       # A server that never lists its keys is not asked again and again.
       def matching(prefix, patterns)
-        @last.scan(prefix).select { |key| patterns.any? { |pattern| pattern.match?(key) } }
+        slow = []
+        @last.scan(prefix).select { |key| (patterns - slow).any? { |pattern| match?(pattern, key, slow) } }
       rescue Refused
         []
+      end
+
+      # One that takes longer than Regexp.timeout would do so each time, in whatever call comes next.
+      def match?(pattern, key, slow)
+        pattern.match?(key)
+      rescue Regexp::TimeoutError
+        slow << pattern
+        Segment::Notice.warn("what #{pattern.regexp.inspect} matches was to be deleted in #{@last} once it takes " \
+                             "changes again, but took longer than Regexp.timeout to find: some of it may be read " \
+                             "until it ends")
+        false
       end
 
       # @return [Array<String>] those that are on a server that is away, where others are not
