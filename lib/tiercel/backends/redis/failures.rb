@@ -73,8 +73,8 @@ module Tiercel
             PoolExhausted
           when RedisClient::TimeoutError, Errno::ETIMEDOUT, Deadline::Spent, Deadline::HandshakeTimeout
             TimedOut
+          when RedisClient::CircuitBreaker::OpenCircuitError then BreakerOpen # a CannotConnectError too
           when RedisClient::CannotConnectError then error.cause.is_a?(Errno::ETIMEDOUT) ? TimedOut : Unavailable
-          when RedisClient::CircuitBreaker::OpenCircuitError then BreakerOpen
           when RedisClient::ReadOnlyError then Refused
           when RedisClient::CommandError then serving?(error) ? Refused : Unavailable
           else nobody_to_ask?(error) ? Refused : Unavailable
