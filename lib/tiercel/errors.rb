@@ -111,6 +111,10 @@ module Tiercel
   # The backend answered that it will not do this one thing: read-only,
   # out of memory, key of another type, value too large. Others may work.
   class Refused < BackendError
+    # @private
+    # @return [Boolean, nil] whether these are keys that the backend never lets this caller change
+    attr_accessor :forbidden
+
     def counts_for_breaker? = false
   end
 end

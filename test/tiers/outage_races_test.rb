@@ -188,4 +188,18 @@ class TiersOutageRacesTest < Tiercel::TestCase
   ensure
     Regexp.timeout = before
   end
+
+  # Each try to delete it was in vain, so nothing that was noted was ever deleted, and nothing became a copy.
+  def test_a_key_that_a_user_may_not_change
+    @server.command("ACL", "SETUSER", "app", "on", ">secret", "~app:*", "+@all")
+    far = @server.url.sub("redis://", "redis://app:secret@")
+    store = ActiveSupport::Cache::TiercelStore.new(shared, far, namespace: "app", error_handler: ->(**) {})
+    @stores << store
+    store.write_multi({ "a" => "old", "b" => "old" })
+    assert_equal false, store.delete("key", namespace: "other")
+    assert_empty Dir["#{@dir}/*.journal-*"].select { |path| File.size?(path) }
+    store.backend.untold(%w[app:a other:key])
+    assert_equal [nil, "old"], [store.read("a"), store.read("b")]
+    refute_nil store.backend.near.get("app:b")
+  end
 end

@@ -111,6 +111,8 @@ module Tiercel
           matching(prefix, of_one).each_slice(Journal::BATCH) { |keys| delete_behind(keys) }
         end
         []
+      rescue Refused => error
+        error.forbidden ? [] : raise
       rescue Unavailable
         raise unless @last.several_servers?
         dumped
@@ -140,6 +142,9 @@ module Tiercel
         return keys if keys.empty?
         delete_behind(keys)
         []
+      rescue Refused => error
+        raise unless error.forbidden
+        keys.one? ? [] : keys.flat_map { |key| delete([key]) } # those alone are dropped
       rescue Unavailable => error
         raise unless @last.several_servers?
         return keys if error.partial.nil? # no server answered
@@ -165,6 +170,8 @@ module Tiercel
         @last.clear(prefix)
         @near.clear(prefix)
         true
+      rescue Refused => error
+        error.forbidden || raise
       rescue Unavailable
         raise unless @last.several_servers?
         false

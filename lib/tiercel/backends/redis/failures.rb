@@ -26,6 +26,8 @@ module Tiercel
         MAX_CLIENTS = "max number of clients"
         # To what a new connection says first: a password where none is asked for, a database that is not there.
         NO_WAY_IN = /\AERR (AUTH |DB index)/
+        # Of a user who may change other keys.
+        FORBIDDEN = /\ANOPERM .*access (one of the keys|a key)/
         NOT_A_NUMBER = /not an integer or out of range|would overflow/
 
         module_function
@@ -37,7 +39,9 @@ module Tiercel
         def translate(error, backend, key)
           first = first_of(error)
           message = first.equal?(error) ? "#{error.class}: #{error.message}" : error.message
-          type_of(first).new(message, backend: backend, key: key)
+          failure = type_of(first).new(message, backend: backend, key: key)
+          failure.forbidden = FORBIDDEN.match?(first.message) if failure.is_a?(Refused)
+          failure
         end
 
         # @param error [Exception]

@@ -182,6 +182,9 @@ module Tiercel
             done = yield
             told = true
             done || (bytes ? too_large(key, bytes) : done)
+          rescue Refused => error
+            told ||= error.forbidden # later as well
+            raise
           end
         ensure
           @backend.public_send(later, what) unless told
