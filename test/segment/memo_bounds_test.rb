@@ -21,6 +21,18 @@ class SegmentMemoBoundsTest < Tiercel::TestCase
     assert_equal([0, 0], kept_and_hits { 500.times { |i| @segment.read("key#{i}") } })
   end
 
+  # Positions are a shard's own: entries of several shards that lie at the same place are not taken for one another.
+  def test_a_scan_of_many_shards_leaves_nothing
+    segment = Tiercel::Segment.open(bytes: 64 << 20, shards: 16, hash_key: "scan of " * 2)
+    segment.memo_bytes = 4 << 20
+    keys = Array.new(20_000) { |i| format("key%05d", i) }
+    keys.each { |key| segment.write_string(key, "a" * 700, nil, nil) }
+    assert_operator keys.count { |key| segment.read(key) }, :>, 19_000
+    assert_equal [0, 0], segment.stats.values_at(:memo_entries, :memo_pauses)
+  ensure
+    segment&.close
+  end
+
   # The Strings themselves aside: the table, the marks, what malloc adds.
   def test_at_most_128_bytes_an_entry_beside_the_string
     @segment.memo_bytes = 16 << 20

@@ -81,7 +81,8 @@ void tseg_memo_prefetch(const tseg_memo *memo, uint64_t hash)
 
 bool tseg_memo_mark(tseg_memo *memo, uint64_t hash, const tseg_token *token)
 {
-    uint32_t mark = (uint32_t)(tseg_mix(token->origin ^ (uint64_t)token->sequence << 40) >> 32) | 1, *bucket;
+    /* Each shard has positions of its own: without the hash, entries at the same place of two shards would be one. */
+    uint32_t mark = (uint32_t)(tseg_mix(hash ^ token->origin ^ (uint64_t)token->sequence << 40) >> 32) | 1, *bucket;
 
     if (!memo->marks) {
         if (memo->bytes + TSEG_MEMO_MARKS * sizeof(*memo->marks) > memo->limit_bytes) return false;
