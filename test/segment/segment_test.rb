@@ -142,6 +142,19 @@ class SegmentTest < Tiercel::TestCase
     assert_equal true, @segment.set("key", "x" * (@segment.largest_value_bytes - 100))
   end
 
+  # Of more than 512 KB, which no write moves: where the small log is full, they go to the main one while that has room.
+  def test_large_values_are_overwritten_and_nothing_is_lost
+    large = Tiercel::Segment.open(bytes: 64 << 20, shards: 1)
+    keys = Array.new(20) { |i| "key#{i}" }
+    keys.each { |key| assert large.set(key, key * 150_000) }
+    keys.first(8).each { |key| assert large.set(key, key.upcase * 150_000) }
+    assert_equal((["KE"] * 8) + (["ke"] * 12),
+                 keys.map { |key| large.get(key)&.slice(0, 2) })
+    assert_equal 0, large.stats[:evictions]
+  ensure
+    large&.close
+  end
+
   def test_the_same_hash_key_makes_the_same_evictions
     left = Array.new(2) do
       segment = Tiercel::Segment.open(bytes: 1 << 20, hash_key: "0123456789abcdef")

@@ -44,6 +44,17 @@ static int choose_log(tseg_section *section, const tseg_change *change, uint64_t
     return TSEG_SMALL;
 }
 
+/* An overwrite stays in the log of its key, unless that is the small one and something would have to make room there
+ * while the main log still fills: what is larger than one write moves would be dropped. */
+static int log_to_append(tseg_section *section, const tseg_change *change, const tseg_entry *old, uint64_t units)
+{
+    if (!old) return choose_log(section, change, units);
+    if (tseg_log_of(old->word) == TSEG_MAIN || units > section->segment->geometry.log_units[TSEG_SMALL] / 4)
+        return TSEG_MAIN;
+    if (!tseg_has_room(section, TSEG_SMALL, units) && tseg_has_room(section, TSEG_MAIN, units)) return TSEG_MAIN;
+    return TSEG_SMALL;
+}
+
 /* From the entry that was found, or from an empty slot; TSEG_ABSENT if the entry is gone by now. */
 static tseg_result publish(const tseg_change *change, tseg_word *slot, uint64_t found, int log, uint64_t position,
                            uint64_t *published)
@@ -84,8 +95,7 @@ static tseg_result confirm(tseg_section *section, const tseg_change *change, int
 tseg_result tseg_append(tseg_section *section, const tseg_change *change, const tseg_entry *old)
 {
     uint64_t units = tseg_needed_units(change), position, published, found = old ? old->word : 0;
-    int log = old && (tseg_log_of(found) == TSEG_MAIN || units <= section->segment->geometry.log_units[TSEG_SMALL] / 4)
-                  ? tseg_log_of(found) : choose_log(section, change, units);
+    int log = log_to_append(section, change, old, units);
     tseg_word *slot;
     tseg_result result;
 

@@ -79,7 +79,7 @@ module Tiercel
           # What the index of a segment is made for; smaller entries need as much room.
           LEAST_ENTRY_BYTES = 512
           # Few large entries fill one part of a store before the others.
-          SPARE_ENTRIES = 200
+          SPARE_ENTRIES = 800
           # Bytes of values in a slice of calls.
           SLICE_BYTES = 16 * MEGABYTE
           LEAST_CALLS = 16
