@@ -179,8 +179,8 @@ class SegmentMemoBoundsTest < Tiercel::TestCase
 
   # The same for objects: trials keep none, and nobody gets what stands for them.
   def test_objects_of_which_far_more_are_read_than_fit_are_left_alone
-    store = Tiercel.new("memory:", memo: "1MB", frozen: true, compress: false)
-    objects = Array.new(8_000) { |i| ["key#{i}", "#{i}:".ljust(2_000, "a")] }
+    store = Tiercel.new("memory:?size=64MB", memo: "1MB", frozen: true, compress: false)
+    objects = Array.new(4_000) { |i| ["key#{i}", "#{i}:".ljust(8_000, "a")] }
     objects.each { |object| store.write(object[0], object) }
     20.times do
       objects.each { |object| flunk object[0] unless store.read(object[0]) == object }
