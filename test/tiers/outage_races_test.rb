@@ -202,4 +202,27 @@ class TiersOutageRacesTest < Tiercel::TestCase
     assert_equal [nil, "old"], [store.read("a"), store.read("b")]
     refute_nil store.backend.near.get("app:b")
   end
+
+  # What had been deleted was read again, and became a copy.
+  def test_a_process_that_can_open_no_more_files
+    @store.write("key", "old")
+    away(@other) { @other.delete("key") }
+    open = File.method(:open)
+    full = ->(path, *rest, &block) { path.include?("journal") ? raise(Errno::EMFILE) : open.call(path, *rest, &block) }
+    File.stub(:open, full) { assert_nil @store.read("key") }
+    assert_nil @store.read("key")
+    assert_equal "new", @store.fetch("key") { "new" }
+  end
+
+  # Of a copy that somebody has altered, or a program that writes such frames.
+  def test_a_time_of_computing_that_is_none
+    ["", "\xFF", "\xFF" * 8, "\0" * 8, "\xFF" * 300].each do |data|
+      bytes = Tiercel::Frame.build(1, "text", parts: [0x08, data.bytesize].pack("CS<") << data.b)
+      near = @store.backend.near
+      assert_includes [Integer, NilClass], Tiercel::Tiers::Copy.computed_at(bytes).class
+      near.instance_variable_set(:@covering, true)
+      near.instance_variable_set(:@coverage, Tiercel::Tiers::Coverage.new(near.backend.segment))
+      refute near.computed_lately?(bytes)
+    end
+  end
 end

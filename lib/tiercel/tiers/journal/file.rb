@@ -44,10 +44,12 @@ module Tiercel
         # Raised where others have noted more than it takes.
         class Full < StandardError; end
         UNUSABLE = [SystemCallError, Foreign, Full].freeze
+        # It is there, and this process cannot open it at present.
+        EXHAUSTED = [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM].freeze
         Header = Struct.new(:generation, :repeating, :ends_at, :done, :finish) do
           def to_s = to_a.pack(HEADER)
         end
-        private_constant :Header, :UNUSABLE
+        private_constant :Header, :UNUSABLE, :EXHAUSTED
 
         # @param segment_path [String]
         # @param far [String] what the last tier is: stacks over one segment may have different ones
@@ -93,7 +95,7 @@ module Tiercel
             break if Clock.monotonic >= give_up_at
           end
           !pending?
-        rescue Busy
+        rescue Busy, *EXHAUSTED
           false
         rescue *UNUSABLE
           true # it is gone, or was never ours
