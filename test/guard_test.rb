@@ -131,7 +131,7 @@ class GuardTest < Tiercel::TestCase
   end
 
   def test_a_refusal_says_that_the_backend_answers
-    guarded = guard(breaker: { failures: 2 })
+    guarded = guard(breaker: { failures: 2, cool_down: 60 })
     refused = 0
     reports = capture_reports do
       3.times { guarded.call(:write_entry) { raise Tiercel::Refused, "read-only" } }
