@@ -2,47 +2,19 @@
 # suites: store
 
 require "test_helper"
-require "active_support/cache/tiercel_store"
-require "tiercel/backends/shared"
-$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
-require "tiercel/lab/servers"
+require "support/last_tier_away"
 
 # Somebody's last tier is away, while another caller of the machine is held up in the midst of a call.
 class TiersOutageRacesTest < Tiercel::TestCase
-  COOL_DOWN = 0.02
+  include LastTierAway
 
   def setup
-    @dir = Dir.mktmpdir("tiercel-outage-races-")
-    @server = Tiercel::Lab::Servers::Redis.new.start
-    @stores = []
+    super
     @store = build(shared)
     @other = build(shared)
   end
 
-  def teardown
-    @stores.each(&:close)
-    @server.stop
-    FileUtils.rm_rf(@dir)
-  end
-
-  def shared = "shared:#{@dir}/segment?size=1MB&ttl=600&bus=false"
-
-  def build(*urls, **options)
-    store = ActiveSupport::Cache::TiercelStore.new(
-      *urls, @server.url, error_handler: ->(**) {}, timeout: 5, compress: false,
-                          breaker: { failures: 1, cool_down: COOL_DOWN, max_cool_down: COOL_DOWN }, **options
-    )
-    @stores << store
-    store
-  end
-
-  def away(store)
-    breaker = store.instance_variable_get(:@settings).accessor.instance_variable_get(:@guard).breaker
-    breaker.failed
-    breaker.stub(:allow?, false) { yield }
-  ensure
-    sleep(COOL_DOWN * 1.5)
-  end
+  def build(*urls, **options) = super(*urls, compress: false, **options)
 
   # Before the next call of the object's method, once.
   def held_up(object, method)

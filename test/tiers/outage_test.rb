@@ -2,46 +2,11 @@
 # suites: store
 
 require "test_helper"
-require "active_support/cache/tiercel_store"
-require "tiercel/backends/shared"
-$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
-require "tiercel/lab/servers"
+require "support/last_tier_away"
 
 # What is done while the last tier does not answer, and what becomes of it when that is back with all it had.
 class TiersOutageTest < Tiercel::TestCase
-  COOL_DOWN = 0.02
-
-  def setup
-    @dir = Dir.mktmpdir("tiercel-outage-")
-    @server = Tiercel::Lab::Servers::Redis.new.start
-    @stores = []
-  end
-
-  def teardown
-    @stores.each(&:close)
-    @server.stop
-    FileUtils.rm_rf(@dir)
-  end
-
-  def shared(name = "segment") = "shared:#{@dir}/#{name}?size=1MB&ttl=600&bus=false"
-
-  def build(*urls, **options)
-    store = ActiveSupport::Cache::TiercelStore.new(
-      *urls, @server.url, error_handler: ->(**) {}, timeout: 5,
-                          breaker: { failures: 1, cool_down: COOL_DOWN, max_cool_down: COOL_DOWN }, **options
-    )
-    @stores << store
-    store
-  end
-
-  # With the breaker open all the while: what the block does the server is not told.
-  def away(store)
-    breaker = store.instance_variable_get(:@settings).accessor.instance_variable_get(:@guard).breaker
-    breaker.failed
-    breaker.stub(:allow?, false) { yield }
-  ensure
-    sleep(COOL_DOWN * 1.5)
-  end
+  include LastTierAway
 
   def test_stats_have_what_is_known_of_the_near_tiers
     memory = "memory:?ttl=600&bus=false"
