@@ -65,12 +65,19 @@ class TiersBusClusterTest < Tiercel::TestCase
     listening(store)
   end
 
-  def test_a_cut_of_one_connection_ends_trust_in_all_copies
+  # @return [Array] another machine's store; one that listens through proxies and has a copy ("old") of a key of each
+  #   node; these keys by their nodes
+  def copies_through_proxies
     other = listening(machine(:two))
     keys = key_of_each(server)
     keys.each_value { |key| other.write(key, "old") }
     store = listening(listen_through_proxies(machine(:one)))
     keys.each_value { |key| near(store, key, "old") }
+    [other, store, keys]
+  end
+
+  def test_a_cut_of_one_connection_ends_trust_in_all_copies
+    other, store, keys = copies_through_proxies
     node, key = keys.first
     proxy(node).change(refuse: true)
     proxy(node).cut
@@ -108,11 +115,7 @@ class TiersBusClusterTest < Tiercel::TestCase
   end
 
   def test_what_one_node_tells_late_is_not_trusted_meanwhile
-    other = listening(machine(:two))
-    keys = key_of_each(server)
-    keys.each_value { |key| other.write(key, "old") }
-    store = listening(listen_through_proxies(machine(:one)))
-    keys.each_value { |key| near(store, key, "old") }
+    other, store, keys = copies_through_proxies
     node, key = keys.first
     proxy(node).change(hold: true)
     coverage(store).trust = 0.4
