@@ -27,14 +27,18 @@ native.call "segment: coverage (ThreadSanitizer)", "tsan/coverage_test"
 native.call "segment: 20,000 flipped bytes (AddressSanitizer)", "guarded/hostile_test", "20000"
 native.call "segment: what the system does to its file (AddressSanitizer)", "played/platform_test"
 native.call "segment: fuzzed for 10 s", "fuzz/segment_fuzzer", "-max_total_time=10 -max_len=600 -verbosity=0"
+native.call "segment: leases, fuzzed for 5 s", "fuzz/lease_fuzzer", "-max_total_time=5 -max_len=2000 -verbosity=0"
+native.call "segment: the memo, fuzzed for 5 s", "fuzz/memo_fuzzer", "-max_total_time=5 -max_len=2000 -verbosity=0"
 
 native.call "segment: processes, ten million reads, 1,000 of them killed", "gcc/processes_test", "3000000 1000",
             long: true
 native.call "segment: leases, 3,000 of their holders killed", "gcc/lease_processes_test", "3000", long: true
 native.call "segment: threads, long (ThreadSanitizer)", "tsan/threads_test", "500000", long: true
 native.call "segment: a million flipped bytes (AddressSanitizer)", "guarded/hostile_test", "1000000", long: true
-native.call "segment: fuzzed for ten minutes", "fuzz/segment_fuzzer", "-max_total_time=600 -max_len=600 -verbosity=0",
-            long: true
+{ "segment" => 600, "lease" => 2000, "memo" => 2000 }.each do |part, longest|
+  native.call "segment: #{part}_fuzzer for ten minutes", "fuzz/#{part}_fuzzer",
+              "-max_total_time=600 -max_len=#{longest} -verbosity=0", long: true
+end
 
 # Function on another processor; an emulator on x86-64 orders memory as x86-64 does.
 tools = "command -v aarch64-linux-gnu-gcc qemu-aarch64-static || { echo 'No ARM64 compiler or emulator here: type " \

@@ -1,0 +1,97 @@
+/*
+ * For libFuzzer: the input says which keys are read, overwritten and dropped, and what the memo's bounds are. The memo
+ * may forget any value at any time; it never returns one that was not kept for that token, and never counts wrongly.
+ */
+#include "check.h"
+#include "guard.h"
+#include "memo.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { KEYS = 256, TRIED = 3 };
+
+typedef struct {
+    tseg_memo memo;
+    uint32_t version[KEYS]; /* of the entry that the segment would have now */
+    bool decodes;
+} fuzzed;
+
+static uintptr_t value_of_read(uint32_t key, uint32_t version) { return (uintptr_t)key << 32 | version << 1 | 1; }
+
+static void check_counts(const tseg_memo *memo)
+{
+    uint32_t count = 0;
+    uint64_t bytes = 0;
+
+    for (uint32_t at = 0; at < memo->used; at++) {
+        if (!memo->slots[at].value) continue;
+        count++;
+        bytes += tseg_memo_cost(memo->slots[at].bytes);
+    }
+    CHECK(count == memo->count);
+    CHECK(bytes <= memo->bytes && memo->bytes <= memo->limit_bytes);
+    CHECK(!memo->limit_count || memo->count <= memo->limit_count);
+    CHECK(memo->used <= memo->capacity);
+}
+
+/* The calls of one read, in the binding's order. */
+static void read_key(fuzzed *run, uint32_t key, uint32_t bytes)
+{
+    tseg_memo *memo = &run->memo;
+    uint64_t hash = tseg_mix((key + 1) * UINT64_C(0x9e3779b97f4a7c15));
+    tseg_token token = {1, (uint64_t)key * 64, run->version[key] * 2};
+    tseg_memo_slot *slot;
+
+    tseg_memo_prefetch(memo, hash);
+    if (memo->pause) {
+        memo->pause--;
+        return;
+    }
+    slot = tseg_memo_find(memo, hash, &token);
+    if (slot) {
+        CHECK(slot->value == (memo->failed ? TRIED : value_of_read(key, run->version[key])));
+        tseg_memo_hit(memo, slot, run->decodes);
+    } else if (tseg_memo_is_read_again(memo, hash, &token, run->decodes ? 0 : bytes)) {
+        if (memo->failed) tseg_memo_try(memo, hash, &token, bytes, TRIED);
+        else if (tseg_memo_make_room(memo, bytes))
+            tseg_memo_keep(memo, hash, &token, INFINITY, value_of_read(key, run->version[key]), 0, bytes);
+    }
+}
+
+static void take_step(fuzzed *run, const uint8_t *step)
+{
+    uint32_t key = step[1], count = 1u + step[3];
+
+    switch (step[0] & 15) {
+    case 0: run->version[key] = (run->version[key] + 1) & 0x3fffff; break;
+    case 1: run->decodes = step[1] & 1; break;
+    case 2: tseg_memo_set_limits(&run->memo, (uint64_t)step[1] << (step[2] & 15), step[3] & 1 ? step[2] : 0); break;
+    case 3: tseg_memo_clear(&run->memo); break;
+    case 4:
+        if (run->memo.count && run->memo.slots[key % run->memo.used].value)
+            tseg_memo_drop(&run->memo, key % run->memo.used);
+        break;
+    default: /* a run of reads: of one key, or of neighbours */
+        for (uint32_t i = 0; i < count; i++)
+            read_key(run, step[0] & 16 ? key : (key + i) % KEYS, ((uint32_t)step[2] << (step[0] >> 5) * 2) + 1);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static fuzzed run; /* too large for the stack */
+
+    memset(&run, 0, sizeof run);
+    tseg_memo_set_limits(&run.memo, 1 << 20, 0);
+    for (; size >= 4; data += 4, size -= 4) {
+        take_step(&run, data);
+        check_counts(&run.memo);
+    }
+    tseg_memo_clear(&run.memo);
+    CHECK(run.memo.bytes == 0 && run.memo.count == 0);
+    return 0;
+}
+
+#ifndef FUZZER
+int main(void) { return 0; }
+#endif
