@@ -34,7 +34,9 @@ module Tiercel
           return found if framed.empty?
           wanted = keys.zip(versions).to_h if versions
           framed.uniq.each do |key|
-            value = found[key] = decoded(key, found[key], wanted && wanted[key])
+            read = found[key]
+            next unless read.frozen? # the key was asked for twice, and has had a plain String since
+            value = found[key] = decoded(key, read, wanted && wanted[key])
             unsettled << key if Coder::Signal === value
           end
           found

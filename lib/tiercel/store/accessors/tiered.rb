@@ -37,7 +37,8 @@ module Tiercel
           found = @near.read_multi(keys, versions, of_no_use = [])
           @backend.forget(of_no_use.each { |key| found.delete(key) }) unless of_no_use.empty?
           return found if found.size == keys.size
-          missing = keys.reject { |key| found.key?(key) }
+          missing = keys.uniq.reject { |key| found.key?(key) }
+          return found if missing.empty?
           wanted = versions && keys.zip(versions).to_h.values_at(*missing)
           bytes = get_multi_past(missing, @backend.get_multi_between(missing))
           found.merge!(settled(bytes, missing, wanted, unsettled)).slice(*keys)
