@@ -1,6 +1,6 @@
 /*
- * Leases: takes and fills stopped at every point they come by against deletes,
- * clears and kill -9. The stopped call runs in a child.
+ * Leases: takes and fills, with a lease and without one, stopped at every point
+ * they come by against deletes, clears and kill -9. The stopped call runs in a child.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -11,6 +11,7 @@
 static int to_parent[2], to_child[2];
 static tseg_stop_point stop_at;
 static unsigned cases;
+static tseg_unheld unheld;
 
 static void stop(tseg_stop_point point)
 {
@@ -34,7 +35,8 @@ static pid_t run_until(int call, tseg_stop_point point)
         stop_at = point;
         tseg_stop_hook = stop;
         if (call < 2) take_for(KEY, 90, 10 * SECOND, NULL);
-        else fill(KEY, 100, "computed before");
+        else if (call < 4) fill(KEY, 100, "computed before");
+        else fill_unheld(KEY, &unheld, NULL, "computed before");
         _exit(0);
     }
     close(to_parent[1]);
@@ -55,7 +57,7 @@ static void kill_it(pid_t pid)
     CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
 }
 
-/* The call meets a fresh key, a lapsed lease, a lease of its own, or that beside a stale value. */
+/* The call meets a fresh key, a lapsed lease, a lease of its own, that beside a stale value, or a full table. */
 static void prepare(int call)
 {
     char buffer[20];
@@ -64,6 +66,7 @@ static void prepare(int call)
     clear_all();
     if (call == 1) CHECK(take_for(KEY, 80, 1, NULL) == TSEG_OK);
     if (call == 2) CHECK(take_for(KEY, 100, 10 * SECOND, NULL) == TSEG_OK);
+    if (call == 4) unheld = fill_table(KEY, NULL);
     if (call != 3) return;
     set_text(KEY, "stale");
     CHECK(read_text(KEY, buffer, sizeof buffer, &token) == 5);
@@ -71,7 +74,7 @@ static void prepare(int call)
 }
 
 /* Others 0 and 1: what was invalidated does not come back; 2 and 3: killed there, with a delete before or not. */
-static void meet(int other, pid_t pid)
+static void meet(int call, int other, pid_t pid)
 {
     if (other == 0 || other == 3) delete_text(KEY);
     if (other == 1) clear_all();
@@ -79,6 +82,10 @@ static void meet(int other, pid_t pid)
     else kill_it(pid);
     if (other != 2) CHECK(reads(KEY, NULL));
     if (other != 2) CHECK(fill(KEY, 80, "late") != TSEG_OK && fill(KEY, 100, "late") != TSEG_OK && reads(KEY, NULL));
+    if (call == 4) {
+        if (other != 2) CHECK(fill_unheld(KEY, &unheld, NULL, "late") != TSEG_OK && reads(KEY, NULL));
+        clear_all();
+    }
     /* Whatever is left, somebody can compute the value now, and store it. */
     char buffer[200];
     tseg_token token;
@@ -95,21 +102,21 @@ static void stopped_calls(void)
 {
     unsigned met[TSEG_STOP_POINTS] = {0};
 
-    for (int call = 0; call < 4; call++)
+    for (int call = 0; call < 5; call++)
         for (int point = 0; point < TSEG_STOP_POINTS; point++)
             for (int other = 0; other < 4; other++) {
                 prepare(call);
                 pid_t pid = run_until(call, (tseg_stop_point)point);
                 met[point] += pid != 0;
                 cases += pid != 0;
-                if (pid) meet(other, pid);
+                if (pid) meet(call, other, pid);
                 close(to_parent[0]);
                 close(to_child[0]);
                 close(to_child[1]);
                 if (!pid) break;
             }
     CHECK(met[TSEG_STOP_BEFORE_LINEAGE] == 8 && met[TSEG_STOP_BEFORE_CONSUME] == 8);
-    CHECK(met[TSEG_STOP_BEFORE_UNLOCK] == 16);
+    CHECK(met[TSEG_STOP_BEFORE_UNLOCK] == 20 && met[TSEG_STOP_BEFORE_SWAP] > 0 && met[TSEG_STOP_AFTER_COPY] > 0);
     clear_all();
 }
 

@@ -148,6 +148,47 @@ static void a_full_table(void)
     clear_all();
 }
 
+/* Without a lease a value is stored unless a key of its shard was deleted, or its own was written, since. */
+static void no_lease_at_all(void)
+{
+    char buffer[20];
+    tseg_token token;
+    double expires_at;
+    tseg_key other = key_of(segment, "another key");
+    tseg_unheld unheld = fill_table(KEY, NULL);
+
+    CHECK(fill_unheld(KEY, &unheld, NULL, "value") == TSEG_OK && reads(KEY, "value"));
+    CHECK(fill_unheld(KEY, &unheld, NULL, "second") == TSEG_CHANGED && reads(KEY, "value"));
+    CHECK(read_text(KEY, buffer, sizeof buffer, &token) == 5);
+    CHECK(take_for(KEY, 60, SECOND, &token) == TSEG_FULL && reads(KEY, "value"));
+    unheld = lease.unheld;
+    CHECK(fill_unheld(KEY, &unheld, &token, "newer") == TSEG_OK && reads(KEY, "newer"));
+    CHECK(fill_unheld(KEY, &unheld, &token, "newest") == TSEG_CHANGED && reads(KEY, "newer"));
+    delete_text(KEY);
+    CHECK(fill_unheld(KEY, &unheld, NULL, "late") == TSEG_CHANGED && reads(KEY, NULL));
+    CHECK(take(KEY) == TSEG_FULL);
+    unheld = lease.unheld;
+    CHECK(other.shard == key_of(segment, KEY).shard && tseg_delete(segment, &other, &expires_at) == TSEG_ABSENT);
+    CHECK(fill_unheld(KEY, &unheld, NULL, "late") == TSEG_CHANGED);
+    CHECK(take(KEY) == TSEG_FULL);
+    unheld = lease.unheld;
+    tseg_near_invalidate(segment, &other, &expires_at);
+    CHECK(fill_unheld(KEY, &unheld, NULL, "late") == TSEG_CHANGED);
+    CHECK(take(KEY) == TSEG_FULL);
+    unheld = lease.unheld;
+    uint64_t cleared = 0;
+    CHECK(tseg_clear_prefix(segment, other.shard, "nothing", 7, &cleared) == TSEG_OK && cleared == 0);
+    CHECK(fill_unheld(KEY, &unheld, NULL, "late") == TSEG_CHANGED);
+    unheld = fill_table(KEY, NULL);
+    clear_all();
+    CHECK(fill_unheld(KEY, &unheld, NULL, "late") == TSEG_CHANGED && reads(KEY, NULL));
+    /* A lease that was taken meanwhile ends: its waiters find the value. */
+    unheld.epoch = tseg_epoch(segment);
+    unheld.deletes = segment->views[other.shard].control->deletes;
+    CHECK(take(KEY) == TSEG_OK && fill_unheld(KEY, &unheld, NULL, "value") == TSEG_OK && tseg_lease_count(segment) == 0);
+    clear_all();
+}
+
 static void eviction_does_not_reach_it(void)
 {
     static uint8_t bytes[4000];
@@ -224,6 +265,7 @@ int main(void)
     what_ends_a_lineage();
     a_stale_value_stays_until_the_fill();
     a_full_table();
+    no_lease_at_all();
     eviction_does_not_reach_it();
     a_killed_holder();
     a_sleeper_is_woken();

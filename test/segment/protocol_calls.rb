@@ -7,13 +7,15 @@ module ProtocolCalls
     CELLS = 2
     Cell = Struct.new(:key, :sequence, :low, :high, :epoch)
 
-    attr_accessor :slot, :tail, :head, :epoch, :stripe, :lock
+    attr_accessor :slot, :tail, :head, :epoch, :stripe, :deletes, :lock
 
     def initialize
       @cells = Array.new(CELLS) { Cell.new(:none, 0, 0, 0, 0) }
-      @slot = @epoch = @stripe = 0
+      @slot = @epoch = @stripe = @deletes = 0
       @head = @tail = CELLS
     end
+
+    def [](word) = public_send(word)
 
     def at(position) = @cells[position % CELLS]
 
@@ -30,7 +32,7 @@ module ProtocolCalls
       true
     end
 
-    def to_a = [@slot, @tail, @head, @epoch, @stripe, @lock, @cells.map(&:to_a)]
+    def to_a = [@slot, @tail, @head, @epoch, @stripe, @deletes, @lock, @cells.map(&:to_a)]
   end
 
   # The calls. `broken` names the rule that is left out.
@@ -170,12 +172,13 @@ module ProtocolCalls
       end
     end
 
-    def near_fill(value, broken: nil)
+    # `watched`: the word that an invalidation changes before it deletes.
+    def near_fill(value, broken: nil, watched: :stripe)
       proc do |memory|
-        before = atomically { memory.stripe }
+        before = atomically { memory[watched] }
         fetched = atomically { value }
         instance_exec(memory, &Calls.locked do
-          next if broken == :checks_then_publishes && atomically { memory.stripe } != before
+          next if broken == :checks_then_publishes && atomically { memory[watched] } != before
           position = memory.head
           odd = broken == :checks_then_publishes ? 0 : 1
           { key: :mine, sequence: odd, low: fetched, high: fetched, epoch: 0 }.each do |field, content|
@@ -186,8 +189,8 @@ module ProtocolCalls
           next if broken == :checks_then_publishes
           if broken == :publishes_readable
             atomically { memory.at(position).sequence = 2 }
-            atomically { memory.compare_and_swap(position, 0) } if atomically { memory.stripe } != before
-          elsif atomically { memory.stripe } == before
+            atomically { memory.compare_and_swap(position, 0) } if atomically { memory[watched] } != before
+          elsif atomically { memory[watched] } == before
             atomically { memory.at(position).sequence = 2 }
           else
             atomically { memory.compare_and_swap(position, 0) }
@@ -200,6 +203,18 @@ module ProtocolCalls
       proc do |memory|
         atomically { memory.stripe += 1 }
         instance_exec(memory, &Calls.delete)
+      end
+    end
+
+    # Of a value that was computed without a lease, since the table was full.
+    def unheld_fill(value, broken: nil) = near_fill(value, broken:, watched: :deletes)
+
+    # A delete counts itself, then empties the slot.
+    def counted_delete(broken: nil)
+      proc do |memory|
+        atomically { memory.deletes += 1 } unless broken == :counts_afterwards
+        instance_exec(memory, &Calls.delete)
+        atomically { memory.deletes += 1 } if broken == :counts_afterwards
       end
     end
 

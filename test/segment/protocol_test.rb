@@ -113,6 +113,22 @@ class SegmentProtocolTest < Tiercel::TestCase
     end
   end
 
+  rule("a_fill_without_a_lease_loses_against_a_delete", %i[checks_then_publishes publishes_readable]) do |broken|
+    violation(-> { Memory.new }, mortal: :fill, fill: Calls.unheld_fill(1, broken:),
+                                 delete: Calls.in_turn(Calls.counted_delete, Calls.read)) do |memory, calls|
+      readable = !memory.slot.zero? && memory.at(memory.slot).sequence.even?
+      "deleted, and filled with what was computed before" if readable && calls[:fill].seen.first == 0
+    end
+  end
+
+  rule("a_fill_without_a_lease_loses_against_a_delete_that", [:counts_afterwards]) do |broken|
+    violation(-> { Memory.new }, fill: Calls.unheld_fill(1),
+                                 delete: Calls.counted_delete(broken:)) do |memory, calls|
+      readable = !memory.slot.zero? && memory.at(memory.slot).sequence.even?
+      "deleted, and filled with what was computed before" if readable && calls[:fill].seen.first == 0
+    end
+  end
+
   rule("a_writer_killed_in_place_leaves_no_torn_value", [:no_sequence]) do |broken|
     violation(ONE, mortal: :write, write: Calls.change_in_place(2, broken:), read: Calls.read) { |*state| torn(*state) }
   end

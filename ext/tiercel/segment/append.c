@@ -72,7 +72,7 @@ static tseg_result publish(const tseg_change *change, tseg_word *slot, uint64_t 
     }
 }
 
-/* Fence and stripe or lineage, then even: see "Near fill" and "Leases" in docs/memory-model.md. */
+/* Fence, then the watched word or the lineage, then even: see "Near fill" and "Leases" in docs/memory-model.md. */
 static tseg_result confirm(tseg_section *section, const tseg_change *change, int log, uint64_t position,
                            tseg_word *slot, uint64_t published)
 {
@@ -80,8 +80,7 @@ static tseg_result confirm(tseg_section *section, const tseg_change *change, int
     tseg_result result = TSEG_OK;
 
     tseg_fence(memory_order_seq_cst);
-    if (change->lease ? tseg_lease_consume(change)
-                      : tseg_near_epoch(section->segment, change->key) == change->stripe_epoch) {
+    if (change->lease ? tseg_lease_consume(change) : tseg_load_acquire(change->watched) == change->expected) {
         tseg_store_release(at + 1, tseg_lengths_word(2, change->value));
     } else {
         while (tseg_same_entry(published, tseg_slot_word(position, log, change->key->fingerprint, 0)) &&

@@ -7,12 +7,13 @@
 #define LEASE_NEVER_S 1e6
 
 typedef struct {
-    enum { LEASE_TAKE, LEASE_FILL, LEASE_RELEASE } kind;
+    enum { LEASE_TAKE, LEASE_FILL, LEASE_FILL_UNHELD, LEASE_RELEASE } kind;
     VALUE key, bytes;          /* bytes: what is shown, or filled; 0: there are none */
     int frame_type;            /* 0: the bytes as they are, else a frame header goes before them */
     double frame_expires_at, expires_at, now;
     tseg_lease_request request;
     tseg_token token;
+    tseg_unheld unheld;
     VALUE version;             /* String or nil */
     uint64_t lineage, pause_ns;
     tseg_lease lease;
@@ -39,6 +40,21 @@ uint64_t segment_lease_ns(VALUE seconds)
     return (uint64_t)((number < LEASE_NEVER_S ? number : LEASE_NEVER_S) * 1e9);
 }
 
+static VALUE unheld_string(const tseg_unheld *unheld)
+{
+    return rb_obj_freeze(rb_str_new((const char *)unheld, sizeof *unheld));
+}
+
+static tseg_unheld parse_unheld(VALUE string)
+{
+    tseg_unheld unheld;
+
+    Check_Type(string, T_STRING);
+    if (RSTRING_LEN(string) != sizeof unheld) rb_raise(rb_eArgError, "expected what lease_take gave");
+    memcpy(&unheld, RSTRING_PTR(string), sizeof unheld);
+    return unheld;
+}
+
 static uint32_t version_of(const tseg *segment, VALUE version)
 {
     if (NIL_P(version)) return 0;
@@ -63,6 +79,9 @@ static tseg_result call_once(tseg *segment, lease_call *call)
     }
     switch (call->kind) {
     case LEASE_FILL: return tseg_lease_fill(segment, &key, call->lineage, &value, call->expires_at, call->now);
+    case LEASE_FILL_UNHELD:
+        return tseg_lease_fill_unheld(segment, &key, &call->unheld, call->request.replaces, &value, call->expires_at,
+                                      call->now);
     case LEASE_RELEASE:
         return tseg_lease_release(segment, &key, call->lineage, call->request.holder, call->pause_ns);
     default:
@@ -122,8 +141,8 @@ static VALUE describe_held(VALUE self, const lease_call *call)
  * replaces: nil, or the token of the entry that may be there; shown: true (reads go on to see it), nil (it goes), or
  * the bytes that they see in its place. -> [lineage, whether the entry was there, whether somebody had it who had
  * lapsed]; [lineage, holder, end on the monotonic clock, whether it is for the same version: nil for none] of who
- * has it; true: an entry other than `replaces` is there; nil: there is no slot; false: as the first, for a lease that
- * begins the lineage it was asked with where nothing was
+ * has it; true: an entry other than `replaces` is there; a String for lease_fill_unheld: there is no slot; false: as
+ * the first, for a lease that begins the lineage it was asked with where nothing was
  */
 static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage, VALUE holder, VALUE version,
                                 VALUE replaces, VALUE shown, VALUE shown_ttl)
@@ -147,7 +166,7 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
     }
     RB_GC_GUARD(version);
     if (result == TSEG_PRESENT) return Qtrue;
-    if (result == TSEG_FULL) return Qnil;
+    if (result == TSEG_FULL) return unheld_string(&call.lease.unheld);
     if (result == TSEG_HELD) return describe_held(self, &call);
     if (!call.lease.has_entry && !call.lease.taken_over && call.lease.lineage == call.request.lineage) return Qfalse;
     return rb_ary_new_from_args(3, name_string(call.lease.lineage), call.lease.has_entry ? Qtrue : Qfalse,
@@ -163,16 +182,35 @@ static VALUE segment_lease_take_absent(VALUE self, VALUE key, VALUE ttl, VALUE n
     return segment_lease_take(self, key, ttl, name, name, version, Qnil, Qnil, Qnil);
 }
 
+static VALUE make_fill(VALUE self, lease_call *call, VALUE ttl)
+{
+    tseg_result result;
+
+    /* Whether what is there has expired matters to a fill without a lease alone. */
+    call->now = NIL_P(ttl) && call->kind == LEASE_FILL ? segment_now_for_eviction() : segment_now();
+    call->expires_at = NIL_P(ttl) ? INFINITY : call->now + NUM2DBL(ttl);
+    result = make_lease_call(self, call);
+    return result == TSEG_TOO_LARGE ? Qnil : result == TSEG_OK ? Qtrue : Qfalse;
+}
+
 /* @private Segment#lease_fill(key, lineage, bytes, ttl) -> whether it is stored; nil where it is too large */
 static VALUE segment_lease_fill(VALUE self, VALUE key, VALUE lineage, VALUE bytes, VALUE ttl)
 {
     lease_call call = {.kind = LEASE_FILL, .key = key, .bytes = bytes, .lineage = segment_lease_name(lineage)};
-    tseg_result result;
 
-    call.now = NIL_P(ttl) ? segment_now_for_eviction() : segment_now();
-    call.expires_at = NIL_P(ttl) ? INFINITY : call.now + NUM2DBL(ttl);
-    result = make_lease_call(self, &call);
-    return result == TSEG_TOO_LARGE ? Qnil : result == TSEG_OK ? Qtrue : Qfalse;
+    return make_fill(self, &call, ttl);
+}
+
+/*
+ * @private Segment#lease_fill_unheld(key, unheld, replaces, bytes, ttl) -> as #lease_fill, of who was given no lease;
+ * replaces: nil, or the token of the entry that may be there
+ */
+static VALUE segment_lease_fill_unheld(VALUE self, VALUE key, VALUE unheld, VALUE replaces, VALUE bytes, VALUE ttl)
+{
+    lease_call call = {.kind = LEASE_FILL_UNHELD, .key = key, .bytes = bytes, .unheld = parse_unheld(unheld)};
+
+    if (segment_parse_token(replaces, &call.token)) call.request.replaces = &call.token;
+    return make_fill(self, &call, ttl);
 }
 
 /*
@@ -218,6 +256,7 @@ void segment_init_lease(void)
     rb_define_method(tiercel_segment_class, "lease_take", segment_lease_take, 8);
     rb_define_method(tiercel_segment_class, "lease_take_absent", segment_lease_take_absent, 4);
     rb_define_method(tiercel_segment_class, "lease_fill", segment_lease_fill, 4);
+    rb_define_method(tiercel_segment_class, "lease_fill_unheld", segment_lease_fill_unheld, 5);
     rb_define_method(tiercel_segment_class, "lease_fill_string", segment_lease_fill_string, 5);
     rb_define_method(tiercel_segment_class, "lease_release", segment_lease_release, 4);
     rb_define_method(tiercel_segment_class, "end_leases", segment_end_leases, 0);

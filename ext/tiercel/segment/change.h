@@ -13,7 +13,8 @@ typedef struct {
     bool counts_as_hit;
     bool published_odd;         /* near fill, and fill of a lease */
     bool keeps_lease;           /* what is written is what is seen until the lease's fill, or is that fill */
-    uint64_t stripe_epoch;      /* of a near fill */
+    const tseg_word *watched;   /* of a near fill, and of one without a lease: the word that says whether it is late */
+    uint64_t expected;          /* and what that word was before the value was fetched or computed */
     tseg_lease_slot *lease;     /* of the fill of one, with its lineage; else NULL */
     uint64_t lineage;
 } tseg_change;
@@ -44,8 +45,8 @@ bool tseg_too_large(const tseg *segment, const tseg_change *change);
 /* In place or appended; `old` is the key's entry as it was found under the lock, or NULL. */
 tseg_result tseg_change_entry(tseg_section *section, const tseg_change *change, const tseg_entry *old);
 /*
- * append.c: where `old` is, or in a slot of its own. TSEG_ABSENT: old is gone by now; TSEG_CHANGED: the stripe moved on
- * (a near fill), or the lineage was ended (a lease's fill); TSEG_RETIRED: no position is left.
+ * append.c: where `old` is, or in a slot of its own. TSEG_ABSENT: old is gone by now; TSEG_CHANGED: the watched word
+ * has changed, or the lineage was ended (a lease's fill); TSEG_RETIRED: no position is left.
  */
 tseg_result tseg_append(tseg_section *section, const tseg_change *change, const tseg_entry *old);
 void tseg_count_write(tseg *segment);

@@ -143,6 +143,9 @@ bool tseg_is_being_written(const tseg *segment, uint32_t shard);
 /* registration.c */
 bool tseg_owner_is_dead(const tseg *segment, uint64_t lock_word);
 
+/* near.c: the word of the key's stripe */
+const tseg_word *tseg_near_word(const tseg *segment, const tseg_key *key);
+
 /* lease.c: a key's group, and the slots of its window that are in use */
 static inline tseg_lease_group *tseg_lease_group_of(const tseg *segment, const tseg_key *key)
 {
@@ -166,6 +169,9 @@ static inline bool tseg_has_leases(const tseg *segment, const tseg_key *key)
     uint64_t used = tseg_load_acquire(&group->used);
     return TSEG_UNLIKELY(used) && (used & tseg_lease_window(key));
 }
+
+/* lease.c: what every delete does before it looks at a slot: no fill that has begun before stores anything after it. */
+void tseg_begin_delete(const tseg *segment, const tseg_key *key);
 
 /* log.c: everything here is called with the shard's lock held */
 typedef struct {

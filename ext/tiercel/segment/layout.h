@@ -9,6 +9,7 @@
 #define TIERCEL_SEGMENT_LAYOUT_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef _Atomic uint64_t tseg_word;
@@ -194,7 +195,9 @@ typedef struct {
     tseg_word tail[TSEG_LOGS];
     tseg_word records[TSEG_LOGS]; /* appended and not yet passed by the tail */
     tseg_word ghost_clock;        /* ghosts ever remembered */
-    _Alignas(TSEG_CACHE_LINE) tseg_word counters[2 * TSEG_CACHE_LINE / sizeof(tseg_word)];
+    _Alignas(TSEG_CACHE_LINE) tseg_word counters[2 * TSEG_CACHE_LINE / sizeof(tseg_word) - 1];
+    /* Raised by every delete before it looks for its key, without the lock. Writes store nothing into this line. */
+    tseg_word deletes;
 } tseg_shard;
 
 _Static_assert(sizeof(tseg_header) <= TSEG_HEADER_BYTES, "the header has a page");
@@ -202,7 +205,8 @@ _Static_assert(sizeof(tseg_process) == 3 * TSEG_CACHE_LINE, "process slots are w
 _Static_assert(sizeof(tseg_lease_slot) == TSEG_CACHE_LINE, "a lease is a cache line");
 _Static_assert(sizeof(tseg_lease_group) == (1 + TSEG_LEASE_SLOTS) * TSEG_CACHE_LINE, "groups are whole cache lines");
 _Static_assert(sizeof(tseg_shard) == 4 * TSEG_CACHE_LINE, "control blocks are whole cache lines");
-_Static_assert(TSEG_PROCESS_COUNTERS <= 16 && TSEG_SHARD_COUNTERS <= 16, "two cache lines of counters");
+_Static_assert(TSEG_PROCESS_COUNTERS <= 16 && TSEG_SHARD_COUNTERS <= 15, "two cache lines of counters");
+_Static_assert(offsetof(tseg_shard, deletes) == 4 * TSEG_CACHE_LINE - sizeof(tseg_word), "the last word, once spare");
 _Static_assert(sizeof(tseg_word) == 8 && sizeof(tseg_half) == 4, "lock-free words");
 
 #endif

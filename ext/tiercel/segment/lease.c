@@ -54,11 +54,25 @@ void tseg_lease_end(const tseg *segment, const tseg_key *key)
     }
 }
 
-/* Ends all of a shard that were taken before this epoch. */
+/* For those who compute without a lease: they publish their slot first and look at this word then. */
+static void count_delete(const tseg *segment, uint32_t shard)
+{
+    atomic_fetch_add_explicit(&segment->views[shard].control->deletes, 1, memory_order_acq_rel);
+    tseg_fence(memory_order_seq_cst);
+}
+
+void tseg_begin_delete(const tseg *segment, const tseg_key *key)
+{
+    count_delete(segment, key->shard);
+    if (TSEG_UNLIKELY(tseg_has_leases(segment, key))) tseg_lease_end(segment, key);
+}
+
+/* Ends all of a shard that were taken before this epoch, as a delete of every key of the shard does. */
 void tseg_lease_end_all(const tseg *segment, uint32_t shard, uint32_t epoch)
 {
     tseg_lease_group *group = segment->leases + (uint64_t)shard * segment->shard_lease_groups;
 
+    count_delete(segment, shard);
     for (uint32_t i = 0; i < segment->shard_lease_groups; i++, group++) {
         uint64_t bits = tseg_load_acquire(&group->used);
         while (bits) {

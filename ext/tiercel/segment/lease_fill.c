@@ -20,6 +20,12 @@ static tseg_result refuse_fill(tseg *segment, const tseg_key *key, tseg_lease_sl
     return tseg_refuse(segment);
 }
 
+static bool is_entry_of(const tseg *segment, const tseg_entry *entry, const tseg_token *token)
+{
+    tseg_token found = tseg_token_of(segment, entry);
+    return token && tseg_is_same(&found, token);
+}
+
 tseg_result tseg_lease_fill(tseg *segment, const tseg_key *key, uint64_t lineage, const tseg_value *value,
                             double expires_at, double now)
 {
@@ -40,6 +46,32 @@ tseg_result tseg_lease_fill(tseg *segment, const tseg_key *key, uint64_t lineage
         tseg_lease_free_slot(tseg_lease_group_of(segment, key), change.lease);
         tseg_lease_signal(change.lease);
     }
+    tseg_leave(&section);
+    if (result == TSEG_OK) tseg_count_write(segment);
+    if (result == TSEG_CHANGED) tseg_bump(&segment->self->counters[TSEG_COUNT_LEASE_FILLS_LOST]);
+    return result;
+}
+
+tseg_result tseg_lease_fill_unheld(tseg *segment, const tseg_key *key, const tseg_unheld *unheld,
+                                   const tseg_token *replaces, const tseg_value *value, double expires_at, double now)
+{
+    tseg_change change = {.key = key, .value = value, .expires_at = expires_at, .may_take_empty_slot = true,
+                          .published_odd = true, .watched = &segment->views[key->shard].control->deletes,
+                          .expected = unheld->deletes};
+    tseg_section section;
+    tseg_entry old;
+    tseg_result result;
+    bool found;
+
+    if (unheld->file_id != segment->file_id || unheld->epoch != tseg_epoch(segment)) return TSEG_CHANGED;
+    if (tseg_too_large(segment, &change)) return tseg_refuse(segment);
+    /* The entry gets the epoch in which the block began, so a clear from here on makes it a miss, too. */
+    result = tseg_enter(&section, segment, key->shard, unheld->epoch, now);
+    if (result != TSEG_OK) return result;
+    found = tseg_find(segment, key, &old) == TSEG_OK;
+    if (found && tseg_is_live(segment, &old, now) && !is_entry_of(segment, &old, replaces)) result = TSEG_CHANGED;
+    else result = tseg_append(&section, &change, found ? &old : NULL);
+    if (result == TSEG_OK && tseg_has_leases(segment, key)) tseg_lease_end_written(&section, key);
     tseg_leave(&section);
     if (result == TSEG_OK) tseg_count_write(segment);
     if (result == TSEG_CHANGED) tseg_bump(&segment->self->counters[TSEG_COUNT_LEASE_FILLS_LOST]);

@@ -115,7 +115,11 @@ static tseg_result take_lease(tseg_section *section, const tseg_key *key, const 
     if (lease->taken_over) tseg_bump(&segment->self->counters[TSEG_COUNT_LEASE_TAKEOVERS]);
     if (!slot || !take_over(section, slot, request, lineage, now_ns)) {
         slot = begin_lineage(section, key, request, now_ns);
-        if (!slot) return TSEG_FULL;
+        if (!slot) {
+            lease->unheld = (tseg_unheld){segment->file_id, section->epoch,
+                                          tseg_load_acquire(&section->view->control->deletes)};
+            return TSEG_FULL;
+        }
         lineage = request->lineage;
     }
     tseg_lease_describe(slot, lineage, lease);

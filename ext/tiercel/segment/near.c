@@ -30,9 +30,14 @@ uint32_t tseg_near_stripe(const tseg *segment, const tseg_key *key)
     return (uint32_t)((key->hash >> 13) % segment->geometry.stripes);
 }
 
+const tseg_word *tseg_near_word(const tseg *segment, const tseg_key *key)
+{
+    return segment->stripes + tseg_near_stripe(segment, key);
+}
+
 uint64_t tseg_near_epoch(const tseg *segment, const tseg_key *key)
 {
-    return atomic_load_explicit(segment->stripes + tseg_near_stripe(segment, key), memory_order_seq_cst);
+    return atomic_load_explicit(tseg_near_word(segment, key), memory_order_seq_cst);
 }
 
 bool tseg_near_is_changing(uint64_t word) { return (as_of(word, period_now()) & COUNTS_MASK) != 0; }

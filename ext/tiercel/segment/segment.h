@@ -237,9 +237,14 @@ typedef struct {
     const tseg_value *shown;    /* NULL: the entry as it is */
     double shown_expires_at;
 } tseg_lease_request;
+/* What a caller who computes without a lease has seen before: his fill is late once any of it has changed. */
+typedef struct {
+    uint64_t file_id, epoch, deletes; /* deletes: of the key's shard */
+} tseg_unheld;
 typedef struct {
     uint64_t lineage, holder, lapses_ns;
     uint32_t version;
+    tseg_unheld unheld;    /* of a take that is TSEG_FULL */
     bool has_entry;        /* of a take: whether the entry that it replaces was there */
     bool taken_over;       /* of a take: from a holder who had lapsed or was dead */
     tseg_half *signal;     /* of a look: to be slept on while it has the value that was seen */
@@ -250,13 +255,19 @@ typedef enum { TSEG_LEASE_STANDS, TSEG_LEASE_LAPSED, TSEG_LEASE_GIVEN_BACK, TSEG
 uint32_t tseg_lease_version(const tseg *segment, const void *bytes, size_t count);
 /*
  * TSEG_OK: taken; *lease has the lineage. TSEG_HELD: *lease is somebody else's, who has not lapsed. TSEG_PRESENT:
- * another entry than `replaces`. TSEG_FULL: there is no slot.
+ * another entry than `replaces`. TSEG_FULL: there is no slot, *lease has what a fill without a lease asks for.
  */
 tseg_result tseg_lease_take(tseg *segment, const tseg_key *key, const tseg_lease_request *request, double now,
                             tseg_lease *lease);
 /* TSEG_OK, or TSEG_CHANGED where the lineage has ended; also TSEG_TOO_LARGE, which ends it. */
 tseg_result tseg_lease_fill(tseg *segment, const tseg_key *key, uint64_t lineage, const tseg_value *value,
                             double expires_at, double now);
+/*
+ * Without a lease, where the table was full: TSEG_CHANGED where a key of the shard was deleted since, or another entry
+ * than `replaces` (which may be NULL) is there.
+ */
+tseg_result tseg_lease_fill_unheld(tseg *segment, const tseg_key *key, const tseg_unheld *unheld,
+                                   const tseg_token *replaces, const tseg_value *value, double expires_at, double now);
 /* TSEG_ABSENT where it is not this holder's any more. Paused: nobody is given it for so long. */
 tseg_result tseg_lease_release(tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder,
                                uint64_t pause_ns);

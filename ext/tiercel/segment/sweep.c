@@ -11,8 +11,7 @@ tseg_result tseg_delete(tseg *segment, const tseg_key *key, double *expires_at)
     tseg_entry entry;
 
     *expires_at = -INFINITY;
-    /* Before the slots: a fill publishes its slot first and ends the lineage then. */
-    if (TSEG_UNLIKELY(tseg_has_leases(segment, key))) tseg_lease_end(segment, key);
+    tseg_begin_delete(segment, key);
     tseg_bump(&segment->self->counters[TSEG_COUNT_DELETES]);
     for (int which = 0; which < 2; which++) {
         tseg_word *slots = view->index + key->bucket[which];

@@ -143,8 +143,8 @@ tseg_result tseg_compare_and_set(tseg *segment, const tseg_key *key, const tseg_
         result = TSEG_CHANGED;
     } else if (tseg_too_large(segment, &change)) {
         uint64_t word = old.word;
+        tseg_begin_delete(segment, key);
         while (tseg_same_entry(word, old.word) && !tseg_swap(old.slot, &word, 0)) {}
-        tseg_lease_end(segment, key);
         result = tseg_refuse(segment);
     } else {
         result = tseg_change_entry(&section, &change, &old);
@@ -183,7 +183,7 @@ tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value 
                            uint64_t stripe_epoch)
 {
     tseg_change change = {.key = key, .value = value, .expires_at = expires_at, .may_take_empty_slot = true,
-                          .published_odd = true, .stripe_epoch = stripe_epoch};
+                          .published_odd = true, .watched = tseg_near_word(segment, key), .expected = stripe_epoch};
     uint32_t epoch = tseg_epoch(segment);
     tseg_section section;
     tseg_entry old;

@@ -11,7 +11,8 @@ module Tiercel
     # The stale value stays where it is: it is the entry itself, which nobody removes before it is overwritten or
     # evicted. The protocol is in docs/memory-model.md, "Leases".
     #
-    # Where the table has no room for a lease, its caller computes without one ({Unheld}), which stats count.
+    # Where the table has no room for a lease, its caller computes without one ({Unheld}), which stats count: the value
+    # is stored unless a key of its shard was deleted while the block ran.
     #
     # @private
     class Segment < Leases
@@ -21,8 +22,9 @@ module Tiercel
       TRIES = 5
       # Seconds between two looks of a fiber that must not block its thread: the first, and the longest.
       POLL = [0.002, 0.02].freeze
-      # In the place of a {Lease#token}: the table was full. `entry` is the token of what was under the key.
-      Unheld = Struct.new(:entry)
+      # In the place of a {Lease#token}: the table was full. `seen`: what the segment said of deletes before the block;
+      # `entry`: the token of what was under the key.
+      Unheld = Struct.new(:seen, :entry)
       # What the table says of a lease, where only the hash of a version is kept.
       OTHER_VERSION = "\0another version"
       private_constant :LOST, :TRIES, :POLL, :Unheld, :OTHER_VERSION
@@ -63,8 +65,10 @@ module Tiercel
 
       def fill(lease, bytes, ttl)
         @guard.call(:write_entry, lease.key) do
-          next fill_unheld(lease, bytes, ttl) if lease.token
-          stored = @segment.lease_fill(lease.key, lease.lineage, bytes, ttl)
+          unheld = lease.token
+          stored = if unheld then @segment.lease_fill_unheld(lease.key, unheld.seen, unheld.entry, bytes, ttl)
+                   else @segment.lease_fill(lease.key, lease.lineage, bytes, ttl)
+                   end
           stored.nil? ? @guard.too_large(lease.key, bytes.bytesize) : stored
         end
       end
@@ -125,7 +129,7 @@ module Tiercel
       def settle(mine, answer, stale, token)
         return mine if answer == false # as it was asked for, with nothing under the key
         return mine.unsure if LOST.equal?(answer)
-        return mine.heir(nil, stale).with(Unheld.new(token)) if answer.nil?
+        return mine.heir(nil, stale).with(Unheld.new(answer, token)) if answer.is_a?(String)
         return theirs(mine, *answer) if answer.size == 4
         lineage, has_entry, taken_over = answer
         stale = nil unless has_entry
@@ -142,12 +146,6 @@ module Tiercel
 
       # @return [Array(String, String), nil] bytes and token
       def look(key) = @guard.call(:read_entry, key) { @segment.get_with_token(key) }
-
-      # As with `lease: false`, but for a value that somebody has written meanwhile.
-      def fill_unheld(lease, bytes, ttl)
-        entry = lease.token.entry
-        entry ? @segment.compare_and_set(lease.key, bytes, entry, ttl) : @segment.add(lease.key, bytes, ttl)
-      end
 
       def state(lease) = @segment.lease_state(lease.key, lease.lineage, lease.holder)
 
