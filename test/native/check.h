@@ -39,20 +39,20 @@ static inline tseg_value value_of(const void *bytes, size_t count)
 }
 
 /* Calls as the binding makes them: again and again where a writer is in the way, until they have waited long enough. */
-static inline bool wait_again(tseg *segment, uint32_t shard, tseg_result *result, uint64_t *deadline_ns)
+static inline bool wait_again(tseg *segment, uint32_t shard, tseg_result *result, tseg_wait *wait)
 {
     if (*result != TSEG_WOULD_WAIT) return false;
-    if (tseg_may_wait(segment, shard, deadline_ns)) tseg_watch(segment, shard, *deadline_ns);
+    if (tseg_may_wait(segment, shard, wait)) tseg_watch(segment, shard, wait);
     else *result = TSEG_BUSY;
     return *result == TSEG_WOULD_WAIT;
 }
 
 #define PATIENTLY(segment, shard, call)                                                    \
     __extension__({                                                                        \
-        uint64_t deadline_ns = 0;                                                          \
+        tseg_wait patient_wait = {0};                                                      \
         tseg_result patient_result;                                                        \
         do patient_result = (call);                                                        \
-        while (wait_again((segment), (shard), &patient_result, &deadline_ns));             \
+        while (wait_again((segment), (shard), &patient_result, &patient_wait));            \
         patient_result;                                                                    \
     })
 

@@ -20,9 +20,11 @@ static inline tseg_key hostile_key(const tseg *segment, uint64_t random, char te
 /* As a caller that has no time to wait does. */
 static inline void hurry(tseg *segment, uint32_t shard, tseg_result result, uint64_t random)
 {
-    uint64_t deadline_ns = random & 1;
+    tseg_wait wait = {.ns = random & 1 ? TSEG_LOCK_WAIT_NS : TSEG_LOCK_WAIT_NS - 20000};
     if (result != TSEG_WOULD_WAIT) return;
-    if (tseg_may_wait(segment, shard, &deadline_ns)) tseg_watch(segment, shard, tseg_monotonic_ns() + 20000);
+    wait.word = tseg_load(&segment->views[shard].control->lock);
+    wait.word_ns = wait.ns;
+    if (tseg_may_wait(segment, shard, &wait)) tseg_watch(segment, shard, &wait);
 }
 
 static inline void walk_anything(tseg *segment, uint64_t random)

@@ -68,26 +68,23 @@ void segment_fail(VALUE self, tseg_result result, VALUE key)
 }
 
 /*
- * Another process makes or removes the file just now: lets other threads run for a moment. false once that was done
- * long enough, or before for the same process, which has probably been stopped there.
+ * Another process makes or removes the file: lets other threads run for a moment. Returns false if this call has
+ * waited for so long, or an earlier one has for the same process, which has probably been stopped there.
  */
-static bool wait_for_files(const tseg_error *error, uint64_t patience_ns, uint64_t *deadline_ns, pid_t *given_up_on)
+static bool wait_for_files(const tseg_error *error, uint64_t patience_ns, uint64_t *waited_ns, pid_t *given_up_on)
 {
     pid_t holder = error->holder ? error->holder : -1;
-    struct timeval pause = {0, 2000};
-    uint64_t now = tseg_monotonic_ns();
 
     if (error->code != EAGAIN || holder == *given_up_on) return false;
-    if (!*deadline_ns) *deadline_ns = now + patience_ns;
-    if (now >= *deadline_ns) *given_up_on = holder;
-    if (now >= *deadline_ns) return false;
-    rb_thread_wait_for(pause);
+    if (*waited_ns >= patience_ns) *given_up_on = holder;
+    if (*waited_ns >= patience_ns) return false;
+    segment_nap(waited_ns);
     return true;
 }
 
 static tseg *attach_handle(VALUE self, segment_handle *handle, uint64_t patience_ns)
 {
-    uint64_t deadline_ns = 0;
+    uint64_t waited_ns = 0;
     tseg_error error;
 
     while (!handle->attached) { /* another thread may have done it while this one waited */
@@ -97,7 +94,7 @@ static tseg *attach_handle(VALUE self, segment_handle *handle, uint64_t patience
         handle->checked_at = segment_seconds();
         handle->attached_ns = tseg_monotonic_ns();
         if (handle->attached) handle->given_up_on = 0;
-        else if (!wait_for_files(&error, patience_ns, &deadline_ns, &handle->given_up_on))
+        else if (!wait_for_files(&error, patience_ns, &waited_ns, &handle->given_up_on))
             fail_with_error(self, &error);
         if (!error.replaced) continue;
         rb_funcall(tiercel_segment_class, id_report_replaced, 1, rb_utf8_str_new_cstr(error.message));
@@ -189,27 +186,27 @@ static VALUE segment_attach(VALUE class, VALUE path, VALUE bytes, VALUE least, V
 static VALUE segment_replace(VALUE class, VALUE path, VALUE bytes, VALUE shards, VALUE average, VALUE mode)
 {
     tseg_options options = {NUM2ULL(bytes), 0, NUM2UINT(shards), NUM2UINT(average), (mode_t)NUM2UINT(mode), NULL};
-    uint64_t deadline_ns = 0;
+    uint64_t waited_ns = 0;
     pid_t given_up_on = 0;
     tseg_error error;
 
     path = rb_str_new_frozen(StringValue(path));
     while (!tseg_replace(StringValueCStr(path), &options, &error))
-        if (!wait_for_files(&error, OPENING_WAIT_NS, &deadline_ns, &given_up_on)) fail_with_error(class, &error);
+        if (!wait_for_files(&error, OPENING_WAIT_NS, &waited_ns, &given_up_on)) fail_with_error(class, &error);
     return Qnil;
 }
 
 /* @private Segment.remove_file(path, only_unused) */
 static VALUE segment_remove(VALUE class, VALUE path, VALUE only_unused)
 {
-    uint64_t deadline_ns = 0;
+    uint64_t waited_ns = 0;
     pid_t given_up_on = 0;
     tseg_error error;
 
     path = rb_str_new_frozen(StringValue(path));
     while (!tseg_remove(StringValueCStr(path), RTEST(only_unused), &error)) {
         if (RTEST(only_unused) && error.code == EBUSY) return Qfalse;
-        if (!wait_for_files(&error, OPENING_WAIT_NS, &deadline_ns, &given_up_on)) fail_with_error(class, &error);
+        if (!wait_for_files(&error, OPENING_WAIT_NS, &waited_ns, &given_up_on)) fail_with_error(class, &error);
     }
     return Qtrue;
 }

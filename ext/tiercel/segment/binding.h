@@ -82,10 +82,26 @@ bool segment_reads_clock(double *now); /* the same, where no Ruby code has to ru
  */
 double segment_now_for_eviction(void);
 /*
- * After TSEG_WOULD_WAIT: waits without the GVL until it is worth trying again; false once the call has waited
- * long enough (the deadline is 0 at first). Other threads run meanwhile, and interrupts raise.
+ * After TSEG_WOULD_WAIT: waits without the GVL until the call is worth another try. Returns false once the call has
+ * waited for the whole bound. Other threads run during the wait, and interrupts raise.
  */
-bool segment_wait(tseg *segment, uint32_t shard, uint64_t *deadline_ns);
+bool segment_wait(tseg *segment, uint32_t shard, tseg_wait *wait);
+/* A call that takes a shard's lock: the first member of the struct of each kind of call. */
+typedef struct segment_call {
+    tseg_result (*attempt)(tseg *segment, struct segment_call *call);
+    /* If no attempt gave an answer: does without the lock what can be done so. NULL: nothing can. */
+    tseg_result (*abandon)(tseg *segment, struct segment_call *call);
+    VALUE key, bytes;   /* bytes: 0 if the call has none */
+    uint32_t shard;     /* of the key, in the segment of the last attempt */
+    tseg_result result; /* of the last attempt */
+} segment_call;
+/*
+ * binding_retry.c: the one loop for every call whose first attempt gave no answer. Waits for writers, follows the
+ * path to a new file, and raises if that gives no answer either.
+ */
+tseg_result segment_retry(VALUE self, segment_call *call, tseg_result first);
+/* Sleeps for 2 ms without the GVL, and adds what counts of that to *counted_ns. */
+void segment_nap(uint64_t *counted_ns);
 void segment_init_time(void);
 
 /* true if what the read has in its hands is still good; else it begins anew, with the segment to use now. */

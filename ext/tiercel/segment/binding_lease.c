@@ -7,8 +7,8 @@
 #define LEASE_NEVER_S 1e6
 
 typedef struct {
+    segment_call base;         /* its bytes: those that reads see, or that fill the lease */
     enum { LEASE_TAKE, LEASE_FILL, LEASE_FILL_UNHELD, LEASE_RELEASE } kind;
-    VALUE key, bytes;          /* bytes: what is shown, or filled; 0: there are none */
     int frame_type;            /* 0: the bytes as they are, else a frame header goes before them */
     double frame_expires_at, expires_at, now;
     tseg_lease_request request;
@@ -17,7 +17,6 @@ typedef struct {
     VALUE version;             /* String or nil */
     uint64_t lineage, pause_ns;
     tseg_lease lease;
-    uint32_t shard;
 } lease_call;
 
 uint64_t segment_lease_name(VALUE string)
@@ -61,17 +60,18 @@ static uint32_t version_of(const tseg *segment, VALUE version)
     return tseg_lease_version(segment, RSTRING_PTR(version), (size_t)RSTRING_LEN(version));
 }
 
-static tseg_result call_once(tseg *segment, lease_call *call)
+static tseg_result call_once(tseg *segment, segment_call *base)
 {
+    lease_call *call = (lease_call *)base;
     uint64_t header[FRAME_HEADER_BYTES / 8];
     tseg_value value = {header, 0, NULL, 0};
     tseg_key key;
 
-    segment_key(segment, &key, call->key);
-    call->shard = key.shard;
-    if (call->bytes) {
-        value.body = (const uint8_t *)RSTRING_PTR(call->bytes);
-        value.body_bytes = (uint64_t)RSTRING_LEN(call->bytes);
+    segment_key(segment, &key, base->key);
+    base->shard = key.shard;
+    if (base->bytes) {
+        value.body = (const uint8_t *)RSTRING_PTR(base->bytes);
+        value.body_bytes = (uint64_t)RSTRING_LEN(base->bytes);
     }
     if (call->frame_type) {
         value.head_words = FRAME_HEADER_BYTES / 8;
@@ -86,40 +86,34 @@ static tseg_result call_once(tseg *segment, lease_call *call)
         return tseg_lease_release(segment, &key, call->lineage, call->request.holder, call->pause_ns);
     default:
         call->request.version = version_of(segment, call->version);
-        call->request.shown = call->bytes ? &value : NULL;
+        call->request.shown = base->bytes ? &value : NULL;
         call->request.shown_expires_at = call->expires_at;
         return tseg_lease_take(segment, &key, &call->request, call->now, &call->lease);
     }
 }
 
-/* A writer is in the way, or the file is not the current one any more: Strings that nobody can change meanwhile. */
-__attribute__((noinline, cold)) static tseg_result call_again(VALUE self, lease_call *call)
+/* A fill or a release that cannot have the lock: the lease must not stand until it lapses, for others wait for it. */
+static tseg_result abandon_lease(tseg *segment, segment_call *base)
 {
-    tseg_result result = TSEG_RETIRED;
-    uint64_t deadline_ns = 0;
+    const lease_call *call = (const lease_call *)base;
+    tseg_result ended;
+    tseg_key key;
 
-    call->key = rb_str_new_frozen(call->key);
-    if (call->bytes) call->bytes = rb_str_new_frozen(call->bytes);
-    for (int files = 0; files < 3; files += result == TSEG_RETIRED) {
-        tseg *segment = segment_current(self);
-        result = call_once(segment, call);
-        if (result != TSEG_RETIRED && result != TSEG_WOULD_WAIT) break;
-        if (result == TSEG_WOULD_WAIT && !segment_wait(segment, call->shard, &deadline_ns)) return TSEG_BUSY;
-    }
-    return result;
+    tseg_make_key(segment, &key, RSTRING_PTR(base->key), (uint32_t)RSTRING_LEN(base->key));
+    ended = tseg_lease_abandon(segment, &key, call->lineage, call->request.holder);
+    return call->kind == LEASE_RELEASE ? ended : base->result;
 }
 
 static tseg_result make_lease_call(VALUE self, lease_call *call)
 {
-    VALUE key = call->key = StringValue(call->key), bytes = 0;
+    VALUE key = call->base.key = StringValue(call->base.key), bytes = 0;
     tseg_result result;
 
-    if (call->bytes) bytes = call->bytes = StringValue(call->bytes);
-    result = call_once(segment_current(self), call);
-    if (RB_UNLIKELY(!segment_is_answer(result))) {
-        if (result == TSEG_WOULD_WAIT || result == TSEG_RETIRED) result = call_again(self, call);
-        if (!segment_is_answer(result)) segment_fail(self, result, key);
-    }
+    if (call->base.bytes) bytes = call->base.bytes = StringValue(call->base.bytes);
+    call->base.attempt = call_once;
+    if (call->kind == LEASE_FILL || call->kind == LEASE_RELEASE) call->base.abandon = abandon_lease;
+    result = call_once(segment_current(self), &call->base);
+    if (RB_UNLIKELY(!segment_is_answer(result))) result = segment_retry(self, &call->base, result);
     RB_GC_GUARD(key);
     RB_GC_GUARD(bytes);
     return result;
@@ -147,7 +141,7 @@ static VALUE describe_held(VALUE self, const lease_call *call)
 static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage, VALUE holder, VALUE version,
                                 VALUE replaces, VALUE shown, VALUE shown_ttl)
 {
-    lease_call call = {.kind = LEASE_TAKE, .key = key, .version = version};
+    lease_call call = {.kind = LEASE_TAKE, .base = {.key = key}, .version = version};
     tseg_result result;
 
     if (!NIL_P(version)) version = call.version = rb_str_new_frozen(StringValue(version));
@@ -157,7 +151,7 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
     call.request.ttl_ns = segment_lease_ns(ttl);
     if (segment_parse_token(replaces, &call.token)) call.request.replaces = &call.token;
     call.request.drops = NIL_P(shown);
-    if (RB_TYPE_P(shown, T_STRING)) call.bytes = shown;
+    if (RB_TYPE_P(shown, T_STRING)) call.base.bytes = shown;
     call.expires_at = NIL_P(shown_ttl) ? INFINITY : call.now + NUM2DBL(shown_ttl);
     result = make_lease_call(self, &call);
     if (result == TSEG_PRESENT && NIL_P(replaces)) {
@@ -196,7 +190,8 @@ static VALUE make_fill(VALUE self, lease_call *call, VALUE ttl)
 /* @private Segment#lease_fill(key, lineage, bytes, ttl) -> whether it is stored; nil where it is too large */
 static VALUE segment_lease_fill(VALUE self, VALUE key, VALUE lineage, VALUE bytes, VALUE ttl)
 {
-    lease_call call = {.kind = LEASE_FILL, .key = key, .bytes = bytes, .lineage = segment_lease_name(lineage)};
+    lease_call call = {.kind = LEASE_FILL, .base = {.key = key, .bytes = bytes},
+                       .lineage = segment_lease_name(lineage)};
 
     return make_fill(self, &call, ttl);
 }
@@ -207,7 +202,7 @@ static VALUE segment_lease_fill(VALUE self, VALUE key, VALUE lineage, VALUE byte
  */
 static VALUE segment_lease_fill_unheld(VALUE self, VALUE key, VALUE unheld, VALUE replaces, VALUE bytes, VALUE ttl)
 {
-    lease_call call = {.kind = LEASE_FILL_UNHELD, .key = key, .bytes = bytes, .unheld = parse_unheld(unheld)};
+    lease_call call = {.kind = LEASE_FILL_UNHELD, .base = {.key = key, .bytes = bytes}, .unheld = parse_unheld(unheld)};
 
     if (segment_parse_token(replaces, &call.token)) call.request.replaces = &call.token;
     return make_fill(self, &call, ttl);
@@ -219,7 +214,8 @@ static VALUE segment_lease_fill_unheld(VALUE self, VALUE key, VALUE unheld, VALU
  */
 static VALUE segment_lease_fill_string(VALUE self, VALUE key, VALUE lineage, VALUE string, VALUE expires_at, VALUE ttl)
 {
-    lease_call call = {.kind = LEASE_FILL, .key = key, .bytes = string, .lineage = segment_lease_name(lineage)};
+    lease_call call = {.kind = LEASE_FILL, .base = {.key = key, .bytes = string},
+                       .lineage = segment_lease_name(lineage)};
     tseg_result result;
 
     call.frame_expires_at = NIL_P(expires_at) ? INFINITY : NUM2DBL(expires_at);
@@ -234,7 +230,7 @@ static VALUE segment_lease_fill_string(VALUE self, VALUE key, VALUE lineage, VAL
 /* @private Segment#lease_release(key, lineage, holder, pause or nil) -> whether it was this holder's */
 static VALUE segment_lease_release(VALUE self, VALUE key, VALUE lineage, VALUE holder, VALUE pause)
 {
-    lease_call call = {.kind = LEASE_RELEASE, .key = key, .lineage = segment_lease_name(lineage)};
+    lease_call call = {.kind = LEASE_RELEASE, .base = {.key = key}, .lineage = segment_lease_name(lineage)};
 
     call.request.holder = segment_lease_name(holder);
     call.pause_ns = NIL_P(pause) ? 0 : segment_lease_ns(pause);

@@ -59,10 +59,17 @@ VALUE segment_clear(VALUE self)
     return Qnil;
 }
 
+/* A writer who does not move for the whole bound counts as stuck; then the next try empties the slot. */
+static void wait_for_mover(tseg *segment, uint32_t shard, tseg_wait *wait)
+{
+    if (!segment_wait(segment, shard, wait)) *wait = (tseg_wait){0};
+}
+
 /* Segment#clear_prefix(prefix) -> how many were removed */
 static VALUE segment_clear_prefix(VALUE self, VALUE prefix)
 {
-    uint64_t file_id = 0, cleared = 0, deadline_ns = 0;
+    uint64_t file_id = 0, cleared = 0;
+    tseg_wait wait = {0};
     uint32_t shard = 0;
 
     prefix = rb_str_new_frozen(rb_String(prefix));
@@ -74,7 +81,7 @@ static VALUE segment_clear_prefix(VALUE self, VALUE prefix)
         if (shard >= segment->geometry.shards) break;
         result = tseg_clear_prefix(segment, shard, RSTRING_PTR(prefix), (uint32_t)RSTRING_LEN(prefix), &cleared);
         if (result == TSEG_OK) shard++;
-        else segment_wait(segment, shard, &deadline_ns); /* where that is over, the slot is emptied next time */
+        else wait_for_mover(segment, shard, &wait);
         check_interrupts(self);
     }
     RB_GC_GUARD(prefix);
@@ -113,14 +120,14 @@ static VALUE walk(VALUE argument)
 {
     walk_call *call = (walk_call *)argument;
 
-    uint64_t deadline_ns = 0;
+    tseg_wait wait = {0};
 
     while (call->more && RARRAY_LEN(call->found) < call->limit) {
         tseg *segment = segment_current(call->self);
         tseg_result result = tseg_walk(segment, &call->cursor, RSTRING_PTR(call->prefix),
                                        (uint32_t)RSTRING_LEN(call->prefix), call->now, &call->batch);
         call->more = result != TSEG_ABSENT;
-        if (result == TSEG_WOULD_WAIT) segment_wait(segment, call->cursor.shard, &deadline_ns);
+        if (result == TSEG_WOULD_WAIT) wait_for_mover(segment, call->cursor.shard, &wait);
         for (unsigned i = 0; result == TSEG_OK && i < call->batch.count; i++) {
             rb_ary_push(call->found, call->described ? describe(&call->batch, i) : key_string(&call->batch, i));
         }

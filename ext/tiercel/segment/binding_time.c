@@ -50,13 +50,13 @@ double segment_now_for_eviction(void)
 typedef struct {
     tseg *segment;
     uint32_t shard;
-    uint64_t deadline_ns;
+    tseg_wait *wait;
 } waiting;
 
 static void *watch_lock(void *argument)
 {
     waiting *what = argument;
-    tseg_watch(what->segment, what->shard, what->deadline_ns);
+    tseg_watch(what->segment, what->shard, what->wait);
     return NULL;
 }
 
@@ -72,16 +72,27 @@ static VALUE let_go(VALUE argument)
     return Qnil;
 }
 
-bool segment_wait(tseg *segment, uint32_t shard, uint64_t *deadline_ns)
+bool segment_wait(tseg *segment, uint32_t shard, tseg_wait *wait)
 {
-    waiting what = {segment, shard, 0};
+    waiting what = {segment, shard, wait};
 
-    if (!tseg_may_wait(segment, shard, deadline_ns)) return false;
-    what.deadline_ns = *deadline_ns;
-    tseg_hold(segment); /* its last handle may be closed meanwhile */
+    if (!tseg_may_wait(segment, shard, wait)) return false;
+    tseg_hold(segment); /* another thread may close the last handle during the wait */
     rb_ensure(wait_without_gvl, (VALUE)&what, let_go, (VALUE)&what);
     return true;
 }
+
+static void *nap(void *counted_ns)
+{
+    struct timespec pause = {0, 2000000};
+    uint64_t began_ns = tseg_monotonic_ns();
+
+    nanosleep(&pause, NULL);
+    *(uint64_t *)counted_ns += tseg_counted_nap(began_ns);
+    return NULL;
+}
+
+void segment_nap(uint64_t *counted_ns) { rb_thread_call_without_gvl(nap, counted_ns, RUBY_UBF_IO, NULL); }
 
 void segment_init_time(void)
 {

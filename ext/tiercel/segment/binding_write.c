@@ -1,24 +1,24 @@
-/* Writes. A call that has to wait for a lock is made again with Strings that nobody can change meanwhile. */
+/* Writes. */
 #include "binding.h"
 #include "../frame_layout.h"
 
 typedef enum { WRITE_SET, WRITE_ADD, WRITE_COMPARE_AND_SET, WRITE_NEAR_FILL, WRITE_INCREMENT, WRITE_TOUCH } write_kind;
 
 typedef struct {
+    segment_call base;
     write_kind kind;
-    VALUE key, bytes;          /* 0: there are none */
     int frame_type;            /* 0: the bytes as they are, else a frame header goes before them */
     double frame_expires_at, expires_at, now;
     tseg_token token;
     uint64_t stripe_epoch;
     int64_t amount, count;
-    uint32_t shard;            /* of the key, in the segment of the last try */
 } write_call;
 
 static tseg_result write_bytes(tseg *segment, const tseg_key *key, const write_call *call)
 {
     uint64_t header[FRAME_HEADER_BYTES / 8];
-    tseg_value value = {header, 0, (const uint8_t *)RSTRING_PTR(call->bytes), (uint64_t)RSTRING_LEN(call->bytes)};
+    tseg_value value = {header, 0, (const uint8_t *)RSTRING_PTR(call->base.bytes),
+                        (uint64_t)RSTRING_LEN(call->base.bytes)};
 
     if (call->frame_type) {
         value.head_words = FRAME_HEADER_BYTES / 8;
@@ -34,47 +34,29 @@ static tseg_result write_bytes(tseg *segment, const tseg_key *key, const write_c
     }
 }
 
-static tseg_result write_once(tseg *segment, write_call *call)
+static tseg_result write_once(tseg *segment, segment_call *base)
 {
+    write_call *call = (write_call *)base;
     tseg_key key;
 
-    segment_key(segment, &key, call->key);
-    call->shard = key.shard;
+    segment_key(segment, &key, base->key);
+    base->shard = key.shard;
     if (call->kind == WRITE_INCREMENT)
         return tseg_increment(segment, &key, call->amount, call->expires_at, call->now, &call->count);
     if (call->kind == WRITE_TOUCH) return tseg_touch(segment, &key, call->expires_at, call->now);
     return write_bytes(segment, &key, call);
 }
 
-/* A writer is in the way, or the file is not the current one any more. */
-__attribute__((noinline, cold)) static tseg_result write_again(VALUE self, write_call *call)
-{
-    tseg_result result = TSEG_RETIRED;
-    uint64_t deadline_ns = 0;
-
-    call->key = rb_str_new_frozen(call->key);
-    if (call->bytes) call->bytes = rb_str_new_frozen(call->bytes);
-    for (int files = 0; files < 3; files += result == TSEG_RETIRED) {
-        tseg *segment = segment_current(self);
-        result = write_once(segment, call);
-        if (result != TSEG_RETIRED && result != TSEG_WOULD_WAIT) break;
-        if (result == TSEG_WOULD_WAIT && !segment_wait(segment, call->shard, &deadline_ns)) return TSEG_BUSY;
-    }
-    return result;
-}
-
 static tseg_result make_call(VALUE self, write_call *call)
 {
-    VALUE key = call->key, bytes = call->bytes;
+    VALUE key = call->base.key, bytes = call->base.bytes;
     tseg_result result;
 
     Check_Type(key, T_STRING);
     if (bytes) Check_Type(bytes, T_STRING);
-    result = write_once(segment_current(self), call);
-    if (RB_UNLIKELY(!segment_is_answer(result))) {
-        if (result == TSEG_WOULD_WAIT || result == TSEG_RETIRED) result = write_again(self, call);
-        if (!segment_is_answer(result)) segment_fail(self, result, key);
-    }
+    call->base.attempt = write_once;
+    result = write_once(segment_current(self), &call->base);
+    if (RB_UNLIKELY(!segment_is_answer(result))) result = segment_retry(self, &call->base, result);
     RB_GC_GUARD(key);
     RB_GC_GUARD(bytes);
     return result;
@@ -95,8 +77,8 @@ static VALUE segment_set(int count, VALUE *arguments, VALUE self)
     write_call call = {.kind = WRITE_SET};
 
     rb_check_arity(count, 2, 3);
-    call.key = arguments[0];
-    call.bytes = arguments[1];
+    call.base.key = arguments[0];
+    call.base.bytes = arguments[1];
     set_times(&call, optional(count, arguments, 2), false);
     return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
@@ -107,8 +89,8 @@ static VALUE segment_add(int count, VALUE *arguments, VALUE self)
     write_call call = {.kind = WRITE_ADD};
 
     rb_check_arity(count, 2, 3);
-    call.key = arguments[0];
-    call.bytes = arguments[1];
+    call.base.key = arguments[0];
+    call.base.bytes = arguments[1];
     set_times(&call, optional(count, arguments, 2), true);
     return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
@@ -119,8 +101,8 @@ static VALUE segment_compare_and_set(int count, VALUE *arguments, VALUE self)
     write_call call = {.kind = WRITE_COMPARE_AND_SET};
 
     rb_check_arity(count, 3, 4);
-    call.key = arguments[0];
-    call.bytes = arguments[1];
+    call.base.key = arguments[0];
+    call.base.bytes = arguments[1];
     if (!segment_parse_token(arguments[2], &call.token)) return Qfalse;
     set_times(&call, optional(count, arguments, 3), true);
     return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
@@ -138,7 +120,7 @@ static bool may_be_filled(VALUE self, write_call *call, VALUE epoch)
  */
 static VALUE segment_near_fill(VALUE self, VALUE key, VALUE bytes, VALUE ttl, VALUE epoch)
 {
-    write_call call = {.kind = WRITE_NEAR_FILL, .key = key, .bytes = bytes};
+    write_call call = {.kind = WRITE_NEAR_FILL, .base = {.key = key, .bytes = bytes}};
 
     set_times(&call, ttl, true);
     return may_be_filled(self, &call, epoch) && make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
@@ -161,7 +143,7 @@ static bool is_bare_frame(VALUE bytes, double *ends_at)
  */
 static VALUE segment_near_fill_frame(VALUE self, VALUE key, VALUE frame, VALUE longest, VALUE epoch)
 {
-    write_call call = {.kind = WRITE_NEAR_FILL, .key = key, .bytes = frame};
+    write_call call = {.kind = WRITE_NEAR_FILL, .base = {.key = key, .bytes = frame}};
     double ends_at;
 
     Check_Type(frame, T_STRING);
@@ -190,7 +172,7 @@ int segment_plain_string_type(VALUE string)
  */
 static VALUE segment_write_string(VALUE self, VALUE key, VALUE string, VALUE expires_at, VALUE ttl)
 {
-    write_call call = {.kind = WRITE_SET, .key = key, .bytes = string};
+    write_call call = {.kind = WRITE_SET, .base = {.key = key, .bytes = string}};
 
     call.frame_type = segment_plain_string_type(string);
     if (!call.frame_type) return Qnil;
@@ -209,8 +191,8 @@ static int write_pair(VALUE key, VALUE bytes, VALUE argument)
 {
     write_many *many = (write_many *)argument;
 
-    many->call.key = key;
-    many->call.bytes = bytes;
+    many->call.base.key = key;
+    many->call.base.bytes = bytes;
     if (make_call(many->self, &many->call) != TSEG_OK) many->all = false;
     return ST_CONTINUE;
 }
@@ -235,7 +217,7 @@ static VALUE segment_increment(int count, VALUE *arguments, VALUE self)
     write_call call = {.kind = WRITE_INCREMENT};
 
     rb_check_arity(count, 2, 3);
-    call.key = arguments[0];
+    call.base.key = arguments[0];
     call.amount = NUM2LL(arguments[1]);
     set_times(&call, optional(count, arguments, 2), true);
     return make_call(self, &call) == TSEG_OK ? LL2NUM(call.count) : Qnil;
@@ -244,7 +226,7 @@ static VALUE segment_increment(int count, VALUE *arguments, VALUE self)
 /* Segment#touch(key, ttl) -> whether the entry was there */
 static VALUE segment_touch(VALUE self, VALUE key, VALUE ttl)
 {
-    write_call call = {.kind = WRITE_TOUCH, .key = key};
+    write_call call = {.kind = WRITE_TOUCH, .base = {.key = key}};
 
     set_times(&call, ttl, true);
     return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;

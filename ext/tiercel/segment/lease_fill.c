@@ -78,6 +78,16 @@ tseg_result tseg_lease_fill_unheld(tseg *segment, const tseg_key *key, const tse
     return result;
 }
 
+tseg_result tseg_lease_abandon(const tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder)
+{
+    uint64_t found = 0;
+    tseg_lease_slot *slot = tseg_find_lease(segment, key, tseg_epoch(segment), &found);
+
+    if (!slot || found != lineage || tseg_load(&slot->owner) != segment->owner) return TSEG_ABSENT;
+    if (holder && tseg_load(&slot->holder) != holder) return TSEG_ABSENT;
+    return tseg_lease_end_lineage(slot, lineage) ? TSEG_OK : TSEG_ABSENT;
+}
+
 tseg_result tseg_lease_release(tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder, uint64_t pause_ns)
 {
     uint32_t epoch = tseg_epoch(segment);
@@ -85,8 +95,12 @@ tseg_result tseg_lease_release(tseg *segment, const tseg_key *key, uint64_t line
     uint64_t found = 0, now_ns;
     tseg_lease_slot *slot;
     tseg_section section;
-    tseg_result result = tseg_enter(&section, segment, key->shard, epoch, -INFINITY);
+    tseg_result result;
 
+    /* After a fill that was abandoned, or a delete: there is nothing to wait for a lock for. */
+    slot = tseg_find_lease(segment, key, epoch, &found);
+    if (!slot || found != lineage) return TSEG_ABSENT;
+    result = tseg_enter(&section, segment, key->shard, epoch, -INFINITY);
     if (result != TSEG_OK) return result;
     now_ns = tseg_monotonic_ns();
     slot = tseg_find_lease(segment, key, epoch, &found);

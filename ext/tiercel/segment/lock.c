@@ -42,7 +42,7 @@ static bool spin(tseg *segment, tseg_word *lock, uint64_t *lock_word)
     return false;
 }
 
-/* Its owner let one of our calls wait in vain and has not moved since. */
+/* One of our calls watched this very word for the whole bound. */
 static bool is_stuck(const tseg *segment, uint32_t shard, uint64_t word)
 {
     return word && word == tseg_load(&segment->stuck[shard]);
@@ -83,30 +83,40 @@ tseg_result tseg_lock(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *
     return lock_slowly(segment, shard, lock_word, taken_over);
 }
 
-bool tseg_may_wait(tseg *segment, uint32_t shard, uint64_t *deadline_ns)
+bool tseg_may_wait(tseg *segment, uint32_t shard, tseg_wait *wait)
 {
-    uint64_t now = tseg_monotonic_ns();
-
-    if (!*deadline_ns) {
-        *deadline_ns = now + TSEG_LOCK_WAIT_NS;
-        tseg_bump(&segment->self->counters[TSEG_COUNT_LOCK_WAITS]);
-    }
-    if (now < *deadline_ns) return true;
-    tseg_store(&segment->stuck[shard], tseg_load(&segment->views[shard].control->lock));
+    if (!wait->begun) tseg_bump(&segment->self->counters[TSEG_COUNT_LOCK_WAITS]);
+    wait->begun = true;
+    if (wait->ns < TSEG_LOCK_WAIT_NS) return true;
+    if (wait->word_ns >= TSEG_LOCK_WAIT_NS) tseg_store(&segment->stuck[shard], wait->word);
     tseg_bump(&segment->self->counters[TSEG_COUNT_LOCK_TIMEOUTS]);
     return false;
 }
 
-void tseg_watch(const tseg *segment, uint32_t shard, uint64_t deadline_ns)
+uint64_t tseg_counted_nap(uint64_t began_ns)
+{
+    uint64_t took_ns = tseg_monotonic_ns() - began_ns;
+    return took_ns < TSEG_LONGEST_COUNTED_NAP_NS ? took_ns : TSEG_LONGEST_COUNTED_NAP_NS;
+}
+
+void tseg_watch(const tseg *segment, uint32_t shard, tseg_wait *wait)
 {
     const tseg_word *lock = &segment->views[shard].control->lock;
     uint64_t seen = tseg_load(lock);
     struct timespec pause = {0, 20000};
     unsigned rounds = 0;
 
-    while (!is_free(seen) && tseg_load(lock) == seen && tseg_monotonic_ns() < deadline_ns) {
+    if (seen != wait->word) wait->word_ns = 0;
+    wait->word = seen;
+    while (!is_free(seen) && tseg_load(lock) == seen && wait->ns < TSEG_LOCK_WAIT_NS) {
+        uint64_t began_ns = tseg_monotonic_ns(), counted_ns;
+        bool interrupted;
         if (rounds++ % 4 == 0 && tseg_owner_is_dead(segment, seen)) return;
-        if (nanosleep(&pause, NULL) != 0) return; /* a signal: let the caller look at it */
+        interrupted = nanosleep(&pause, NULL) != 0;
+        counted_ns = tseg_counted_nap(began_ns);
+        wait->ns += counted_ns;
+        wait->word_ns += counted_ns;
+        if (interrupted) return; /* the caller handles the signal */
         if (pause.tv_nsec < 1000000) pause.tv_nsec *= 2;
     }
 }

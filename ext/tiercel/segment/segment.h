@@ -27,7 +27,7 @@ typedef enum {
     TSEG_PRESENT,       /* add: already there */
     TSEG_CHANGED,       /* compare_and_set: not what the token came with */
     TSEG_TOO_LARGE,     /* above a quarter of the main log */
-    TSEG_BUSY,          /* the lock's owner let a call wait in vain, and has not moved since */
+    TSEG_BUSY,          /* the lock's owner has not moved since a call waited for the whole bound */
     TSEG_WOULD_WAIT,    /* a writer is in the way: see tseg_may_wait */
     TSEG_READ_ONLY,     /* no process slot was free: this process cannot write */
     TSEG_NOT_A_COUNTER,
@@ -160,15 +160,33 @@ tseg_token tseg_token_of(const tseg *segment, const tseg_entry *entry);
 bool tseg_is_same(const tseg_token *one, const tseg_token *other);
 
 /*
- * Nothing here waits, asks for the time or runs what the host does not see: a call that meets a writer
- * who is still at it answers TSEG_WOULD_WAIT. Then, while tseg_may_wait(&deadline) is true (the deadline
- * is 0 at first), hold the segment, block in tseg_watch, release it, and make the call again.
- * lock.c
+ * lock.c: no call of the core waits. A call that meets a live writer returns TSEG_WOULD_WAIT. While tseg_may_wait
+ * returns true, the caller then holds the segment, gives up the host's lock, blocks in tseg_watch, takes the host's
+ * lock back, releases the segment, and makes the call again. Only tseg_watch counts as waiting: the time that the
+ * caller needs to get the host's lock back says nothing about the writer.
  */
-/* false: the call has waited long enough. That is remembered until the lock moves, and the call is TSEG_BUSY. */
-bool tseg_may_wait(tseg *segment, uint32_t shard, uint64_t *deadline_ns);
-/* Until the shard's lock moves, its owner dies, the deadline or a signal comes. Takes nothing, changes nothing. */
-void tseg_watch(const tseg *segment, uint32_t shard, uint64_t deadline_ns);
+typedef struct {
+    bool begun;
+    uint64_t word;    /* the shard's lock, as tseg_watch last saw it */
+    uint64_t word_ns; /* how long tseg_watch has seen that word */
+    uint64_t ns;      /* how long this call has waited in all */
+} tseg_wait;
+/*
+ * Returns false once the call has waited for the whole bound; the call then fails as TSEG_BUSY. If the lock had one and
+ * the same word all the time, later calls of this process fail at once until the word changes.
+ */
+bool tseg_may_wait(tseg *segment, uint32_t shard, tseg_wait *wait);
+/*
+ * Blocks until the shard's lock moves, its owner dies, the bound is reached or a signal arrives. Changes nothing but
+ * *wait, so threads call it without the host's lock.
+ */
+void tseg_watch(const tseg *segment, uint32_t shard, tseg_wait *wait);
+/*
+ * How much of a nap counts towards a bound: all of it, but at most 10 ms. A machine that was paused, or that is busy
+ * with something else, does not make a live owner look stuck.
+ */
+#define TSEG_LONGEST_COUNTED_NAP_NS UINT64_C(10000000)
+uint64_t tseg_counted_nap(uint64_t began_ns);
 
 /*
  * write.c: each under one shard's lock. now, epoch seconds, decides what is over;
@@ -271,6 +289,11 @@ tseg_result tseg_lease_fill_unheld(tseg *segment, const tseg_key *key, const tse
 /* TSEG_ABSENT where it is not this holder's any more. Paused: nobody is given it for so long. */
 tseg_result tseg_lease_release(tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder,
                                uint64_t pause_ns);
+/*
+ * For a fill or a release that cannot have the lock: ends the lineage without it, so that waiters go on. Does nothing
+ * (TSEG_ABSENT) if another process holds the lease by now, or another holder than this one (0: any of this process).
+ */
+tseg_result tseg_lease_abandon(const tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder);
 /* What became of a lease, for who saw this holder. to_wait: tseg_sleep on its signal then ends with a change. */
 tseg_lease_state tseg_lease_look(const tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder,
                                  bool to_wait, tseg_lease *lease);

@@ -11,6 +11,7 @@
 #include "binding_near.c"
 #include "binding_read.c"
 #include "binding_read_multi.c"
+#include "binding_retry.c"
 #include "binding_sweep.c"
 #include "binding_tags.c"
 #include "binding_time.c"

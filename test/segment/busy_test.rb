@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+# suites: kernel
+
+require "test_helper"
+require "tiercel/segment"
+require "support/locked_shard"
+require_relative "record_locks"
+
+# A lock whose owners are alive and go on, and threads that need Ruby's own lock besides.
+class SegmentBusyTest < Tiercel::TestCase
+  def setup
+    super
+    @directory = Dir.mktmpdir("tiercel-segment-")
+    @path = File.join(@directory, "segment")
+    @open = -> { Tiercel::Segment.open(@path, bytes: 4 << 20, shards: 1) }
+    @segment = @open.call
+  end
+
+  def teardown
+    @segment.close
+    FileUtils.remove_entry(@directory)
+    super
+  end
+
+  # Between two looks at the shard's lock, each thread waits longer for Ruby's lock than a call may wait in all.
+  def test_time_spent_waiting_for_rubys_lock_does_not_count
+    LockedShard.while(@path, @open, moves: true) do |release|
+      threads = [thread { @segment.increment("counter") },
+                 thread { @segment.lease_take_absent("key", 10, "a lease.", nil) }]
+      while_others_compute { release.call }
+      assert_equal [1, false], threads.map(&:value)
+    end
+    assert_equal 0, @segment.stats[:lock_timeouts]
+  end
+
+  def test_time_spent_waiting_for_rubys_lock_does_not_count_where_a_file_is_made
+    skip "[environment] struct flock is another one here" unless RecordLocks.available?
+    Tiercel::Segment.remove(@path)
+    RecordLocks.held("#{@path}.lock", RecordLocks::MAKING) do |pid|
+      waiting = thread { @segment.set("key", "value") }
+      while_others_compute { Process.kill(:KILL, pid) }
+      assert_equal true, waiting.value
+    end
+  end
+
+  # Writers that hold the lock most of the time, in processes whose threads compute besides. Nothing is ever stopped.
+  def test_no_write_of_many_threads_is_lost
+    outcomes = fork_and_wait(3) do
+      segment = @open.call
+      value = "x" * 200_000
+      until_at = monotonic + 2
+      Array.new(10) { |index| Thread.new { write_and_compute(segment, "k#{index}", value, until_at) } }.sum(&:value)
+    end
+    assert_equal [0, 0, 0], outcomes
+    assert_equal 0, @segment.stats[:lock_timeouts]
+  end
+
+  private
+
+  def thread(&) = Thread.new(&).tap { |thread| thread.report_on_exception = false }
+
+  # Long enough for each of the other threads to wait for Ruby's lock more than once.
+  def while_others_compute
+    busy = Array.new(6) { thread { loop { 100.to_s.hash } } }
+    sleep 1.5
+    yield
+  ensure
+    busy.each { |one| one.kill.join }
+  end
+
+  # @return [Integer] writes that failed
+  def write_and_compute(segment, key, value, until_at)
+    failures = 0
+    while monotonic < until_at
+      begin
+        segment.set(key, value)
+      rescue Tiercel::TimedOut
+        failures += 1
+      end
+      50.times { |number| number.to_s.hash }
+    end
+    failures
+  end
+
+  def monotonic = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+end
