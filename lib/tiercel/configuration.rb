@@ -127,9 +127,16 @@ module Tiercel
       (@options[:clear_visibility] || DEFAULT_CLEAR_VISIBILITY).to_f if @options[:clear] == :generation
     end
 
-    private
-
+    # @return [Boolean] whether values may be loaded with Marshal
     def marshal? = @options.fetch(:marshal, true)
+
+    # @return [Boolean] whether `ssl:` asks for TLS, in the options or in the last URL
+    def tls?
+      ssl = url.options.fetch(:ssl) { @options[:ssl] }
+      !ssl.nil? && ssl.to_s != "false"
+    end
+
+    private
 
     def legacy? = @options[:legacy].nil? ? marshal? : @options[:legacy]
 

@@ -163,6 +163,10 @@ module Tiercel
     def settle = @nested ? @far.settle : @outage.settle
 
     # @private
+    # @return [Boolean] whether there are changes that the last tier has not received
+    def pending? = @nested ? @far.pending? : @outage.pending?
+
+    # @private
     # @return [Boolean] whether what is read in the last tier may become a copy: see {Outage#told?}
     def told? = @nested ? @far.told? : @outage.told?
 

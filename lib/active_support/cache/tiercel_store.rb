@@ -98,6 +98,10 @@ module ActiveSupport
       # @return [Boolean] false where its building has failed
       def built? = !@settings.nil?
 
+      # @private
+      # @return [Tiercel::Configuration]
+      attr_reader :configuration
+
       # @return [Tiercel::Backend] where the frames are kept
       def backend = @settings.backend
 

@@ -203,9 +203,15 @@ module Tiercel
       end
 
       def stats
-        of_nodes = @ring.nodes.map { |node| node.call(nil) { |*call| Protocol.stats(*call) } }
+        of_nodes = server_stats.values
         sums = STATS.transform_values { |name| of_nodes.sum { |stats| stats[name].to_i } }
         sums.merge(version: of_nodes.map { |stats| stats["version"] }.uniq.join(", "))
+      end
+
+      # @private
+      # @return [Hash{String => Hash{String => String}}] what each server tells of itself, by its name
+      def server_stats
+        @ring.nodes.to_h { |node| [node.name, node.call(nil) { |*call| Protocol.stats(*call) }] }
       end
 
       def close = @ring.nodes.each(&:close)

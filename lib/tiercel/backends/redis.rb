@@ -66,6 +66,7 @@ module Tiercel
         address = Address.new(url, options, timeout)
         @name = url.to_s.freeze
         @several = address.cluster?
+        @database = address.database
         subscribable = options[:role]&.to_sym != :replica
         @listening = Address.new(url, { **options, driver: :ruby }, timeout) if subscribable
         @commands = commands(address, timeout, pool)
@@ -153,6 +154,15 @@ module Tiercel
           misses: sum(texts, "keyspace_misses"), evictions: sum(texts, "evicted_keys"),
           connections: sum(texts, "connected_clients"), version: texts.first["redis_version"] }
       end
+
+      # @private
+      # @param command [Array<String>] that changes nothing, such as INFO
+      # @return [Object] the reply; of a cluster that of one node
+      def ask(*command) = call(command, nil)
+
+      # @private
+      # @return [Integer]
+      attr_reader :database
 
       def close = @commands.close
 

@@ -19,6 +19,11 @@ module Tiercel
         @options[:namespace] = namespace
       end
 
+      # @private
+      # @param name [Object] as it is passed to `read`
+      # @return [String] the key that the backend has
+      def stored_key(name) = normalize_key(name, merged_options(nil))
+
       private
 
       def normalize_key(name, options = nil)

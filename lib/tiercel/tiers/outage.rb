@@ -40,6 +40,9 @@ module Tiercel
       # @return [Boolean] whether the last tier had been told everything when {#settle} let somebody ask it
       def told? = @told
 
+      # @return [Boolean] whether there are changes that the last tier has not received
+      def pending? = @journal.pending?
+
       # @param keys [Array<String>] that the last tier was to change, and perhaps did not
       # @return [void]
       def note(keys) = @journal.note(keys, (@prefix if @last.scannable?))

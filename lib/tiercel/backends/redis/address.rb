@@ -38,6 +38,9 @@ module Tiercel
         # @return [Boolean]
         def cluster? = CLUSTER.match?(@url.scheme)
 
+        # @return [Integer] number of the database
+        def database = cluster? ? 0 : Integer(@options[:db] || @url.place[%r{/(\d+)\z}, 1] || 0)
+
         # @param protocol [Integer] RESP2 needs no greeting, so a new connection costs no trip
         # @return [RedisClient::Config::Common, RedisClient::ClusterConfig]
         # @raise [ConfigurationError]

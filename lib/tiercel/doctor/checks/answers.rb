@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require "securerandom"
+require_relative "../check"
+require_relative "../../clock"
+
+module Tiercel
+  class Doctor
+    module Checks
+      # Does the store answer? Writes a value, reads it back, deletes it, and times reads.
+      class Answers < Check
+        READS = 11
+        # A store behind this round trip is in another region, or overloaded.
+        SLOW_SECONDS = 0.010
+        private_constant :READS, :SLOW_SECONDS
+
+        private
+
+        def examine
+          return sound("stores nothing, by configuration") if subject.kind == :null_store
+          key = "tiercel:doctor:#{SecureRandom.hex(8)}"
+          return unanswered unless subject.store.write(key, key, expires_in: 60)
+          return lost unless subject.store.read(key) == key
+          judge(round_trip(key))
+        ensure
+          subject.store.delete(key) if key
+        end
+
+        def unanswered
+          found("#{subject}: a write was not stored: the backend is unreachable, full or read-only",
+                fix: "look at the log for the reason; check the address, and whether the server runs")
+        end
+
+        def lost
+          found("#{subject}: a value that was just written cannot be read back",
+                fix: "check whether the server evicts at once, and whether its memory limit is sound")
+        end
+
+        def judge(seconds)
+          milliseconds = format("%.3f ms", seconds * 1_000)
+          return sound("#{subject} answers; a read takes #{milliseconds}") if seconds < SLOW_SECONDS
+          found("#{subject}: a read takes #{milliseconds}", fix: "mount a cache that is nearer, or put shared: in " \
+                                                                 "front: \"shared:\", \"redis://...\"")
+        end
+
+        # The median, without the request-local cache.
+        def round_trip(key)
+          times = Array.new(READS) do
+            began = Clock.monotonic
+            subject.store.read(key)
+            Clock.monotonic - began
+          end
+          times.sort[READS / 2]
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,21 @@
+# frozen_string_literal: true
+
+require_relative "../check"
+
+module Tiercel
+  class Doctor
+    module Checks
+      # Are there deletes that the last tier has not received yet?
+      class Journal < Check
+        private
+
+        def examine
+          return unless subject.tiercel? && subject.store.backend.is_a?(Tiers)
+          return sound("the last tier has received every delete") unless subject.store.backend.pending?
+          found("the journal holds deletes that the last tier has not received: other machines may read old values",
+                fix: "bring #{subject.last} back; the deletes are repeated then")
+        end
+      end
+    end
+  end
+end

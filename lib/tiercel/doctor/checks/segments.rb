@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require_relative "../check"
+require_relative "../../clock"
+require_relative "../../sizes"
+
+module Tiercel
+  class Doctor
+    module Checks
+      # Do the shared-memory files lie where they should, and are there leftovers?
+      class Segments < Check
+        # Docker's own size of /dev/shm.
+        CONTAINER_DEFAULT_BYTES = 64 << 20
+        UNUSED_SECONDS = 86_400
+        private_constant :CONTAINER_DEFAULT_BYTES, :UNUSED_SECONDS
+
+        private
+
+        def examine
+          segments = subject.tiers.filter_map { |tier| tier.segment if tier.respond_to?(:segment) }.select(&:path)
+          return if segments.empty?
+          segments.each { |segment| placed(segment) }
+          leftovers
+        end
+
+        def placed(segment)
+          room = room_of_shared_memory
+          if deployment.container? && room && room <= CONTAINER_DEFAULT_BYTES
+            return found("#{deployment.shared_memory} has #{Sizes.human(room)}, Docker's default",
+                         fix: "start the container with --shm-size 512m (Kamal: options: { shm-size: 512m })")
+          end
+          return sound("#{segment.path} lies where it was put") unless displaced?(segment.path)
+          found("#{segment.path} is not in #{deployment.shared_memory}, so its pages are written to a disk",
+                fix: "give #{deployment.shared_memory} more room, or the segment a smaller size:")
+        end
+
+        # A path that the configuration names is the user's choice; a name goes to shared memory if that has room.
+        def displaced?(path)
+          ::File.basename(path).match?(/\Atiercel-.*\.v\d+\z/) && !path.start_with?("#{deployment.shared_memory}/")
+        end
+
+        # The mount's own limit, as the kernel lists it in kB; nil for a mount without one.
+        def room_of_shared_memory
+          mount = deployment.mounts.lines.map(&:split).reverse.find { |line| line[1] == deployment.shared_memory }
+          kilobytes = mount && mount[3].to_s[/(?:\A|,)size=(\d+)k/, 1]
+          kilobytes && kilobytes.to_i * 1024
+        end
+
+        def leftovers
+          require_relative "../../segment/report"
+          place = Segment::Report.place or return
+          left = place.siblings.select { |path| unused?(path) }
+          return if left.empty?
+          found("segments of this application that nobody has used for a day: #{left.first(3).join(", ")}" \
+                "#{", ..." if left.size > 3}", fix: "bin/rails tiercel:segments:prune")
+        end
+
+        # The lock file's time says when a process last started on the segment.
+        def unused?(path)
+          [path, "#{path}.lock"].all? { |file| ::File.mtime(file).to_f < Clock.now - UNUSED_SECONDS }
+        rescue SystemCallError
+          false
+        end
+      end
+    end
+  end
+end

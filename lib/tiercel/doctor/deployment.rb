@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+require "erb"
+require "yaml"
+require_relative "puma_file"
+
+module Tiercel
+  class Doctor
+    # Where the application runs: how many processes, hosts and containers, as far as its files and this machine say.
+    class Deployment
+      CONTAINER_MARKS = %w[/.dockerenv /run/.containerenv].freeze
+      SHARED_MEMORY = "/dev/shm"
+
+      # @return [Deployment] of the Rails application at hand
+      def self.of_application = new(root: Rails.root.to_s)
+
+      # @param root [String, nil] folder of the application
+      # @param env [#[]] environment variables
+      # @param container [Boolean] whether this process runs in a container
+      # @param shared_memory [String] the folder for files in memory
+      # @param mounts [String] what the system has mounted, in the form of /proc/mounts
+      def initialize(root: nil, env: ENV, container: self.class.container?(env), shared_memory: SHARED_MEMORY,
+                     mounts: self.class.mounts)
+        @root = root
+        @mounts = mounts
+        @env = env
+        @container = container
+        @shared_memory = shared_memory
+      end
+
+      # @return [String]
+      def self.mounts
+        ::File.readable?("/proc/mounts") ? ::File.read("/proc/mounts") : ""
+      end
+
+      # @return [Boolean]
+      def self.container?(env = ENV)
+        CONTAINER_MARKS.any? { |mark| ::File.exist?(mark) } || !env["KUBERNETES_SERVICE_HOST"].nil?
+      end
+
+      # @return [Boolean]
+      def container? = @container
+
+      # @return [String] /proc/mounts, "" where there is none
+      attr_reader :mounts
+
+      # @return [String] the folder for files in memory
+      attr_reader :shared_memory
+
+      # @return [Integer, nil] workers of Puma in cluster mode, 0 for single mode; nil where there is no config/puma.rb
+      #   or it cannot be read
+      def puma_workers
+        return @puma_workers if defined?(@puma_workers)
+        path = @root && ::File.join(@root, "config/puma.rb")
+        @puma_workers = path && ::File.file?(path) ? PumaFile.new(path, @env).workers : nil
+      end
+
+      # @return [Array<String>] hosts of Kamal's config/deploy.yml
+      def hosts = roles.values.flatten.uniq
+
+      # @return [Hash{String => Array<String>}] roles of Kamal's config/deploy.yml, with their hosts; empty without one
+      def roles
+        @roles ||= begin
+          servers = deploy_file&.fetch("servers", nil)
+          servers = { "web" => servers } if servers.is_a?(Array)
+          (servers || {}).transform_values { |role| hosts_of(role) }
+        end
+      end
+
+      private
+
+      def deploy_file
+        path = @root && ::File.join(@root, "config/deploy.yml")
+        return unless path && ::File.file?(path)
+        content = YAML.safe_load(ERB.new(::File.read(path)).result, aliases: true)
+        content if content.is_a?(Hash)
+      rescue StandardError, SyntaxError # of the file's ERB: what Kamal reads elsewhere may not be here
+        nil
+      end
+
+      # A role is a list of hosts, each perhaps with tags, or a Hash with one.
+      def hosts_of(role)
+        hosts = role.is_a?(Hash) ? role["hosts"] : role
+        Array(hosts).flat_map { |host| host.is_a?(Hash) ? host.keys : host }.map(&:to_s)
+      end
+    end
+  end
+end

@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require_relative "../redacted"
+
+module Tiercel
+  class Doctor
+    # A store that is examined, and what it is made of.
+    class Subject
+      # Rails' own stores, by class name, so that none of them has to be loaded.
+      KINDS = {
+        "ActiveSupport::Cache::MemoryStore" => :memory_store, "ActiveSupport::Cache::FileStore" => :file_store,
+        "ActiveSupport::Cache::NullStore" => :null_store, "ActiveSupport::Cache::MemCacheStore" => :mem_cache_store,
+        "ActiveSupport::Cache::RedisCacheStore" => :redis_cache_store, "SolidCache::Store" => :solid_cache_store,
+        "ActiveSupport::Cache::TiercelStore" => :tiercel_store
+      }.freeze
+
+      # @return [String] such as "Rails.cache"
+      attr_reader :name
+      # @return [ActiveSupport::Cache::Store]
+      attr_reader :store
+
+      # @return [Hash{String => ActiveSupport::Cache::Store}] the stores of the Rails application, each one once
+      def self.of_application
+        stores = { "Rails.cache" => Rails.cache }
+        stores["fragment cache"] = ActionController::Base.cache_store if defined?(ActionController::Base)
+        stores["session cache"] = session_cache
+        stores.compact.uniq { |_, store| store.object_id }.to_h
+      end
+
+      # @return [ActiveSupport::Cache::Store, nil] where sessions are in a cache of their own
+      def self.session_cache
+        configured = Rails.application.config
+        return unless configured.session_store.to_s == "ActionDispatch::Session::CacheStore"
+        configured.session_options[:cache]
+      end
+      private_class_method :session_cache
+
+      # @param name [String]
+      # @param store [ActiveSupport::Cache::Store]
+      def initialize(name, store)
+        @name = name
+        @store = store
+      end
+
+      # @return [Symbol, nil] of {KINDS}; nil for a store of another gem
+      def kind
+        @kind ||= @store.class.ancestors.lazy.filter_map { |ancestor| KINDS[ancestor.name] }.first
+      end
+
+      # @return [Boolean]
+      def tiercel? = kind == :tiercel_store
+
+      # @return [Array<Backend>] of a Tiercel store, nearest first; else none
+      def tiers
+        return [] unless tiercel?
+        tiers = []
+        backend = @store.backend
+        while backend.is_a?(Tiers)
+          tiers << backend.near.backend
+          backend = backend.far
+        end
+        tiers << backend
+      end
+
+      # @return [Backend, nil] the last tier of a Tiercel store
+      def last = tiers.last
+
+      # @param class_name [String] of a backend, without its modules
+      # @return [Boolean] whether the last tier is one of them
+      def over?(class_name) = tiers.any? && last.class.name == "Tiercel::Backends::#{class_name}"
+
+      # @return [String] the store in a few words, without passwords
+      def to_s = tiercel? ? @store.backend.to_s : @store.class.name
+    end
+  end
+end

@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require_relative "clock"
+require_relative "frame"
+
+module Tiercel
+  # Where the entry of one key lies, tier by tier, and what its frame says of itself. Loads no value.
+  #
+  #   Tiercel::EntryReport.new(Rails.cache, "views/1").to_h
+  #   # => { key: "views/1", tiers: [{ tier: "shared:...", found: true, bytes: 1042, type: "string_utf_8", ... }] }
+  class EntryReport
+    # Names of the numbers in a frame's header.
+    TYPES, COMPRESSORS = %w[TYPE_ COMPRESSOR_].map do |prefix|
+      Frame::Layout.constants.grep(/\A#{prefix}/).grep_v(/_AT\z/)
+                   .to_h { |name| [Frame::Layout.const_get(name), name.to_s.delete_prefix(prefix).downcase] }.freeze
+    end
+    private_constant :TYPES, :COMPRESSORS
+
+    # @param store [ActiveSupport::Cache::TiercelStore]
+    # @param name [Object] as it is passed to `read`
+    def initialize(store, name)
+      @store = store
+      @key = store.stored_key(name)
+    end
+
+    # @return [Hash{Symbol => Object}] :key as the backends have it, and under :tiers, nearest first, :tier (its name),
+    #   :found, and of what was found :bytes, :type, :compressor, :ttl_seconds, :age_seconds, :version, :tags
+    # @raise [BackendError] where a tier cannot be asked
+    def to_h
+      { key: @key, tiers: tiers.map { |tier, bytes| { tier:, found: !bytes.nil?, **(bytes ? described(bytes) : {}) } } }
+    end
+
+    private
+
+    def tiers
+      found = {}
+      backend = @store.backend
+      while backend.is_a?(Tiers)
+        found[backend.near.to_s] = backend.near.get(@key)
+        backend = backend.far
+      end
+      found[backend.to_s] = backend.get(@key)
+      found
+    end
+
+    def described(bytes)
+      return { bytes: bytes.bytesize, type: "raw" } unless Frame.frame?(bytes)
+      frame = Frame.parse(bytes)
+      { bytes: bytes.bytesize, type: TYPES[frame.type], compressor: COMPRESSORS[frame.compressor],
+        ttl_seconds: seconds(frame.expires_at && (frame.expires_at - Clock.now)),
+        age_seconds: seconds(frame.parts.created_at && (Clock.now - frame.parts.created_at.first)),
+        version: frame.parts.version, tags: frame.parts.tags&.keys }.compact
+    rescue MalformedFrame => error
+      { bytes: bytes.bytesize, type: "damaged: #{error.message}" }
+    end
+
+    def seconds(number) = number&.round(3)
+  end
+end

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "support"
+
+# `bin/rails tiercel:...` in a real application.
+class RailsAppCommandsTest < RailsAppTest
+  RailsApp::LINES.each do |line|
+    define_method(:"test_commands_on_rails_#{line.tr(".", "_")}") do
+      with_app(line) do |app|
+        app.cache_store = %(:tiercel_store, "shared:", { size: "8MB" })
+        app.runner(%(Rails.cache.write("views/1", "<b>", expires_in: 60, tags: "product:1"); Rails.cache.write("a", 1)))
+        an_entry(app)
+        deletes(app)
+        the_doctor(app)
+      end
+    end
+  end
+
+  private
+
+  def an_entry(app)
+    found = JSON.parse(out(app.rails("tiercel:get", "views/1", "--json", "--value")))
+    assert_equal ["views/1", "<b>".inspect], found.values_at("key", "value")
+    assert found["tiers"].first["found"]
+    missing = app.rails("tiercel:get", "nothing")
+    assert_equal 1, missing.status.exitstatus, missing.to_s
+    assert_operator JSON.parse(out(app.rails("tiercel:stats", "--json")))["entries"], :>=, 2
+    assert_match(/^entries: \d/, out(app.rails("tiercel:stats")))
+  end
+
+  def deletes(app)
+    out(app.rails("tiercel:invalidate", "product:1"))
+    assert_equal "[nil, 1]\n", out(app.runner(%(p Rails.cache.read_multi("views/1", "a").values_at("views/1", "a"))))
+    assert_match(/1 entries are deleted/, out(app.rails("tiercel:clear", "a")))
+    refused = app.rails("tiercel:clear")
+    assert_equal 2, refused.status.exitstatus, refused.to_s
+    assert_match(/say --yes/, refused.err)
+    out(app.rails("tiercel:clear", "--yes"))
+    assert_match(/is not there/, out(app.rails("tiercel:delete", "a")))
+  end
+
+  def the_doctor(app)
+    report = app.rails("tiercel:doctor")
+    assert report.ok?, report.to_s
+    assert_match(/Nothing found/, report.out)
+    app.cache_store = ":memory_store"
+    report = app.rails("tiercel:doctor", "--json")
+    assert_equal 1, report.status.exitstatus, report.to_s
+    assert_match(/each of Puma's 2 workers/, JSON.parse(report.out)["findings"].to_s)
+  end
+end
