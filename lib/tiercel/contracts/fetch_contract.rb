@@ -7,7 +7,7 @@ require_relative "moved_clock"
 require_relative "fetch_contract/processes"
 
 %w[single_flight slow_blocks failures lost_holders invalidation cycles placeholders stale_values timeouts
-   early_refreshes revalidation events churn]
+   early_refreshes revalidation events side_effects churn]
   .each { |subject| require_relative "fetch_contract/#{subject}" }
 
 module Tiercel
@@ -40,6 +40,7 @@ module Tiercel
       include EarlyRefreshes
       include Revalidation
       include Events
+      include SideEffects
       include Churn
       include BuiltStores
 

@@ -168,7 +168,7 @@ module Tiercel
         return if options[:tags] && !(bytes = tagged(bytes, options[:tags]))
         return !!(batch[key] = bytes) if batch
         ttl = backend_ttl(raw, policy: policy_for(options), **options)
-        filling = Fetch::Filling.of(key)
+        filling = Fetch::Filling.of(@settings.backend, key)
         return fill(filling, bytes, ttl, unless_exist:) if filling
         return write_anew(key, bytes, ttl) unless unless_exist
         @settings.accessor.add(key, bytes, ttl) { |present| ended?(present, key) }
@@ -232,9 +232,15 @@ module Tiercel
 
       # --- delete ---
 
-      def delete_entry(key, **) = @settings.accessor.delete(key)
+      def delete_entry(key, **)
+        deleted([key])
+        @settings.accessor.delete(key)
+      end
 
-      def delete_multi_entries(keys, **) = @settings.accessor.delete_multi(keys)
+      def delete_multi_entries(keys, **)
+        deleted(keys)
+        @settings.accessor.delete_multi(keys)
+      end
     end
   end
 end

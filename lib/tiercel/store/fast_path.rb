@@ -91,7 +91,7 @@ module Tiercel
         options = nil if options && options.empty?
         return super unless options.nil? && fast?
         key = key_of(name) or return super
-        return super if observed?(DELETE)
+        return super if observed?(DELETE) || !@settings.flights.idle?
         @settings.accessor.delete(key)
       end
 

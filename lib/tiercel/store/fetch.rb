@@ -10,6 +10,7 @@ require_relative "fetch/shown"
 require_relative "fetch/statistics"
 require_relative "fetch/straight"
 require_relative "fetch/takeover_log"
+require_relative "fetch/uncached_log"
 require_relative "telling"
 
 module Tiercel
@@ -170,7 +171,7 @@ module Tiercel
         return unless bytes
         stored = filling.lease && @settings.leases.fill(filling.lease, bytes, ttl)
         stored = overwrite(filling, bytes, ttl) if !stored && !unless_exist && filling.flight.rewritten
-        rewritten(filling.key, bytes, filling.flight) if stored
+        stored ? rewritten(filling.key, bytes, filling.flight) : warn_if_deleted(filling.flight)
         @settings.cold_run&.longer if stored && filling.lease.begun?
         remember_locally(filling.key, stored ? bytes : nil)
         filling.done(stored)
@@ -187,7 +188,17 @@ module Tiercel
       # A block around the code at hand may be that of the same key: what it gives comes after these bytes.
       def rewritten(key, bytes, flight = nil)
         return if @settings.flights.idle?
-        Held.each_of(key) { |held| held.rewritten = bytes unless held.equal?(flight) }
+        Held.each_of(@settings.backend, key) { |held| held.rewritten = bytes unless held.equal?(flight) }
+      end
+
+      # A block around the code at hand may be that of one of these keys: what it gives is not stored.
+      def deleted(keys)
+        return if @settings.flights.idle?
+        keys.each { |key| Held.each_of(@settings.backend, key) { |held| held.deleted = true } }
+      end
+
+      def warn_if_deleted(flight)
+        @settings.uncached.warn(flight.key) if flight.deleted
       end
 
       def remember_locally(key, bytes)

@@ -39,6 +39,8 @@ module Tiercel
       attr_reader :generations
       # @return [Fetch::TakeoverLog]
       attr_reader :takeovers
+      # @return [Fetch::UncachedLog]
+      attr_reader :uncached
       # @return [NamespaceGenerations::Table, nil] where `clear` goes by generation
       attr_reader :namespaces
       # @return [Fetch::EarlyRefresh::Attempts]
@@ -60,6 +62,7 @@ module Tiercel
         @guard = configuration.build_guard(@backend, logger)
         build_accessor(@guard)
         @takeovers = Fetch::TakeoverLog.new(logger)
+        @uncached = Fetch::UncachedLog.new(logger)
         build_fetch(configuration)
         @accessor.stale_if_error = @policy.stale_if_error if @backend.is_a?(Tiers)
         @generations = Tags::Generations.new(@accessor, @backend, @guard)

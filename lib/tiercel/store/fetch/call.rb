@@ -138,7 +138,7 @@ module Tiercel
         # @param flight [Flight] in which it is computed
         # @return [Array(Object, Boolean)] the value, and whether it is stored
         def compute_and_store(lease, flight)
-          filling = Filling.new(@key, lease, flight, @account)
+          filling = Filling.new(lease, flight, @account)
           value = @fast ? compute_fast(filling) : compute_as_rails_does(filling)
           flight.tags = used_tags
           [value, filling.stored?]

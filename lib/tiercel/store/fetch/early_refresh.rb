@@ -107,7 +107,7 @@ module Tiercel
           return @value unless lease.is_a?(Leases::Lease) && lease.mine? && lease.sure?
           @statistics.count(:early_refreshes)
           @call.account!.reason = :early
-          return compute(Flight.new(@call.key, @call.version), lease) unless @call.policy.background?
+          return compute(new_flight, lease) unless @call.policy.background?
           give_back(lease) unless refresh_behind(lease)
           @value
         end

@@ -27,6 +27,8 @@ module Tiercel
         ABANDONED = Outcome.new(:abandoned).freeze
         private_constant :GIVING_WAY, :AGAIN, :ABANDONED
 
+        # @return [Backend] of the key
+        attr_reader :backend
         # @return [String]
         attr_reader :key
         # @return [Object] see {Call#wanted}
@@ -35,6 +37,8 @@ module Tiercel
         attr_reader :lease
         # @return [String, nil] bytes that the block itself wrote under the key
         attr_accessor :rewritten
+        # @return [Boolean] whether the block itself deleted the key
+        attr_accessor :deleted
         # @return [Boolean] whether its block runs behind its caller, and will land it
         attr_writer :behind
         # @return [Tags::Named, nil] of what the block has given
@@ -46,13 +50,19 @@ module Tiercel
         attr_accessor :counted
 
         # @param wanted [Object] see {Call#wanted}
-        def initialize(key, wanted)
+        def initialize(backend, key, wanted)
+          @backend = backend
           @key = key
           @wanted = wanted
           @pid = Process.pid
           @followers = 0
           @waits_for = @landed = @outcome = @lease = @rewritten = nil
-          @running = @closed = @behind = @borrowed = @counted = false
+          @running = @closed = @behind = @borrowed = @counted = @deleted = false
+        end
+
+        # @return [Boolean] whether it computes that key of that backend
+        def of?(backend, key)
+          @backend.equal?(backend) && @key.bytesize == key.bytesize && (@key == key || @key.b == key.b)
         end
 
         # @return [Boolean] see {#behind=}

@@ -20,10 +20,11 @@ module Tiercel
           held.select(&:live?)
         end
 
-        # @yieldparam flight [Flight] of that key
+        # @param backend [Backend]
+        # @yieldparam flight [Flight] of that key there
         # @return [void]
-        def each_of(key)
-          Fiber[STORAGE]&.each { |flight| yield flight if flight.key == key && flight.live? }
+        def each_of(backend, key)
+          Fiber[STORAGE]&.each { |flight| yield flight if flight.of?(backend, key) && flight.live? }
         end
 
         # @param flight [Flight]

@@ -47,6 +47,7 @@ module Tiercel
         def initialize(settings, call, limit = TimeLimit.for(call.policy))
           @leases = settings.leases
           @flights = settings.flights
+          @backend = settings.backend
           @statistics = settings.statistics
           @takeovers = settings.takeovers
           @call = call
@@ -65,7 +66,7 @@ module Tiercel
           return stale unless MISS.equal?(stale)
           flight, answer = begun
           loop do
-            own = flight || Flight.new(@call.key, @call.wanted)
+            own = flight || new_flight(@call.wanted)
             boarded = flight || @flights.board(own, @seen&.lineage)
             @late = !boarded.shows?(@seen&.lineage)
             result = boarded.equal?(own) ? lead(own, answer) : follow(boarded)
@@ -80,7 +81,7 @@ module Tiercel
         # @param lease [Leases::Lease] one's own
         # @return [Boolean] whether the block will run in the background
         def refresh_behind(lease)
-          flight = Flight.new(@call.key, @call.version)
+          flight = new_flight
           @call.account!.background = true
           Background.enqueue do
             @statistics.count(:background_refreshes)
@@ -206,6 +207,8 @@ module Tiercel
           give_back(lease) if lease && !settled
           flight.land(:abandoned)
         end
+
+        def new_flight(wanted = @call.version) = Flight.new(@backend, @call.key, wanted)
 
         # Nothing is stored in its place.
         def give_back(lease) = @leases.release(lease, stale_ttl: @call.stale_ttl)

@@ -60,7 +60,7 @@ module Tiercel
         def board_all
           @calls.each_with_object({}) do |call, led|
             next if led.key?(call.key)
-            @flown[call] = own = Flight.new(call.key, call.wanted)
+            @flown[call] = own = Flight.new(@settings.backend, call.key, call.wanted)
             next @flown.delete(call) unless @flights.board(own, nil).equal?(own)
             led[call.key] = call
           end
@@ -149,11 +149,17 @@ module Tiercel
             lease = @open.delete(call)
             done = stored&.include?(call.key)
             call.remember(done ? frames[call] : nil)
-            @leases.release(lease, stale_ttl: call.stale_ttl) unless done
+            give_up(call, lease) unless done
             @flown[call].land_value(value) { call.copy(value) }
           end
           @computed = {}
           @filled_at = Clock.monotonic
+        end
+
+        # Nothing is stored in its place.
+        def give_up(call, lease)
+          @settings.uncached.warn(call.key) if @flown[call].deleted
+          @leases.release(lease, stale_ttl: call.stale_ttl)
         end
       end
     end

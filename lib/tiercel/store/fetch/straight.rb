@@ -35,7 +35,7 @@ module Tiercel
         # @return [Object] the value; {ELSEWHERE}; or, where it was unread and something is there, that as a
         #   {Accessor::Found}
         def lead_straight(name, key, version, options, policy, unread: false, &)
-          flight = Flight.new(key, version)
+          flight = Flight.new(@settings.backend, key, version)
           return ELSEWHERE unless @settings.flights.lead(flight, alone: unread)
           kept = version && Frame::Version.kept(version)
           # Nothing lies between either call and its assignment where CRuby looks for interrupts: a branch would.
@@ -89,8 +89,9 @@ module Tiercel
           return false if value.nil? && own[:skip_nil]
           fast = own == options && fills_fast?
           stored = fill_string(flight, lease, value, options) if fast && outermost && value.instance_of?(String)
+          warn_if_deleted(flight) if stored == false
           return stored unless stored.nil?
-          filling = Filling.new(flight.key, lease, flight)
+          filling = Filling.new(lease, flight)
           fast ? fill_fast(filling, value, flight.wanted, options, @settings.policy) : filling.run(&)
           filling.stored?
         end

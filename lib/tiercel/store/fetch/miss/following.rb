@@ -27,7 +27,7 @@ module Tiercel
             case outcome
             when :left
               MISS.equal?(stale) || (@late && flight.lease.stale != @call.found) ? AGAIN : give_stale(stale)
-            when :cycle then compute(own || Flight.new(@call.key, @call.version), flight.lease)
+            when :cycle then compute(own || new_flight, flight.lease)
             when :deadline then after_waiting(flight, own)
             else share(outcome, flight, own)
             end
@@ -58,7 +58,7 @@ module Tiercel
           # Somebody takes over; whoever is let down twice waits no more.
           def abandoned(flight)
             @let_down += 1
-            @let_down > 1 ? compute(Flight.new(@call.key, @call.version), flight.lease) : AGAIN
+            @let_down > 1 ? compute(new_flight, flight.lease) : AGAIN
           end
         end
       end

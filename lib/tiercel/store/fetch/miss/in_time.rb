@@ -73,7 +73,7 @@ module Tiercel
           def after_waiting(flight, own)
             near = flight.running? || flight.lease.nil?
             result = past_deadline(flight.lease, near ? deadline : far_deadline) do
-              compute(own || Flight.new(@call.key, @call.version), flight.lease)
+              compute(own || new_flight, flight.lease)
             end
             AGAIN.equal?(result) ? follow(flight, own) : result
           end
