@@ -29,7 +29,7 @@ module Tiercel
       # Forgets what every process-wide table of decoded objects holds. The Railtie does so when code is reloaded.
       #
       # @return [void]
-      def clear_all = @segments.each_key { |segment| segment.memo_bytes = segment.memo_bytes }
+      def clear_all = @segments.each_key(&:clear_memo)
 
       # @param segment [Segment] whose memo keeps decoded objects
       # @return [void]

@@ -48,6 +48,17 @@ class SharedTest < Tiercel::TestCase
     end
   end
 
+  # Every worker that boots would pay for a walk: its time, and the pages that then count as this process's.
+  def test_a_store_is_built_without_reading_the_entries
+    backend = build_backend
+    20_000.times { |index| backend.set("key#{index}", "x" * 600) }
+    resident = fork_and_wait(1) do
+      Tiercel.new("shared:#{path}")
+      File.read("/proc/self/smaps")[/#{Regexp.escape(path)}$.*?^Rss: +(\d+) kB/m, 1].to_i
+    end
+    assert_operator resident.first, :<, 4 << 10, "kB of 16 MB"
+  end
+
   # In a URL, as that of a tier, all are Strings.
   def test_the_memo_in_a_url
     { "false" => 0, "true" => 16 << 20, "2MB" => 2 << 20 }.each do |text, bytes|

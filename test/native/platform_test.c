@@ -114,17 +114,19 @@ static void test_less_room_than_wanted(void)
     attach_and_remove((8 << 20) + 1000, 0, 8 << 20);
 }
 
-static void test_network_file_systems(void)
+static void test_unfit_file_systems(void)
 {
+    enum { NETWORKS = 8 };
     static const uint32_t refused[] = {0x6969, 0x517B, 0xFF534D42, 0xFE534D42, 0x01021997, 0x00C36400, 0x0BD00BD0,
-                                       0x5346414F};
+                                       0x5346414F, 0x9123683E, 0x2FC12FC1, 0xCA451A4E};
     tseg_error error;
     tseg *segment;
 
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        const char *kind = i < NETWORKS ? "on a network file system" : "on a copy-on-write file system";
         file_system = refused[i];
         CHECK(!attach(2 << 20, 0, &error) && error.code == ENOTSUP);
-        CHECK(strstr(error.message, path) && strstr(error.message, "would be on a network file system"));
+        CHECK(strstr(error.message, path) && strstr(error.message, "would be on") && strstr(error.message, kind));
         CHECK(access(path, F_OK) != 0);
         file_system = 0;
         segment = attach(2 << 20, 0, &error);
@@ -132,7 +134,7 @@ static void test_network_file_systems(void)
         tseg_release(segment);
         file_system = refused[i];
         CHECK(!attach(2 << 20, 0, &error) && error.code == ENOTSUP);
-        CHECK(strstr(error.message, "is on a network file system") && strstr(error.message, "/dev/shm"));
+        CHECK(strstr(error.message, kind) && strstr(error.message, "/dev/shm"));
         CHECK(access(path, F_OK) == 0); /* not ours to remove */
         file_system = 0;
         remove_all();
@@ -185,7 +187,7 @@ int main(void)
     remove_all();
     test_signals_while_room_is_reserved();
     test_less_room_than_wanted();
-    test_network_file_systems();
+    test_unfit_file_systems();
     test_a_boot_id_that_some_cannot_read();
     printf("platform: %lu checks\n", (unsigned long)checks_made);
     return 0;

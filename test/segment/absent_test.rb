@@ -56,6 +56,16 @@ class SegmentAbsentTest < Tiercel::TestCase
     end
   end
 
+  def test_a_code_reload_before_there_is_a_segment
+    with_tmpdir do |directory|
+      store, = build("#{directory}/segment", size: TOO_MUCH, frozen: true)
+      capture_reports { store.read("key") }
+      3.times { Tiercel::Memo.clear_all }
+      assert_nil store.read("key")
+      store.close
+    end
+  end
+
   def test_attempts_become_rarer
     with_tmpdir do |directory|
       store, = build("#{directory}/segment", size: TOO_MUCH)

@@ -78,6 +78,17 @@ class SegmentOpeningTest < Tiercel::TestCase
     end
   end
 
+  def test_a_copy_on_write_file_system_is_passed_over_and_refused_by_its_path
+    in_btrfs do |volume|
+      with_tmpdir do |second|
+        _, said = capture_io { assert_equal second, File.dirname(Opening.new(place(volume, second)).call.path) }
+        assert_match(/lies in #{second}.*copy-on-write/, said)
+      end
+      error = assert_raises(Tiercel::ConfigurationError) { Opening.new(Place.new("#{volume}/segment")).call }
+      assert_match(%r{#{volume}/segment would be on a copy-on-write file system.*use a path on tmpfs}, error.message)
+    end
+  end
+
   def test_no_directory_that_can_be_written
     error = assert_raises(Tiercel::Unavailable) { Opening.new(place("/proc", nil)).call }
     assert_match(%r{in /proc }, error.message)
@@ -194,6 +205,24 @@ class SegmentOpeningTest < Tiercel::TestCase
           end
         end)
         yield first, second
+      end
+    end
+  end
+
+  # The native platform test plays such a file system where none can be mounted.
+  def in_btrfs
+    with_tmpdir do |directory|
+      image = "#{directory}/image"
+      File.write(image, "")
+      File.truncate(image, 128 << 20)
+      volume = Dir.mkdir("#{directory}/volume") && "#{directory}/volume"
+      made = system("mkfs.btrfs", "-q", image, %i[out err] => File::NULL) &&
+             system("mount", "-o", "loop", image, volume, %i[out err] => File::NULL)
+      skip "[environment] no btrfs can be mounted here" unless made
+      begin
+        yield volume
+      ensure
+        system("umount", "-l", volume)
       end
     end
   end

@@ -59,7 +59,9 @@ uint32_t tseg_default_shards(uint64_t bytes);
 bool tseg_random(void *bytes, size_t count);
 bool tseg_boot_id(uint64_t id[2]); /* false, and zeros: it cannot be told here */
 double tseg_booted_at(void);       /* epoch seconds by the clocks, -infinity where they do not say */
-bool tseg_is_network_file(int descriptor);
+/* Why a segment cannot lie on the file system of this file; NULL if it can. */
+const char *tseg_unfit_file_system(int descriptor);
+#define TSEG_FIT_FILE_SYSTEM "use a path on tmpfs (/dev/shm), ext4 or XFS"
 bool tseg_allocate_file(int descriptor, uint64_t bytes); /* errno says why not */
 void *tseg_fork_marker(void); /* a byte that is 0 in a child; NULL where the system has none */
 

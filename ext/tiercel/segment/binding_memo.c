@@ -137,8 +137,18 @@ static VALUE segment_set_memo_entries(VALUE self, VALUE entries)
     return entries;
 }
 
+/* Segment#clear_memo: forgets the kept values; keeps the limits */
+static VALUE segment_clear_memo(VALUE self)
+{
+    tseg_memo *memo = &segment_handle_of(self)->memo;
+
+    tseg_memo_set_limits(memo, memo->limit_bytes, memo->limit_count);
+    return Qnil;
+}
+
 void segment_init_memo(void)
 {
+    rb_define_method(tiercel_segment_class, "clear_memo", segment_clear_memo, 0);
     rb_define_method(tiercel_segment_class, "memo_bytes=", segment_set_memo_bytes, 1);
     rb_define_method(tiercel_segment_class, "memo_bytes", segment_memo_bytes, 0);
     rb_define_method(tiercel_segment_class, "memo_entries=", segment_set_memo_entries, 1);

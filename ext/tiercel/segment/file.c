@@ -82,7 +82,8 @@ static tseg_file_state refuse_file(int descriptor, tseg_error *error, int code, 
 static int open_checked(const char *path, struct stat *status, tseg_file_state *state, tseg_error *error)
 {
     int descriptor = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    char why[160];
+    const char *unfit;
+    char why[200];
 
     *state = TSEG_FILE_MISSING;
     if (descriptor < 0 && errno == ENOENT) return -1;
@@ -101,10 +102,10 @@ static int open_checked(const char *path, struct stat *status, tseg_file_state *
         refuse_file(descriptor, error, EISDIR, path, "is not a regular file: give the path of one");
     else if (status->st_uid != geteuid())
         refuse_file(descriptor, error, EACCES, path, why);
-    else if (tseg_is_network_file(descriptor))
-        refuse_file(descriptor, error, ENOTSUP, path,
-                    "is on a network file system, whose pages are not shared: use a local one, such as /dev/shm");
-    else
+    else if ((unfit = tseg_unfit_file_system(descriptor))) {
+        snprintf(why, sizeof why, "is on %s: %s", unfit, TSEG_FIT_FILE_SYSTEM);
+        refuse_file(descriptor, error, ENOTSUP, path, why);
+    } else
         return descriptor;
     return -1;
 }

@@ -81,12 +81,11 @@ static bool allocate(int descriptor, const char *path, const tseg_options *optio
 static bool fill_file(int descriptor, const char *path, const tseg_sidecar *sidecar, const tseg_options *options,
                       tseg_file **stale, tseg_error *error)
 {
+    const char *unfit = tseg_unfit_file_system(descriptor);
     tseg_geometry geometry;
     void *map;
 
-    if (tseg_is_network_file(descriptor))
-        return tseg_fail(error, ENOTSUP, "%s would be on a network file system, whose pages are not shared: "
-                         "use a local one, such as /dev/shm", path);
+    if (unfit) return tseg_fail(error, ENOTSUP, "%s would be on %s: %s", path, unfit, TSEG_FIT_FILE_SYSTEM);
     if (!allocate(descriptor, path, options, stale, &geometry, error)) return false;
     map = mmap(NULL, geometry.file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (map == MAP_FAILED) return tseg_fail(error, errno, "%s cannot be mapped into memory: %s", path, strerror(errno));

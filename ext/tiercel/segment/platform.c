@@ -28,6 +28,9 @@
 #define TSEG_RESERVED_PIECE (UINT64_C(4) << 20)
 #define TSEG_TMPFS_MAGIC UINT32_C(0x01021994)
 
+#define NETWORK "a network file system, whose pages are not shared"
+#define COPY_ON_WRITE "a copy-on-write file system, which reserves no room: a full disk would end every process"
+
 bool tseg_random(void *bytes, size_t count) { return getentropy(bytes, count) == 0; }
 
 #ifdef __linux__
@@ -58,17 +61,30 @@ double tseg_booted_at(void)
     return (double)(now.tv_sec - running.tv_sec) + (double)(now.tv_nsec - running.tv_nsec) / 1e9;
 }
 
-bool tseg_is_network_file(int descriptor)
+const char *tseg_unfit_file_system(int descriptor)
 {
-    /* NFS, SMB (three generations), 9P, Ceph, Lustre, AFS */
-    static const uint32_t magics[] = {0x6969, 0x517B, 0xFF534D42, 0xFE534D42, 0x01021997, 0x00C36400, 0x0BD00BD0,
-                                      0x5346414F};
+    static const struct {
+        uint32_t magic;
+        const char *reason;
+    } unfit[] = {
+        {0x6969, NETWORK},          /* NFS */
+        {0x517B, NETWORK},          /* SMB, three generations */
+        {0xFF534D42, NETWORK},
+        {0xFE534D42, NETWORK},
+        {0x01021997, NETWORK},      /* 9P */
+        {0x00C36400, NETWORK},      /* Ceph */
+        {0x0BD00BD0, NETWORK},      /* Lustre */
+        {0x5346414F, NETWORK},      /* AFS */
+        {0x9123683E, COPY_ON_WRITE}, /* btrfs */
+        {0x2FC12FC1, COPY_ON_WRITE}, /* ZFS */
+        {0xCA451A4E, COPY_ON_WRITE}, /* bcachefs */
+    };
     struct statfs system;
 
-    if (fstatfs(descriptor, &system) != 0) return false;
-    for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
-        if ((uint32_t)system.f_type == magics[i]) return true;
-    return false;
+    if (fstatfs(descriptor, &system) != 0) return NULL;
+    for (size_t i = 0; i < sizeof unfit / sizeof *unfit; i++)
+        if ((uint32_t)system.f_type == unfit[i].magic) return unfit[i].reason;
+    return NULL;
 }
 #else
 double tseg_booted_at(void)
@@ -89,10 +105,10 @@ bool tseg_boot_id(uint64_t id[2])
     return id[0] != 0;
 }
 
-bool tseg_is_network_file(int descriptor)
+const char *tseg_unfit_file_system(int descriptor)
 {
     struct statfs system;
-    return fstatfs(descriptor, &system) == 0 && !(system.f_flags & MNT_LOCAL);
+    return fstatfs(descriptor, &system) == 0 && !(system.f_flags & MNT_LOCAL) ? NETWORK : NULL;
 }
 #endif
 

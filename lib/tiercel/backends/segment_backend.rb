@@ -46,7 +46,7 @@ module Tiercel
       #   by now
       def compress_threshold_bytes
         return super unless @segment.is_a?(Segment)
-        [super, @segment.stats.fetch(:size_bytes) / COMPRESS_SHARE].max
+        [super, @segment.size_bytes / COMPRESS_SHARE].max
       end
 
       # @param guard [Guard]

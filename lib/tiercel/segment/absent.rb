@@ -28,7 +28,7 @@ module Tiercel
         @lock = Mutex.new
       end
 
-      (Segment.public_instance_methods(false) - %i[path close inspect]).each do |name|
+      (Segment.public_instance_methods(false) - %i[path close clear_memo inspect]).each do |name|
         define_method(name) { |*arguments, **options, &block| segment.public_send(name, *arguments, **options, &block) }
       end
 
@@ -37,6 +37,11 @@ module Tiercel
 
       # @return [void]
       def close = @segment&.close
+
+      # Code reloads call this method on every memo, so it works without a segment too.
+      #
+      # @return [void]
+      def clear_memo = @segment&.clear_memo
 
       # @return [String]
       def inspect = "#<#{self.class.name} #{path}>"
