@@ -83,7 +83,18 @@ module Tiercel
         attach(::File.expand_path(path), 0, 0, 0, 0, DEFAULT_MODE, nil)
       end
 
-      # Removes a segment. Processes that use it move to a new one.
+      # Attaches to a segment that exists, as {open_existing}. Should its file be lost, the handle makes it again, as
+      # large as it was.
+      #
+      # @param (see .open_existing)
+      # @return (see .open_existing)
+      # @raise (see .open_existing)
+      def join(path)
+        raise Unavailable, "#{path} does not exist" unless ::File.exist?(path)
+        attach_existing(::File.expand_path(path))
+      end
+
+      # Removes a segment. Processes that use it make a new one, as large as it was.
       #
       # @param path [String]
       # @param only_unused [Boolean] only if no process is registered on it

@@ -37,7 +37,7 @@ int __wrap_open(const char *name, int flags, ...)
     mode_t mode;
 
     va_start(arguments, flags);
-    mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
+    mode = flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(arguments, mode_t) : 0;
     va_end(arguments);
     if (boot_id_is_hidden && strstr(name, "boot_id")) {
         errno = EACCES;

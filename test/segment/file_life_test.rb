@@ -77,7 +77,124 @@ class SegmentFileLifeTest < Tiercel::TestCase
     assert_equal 4 << 20, segment.size_bytes
     assert_equal true, Tiercel::Segment.remove(@path)
     assert_equal true, segment.set("key", "again")
-    assert_equal 2 << 20, segment.size_bytes
+    assert_equal 4 << 20, segment.size_bytes, "the size of the lost file"
+  end
+
+  # As processes of an application do that find a segment when they start.
+  def test_a_process_that_joined_makes_a_lost_file_again_as_it_was
+    open(shards: 2, average_entry_bytes: 100, mode: 0o640).close
+    joined = Tiercel::Segment.join(@path).tap { |segment| @opened << segment }
+    joined.set("key", "value")
+    [-> { File.unlink(@path) }, -> { FileUtils.rm_f([@path, "#{@path}.lock"]) },
+     -> { Tiercel::Segment.remove(@path) }].each do |lose|
+      lose.call
+      wait_until("a new file") { joined.get("key").nil? && File.exist?(@path) }
+      assert_equal true, joined.set("key", "new")
+      assert_equal [2 << 20, 2, 100], [joined.size_bytes, joined.shards, joined.average_entry_bytes]
+      assert_equal 0o640, File.stat(@path).mode & 0o777
+    end
+  end
+
+  def test_a_resized_file_that_is_lost_comes_back_in_its_last_size
+    segment = open
+    Tiercel::Segment.replace(@path, bytes: 4 << 20)
+    assert_equal 4 << 20, segment.size_bytes
+    File.unlink(@path)
+    wait_until("a new file") { segment.get("key") || File.exist?(@path) }
+    assert_equal 4 << 20, segment.size_bytes
+  end
+
+  # A task that looks at a segment makes none.
+  def test_a_handle_that_only_looks_makes_no_file
+    open.close
+    looking = Tiercel::Segment.open_existing(@path).tap { |segment| @opened << segment }
+    Tiercel::Segment.remove(@path)
+    assert_raises(Tiercel::Unavailable) { looking.get("key") }
+    refute_path_exists @path
+  end
+
+  def test_a_process_that_loses_sight_of_the_file_leaves_it_to_the_others
+    skip "[environment] needs root" unless Process.euid.zero?
+    segment = open
+    segment.set("key", "value")
+    id = segment.file_id
+    jail = File.join(@directory, "jail")
+    Dir.mkdir(jail)
+    fork_and_wait(1) do
+      assert_equal "value", segment.get("key")
+      Dir.chroot(jail)
+      wait_until("its loss") { refused { segment.get("key") } }
+    end
+    assert_equal ["value", id], [segment.get("key"), segment.file_id]
+    assert_equal id, open.file_id
+  end
+
+  def test_a_file_with_other_names_is_left_alone
+    other = File.join(@directory, "other")
+    { "x" * 10_000 => "tiercel-app-0.v2", "" => "tiercel-app-1.v2" }.each do |content, name|
+      File.write(other, content)
+      File.link(other, path = File.join(@directory, name))
+      error = assert_raises(Tiercel::ConfigurationError) { open(path) }
+      assert_match(/#{path} has other names too \(hard links\)/, error.message)
+      assert_match(/hard links/, assert_raises(Tiercel::Unavailable) { Tiercel::Segment.remove(path) }.message)
+      assert_equal content, File.read(other)
+      FileUtils.rm_f([other, path])
+    end
+  end
+
+  def test_another_segments_name_for_a_segment
+    open.set("key", "value")
+    File.link(@path, link = File.join(@directory, "link"))
+    assert_match(/hard links/, assert_raises(Tiercel::ConfigurationError) { open(link) }.message)
+    assert_equal "value", @opened.first.get("key")
+    File.write("#{link}.text", "text")
+    File.link("#{link}.text", File.join(@directory, "third.lock"))
+    assert_match(/third.lock has other names/,
+                 assert_raises(Tiercel::ConfigurationError) { open(File.join(@directory, "third")) }.message)
+  end
+
+  def test_an_empty_file_that_was_never_ours_is_not_removed
+    File.write(@path, "")
+    assert_match(/is not a segment/, assert_raises(Tiercel::Unavailable) { Tiercel::Segment.remove(@path) }.message)
+    assert_path_exists @path
+  end
+
+  # Killed at a random moment: what is left is a whole segment, or nothing once the next one is made.
+  def test_processes_that_are_killed_while_they_make_a_file_leave_nothing
+    20.times do |attempt|
+      pid = fork { open_and_sleep }
+      sleep(0.002 * attempt)
+      Process.kill(:KILL, pid)
+      Process.wait(pid)
+      if File.exist?(@path)
+        assert_equal "value", open.tap { |segment| segment.set("key", "value") }.get("key")
+        @opened.pop.close
+      end
+      assert_empty Dir.children(@directory) - %w[segment segment.lock]
+      FileUtils.rm_f(@path)
+    end
+  end
+
+  # Those of processes that could make no file without a name, and of earlier versions.
+  def test_leftovers_are_swept
+    mine = %w[segment.1f.0123abc.new segment.2.ff.new]
+    others = %w[segment.1f.0123abc.new2 segment.new segment..1.new segment.zz.1.new segment2.1.1.new segment.1.1.1.new]
+    (mine + others).each { |name| File.write(File.join(@directory, name), "x") }
+    File.symlink("/etc/passwd", File.join(@directory, "segment.3.3.new"))
+    open
+    assert_equal [*others, "segment", "segment.lock", "segment.3.3.new"].sort, Dir.children(@directory).sort
+    File.write(File.join(@directory, mine.first), "x")
+    Tiercel::Segment.remove(@path)
+    refute_path_exists File.join(@directory, mine.first)
+  end
+
+  def test_a_file_between_its_two_names_is_swept_and_used
+    open.set("key", "value")
+    File.link(@path, "#{@path}.1.1.new") # an earlier version that was killed between link and unlink
+    assert_equal "value", open.get("key")
+    Tiercel::Segment.replace(@path, bytes: 4 << 20)
+    assert_equal 4 << 20, @opened.first.size_bytes
+    assert_equal %w[segment segment.lock], Dir.children(@directory).sort
   end
 
   def test_another_process_moves_too
@@ -245,6 +362,18 @@ class SegmentFileLifeTest < Tiercel::TestCase
   end
 
   private
+
+  def open_and_sleep
+    Tiercel::Segment.open(@path, bytes: 128 << 20)
+    sleep
+  end
+
+  def refused
+    yield
+    false
+  rescue Tiercel::Unavailable
+    true
+  end
 
   # 1.5 MB of memory that can be filled without harm.
   def with_small_tmpfs

@@ -93,18 +93,14 @@ static tseg *find_segment(dev_t device, ino_t inode)
     return segment;
 }
 
-bool tseg_path_is_current(tseg *segment)
+bool tseg_path_is_current(const tseg *segment)
 {
     struct stat status;
 
     if (!segment->sidecar) return true;
-    if (lstat(segment->path, &status) == 0) {
-        if (status.st_dev == segment->device && status.st_ino == segment->inode) return true;
-    } else if (errno != ENOENT && errno != ENOTDIR) {
-        return true; /* this process cannot tell, so it retires nothing for the others */
-    }
-    tseg_retire(segment);
-    return false;
+    if (lstat(segment->path, &status) == 0)
+        return status.st_dev == segment->device && status.st_ino == segment->inode;
+    return errno != ENOENT && errno != ENOTDIR; /* where this process cannot tell, it stays */
 }
 
 void tseg_retire(tseg *segment) { atomic_store(&segment->header->retired, 1); }
@@ -127,6 +123,7 @@ static tseg *attach_file(const char *path, tseg_file *file, tseg_sidecar *sideca
     }
     segment->device = file->device;
     segment->inode = file->inode;
+    segment->mode = file->mode;
     return adopt(segment, &file->header, file->map, file->bytes, sidecar);
 }
 
@@ -138,7 +135,7 @@ static bool make_file(const char *path, tseg_sidecar *sidecar, const tseg_option
     bool made = true;
 
     if (!tseg_sidecar_lock_files(sidecar, error)) return false;
-    state = tseg_file_open(path, sidecar, &file, error);
+    state = tseg_file_open_locked(path, sidecar, options->host, &file, error);
     if (state == TSEG_FILE_MISSING) {
         made = tseg_file_make(path, sidecar, options, NULL, false, error);
     } else if (state == TSEG_FILE_STALE) {
@@ -149,7 +146,7 @@ static bool make_file(const char *path, tseg_sidecar *sidecar, const tseg_option
     } else {
         made = state == TSEG_FILE_GOOD;
     }
-    tseg_file_close(&file);
+    tseg_file_close_last(&file, options->host);
     tseg_sidecar_unlock_files(sidecar);
     return made;
 }
@@ -239,15 +236,26 @@ tseg *tseg_attach_private(const tseg_options *options, tseg_error *error)
 
 void tseg_hold(tseg *segment) { segment->references++; }
 
-void tseg_release(tseg *segment)
+static bool unmap(void *argument, const atomic_bool *stop)
+{
+    tseg *segment = argument;
+
+    (void)stop;
+    munmap(segment->map, segment->map_bytes);
+    return true;
+}
+
+void tseg_release_by(tseg_host *host, tseg *segment)
 {
     tseg **link = &tseg_attachments;
 
     if (--segment->references) return;
     while (*link != segment) link = &(*link)->next;
     *link = segment->next;
-    munmap(segment->map, segment->map_bytes);
     tseg_unmapped++;
+    tseg_finish(host, unmap, segment);
     tseg_sidecar_release(segment->sidecar);
     free_segment(segment);
 }
+
+void tseg_release(tseg *segment) { tseg_release_by(NULL, segment); }

@@ -16,6 +16,7 @@ struct tseg_sidecar {
     int slot; /* the byte this process has locked, less one; -1: none */
     int refused; /* errno, where no byte could be locked for another reason than that others have them; else 0 */
     unsigned references;
+    bool files_locked; /* by a thread of this process, which the lock for files does not tell from the others */
     char *path;
     struct tseg_sidecar *next;
 };
@@ -61,11 +62,18 @@ bool tseg_boot_id(uint64_t id[2]); /* false, and zeros: it cannot be told here *
 double tseg_booted_at(void);       /* epoch seconds by the clocks, -infinity where they do not say */
 /* Why a segment cannot lie on the file system of this file; NULL if it can. */
 const char *tseg_unfit_file_system(int descriptor);
-#define TSEG_FIT_FILE_SYSTEM "use a path on tmpfs (/dev/shm), ext4 or XFS"
-bool tseg_allocate_file(int descriptor, uint64_t bytes); /* errno says why not */
 void *tseg_fork_marker(void); /* a byte that is 0 in a child; NULL where the system has none */
+#define TSEG_FIT_FILE_SYSTEM "use a path on tmpfs (/dev/shm), ext4 or XFS"
 
-/* file.c, new_file.c */
+/* reserve.c */
+/* Lets the host run long work, or runs it where there is no host. false: given up, the caller unwinds. */
+bool tseg_run(tseg_host *host, bool (*step)(void *argument, const atomic_bool *stop), void *argument);
+/* The same for work that is always done. */
+void tseg_finish(tseg_host *host, bool (*step)(void *argument, const atomic_bool *stop), void *argument);
+/* errno says why not; EINTR: the host gave up */
+bool tseg_allocate_file(int descriptor, uint64_t bytes, tseg_host *host);
+
+/* file.c, leftovers.c, new_file.c */
 typedef enum { TSEG_FILE_GOOD, TSEG_FILE_MISSING, TSEG_FILE_STALE, TSEG_FILE_REFUSED } tseg_file_state;
 typedef struct {
     void *map;
@@ -75,10 +83,23 @@ typedef struct {
     bool unreadable;    /* stale, and too small to have a header */
     bool damaged;       /* stale, because its bytes are not what was written */
     bool other_version; /* refused, because it has another layout */
+    bool ours;          /* its bytes or its lock file prove it; a name alone does not */
     mode_t mode;
+    nlink_t links;
     tseg_header header; /* a copy, so that what was checked is what is used */
 } tseg_file;
 tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, tseg_file *file, tseg_error *error);
+/*
+ * Under the lock for files: sweeps first, and refuses what would be replaced or removed but has other names too, for
+ * those who use the other names.
+ */
+tseg_file_state tseg_file_open_locked(const char *path, const tseg_sidecar *sidecar, tseg_host *host, tseg_file *file,
+                                      tseg_error *error);
+/* By its name, or by the mark in its lock file: whatever its bytes are. */
+bool tseg_file_was_ours(const char *path, const tseg_sidecar *sidecar);
+/* Under the lock for files: removes what processes left that were killed while they made or replaced the segment. */
+#define TSEG_NEW_ENDING ".new" /* a file in the making: PATH.PID.RANDOM.new, both in hex */
+void tseg_sweep_leftovers(const char *path, tseg_host *host);
 /* false where something at the path is surely no segment of ours. Asked before a lock file is made beside it. */
 bool tseg_file_may_be(const char *path, tseg_error *error);
 /*
@@ -88,6 +109,9 @@ bool tseg_file_may_be(const char *path, tseg_error *error);
 bool tseg_file_make(const char *path, const tseg_sidecar *sidecar, const tseg_options *options, tseg_file *replaced,
                     bool stale, tseg_error *error);
 void tseg_file_close(tseg_file *file);
+/* As tseg_file_close, by the host: where nothing else leads to the file, the system frees its memory. */
+void tseg_file_close_last(tseg_file *file, tseg_host *host);
+int tseg_file_unlink(const char *path, tseg_host *host); /* an errno, or 0 */
 void tseg_file_retire(tseg_file *file);
 void tseg_init_header(tseg_header *header, const tseg_geometry *geometry, const tseg_options *options,
                       const tseg_sidecar *sidecar);

@@ -18,6 +18,7 @@ typedef struct {
     tseg_options options;
     uint64_t hash_key[2];
     bool opened;
+    bool joined;          /* makes no file at first, but makes the file again that was lost */
     int64_t checked_at;   /* seconds of the monotonic clock when the path was last looked at */
     tseg_memo memo;       /* of Strings: see binding_memo.h */
     uint64_t attached_ns; /* of the monotonic clock, when it was attached */
@@ -117,6 +118,22 @@ static inline void segment_key(const tseg *segment, tseg_key *key, VALUE string)
 #define SEGMENT_TOKEN_BYTES 20
 VALUE segment_token_string(const tseg_token *token);
 bool segment_parse_token(VALUE string, tseg_token *token);
+
+/*
+ * binding_host.c: lets other threads run while the core does long work. The core gives up where an interrupt raises;
+ * then segment_raise goes on with that, once the core has returned.
+ */
+typedef struct {
+    tseg_host base;
+    int state; /* of rb_protect, 0: nothing was raised */
+} segment_host;
+segment_host segment_new_host(void);
+void segment_raise(const segment_host *host);
+/*
+ * Runs work(argument, &stop) without the GVL, with the segment held. Once `stop` is set, work returns soon. Then
+ * interrupts are handled, which may raise.
+ */
+void segment_run(tseg *segment, void (*work)(void *argument, const atomic_bool *stop), void *argument);
 
 /* binding_sweep.c: whether there was something to delete */
 bool segment_delete_key(VALUE self, VALUE key, tseg_result (*delete)(tseg *, const tseg_key *, double *));

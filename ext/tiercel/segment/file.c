@@ -124,7 +124,7 @@ static bool has_own_name(const char *path)
 }
 
 /* Whatever is in the file now, it was ours. */
-static bool was_ours(const char *path, const tseg_sidecar *sidecar)
+bool tseg_file_was_ours(const char *path, const tseg_sidecar *sidecar)
 {
     return has_own_name(path) || (sidecar && tseg_sidecar_is_marked(sidecar));
 }
@@ -151,7 +151,7 @@ bool tseg_file_may_be(const char *path, tseg_error *error)
     may_be = status.st_size == 0 || (count == sizeof magic && magic == TSEG_MAGIC);
     if (may_be) return true;
     sidecar = tseg_sidecar_open(path, 0, false, &unused);
-    may_be = was_ours(path, sidecar);
+    may_be = tseg_file_was_ours(path, sidecar);
     tseg_sidecar_release(sidecar);
     if (!may_be) refuse_file(-1, error, 0, path, NOT_A_SEGMENT);
     return may_be;
@@ -178,7 +178,8 @@ static bool is_known(tseg_file *file, const char *path, const tseg_sidecar *side
 {
     bool magic = file->header.magic == TSEG_MAGIC;
 
-    if ((magic && file->header.layout_version == TSEG_LAYOUT_VERSION) || was_ours(path, sidecar)) return true;
+    if ((magic && file->header.layout_version == TSEG_LAYOUT_VERSION) || tseg_file_was_ours(path, sidecar))
+        return true;
     file->other_version = magic;
     return false;
 }
@@ -195,6 +196,7 @@ tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, ts
     file->device = status.st_dev;
     file->inode = status.st_ino;
     file->mode = status.st_mode & 0777;
+    file->links = status.st_nlink;
     file->unreadable = true;
     if (status.st_size == 0) { /* nobody's: made by somebody who died before linking could be relied on, or by touch */
         close(descriptor);
@@ -203,6 +205,7 @@ tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, ts
     if (!map_file(file, descriptor, &status))
         return refuse_file(descriptor, error, errno, path, "cannot be mapped into memory");
     close(descriptor);
+    file->ours = !file->unreadable && (file->header.magic == TSEG_MAGIC || (sidecar && tseg_sidecar_is_marked(sidecar)));
     if (!is_known(file, path, sidecar)) {
         tseg_file_close(file);
         return refuse_file(-1, error, 0, path, file->other_version ? "has another layout version: use another path"
@@ -215,13 +218,60 @@ tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, ts
     return wrong ? TSEG_FILE_STALE : TSEG_FILE_GOOD;
 }
 
+tseg_file_state tseg_file_open_locked(const char *path, const tseg_sidecar *sidecar, tseg_host *host, tseg_file *file,
+                                      tseg_error *error)
+{
+    tseg_file_state state;
+
+    tseg_sweep_leftovers(path, host);
+    state = tseg_file_open(path, sidecar, file, error);
+    if (state != TSEG_FILE_STALE || file->links <= 1) return state;
+    tseg_file_close(file);
+    return refuse_file(-1, error, EMLINK, path,
+                       "has other names too (hard links), so it is left alone: remove this name or use another path");
+}
+
 void tseg_file_close(tseg_file *file)
 {
     if (file->map) munmap(file->map, file->bytes);
     file->map = NULL;
 }
 
+static bool close_file(void *file, const atomic_bool *stop)
+{
+    (void)stop;
+    tseg_file_close(file);
+    return true;
+}
+
+void tseg_file_close_last(tseg_file *file, tseg_host *host)
+{
+    if (file->map) tseg_finish(host, close_file, file);
+}
+
+typedef struct {
+    const char *path;
+    int failure; /* an errno */
+} unlinking;
+
+static bool unlink_file(void *argument, const atomic_bool *stop)
+{
+    unlinking *what = argument;
+
+    (void)stop;
+    what->failure = unlink(what->path) == 0 ? 0 : errno;
+    return true;
+}
+
+int tseg_file_unlink(const char *path, tseg_host *host)
+{
+    unlinking what = {path, 0};
+
+    tseg_finish(host, unlink_file, &what);
+    return what.failure;
+}
+
 void tseg_file_retire(tseg_file *file)
 {
-    if (file->map && !file->unreadable) atomic_store(&((tseg_header *)file->map)->retired, 1);
+    if (file->map && file->ours && file->links <= 1) atomic_store(&((tseg_header *)file->map)->retired, 1);
 }

@@ -10,13 +10,18 @@
 #include "attach.h"
 
 /* A lock file that was never ours stays: the segment lay beside it by chance. */
-static bool remove_files(const char *path, tseg_sidecar *sidecar, tseg_file *file, tseg_error *error)
+static bool remove_files(const char *path, tseg_sidecar *sidecar, tseg_file *file, tseg_host *host, tseg_error *error)
 {
     char lock_path[PATH_MAX];
+    int failure;
 
+    if (file->inode && file->unreadable && !tseg_file_was_ours(path, sidecar))
+        return tseg_fail(error, 0, "%s is not a segment: remove it or use another path", path);
     tseg_file_retire(file);
-    if (unlink(path) != 0 && errno != ENOENT)
-        return tseg_fail(error, errno, "%s cannot be removed: %s", path, strerror(errno));
+    tseg_file_close(file);
+    failure = tseg_file_unlink(path, host);
+    if (failure && failure != ENOENT)
+        return tseg_fail(error, failure, "%s cannot be removed: %s", path, strerror(failure));
     snprintf(lock_path, sizeof lock_path, "%s.lock", path);
     if (!tseg_sidecar_is_strange(sidecar)) unlink(lock_path);
     return true;
@@ -49,7 +54,8 @@ static bool replace_file(const char *path, tseg_sidecar *sidecar, const tseg_opt
 }
 
 /* Both under the lock for files, `retired` before the path changes: see "Moving" in docs/memory-model.md. */
-static bool with_files_locked(const char *path, const tseg_options *options, bool only_unused, tseg_error *error)
+static bool with_files_locked(const char *path, const tseg_options *options, bool only_unused, tseg_host *host,
+                              tseg_error *error)
 {
     tseg_sidecar *sidecar;
     tseg_file_state state;
@@ -62,15 +68,15 @@ static bool with_files_locked(const char *path, const tseg_options *options, boo
     sidecar = tseg_sidecar_open(path, options && options->mode ? options->mode : 0600, true, error);
     if (!sidecar) return false;
     if (tseg_sidecar_lock_files(sidecar, error)) {
-        state = tseg_file_open(path, sidecar, &file, error);
+        state = tseg_file_open_locked(path, sidecar, host, &file, error);
         /* Every layout locks one byte per process, so an unused one can be told and removed. */
         if (state == TSEG_FILE_REFUSED && !(only_unused && file.other_version)) done = false;
         else if (only_unused && (sidecar->slot >= 0 || tseg_sidecar_in_use(sidecar)))
             tseg_fail(error, EBUSY, "%s is in use", path);
         else
             done = options ? replace_file(path, sidecar, options, &file, state, error)
-                           : remove_files(path, sidecar, &file, error);
-        tseg_file_close(&file);
+                           : remove_files(path, sidecar, &file, host, error);
+        tseg_file_close_last(&file, host);
         tseg_sidecar_unlock_files(sidecar);
     } else if (only_unused && error->code == EAGAIN) {
         error->code = EBUSY;
@@ -79,12 +85,17 @@ static bool with_files_locked(const char *path, const tseg_options *options, boo
     return done;
 }
 
+bool tseg_remove_by(tseg_host *host, const char *path, bool only_unused, tseg_error *error)
+{
+    return with_files_locked(path, NULL, only_unused, host, error);
+}
+
 bool tseg_remove(const char *path, bool only_unused, tseg_error *error)
 {
-    return with_files_locked(path, NULL, only_unused, error);
+    return tseg_remove_by(NULL, path, only_unused, error);
 }
 
 bool tseg_replace(const char *path, const tseg_options *options, tseg_error *error)
 {
-    return with_files_locked(path, options, false, error);
+    return with_files_locked(path, options, false, options->host, error);
 }

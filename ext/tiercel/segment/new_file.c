@@ -7,9 +7,12 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "attach.h"
+
+#define TSEG_LINK_PATH 40
 
 void tseg_init_header(tseg_header *header, const tseg_geometry *geometry, const tseg_options *options,
                       const tseg_sidecar *sidecar)
@@ -45,11 +48,18 @@ void tseg_init_header(tseg_header *header, const tseg_geometry *geometry, const 
 }
 
 /* What was stale gives up its room as soon as nobody has it mapped. */
-static void give_way(const char *path, tseg_file *stale)
+static void give_way(const char *path, tseg_file *stale, tseg_host *host)
 {
     tseg_file_retire(stale);
     tseg_file_close(stale);
-    unlink(path);
+    tseg_file_unlink(path, host);
+}
+
+static bool empty_file(void *descriptor, const atomic_bool *stop)
+{
+    (void)stop;
+    if (ftruncate(*(int *)descriptor, 0) != 0) {} /* a smaller size is reserved over what is there */
+    return true;
 }
 
 /* As large as wanted, or as what is free allows; where nothing fits, the stale file gives way first. */
@@ -64,15 +74,17 @@ static bool allocate(int descriptor, const char *path, const tseg_options *optio
             return tseg_fail(error, EINVAL, "%s: %llu bytes in %u shards for entries of %u bytes: expected 1 MB or "
                              "more, shards a power of two up to 64 with at least 128 KB each, entries of 64 bytes or "
                              "more", path, (unsigned long long)bytes, options->shards, options->average_entry_bytes);
-        if (tseg_allocate_file(descriptor, geometry->file_bytes)) return true;
+        if (tseg_allocate_file(descriptor, geometry->file_bytes, options->host)) return true;
         code = errno;
-        if (ftruncate(descriptor, 0) == 0 && code == ENOSPC) {
+        if (code == ENOSPC) {
             bool given = *stale != NULL;
-            if (given) give_way(path, *stale);
+            tseg_finish(options->host, empty_file, &descriptor);
+            if (given) give_way(path, *stale, options->host);
             *stale = NULL;
             if (!given) bytes /= 2;
             if (bytes >= least) continue;
         }
+        if (code == EINTR) return tseg_fail(error, code, "%s: interrupted", path);
         return tseg_fail(error, code, "%s: %llu bytes cannot be reserved%s: give a smaller size or another path", path,
                          (unsigned long long)options->bytes, code == EFBIG ? " (RLIMIT_FSIZE is less)" : "");
     }
@@ -94,29 +106,76 @@ static bool fill_file(int descriptor, const char *path, const tseg_sidecar *side
     return true;
 }
 
+/*
+ * Under no name, so that the system takes the file back if this process is killed. -1 where there are no such files, or
+ * no way to give them a name: then the file has a name of its own, which tseg_file_sweep finds.
+ */
+static int open_nameless(const char *path, mode_t mode, char link_path[TSEG_LINK_PATH])
+{
+#ifdef O_TMPFILE
+    const char *name = strrchr(path, '/');
+    char directory[PATH_MAX] = ".";
+    struct stat status;
+    int descriptor;
+
+    if (name) snprintf(directory, sizeof directory, "%.*s", name == path ? 1 : (int)(name - path), path);
+    descriptor = open(directory, O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+    if (descriptor < 0) return -1;
+    snprintf(link_path, TSEG_LINK_PATH, "/proc/self/fd/%d", descriptor);
+    if (stat(link_path, &status) == 0) return descriptor;
+    close(descriptor);
+#else
+    (void)path, (void)mode, (void)link_path;
+#endif
+    return -1;
+}
+
+/* Gives the file its path: in the place of another, or where there is none. EEXIST: another program was quicker. */
+static bool link_file(const char *path, const char *temporary, const char *link_path, bool replaces)
+{
+    if (!replaces) return linkat(AT_FDCWD, link_path, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 || errno == EEXIST;
+    if (link_path != temporary && linkat(AT_FDCWD, link_path, AT_FDCWD, temporary, AT_SYMLINK_FOLLOW) != 0)
+        return false;
+    return rename(temporary, path) == 0;
+}
+
+/* What was reserved takes the system a while to free. */
+static bool close_unused(void *descriptor, const atomic_bool *stop)
+{
+    (void)stop;
+    close(*(int *)descriptor);
+    return true;
+}
+
 bool tseg_file_make(const char *path, const tseg_sidecar *sidecar, const tseg_options *options, tseg_file *replaced,
                     bool stale, tseg_error *error)
 {
-    char temporary[PATH_MAX];
+    char temporary[PATH_MAX], proc_path[TSEG_LINK_PATH];
+    const char *link_path = proc_path;
     tseg_file *may_give_way = stale ? replaced : NULL;
     uint64_t random = 0;
     int descriptor;
     bool made;
 
     tseg_random(&random, sizeof random);
-    if ((size_t)snprintf(temporary, sizeof temporary, "%s.%lx.%llx.new", path, (long)getpid(),
+    if ((size_t)snprintf(temporary, sizeof temporary, "%s.%lx.%llx" TSEG_NEW_ENDING, path, (long)getpid(),
                          (unsigned long long)random) >= sizeof temporary)
         return tseg_fail(error, ENAMETOOLONG, "%s: the path is too long", path);
-    descriptor = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, options->mode);
+    descriptor = open_nameless(path, options->mode, proc_path);
+    if (descriptor < 0) {
+        link_path = temporary;
+        descriptor = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, options->mode);
+    }
     if (descriptor < 0) return tseg_fail(error, errno, "%s cannot be created: %s", path, strerror(errno));
     made = fill_file(descriptor, path, sidecar, options, &may_give_way, error);
-    close(descriptor);
     if (stale && !may_give_way) replaced = NULL;
     /* Retired before it is replaced, but not before the new one is complete: where that fails, all stays as it is. */
     if (made && replaced) tseg_file_retire(replaced);
-    if (made && (replaced ? rename(temporary, path) : link(temporary, path)) != 0 && errno != EEXIST)
+    if (made && !link_file(path, temporary, link_path, replaced != NULL))
         made = tseg_fail(error, errno, "%s cannot be created: %s", path, strerror(errno));
-    if (!made || !replaced) unlink(temporary);
+    if (link_path == temporary || replaced) unlink(temporary);
+    if (made) close(descriptor);
+    else tseg_finish(options->host, close_unused, &descriptor);
     if (made) tseg_sidecar_mark(sidecar);
     return made;
 }

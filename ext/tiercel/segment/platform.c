@@ -8,8 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #ifdef __linux__
@@ -24,9 +22,6 @@
 #endif
 
 #include "attach.h"
-
-#define TSEG_RESERVED_PIECE (UINT64_C(4) << 20)
-#define TSEG_TMPFS_MAGIC UINT32_C(0x01021994)
 
 #define NETWORK "a network file system, whose pages are not shared"
 #define COPY_ON_WRITE "a copy-on-write file system, which reserves no room: a full disk would end every process"
@@ -111,72 +106,6 @@ const char *tseg_unfit_file_system(int descriptor)
     return fstatfs(descriptor, &system) == 0 && !(system.f_flags & MNT_LOCAL) ? NETWORK : NULL;
 }
 #endif
-
-static bool write_zeros(int descriptor, uint64_t bytes)
-{
-    static const char zeros[1 << 16];
-
-    for (uint64_t at = 0; at < bytes;) {
-        uint64_t part = bytes - at < sizeof zeros ? bytes - at : sizeof zeros;
-        ssize_t written = pwrite(descriptor, zeros, part, (off_t)at);
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return false;
-        at += (uint64_t)written;
-    }
-    return true;
-}
-
-#ifdef __linux__
-/*
- * In pieces: where a signal comes in between, kernels before 2024 give back all that one call has reserved. Under a
- * profiler's timer a large piece may never end, so it gets smaller each time. 0 or an errno.
- */
-static int reserve(int descriptor, uint64_t bytes)
-{
-    uint64_t piece = TSEG_RESERVED_PIECE;
-    struct statfs system;
-
-    /* What was written there can be mapped several pages at a time: see map_pages in append.c. */
-    if (fstatfs(descriptor, &system) == 0 && (uint32_t)system.f_type == TSEG_TMPFS_MAGIC) return EOPNOTSUPP;
-
-    for (uint64_t at = 0; at < bytes;) {
-        uint64_t part = bytes - at < piece ? bytes - at : piece;
-        int failure = posix_fallocate(descriptor, (off_t)at, (off_t)part);
-        if (failure == 0) at += part;
-        else if (failure != EINTR) return failure;
-        else if (piece > TSEG_HEADER_BYTES) piece /= 2;
-    }
-    return 0;
-}
-#else
-static int reserve(int descriptor, uint64_t bytes) { return EOPNOTSUPP; }
-#endif
-
-/*
- * Reserved, not sparse: a page that cannot be had later is a SIGBUS in some
- * innocent read. Asked first: on tmpfs trying takes the memory of the machine
- * before it fails, and past RLIMIT_FSIZE a signal ends the process.
- */
-bool tseg_allocate_file(int descriptor, uint64_t bytes)
-{
-    struct statvfs system;
-    struct rlimit limit;
-    int failure;
-
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur) {
-        errno = EFBIG;
-        return false;
-    }
-    if (fstatvfs(descriptor, &system) == 0 && bytes > (uint64_t)system.f_bavail * system.f_frsize) {
-        errno = ENOSPC;
-        return false;
-    }
-    failure = reserve(descriptor, bytes);
-    if (failure == 0) return true;
-    errno = failure;
-    if (failure != EOPNOTSUPP && failure != EINVAL) return false;
-    return ftruncate(descriptor, (off_t)bytes) == 0 && write_zeros(descriptor, bytes);
-}
 
 void *tseg_fork_marker(void)
 {

@@ -51,15 +51,14 @@ void tseg_after_fork(void)
     }
 }
 
-void tseg_keep_registered(tseg *segment)
+bool tseg_keep_registered(tseg *segment)
 {
     tseg_sidecar *sidecar = segment->sidecar;
 
-    if (!sidecar || (tseg_sidecar_mend(sidecar) && segment->owner)) return;
+    if (!sidecar || (tseg_sidecar_mend(sidecar) && segment->owner)) return true;
     for (tseg *other = tseg_attachments; other; other = other->next)
         if (other->sidecar == sidecar) tseg_register(other);
-    /* Nobody can register with it any more, so all move to a file that has another. */
-    if (tseg_sidecar_is_gone(sidecar)) tseg_retire(segment);
+    return !tseg_sidecar_is_gone(sidecar);
 }
 
 void tseg_watch_for_forks(void)

@@ -67,6 +67,7 @@ typedef struct tseg {
     tseg_sidecar *sidecar;   /* NULL: private memory */
     dev_t device;
     ino_t inode;
+    mode_t mode;             /* permissions of the file */
     char *path;
     unsigned references;     /* handles of this process, and calls that wait */
     bool warned;             /* that it cannot write: said once per process */
@@ -82,6 +83,15 @@ typedef struct {
     double now;
 } tseg_clock;
 
+/*
+ * How the host gives its lock up during long work: run calls step(argument, &stop) without the lock until step returns
+ * true. Once `stop` is set, step returns false soon, and goes on where it was at the next call. Returns false if the
+ * host gives the work up. Steps touch their argument alone, and nothing that threads share.
+ */
+typedef struct tseg_host {
+    bool (*run)(struct tseg_host *host, bool (*step)(void *argument, const atomic_bool *stop), void *argument);
+} tseg_host;
+
 /* attach.c: geometry, files, registration */
 typedef struct {
     uint64_t bytes;           /* of a new file; 0: attach to what exists, make nothing */
@@ -90,6 +100,7 @@ typedef struct {
     uint32_t average_entry_bytes; /* 0: the default */
     mode_t mode;
     const uint64_t *hash_key; /* NULL: random */
+    tseg_host *host;          /* NULL: long work runs under the caller's lock */
 } tseg_options;
 
 typedef struct {
@@ -105,6 +116,7 @@ tseg *tseg_attach_private(const tseg_options *options, tseg_error *error);
 /* Each attach and each hold is given back by one release; the last one unmaps. */
 void tseg_hold(tseg *segment);
 void tseg_release(tseg *segment);
+void tseg_release_by(tseg_host *host, tseg *segment); /* unmapping takes long where that frees the file's memory */
 extern uint64_t tseg_unmapped; /* how many this process has */
 bool tseg_lay_out(tseg_geometry *geometry, uint64_t bytes, uint32_t shards, uint32_t average_entry_bytes,
                   uint32_t process_slots);
@@ -113,14 +125,19 @@ void tseg_after_fork(void);
 bool tseg_forked(void);
 /*
  * Once a second: registers anew where somebody closed the lock file's descriptor, which this process
- * did not open for him, or where no process slot was free before.
+ * did not open for him, or where no process slot was free before. Returns false if the lock file is gone
+ * besides: nobody can register with the segment any more, so the caller attaches again.
  */
-void tseg_keep_registered(tseg *segment);
-/* false: the path leads elsewhere; the segment is then retired. */
-bool tseg_path_is_current(tseg *segment);
+bool tseg_keep_registered(tseg *segment);
+/*
+ * Returns false if the path does not lead to the segment, as this process sees it. The caller attaches again, alone:
+ * after a chroot the path leads elsewhere for one process only.
+ */
+bool tseg_path_is_current(const tseg *segment);
 void tseg_retire(tseg *segment);
 /* Retires and unlinks what the path leads to; with only_unused not while a process is registered on it (EBUSY). */
 bool tseg_remove(const char *path, bool only_unused, tseg_error *error);
+bool tseg_remove_by(tseg_host *host, const char *path, bool only_unused, tseg_error *error);
 /* Retires what the path leads to and puts a new, empty one in its place. Options that are 0: those of the old one. */
 bool tseg_replace(const char *path, const tseg_options *options, tseg_error *error);
 /* After TSEG_READ_ONLY: errno of what kept this process from registering; 0: all slots are in use. */

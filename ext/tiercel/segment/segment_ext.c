@@ -5,6 +5,7 @@
 
 #include "binding.c"
 #include "binding_coverage.c"
+#include "binding_host.c"
 #include "binding_lease.c"
 #include "binding_lease_wait.c"
 #include "binding_memo.c"
@@ -30,6 +31,7 @@
 #include "lease.c"
 #include "lease_fill.c"
 #include "lease_take.c"
+#include "leftovers.c"
 #include "lock.c"
 #include "log.c"
 #include "maintenance.c"
@@ -40,6 +42,7 @@
 #include "platform.c"
 #include "read.c"
 #include "registration.c"
+#include "reserve.c"
 #include "section.c"
 #include "sidecar.c"
 #include "sweep.c"

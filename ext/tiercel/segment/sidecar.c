@@ -57,6 +57,8 @@ static bool acceptable(const char *path, const struct stat *file, tseg_error *er
     if (file->st_uid != geteuid())
         return tseg_fail(error, EACCES, "%s belongs to user %ld, this process runs as %ld: use another name or path",
                          path, (long)file->st_uid, (long)geteuid());
+    if (file->st_nlink > 1)
+        return tseg_fail(error, EMLINK, "%s has other names too (hard links): remove it or use another path", path);
     return true;
 }
 
@@ -195,9 +197,14 @@ void tseg_sidecar_mark(const tseg_sidecar *sidecar)
 
 bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error)
 {
+    if (sidecar->files_locked) error->holder = getpid();
+    if (sidecar->files_locked)
+        return tseg_fail(error, EAGAIN, "%s is locked by another thread, which makes or removes the segment",
+                         sidecar->path);
     for (int attempt = 0; attempt < 3; attempt++) {
         if (!is_whole(sidecar)) return tseg_fail(error, EBADF, "%s was closed by other code", sidecar->path);
-        if (record_lock(sidecar, F_SETLK, F_WRLCK, 0, 1, NULL) == 0) return true;
+        sidecar->files_locked = record_lock(sidecar, F_SETLK, F_WRLCK, 0, 1, NULL) == 0;
+        if (sidecar->files_locked) return true;
         if (errno != EACCES && errno != EAGAIN)
             return tseg_fail(error, errno, "%s: record locks do not work here: %s", sidecar->path, strerror(errno));
         if (record_lock(sidecar, F_GETLK, F_WRLCK, 0, 1, &error->holder) > 0) break;
@@ -208,6 +215,7 @@ bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error)
 
 void tseg_sidecar_unlock_files(tseg_sidecar *sidecar)
 {
+    sidecar->files_locked = false;
     if (is_whole(sidecar)) record_lock(sidecar, F_SETLK, F_UNLCK, 0, 1, NULL);
 }
 
@@ -239,6 +247,7 @@ void tseg_sidecars_after_fork(void)
 {
     for (tseg_sidecar *sidecar = all_sidecars; sidecar; sidecar = sidecar->next) {
         sidecar->slot = -1;
+        sidecar->files_locked = false;
         tseg_sidecar_mend(sidecar);
     }
 }

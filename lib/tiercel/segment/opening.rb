@@ -74,7 +74,7 @@ module Tiercel
 
       # Nothing that is damaged, or from before the last boot, or another user's.
       def existing(path)
-        Segment.open_existing(path) if ::File.exist?(path)
+        Segment.join(path) if ::File.exist?(path)
       rescue Unavailable
         nil
       end

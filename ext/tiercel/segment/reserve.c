@@ -1,0 +1,122 @@
+/* Room for a file, reserved before anything uses it. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <sys/vfs.h>
+#endif
+
+#include "attach.h"
+
+#define TSEG_RESERVED_PIECE (UINT64_C(4) << 20)
+#define TSEG_TMPFS_MAGIC UINT32_C(0x01021994)
+
+/* Room that is being reserved. `piece`: of a call to the system. */
+typedef struct {
+    int descriptor;
+    uint64_t bytes, at, piece;
+    int failure; /* an errno */
+} reservation;
+
+/* One step: see tseg_host. */
+static bool write_zeros(void *argument, const atomic_bool *stop)
+{
+    static const char zeros[1 << 16];
+    reservation *room = argument;
+
+    while (room->at < room->bytes) {
+        uint64_t rest = room->bytes - room->at, part = rest < sizeof zeros ? rest : sizeof zeros;
+        ssize_t written;
+        if (atomic_load_explicit(stop, memory_order_relaxed)) return false;
+        written = pwrite(room->descriptor, zeros, part, (off_t)room->at);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) room->failure = written < 0 ? errno : ENOSPC;
+        if (written <= 0) break;
+        room->at += (uint64_t)written;
+    }
+    return true;
+}
+
+#ifdef __linux__
+/*
+ * In pieces: where a signal comes in between, kernels before 2024 give back all that one call has reserved. Under a
+ * profiler's timer a large piece may never end, so it gets smaller each time.
+ */
+static bool reserve(void *argument, const atomic_bool *stop)
+{
+    reservation *room = argument;
+
+    while (room->at < room->bytes && !room->failure) {
+        uint64_t rest = room->bytes - room->at, part = rest < room->piece ? rest : room->piece;
+        int failure;
+        if (atomic_load_explicit(stop, memory_order_relaxed)) return false;
+        failure = posix_fallocate(room->descriptor, (off_t)room->at, (off_t)part);
+        if (failure == 0) room->at += part;
+        else if (failure != EINTR) room->failure = failure;
+        else if (room->piece > TSEG_HEADER_BYTES) room->piece /= 2;
+    }
+    return true;
+}
+
+/* On tmpfs, what was written can be mapped several pages at a time: see map_pages in append.c. */
+static bool can_reserve(int descriptor)
+{
+    struct statfs system;
+    return fstatfs(descriptor, &system) != 0 || (uint32_t)system.f_type != TSEG_TMPFS_MAGIC;
+}
+#else
+static bool reserve(void *argument, const atomic_bool *stop)
+{
+    (void)argument, (void)stop;
+    return true;
+}
+static bool can_reserve(int descriptor) { return (void)descriptor, false; }
+#endif
+
+bool tseg_run(tseg_host *host, bool (*step)(void *argument, const atomic_bool *stop), void *argument)
+{
+    atomic_bool never = false;
+
+    return host ? host->run(host, step, argument) : step(argument, &never);
+}
+
+void tseg_finish(tseg_host *host, bool (*step)(void *argument, const atomic_bool *stop), void *argument)
+{
+    if (!tseg_run(host, step, argument)) tseg_run(NULL, step, argument);
+}
+
+/*
+ * Reserved, not sparse: a page that cannot be had later is a SIGBUS in some
+ * innocent read. Asked first: on tmpfs trying takes the memory of the machine
+ * before it fails, and past RLIMIT_FSIZE a signal ends the process.
+ */
+bool tseg_allocate_file(int descriptor, uint64_t bytes, tseg_host *host)
+{
+    reservation room = {descriptor, bytes, 0, TSEG_RESERVED_PIECE, can_reserve(descriptor) ? 0 : EOPNOTSUPP};
+    struct statvfs system;
+    struct rlimit limit;
+    bool done = true;
+
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur) {
+        errno = EFBIG;
+        return false;
+    }
+    if (fstatvfs(descriptor, &system) == 0 && bytes > (uint64_t)system.f_bavail * system.f_frsize) {
+        errno = ENOSPC;
+        return false;
+    }
+    if (!room.failure) done = tseg_run(host, reserve, &room);
+    if (done && (room.failure == EOPNOTSUPP || room.failure == EINVAL)) {
+        room.failure = ftruncate(descriptor, (off_t)bytes) == 0 ? 0 : errno;
+        room.at = 0;
+        if (!room.failure) done = tseg_run(host, write_zeros, &room);
+    }
+    errno = done ? room.failure : EINTR;
+    return errno == 0;
+}
