@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "backend"
+require_relative "extensions"
 require_relative "optional_gems"
 require_relative "registry"
 
@@ -16,7 +17,15 @@ module Tiercel
 
     REGISTRY.register(:null) { require_relative("backends/null"); Null }
     REGISTRY.register(:memory) { require_relative("backends/memory"); Memory }
-    REGISTRY.register(:shared) { require_relative("backends/shared"); Shared }
+    REGISTRY.register(:shared) do
+      if Extensions.load("segment")
+        require_relative("backends/shared")
+        Shared
+      else
+        require_relative("backends/shared_missing")
+        SharedMissing
+      end
+    end
     REGISTRY.register(:file) { require_relative("backends/file"); File }
     needs = ->(gem) { { gem: gem, version: OptionalGems.requirement(gem) } }
     REGISTRY.register(:sqlite, **needs["sqlite3"]) { require_relative("backends/sqlite"); SQLite }

@@ -4,6 +4,7 @@ require "zlib"
 require_relative "clock"
 require_relative "coder/signals"
 require_relative "errors"
+require_relative "extensions"
 
 module Tiercel
   # The C form of frames and plain data, where it is built. Everything works
@@ -11,21 +12,10 @@ module Tiercel
   #
   # @private
   module Codec
-    # Set to "1" to leave the extension out.
-    SWITCH = "TIERCEL_PURE_RUBY"
-
     # @return [Module, nil] the extension
     def self.native = NATIVE
 
-    NATIVE =
-      begin
-        unless ENV[SWITCH] == "1"
-          require "tiercel/codec_ext"
-          CodecExt
-        end
-      rescue LoadError
-        nil
-      end
+    NATIVE = Extensions.load("codec") ? CodecExt : nil
     # Who makes checksums: the extension needs a fraction of Zlib's time where the processor can fold.
     CHECKSUMS = NATIVE.respond_to?(:crc32) ? NATIVE : Zlib
     private_constant :NATIVE, :CHECKSUMS

@@ -6,6 +6,7 @@ require_relative "coder"
 require_relative "compressors"
 require_relative "deprecator"
 require_relative "errors"
+require_relative "extensions"
 require_relative "guard"
 require_relative "memo"
 require_relative "option_hints"
@@ -73,7 +74,7 @@ module Tiercel
 
     # @return [Backend]
     def build_backend
-      @places.build({ **@options, **inflate_limit }, frozen? ? frozen_memo : {})
+      @places.build({ **@options, **inflate_limit }, frozen? ? frozen_memo : {}).tap { Extensions.announce }
     end
 
     # @return [Boolean] whether the application brings a coder of its own

@@ -5,9 +5,11 @@ require "fileutils"
 require_relative "errors"
 require_relative "clock/patches"
 require_relative "counter"
+require_relative "extensions"
 require_relative "segment/notice"
 require_relative "sizes"
-require "tiercel/segment_ext"
+
+Tiercel::Extensions.demand("segment")
 
 module Tiercel
   # One cache in memory that all processes of a machine share (or, without a

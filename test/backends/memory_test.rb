@@ -9,6 +9,7 @@ class MemoryTest < Tiercel::TestCase
   def build_backend(**options) = Tiercel::Backends::Memory.build(Tiercel::BackendURL.parse("memory:"), options)
 
   def test_it_is_the_segment_engine_where_the_extension_is_built
+    needs_extension "segment"
     assert_instance_of Tiercel::Backends::MemorySegment, backend
     assert_equal "memory:", backend.to_s
   end
@@ -28,6 +29,7 @@ class MemoryTest < Tiercel::TestCase
 
   # 1/256 of 64 MB, and never below 128 KB; what the options say goes before.
   def test_values_are_compressed_from_a_share_of_the_size_on
+    needs_extension "segment"
     value = "<li>a row</li>" * 15_000
     stored = lambda do |size, **options|
       store = Tiercel.new("memory:", size:, **options)
@@ -60,6 +62,7 @@ class MemoryTest < Tiercel::TestCase
   end
 
   def test_options_that_cannot_be
+    needs_extension "segment"
     assert_raises(Tiercel::ConfigurationError) { build_backend(size: "none") }
     assert_raises(Tiercel::ConfigurationError) { build_backend(average_entry_bytes: 10) }
   end

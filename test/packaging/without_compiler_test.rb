@@ -58,7 +58,7 @@ class WithoutCompilerTest < Tiercel::TestCase
       end
       output, status = bundled.call
       refute status.success?
-      command = output[%r{Type: ruby (\S+/ext/compile\.rb)\. }, 1]
+      command = output[%r{Type: ruby (\S+/ext/compile\.rb)\.}, 1]
       assert_equal "#{clone}/ext/compile.rb", command, output
       run_command(RbConfig.ruby, command)
       output, status = bundled.call

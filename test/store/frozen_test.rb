@@ -63,6 +63,7 @@ class FrozenTest < Tiercel::TestCase
   end
 
   def test_the_object_is_the_same_while_nothing_changes
+    needs_extension "segment"
     cache = store
     cache.write("rows", ROWS)
     2.times { cache.read("rows") } # it enters at its second read
@@ -73,6 +74,7 @@ class FrozenTest < Tiercel::TestCase
   end
 
   def test_a_change_by_another_store_is_seen_at_once
+    needs_extension "segment"
     with_tmpdir do |dir|
       cache = store("shared:#{dir}/segment?size=2MB")
       other = Tiercel.new("shared:#{dir}/segment?size=2MB")
@@ -156,6 +158,7 @@ class FrozenTest < Tiercel::TestCase
   end
 
   def test_cycles
+    needs_extension "segment"
     cycle = [1]
     cycle << { self: cycle }
     cache = store
@@ -183,6 +186,7 @@ class FrozenTest < Tiercel::TestCase
 
   # Objects are in the memo of Strings, within its bound.
   def test_one_memo_keeps_objects_and_strings
+    needs_extension "segment"
     cache = store(memo: "1MB")
     cache.write("rows", ROWS)
     cache.write("text", "a" * 2_000)
@@ -196,6 +200,7 @@ class FrozenTest < Tiercel::TestCase
   end
 
   def test_what_an_object_takes_is_counted
+    needs_extension "segment"
     rows = Array.new(100) { |index| { id: index, name: "row #{index} #{"x" * 200}" } }
     cache = store(memo: "8MB")
     cache.write("rows", rows)
@@ -208,6 +213,7 @@ class FrozenTest < Tiercel::TestCase
   end
 
   def test_without_a_memo_each_read_decodes
+    needs_extension "segment"
     cache = store(memo: false)
     cache.write("rows", ROWS)
     cache.write("text", "abc")
@@ -217,6 +223,7 @@ class FrozenTest < Tiercel::TestCase
   end
 
   def test_code_that_is_loaded_anew_forgets_all
+    needs_extension "segment"
     cache = store
     cache.write("rows", ROWS)
     3.times { cache.read("rows") }
@@ -228,6 +235,7 @@ class FrozenTest < Tiercel::TestCase
   end
 
   def test_the_bounds_it_had_before_hold_with_a_warning
+    needs_extension "segment"
     cache = nil
     assert_deprecated(/frozen: .*memo: "32MB"/, Tiercel.deprecator) do
       cache = Tiercel.new("memory:", frozen: { entries: 3, bytes: "2MB" })

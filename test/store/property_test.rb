@@ -62,6 +62,7 @@ class StorePropertyTest < Tiercel::TestCase
 
   # What is near is another form of what is behind it.
   def test_over_tiers
+    needs_extension "segment"
     LockStep::FarMemory.register
     compare(calls(1_500)) { |**options| Tiercel.new("memory:?size=4MB", "far-unmounted:", **options) }
   end
@@ -74,9 +75,8 @@ class StorePropertyTest < Tiercel::TestCase
   private
 
   def needs(scheme)
+    return needs_extension("segment") if scheme == :shared
     skip "#{scheme}: is not there" unless Tiercel::Backends::REGISTRY.available?(scheme)
-  rescue LoadError => error
-    skip "#{scheme}: is not there (#{error.message})"
   end
 
   def calls(default) = Integer(ENV.fetch("TIERCEL_CALLS", long? ? default * 20 : default))

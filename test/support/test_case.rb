@@ -80,6 +80,13 @@ module Tiercel
       value
     end
 
+    # Skips where Tiercel runs without its C extension.
+    #
+    # @param name [String] "codec" or "segment"
+    def needs_extension(name)
+      skip "needs the C extension #{name}" unless Tiercel::Extensions.load(name)
+    end
+
     # @return [Boolean] whether this is `bin/test --long`
     def long? = ENV["TIERCEL_LONG"] == "1"
   end

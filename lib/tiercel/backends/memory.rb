@@ -1,12 +1,9 @@
 # frozen_string_literal: true
 
+require_relative "../extensions"
 require_relative "../sizes"
 require_relative "memory_lru"
-begin
-  require_relative "memory_segment"
-rescue LoadError
-  nil # the LRU it is
-end
+require_relative "memory_segment" if Tiercel::Extensions.load("segment")
 
 module Tiercel
   module Backends

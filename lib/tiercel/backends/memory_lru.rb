@@ -61,7 +61,10 @@ module Tiercel
       end
 
       def compare_and_set(key, bytes, token, ttl = nil)
-        @lock.synchronize { live(key)&.token == token ? store(key, bytes, end_of(ttl)) : false }
+        @lock.synchronize do
+          next false unless live(key)&.token == token
+          store(key, bytes, end_of(ttl)) or raise Refused.new("the value is too large", backend: to_s, key: key)
+        end
       end
 
       def delete(key)

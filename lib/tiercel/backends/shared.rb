@@ -1,15 +1,6 @@
 # frozen_string_literal: true
 
-begin
-  require_relative "segment_backend"
-rescue LoadError => error
-  # Not there in a gem that was compiled elsewhere; needed by `gem "tiercel", path: "..."`, for which nobody compiles.
-  script = File.expand_path("../../../ext/compile.rb", __dir__)
-  advice = File.exist?(script) ? "Type: ruby #{script}" : "Reinstall the gem with a C compiler at hand"
-  raise Tiercel::MissingDependency,
-        "shared: needs Tiercel's C extension, which is not built here (#{error.message}). #{advice}. Or use " \
-        "\"memory:\" (one process), \"sqlite:PATH\" or \"file:DIR\" (all processes of a machine)"
-end
+require_relative "segment_backend"
 require_relative "../segment/absent"
 require_relative "../segment/orphans"
 

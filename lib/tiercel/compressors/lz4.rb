@@ -3,6 +3,8 @@
 require_relative "../frame/layout"
 require_relative "../codec"
 require_relative "bounds"
+# First, because it raises where the gem is missing, and this file is then read again at the next attempt.
+require_relative "lz4/gem" unless Tiercel::Codec.native.respond_to?(:lz4_deflate)
 
 module Tiercel
   module Compressors
@@ -15,7 +17,6 @@ module Tiercel
       # @return [Boolean] whether no gem is needed
       def self.native? = Codec.native.respond_to?(:lz4_deflate)
 
-      require_relative "lz4/gem" unless native?
       FORM = native? ? Codec.native : Gem
       private_constant :FORM
 

@@ -69,9 +69,9 @@ module Tiercel
       # @param memo [Hash] of a place that has one, unless the options say otherwise
       # @return [Backend]
       def build(options, memo = {})
-        places = all.reject { |place| superfluous?(place) }
+        places = all.reject { |place| superfluous?(place) || left_out?(place, options) }
         backends = places.map { |place| build_place(place, options, memo) }
-        bus = all.size > 1 && bus?(backends.last)
+        bus = places.size > 1 && bus?(backends.last)
         watched = watched?(backends)
         nears = places.zip(backends)[0...-1].map do |place, backend|
           near(place, backend, bus || watched, options[:inflate_limit])
@@ -96,6 +96,14 @@ module Tiercel
       # In a process that tests run in, shared: would be a second memory:.
       def superfluous?(place)
         TestWorker.number && place.tier && place.url.scheme == "shared" && all.first.url.scheme == "memory"
+      end
+
+      # Without the C extension there is no near tier.
+      def left_out?(place, options)
+        return false if !place.tier || Extensions.load("segment")
+        require_relative "../backends/shared_missing"
+        Backends::SharedMissing.leave_out(place.url, options.slice(:on_unavailable).merge(place.url.options))
+        true
       end
 
       def build_place(place, options, memo)

@@ -15,6 +15,7 @@ class FastPathOptionsTest < Tiercel::TestCase
   end
 
   def test_they_leave_a_call_fast
+    needs_extension "codec"
     store = Tiercel.new("memory:")
     found = nil
     assert_empty(rails_calls do
@@ -27,6 +28,7 @@ class FastPathOptionsTest < Tiercel::TestCase
 
   # What a hit does not look at, a miss does.
   def test_options_of_a_miss_leave_a_hit_fast
+    needs_extension "codec"
     store = Tiercel.new("memory:")
     store.write("a", 1)
     store.write("b", 2, version: 3)

@@ -118,7 +118,7 @@ module Tiercel
           # Rails takes nil for an empty Array.
           def own_version(name)
             unless name.respond_to?(:cache_version)
-              return "" if name.nil?
+              return [].join if name.nil? # US-ASCII, as Rails has it
               return name.respond_to?(:to_a) ? false : nil
             end
             version = name.cache_version

@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require_relative "errors"
+
+module Tiercel
+  # The two C extensions: `codec` (frames and plain data) and `segment` (shared memory). Without them Tiercel works in
+  # Ruby, slower, and `shared:` has a stand-in ({Backends::SharedMissing}).
+  #
+  # @private
+  module Extensions
+    # Set to "1" to leave both extensions out.
+    SWITCH = "TIERCEL_PURE_RUBY"
+
+    ROOT = ::File.expand_path("../..", __dir__)
+    # Written by ext/Rakefile if an extension cannot be built. The first line is the reason.
+    FAILURE = ::File.join(ROOT, "ext/build_failure.txt")
+    # Exists once a process has printed the reason.
+    SHOWN = ::File.join(ROOT, "ext/build_failure.shown")
+    SCRIPT = ::File.join(ROOT, "ext/compile.rb")
+    private_constant :ROOT, :FAILURE, :SHOWN, :SCRIPT
+
+    @errors = {}
+
+    class << self
+      # @param name [String] "codec" or "segment"
+      # @return [Boolean] whether it is loaded
+      def load(name)
+        return false if @errors.key?(name)
+        raise LoadError, "#{SWITCH} is set" if ENV[SWITCH] == "1"
+        require "tiercel/#{name}_ext"
+        true
+      rescue LoadError => error
+        @errors[name] = error
+        false
+      end
+
+      # @param name [String] "codec" or "segment"
+      # @return [void]
+      # @raise [MissingDependency] if it cannot be loaded
+      def demand(name)
+        load(name) or raise MissingDependency, "this needs Tiercel's C extension, which is missing here: #{reason}"
+      end
+
+      # @return [String] why an extension is missing, and what to do
+      def reason
+        return "the build failed: #{built_line}. The whole output is in #{FAILURE}. Once a compiler and make are " \
+               "installed, type: gem pristine tiercel" if ::File.exist?(FAILURE)
+        why = @errors.values.first&.message
+        return why if ENV[SWITCH] == "1"
+        advice = ::File.exist?(SCRIPT) ? "Type: ruby #{SCRIPT}" : "Reinstall the gem with: gem install --platform ruby"
+        "#{why}. #{advice}"
+      end
+
+      # Prints why an extension is missing: once for each installation, or once for each process where the gem's
+      # folder cannot be written.
+      #
+      # @return [void]
+      def announce
+        return if @errors.empty? || ENV[SWITCH] == "1" || !first_time?
+        warn("Tiercel: without its C extension (#{@errors.keys.join(", ")}) everything runs in Ruby, slower: #{reason}")
+      end
+
+      # For a message that carries the reason itself.
+      #
+      # @return [Boolean] whether nobody has printed the reason yet
+      def first_time?
+        return false if @announced
+        @announced = true
+        ::File.open(SHOWN, ::File::WRONLY | ::File::CREAT | ::File::EXCL, &:close) if ::File.exist?(FAILURE)
+        true
+      rescue Errno::EEXIST
+        false
+      rescue SystemCallError
+        true
+      end
+
+      private
+
+      def built_line = ::File.open(FAILURE, encoding: Encoding::UTF_8, &:gets).to_s.chomp
+    end
+  end
+end

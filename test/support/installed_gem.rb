@@ -1,0 +1,121 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "open3"
+require "rbconfig"
+require "tmpdir"
+require_relative "committed_files"
+
+# The packaged gem in a GEM_HOME of its own, as `gem install` leaves it.
+#
+#   InstalledGem.open(path: "/nonexistent") { |gem| gem.ruby('require "tiercel"').out }
+class InstalledGem
+  ROOT = CommittedFiles::ROOT
+  NO_BUNDLE = %w[RUBYOPT RUBYLIB BUNDLE_GEMFILE BUNDLER_SETUP RAILS_ENV RACK_ENV].to_h { |name| [name, nil] }.freeze
+  GEM = [RbConfig.ruby, "-S", File.join(RbConfig::CONFIG["bindir"], "gem")].freeze
+  # Files of the store suite that cannot be loaded, or test nothing, without the segment.
+  NEEDS_SEGMENT = %r{Tiercel::Segment|tiercel/segment|memory_segment|MemorySegment|Backends::Shared|shared:|Tiers|
+                     segment_table|FetchPlaces}x
+
+  # What a command left behind.
+  Ran = Struct.new(:out, :err, :status) do
+    def ok? = status.success?
+    def to_s = "#{status}\n#{out}\n#{err}"
+  end
+
+  # @param plant [Hash{String => String}] by the path of a file: what is put in front of it
+  # @param path [String] the PATH of the installation
+  # @yieldparam gem [InstalledGem]
+  # @raise [RuntimeError] if the installation exits with another status than 0
+  def self.open(plant: {}, path: ENV.fetch("PATH"))
+    Dir.mktmpdir("tiercel-installed-") do |folder|
+      yield new(File.realpath(folder)).install(plant, path)
+    end
+  end
+
+  # @return [String] GEM_HOME
+  attr_reader :home
+
+  def initialize(folder)
+    @folder = folder
+    @home = File.join(folder, "home")
+  end
+
+  # @return [self]
+  def install(plant, path)
+    package = build(plant)
+    run(*GEM, "install", "--local", "--ignore-dependencies", "--no-document", package, env: { "PATH" => path })
+      .then { |ran| raise "gem install failed: #{ran}" unless ran.ok? }
+    self
+  end
+
+  # @return [String] folder of the installed gem
+  def gem_folder = Dir["#{home}/gems/tiercel-*"].first
+
+  # @return [String] why an extension could not be built
+  def failure = File.read(File.join(gem_folder, "ext/build_failure.txt"))
+
+  # @return [Boolean] whether any extension was built
+  def compiled? = Dir["#{home}/**/*.{so,bundle}"].any?
+
+  # @return [Ran] of Ruby code, with the installed gem
+  def ruby(code, *arguments, env: {}) = run(RbConfig.ruby, "-e", code, *arguments, env:)
+
+  # Runs tests of this repository with the gems of this process, and Tiercel from the installed gem.
+  #
+  # @param files [Array<String>]
+  # @return [Ran]
+  def run_tests(files)
+    code = "ARGV.shift(#{files.size}).each { |file| require File.expand_path(file) }"
+    run(RbConfig.ruby, "-e", code, *files, 
+        env: { "RUBYLIB" => load_path.join(File::PATH_SEPARATOR), "MT_NO_PLUGINS" => "1" })
+  end
+
+  # @return [Array<String>] of the store suite, what needs no segment
+  def files_without_segment
+    Dir.glob("test/**/*_test.rb", base: ROOT).sort.select do |file|
+      next if file.match?(%r{\Atest/(native|oldest_gems|packaging|rails_app|rails_behaviours|runner|segment)/})
+      text = File.read(File.join(ROOT, file))
+      next if text[/^# suites: (.*)/, 1]&.match?(/\Akernel\z/)
+      text.include?("needs_extension") || file.end_with?("store/contract_test.rb") || !text.match?(NEEDS_SEGMENT)
+    end
+  end
+
+  # For an application's commands: a bundle of its own, with the installed gem in it.
+  #
+  # @param gemfile [String] path of a Gemfile with Tiercel by its path
+  # @return [Hash{String => String}] environment
+  def bundle_environment(gemfile)
+    copy = File.join(@folder, "Gemfile")
+    File.write(copy, File.read(gemfile).sub(/^gem "tiercel", .*$/) { %(gem "tiercel", "= #{version}") })
+    { "BUNDLE_GEMFILE" => copy, "GEM_HOME" => home, "GEM_PATH" => gem_path, "BUNDLE_LOCAL" => "1" }
+  end
+
+  private
+
+  def version = File.basename(gem_folder).delete_prefix("tiercel-")
+
+  def gem_path = [home, *Gem.path].join(File::PATH_SEPARATOR)
+
+  def load_path
+    others = $LOAD_PATH.map(&:to_s).reject { |folder| folder.start_with?(ROOT) }
+    ["#{gem_folder}/lib", "#{ROOT}/test", "#{ROOT}/tiercel-lab/lib", *others]
+  end
+
+  def build(plant)
+    source = File.join(@folder, "source")
+    CommittedFiles.paths.grep_v(%r{\A(test|tiercel-lab)/}).each do |name|
+      FileUtils.mkdir_p(File.join(source, File.dirname(name)))
+      FileUtils.cp(File.join(ROOT, name), File.join(source, name))
+    end
+    plant.each { |name, text| File.write(File.join(source, name), text + File.read(File.join(source, name))) }
+    package = File.join(@folder, "tiercel.gem")
+    built = run(*GEM, "build", "--strict", "tiercel.gemspec", "--output", package, chdir: source)
+    raise "gem build failed: #{built}" unless built.ok?
+    package
+  end
+
+  def run(*command, env: {}, chdir: ROOT)
+    Ran.new(*Open3.capture3({ **NO_BUNDLE, "GEM_HOME" => home, "GEM_PATH" => gem_path, **env }, *command, chdir:))
+  end
+end
