@@ -18,7 +18,7 @@ class JobTest < LabCase
   end
 
   def test_what_it_raises_is_said
-    with_job("tables/workers/load") do |job|
+    with_job("load/client") do |job|
       error = assert_raises(Lab::WorkerLost) { job.call("nothing") }
       assert_match(/NoMethodError/, error.message)
       assert_equal true, job.call("close")

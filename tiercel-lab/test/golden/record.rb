@@ -26,7 +26,7 @@ module Record
                  --store tiercel:redis:],
     "hit-ratio" => %w[--quick --workload zipf-1.0,scans --policy lru,s3_fifo,belady --requests 20000 --seeds 1,2],
     "http" => %w[tiercel-lab/test/support/page.ru --config null_store --config memory: --quick --requests 4],
-    "latency" => [*QUICK, *%w[--round-trips 0.5 --bandwidth 100 --iterations 40 --loads 50 --store redis_cache_store
+    "latency" => [*QUICK, *%w[--round-trips 0.5 --bandwidth 100 --iterations 40 --rates 40,800 --store redis_cache_store
                               --store tiercel:shared:]],
     "layers" => QUICK,
     "musts" => [*QUICK, *%w[fast-path-1a fast-path-1b]],

@@ -14,7 +14,7 @@ class LatencyCommandTest < LabCase
 
     def design
       super.with(megabits: [], iterations: 20, long_iterations: 100, long_seconds: 30, processes: 1, repeats: 2,
-                 loads: [0.3], load_seconds: 0.1)
+                 rates: [200.0, 1_000_000.0], load_seconds: 0.1)
     end
 
     def protocol = LabCase::TINY
@@ -36,7 +36,10 @@ class LatencyCommandTest < LabCase
       assert_nil inside["runs"].first["server"]
       assert_equal 100, near["long"]["iterations"]
       assert_match(/^mem_cache_store, loopback .* measured +baseline/, command.out.string)
-      assert_match(/^mem_cache_store, loopback, 30 % +(?:dropped|[\d,.]+ \/s)/, command.out.string)
+      loads = command.results["tables"][1]["rows"].group_by { |row| row["rate"] }
+      assert_equal [%w[mem_cache_store memory_store]] * 2, loads.values.map { |rows| rows.map { |row| row["store"] } }
+      assert_equal [true], loads[1_000_000.0].map { |row| row["unsent"].positive? || row["share"] < 0.99 }.uniq
+      assert_match(/^mem_cache_store, loopback, 1,000,000\/s .* at least [\d.,]+ m?s/, command.out.string)
     end
   end
 

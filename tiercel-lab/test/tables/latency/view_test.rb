@@ -17,12 +17,12 @@ class LatencyDocumentTest < LabCase
       "long" => nil }.merge(more)
   end
 
-  def load(share, carried: 1.0)
+  def load(rate, carried: 1.0, **more)
     histogram = Lab::Statistics::Histogram.new
     1_000.times { |index| histogram.record(100_000 + (index * 100)) }
-    { "store" => "redis_cache_store", "place" => "loopback", "share_of_capacity" => share, "status" => "measured",
-      "offered" => 5_000.0, "achieved" => 5_000.0 * carried, "share" => carried, "response" => histogram.to_h,
-      "service" => histogram.to_h }
+    { "store" => "redis_cache_store", "place" => "loopback", "rate" => rate, "status" => "measured",
+      "offered" => rate, "achieved" => rate * carried, "rising" => carried < 1.0, "share" => carried, "response" => histogram.to_h,
+      "service" => histogram.to_h }.merge(more)
   end
 
   def cell(text, us, bytes, medium: "loopback", role: "contestant")
@@ -93,11 +93,19 @@ class LatencyDocumentTest < LabCase
     assert_match(/with redis_cache_store \(\+5 ms\)/, render([loops[2]]))
   end
 
-  def test_loads_that_were_not_carried_are_dropped
-    text = render(loops, loads: [load(0.5), load(0.9), load(1.1, carried: 0.8)])
-    assert_match(/^\| redis_cache_store, loopback, 50 % \| 5,000 \/s \| 5,000 \/s \| intended \| 0.15/, text)
-    assert_match(/110 % \| n\/a: dropped: 4,000\/s of 5,000\/s were carried \(80.0 %/, text)
+  def test_an_overloaded_store_has_at_least_its_p99
+    text = render(loops, loads: [load(2_000.0), load(5_000.0), load(20_000.0, carried: 0.8)])
+    assert_match(/^\| redis_cache_store, loopback, 5,000\/s \| 5,000 \/s \| 5,000 \/s \| intended \| 0.15/, text)
+    over = text.lines.grep(/20,000\/s \|/).first
+    assert_match(/\| 16,000 \/s \| intended \|  \|  \| at least 0.200 ms, rising\[?/, over)
+    assert_match(/Overloaded: 80.0 % of the rate was carried/, text)
     assert_match(/p99 by offered load/, text)
+  end
+
+  # Runs of older versions offered shares of what a closed loop had reached.
+  def test_runs_of_older_versions_have_a_report
+    old = load(0.0).except("rate", "rising").merge("share_of_capacity" => 0.5, "capacity" => 9_000.0)
+    assert_match(/redis_cache_store, loopback, 4,500\/s/, render(loops, loads: [old]))
   end
 
   def test_break_evens_are_computed_from_the_parts

@@ -29,7 +29,7 @@ class LargerThanMemoryTest < LabCase
   # Small: 6,000 keys, of which the segment holds some and the databases not all.
   def test_what_is_read_is_read_of_both
     with_tmpdir do |folder|
-      set = Lab::Tables::Tiers::WorkingSet.new
+      set = Lab::Tables::Musts::WorkingSet.new
       assert_equal "measured", set.open(folders: { disk: folder }, seed: 1, keys: 6_000)["status"]
       found = set.run(reads: 300, slices: 2)
       assert_equal ["measured", [2, 2]], [found["status"], %w[tiers alone].map { |name| found[name][:us].size }]

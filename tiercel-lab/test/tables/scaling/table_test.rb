@@ -33,10 +33,4 @@ class ScalingTest < LabCase
     assert_in_delta 0.9, relative.estimate, 1e-9
     assert_in_delta 0.9, relative.low, 1e-9
   end
-
-  def test_a_process_that_dies_is_said
-    crowd = Lab::Tables::Scaling::Crowd.new(cpus: [0], seconds: 0.01)
-    error = assert_raises(Lab::CannotRun) { crowd.run(2) { |index| index == 1 ? exit!(1) : -> {} } }
-    assert_match(/died/, error.message)
-  end
 end

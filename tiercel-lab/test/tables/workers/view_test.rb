@@ -3,7 +3,7 @@
 require_relative "../../support/lab_case"
 
 class WorkersDocumentTest < LabCase
-  NOTES = { "stores" => %w[memory_store tiercel:shared:], "zipf" => 1.0, "items" => 1_000, "value_bytes" => 1_000,
+  NOTES = { "stores" => %w[memory_store tiercel:memory: tiercel:shared:], "zipf" => 1.0, "items" => 1_000, "value_bytes" => 1_000,
             "total_bytes" => 8 * 1024 * 1024, "rounds" => 1, "miss_ms" => 1.0, "memory" => "PSS" }.freeze
 
   def row(store, workers, own, hits:, us:, **more)
@@ -40,6 +40,19 @@ class WorkersDocumentTest < LabCase
                   row("tiercel:shared:", 4, false, hits: 100, us: 100))
     assert_match(/Which is cheaper cannot be told\./, text)
     refute_match(/clearly cheaper/, text)
+  end
+
+  def test_the_control_tells_sharing_from_the_engine
+    text = render(row("memory_store", 4, true, hits: 60, us: 5), row("tiercel:memory:", 4, true, hits: 60, us: 2),
+                  row("tiercel:shared:", 4, false, hits: 90, us: 2))
+    assert_match(/The control \(tiercel:memory:, the same engine in each\) costs 402 us.*: with sharing a call takes 0.254x/,
+                 text)
+  end
+
+  # Two rounds that differ: workers and segments of one round do not make the interval narrower.
+  def test_rounds_are_clusters
+    rows = [5, 9].each_with_index.map { |us, round| row("tiercel:shared:", 4, false, hits: 100, us:, "round" => round) }
+    assert_match(/\| 100% .*\| 7.00 us \[5.00–9.00\] \|/, render(*rows))
   end
 
   def test_what_could_not_run_keeps_its_row

@@ -13,8 +13,8 @@ module Tiercel
     module Engine
       # An object in a fresh process with a bundle, YJIT and a CPU of its own, called from here:
       #
-      #   job = Job.new("tables/latency/client", pinning:).start
-      #   job.call("run", iterations: 1_000)   # Tables::Latency::Client#run(iterations: 1_000) there
+      #   job = Job.new("load/client", pinning:).start
+      #   job.call("verify", sample: 200)   # Load::Client#verify(sample: 200) there
       #
       # Calls and answers are JSON lines over pipes. The workers that time slices are such jobs ({Worker}), and so is
       # what tables measure by other means.

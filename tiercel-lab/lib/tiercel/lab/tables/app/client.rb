@@ -1,8 +1,11 @@
 # frozen_string_literal: true
 
 require "digest"
-require "net/http"
 require_relative "../../engine/outcome"
+require_relative "../../errors"
+require_relative "../../load/connection"
+require_relative "../../load/driver"
+require_relative "../../load/keys"
 
 module Tiercel
   module Lab
@@ -10,8 +13,7 @@ module Tiercel
       module App
         # Asks an application for pages over several connections at once, in a process of its own.
         class Client
-          TIMEOUT_SECONDS = 30
-          HEADERS = { "Accept-Encoding" => "identity", "User-Agent" => "tiercel-lab" }.freeze
+          FAILURES = [SystemCallError, IOError, Net::OpenTimeout, Net::ReadTimeout].freeze
 
           # @param url [String] of the application
           # @param path [String]
@@ -19,85 +21,66 @@ module Tiercel
           # @param connections [Integer]
           # @param sha256 [String, nil] that each body has to have
           # @param failures [Boolean] whether requests may fail: then they are counted
-          # @return [Hash] "ns" of each request, "seconds" of all, "failed", "sha256" and "bytes" of the last body; see
-          #   {Engine::Outcome.of}
+          # @return [Hash] "ns" of each request that was answered, "seconds" of all, "failed", "sha256" and "bytes" of
+          #   the last body; see {Engine::Outcome.of}
           def ask(url:, path:, requests:, connections:, sha256: nil, failures: false)
             Engine::Outcome.of do
-              started = now
-              parts = Array.new(connections) do
-                Thread.new do
-                  Thread.current.report_on_exception = false
-                  Connection.new(URI(url), path, sha256, failures).ask(requests / connections)
-                end
-              end.map(&:value)
-              { ns: parts.flat_map(&:ns), seconds: (now - started) / 1e9, failed: parts.sum(&:failed),
-                sha256: Digest::SHA256.hexdigest(parts.last.body.to_s), bytes: parts.last.body.to_s.bytesize }
+              page = Page.new(path, sha256, failures)
+              share = Load::Arrivals.new(requests: requests / connections)
+              parts = Load::Driver.in_threads(connections) { over_one(Load::Connection.new(url), share, page) }
+              answered = parts.flat_map { |part| part[:ns] }
+              { ns: answered, seconds: parts.map { |part| part[:seconds] }.max,
+                failed: parts.sum { |part| part[:requests] } - answered.size,
+                sha256: Digest::SHA256.hexdigest(page.body.to_s), bytes: page.body.to_s.bytesize }
             end
           end
 
           # @return [nil]
           def close = nil
 
-          def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+          private
 
-          # One connection, which is kept until a request fails.
-          class Connection
-            # @return [Array<Integer>] nanoseconds of each request that was answered with 200
-            attr_reader :ns
-            # @return [Integer]
-            attr_reader :failed
-            # @return [String, nil] the last one
-            attr_reader :body
+          def over_one(connection, arrivals, page)
+            answered = []
+            check = ->(response) { answered << page.answered?(response) }
+            found = Load::Driver.new.run(arrivals, Load::Keys.new(items: 1), measure: "each", check:) do
+              page.get(connection)
+            end
+            found.merge(ns: found[:ns].zip(answered).filter_map { |ns, answer| ns if answer })
+          ensure
+            connection.close
+          end
 
-            def initialize(uri, path, sha256, failures)
-              @uri = uri
-              @path = path
-              @sha256 = sha256
-              @failures = failures
-              @ns = []
-              @failed = 0
+          # What is asked for, and what it has to be.
+          Page = Struct.new(:path, :sha256, :failures, :body) do
+            # @return [Net::HTTPResponse, nil] nil for a request that failed, and may
+            def get(connection)
+              connection.get(path)
+            rescue *FAILURES
+              raise unless failures
+              connection.close
+              nil
             end
 
-            # @return [self]
-            def ask(requests)
-              requests.times { request }
-              self
-            ensure
-              @http&.finish if @http&.started?
+            # @return [Boolean]
+            # @raise [WrongValue] for another page, where requests may not fail
+            def answered?(response)
+              wrong = response && wrong(response)
+              raise WrongValue, wrong if wrong && !failures
+              return false if wrong || response.nil?
+              self.body = response.body
+              true
             end
 
             private
 
-            def request
-              http = @http ||= connect
-              started = now
-              response = http.request(Net::HTTP::Get.new(@path, HEADERS))
-              taken = now - started
-              check(response)
-              @body = response.body
-              @ns << taken
-            rescue SystemCallError, IOError, Net::OpenTimeout, Net::ReadTimeout, WrongValue
-              raise unless @failures
-              @failed += 1
-              @http = nil
+            def wrong(response)
+              return "#{path} answered #{response.code}" unless response.is_a?(Net::HTTPOK)
+              return if sha256.nil? || Digest::SHA256.hexdigest(response.body) == sha256
+              "#{path} answered with another body (#{response.body.bytesize} B) than without a cache"
             end
-
-            def connect
-              http = Net::HTTP.new(@uri.host, @uri.port)
-              http.open_timeout = http.read_timeout = TIMEOUT_SECONDS
-              http.keep_alive_timeout = TIMEOUT_SECONDS
-              http.max_retries = 0 # a request that was sent twice would be timed once
-              http.start
-            end
-
-            def check(response)
-              raise WrongValue, "#{@path} answered #{response.code}" unless response.is_a?(Net::HTTPOK)
-              return if @sha256.nil? || Digest::SHA256.hexdigest(response.body) == @sha256
-              raise WrongValue, "#{@path} answered with another body (#{response.body.bytesize} B) than without a cache"
-            end
-
-            def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
           end
+          private_constant :Page
         end
       end
     end

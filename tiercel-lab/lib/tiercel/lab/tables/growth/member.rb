@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../../engine/subject"
+require_relative "../../engine/outcome"
+require_relative "../../load/subject"
 require_relative "../../values/text"
 
 module Tiercel
@@ -35,7 +36,7 @@ module Tiercel
             cpu = Contestants.parse(text).clock == :cpu
             @clock = cpu ? Process::CLOCK_PROCESS_CPUTIME_ID : Process::CLOCK_MONOTONIC
             Engine::Outcome.of do
-              @subject = Engine::Subject.new(text:, values: [], prefix: label, context:)
+              @subject = Load::Subject.new(text:, context:)
               { clock: cpu ? "cpu" : "wall" }
             end
           end

@@ -1,14 +1,15 @@
 # frozen_string_literal: true
 
-require_relative "../../engine/subject"
+require_relative "../../engine/outcome"
+require_relative "../../load/client"
 
 module Tiercel
   module Lab
     module Tables
       module Herd
         # One process of the herd: its threads fetch a key at the same moment.
-        class Member
-          # Who made the value that has ended.
+        class Member < Load::Client
+          # The maker of the value that has expired.
           OLD = "old"
           VALUE_BYTES = 1_000
           # Of what is stored: longer than any run.
@@ -23,11 +24,9 @@ module Tiercel
           # @param context [Hash] see {Engine::Context#initialize}
           # @return [Hash] see {Engine::Outcome.of}
           def open(text:, label:, index:, threads:, context:)
-            @index = index
-            @threads = threads
-            @label = label
+            @index, @threads, @label = index, threads, label
             @names = {}
-            Engine::Outcome.of { @subject = Engine::Subject.new(text:, values: [], prefix: label, context:) }
+            Engine::Outcome.of { @subjects[STORE] = Load::Subject.new(text:, context:) }
           end
 
           # @param key [String]
@@ -39,60 +38,59 @@ module Tiercel
           end
 
           # @param key [String]
-          # @return [Hash] "maker": who made what is stored; none where nothing is
+          # @return [Hash] "maker": of what is stored; none where nothing is
           def read(key:)
             Engine::Outcome.of { { maker: store.read(name(key))&.then { |found| maker(found) } }.compact }
           end
 
+          # Each thread fetches the key once.
+          #
           # @param key [String]
-          # @param at [Float] seconds of the monotonic clock, which all processes of a machine share
+          # @param at [Float] monotonic seconds, see {Load::Arrivals}
           # @param block_ms [Float]
           # @param options [Hash{Symbol => Object}] of the fetch
-          # @return [Hash] "calls": of each thread how late it came, how long it took (both ms) and who made what it was
-          #   given; "blocks": who ran one, and from when to when (ms after `at`)
+          # @return [Hash] "calls": of each thread how late it came, how long it took (both ms) and the maker of its
+          #   value; "blocks": the maker, and from when to when (ms after `at`) the block ran
           def fetch(key:, at:, block_ms:, options:)
             Engine::Outcome.of do
               blocks = Queue.new
-              threads = Array.new(@threads) do |thread|
-                quiet_thread { call(name(key), "#{@index}-#{thread}", at, block_ms, options, blocks) }
+              keys = Load::Keys.new(items: 1)
+              calls = Load::Driver.in_threads(@threads) do |thread|
+                arrivals = Load::Arrivals.new(requests: 1, at:)
+                given = nil
+                found = Load::Driver.new.run(arrivals, keys, measure: "each") do
+                  given = fetched(name(key).dup, options) do
+                    made("#{@index}-#{thread}", at, block_ms).tap { |block| blocks << block }.first
+                  end
+                end
+                [ms(found[:late_seconds]), ms(found[:ns].first / 1e9), maker(given)]
               end
-              calls = threads.map(&:value)
               { calls:, blocks: Array.new(blocks.size) { blocks.pop } }
             end
           end
 
           # @return [true]
           def close
-            return true unless @subject
-            store.delete_multi(@names.values)
-            @subject.close
-            true
+            store.delete_multi(@names.values) if @subjects.any?
+            super
           end
 
           private
 
-          def store = @subject.store
+          def store = subject.store
 
           def name(key) = @names[key] ||= "tiercel-lab:#{@label}:#{key}"
 
-          # What it raises is raised by {Thread#value}.
-          def quiet_thread
-            Thread.new do
-              Thread.current.report_on_exception = false
-              yield
-            end
-          end
+          # @yieldreturn [String] the maker of the value
+          def fetched(name, options) = store.fetch(name, expires_in: KEPT_SECONDS, **options) { value(yield) }
 
-          def call(name, caller, at, block_ms, options, blocks)
-            sleep(at - now) while now < at
-            started = now
-            given = store.fetch(name.dup, expires_in: KEPT_SECONDS, **options) do
-              from = now
-              sleep(block_ms / 1e3)
-              blocks << [caller, ms(from - at), ms(now - at)]
-              value(caller)
-            end
-            [ms(started - at), ms(now - started), maker(given)]
+          # Takes as long as the block.
+          #
+          # @return [Array] the maker, and from when to when it ran
+          def made(maker, at, block_ms)
+            from = now
+            sleep(block_ms / 1e3)
+            [maker, ms(from - at), ms(now - at)]
           end
 
           def value(maker) = "#{maker}:".ljust(VALUE_BYTES, "x")

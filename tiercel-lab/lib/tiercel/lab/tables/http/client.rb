@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
 require "digest"
-require "net/http"
 require_relative "../../engine/outcome"
+require_relative "../../load/connection"
+require_relative "../../load/driver"
+require_relative "../../load/keys"
 
 module Tiercel
   module Lab
@@ -14,12 +16,9 @@ module Tiercel
           WARM_UP = 40
           # How long they may take.
           WARM_UP_SECONDS = 5.0
-          TIMEOUT_SECONDS = 30
-          # Bodies are compared as they are sent.
-          HEADERS = { "Accept-Encoding" => "identity", "User-Agent" => "tiercel-lab" }.freeze
 
           # One page.
-          Page = Struct.new(:http, :path, :status, :body)
+          Page = Struct.new(:connection, :url, :status, :body)
 
           def initialize
             @pages = {}
@@ -29,16 +28,18 @@ module Tiercel
           #
           # @param id [String]
           # @param url [String]
-          # @return [Hash] "http_status", "bytes", "sha256", "first_ns"; see {Engine::Subject.outcome}
+          # @return [Hash] "http_status", "bytes", "sha256", "first_ns"; see {Engine::Outcome.of}
           def open(id:, url:)
             outcome do
-              page = @pages[id] = connect(URI(url))
-              ns, response = timed(page)
+              page = @pages[id] = Page.new(Load::Connection.new(url).open, url)
+              response = nil
+              ns = timed(page, 1) { |found| response = found }.first
               unless response.is_a?(Net::HTTPSuccess)
                 raise WrongValue, "#{url} answered #{response.code} #{response.message}"
               end
               page.status, page.body = response.code, response.body
-              warm_up(page)
+              deadline = now + WARM_UP_SECONDS
+              WARM_UP.times { page.connection.get if now < deadline }
               { http_status: page.status, bytes: page.body.bytesize, sha256: Digest::SHA256.hexdigest(page.body),
                 first_ns: ns }
             end
@@ -51,18 +52,13 @@ module Tiercel
           def ask(id:, requests:, any_body: false)
             outcome do
               page = @pages.fetch(id)
-              ns = Array.new(requests) do
-                taken, response = timed(page)
-                check(page, response, any_body)
-                taken
-              end
-              { ns: }
+              { ns: timed(page, requests) { |response| check(page, response, any_body) } }
             end
           end
 
           # @return [nil]
           def close
-            @pages.each_value { |page| page.http.finish if page.http.started? }
+            @pages.each_value { |page| page.connection.close }
             @pages.clear
             nil
           end
@@ -78,37 +74,23 @@ module Tiercel
             end
           end
 
-          def connect(uri)
-            http = Net::HTTP.new(uri.host, uri.port)
-            http.use_ssl = uri.scheme == "https"
-            http.open_timeout = http.read_timeout = TIMEOUT_SECONDS
-            http.keep_alive_timeout = TIMEOUT_SECONDS
-            http.max_retries = 0 # a request that was sent twice would be timed once
-            Page.new(http.start, uri.request_uri)
-          end
-
-          def warm_up(page)
-            deadline = now + (WARM_UP_SECONDS * 1e9)
-            WARM_UP.times { break if now > deadline; timed(page) }
-          end
-
-          # From the first byte sent to the last one read; a new request each time, as applications make them.
-          def timed(page)
-            request = Net::HTTP::Get.new(page.path, HEADERS)
-            started = now
-            response = page.http.request(request)
-            [now - started, response]
+          # @yieldparam response [Net::HTTPResponse] outside of what is timed
+          # @return [Array<Integer>] ns of each request
+          def timed(page, requests, &check)
+            arrivals = Load::Arrivals.new(requests:)
+            Load::Driver.new.run(arrivals, Load::Keys.new(items: 1), measure: "each", check:) { page.connection.get }
+                            .fetch(:ns)
           end
 
           def check(page, response, any_body)
             unless response.code == page.status
-              raise WrongValue, "#{page.path} answered #{response.code}, before it was #{page.status}"
+              raise WrongValue, "#{page.url} answered #{response.code}, before it was #{page.status}"
             end
             return if any_body || response.body == page.body
-            raise WrongValue, "#{page.path} answered with another body than at first; --any-body where it has to differ"
+            raise WrongValue, "#{page.url} answered with another body than at first; --any-body where it has to differ"
           end
 
-          def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+          def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
         end
       end
     end

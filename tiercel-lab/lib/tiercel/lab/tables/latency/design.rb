@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../stores"
-require_relative "open_loop"
+require_relative "../../load/arrivals"
 
 module Tiercel
   module Lab
@@ -29,27 +29,27 @@ module Tiercel
         #   @return [Integer]
         # @!attribute [r] repeats
         #   @return [Integer] runs of each store and place in a process
-        # @!attribute [r] loads
-        #   @return [Array<Float>] offered, as shares of what a closed loop reaches
+        # @!attribute [r] rates
+        #   @return [Array<Float>] requests a second that are offered to every store
         # @!attribute [r] load_seconds
-        #   @return [Numeric] of each offered load in each process
+        #   @return [Numeric] of each rate in each process
         # @!attribute [r] arrivals
-        #   @return [String] see {OpenLoop::ARRIVALS}
+        #   @return [String] of {Load::Arrivals::OPEN}
         # @!attribute [r] value
         #   @return [String, nil] name of a value; nil: the article's 1,001 characters
         Design = Data.define(:contestants, :own, :round_trips_ms, :megabits, :iterations, :long_iterations,
                              :long_seconds,
-                             :budget_seconds, :processes, :repeats, :loads, :load_seconds, :arrivals, :value)
+                             :budget_seconds, :processes, :repeats, :rates, :load_seconds, :arrivals, :value)
 
         class Design
           STORES = %w[redis_cache_store mem_cache_store tiercel:redis: tiercel:memcached: tiercel:shared:
                       memory_store].freeze
           FULL = { round_trips_ms: [0.0, 0.25, 0.5, 1.0, 5.0, 20.0], megabits: [100.0, 10.0], iterations: 1_000,
                    long_iterations: 100_000, long_seconds: 60, budget_seconds: 3, processes: 4, repeats: 1,
-                   loads: [0.25, 0.5, 0.75, 0.9, 1.1], load_seconds: 0.8, arrivals: "exponential", value: nil }.freeze
+                   rates: [500.0, 2_000.0, 5_000.0, 10_000.0, 20_000.0], load_seconds: 0.8, arrivals: "exponential", value: nil }.freeze
           # Three distances, fewer iterations where one is slow, 100,000 computed.
           QUICK = { round_trips_ms: [0.0, 0.5, 5.0], megabits: [10.0], long_seconds: 0, budget_seconds: 0.2, repeats: 1,
-                    loads: [0.5, 0.9, 1.1], load_seconds: 0.4 }.freeze
+                    rates: [1_000.0, 5_000.0, 20_000.0], load_seconds: 0.3 }.freeze
           # Starting a process and building its stores; a change of distance.
           PROCESS_SECONDS = 2.0
 
@@ -104,10 +104,10 @@ module Tiercel
               slots_of("own", own)
           end
 
-          # Under an offered load: over the loopback, and the user's own.
+          # Under an offered load: on this machine, and the user's own.
           #
           # @return [Array<Slot>]
-          def loaded = slots.select { |slot| %w[direct own].include?(slot.kind) && slot.contestant.medium != :process }
+          def loaded = slots.select { |slot| %w[direct own].include?(slot.kind) }
 
           # @return [Array<Symbol>]
           def servers = contestants.flat_map(&:servers).uniq
@@ -122,7 +122,7 @@ module Tiercel
           def expected_seconds
             loops = slots.sum { |slot| run_seconds(slot) } * repeats
             long = long_seconds.positive? ? slots.sum { |slot| long_run_seconds(slot) } : 0
-            (processes * (PROCESS_SECONDS + loops + (loaded.size * loads.size * load_seconds))) + long
+            (processes * (PROCESS_SECONDS + loops + (loaded.size * rates.size * load_seconds))) + long
           end
 
           private

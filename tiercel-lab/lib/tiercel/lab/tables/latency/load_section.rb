@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "open_loop"
+require_relative "../../load/driver"
 require_relative "../../report"
 require_relative "../../statistics"
 
@@ -18,7 +18,7 @@ module Tiercel
           # @param notes [Hash]
           # @param command [String]
           def initialize(rows, notes, command:)
-            @groups = rows.group_by { |row| row.values_at("store", "place", "share_of_capacity") }
+            @groups = rows.group_by { |row| [*row.values_at("store", "place"), rate(row)] }
             @notes = notes
             @command = command
           end
@@ -29,7 +29,9 @@ module Tiercel
             return if @groups.empty?
             document.section("Latency under load") do |section|
               section.text("Fetches that hit, by one client on one connection, at #{@notes["arrivals"]} intervals " \
-                           "whether the one before was answered or not; loads in % of what a closed loop reached. " \
+                           "whether the one before was answered or not. Every store gets the same rates. A store " \
+                           "that carried less than #{(Load::Driver::LEAST_SHARE * 100).round} % of a rate is " \
+                           "overloaded: its latency grows for as long as the load lasts. " \
                            "*Intended*: from when a request was due, its wait behind others included. *Service*: " \
                            "from when it was sent, which is all that a closed loop sees.")
               section.add(table)
@@ -47,11 +49,14 @@ module Tiercel
             table
           end
 
-          def add_rows(table, (store, place, share), rows)
-            name = "#{store}, #{place}, #{(share * 100).round} %"
+          # Results of older versions name a share of the store's own capacity.
+          def rate(row) = row.fetch("rate") { (row["share_of_capacity"] * row["capacity"]).round }
+
+          def add_rows(table, (store, place, rate), rows)
+            name = "#{store}, #{place}, #{Report::Format.number(rate)}/s"
             failed = rows.find { |row| row["status"] != "measured" }
             return table.row(name, *missing([failed["status"], failed["reason"]].compact.join(": "))) if failed
-            return table.row(name, *missing(overload(rows))) unless carried?(rows)
+            return table.row(name, *rates(rows), "intended", "", "", overload(rows), "", "") unless carried?(rows)
             %w[response service].each do |kind|
               table.row(name, *rates(rows), kind == "response" ? "intended" : "service", *percentiles(rows, kind))
             end
@@ -59,16 +64,18 @@ module Tiercel
 
           def missing(reason) = [Report::Cell.missing(reason), *[""] * (HEADER.size - 2)]
 
+          # The longer one watches, the more it is.
           def overload(rows)
-            worst = rows.min_by { |row| row["share"] }
-            "dropped: #{Report::Format.number(worst["achieved"])}/s of #{Report::Format.number(worst["offered"])}/s " \
-              "were carried (#{Report::Format.number(worst["share"] * 100)} %, less than " \
-              "#{(OpenLoop::LEAST_SHARE * 100).round} %)"
+            least = Report::Format.with_unit(merged(rows, "response").quantile(0.99) / 1e6, "ms")
+            rising = rows.any? { |row| row.fetch("rising", true) } ? ", rising" : ""
+            note = "Overloaded: #{Report::Format.number(rows.map { |row| row["share"] }.min * 100)} % of the rate was " \
+                   "carried."
+            Report::Cell.text("at least #{least}#{rising}", note:)
           end
 
           # In each process: one that was overloaded would hide in a mean.
           def carried?(rows)
-            rows.all? { |row| row["status"] == "measured" && row["share"] >= OpenLoop::LEAST_SHARE }
+            rows.all? { |row| row["status"] == "measured" && row["share"] >= Load::Driver::LEAST_SHARE }
           end
 
           def carried = @groups.select { |_key, rows| carried?(rows) }
@@ -96,9 +103,9 @@ module Tiercel
 
           # One chart for each store, at its highest load that was carried.
           def spectra
-            carried.group_by { |(store, place, _share), _rows| [store, place] }.map do |(store, place), groups|
-              (_, _, share), rows = groups.max_by { |(_store, _place, load), _rows| load }
-              chart = Report::Charts::PercentileSpectrum.new("Latency: #{store}, #{place}, at #{(share * 100).round} %",
+            carried.group_by { |(store, place, _rate), _rows| [store, place] }.map do |(store, place), groups|
+              (_, _, rate), rows = groups.max_by { |(_store, _place, load), _rows| load }
+              chart = Report::Charts::PercentileSpectrum.new("Latency: #{store}, #{place}, at #{Report::Format.number(rate)}/s",
                                                              unit: "ms")
               { "from when it was due" => "response", "service alone" => "service" }.each do |name, kind|
                 chart.series(name, spectrum(merged(rows, kind)))
@@ -114,11 +121,11 @@ module Tiercel
           end
 
           def by_load
-            chart = Report::Charts::LineChart.new("Latency: p99 by offered load", x: "offered, % of a closed loop's",
+            chart = Report::Charts::LineChart.new("Latency: p99 by offered load", x: "offered, requests a second",
                                                   y: "ms", y_scale: :log)
-            carried.group_by { |(store, place, _share), _rows| "#{store}, #{place}" }.each do |name, groups|
-              points = groups.map do |(_, _, share), rows|
-                [(share * 100).round, merged(rows, "response").quantile(0.99) / 1e6]
+            carried.group_by { |(store, place, _rate), _rows| "#{store}, #{place}" }.each do |name, groups|
+              points = groups.map do |(_, _, rate), rows|
+                [rate, merged(rows, "response").quantile(0.99) / 1e6]
               end
               chart.series(name, points)
             end

@@ -13,7 +13,7 @@ module Tiercel
         class Table < Tables::Table
           called "latency", "What the way to the server costs: near, far, under load."
           example "latency --quick", "latency --round-trips 0,0.25,1 --store redis_cache_store",
-                  "latency --url production=redis://10.0.0.7:6379/0", "latency --arrivals constant --loads 50,80,95"
+                  "latency --url production=redis://10.0.0.7:6379/0", "latency --arrivals constant --rates 2000,8000"
           takes :quick, :seed, :cells, :url
           in_all 60
           # A quick run looks at the loop above all.
@@ -39,10 +39,10 @@ module Tiercel
             parser.on("--iterations N", "of the loop (1000)") do |count|
               @iterations = number(count, "--iterations").to_i
             end
-            parser.on("--loads A,B", Array, "offered, in % of what a closed loop reaches (25,50,75,90,110)") do |list|
-              @loads = list.map { |text| number(text, "--loads") / 100.0 }
+            parser.on("--rates A,B", Array, "requests a second offered to each store (500,2000,...)") do |list|
+              @rates = list.map { |text| number(text, "--rates") }
             end
-            parser.on("--arrivals KIND", OpenLoop::ARRIVALS, "exponential or constant gaps") { |kind| @arrivals = kind }
+            parser.on("--arrivals KIND", Load::Arrivals::OPEN, "exponential or constant gaps") { |kind| @arrivals = kind }
             parser.on("--value NAME", "in place of the article's 1,001 characters") do |name|
               @value = Values.fetch(name).name
             end
@@ -56,7 +56,7 @@ module Tiercel
           end
 
           def plan_in_words
-            "The loop: #{design.slots.size} rows, #{design.loaded.size} stores under #{design.loads.size} loads, " \
+            "The loop: #{design.slots.size} rows, #{design.loaded.size} stores at #{design.rates.size} rates, " \
               "#{design.processes} processes, about #{Report::Format.minutes(design.expected_seconds)}; then:"
           end
 
@@ -76,7 +76,7 @@ module Tiercel
           def design
             @design ||= Design.of(quick: settings.quick, own: settings.urls, value: @value, megabits: @megabits,
                                   contestants: contestants, round_trips_ms: @round_trips, iterations: @iterations,
-                                  loads: @loads, arrivals: @arrivals)
+                                  rates: @rates, arrivals: @arrivals)
           end
 
           private

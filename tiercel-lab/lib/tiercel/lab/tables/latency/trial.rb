@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../engine"
+require_relative "../../load"
 require_relative "site"
 
 module Tiercel
@@ -8,10 +8,13 @@ module Tiercel
     module Tables
       module Latency
         # Measures a {Design}: fresh client processes, in each all stores and places in turn, then in reverse.
-        class Trial < Engine::Trial
+        class Trial < Load::Trial
           # Round trips asked for in each process, as many as fit.
           ROUND_TRIPS = 50
           ROUND_TRIP_SECONDS = 0.5
+          # Iterations that warm up and tell how many fit, and those of them that count.
+          PROBE_SECONDS = 0.1
+          PROBES = 5
 
           # @return [Array<Hash>] one for each store and offered load
           attr_reader :loads
@@ -19,8 +22,8 @@ module Tiercel
           attr_reader :versions
 
           # A row for each slot of the design.
-          def initialize(design, **)
-            super(**)
+          def initialize(design, pinning: Engine::Pinning.new, **)
+            super(pinning:, **)
             @design = design
             @versions = {}
             @loads = []
@@ -39,49 +42,47 @@ module Tiercel
           def measure
             @site = Site.new(@design.servers, pinning: @pinning).start
             @versions = @site.versions
-            @design.processes.times { |process| run_process(process) }
+            @design.processes.times do |process|
+              with_fleet(1, pinnings: [@pinning]) { |fleet| run_process(fleet.jobs.first, process) }
+            end
           ensure
             @site&.stop
           end
 
-          def run_process(process)
-            @client = job("tables/latency/client")
-            open(process)
+          def run_process(client, process)
+            @client = client
+            running.uniq(&:subject).each_with_index { |slot, index| open(slot, label(process, index)) }
             @progress.advance(Design::PROCESS_SECONDS, "stores built")
             run_loops(process)
             running.each { |slot| ask_round_trip(slot) }
             run_long if process.zero?
             offer_loads(process)
-            @client.call("close").each { |id, outcome| note_subject(id, outcome) }
+            running.uniq(&:subject).each { |slot| ask(slot, "verify") }
           rescue WorkerLost => e
             lost = Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, e.message)
             running.each { |slot| note(@by_slot[slot], lost) }
-          ensure
-            @client&.stop
           end
 
           def running = @design.slots.select { |slot| measured?(@by_slot[slot]) }
 
-          def open(process)
-            running.uniq(&:subject).each_with_index do |slot, index|
-              label = format("%d-%02d-%02d", Process.pid, process, index)
-              @ids = {} if index.zero?
-              @ids[slot.subject] = label
-              @site.move_to(slot)
-              note_subject(label, @client.call("open", id: label, text: slot.contestant.text, value: @design.value,
-                                               seed: @seed,
-                                               context: { servers: @site.facts(far: slot.proxied?),
-                                                          folders: @scratch.folders, label: }))
-            end
+          def open(slot, label)
+            entries = { label:, seed: @seed, value: @design.value, article: @design.value.nil? }
+            context = { servers: @site.facts(far: slot.proxied?), folders: @scratch.folders, label: }
+            answer = ask(slot, "open", text: slot.contestant.text, entries:, context:, filled: true) or return
+            same_subject(slot).each { |row| row["bytes"] = answer["bytes"] }
           end
 
-          # An outcome of one store holds for all places that it is asked from.
-          def note_subject(id, outcome)
-            subject = @ids.key(id)
-            @design.slots.select { |slot| slot.subject == subject }.each do |slot|
-              note(@by_slot[slot], outcome)
-              @by_slot[slot]["bytes"] ||= outcome["bytes"]
-            end
+          def same_subject(slot) = @by_slot.filter_map { |other, row| row if other.subject == slot.subject }
+
+          # The store's state holds for all places that it is asked from.
+          #
+          # @return [Hash, nil] the answer; nil where it failed, which the rows then say
+          def ask(slot, method, **arguments)
+            @site.move_to(slot)
+            outcome = @client.call(method, id: slot.subject, **arguments)
+            return outcome if measured?(outcome)
+            (%w[open verify].include?(method) ? same_subject(slot) : [@by_slot[slot]]).each { |row| note(row, outcome) }
+            nil
           end
 
           def run_loops(process)
@@ -98,29 +99,31 @@ module Tiercel
             @progress.advance(@design.run_seconds(slot), "#{slot.contestant.name}, #{slot.place}")
           end
 
-          # @return [Hash, nil] its answer; nil where it failed, which the slot's row then says
-          def ask(slot, method, **arguments)
-            outcome = @client.call(method, id: @ids[slot.subject], **arguments)
-            return outcome if measured?(outcome)
-            note(@by_slot[slot], outcome)
-            nil
-          end
-
           # Found in the first process, then the same for all.
           def iterations_of(slot)
-            @by_slot[slot]["iterations"] ||= begin
-              @site.move_to(slot)
-              outcome = ask(slot, "probe") or return
-              (@design.budget_seconds / outcome["seconds"]).floor.clamp(5, @design.iterations)
-            end
+            found = probed(slot) or return
+            @by_slot[slot]["iterations"] ||= (@design.budget_seconds / found).floor.clamp(PROBES, @design.iterations)
+          end
+
+          # Warms up as well.
+          #
+          # @return [Float, nil] seconds of an iteration
+          def probed(slot)
+            answer = iterate(slot, seconds: PROBE_SECONDS, measure: "each") or return
+            last = answer["ns"].last(PROBES)
+            last.sum / 1e9 / last.size
+          end
+
+          def iterate(slot, measure: "totals", **arrivals)
+            ask(slot, "drive", operation: "exist_and_fetch", arrivals:, measure:)
           end
 
           def timed(slot, iterations)
-            @site.move_to(slot)
             before = @site.cpu_seconds(slot.contestant)
-            outcome = ask(slot, "run", iterations:) or return
+            answer = iterate(slot, requests: iterations) or return
             after = @site.cpu_seconds(slot.contestant)
-            outcome.slice("iterations", "real", "user", "system").merge("server" => (after - before if before && after))
+            { "iterations" => iterations, "real" => answer["seconds"], **answer.slice("user", "system"),
+              "server" => (after - before if before && after) }
           end
 
           def ask_round_trip(slot)
@@ -144,28 +147,16 @@ module Tiercel
             end
           end
 
+          # Every store gets the same rates; lower ones first.
           def offer_loads(process)
-            @design.loaded.select { |slot| running.include?(slot) }.each do |slot|
-              rate = capacity(slot, process) or next
-              @design.loads.each { |share| offer(slot, share, rate, process) }
+            @design.rates.product(@design.loaded) do |rate, slot|
+              next unless running.include?(slot)
+              arrivals = { kind: @design.arrivals, rate:, seconds: @design.load_seconds, seed: @seed + process }
+              outcome = ask(slot, "drive", operation: "fetch", arrivals:) or next
+              @loads << { "store" => slot.contestant.name, "place" => slot.place, "rate" => rate,
+                          "process" => process }.merge(outcome)
+              @progress.advance(@design.load_seconds, "#{slot.contestant.name} at #{rate.round}/s")
             end
-          end
-
-          # What a closed loop of fetches reaches; found in the first process.
-          def capacity(slot, process)
-            @capacities ||= {}
-            return @capacities[slot] unless process.zero?
-            outcome = ask(slot, "capacity") or return
-            @capacities[slot] = outcome["rate"]
-          end
-
-          def offer(slot, share, capacity, process)
-            outcome = @client.call("open_loop", id: @ids[slot.subject], rate: capacity * share,
-                                                arrivals: @design.arrivals, seconds: @design.load_seconds,
-                                                seed: @seed + process)
-            @loads << { "store" => slot.contestant.name, "place" => slot.place, "share_of_capacity" => share,
-                        "capacity" => capacity, "process" => process }.merge(outcome)
-            @progress.advance(@design.load_seconds, "#{slot.contestant.name} at #{(share * 100).round} %")
           end
         end
       end

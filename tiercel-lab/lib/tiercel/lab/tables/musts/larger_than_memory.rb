@@ -2,7 +2,7 @@
 
 require_relative "../../engine"
 require_relative "../../statistics"
-require_relative "../tiers/working_set"
+require_relative "working_set"
 
 module Tiercel
   module Lab
@@ -30,14 +30,14 @@ module Tiercel
           # @return [Array(Symbol, String)] state and figures
           def judge
             scratch = Engine::Scratch.new
-            job = Engine::Job.new("tables/tiers/working_set", pinning: Engine::Pinning.new(cpus: [])).start
+            job = Engine::Job.new("tables/musts/working_set", pinning: Engine::Pinning.new(cpus: [])).start
             judged(*measured(job, scratch))
           ensure
             job&.stop
             scratch&.remove
           end
 
-          # @param run [Hash] see {Tiers::WorkingSet#run}
+          # @param run [Hash] see {WorkingSet#run}
           # @param after [Hash] the same, once the segment was lost
           # @return [Array(Symbol, String)]
           def judged(run, after)

@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
-require "tmpdir"
 require_relative "../table"
-require_relative "crowd"
-require_relative "works"
+require_relative "trial"
 
 module Tiercel
   module Lab
@@ -17,46 +15,24 @@ module Tiercel
 
           ROUNDS = 20
           QUICK_ROUNDS = 8
-          SECONDS = 0.25
 
-          def expected_seconds = rounds * round_seconds
+          def expected_seconds = trial.expected_seconds
 
           def take(_comparisons)
-            run.watch(expected_seconds) do |progress|
-              Dir.mktmpdir("tiercel-scaling-", File.writable?("/dev/shm") ? "/dev/shm" : Dir.tmpdir) do |directory|
-                record(directory, progress)
-              end
-            end
+            run.try(trial, trial.expected_seconds)
+            run.table("throughput", trial.rows, processes: counts)
           end
 
           private
 
           def rounds = settings.quick ? QUICK_ROUNDS : ROUNDS
 
-          def round_seconds = Works::CONTROLS.size * 2 * counts.size * (SECONDS + 0.1)
+          def trial = @trial ||= Trial.new(rounds:, counts:, cpus:, seed: settings.seed)
 
           # One process, and as many as there are CPUs.
           def counts = [1, cpus.size].uniq
 
           def cpus = @cpus ||= Engine::Pinning.allowed_cpus
-
-          def record(directory, progress)
-            works = Works.all(directory)
-            crowd = Crowd.new(cpus:, seconds: SECONDS)
-            rows = Array.new(rounds) do |round|
-              one_round(works, crowd, round).tap { progress.advance(round_seconds, "round #{round + 1}") }
-            end
-            run.table("throughput", rows.flatten, processes: counts)
-          end
-
-          # All works with all numbers of processes, in an order that turns with each round.
-          def one_round(works, crowd, round)
-            pairs = works.keys.product(counts).rotate(round)
-            (round.even? ? pairs : pairs.reverse).map do |name, count|
-              { "round" => round, "work" => name, "processes" => count,
-                "per_second" => crowd.run(count) { |index| works[name].call(index) } }
-            end
-          end
         end
 
         class View < Tables::View
@@ -86,7 +62,7 @@ module Tiercel
           # @param name [String] of a work that has a control
           # @return [Statistics::Interval] of its growth by the control's
           def relative(name)
-            control = growths(Works::CONTROLS.fetch(name))
+            control = growths(Trial::CONTROLS.fetch(name))
             interval_of(growths(name).map { |round, growth| growth / control.fetch(round) })
           end
 
@@ -111,7 +87,7 @@ module Tiercel
             both = [1, most].map do |count|
               Report::Cell.number(Statistics.median(rates(name, count).values) / 1e6, unit: "M/s")
             end
-            controlled = Works::CONTROLS.key?(name) ? Report::Cell.interval(relative(name), unit: "x") : "control"
+            controlled = Trial::CONTROLS.key?(name) ? Report::Cell.interval(relative(name), unit: "x") : "control"
             table.row(name, *both, Report::Cell.interval(interval_of(growths(name).values), unit: "x"), controlled)
             table.raw(name, growths(name).values, unit: "x")
           end

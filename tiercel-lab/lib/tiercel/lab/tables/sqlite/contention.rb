@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../engine"
+require_relative "../../load"
 require_relative "../../statistics"
 
 module Tiercel
@@ -8,17 +8,15 @@ module Tiercel
     module Tables
       module Sqlite
         # Two processes at once on each store: fresh pairs, and all pairs in turn, then in reverse.
-        class Contention < Engine::Trial
+        class Contention < Load::Trial
           OPERATIONS = %w[write read].freeze
           # To start two processes and to build a store in each.
           OPEN_SECONDS = 3.0
           # From the command to work until both have heard it.
           START_SECONDS = 0.05
-          # Before both begin: time to hear of it.
-          LEAD_SECONDS = 0.02
 
-          # Two processes on two CPUs with one store between them; the first failure stays.
-          Pair = Struct.new(:contestant, :value, :jobs, :outcome)
+          # Two processes with one store between them; the first failure stays.
+          Pair = Struct.new(:contestant, :value, :fleet, :outcome)
 
           # Rows have "rates" (calls a second of both processes together, a list for each pair of processes) and
           # "histogram" (ns of all calls).
@@ -42,16 +40,14 @@ module Tiercel
           end
 
           def with_pairs(value, process)
-            pairs = @contestants.map { |contestant| start(contestant, value) }
-            pairs.each_with_index do |pair, index|
-              open(pair, format("%d-%02d-%02d-%s", Process.pid, process, index, value))
-            end
+            pairs = @contestants.map { |contestant| Pair.new(contestant, value, nil, blank) }
+            pairs.each_with_index { |pair, index| open(pair, label(process, index)) }
             take_turns(pairs, process)
-            pairs.each { |pair| on_both(pair) { |job| job.call("verify") } }
+            pairs.each { |pair| on(pair) { |fleet| fleet.call("verify") } }
           ensure
             pairs&.each do |pair|
               OPERATIONS.each { |operation| note(row_of(pair, operation), pair.outcome) }
-              pair.jobs.each(&:stop)
+              pair.fleet&.stop
             end
           end
 
@@ -61,25 +57,18 @@ module Tiercel
             [@cpus, second].map { |cpus| Engine::Pinning.new(cpus:) }
           end
 
-          # Both, without waiting for them.
-          def start(contestant, value)
-            pair = Pair.new(contestant, value, [], { "status" => Engine::Outcome::MEASURED })
-            guarded(pair) do
-              pinnings.each { |pinning| pair.jobs << job("tables/sqlite/client", bundle: contestant.bundle, pinning:) }
-            end
-            pair
-          end
-
-          # One after the other: the first makes the tables.
           def open(pair, label)
+            label = "#{label}-#{pair.value}"
             context = { servers: @pool.facts(pair.contestant.servers), folders: @scratch.folders, label:, shared: true }
-            pair.jobs.each_with_index do |job, index|
-              on(pair) do
-                job.call("open", text: pair.contestant.text, value: pair.value, seed: @seed, context:,
-                                 prefix: "#{label}-#{index}")
+            on(pair) do
+              pair.fleet = Load::Fleet.new(pinnings.map do |pinning|
+                job("load/client", bundle: pair.contestant.bundle, pinning:)
+              end)
+              pair.fleet.open(text: pair.contestant.text, context:, filled: true) do |index|
+                { entries: { label: "#{label}-#{index}", value: pair.value, seed: @seed } }
               end
+              pair.fleet.call("warm_up", operations: OPERATIONS)
             end
-            on_both(pair) { |job| job.call("fill") }
             @progress.advance(OPEN_SECONDS, "two processes with #{pair.contestant.name}")
           end
 
@@ -93,21 +82,18 @@ module Tiercel
 
           # Both at once.
           def work(pair, operation, process)
-            answers = guarded(pair) do
-              at = Process.clock_gettime(Process::CLOCK_MONOTONIC) + LEAD_SECONDS
-              pair.jobs.each { |job| job.send_call("work", operation:, at:, seconds: @design.seconds) }
-              pair.jobs.map(&:value).each { |answer| note(pair.outcome, answer) }
+            on(pair) do |fleet|
+              arrivals = { seconds: @design.seconds, at: Load::Fleet.soon }
+              keep(row_of(pair, operation), fleet.call("drive", operation:, arrivals:, measure: "histogram"), process)
             end
             @progress.advance(@design.seconds + START_SECONDS,
                               "two processes #{operation} with #{pair.contestant.name}")
-            keep(row_of(pair, operation), answers, process) if answers && measured?(pair.outcome)
           end
 
           def keep(row, answers, process)
-            (row["rates"][process] ||= []) << answers.sum { |answer| answer["calls"] / answer["seconds"] }
-            histogram = row["histogram"] ? Statistics::Histogram.from_h(row["histogram"]) : Statistics::Histogram.new
-            answers.each { |answer| answer["ns"].each { |ns| histogram.record(ns) } }
-            row["histogram"] = histogram.to_h
+            (row["rates"][process] ||= []) << answers.sum { |answer| answer["requests"] / answer["seconds"] }
+            all = [row["histogram"], *answers.map { |answer| answer["service"] }].compact
+            row["histogram"] = all.map { |one| Statistics::Histogram.from_h(one) }.reduce(:merge!).to_h
           end
 
           def row_of(pair, operation)
@@ -116,15 +102,9 @@ module Tiercel
             end
           end
 
-          def on_both(pair) = pair.jobs.each { |job| on(pair) { yield job } }
-
-          def on(pair) = guarded(pair) { note(pair.outcome, yield) }
-
-          def guarded(pair)
-            yield if measured?(pair.outcome)
-          rescue CannotRun, WorkerLost => e
-            note(pair.outcome, Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, e.message))
-            nil
+          def on(pair)
+            return unless measured?(pair.outcome)
+            note(pair.outcome, attempt { yield(pair.fleet) && {} })
           end
         end
       end

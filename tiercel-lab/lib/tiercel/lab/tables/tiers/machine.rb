@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
-require_relative "../../engine/subject"
+require_relative "../../engine/outcome"
+require_relative "../../load/client"
 
 module Tiercel
   module Lab
     module Tables
       module Tiers
         # A process with near tiers of its own: to the others it is another machine. One changes, another one looks.
-        class Machine
+        class Machine < Load::Client
           VALUE_BYTES = 1_000
           OLD = "old"
           NEW = "new"
@@ -18,15 +19,13 @@ module Tiercel
 
           # @param text [String] of the contestant
           # @param label [String] of its names, the same on all machines
-          # @param machine [String] of its folders, its own
-          # @param context [Hash] see {Engine::Context#initialize}; `shared`: whether another process is that machine's
-          #   too. From here on this one listens to what others change.
+          # @param names [Integer]
+          # @param context [Hash] see {Engine::Context#initialize}; its label is of the machine. From here on this process
+          #   listens to what others change.
           # @return [Hash] see {Engine::Outcome.of}
-          def open(text:, label:, machine:, context:)
-            @label = label
-            Engine::Outcome.of do
-              @subject = Engine::Subject.new(text:, values: [], prefix: label, context: { **context, label: machine })
-            end
+          def open(text:, label:, names:, context:)
+            @label, @names = label, names
+            Engine::Outcome.of { @subjects[STORE] = Load::Subject.new(text:, context:) }
           end
 
           # @return [Hash]
@@ -118,18 +117,16 @@ module Tiercel
           end
 
           # @return [true]
-          def close(names: 0)
+          def close
             @computing = false
             @threads&.each(&:join)
-            return true unless @subject
-            store.delete_multi(Array.new(names) { |index| name(index) }) if names.positive?
-            @subject.close
-            true
+            store.delete_multi(Array.new(@names) { |index| name(index) }) if @subjects.any?
+            super
           end
 
           private
 
-          def store = @subject.store
+          def store = subject.store
 
           def name(index) = "tiercel-lab:#{@label}:#{index}"
 

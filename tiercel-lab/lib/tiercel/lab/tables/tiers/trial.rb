@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require "fileutils"
-require_relative "../../engine"
+require_relative "../../load"
 require_relative "../../network"
 require_relative "design"
 require_relative "machine"
@@ -12,18 +11,21 @@ module Tiercel
     module Tables
       module Tiers
         # Measures a {Design}: for each stack a reading process at each distance, then two machines.
-        class Trial < Engine::Trial
+        class Trial < Load::Trial
           # Seconds from an order to the moment at which all begin.
           LEAD_SECONDS = 0.3
           CAPACITY_BYTES = 64 * 1024 * 1024
           ALONE_CALLS = 50
+          VALUE_BYTES = 1_024
+          # The two stores of the process that reads.
+          STACK = "stack"
+          LAST = "last"
 
           # @return [Array<Hash{String => Object}>] how long changes took to be seen, and how many were heard of
           attr_reader :staleness, :bursts
 
-          # Processes are where the kernel puts them, as an application's are.
           def initialize(design, **)
-            super(pinning: Engine::Pinning.new(cpus: []), **)
+            super(**)
             @design = design
             @staleness = []
             @bursts = []
@@ -34,7 +36,7 @@ module Tiercel
           def measure
             @design.stacks.each_with_index do |stack, index|
               @stack = stack
-              @label = format("%d-%02d", Process.pid, index)
+              @label = label(index)
               @design.round_trips(stack).each { |round_trip_ms| mix(round_trip_ms) }
               @progress.advance(@design.mix_seconds(stack), "#{stack.name}: shares")
               machines
@@ -51,9 +53,10 @@ module Tiercel
           def mix(round_trip_ms)
             row = blank(store: @stack.name, round_trip_ms:, measured_ms: nil, shares: {}, alone: [])
             rows << row
-            at_distance(round_trip_ms) { |facts, place| read(row, round_trip_ms, { **context, **facts }, place) }
-          rescue CannotRun, WorkerLost, Servers::Error, IO::TimeoutError => e
-            note(row, Engine::Outcome.of { raise e })
+            note(row, attempt do
+              at_distance(round_trip_ms) { |facts, place| read(row, round_trip_ms, { **context, **facts }, place) }
+              {}
+            end)
           end
 
           # @yieldparam facts [Hash] of the servers, as seen through the proxy
@@ -71,35 +74,53 @@ module Tiercel
 
           def read(row, round_trip_ms, context, place)
             label = "#{@label}-#{rows.size}"
-            reader = job("tables/tiers/mix")
-            last = file(label)
-            opened = reader.call("open", text: @stack.long(last), far: @stack.last(last), label:, context:, place:,
-                                         seed: @seed, names: @design.far_names(round_trip_ms))
-            row["measured_ms"] = opened["round_trip_ms"]
-            measured?(opened) ? slices(row, reader, round_trip_ms) : note(row, opened)
-            reader.call("close")
+            with_fleet(1, path: "tables/tiers/mix") do |fleet|
+              open(fleet, label, round_trip_ms, context)
+              row["measured_ms"] = place && measured_ms(fleet.jobs.first, *place)
+              slices(row, fleet, round_trip_ms)
+              [STACK, LAST].each { |id| fleet.call("verify", id:, sample: Load::Keys::NEAR) }
+            end
           ensure
-            reader&.stop
             remove_file(label)
           end
 
+          def open(fleet, label, round_trip_ms, context)
+            last = file(label)
+            entries = { label:, bytes: VALUE_BYTES, seed: @seed,
+                        items: Load::Keys::NEAR + @design.far_names(round_trip_ms) }
+            { STACK => @stack.long(last), LAST => @stack.last(last) }.each do |id, text|
+              fleet.call("open", id:, text:, entries:, keys: { kind: "near and new", seed: @seed },
+                                 context: { **context, label: "#{label}-#{id}" })
+            end
+            fleet.call("fill", stack: STACK, last: LAST)
+          end
+
+          def measured_ms(job, host, port, request)
+            (job.call("round_trip", host:, port:, request:, samples: 20) * 1e3).round(3)
+          end
+
           # The first of each share is not kept: the way to the server has to be open, code compiled.
-          def slices(row, reader, round_trip_ms)
+          def slices(row, fleet, round_trip_ms)
             (0..@design.repeats).each do |repeat|
               [:alone, *@design.shares].shuffle(random: Random.new(@seed + repeat)).each do |share|
-                figure = slice(reader, share, round_trip_ms)
-                return note(row, figure) unless measured?(figure)
+                us = slice(fleet, share, round_trip_ms)
                 next if repeat.zero?
                 kept = share == :alone ? row["alone"] : (row["shares"][share.to_s] ||= [])
-                kept << figure["us"].round(3)
+                kept << us.round(3)
               end
             end
           end
 
-          def slice(reader, share, round_trip_ms)
-            return reader.call("alone", calls: [ALONE_CALLS, @design.calls(0.0, round_trip_ms)].min) if share == :alone
-            reader.call("run", calls: @design.calls(share, round_trip_ms),
-                               near: @design.near_calls(share, round_trip_ms))
+          # @return [Float] us a read
+          def slice(fleet, share, round_trip_ms)
+            id, near, requests = STACK, nil, nil
+            if share == :alone
+              id, requests = LAST, [ALONE_CALLS, @design.calls(0.0, round_trip_ms)].min
+            else
+              requests, near = @design.calls(share, round_trip_ms), @design.near_calls(share, round_trip_ms)
+            end
+            fleet.call("drive", id:, operation: "read", arrivals: { requests: }, near:)
+                 .sum { |answer| answer["seconds"] / answer["requests"] * 1e6 }
           end
 
           # A file that several stores have as their last tier.
@@ -131,21 +152,17 @@ module Tiercel
             staleness << row
             between(row, "#{@label}-s#{index}", text, @design.changes, others:) do |writer, reader, beside|
               reader.call("compute", threads: busy) if busy.positive?
-              watched(row, writer, beside || reader)
+              note_ages(row, *watched(row, writer, beside || reader))
             end
           end
 
           # Who looks may be another process of the machine: one that computes looks when it gets its turn.
           def watched(row, writer, looker)
-            at = soon
-            looker.send_call("watch", names: @design.changes, at:, seconds: @design.watch_seconds(@stack, row["busy"]))
-            writer.send_call("change", names: @design.changes, at:, gap_ms: @design.gap_ms, seed: @seed)
-            note_ages(row, *[writer, looker].map(&:value))
+            together(@design.changes, [writer, "change", { gap_ms: @design.gap_ms, seed: @seed }],
+                     [looker, "watch", { seconds: @design.watch_seconds(@stack, row["busy"]) }])
           end
 
           def note_ages(row, changed, seen)
-            [changed, seen].each { |outcome| note(row, outcome) }
-            return unless measured?(row)
             ages = changed["returned"].zip(seen["seen"]).map { |from, to| to && [(to - from) * 1e3, 0.0].max.round(3) }
             written, deleted = ages.partition.with_index { |_age, index| index.even? }
             row.update("seen_ms" => written.compact, "deleted_ms" => deleted.compact, "unseen" => ages.count(nil),
@@ -157,55 +174,44 @@ module Tiercel
                         heard_a_second: nil, within_seconds: @stack.patience_seconds)
             bursts << row
             between(row, "#{@label}-b", @stack.long(file("#{@label}-m")), @design.burst) do |writer, reader|
-              at = soon
-              reader.send_call("hear", names: @design.burst, at:, seconds: burst_seconds)
-              writer.send_call("burst", names: @design.burst, at:)
-              note_burst(row, *[writer, reader].map(&:value))
+              note_burst(row, *together(@design.burst, [writer, "burst", {}],
+                                        [reader, "hear", { seconds: burst_seconds }]))
             end
           end
 
           def burst_seconds = (@design.burst / 5_000.0) + @stack.patience_seconds
 
           def note_burst(row, written, heard)
-            [written, heard].each { |outcome| note(row, outcome) }
-            return unless measured?(row)
             from, to = written.values_at("from", "to")
             row.update("writes_a_second" => (@design.burst / (to - from)).round, "heard" => heard["heard"])
             row["heard_a_second"] = (heard["heard"] / (heard["last"] - from)).round if heard["heard"].positive?
           end
 
-          def soon = Process.clock_gettime(Process::CLOCK_MONOTONIC) + LEAD_SECONDS
+          # @param orders [Array<Array(Engine::Job, String, Hash)>] all begin at one moment
+          # @return [Array<Hash>] the answers
+          def together(names, *orders)
+            at = Load::Fleet.soon(LEAD_SECONDS)
+            orders.each { |job, method, arguments| job.send_call(method, names:, at:, **arguments) }
+            orders.map { |job, *| job.value }.each { |answer| Load::Fleet.checked(answer) }
+          end
 
           # Two machines, of which the second has copies of all names.
           #
           # @param others [Array<String>] contestants of more processes of the second
+          # @yieldparam machines [Array<Engine::Job>]
           def between(row, label, text, names, others: [])
-            machines = Array.new(2 + others.size) { job("tables/tiers/machine") }
-            writer, reader = machines
-            steps = machines.zip([text, text, *others], [0]).map do |machine, store, index|
-              opened(machine, label, store, index || 1)
-            end
-            steps << writer.call("write", names:) if steps.all? { |step| measured?(step) }
-            steps << reader.call("warm", names:) if steps.all? { |step| measured?(step) }
-            steps.each { |step| note(row, step) }
-            return unless measured?(row)
-            yield machines
-          rescue CannotRun, WorkerLost => e
-            note(row, Engine::Outcome.of { raise e })
-          ensure
-            machines&.each { |machine| leave(machine, names) }
-          end
-
-          def opened(machine, label, text, index)
-            machine.call("open", text:, label:, machine: "#{label}-#{index}", context: { **context, shared: true })
-          end
-
-          def leave(machine, names)
-            machine.call("close", names:)
-          rescue WorkerLost
-            nil # its keys are in a place of the lab's
-          ensure
-            machine.stop
+            texts = [text, text, *others]
+            note(row, attempt do
+              with_fleet(texts.size, path: "tables/tiers/machine") do |machines|
+                machines.open(label:, names:) do |index|
+                  { text: texts[index], context: { **context, shared: true, label: "#{label}-#{[index, 1].min}" } }
+                end
+                Load::Fleet.checked(machines.jobs[0].call("write", names:))
+                Load::Fleet.checked(machines.jobs[1].call("warm", names:))
+                yield machines.jobs
+              end
+              {}
+            end)
           end
         end
       end

@@ -81,7 +81,7 @@ module Tiercel
           def measured_shares = rows("shares").select { |row| Engine::Outcome.measured?(row) }
 
           def shares(section)
-            section.text("Reads of #{Mix::VALUE_BYTES} B in one process, wall clock: names that are near, and names " \
+            section.text("Reads of #{Trial::VALUE_BYTES} B in one process, wall clock: names that are near, and names " \
                          "that nobody on this machine has read before, mixed; the mean of a call. The distance is " \
                          "made by a delay proxy, the round trip measured through it.")
             rows("shares").group_by { |row| row["store"] }.each do |store, group|

@@ -71,6 +71,8 @@ module Tiercel
             "tiercel:shared: memcached:" => Store.new("tiercel:shared:%<tmpfs>s?size=%<near>d " \
                                                       "memcached:#compress=false", false, :memcached)
           }.freeze
+          # The same engine, one in each worker: only the sharing differs.
+          CONTROL = { "tiercel:shared:" => "tiercel:memory:" }.freeze
           TIERS = STORES.keys.grep(/ /).freeze
 
           MEGABYTE = 1024 * 1024
@@ -79,12 +81,15 @@ module Tiercel
           FULL = new(stores: STORES.keys - TIERS, counts: [1, 2, 4, 8], total_bytes: 32 * MEGABYTE, value_bytes: 4_000,
                      footprint: 4.0, zipf: 1.0, warm_up: 40_000, requests: 24_000, segments: 4, rounds: 3, miss_ms: 1.0)
           QUICK = FULL.with(stores: FULL.stores - %w[tiercel:memcached: tiercel:redis:], counts: [1, 4],
-                            total_bytes: 16 * MEGABYTE, warm_up: 20_000, requests: 10_000, segments: 3, rounds: 1)
+                            total_bytes: 8 * MEGABYTE, warm_up: 10_000, requests: 6_000, segments: 3, rounds: 2)
 
           # Starting workers, by how many there are; a request with its share of misses.
           WORKER_SECONDS = 0.25
           CONFIGURATION_SECONDS = 0.5
           REQUEST_SECONDS = 30e-6
+
+          # @return [Array<String>] the stores that were asked for, each with its control
+          def self.controlled(stores) = stores.flat_map { |store| [store, *CONTROL[store]] }.uniq
 
           # @return [Integer] different names
           def items = (total_bytes * footprint / value_bytes).round

@@ -56,7 +56,8 @@ module Tiercel
           # @return [Design]
           def design
             @design ||= begin
-              given = { counts: @counts, stores: @stores, total_bytes: @total_bytes, zipf: @zipf, requests: @requests,
+              stores = Design.controlled(@stores) if @stores
+              given = { counts: @counts, stores:, total_bytes: @total_bytes, zipf: @zipf, requests: @requests,
                         miss_ms: @miss_ms }
               (settings.quick ? Design::QUICK : Design::FULL).with(**given.compact)
             end

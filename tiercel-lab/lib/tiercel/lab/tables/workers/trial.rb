@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "../../engine"
 require_relative "../../engine/resident_memory"
 require_relative "../../engine/server_cpu"
-require_relative "../../servers"
+require_relative "../../load"
 require_relative "design"
 
 module Tiercel
@@ -11,7 +10,10 @@ module Tiercel
     module Tables
       module Workers
         # Measures a {Design}: for each store and number of workers, fresh workers and servers under one load.
-        class Trial < Engine::Trial
+        class Trial < Load::Trial
+          # Entries that are looked at afterwards.
+          SAMPLE = 200
+
           def initialize(design, **)
             super(**)
             @design = design
@@ -21,30 +23,23 @@ module Tiercel
 
           def measure
             @design.rounds.times do |round|
-              @design.configurations.shuffle(random: Random.new(@seed + round)).each do |store, count|
-                facts = { "store" => store, "workers" => count, "round" => round,
-                          "own" => Design::STORES.fetch(store).own }
-                rows << facts.merge(configuration(store, count, round))
-                @progress.advance(@design.seconds(count), "#{store}, #{count} workers")
+              @design.configurations.shuffle(random: Random.new(@seed + round)).each do |name, count|
+                store = Design::STORES.fetch(name)
+                facts = { "store" => name, "workers" => count, "round" => round, "own" => store.own }
+                rows << facts.merge(attempt { configuration(store, count, round) })
+                @progress.advance(@design.seconds(count), "#{name}, #{count} workers")
               end
             end
           end
 
-          def configuration(name, count, round)
-            store = Design::STORES.fetch(name)
+          def configuration(store, count, round)
             server = start(store)
-            # Workers are where the kernel puts them, as an application's are.
-            workers = Array.new(count) { worker }
-            measured(store, workers, server, round)
-          rescue WorkerLost, Servers::Error => e
-            Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, e.message.lines.first.strip)
+            with_fleet(count) do |workers|
+              open(workers, store, server, round)
+              loaded(workers, [*workers.pids, *server&.pid], server).merge(version: server&.version).compact
+            end
           ensure
-            workers&.each(&:stop)
             server&.stop
-          end
-
-          def worker
-            job("tables/workers/load", pinning: Engine::Pinning.new(cpus: []))
           end
 
           # Servers of both kinds evict what was not used for longest when they are full.
@@ -56,30 +51,37 @@ module Tiercel
             end
           end
 
-          def measured(store, workers, server, round)
-            pids = [*workers.map(&:pid), *server&.pid]
-            failed = failure(open(store, workers, server, round)) and return failed
-            empty = memory(workers, pids)
-            failed = failure(ask(workers, "run", requests: @design.warm_up / workers.size)) and return failed
-            server_cpu = server && Engine::ServerCPU.seconds([server.pid])
-            loads = ask(workers, "measure", requests: @design.requests / workers.size, segments: @design.segments)
-            server_cpu &&= Engine::ServerCPU.seconds([server.pid])&.-(server_cpu)
-            failed = failure(loads) || failure(ask(workers, "settle")) and return failed
-            full = Engine::ResidentMemory.bytes(pids)
-            ask(workers, "close")
-            { "status" => "measured", "reason" => nil, "loads" => loads.map { |load| load["segments"] },
-              "server_cpu" => server_cpu, "version" => server&.version, "empty_bytes" => empty,
-              "full_bytes" => full }.compact
+          # All workers ask for the same names.
+          def open(workers, store, server, round)
+            label = label(round, rows.size)
+            seed = @seed + round
+            entries = { label:, items: @design.items, bytes: @design.value_bytes, seed: }
+            workers.open(text: located(store, label), entries:) do |index|
+              { keys: { kind: "zipf", exponent: @design.zipf, seed: (seed * 1_000) + index },
+                context: context(store, workers.size, server, "#{label}-#{index}") }
+            end
           end
 
-          def open(store, workers, server, round)
-            label = format("%d-%02d-%02d", Process.pid, round, rows.size)
-            text = located(store, label)
-            each(workers, "open") do |index|
-              { text:, label:, worker: index, items: @design.items, value_bytes: @design.value_bytes,
-                zipf: @design.zipf,
-                seed: @seed + round, context: context(store, workers.size, server, "#{label}-#{index}") }
-            end
+          # @return [Hash{Symbol => Object}] of a row
+          def loaded(workers, pids, server)
+            empty_bytes = settled(workers, pids)
+            drive(workers, @design.warm_up)
+            cpu = server && Engine::ServerCPU.seconds([server.pid])
+            loads = drive(workers, @design.requests, slices: @design.segments).map { |answer| answer["slices"] }
+            cpu &&= Engine::ServerCPU.seconds([server.pid])&.-(cpu)
+            { loads:, server_cpu: cpu, empty_bytes:, full_bytes: settled(workers, pids) }
+          end
+
+          # @param requests [Integer] of all workers and slices together
+          def drive(workers, requests, slices: nil)
+            arrivals = { requests: requests / workers.size / (slices || 1) }
+            workers.call("drive", operation: "read_or_write", must_hit: false, arrivals:, slices:)
+          end
+
+          # Memory once values were looked at.
+          def settled(workers, pids)
+            workers.call("verify", sample: SAMPLE, must: false)
+            Engine::ResidentMemory.bytes(pids)
           end
 
           def context(store, count, server, label)
@@ -100,24 +102,6 @@ module Tiercel
             facts = places.to_h { |medium, folder| [medium, File.join(folder, "workers-#{label}.#{medium}")] }
             facts.update(near:, bytes: @design.total_bytes - near)
             store.text.gsub(/%<(\w+)>[sd]/) { facts.fetch($1.to_sym).to_s }
-          end
-
-          # Once they have all been built and looked at; before anything is cached.
-          def memory(workers, pids)
-            ask(workers, "settle")
-            Engine::ResidentMemory.bytes(pids)
-          end
-
-          def ask(workers, method, **arguments) = each(workers, method) { arguments }
-
-          # All at once; all answers are waited for.
-          def each(workers, method)
-            workers.each_with_index { |worker, index| worker.send_call(method, **yield(index)) }
-            workers.map(&:value)
-          end
-
-          def failure(outcomes)
-            outcomes.find { |outcome| outcome["status"] != "measured" }&.slice("status", "reason")
           end
         end
       end

@@ -30,7 +30,7 @@ module Tiercel
 
           def quick_words
             return [] unless quick?
-            ["Quick: fewer workers' numbers, a smaller cache, one round; intervals are over segments and workers."]
+            ["Quick: fewer workers' numbers, a smaller cache; with two rounds an interval is their whole range."]
           end
 
           def sentence
@@ -38,7 +38,8 @@ module Tiercel
             return "Nothing could be compared." unless own
             "With #{most} workers a call costs, misses included, #{words(shared.first)} with one cache for all " \
               "(#{shared.words(&:store)}) and #{words(own.first)} with one in each (#{own.words(&:store)}): hits " \
-              "#{percent(shared.first)} against #{percent(own.first)}.#{turn_words(own.first, shared.first)}"
+              "#{percent(shared.first)} against #{percent(own.first)}.#{turn_words(own.first, shared.first)}" \
+              "#{control_words}"
           end
 
           def findings
@@ -85,9 +86,9 @@ module Tiercel
 
           def us_of(segment) = segment["seconds"] * 1e6 / segment["requests"]
 
-          # Of each worker of each round its segments.
+          # A round is a cluster: its workers ask at the same time, of the same servers.
           def over(rows, &)
-            Statistics::MedianInterval.of(rows.flat_map { |row| row["loads"] }.map { |segments| segments.map(&) })
+            Statistics::MedianInterval.of(rows.map { |row| row["loads"].flatten.map(&) })
           end
 
           # The workers' and the server's.
@@ -129,6 +130,17 @@ module Tiercel
           def turn_words(own, shared)
             count = turn(own, shared) or return " Which is cheaper cannot be told."
             " Sharing is clearly cheaper from #{count} #{count == 1 ? "worker" : "workers"} on."
+          end
+
+          # The control tells what sharing does from what the engine does.
+          def control_words
+            shared, control = [Design::CONTROL.keys.first, Design::CONTROL.values.first].map do |store|
+              measured.find { |load| load.store == store && load.workers == most }
+            end
+            return "" unless shared && control && most > 1
+            pair = Leader.new({ shared => shared.mean, control => control.mean }, margin:, equality: protocol.equality)
+            " The control (#{control.store}, the same engine in each) costs #{words(control)}: with sharing a call " \
+              "takes #{pair.time_words(shared, control, "the control")}."
           end
 
           def explanation

@@ -1,14 +1,13 @@
 # frozen_string_literal: true
 
-require "tmpdir"
-require_relative "../../engine/subject"
-require_relative "../../simulator/zipf"
-require_relative "../../values/text"
+require_relative "../../engine/outcome"
+require_relative "../../load/entries"
+require_relative "../../load/keys"
 
 module Tiercel
   module Lab
     module Tables
-      module Tiers
+      module Musts
         # One process that reads by Zipf's law, and writes what it misses: from a near segment over a database, and from
         # a database alone. The segment holds an eighth of all values, neither database all of them.
         class WorkingSet
@@ -29,11 +28,8 @@ module Tiercel
             @folders = folders.transform_keys(&:to_s)
             @seed = seed
             @keys = keys
-            @random = Random.new(seed)
-            @zipf = Simulator::Zipf.new(keys, EXPONENT)
-            # What is asked for most is not written in a row.
-            @order = (0...keys).to_a.shuffle(random: Random.new(seed))
-            @values = Values::Text.new(name: "set", title: "", bytes: VALUE_BYTES, count: 64).generate(seed)
+            @entries = Load::Entries.new(label: "set", items: keys, bytes: VALUE_BYTES, seed:)
+            @asked = Load::Keys.new(items: keys, kind: "zipf", exponent: EXPONENT, seed:)
             Engine::Outcome.of do
               @stores = { "tiers" => build("tiers", segment("first")), "alone" => build("alone") }
               @stores.each_value { |store| fill(store) }
@@ -49,7 +45,7 @@ module Tiercel
             Engine::Outcome.of do
               found = { "tiers" => [], "alone" => [] }
               slices.times do |slice|
-                numbers = Array.new(reads) { @order[@zipf.sample(@random)] }
+                numbers = @asked.draw(reads)
                 names = slice.even? ? found.keys : found.keys.reverse
                 names.each { |name| found[name] << read(@stores[name], numbers) }
               end
@@ -90,8 +86,8 @@ module Tiercel
           end
 
           def fill(store)
-            @order.each_slice(BATCH) do |slice|
-              store.write_multi(slice.to_h { |number| [name(number), value(number)] })
+            @entries.size.times.each_slice(BATCH) do |slice|
+              store.write_multi(slice.to_h { |number| [name(number), @entries.value(number)] })
             end
           end
 
@@ -104,20 +100,13 @@ module Tiercel
             start = Process.clock_gettime(Process::CLOCK_MONOTONIC)
             names.each_with_index { |name, index| found[index] = store.read(name) }
             seconds = Process.clock_gettime(Process::CLOCK_MONOTONIC) - start
-            missing = []
-            numbers.each_with_index { |number, index| look(number, found[index]) or missing << number }
-            missing.uniq.each { |number| store.write(name(number), value(number)) }
+            numbers.each_with_index { |number, index| @entries.check(number, found[index], must: false) }
+            missing = numbers.each_index.select { |index| found[index].nil? }.map { |index| numbers[index] }
+            missing.uniq.each { |number| store.write(name(number), @entries.value(number)) }
             [seconds / numbers.size * 1e6, numbers.size - missing.size]
           end
 
-          def look(number, found)
-            return if found.nil?
-            found == value(number) or raise WrongValue, "something else came back than was written"
-          end
-
-          def name(number) = "tiercel-lab:set:#{number}"
-
-          def value(number) = @values[number % @values.size]
+          def name(number) = @entries.names[number]
         end
       end
     end

@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require_relative "../engine/outcome"
+require_relative "../network/round_trip"
+require_relative "calls"
+require_relative "driver"
+require_relative "entries"
+require_relative "keys"
+require_relative "subject"
+
+module Tiercel
+  module Lab
+    module Load
+      # A process of a {Fleet}: opens stores, makes requests, looks at values, lets go. Every answer is an
+      # {Engine::Outcome}. Tables with operations of their own subclass it.
+      class Client
+        # Which store is meant where a process has one.
+        STORE = "store"
+        # Before anything is timed; YJIT compiles at the 30th call.
+        WARM_UP = 64
+
+        def initialize
+          @subjects = {}
+        end
+
+        # @param text [String] of the contestant
+        # @param context [Hash] see {Engine::Context#initialize}
+        # @param entries [Hash] see {Entries#initialize}
+        # @param keys [Hash] see {Keys#initialize}
+        # @param id [String] of the store in this process
+        # @param filled [Boolean] whether all entries are written, and looked at
+        def open(text:, context:, entries:, keys: {}, id: STORE, filled: false)
+          Engine::Outcome.of do
+            entries = Entries.new(**entries)
+            keys = Keys.new(items: entries.size, **keys)
+            subject = @subjects[id] = Subject.new(text:, context:, entries:, keys:)
+            next unless filled
+            subject.fill
+            subject.verify
+            { bytes: Marshal.dump(entries.value(0)).bytesize }
+          end
+        end
+
+        # @param operations [Array<String>] that are called some times in turn
+        def warm_up(operations:, id: STORE)
+          Engine::Outcome.of do
+            calls = operations.map { |name| Calls.of(name, subject(id)) }
+            WARM_UP.times { |turn| calls.each { |call| call.call(turn % subject(id).entries.size) } }
+          end
+        end
+
+        # Makes requests.
+        #
+        # @param operation [String] of {Calls}
+        # @param arrivals [Hash] see {Arrivals}
+        # @param slices [Integer, nil] how often; nil: once, and the answer is no list
+        # @param must_hit [Boolean] whether a request that finds nothing is a fault
+        # @return [Hash] see {Driver#run}; with "slices", a list of those
+        def drive(operation:, arrivals:, id: STORE, slices: nil, must_hit: true, **options)
+          Engine::Outcome.of do
+            GC.start
+            arrivals = Arrivals.new(**arrivals)
+            call = Calls.of(operation, subject(id))
+            found = Array.new(slices || 1) { Driver.new.run(arrivals, subject(id).keys, **options, &call) }
+            found.each { |slice| expect_hits(operation, slice) } if must_hit
+            slices ? { slices: found } : found.first
+          end
+        end
+
+        # Looks at values outside of what is timed, and frees what is not needed.
+        #
+        # @param options [Hash] see {Subject#verify}
+        def verify(id: STORE, **options)
+          Engine::Outcome.of { subject(id).verify(**options) }.tap { GC.start }
+        end
+
+        # @return [Float] seconds, the median; see {Network::RoundTrip}
+        def round_trip(host:, port:, request:, samples:) = Network::RoundTrip.measure(host, port, request:, samples:)
+
+        # @return [true]
+        def close
+          @subjects.each_value(&:close)
+          true
+        end
+
+        private
+
+        def subject(id = STORE) = @subjects.fetch(id)
+
+        def expect_hits(operation, slice)
+          missed = slice[:requests] - slice[:hits]
+          return unless missed.positive?
+          words = "#{missed} of #{slice[:requests]}"
+          raise WrongValue, "#{words} writes were refused" if %w[write backend_set].include?(operation)
+          raise Missed, "#{words} requests found nothing"
+        end
+      end
+    end
+  end
+end

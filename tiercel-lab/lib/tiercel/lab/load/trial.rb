@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require_relative "../engine"
+require_relative "../servers"
+require_relative "fleet"
+
+module Tiercel
+  module Lab
+    module Load
+      # A trial that puts loads on stores.
+      #
+      # @abstract Subclasses implement {#measure}.
+      class Trial < Engine::Trial
+        # Errors that are the reason of a row rather than the end of a run.
+        REASONS = [CannotRun, WorkerLost, WrongValue, Missed, Servers::Error, IO::TimeoutError].freeze
+        # Processes are where the kernel puts them, as an application's are.
+        ANYWHERE = Engine::Pinning.new(cpus: [])
+
+        private
+
+        # @param count [Integer] of processes
+        # @param pinnings [Array<Engine::Pinning>] theirs, in turn
+        # @yieldparam fleet [Fleet] stopped afterwards
+        # @return [Object] what the block returned
+        def with_fleet(count, path: "load/client", bundle: nil, pinnings: [ANYWHERE])
+          jobs = []
+          count.times { |index| jobs << job(path, bundle:, pinning: pinnings[index % pinnings.size]) }
+          yield Fleet.new(jobs)
+        ensure
+          Fleet.new(jobs).stop
+        end
+
+        # @yieldreturn [Hash] figures
+        # @return [Hash{String => Object}] see {Engine::Outcome.of}
+        def attempt
+          yield.transform_keys(&:to_s).merge("status" => Engine::Outcome::MEASURED, "reason" => nil)
+        rescue *REASONS => e
+          Engine::Outcome.of { raise e }.merge("reason" => e.message.lines.first.to_s.strip)
+        end
+
+        # @return [String] of names and folders, unlike any other of this run
+        def label(*parts) = format(["%d", *["%02d"] * parts.size].join("-"), Process.pid, *parts)
+
+        def remove_folders(label)
+          @scratch.folders.each_value { |folder| FileUtils.rm_rf(File.join(folder, "tiercel-lab-#{label}")) }
+        end
+      end
+    end
+  end
+end
