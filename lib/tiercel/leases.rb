@@ -8,7 +8,8 @@ module Tiercel
   # A lease is the right to compute the value of one key. A caller whose plain read has shown a miss takes it, runs its
   # block, and fills. There are two implementations:
   #
-  # - {Placeholders}: over any {Backend}; the lease is a placeholder frame under the value's own key
+  # - {Placeholders}: over any {Backend}; the lease is a placeholder frame under the value's own key; {Fallback} where a
+  #   server may refuse what they need
   # - a table in the segment for `shared:` and `memory:` (see {.for})
   #
   # == Words
@@ -59,8 +60,15 @@ module Tiercel
     # @return [Leases]
     def self.for(backend, guard)
       return backend.build_leases(guard) if backend.respond_to?(:build_leases)
-      require_relative "leases/placeholders"
-      Placeholders.new(backend, guard)
+      kept_under_keys(backend, guard)
+    end
+
+    # @param backend [Backend]
+    # @param guard [Guard]
+    # @return [Placeholders, Fallback]
+    def self.kept_under_keys(backend, guard)
+      require_relative "leases/fallback"
+      (backend.compares?(ask: false) ? Placeholders : Fallback).new(backend, guard)
     end
 
     # Takes the lease if nobody has it: one trip; a second one where something is in its place that has to go (a value

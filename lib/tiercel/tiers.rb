@@ -236,6 +236,7 @@ module Tiercel
 
     def to_s = "#{@near} > #{@far}"
     def remote? = @far.remote?
+    def compares?(ask: true) = @far.compares?(ask:)
     def scannable? = @far.scannable?
     def answers_elsewhere? = @far.answers_elsewhere?
     def checksum? = @far.checksum?

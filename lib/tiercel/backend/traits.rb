@@ -3,7 +3,8 @@
 module Tiercel
   class Backend
     # What a {Backend} is, for those above it: what they do about its entries, and about its failures, goes by this.
-    # Each answer is the same for as long as the backend lives, but that of {#answers_elsewhere?}.
+    # Each answer is the same for as long as the backend lives, but those of {#answers_elsewhere?} and
+    # {#compares?}.
     module Traits
       # Whether a get costs less than compressing or a checksum would. Near
       # backends store small values uncompressed, keep no checksum of the
@@ -44,6 +45,13 @@ module Tiercel
       #
       # @return [Boolean] whether a server of several is not known to fail
       def answers_elsewhere? = false
+
+      # Whether {Backend#compare_and_set} works, which leases as placeholders need.
+      #
+      # @param ask [Boolean] whether the server may be asked, where that is not known
+      # @return [Boolean, nil] nil where it is not known
+      # @raise [BackendError]
+      def compares?(ask: true) = true # rubocop:disable Lint/UnusedMethodArgument
 
       # Which keys {Backend#scan} and {Backend#clear} with a prefix can reach.
       #

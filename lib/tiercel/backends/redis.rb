@@ -8,6 +8,7 @@ require_relative "../optional_gems"
 
 require_relative "../backend"
 require_relative "../counter"
+require_relative "redis/abilities"
 require_relative "redis/address"
 require_relative "redis/claims"
 require_relative "redis/failures"
@@ -19,8 +20,9 @@ require_relative "remote/options"
 
 module Tiercel
   module Backends
-    # Redis 7 or Valkey 7.2 and later: one server, a master named by Sentinels,
-    # or a cluster.
+    # Redis 6.0 and later, or Valkey: one server, a master named by Sentinels,
+    # or a cluster. See {Abilities} for servers that are older than Redis 7, or
+    # refuse scripts.
     #
     #   redis://:password@cache:6379/0       rediss://cache:6380/0       unix:/run/redis.sock
     #   redis://mymaster/0?sentinels=10.0.0.1:26379,10.0.0.2:26379
@@ -111,8 +113,9 @@ module Tiercel
       end
 
       def add_or_get(key, bytes, ttl = nil)
+        return super unless compares?
         guarded(key) do
-          ends_at, present = Script::ADD_OR_GET.call(@commands, key, bytes, Lifetime.ms(ttl))
+          ends_at, present = Script::ADD_OR_GET.for(@commands).call(@commands, key, bytes, Lifetime.ms(ttl))
           present ? [binary(present), [ends_at, present]] : true
         end
       end
@@ -130,8 +133,7 @@ module Tiercel
       def increment(key, amount = 1, ttl = nil)
         Counter.in_range(amount, key)
         guarded(key) do
-          Script::INCREMENT.call(@commands, key, amount.to_s, Lifetime.ms(ttl), Lifetime::ENDLESS_ARGUMENT,
-                                 Lifetime.ms(nil)).to_i
+          abilities.scripts? ? increment_by_script(key, amount, ttl) : increment_in_steps(key, amount, ttl)
         rescue RedisClient::CommandError => error
           raise unless Failures.not_a_number?(error)
           raise NotACounter, "#{key.inspect}: #{error.message}; nothing was changed"
@@ -202,19 +204,35 @@ module Tiercel
       def call(command, key, resend: true)
         @commands.call(command, resend: resend)
       rescue *Failures::ERRORS => error
-        raise Failures.translate(error, @name, key)
+        raise translate(error, key)
+      end
+
+      def increment_by_script(key, amount, ttl)
+        Script::INCREMENT.call(@commands, key, amount.to_s, Lifetime.ms(ttl), Lifetime::ENDLESS_ARGUMENT,
+                               Lifetime.ms(nil)).to_i
+      end
+
+      # In one step of the server, too. No tokens are compared there, so that an end which is a mark may stay.
+      def increment_in_steps(key, amount, ttl)
+        @commands.transaction([["SET", key, "0", "NX", "PX", Lifetime.ms(ttl)], ["INCRBY", key, amount.to_s]]).last
       end
 
       def guarded(key = nil)
         yield
       rescue *Failures::ERRORS => error
-        raise Failures.translate(error, @name, key)
+        raise translate(error, key)
+      end
+
+      # @return [BackendError]
+      def translate(error, key = nil)
+        abilities.contradict(error)
+        Failures.translate(error, @name, key)
       end
 
       # Keys of another type than String are misses where many are read.
       def failed(replies)
         error = replies.find { |reply| reply.is_a?(Exception) && !reply.is_a?(RedisClient::WrongTypeError) }
-        error && Failures.translate(error, @name, nil)
+        error && translate(error)
       end
 
       # Each page has a time budget of its own, and what the caller's block raises is not the server's. In a cluster

@@ -71,7 +71,7 @@ module Tiercel
       def initialize(tiers, guard)
         super()
         @guard = guard
-        @far = Placeholders.new(tiers, guard)
+        @far = Leases.kept_under_keys(tiers, guard)
         @near = Near.new(tiers.before_last)
       end
 

@@ -9,6 +9,9 @@ module RedisServers
 
   def self.single = @single ||= Servers::Redis.new.start
   def self.socket = @socket ||= Servers::Redis.new(socket: true).start
+  def self.before_seven = @before_seven ||= really_before_seven || Servers::Redis.new(without: %w[PEXPIRETIME]).start
+  def self.really_before_seven = (single if single.version.match?(/\A[1-6]\./))
+  def self.without_scripts = @without_scripts ||= Servers::Redis.new(without: %w[EVAL EVALSHA]).start
   def self.cluster = @cluster ||= Servers::RedisCluster.new.start
 
   # Eight processes at once, each with a new client: more than the usual budget on a loaded machine.

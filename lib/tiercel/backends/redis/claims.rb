@@ -23,42 +23,37 @@ module Tiercel
         # What is still the same is what was shown, whatever happened in between.
         def token_shown(bytes, _last_read, _index = 0) = [nil, bytes]
 
-        # The end is asked for first: where the entry changes between the two, they do not belong together,
-        # and {#compare_and_set} finds that out.
         def get_with_token(key)
-          ends_at, bytes = guarded(key) { @commands.pipelined([["PEXPIRETIME", key], ["GET", key]]) }
-          raise Failures.translate(bytes, @name, key) if bytes.is_a?(Exception)
-          ends_at = nil if ends_at.is_a?(Exception)
+          ends_at, bytes = shown(key, ["PEXPIRETIME", key], ["GET", key])
           [binary(bytes), [ends_at, bytes]] if bytes
         end
 
         def look(key)
-          ends_at, bytes, left = guarded(key) do
-            @commands.pipelined([["PEXPIRETIME", key], ["GET", key], ["PTTL", key]])
-          end
-          raise Failures.translate(bytes, @name, key) if bytes.is_a?(Exception)
-          [binary(bytes), [ends_at.is_a?(Integer) ? ends_at : nil, bytes], seconds(left)] if bytes
+          ends_at, bytes, left = shown(key, ["PEXPIRETIME", key], ["GET", key], ["PTTL", key])
+          [binary(bytes), [ends_at, bytes], seconds(left)] if bytes
         end
 
         # What was written is its own token: see {Backend#occupy} on bytes that no other caller writes.
         def occupy(key, bytes, ttl = nil, token = nil)
           if token
-            reply = guarded(key) { Script::REPLACE_OR_GET.call(@commands, *replacing(key, bytes, token, ttl)) }
+            reply = guarded(key) do
+              Script::REPLACE_OR_GET.for(@commands).call(@commands, *replacing(key, bytes, token, ttl))
+            end
             return occupied(reply, bytes, ttl)
           end
-          present, left = guarded(key) { @commands.pipelined([set_or_get(key, bytes, ttl), ["PTTL", key]]) }
+          present, left = guarded(key) do
+            set_or_get = abilities.set_or_get
+            *replies, left = @commands.pipelined(set_or_get.commands(key, bytes, Lifetime.ms(ttl)) << ["PTTL", key])
+            [set_or_get.reply(replies), left]
+          end
           present = replace_other_type(key, bytes, ttl) if present.is_a?(RedisClient::WrongTypeError)
-          raise Failures.translate(present, @name, key) if present.is_a?(Exception)
-          occupied(present && [present, left], bytes, ttl)
+          raise translate(present, key) if present.is_a?(Exception)
+          occupied(present.is_a?(String) ? [present, left] : present, bytes, ttl)
         end
 
         def occupy_multi(pairs, ttl = nil, tokens = {})
           return {} if pairs.empty?
-          calls = pairs.map { |key, bytes| tokens[key] && replacing(key, bytes, tokens[key], ttl) }
-          commands = pairs.zip(calls).map do |(key, bytes), call|
-            call ? Script::REPLACE_OR_GET.command(*call) : set_or_get(key, bytes, ttl)
-          end
-          replies = guarded { Script::REPLACE_OR_GET.sent_again(@commands, @commands.pipelined(commands), calls) }
+          replies = guarded { claim_all(pairs, ttl, tokens) }
           pairs.each_with_index do |(key, bytes), index|
             next unless replies[index].is_a?(RedisClient::WrongTypeError)
             replies[index] = replace_other_type(key, bytes, ttl)
@@ -73,7 +68,7 @@ module Tiercel
           return [] if changes.empty?
           ms = Lifetime.ms(ttl)
           replies = guarded do
-            Script::COMPARE_AND_SET.call_many(@commands, changes.map do |key, (bytes, token)|
+            Script::COMPARE_AND_SET.for(@commands).call_many(@commands, changes.map do |key, (bytes, token)|
               [key, *expected(token), bytes, ms]
             end)
           end
@@ -92,10 +87,31 @@ module Tiercel
         end
 
         def compare_and_set(key, bytes, token, ttl = nil)
-          guarded(key) { Script::COMPARE_AND_SET.call(@commands, key, *expected(token), bytes, Lifetime.ms(ttl)) == 1 }
+          guarded(key) do
+            script = Script::COMPARE_AND_SET.for(@commands)
+            script.call(@commands, key, *expected(token), bytes, Lifetime.ms(ttl)) == 1
+          end
         end
 
+        # Scripts compare.
+        def compares?(ask: true) = ask || abilities.known? ? guarded { abilities.scripts? } : nil
+
         private
+
+        def abilities = @commands.abilities
+
+        # The end is asked for first: where the entry changes between the two, they do not belong together,
+        # and {#compare_and_set} finds that out.
+        #
+        # @return [Array(Integer, String, Integer), nil] the end in ms, the bytes, what is left in ms
+        def shown(key, *commands)
+          ends_at, bytes, left = guarded(key) do
+            next @commands.pipelined(commands) if abilities.ends? || !abilities.scripts?
+            Script::LOOK.for(@commands).call(@commands, key)
+          end
+          raise translate(bytes, key) if bytes.is_a?(Exception)
+          [ends_at.is_a?(Integer) ? ends_at : nil, bytes, left]
+        end
 
         # @return [Array(String, String)] arguments of {Script::COMPARE_AND_SET}
         def expected((ends_at, present))
@@ -103,7 +119,19 @@ module Tiercel
           [ends_at.to_s, Digest::SHA1.hexdigest(present)]
         end
 
-        def set_or_get(key, bytes, ttl) = ["SET", key, bytes, "NX", "GET", "PX", Lifetime.ms(ttl)]
+        # @return [Array<Object>] what {#occupied} takes, for each of the pairs
+        def claim_all(pairs, ttl, tokens)
+          set_or_get = abilities.set_or_get
+          replace = Script::REPLACE_OR_GET.for(@commands)
+          calls = pairs.map { |key, bytes| tokens[key] && replacing(key, bytes, tokens[key], ttl) }
+          steps = pairs.zip(calls).map do |(key, bytes), call|
+            call ? [replace.command(*call)] : set_or_get.commands(key, bytes, Lifetime.ms(ttl))
+          end
+          replies = @commands.pipelined(steps.flatten(1))
+          of_each = steps.map { |commands| replies.shift(commands.size) }
+          replies = of_each.zip(calls).map { |(reply, *rest), call| call ? reply : set_or_get.reply([reply, *rest]) }
+          replace.sent_again(@commands, replies, calls)
+        end
 
         # A key of another type than String is in nobody's way: as with a plain write.
         #

@@ -4,6 +4,7 @@ require "redis-cluster-client"
 
 require_relative "../../backend"
 require_relative "../../clock"
+require_relative "abilities"
 require_relative "deadline"
 require_relative "node_share"
 require_relative "set_commands"
@@ -50,7 +51,11 @@ module Tiercel
           @timeout = timeout
           @pool = { size: pool[:size] || UNLIMITED, timeout: [pool[:timeout], timeout].min }
           @lock = Mutex.new
+          @abilities = Abilities.new(self)
         end
+
+        # @return [Abilities] of one of the nodes, which are taken to be alike
+        attr_reader :abilities
 
         # @param command [Array<String>]
         # @param resend [Boolean] whether it may be sent twice
@@ -75,6 +80,17 @@ module Tiercel
           lost ? partly(replies, lost, { NO_NODE => lost }) : answers
         rescue RedisClient::Cluster::ErrorCollection => error
           partly(replies, error, error.errors)
+        end
+
+        # Has one node run commands as one.
+        #
+        # @param commands [Array<Array<String>>] of one key, that must not be sent twice
+        # @return [Array<Object>] the replies
+        # @raise [RedisClient::Error]
+        def transaction(commands)
+          within_budget do |client|
+            client.multi { |transaction| commands.each { |command| transaction.call_once_v(command) } }
+          end
         end
 
         # @param keys [Array<String>]
@@ -108,7 +124,10 @@ module Tiercel
         # are closed with the last of them, when Ruby collects it.
         #
         # @return [void]
-        def renew = @lock.synchronize { @client = nil }
+        def renew
+          @abilities.forget
+          @lock.synchronize { @client = nil }
+        end
 
         # @return [void]
         def close

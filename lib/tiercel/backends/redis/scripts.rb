@@ -9,11 +9,35 @@ module Tiercel
     class Redis < Backend
       # Lua that runs in the server, each over one key, so in a Redis Cluster too.
       class Script
+        # When the entry ends, and the same where the server has no PEXPIRETIME: both clocks are read in one millisecond.
+        ENDS = "redis.call('PEXPIRETIME', KEYS[1])"
+        ENDS_BEFORE_7 = "ends_at()"
+        BEFORE_7 = <<~LUA
+          local function now()
+            local time = redis.call('TIME')
+            return time[1] * 1000 + math.floor(time[2] / 1000)
+          end
+          local function ends_at()
+            while true do
+              local before, left = now(), redis.call('PTTL', KEYS[1])
+              if left < 0 then return left end
+              if now() == before then return before + left end
+            end
+          end
+        LUA
+        private_constant :ENDS, :ENDS_BEFORE_7, :BEFORE_7
+
         # @param source [String] with KEYS[1]
         def initialize(source)
           @source = source.freeze
           @sha = Digest::SHA1.hexdigest(source).freeze
+          @before_7 = Script.new(BEFORE_7 + source.gsub(ENDS, ENDS_BEFORE_7)) if source.include?(ENDS)
         end
+
+        # @param commands [Single, Cluster]
+        # @return [Script] the same for its servers
+        # @raise [RedisClient::Error]
+        def for(commands) = @before_7.nil? || commands.abilities.ends? ? self : @before_7
 
         # @param commands [Single, Cluster]
         # @param key [String]
@@ -46,6 +70,13 @@ module Tiercel
           unknown.each_with_index { |index, position| replies[index] = again[position] }
           replies
         end
+
+        # What is there: the end in ms, the bytes, and what is left of the ttl in ms. KEYS: key.
+        LOOK = new(<<~LUA)
+          local bytes = redis.pcall('GET', KEYS[1])
+          if not bytes or bytes.err then return bytes end
+          return {redis.call('PEXPIRETIME', KEYS[1]), bytes, redis.call('PTTL', KEYS[1])}
+        LUA
 
         # A set if nothing is there; else the end in ms and the bytes of what is. KEYS: key. ARGV: bytes, ttl in ms.
         ADD_OR_GET = new(<<~LUA)

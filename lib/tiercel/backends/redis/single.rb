@@ -3,6 +3,7 @@
 require_relative "../../backend"
 require_relative "../../clock"
 require_relative "../remote/pool"
+require_relative "abilities"
 require_relative "connection"
 require_relative "deadline"
 require_relative "set_commands"
@@ -22,7 +23,11 @@ module Tiercel
           @timeout = timeout
           @one_by_one = Deadline.known?
           @pool = Remote::Pool.new(**pool) { Connection.new(config) }
+          @abilities = Abilities.new(self)
         end
+
+        # @return [Abilities]
+        attr_reader :abilities
 
         # @param command [Array<String>]
         # @param resend [Boolean] whether it may be sent twice
@@ -46,6 +51,22 @@ module Tiercel
               driver.call_pipelined(commands, NO_TIMEOUTS, exception: false)
             end
           end
+        end
+
+        # Has the server run commands as one.
+        #
+        # @param commands [Array<Array<String>>] that must not be sent twice
+        # @return [Array<Object>] the replies
+        # @raise [RedisClient::Error]
+        def transaction(commands)
+          deadline = Clock.monotonic + @timeout
+          replies = @pool.with(deadline) do |connection|
+            connection.use(deadline, resend: false) do |driver|
+              driver.call_pipelined([["MULTI"], *commands, ["EXEC"]], NO_TIMEOUTS, exception: false)
+            end
+          end
+          error = replies.find { |reply| reply.is_a?(Exception) } || replies.last.find { |reply| reply.is_a?(Exception) }
+          error ? raise(error) : replies.last
         end
 
         # Sends two commands in one trip: see {Connection#use_either}.
@@ -83,6 +104,7 @@ module Tiercel
         # @return [void]
         def renew
           @config.reset if @config.sentinel?
+          @abilities.forget
           @pool.renew
         end
 

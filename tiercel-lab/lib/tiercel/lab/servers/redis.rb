@@ -30,13 +30,15 @@ module Tiercel
         # @param policy [String] what is evicted at the limit (maxmemory-policy)
         # @param password [String, nil] the default user's
         # @param replica_of [Redis, nil] a running master that it follows, read-only
+        # @param without [Array<String>] commands that it does not know, as those of another version
         # @param options see {Server#initialize}
-        def initialize(maxmemory: nil, policy: "noeviction", password: nil, replica_of: nil, **options)
+        def initialize(maxmemory: nil, policy: "noeviction", password: nil, replica_of: nil, without: [], **options)
           super(**options)
           @maxmemory = maxmemory
           @policy = policy
           @password = password
           @master = replica_of
+          @without = without
         end
 
         # @return [String] "redis://HOST:PORT/0" ("rediss:" with TLS) or "unix:/path/to.sock"; the former with the
@@ -66,7 +68,8 @@ module Tiercel
           password = @password ? ["--requirepass", @password] : []
           [*place, *replication, "--daemonize", "no", "--save", "", "--appendonly", "no", "--dir", folder,
            "--repl-diskless-sync-delay", "0",
-           *limit, "--maxmemory-policy", @policy, *password]
+           *limit, "--maxmemory-policy", @policy, *password,
+           *@without.flat_map { |name| ["--rename-command", name, ""] }]
         end
 
         def place

@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "../leases"
+require_relative "placeholders"
+require_relative "unleased"
+
+module Tiercel
+  class Leases
+    # {Placeholders} where the server compares, {Unleased} where it does not. The first lease of a process asks, so that
+    # no placeholder is left that this process could not replace.
+    #
+    # @private
+    class Fallback < Leases
+      # @param backend [Backend]
+      # @param guard [Guard]
+      def initialize(backend, guard)
+        super()
+        @backend = backend
+        @guard = guard
+        @placeholders = Placeholders.new(backend, guard)
+        @unleased = Unleased.new(backend, guard)
+        @reported = false
+      end
+
+      def take(key, ttl, version: nil, shown: nil, &) = leases(key).take(key, ttl, version:, shown:, &)
+      def take_absent(key, ttl, version) = leases(key).take_absent(key, ttl, version)
+      def asks_at_once? = @placeholders.asks_at_once?
+      def ask(key, ttl, version) = leases(key).ask(key, ttl, version)
+
+      def take_multi(keys, ttl, versions: {}, shown: {}, &)
+        leases(keys.first).take_multi(keys, ttl, versions:, shown:, &)
+      end
+
+      def fill(lease, bytes, ttl) = known.fill(lease, bytes, ttl)
+      def fill_multi(frames, ttl) = known.fill_multi(frames, ttl)
+      def release(lease, pause: nil, stale_ttl: nil) = known.release(lease, pause:, stale_ttl:)
+      def wait(lease, deadline) = @placeholders.wait(lease, deadline)
+      def seen(key, bytes) = @placeholders.seen(key, bytes)
+      def close = @placeholders.close
+      def lapsed?(lease) = @placeholders.lapsed?(lease)
+
+      private
+
+      # Where the server does not answer, the take finds that out.
+      def leases(key)
+        compares = @backend.compares?(ask: false)
+        compares = @guard.call(:take_lease, key) { @backend.compares? } if compares.nil?
+        report(key) if compares == false && !@reported
+        compares == false ? @unleased : @placeholders
+      end
+
+      def known = @backend.compares?(ask: false) == false ? @unleased : @placeholders
+
+      def report(key)
+        @reported = true
+        @guard.call(:take_lease, key) do
+          raise Refused.new("this server runs no scripts for this user, so fetch works as with lease: false: every " \
+                            "caller computes for itself. Allow EVAL and EVALSHA (ACL SETUSER ... +@scripting), or " \
+                            "say lease: false", backend: @backend.to_s, key: key)
+        end
+      end
+    end
+  end
+end
