@@ -60,4 +60,47 @@ class SummaryTest < LabCase
                       null: ->(*) { 1_000 })
     assert_equal :cannot_tell, found[:contestant].verdict
   end
+
+  # A pause of 60 ms in every eighth block, which has 10,000 calls of 4.7 us.
+  def test_rare_pauses_are_uneven_with_their_size_and_frequency
+    usual = ->(*at) { 4_700 + wobble(*at) }
+    pausing = ->(process, block) { usual.call(process, block) + (((process + block) % 8).zero? ? 6_000 : 0) }
+    found = summarize(baseline: usual, null: usual, contestant: pausing).fetch(:contestant)
+    assert_equal :uneven, found.verdict
+    assert_in_delta 1.0, found.ratio.estimate, 0.01
+    assert_in_delta 1.0 + (6_000 / 4_700.0 / 8), found.mean_ratio.estimate, 0.01
+    assert_equal [6, 48], [found.slow.blocks, found.slow.of]
+    assert_in_delta 6_000, found.slow.ns, 10
+  end
+
+  # Collection comes by chance in some blocks and belongs to all: it is no pause, and it is not left out.
+  def test_collection_counts_wherever_it_falls
+    comparison = compare("memory_store", "null_store")
+    cells = comparison.arms.map do |arm|
+      cell_of(comparison, arm, Array.new(6) { Array.new(8, 1_000) }).tap do |cell|
+        cell.slices.map! { |slice| collected(slice) } if arm.role == :contestant
+      end
+    end
+    Lab::Engine::Summary.fill(cells, protocol: Lab::Engine::Protocol::FULL)
+    found = cells.find { |cell| cell.arm.role == :contestant }.summary
+    assert_equal [:slower, nil], [found.verdict, found.slow]
+    assert_in_delta 1.5, found.ratio.estimate, 0.001
+    assert_in_delta 1.5, found.mean_ratio.estimate, 0.001
+    assert_in_delta 500, found.gc_ns
+  end
+
+  # 4 us in every eighth block of one call.
+  def collected(slice)
+    return slice unless ((slice.process + slice.block) % 8).zero?
+    slice.with(ns: slice.ns + 4_000, cpu_ns: slice.cpu_ns + 4_000, gc_ns: 4_000)
+  end
+
+  # A store that sleeps uses no CPU time.
+  def test_waiting_of_its_own_accord_is_part_of_the_cost
+    slice = Lab::Engine::Cell::Slice.new(process: 0, block: 0, position: 0, calls: 10, ns: 90, gc_ns: 0, cpu_ns: 40,
+                                         compiled: 0, wait_ns: 20, delay_ns: 30)
+    assert_equal [60, 90], [slice.cost_ns(:cpu), slice.cost_ns(:wall)]
+    assert_equal [0, 0, 0, 10, 90, 0, 40, 0, nil, 20, 30], slice.record
+    assert_equal [0, 0, 0, 10, 90, 0, 40, 0], slice.with(wait_ns: nil, delay_ns: nil).record
+  end
 end

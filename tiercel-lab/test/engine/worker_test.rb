@@ -45,10 +45,27 @@ class WorkerTest < LabCase
     end
   end
 
-  def test_a_worker_that_dies_says_how
+  def test_an_arm_that_dies_says_how_and_hinders_no_other
     worker do |process|
-      error = assert_raises(Lab::WorkerLost) { process.call("open", **open_request("planted_dying")) }
-      assert_match(/ended by signal 9/, error.message)
+      arms = process.call("open", **open_request("planted_dying", "memory_store"))["arms"]
+      assert_equal ["cannot run", "measured"], arms.map { |arm| arm["status"] }
+      assert_match(/ended by signal 9/, arms.first["reason"])
+    end
+  end
+
+  def test_a_worker_that_is_killed_leaves_no_arm
+    worker do |process|
+      process.call("open", **open_request("memory_store", "null_store"))
+      arms = Dir["/proc/[0-9]*/stat"].filter_map do |path|
+        fields = File.read(path).split rescue next
+        fields.first.to_i if fields[3].to_i == process.pid
+      end
+      assert_equal 2, arms.size
+      Process.kill(:KILL, process.pid)
+      assert_raises(Lab::WorkerLost) { process.call("hello") }
+      deadline = Tiercel::Clock.monotonic + 30
+      sleep 0.01 while arms.any? { |pid| File.exist?("/proc/#{pid}") } && Tiercel::Clock.monotonic < deadline
+      assert_empty(arms.select { |pid| File.exist?("/proc/#{pid}") })
     end
   end
 

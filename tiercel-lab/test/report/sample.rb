@@ -78,7 +78,7 @@ module SampleReport
 
   def forest
     plot = Charts::ForestPlot.new("Time of a read against MemoryStore", baseline: "MemoryStore",
-                                  floor: Interval.new(1.0, 0.976, 1.025),
+                                  margin: Interval.new(1.0, 0.976, 1.025),
                                   command: "bin/lab compare MemoryStore shared: memory:")
     plot.row("shared: frozen", Interval.new(0.105, 0.098, 0.113), :faster)
     plot.row("shared:", Interval.new(0.148, 0.139, 0.157), :faster)

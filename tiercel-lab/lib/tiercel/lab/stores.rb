@@ -170,21 +170,28 @@ module Tiercel
         def configuration = configuration_line(":litecache")
       end
 
-      # A known amount of real work (`steps:2000`), which the lab has to find again in what it measures.
+      # A known amount of real work (`steps:2000`), which the lab has to find again in what it measures; with a cost
+      # that few calls have, or that only the collector has:
+      #
+      # - `pause_ms`: of every `every`-th read, as work of the CPU, or `asleep=true`
+      # - `garbage`: objects that a read allocates; `kept`: objects that the store holds on to
       define "steps", internal?: true do
         def check
           return if place.match?(/\A[1-9]\d*\z/)
           raise UsageError, "#{text}: expected a number of steps, such as steps:2000"
         end
 
-        def build(_context) = CountingStore.new(Integer(place))
+        def build(_context) = CountingStore.new(Integer(place), **options)
       end
 
       # A Hash that counts down before each read: as little of a store as an operation needs.
       class CountingStore
-        def initialize(steps)
+        def initialize(steps, every: nil, pause_ms: 60, asleep: false, garbage: 0, kept: 0)
           @steps = steps
           @data = {}
+          @every, @pause, @asleep, @reads = every, pause_ms / 1e3, asleep, 0
+          @garbage = garbage
+          @kept = Array.new(kept) { |index| "object #{index}" }
         end
 
         def write(name, value, **) = @data[name] = value
@@ -194,8 +201,20 @@ module Tiercel
         def read(name)
           left = @steps
           left -= 1 while left.positive?
+          Array.new(@garbage) { +"garbage" } if @garbage.positive?
+          pause if @every && ((@reads += 1) % @every).zero?
           @data[name]
         end
+
+        private
+
+        def pause
+          return sleep(@pause) if @asleep
+          until_ns = cpu_ns + (@pause * 1e9)
+          nil while cpu_ns < until_ns
+        end
+
+        def cpu_ns = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :nanosecond)
       end
     end
   end

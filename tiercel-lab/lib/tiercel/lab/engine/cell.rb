@@ -8,15 +8,25 @@ module Tiercel
       # One arm of one comparison with what was measured: every slice of every block is kept.
       class Cell
         # One slice: of which process and block, at which position in it; calls made; wall clock, garbage collection in
-        # it and CPU time of the worker, in nanoseconds; methods that YJIT compiled meanwhile; and the CPU time of the
-        # servers, where the operation asks for it.
-        Slice = Data.define(:process, :block, :position, :calls, :ns, :gc_ns, :cpu_ns, :compiled, :server_ns) do
-          def initialize(process:, block:, position:, calls:, ns:, gc_ns:, cpu_ns:, compiled:, server_ns: nil) = super
+        # it and CPU time of the arm's process, in nanoseconds; methods that YJIT compiled meanwhile; CPU time of the
+        # servers, where the operation asks for it; and how long the process waited of its own accord (`wait_ns`), and
+        # for a CPU that others had (`delay_ns`).
+        Slice = Data.define(:process, :block, :position, :calls, :ns, :gc_ns, :cpu_ns, :compiled, :server_ns, :wait_ns,
+                            :delay_ns) do
+          def initialize(process:, block:, position:, calls:, ns:, gc_ns:, cpu_ns:, compiled:, server_ns: nil,
+                         wait_ns: nil, delay_ns: nil) = super
 
-          # Without garbage collection.
+          # All that the calls cost: collection, and sleeping or waiting for locks, but not the time that others had.
           #
           # @param clock [Symbol] :cpu or :wall
-          def net_ns(clock) = (clock == :cpu ? cpu_ns : ns) - gc_ns
+          def cost_ns(clock) = clock == :cpu ? cpu_ns + wait_ns.to_i : ns
+
+          # @return [Array<Integer, nil>] as the results hold it
+          def record
+            values = to_h.values
+            values.pop while values.last.nil?
+            values
+          end
         end
 
         attr_reader :comparison
@@ -75,13 +85,15 @@ module Tiercel
         # @return [Symbol] :cpu or :wall
         def clock = arm.operation.clock || arm.contestant.clock
 
-        # Nanoseconds a call by its clock, without garbage collection, one figure a block.
+        # Nanoseconds a call by its clock, one figure a block. Garbage collection is part of it: when the collector runs
+        # is chance, so the blocks of a process share what it took in all of them.
         #
         # @return [Hash{Integer => Hash{Integer => Float}}] by process, then block
         def block_ns
           slices.group_by(&:process).transform_values do |of_process|
+            collected = of_process.sum(&:gc_ns).fdiv(of_process.sum(&:calls))
             of_process.group_by(&:block).transform_values do |of_block|
-              of_block.sum { |slice| slice.net_ns(clock) }.fdiv(of_block.sum(&:calls))
+              collected + of_block.sum { |slice| slice.cost_ns(clock) - slice.gc_ns }.fdiv(of_block.sum(&:calls))
             end
           end
         end
@@ -104,7 +116,7 @@ module Tiercel
             "twin_of" => twin && comparison.cell_id(twin), "clock" => clock.to_s, "status" => status,
             "reason" => reason, "calls" => calls, "warm_up" => warm_up,
             "exact" => { "allocations" => allocations, "stored_bytes" => stored_bytes },
-            "slices" => slices.map { |slice| slice.to_h.values.compact }, "summary" => summary&.record }
+            "slices" => slices.map(&:record), "summary" => summary&.record }
         end
       end
     end

@@ -23,6 +23,7 @@ input = IO.for_fd(Integer(input), "r")
 output = IO.for_fd(Integer(output), "w")
 name = path.split("/").map { |part| part.split("_").map(&:capitalize).join }.join("::")
 object = Tiercel::Lab.const_get(name).new
+object.pipes = [input, output] if object.respond_to?(:pipes=)
 while (line = input.gets)
   request = JSON.parse(line, symbolize_names: true)
   answer = begin

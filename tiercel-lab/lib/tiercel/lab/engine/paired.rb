@@ -22,6 +22,17 @@ module Tiercel
           end
         end
 
+        # @param mine [Hash{Object => Hash{Object => Float}}]
+        # @param theirs [Hash{Object => Hash{Object => Float}}]
+        # @return [Statistics::Interval, nil] of the mean of mine by the mean of theirs, over the pairs
+        def mean_ratio(mine, theirs, alpha: Statistics::MedianInterval::ALPHA)
+          pairs = mine.filter_map do |process, blocks|
+            shared = blocks.keys & theirs.fetch(process, {}).keys
+            [blocks, theirs[process]].map { |figures| figures.values_at(*shared) } unless shared.empty?
+          end
+          Statistics::MeanInterval.ratio(*pairs.transpose, alpha:) unless pairs.empty?
+        end
+
         # @return [Statistics::Interval, nil] of mine by theirs; nil where there is no pair
         def ratio(mine, theirs, alpha: Statistics::MedianInterval::ALPHA)
           logs = logs(mine, theirs)

@@ -95,7 +95,6 @@ module Tiercel
 
         # Arms that follow each other in one worker are one call.
         def run_block(block, arms, cells)
-          ask(arms, cells, "collect") { {} }
           position = 0
           Slots.block(arms, block).chunk_while { |one, other| bundle(one) == bundle(other) }.each do |pass|
             slices = ask(pass, cells, "pass") { |share| { arms: share.map { |arm| [arm.id, cells[arm.id].calls] } } }

@@ -6,18 +6,21 @@ require_relative "protocol"
 module Tiercel
   module Lab
     module Engine
-      # What a cell's blocks say.
+      # What a cell's blocks say. Garbage collection is part of every figure, see {Cell#block_ns}.
       #
-      # - `ns`: nanoseconds a call without garbage collection (an interval); `mad_ns`: median absolute deviation of the
-      #   blocks; `gc_ns`: garbage collection a call, mean
-      # - `ratio`: of the time to the baseline's, blocks paired (an interval); nil for the baseline
+      # - `ns`: nanoseconds a call, median of the blocks (an interval); `mean_ns`: their mean (an interval over the
+      #   processes); `mad_ns`: median absolute deviation of the blocks; `gc_ns`: the collector's part of a call, mean
+      # - `ratio`: of the time to the baseline's, median of paired blocks (an interval); `mean_ratio`: of the means (an
+      #   interval over the processes); both nil for the baseline
+      # - `slow`: the blocks that part the mean from the median ({Statistics::SlowBlocks}), where they are apart
       # - `floor`: how far the same code came from itself (0.01: 1 %) in the media of both arms
       # - `margin`: what the `verdict` was given by, see {Protocol#margin_for}; `p_value`: that the ratio is 1
       # - `needs`: processes that would decide what could not be told; nil: it could be told, it is at its margin, or
       #   the run was a quick one
       # - `flags`: "compiling" (YJIT, inside a slice), "saturated" (the client's CPU), "incomplete" (fewer processes),
       #   "hurried" (fewer blocks)
-      Summary = Data.define(:ns, :mad_ns, :gc_ns, :ratio, :floor, :margin, :verdict, :p_value, :needs, :flags)
+      Summary = Data.define(:ns, :mean_ns, :mad_ns, :gc_ns, :ratio, :mean_ratio, :slow, :floor, :margin, :verdict,
+                            :p_value, :needs, :flags)
 
       class Summary
         # Computes the summaries of cells whose comparisons are complete among them.
@@ -30,7 +33,8 @@ module Tiercel
 
         # @return [Hash{String => Object}] as the results hold it
         def record
-          { "ns" => ns.record, "mad_ns" => mad_ns, "gc_ns" => gc_ns, "ratio" => ratio&.record, "floor" => floor,
+          { "ns" => ns.record, "mean_ns" => mean_ns.record, "mad_ns" => mad_ns, "gc_ns" => gc_ns,
+            "ratio" => ratio&.record, "mean_ratio" => mean_ratio&.record, "slow" => slow&.record, "floor" => floor,
             "threshold" => margin, "verdict" => verdict&.to_s, "p_value" => p_value, "needs" => needs,
             "flags" => flags }
         end
@@ -58,10 +62,14 @@ module Tiercel
           # As sure as the look has to be that had so many processes.
           def interval(processes) = Statistics::MedianInterval.of(processes, alpha: @looks.alpha(processes.size))
 
+          def mean(processes) = Statistics::MeanInterval.of(processes, alpha: @looks.alpha(processes.size))
+
           def summarize(cell)
             per_process = @blocks[cell].values.map(&:values)
-            base = { ns: interval(per_process), mad_ns: Statistics.mad(per_process.flatten).to_f, gc_ns: cell.gc_ns,
-                     flags: flags(cell), ratio: nil, floor: nil, margin: nil, verdict: nil, p_value: nil, needs: nil }
+            median, mean = interval(per_process), mean(per_process)
+            base = { ns: median, mean_ns: mean, mad_ns: Statistics.mad(per_process.flatten).to_f, gc_ns: cell.gc_ns,
+                     flags: flags(cell), slow: nil, ratio: nil, mean_ratio: nil, floor: nil, margin: nil, verdict: nil,
+                     p_value: nil, needs: nil }
             Summary.new(**base, **compared(cell))
           end
 
@@ -70,17 +78,36 @@ module Tiercel
             return {} unless reference
             logs = logs(cell, reference)
             return {} if logs.empty?
-            ratio = interval(logs)
+            median, mean = interval(logs), mean_ratio(cell, reference, logs.size)
             media = [cell.arm.contestant.medium, reference.arm.contestant.medium].uniq
             floor = @floors.values_at(*media).compact.max
             margin = @protocol.margin_for(media, floor:)
-            verdict = @protocol.verdict(ratio.exp, margin:)
-            { ratio: ratio.exp, floor:, margin:, verdict:, p_value: Statistics::MedianInterval.p_value(logs),
-              needs: (needs(ratio, logs.size, margin) if verdict == :cannot_tell) }
+            verdict = @protocol.verdict(median.exp, mean, margin:)
+            { ratio: median.exp, mean_ratio: mean, floor:, margin:, verdict:,
+              slow: (slow(cell, reference) if Statistics::Verdict.apart?(median.exp, mean, 1.0 + margin)),
+              p_value: Statistics::MedianInterval.p_value(logs),
+              needs: (needs(median, mean, logs.size, margin) if verdict == :cannot_tell) }
           end
 
-          def needs(ratio, processes, margin)
-            @protocol.needed(ratio, processes, distance: (ratio.estimate.abs - Math.log(1.0 + margin)).abs)
+          def mean_ratio(cell, reference, processes)
+            Paired.mean_ratio(@blocks[cell], @blocks[reference], alpha: @looks.alpha(processes))
+          end
+
+          # Of the arm, or where that has none, of the one it is compared to.
+          def slow(*cells)
+            cells.each do |cell|
+              costs = @blocks[cell].values.flat_map(&:values)
+              found = Statistics::SlowBlocks.among(costs, calls: cell.slices.sum(&:calls).fdiv(costs.size))
+              return found if found
+            end
+            nil
+          end
+
+          # By the median, unless that is decided and only the mean is not.
+          def needs(median, mean, processes, margin)
+            open = @protocol.verdict(median.exp, margin:) == :cannot_tell
+            open = open ? median : mean.map { |ratio| Math.log(ratio) }
+            @protocol.needed(open, processes, distance: (open.estimate.abs - Math.log(1.0 + margin)).abs)
           end
 
           def reference_of(cell)

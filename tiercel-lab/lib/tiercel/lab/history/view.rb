@@ -13,8 +13,7 @@ module Tiercel
         GAP = 3.0
         # A line needs two.
         LEAST_POINTS = 2
-        # Of a line in a table.
-        BARS = "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
+        # Runs of a line in a table.
         COURSE = 40
 
         # @param archive [Archive]
@@ -106,11 +105,8 @@ module Tiercel
         def course(series)
           steps = of(series).map(&:index)
           points = series.points.each_with_index.to_a.last(COURSE)
-          low, high = points.map { |point, _| point.value }.minmax
-          points.map { |point, index|
-            share = high > low ? (point.value - low) / (high - low) : 0.0
-            "#{"|" if steps.include?(index)}#{BARS[(share * (BARS.size - 1)).round]}"
-          }.join
+          bars = Report::Format.bars(points.map { |point, _| point.value })
+          points.zip(bars).map { |(_, index), bar| "#{"|" if steps.include?(index)}#{bar}" }.join
         end
 
         # Of counts that never changed the line says all.

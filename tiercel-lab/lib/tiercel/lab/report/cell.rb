@@ -11,7 +11,8 @@ module Tiercel
       # CSV file ({#data}), for its kind, and whether it is to be read with
       # caution ({#muted?}: drawn grey).
       class Cell
-        VERDICTS = { faster: "faster", slower: "slower", same: "same", cannot_tell: "cannot tell" }.freeze
+        VERDICTS = { faster: "faster", slower: "slower", same: "same", uneven: "uneven",
+                     cannot_tell: "cannot tell" }.freeze
         MARKS = { yes: "yes", no: "no", partly: "partly" }.freeze
 
         # @return [Symbol] :text, :number, :interval, :verdict, :mark or :missing

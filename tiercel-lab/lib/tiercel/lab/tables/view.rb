@@ -4,6 +4,7 @@ require_relative "../engine"
 require_relative "../report"
 require_relative "../statistics"
 require_relative "../values"
+require_relative "blocks"
 require_relative "carried"
 require_relative "leader"
 
@@ -15,6 +16,8 @@ module Tiercel
       #
       # @abstract Subclasses implement {#title}, {#sentence} and {#fill}.
       class View
+        include Blocks
+
         Finding = Report::Document::Finding
         MEDIA = { "process" => "in-process" }.freeze
 
@@ -50,7 +53,14 @@ module Tiercel
         # @param document [Report::Document]
         def fill(document) = raise(NotImplementedError)
 
-        def subtitle = "#{protocol.size_words}, interleaved; 95 % intervals"
+        def subtitle = "#{protocol.size_words}, interleaved; #{interval_words}"
+
+        # @return [String] two processes say too little for a chance to err
+        def interval_words
+          processes = protocol.processes
+          return "95 % intervals" if processes >= Statistics::MeanInterval::LEAST_PROCESSES
+          processes == 1 ? "the range of 1 process" : "the range of #{processes} processes"
+        end
 
         # @return [Symbol] see {Report::Document#verdict}
         def tone = :plain
@@ -125,11 +135,18 @@ module Tiercel
           Report::Cell.interval(found, unit: "x", muted: undecided?(cell))
         end
 
+        # @return [Report::Cell, String] by the means, which count what few calls cost
+        def mean_ratio(cell)
+          found = interval(cell.dig("summary", "mean_ratio")) or return ""
+          Report::Cell.interval(found, unit: "x", muted: undecided?(cell))
+        end
+
         # @return [Report::Cell, String]
         def verdict(cell)
           word, needs = cell["summary"].to_h.values_at("verdict", "needs")
           return "" unless word
-          Report::Cell.verdict(word.to_sym, note: needs && "`--processes #{needs}` would decide it.")
+          note = needs ? "`--processes #{needs}` would decide it." : slow_words(cell)
+          Report::Cell.verdict(word.to_sym, note:)
         end
 
         def objects(cell) = Report::Cell.count(cell&.dig("exact", "allocations"))
@@ -170,11 +187,11 @@ module Tiercel
         # Ratios with their verdicts, around 1.
         #
         # @return [Report::Charts::ForestPlot, nil] nil where there is no ratio
-        def forest(title, cells, baseline:, label: method(:name), floor: nil)
+        def forest(title, cells, baseline:, label: method(:name))
           compared = cells.select { |cell| measured?(cell) && cell["summary"]["ratio"] }
           return if compared.empty?
-          floor ||= compared.map { |cell| cell["summary"]["floor"].to_f }.max
-          plot = Report::Charts::ForestPlot.new(title, baseline:, floor: band(floor))
+          margin = band(compared.map { |cell| margin(cell) }.max)
+          plot = Report::Charts::ForestPlot.new(title, baseline:, margin:)
           compared.each do |cell|
             plot.row(label.call(cell), interval(cell["summary"]["ratio"]), cell["summary"]["verdict"].to_sym)
           end
@@ -220,16 +237,6 @@ module Tiercel
         # @param share [Float] 0.02: 2 % to either side of 1
         def band(share) = Statistics::Interval.new(1.0, 1.0 / (1.0 + share), 1.0 + share)
 
-        # A figure for each block, as the summary has them, for {Report::Table#raw}.
-        #
-        # @return [Array<Float>] microseconds a call
-        def block_us(cell)
-          cell["slices"].group_by { |process, block,| [process, block] }.values.map do |slices|
-            ns = slices.sum { |slice| (cell["clock"] == "cpu" ? slice[6] : slice[4]) - slice[5] }
-            ns.fdiv(slices.sum { |slice| slice[3] }) / 1e3
-          end
-        end
-
         def title_of(value) = Values.known?(value) ? Values.fetch(value).title : value
 
         # @return [String] what makes the tables of one value again
@@ -253,7 +260,12 @@ module Tiercel
           end
         end
 
-        def to_baseline(cell) = interval(cell["summary"]["ratio"]) || Statistics::Interval.new(1.0, 1.0, 1.0)
+        # Where the mean is apart from the median, from the lower of the two to the higher.
+        def to_baseline(cell)
+          median, mean = cell["summary"].values_at("ratio", "mean_ratio").map { |found| interval(found) }
+          return median || Statistics::Interval.new(1.0, 1.0, 1.0) unless cell["summary"]["slow"]
+          Statistics::Interval.new(mean.estimate, [median.low, mean.low].min, [median.high, mean.high].max)
+        end
 
         def margin(cell)
           cell["summary"]["threshold"] ||

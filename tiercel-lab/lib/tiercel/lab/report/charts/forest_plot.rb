@@ -4,10 +4,10 @@ module Tiercel
   module Lab
     module Report
       module Charts
-        # Ratios to a baseline with their intervals, around 1, over the band
-        # within which this run cannot tell a difference.
+        # Ratios to a baseline with their intervals, around 1, over the margin that verdicts are given by: an interval
+        # wholly outside of it is faster or slower.
         #
-        #   plot = ForestPlot.new("Reads", baseline: "MemoryStore", floor: interval)
+        #   plot = ForestPlot.new("Reads", baseline: "MemoryStore", margin: interval)
         #   plot.row("shared:", ratio, :faster)
         class ForestPlot < Chart
           Row = Struct.new(:label, :interval, :verdict)
@@ -15,13 +15,13 @@ module Tiercel
           VALUE_ROOM = 140
 
           # @param baseline [String] whose time is 1
-          # @param floor [#low, #high] ratios of the band around 1
+          # @param margin [#low, #high] ratios around 1
           # @param quantity [String] what the ratio is of
           # @param options [Hash] see {Chart#initialize}
-          def initialize(title, baseline:, floor:, quantity: "time", **options)
+          def initialize(title, baseline:, margin:, quantity: "time", **options)
             super(title, **options)
             @baseline = baseline
-            @floor = floor
+            @margin = margin
             @quantity = quantity
             @rows = []
           end
@@ -39,7 +39,8 @@ module Tiercel
           def legend
             words = @rows.map(&:verdict).uniq
             verdicts = Cell::VERDICTS.slice(*words).map { |word, text| [text, "verdict-#{word}"] }
-            verdicts << ["noise floor of this run", "floor"]
+            return verdicts if @margin.low == @margin.high
+            verdicts << ["margin of the verdicts", "floor"]
           end
 
           def table
@@ -67,7 +68,7 @@ module Tiercel
             svg = Svg.new(width, bottom + 42)
             right = width - (stacked?(width) ? 12 : VALUE_ROOM + 16)
             scale = scale_for([room + 4, right])
-            floor_band(svg, scale, bottom)
+            margin_band(svg, scale, bottom)
             horizontal_axis(svg, scale, top: 20, bottom:, label: "#{@quantity} / #{@quantity} of #{@baseline}",
                                         count: tick_count(width), format: ->(tick) { "#{Format.tick(tick)}x" })
             directions(svg, scale, bottom, width)
@@ -78,16 +79,16 @@ module Tiercel
           end
 
           def scale_for(range)
-            low = [*@rows.map { |row| row.interval.low }, @floor.low].min
-            high = [*@rows.map { |row| row.interval.high }, @floor.high].max
+            low = [*@rows.map { |row| row.interval.low }, @margin.low].min
+            high = [*@rows.map { |row| row.interval.high }, @margin.high].max
             margin = [(high / low)**0.06, 1.05].max
             Scale.build(:log, [low / margin, 0.95].min, [high * margin, 1.05].max, range)
           end
 
-          def floor_band(svg, scale, bottom)
-            left = scale.call(@floor.low)
-            tip = "noise floor: #{Cell.interval(@floor, digits: 3)}"
-            svg.rect(left, 20, scale.call(@floor.high) - left, bottom - 20, class: "floor", tip:)
+          def margin_band(svg, scale, bottom)
+            left = scale.call(@margin.low)
+            tip = "margin: #{Cell.interval(@margin, digits: 3)}"
+            svg.rect(left, 20, scale.call(@margin.high) - left, bottom - 20, class: "floor", tip:)
           end
 
           def directions(svg, scale, bottom, width)

@@ -13,7 +13,7 @@ module Tiercel
         class TableView
           # Characters of a line with whiskers.
           ROOM = 150
-          COLOURS = { faster: :green, slower: :red }.freeze
+          COLOURS = { faster: :green, slower: :red, uneven: :red }.freeze
 
           # @param table [Report::Table]
           def initialize(table)

@@ -12,11 +12,12 @@ module Tiercel
         class View < Tables::View
           # What is said first, where it was measured.
           OPERATIONS = %w[read fetch].freeze
-          COLUMNS = { "store" => :label, "median" => :time, "GC a call" => :collection, "ratio" => :ratio,
-                      "verdict" => :verdict_flagged, "objects" => :objects, "bytes" => :bytes }.freeze
+          COLUMNS = { "store" => :label, "median" => :time, "ratio" => :ratio, "by the mean" => :mean_ratio,
+                      "verdict" => :verdict_flagged, "of it GC" => :collection, "objects" => :objects,
+                      "bytes" => :bytes }.freeze
 
-          LEGEND = "Median: of the blocks without garbage collection, whose mean cost a call stands beside it. " \
-                   "Ratio: time by the baseline's, blocks paired; in brackets 95 % intervals."
+          LEGEND = "Time of a call, with garbage collection. Ratio: by the baseline's, median of paired blocks; by " \
+                   "the mean: counts rare costs too; in brackets %s. Uneven: few blocks cost much, see the note."
 
           def title = "Cache stores side by side"
 
@@ -25,7 +26,7 @@ module Tiercel
 
           def fill(document)
             results["cells"].group_by { |cell| cell["value"] }.each { |value, cells| add_value(document, value, cells) }
-            document.sections.first&.elements&.unshift(Report::Document::Paragraph.new(LEGEND))
+            document.sections.first&.elements&.unshift(Report::Document::Paragraph.new(format(LEGEND, interval_words)))
             advice(document) if cells.any? { |cell| measured?(cell) }
           end
 
@@ -68,11 +69,11 @@ module Tiercel
             title = "#{shown.map { |cell| cell["operation"] }.uniq.join(" / ")}: #{value}"
             section.add(cell_table(title, shown, COLUMNS, command: again(shown)))
             plot = forest("#{title}, by ratio", shown, baseline: name(baseline)) and section.add(plot)
+            add_block_times(section, title, shown)
           end
 
           alias label name
 
-          # Beside the median, which is without it.
           def collection(cell) =
             Report::Cell.number(cell["summary"]["gc_ns"] / 1e3, unit: "us", muted: undecided?(cell))
 
@@ -131,12 +132,12 @@ module Tiercel
           def overall
             groups = cells.select { |cell| keeper?(cell) && ratio_of(cell) }.group_by { |cell| name(cell) }.values
             complete = groups.select { |cells| cells.size == groups.map(&:size).max }
-            Leader.new(complete.to_h { |cells| [cells, mean_ratio(cells)] },
+            Leader.new(complete.to_h { |cells| [cells, overall_ratio(cells)] },
                        margin: groups.flatten.filter_map { |cell| cell["summary"]["threshold"] }.max || 0.0,
                        equality: protocol.equality)
           end
 
-          def mean_ratio(cells)
+          def overall_ratio(cells)
             Statistics::Interval.new(*%w[estimate low high].map do |bound|
               Statistics.geometric_mean(cells.map { |cell| ratio_of(cell)[bound] })
             end)

@@ -42,8 +42,8 @@ module Tiercel
               "verdict" => verdict }
           end
 
-          # @param passes [Array<Hash, nil>] "estimate", "low" and "high" of head by base: of the first pass, and of the
-          #   second where there was one
+          # @param passes [Array<Hash, nil>] "estimate", "low" and "high" of head by base, and those of the "mean", of
+          #   the first pass, and of the second where there was one
           # @param margin [Float, nil] 0.05: 5 %
           # @param gates [Boolean] false: of a quick run, which gates no time
           # @return [Hash{String => Object}]
@@ -53,16 +53,22 @@ module Tiercel
               "verdict" => time_verdict(first, again, margin, gates) }
           end
 
-          # Slower beyond the margin, the whole interval.
-          def slower?(ratio, margin) = !ratio.nil? && !margin.nil? && ratio["low"] > 1.0 + margin
+          # Slower beyond the margin, the whole interval of the median or that of the mean.
+          def slower?(ratio, margin) = !margin.nil? && both(ratio).any? { |found| found["low"] > 1.0 + margin }
 
-          # No slower than the margin allows, the whole interval.
-          def within?(ratio, margin) = !ratio.nil? && ratio["high"] <= 1.0 + margin.to_f
+          # No slower than the margin allows, both whole intervals.
+          def within?(ratio, margin)
+            !ratio.nil? && both(ratio).all? { |found| found["high"] <= 1.0 + margin.to_f }
+          end
+
+          def both(ratio) = [ratio, ratio&.fetch("mean", nil)].compact
+          private_class_method :both
 
           def time_verdict(first, again, margin, gates)
             return CANNOT_TELL unless first
             return slower?(again, margin) ? REGRESSED : NOT_CONFIRMED if slower?(first, margin) && gates
-            return IMPROVED if margin && first["high"] < 1.0 / (1.0 + margin)
+            return IMPROVED if margin && both(first).all? { |found| found["estimate"] < 1.0 } &&
+                               first["high"] < 1.0 / (1.0 + margin)
             margin.nil? || within?(first, margin) ? SAME : CANNOT_TELL
           end
           private_class_method :time_verdict

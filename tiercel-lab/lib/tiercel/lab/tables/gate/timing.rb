@@ -10,8 +10,8 @@ module Tiercel
         # Timings of both sides, interleaved, and those that seem slower once more in fresh processes: a tight interval
         # is no proof, recurrence is.
         class Timing
-          # Fewer blocks than of a table: what gates is asked one question only.
-          PROTOCOL = Engine::Protocol::FULL.with(blocks: 6, slice_ns: 10_000_000)
+          # Less than of a table: what gates is asked one question only.
+          PROTOCOL = Engine::Protocol::FULL.with(blocks: 12, slice_ns: 10_000_000)
 
           # @return [Array<Engine::Measurement>]
           attr_reader :measurements
@@ -69,7 +69,10 @@ module Tiercel
             Engine::Comparison.rows(cell.value, arms)
           end
 
-          def ratio(cell) = cell&.summary&.ratio&.record
+          def ratio(cell)
+            summary = cell&.summary
+            summary&.ratio&.record&.merge("mean" => summary.mean_ratio.record)
+          end
 
           def margin(cell) = margin_of(Contestants.parse(cell.text))
 

@@ -18,7 +18,8 @@ module Tiercel
           ORDER = [Judgement::WRONG, Judgement::REGRESSED, Judgement::CANNOT_TELL, Judgement::NOT_CONFIRMED,
                    Judgement::ACCEPTED, Judgement::NEW, Judgement::IMPROVED, Judgement::SAME].freeze
           LEGEND = "Exact figures gate any growth beyond their margin; times where the whole interval of head by " \
-                   "base is beyond its margin in two passes, both sides in turn in fresh processes."
+                   "base, of the median or of the mean, is beyond its margin in two passes, both sides in turn in " \
+                   "fresh processes."
           ACCEPT = "Where that is wanted, say so in a commit of the change, with the reason: the line " \
                    "`Accept-Regression: CELL - REASON` at the end of its message."
 
@@ -109,14 +110,20 @@ module Tiercel
 
           def time_words(row)
             return "time: cannot tell#{because(row)}" unless row["ratio"]
-            second = row["again"] ? ", and again #{ratio_text(row["again"])}" : ""
+            second = row["again"] ? ", and again #{ratio_text(row["again"], row["margin"])}" : ""
             margin = row["margin"] ? " (margin #{Report::Format.percent(row["margin"])})" : ""
-            "time: #{ratio_text(row["ratio"])} the base's#{second}#{margin}#{because(row)}"
+            "time: #{ratio_text(row["ratio"], row["margin"])} the base's#{second}#{margin}#{because(row)}"
           end
 
           def because(row) = row["reason"] ? "; #{row["verdict"]}: #{row["reason"]}" : ""
 
-          def ratio_text(ratio) = Report::Cell.interval(interval(ratio), unit: "x").to_s
+          # With the mean where it is apart from the median.
+          def ratio_text(ratio, margin)
+            median, mean = [ratio, ratio["mean"]].map { |found| interval(found) }
+            texts = [median, mean].compact.map { |found| Report::Cell.interval(found, unit: "x").to_s }
+            apart = mean && Statistics::Verdict.apart?(median, mean, 1.0 + margin.to_f)
+            apart ? texts.join(", by the mean ") : texts.first
+          end
 
           def range(figures)
             figures.minmax.uniq.map { |figure| Report::Cell.count(figure).to_s }.join("\u2013")
@@ -149,6 +156,8 @@ module Tiercel
               heads = cells(role: "contestant")
               baseline = sides.one? ? "reference work" : "base"
               plot = forest("Gate: by #{baseline}", heads, baseline:) and section.add(plot)
+              groups = cells.group_by { |cell| cell["comparison"] }
+              groups.each_value { |group| add_block_times(section, "Gate", group) }
             end
           end
 

@@ -80,15 +80,16 @@ module Tiercel
               mine = find(cells, candidate, :contestant)
               missing = [find(cells, baseline, :baseline), mine].find { |cell| !cell.measured? }
               return Outcome.new(state: :cannot_run, note: words(missing)) if missing
-              ratio = mine.summary.ratio
-              Outcome.new(state: state(ratio), figure: ratio, note: needed(mine.block_ns.size, ratio, protocol))
+              median, mean = mine.summary.ratio, mine.summary.mean_ratio
+              Outcome.new(state: state(median, mean), figure: median,
+                          note: needed(mine.block_ns.size, median, mean, protocol))
             end
 
             # @param cell [Cell] measured
             # @return [Boolean] whether it is this target's, and says too little
             def undecided?(cell)
               [cell.arm.contestant.text, cell.arm.operation.name] == candidate &&
-                state(cell.summary.ratio) == :undecided
+                state(cell.summary.ratio, cell.summary.mean_ratio) == :undecided
             end
 
             private
@@ -101,18 +102,21 @@ module Tiercel
 
             def words(cell) = "#{cell.arm.name}: #{[cell.status, cell.reason].compact.join(": ")}"
 
-            def needed(processes, ratio, protocol)
-              return unless state(ratio) == :undecided && protocol.equality
+            def needed(processes, ratio, mean, protocol)
+              return mean_words(mean) if mean.low > bound && ratio.low <= bound
+              return unless state(ratio, mean) == :undecided && protocol.equality
               count = protocol.needed(ratio.map { |figure| Math.log(figure) }, processes,
                                       distance: (Math.log(bound) - Math.log(ratio.estimate)).abs)
               count ? "--processes #{count} would decide it" : "it is as good as at its bound"
             end
 
-            # Only an interval that lies wholly on one side decides.
-            def state(ratio)
-              return :holds if ratio.high <= bound
-              ratio.low > bound ? :fails : :undecided
+            # Only an interval that lies wholly on one side decides; a mean that is beyond the bound fails it too.
+            def state(median, mean)
+              return :fails if [median, mean].any? { |ratio| ratio.low > bound }
+              median.high <= bound && mean.estimate <= bound ? :holds : :undecided
             end
+
+            def mean_words(mean) = "by the mean #{Report::Cell.interval(mean, unit: "x")}"
           end
 
           # Beside a target: a ratio that is measured in the same blocks and decides nothing.
@@ -124,7 +128,7 @@ module Tiercel
             private
 
             def needed(*) = nil
-            def state(_ratio) = :reported
+            def state(*) = :reported
           end
 
           # How far the same code may come from itself in one run.

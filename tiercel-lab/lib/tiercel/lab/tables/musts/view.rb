@@ -58,9 +58,8 @@ module Tiercel
           end
 
           def plot
-            floors = results["cells"].filter_map { |cell| cell.dig("summary", "floor") if cell["role"] == "null" }
             chart = Report::Charts::ForestPlot.new("Musts: time by the baseline's", baseline: "the baseline of each",
-                                                   floor: band([0.0, *floors].max))
+                                                   margin: band(0.0))
             tones = { "holds" => :faster, "fails" => :slower }
             decided.each do |target|
               chart.row(target["id"], interval(target["figure"]), tones.fetch(target["state"], :cannot_tell))

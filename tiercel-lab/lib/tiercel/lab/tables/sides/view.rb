@@ -34,7 +34,7 @@ module Tiercel
 
           def sentence
             return "Nothing could be measured." if compared.none?(&:ratio)
-            counts = tally.slice("slower", "faster", "same", "cannot_tell").map do |word, count|
+            counts = tally.slice("slower", "faster", "uneven", "same", "cannot_tell").map do |word, count|
               "#{word.tr("_", " ")} in #{count}"
             end
             most = "; #{extreme_words}" if extreme
@@ -157,9 +157,8 @@ module Tiercel
           def ratios
             drawn = compared.select(&:ratio)
             return if drawn.empty?
-            floors = results["cells"].filter_map { |cell| cell.dig("summary", "floor") }
-            plot = Report::Charts::ForestPlot.new("Compare: ratios", baseline: names.first,
-                                                  floor: band(floors.max.to_f))
+            margin = drawn.map { |row| row.saved ? row.saved["threshold"] : margin(row.b) }.max
+            plot = Report::Charts::ForestPlot.new("Compare: ratios", baseline: names.first, margin: band(margin))
             drawn.each { |row| plot.row(label(row), interval(row.ratio), row.verdict.to_sym) }
             plot
           end

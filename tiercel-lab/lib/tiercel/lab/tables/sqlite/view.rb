@@ -84,10 +84,7 @@ module Tiercel
           def title_of(value) = super.sub(/\AString of /, "")
 
           # Calls a second, garbage collection included.
-          def rate(cell)
-            gc_ns = cell["summary"]["gc_ns"]
-            interval(cell["summary"]["ns"]).map { |ns| ns + gc_ns }.inverse.map { |seconds| seconds * 1e9 }
-          end
+          def rate(cell) = interval(cell["summary"]["ns"]).inverse.map { |seconds| seconds * 1e9 }
 
           def add_operation(section, operation, word)
             section.text("Calls a second that one process makes, with garbage collection; the stores in turn, values " \

@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require_relative "arm"
+require_relative "calibration"
+require_relative "context"
+require_relative "outcome"
+require_relative "protocol"
+require_relative "stopwatch"
+
+module Tiercel
+  module Lab
+    module Engine
+      # An {Arm} as its own process has it: opened, timed slice by slice, closed.
+      class TimedArm
+        # @param spec [Hash] id, text, operation; calls and warm_up as an earlier process found them; exact: whether
+        #   objects and bytes are to be counted
+        # @param objects [Array<Object>] values
+        # @param place [Hash] servers, folders and label, see {Context#initialize}
+        def initialize(spec, value:, objects:, place:, slice_ns:)
+          @spec = spec
+          @value = value
+          @slice_ns = slice_ns
+          operation = Operations.fetch(spec[:operation])
+          context = Context.for(operation, value, **place, label: "#{place[:label]}-#{spec[:id]}")
+          @arm = Arm.new(id: spec[:id], contestant: Contestants.parse(spec[:text]), operation:, value:, values: objects,
+                         context:, prefix: format("tiercel-lab:%s:%03d", place[:label], spec[:id]))
+        end
+
+        # Builds, fills, warms up, verifies and calibrates.
+        #
+        # @return [Hash{String => Object}] an outcome
+        def open
+          @arm.operation.enter
+          Outcome.of do
+            @arm.prepare
+            age
+            facts
+          end
+        end
+
+        # @param calls [Integer]
+        # @return [Array<Integer>] see {Cell::Slice}: calls and the figures after it
+        def slice(calls)
+          lead_in(calls)
+          before = @arm.server_seconds
+          ns, gc_ns, cpu_ns, compiled, *waits = Stopwatch.time { @arm.run(calls) }
+          server_ns = ((@arm.server_seconds - before) * 1e9).round if before
+          [calls, ns, gc_ns, cpu_ns, compiled, server_ns, *waits]
+        end
+
+        # Verifies again, and tears down.
+        #
+        # @return [Hash{String => Object}] an outcome
+        def close
+          Outcome.of { @arm.verify }
+        ensure
+          Outcome.of { @arm.tear_down }
+          @arm.operation.leave
+        end
+
+        private
+
+        # What the store holds is old, as in a process that has run for a while: the collector marks an object in each
+        # of its first collections.
+        def age = Protocol::AGEING_COLLECTIONS.times { GC.start(full_mark: false) }
+
+        def facts
+          calibration = Calibration.new(@arm, slice_ns: @slice_ns, value: @value)
+          warm_up = calibration.warm_up(@spec[:warm_up])
+          calls = @spec[:calls] || calibration.calls
+          @arm.verify
+          facts = { "warm_up" => warm_up, "calls" => calls }
+          facts.merge!("allocations" => @arm.allocations, "stored_bytes" => stored_bytes) if @spec[:exact]
+          facts
+        end
+
+        # Not every store lets us see; the figure is then left out, the cell is not.
+        def stored_bytes
+          @arm.stored_bytes
+        rescue StandardError
+          nil
+        end
+
+        def lead_in(calls)
+          return @arm.operation.before_slice(@arm, calls) if @arm.operation.prepared?
+          @arm.run((calls * Protocol::LEAD_IN).floor)
+        end
+      end
+    end
+  end
+end

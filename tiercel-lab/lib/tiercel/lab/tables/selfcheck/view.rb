@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+require_relative "../view"
+require_relative "kinds"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Selfcheck
+        # How often each kind of known work had the verdict that is right.
+        class View < Tables::View
+          # Fewer decide nothing.
+          LEAST_RECORDINGS = 20
+          VERDICTS = %w[slower uneven faster same cannot_tell].freeze
+
+          def title = "Selfcheck: are the lab's verdicts to be believed here?"
+
+          def subtitle =
+            "#{super}; a difference counts beyond #{Report::Format.percent(margin_of_all)}, fixed beforehand"
+
+          # @return [String] "holds", "fails", or "undecided" with too few recordings
+          def state
+            return "fails" if kinds.any? { |kind| fails?(kind) }
+            kinds.any? && kinds.all? { |kind| of(kind).size >= LEAST_RECORDINGS } ? "holds" : "undecided"
+          end
+
+          # Also for {Musts::Target}.
+          def sentence
+            return "Nothing could be measured." if kinds.empty?
+            words = kinds.map do |kind|
+              next "the same work was called different in #{wrong(kind).size} of #{of(kind).size} comparisons" if
+                kind.name == "same"
+              "#{kind.words}: found in #{right(kind).size} of #{of(kind).size}, called " \
+                "#{kind.wrong.join(" or ")} in #{wrong(kind).size}"
+            end
+            "#{words.join("; ").sub(/\A./, &:upcase)}."
+          end
+
+          def fill(document)
+            document.section("Verdicts") { |section| section.add(counts).add(plot) }
+          end
+
+          private
+
+          def margin_of_all = notes("selfcheck").fetch("threshold", 0)
+
+          def kinds = @kinds ||= KINDS.values.select { |kind| of(kind).any? }
+
+          def of(kind) = rows("selfcheck").select { |row| row["kind"] == kind.name }
+
+          def right(kind) = of(kind).select { |row| kind.right.include?(row["verdict"]) }
+
+          def wrong(kind) = of(kind).select { |row| kind.wrong.include?(row["verdict"]) }
+
+          # Few recordings may miss as many as twenty.
+          def fails?(kind)
+            allowed = ([of(kind).size, LEAST_RECORDINGS].max * (1.0 - kind.share)).round
+            wrong(kind).any? || of(kind).size - right(kind).size > allowed
+          end
+
+          def counts
+            header = ["work", "comparisons", *VERDICTS.map { |word| word.tr("_", " ") }, "cost beyond the baseline",
+                      "in truth"]
+            Report::Table.new("Selfcheck: verdicts", header:, command:).tap do |table|
+              kinds.each do |kind|
+                verdicts = of(kind).map { |row| row["verdict"] }
+                table.row(kind.words, verdicts.size, *VERDICTS.map { |word| verdicts.count(word) }, extra(kind),
+                          kind.extra_ns ? ns(kind.extra_ns) : "")
+              end
+            end
+          end
+
+          # By the means, the median of the recordings.
+          def extra(kind)
+            found = of(kind).filter_map { |row| row["extra_ns"] }
+            found.empty? ? "" : ns(Statistics.median(found))
+          end
+
+          def ns(value) = Report::Cell.number(value.round, unit: "ns", digits: 0)
+
+          def plot
+            chart = Report::Charts::ForestPlot.new("Selfcheck: every recording", baseline: "the same work",
+                                                   margin: band(margin_of_all))
+            rows("selfcheck").select { |row| row["ratio"] }.each do |row|
+              chart.row("#{row["kind"]} #{row["recording"] + 1}", interval(row["ratio"]), row["verdict"].to_sym)
+            end
+            chart
+          end
+        end
+      end
+    end
+  end
+end
