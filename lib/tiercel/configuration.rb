@@ -2,6 +2,7 @@
 
 require "active_support/cache"
 
+require_relative "asset_build"
 require_relative "coder"
 require_relative "compressors"
 require_relative "deprecator"
@@ -49,6 +50,7 @@ module Tiercel
     # @raise [ConfigurationError] for URLs and options that cannot work
     def initialize(urls, options)
       @options = options.transform_keys(&:to_sym)
+      urls, @options = AssetBuild.stand_in(urls, @options, STORE_OPTIONS + RAILS_OPTIONS)
       @places = Tiers::Places.new(urls)
       check_option_names
       check_switches

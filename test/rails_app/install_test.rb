@@ -42,7 +42,7 @@ class RailsAppInstallTest < RailsAppTest
       before = files(app)
       said = generate(app)
       after = files(app)
-      assert_match(/reconnect_attempts: left out/, said)
+      assert_match(/reconnect_attempts: dropped/, said)
       assert_includes after["Gemfile"], %(gem "hiredis-client"\n)
       refute_match(/gem "redis-client/, after["Gemfile"], "it is there already")
       assert_includes after["config/tiercel.md"], "docs/failures.md"

@@ -2,52 +2,85 @@
 
 require "rails/generators/base"
 require "tiercel"
+require_relative "dummy_boot"
 require_relative "marked_text"
-require_relative "present_store"
-require_relative "successor"
+require_relative "production_plan"
+require_relative "test_helper_file"
 
 module Tiercel
   # What Rails finds as `tiercel:install`.
   module Generators
     # `bin/rails generate tiercel:install`: mounts Tiercel in place of the cache store that production has today.
     #
-    # What it writes into files of the application stands between two comments ({MarkedText}), with the lines that were
+    # It boots the application with what it is about to write ({DummyBoot}), and writes nothing if that fails. What it
+    # writes into files of the application stands between two comments ({MarkedText}), with the lines that were
     # there before: so a second run changes nothing, and `bin/rails destroy tiercel:install` puts everything back.
     class InstallGenerator < Rails::Generators::Base
       source_root File.expand_path("templates", __dir__)
 
       desc "Mounts Tiercel in place of the cache store that config/environments/production.rb names; " \
-           "sets up tests; adds the optional gems that pay; writes notes for Compose, Kamal and Kubernetes " \
-           "(config/tiercel.md). `bin/rails destroy tiercel:install` undoes it."
+           "sets up development and tests; adds the optional gems that pay; writes notes for Compose, Kamal and " \
+           "Kubernetes (config/tiercel.md). Writes nothing if production would not boot with it. " \
+           "`bin/rails destroy tiercel:install` undoes it."
 
       class_option :url, type: :string, desc: "The backend's URL, such as shared: or redis://cache:6379/0 " \
                                               "(by default what stands for the present store)"
-      class_option :size, type: :string, desc: "Size of the cache, such as 1GB (shared:, sqlite:, file:)"
+      class_option :size, type: :string, desc: "Size of the cache, such as 1GB (shared:, memory:, sqlite:, file:)"
+      class_option :development, type: :boolean, default: true,
+                                 desc: "Give development memory: in place of :memory_store, so that tags: work there"
       class_option :test, type: :boolean, default: true, desc: "Give tests a cache: memory:, cleared before each test"
       class_option :gems, type: :boolean, default: true, desc: "Add the optional gems that pay to the Gemfile"
       class_option :notes, type: :boolean, default: true, desc: "Write config/tiercel.md"
 
       PRODUCTION = "config/environments/production.rb"
+      DEVELOPMENT = "config/environments/development.rb"
       TEST = "config/environments/test.rb"
       HELPER = "test/test_helper.rb"
+      # Backends whose size is an option of the store; a server has its own configuration.
+      SIZED = %w[shared memory sqlite file].freeze
+      THREADS = "  Tests run in parallel threads, which share one cache: a clear would disturb other tests. Tests " \
+                "keep the store that they have."
+      INSTALLED = "  It is installed already. For another choice: bin/rails destroy tiercel:install, then generate."
+      private_constant :SIZED, :THREADS, :INSTALLED
+
+      # A refusal ends with the status of a failure.
+      #
+      # @return [Boolean]
+      def self.exit_on_failure? = true
 
       # @return [void]
-      def mount_in_production = change(PRODUCTION) { |text| mounted(text, successor.statement, PRODUCTION) }
+      # @raise [Thor::Error] if production would not boot with what it is about to write
+      def check_production
+        return if behavior == :revoke || installed? || !File.file?(in_root(PRODUCTION))
+        check_size
+        return unless plan.changed?
+        answer = boot.check(PRODUCTION, plan.text, plan.statements)
+        reason = answer["error"] || (answer["missing"] unless options[:gems] && plan.gems.any?)
+        refuse("production does not boot with it: #{reason}") if reason
+      end
+
+      # @return [void]
+      def mount_in_production = change(PRODUCTION) { plan.text }
+
+      # @return [void]
+      def set_up_development
+        return unless options[:development] || behavior == :revoke
+        change(DEVELOPMENT) { |text| with_memory(text, %i[memory_store]) }
+      end
 
       # @return [void]
       def set_up_tests
-        return unless options[:test]
-        change(TEST) { |text| mounted(text, 'config.cache_store = :tiercel_store, "memory:"', TEST) }
-        change(HELPER) do |text|
-          text.sub(/^( *)class TestCase\b.*\n/) { $& + MarkedText.block("setup { Rails.cache.clear }", "#{$1}  ") }
-        end
+        return unless options[:test] || behavior == :revoke
+        return say(THREADS, :yellow) if behavior == :invoke && !installed? && test_helper.threads?
+        change(TEST) { |text| with_memory(text, [nil, :null_store, :memory_store]) }
+        change(HELPER) { |_text| test_helper.with_clear } if behavior == :revoke || marked?(TEST)
       end
 
       # @return [void]
       def add_gems
-        return unless options[:gems]
+        return unless options[:gems] || behavior == :revoke
         change("Gemfile") do |text|
-          missing = successor.gems.reject { |name, _| text.match?(/^\s*gem ["']#{name}["']/) }
+          missing = plan.gems.reject { |name, _| text.match?(/^\s*gem ["']#{name}["']/) }
           missing.empty? ? text : text.sub(/\n*\z/, "\n\n") + MarkedText.block(missing.values.join("\n"))
         end
       end
@@ -56,41 +89,78 @@ module Tiercel
       #
       # @return [void]
       def keep_out_of_images
-        path = successor.path or return
         %w[.dockerignore .gitignore].each do |file|
-          change(file) do |text|
-            next text if text.match?(%r{^/?#{Regexp.escape(path.split("/").first)}(/|/?\*+)?$})
-            text.sub(/\n*\z/, "\n\n") + MarkedText.block("/#{path}*")
-          end
+          change(file) { |text| plan.paths.inject(text) { |changed, path| ignoring(changed, path) } }
         end
       end
 
       # @return [void]
       def write_notes
-        template "tiercel.md.tt", "config/tiercel.md" if options[:notes]
+        template "tiercel.md.tt", "config/tiercel.md" if options[:notes] && !installed?
       end
 
       # @return [void]
       def say_what_is_left
         return if behavior == :revoke
-        helped = in_root(HELPER).then { |file| read(file).include?(MarkedText::HEAD) }
-        say "  Say before each test: Rails.cache.clear", :yellow if options[:test] && !helped
-        successor.notes.each { |note| say "  #{note}", :yellow }
-        say "  Run `bundle install`." if options[:gems] && successor.gems.any?
+        return say(INSTALLED, :yellow) if installed?
+        if options[:test] && marked?(TEST) && !marked?(HELPER)
+          say "  Say before each test: Rails.cache.clear", :yellow
+        end
+        plan.notes.each { |note| say "  #{note}", :yellow }
+        say "  Run `bundle install`." if options[:gems] && plan.gems.any?
       end
 
       private
 
-      def present = @present ||= PresentStore.find(in_root(PRODUCTION), in_root("config/application.rb"))
+      def plan
+        application = read(in_root("config/application.rb"))
+        @plan ||= ProductionPlan.new(read(in_root(PRODUCTION)), application:, url: options[:url],
+                                                                size: options[:size]) { solid_cache }
+      end
 
-      def successor
-        @successor ||= Successor.new(present, url: options[:url], size: options[:size],
-                                              solid_cache: read(in_root("config/cache.yml")))
+      # @return [Boolean] whether an earlier run mounted Tiercel
+      def installed?
+        return @installed if defined?(@installed)
+        @installed = behavior == :invoke && marked?(PRODUCTION)
+      end
+
+      def boot = DummyBoot.new(destination_root)
+
+      def solid_cache
+        return @solid_cache if defined?(@solid_cache)
+        facts = boot.solid_cache
+        refuse("the configuration of Solid Cache cannot be read: #{facts["error"]}") if facts["error"] && !options[:url]
+        @solid_cache = (SolidCacheSettings.new(facts) unless facts["error"])
+      end
+
+      def check_size
+        other = options[:size] && plan.successors.find { |one| one.scheme && !SIZED.include?(one.scheme) }
+        return unless other
+        refuse("--size is for #{SIZED.map { |name| "#{name}:" }.join(", ")}; the size of #{other.scheme} is the " \
+               "server's configuration. Leave --size out")
+      end
+
+      def refuse(reason)
+        raise Thor::Error, "tiercel:install has changed nothing: #{reason}\n" \
+                           "(It boots config/environments/production.rb with SECRET_KEY_BASE_DUMMY=1, as an asset " \
+                           "build does. Variables that your own code needs: NAME=value bin/rails generate " \
+                           "tiercel:install)#{proposal}"
+      end
+
+      def proposal
+        return "" unless @plan&.statements&.any?
+        "\nIt would have written: #{@plan.statements.join("\n")}"
+      end
+
+      def test_helper
+        @test_helper ||= TestHelperFile.new(read(in_root(HELPER)), Dir[in_root("test/**/*.rb")])
       end
 
       def in_root(path) = File.expand_path(path, destination_root)
 
       def read(path) = File.file?(path) ? File.read(path) : ""
+
+      def marked?(path) = read(in_root(path)).include?(MarkedText::HEAD)
 
       # Yields the file as it was before the first run; writes what comes back, or, for `destroy`, what was before.
       def change(path)
@@ -98,23 +168,27 @@ module Tiercel
         return unless File.file?(file)
         now = File.read(file)
         before = MarkedText.undone(now)
-        wanted = behavior == :revoke ? before : (now == before ? yield(before) : now)
+        wanted = behavior == :revoke ? before : (now == before && !installed? ? yield(before) : now)
         return say_status(:identical, path, :blue) if wanted == now
         say_status(behavior == :revoke ? :undone : :changed, path)
         File.write(file, wanted) unless options[:pretend]
       end
 
-      def mounted(text, statement, path)
-        return text unless statement
-        store = PresentStore.in_text(text)
-        return text if store&.kind == :tiercel_store
-        if store.nil?
-          return text.sub(/^end\s*\z/) { "\n#{MarkedText.block(statement, "  ")}end\n" }
+      # @param kinds [Array<Symbol, nil>] of stores that give way; nil: where there is none
+      def with_memory(text, kinds)
+        file = EnvironmentFile.new(text)
+        if file.stores.empty?
+          return text unless kinds.include?(nil)
+          return file.with_appended('config.cache_store = :tiercel_store, "memory:"') || text
         end
-        return store.replaced_by(statement) if store.replaceable?
-        say "  #{path}: config.cache_store is set in more than one place, or within a line. " \
-            "Write: #{statement}", :yellow
-        text
+        file.with(file.stores.map do |store|
+          Successor.new(store, url: "memory:").statement if kinds.include?(store.kind) && store.replaceable?
+        end)
+      end
+
+      def ignoring(text, path)
+        return text if text.match?(%r{^/?#{Regexp.escape(path.split("/").first)}(/|/?\*+)?$})
+        text.sub(/\n*\z/, "\n\n") + MarkedText.block("/#{path}*")
       end
     end
   end

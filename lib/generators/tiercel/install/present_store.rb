@@ -5,82 +5,101 @@ require_relative "marked_text"
 
 module Tiercel
   module Generators
-    # The cache store that an environment of the application names: `config.cache_store = ...`, read without running it.
+    # One `config.cache_store = ...` in a file of the application, read without running it.
     #
     # @private
     class PresentStore
-      # @param paths [Array<String>] files, the first that names a store is taken
-      # @return [PresentStore, nil]
-      def self.find(*paths)
-        paths.each do |path|
-          store = in_text(MarkedText.undone(File.read(path))) if File.file?(path)
-          return store if store
-        end
-        nil
-      end
+      # Code inside one of these runs only sometimes.
+      BRANCHES = [Prism::IfNode, Prism::UnlessNode, Prism::CaseNode, Prism::CaseMatchNode, Prism::AndNode,
+                  Prism::OrNode, Prism::RescueModifierNode, Prism::DefNode].freeze
+      private_constant :BRANCHES
 
       # @param text [String] Ruby
-      # @return [PresentStore, nil]
-      def self.in_text(text)
-        calls = []
-        visit(Prism.parse(text).value) { |call| calls << call }
-        new(text, calls) unless calls.empty?
+      # @return [Array<PresentStore>] in the order of the text
+      def self.all(text)
+        found = []
+        visit(Prism.parse(text).value, false) { |call, conditional| found << new(text, call, conditional:) }
+        found
       end
 
-      def self.visit(node, &block)
-        yield node if node.is_a?(Prism::CallNode) && node.name == :cache_store= && node.arguments
-        node.compact_child_nodes.each { |child| visit(child, &block) }
+      def self.visit(node, conditional, &block)
+        yield node, conditional if names_store?(node)
+        conditional ||= BRANCHES.include?(node.class)
+        node.compact_child_nodes.each { |child| visit(child, conditional, &block) }
       end
       private_class_method :visit
 
-      # @return [Symbol, nil] such as :redis_cache_store; nil for what is no Symbol
+      # `config.action_controller.cache_store =` is another setting.
+      def self.names_store?(node)
+        return false unless node.is_a?(Prism::CallNode) && node.name == :cache_store= && node.arguments
+        receiver = node.receiver
+        receiver.respond_to?(:name) && receiver.name == :config
+      end
+      private_class_method :names_store?
+
+      # @return [Symbol, nil] such as :redis_cache_store; nil for an expression that is no Symbol
       attr_reader :kind
-      # @return [Array<Prism::Node>] what follows, without the last Hash
+      # @return [Array<Prism::Node>] the arguments after the kind, without the Hash of options
       attr_reader :arguments
-      # @return [Hash{Symbol => String}] the last Hash: Ruby source of the values
+      # @return [Hash{Symbol => String}] Ruby source of the options' values
       attr_reader :options
 
-      # @param text [String] the file's
-      # @param calls [Array<Prism::CallNode>]
-      def initialize(text, calls)
+      # @param text [String] of the file
+      # @param call [Prism::CallNode]
+      # @param conditional [Boolean] whether the call stands in a branch
+      def initialize(text, call, conditional: false)
         @text = text
-        @calls = calls
-        first, *@arguments = values(calls.last)
+        @call = call
+        @conditional = conditional
+        first, *@arguments = values
         @kind = first.unescaped.to_sym if first.is_a?(Prism::SymbolNode)
         hash = @arguments.last
         hashed = hash.is_a?(Prism::HashNode) || hash.is_a?(Prism::KeywordHashNode)
         @options = hashed ? pairs(@arguments.pop) : {}
       end
 
-      # @return [Boolean] whether whole lines can take the place of it
-      def replaceable? = @calls.one? && before.strip.empty? && after.strip.match?(/\A(#.*)?\z/)
+      # @return [Boolean] whether it holds under a condition only
+      def conditional? = @conditional
+
+      # @return [Boolean] whether options come from elsewhere (`**OPTIONS`), so that nobody can list them
+      def open_ended? = @open_ended
+
+      # @return [Integer]
+      def line = @call.location.start_line
+
+      # @return [Boolean] whether the call is alone in its lines, apart from a condition or a comment behind it
+      def replaceable? = before.strip.empty? && after.strip.match?(/\A(#.*|(if|unless)\s.*)?\z/)
 
       # @param statement [String]
-      # @return [String] the file's text with the statement in its place
+      # @return [String] the file's text with the statement in its place; a condition behind it stays
       def replaced_by(statement)
         from = location.start_offset - before.bytesize
         upto = location.end_offset + after.bytesize
         was = @text.byteslice(from, upto - from)
-        "#{@text.byteslice(0, from)}#{MarkedText.block(statement, before, was: was)}" \
+        condition = after.match?(/\A\s*(if|unless)\s/) ? after.rstrip : ""
+        "#{@text.byteslice(0, from)}#{MarkedText.block(statement + condition, before, was: was)}" \
           "#{@text.byteslice(upto, @text.bytesize).delete_prefix("\n")}"
       end
 
       private
 
-      def location = @calls.last.location
+      def location = @call.location
 
-      # What stands in the same lines.
+      # The rest of the first line and of the last one.
       def before = @text.byteslice(0, location.start_offset)[/[^\n]*\z/]
       def after = @text.byteslice(location.end_offset, @text.bytesize)[/\A[^\n]*/]
 
-      def values(call)
-        argument = call.arguments.arguments.first
-        argument.is_a?(Prism::ArrayNode) ? argument.elements : [argument]
+      def values
+        argument = @call.arguments.arguments.first
+        argument.is_a?(Prism::ArrayNode) && argument.opening != "%w[" ? argument.elements : [argument]
       end
 
       def pairs(hash)
+        @open_ended = !hash.elements.all?(Prism::AssocNode)
         hash.elements.grep(Prism::AssocNode).to_h do |pair|
-          [pair.key.respond_to?(:unescaped) ? pair.key.unescaped.to_sym : pair.key.slice.to_sym, pair.value.slice]
+          value = pair.value
+          value = value.value if value.is_a?(Prism::ImplicitNode)
+          [pair.key.respond_to?(:unescaped) ? pair.key.unescaped.to_sym : pair.key.slice.to_sym, value.slice]
         end
       end
     end

@@ -1,63 +1,73 @@
 # frozen_string_literal: true
 
+require "tiercel/backend_url"
 require "tiercel/option_hints"
 require "tiercel/optional_gems"
+require_relative "carried_options"
+require_relative "solid_cache_settings"
+require_relative "successor_url"
 
 module Tiercel
   module Generators
-    # The statement that mounts Tiercel for what a store of Rails' was there for, what of its options is kept, and the
-    # gems that go with it.
+    # The statement that mounts Tiercel in the place of one present store, and what comes with it: the options that it
+    # keeps, the gems that it needs, and what the user has to know.
     #
     # @private
     class Successor
-      # Where the cache of Solid Cache's successor lies.
-      DEFAULT_FILE = "storage/cache.sqlite3"
-
       LINE_COLUMNS = 90
+      # The gems of a backend, by the scheme of its URL.
+      GEMS = { "redis" => %w[redis-client hiredis-client], "memcached" => %w[dalli], "sqlite" => %w[sqlite3] }.freeze
+      SHARED_DATABASE = "Solid Cache keeps this cache in %s, which several machines can share. A local file would be " \
+                        "another cache on each machine, so the present store stays. Type --url=redis://HOST:6379/0 " \
+                        "for one cache for all machines, or --url=sqlite:%s if there is only one machine."
+      private_constant :GEMS, :SHARED_DATABASE
 
-      # @return [Array<String>] what the user has to know
+      # @return [Array<String>] sentences
       attr_reader :notes
 
       # @param present [PresentStore, nil]
-      # @param url [String, nil] asked for in place of what stands for the present store
-      # @param size [String, nil] asked for
-      # @param solid_cache [String] config/cache.yml
-      def initialize(present, url: nil, size: nil, solid_cache: "")
+      # @param url [String, nil] that the user asked for
+      # @param size [String, nil] that the user asked for
+      # @param solid_cache [SolidCacheSettings, nil]
+      # @param alternative [Boolean] whether the application has other stores, under other conditions
+      def initialize(present, url: nil, size: nil, solid_cache: nil, alternative: false)
         @present = present
         @solid_cache = solid_cache
+        @alternative = alternative
         @notes = []
+        @asked_size = size
+        @near = url.nil? && kind == :solid_cache_store
         @url = url ? url.inspect : url_source
-        @size = size
-        @near = '"shared:"' if url.nil? && kind == :solid_cache_store
-        @options = { **kept_options, **sizes }
+        @options = @url ? all_options : {}
       end
 
-      # @return [String, nil] Ruby; nil where the present store is to stay
+      # @return [String, nil] Ruby; nil where the present store stays
       def statement
         return unless @url
         parts = [":tiercel_store"]
-        parts.push(*@near, mounted_url) unless @url == '"shared:"' && options.empty?
+        parts << '"shared:"' if @near
+        parts << mounted_url unless @url == '"shared:"' && options.empty?
         "config.cache_store = #{parts.join(", ")}#{hash(parts) if options.any?}"
       end
 
-      # @return [Boolean] whether memory that the processes share is a part of it
-      def shared? = scheme == "shared" || !@near.nil?
+      # @return [Boolean] whether it uses memory that the processes share
+      def shared? = @near || scheme == "shared"
 
       # @return [String, nil] "redis", "shared"...
-      def scheme = @url&.[](/\A"?([a-z][a-z+]*):/, 1) || (@url ? "redis" : nil)
+      def scheme = @url && (@url[/\A"?([a-z][a-z+]*):/, 1] || "redis")
 
       # @return [Hash{String => String}] lines of the Gemfile by the gem's name
       def gems
-        names = { "redis" => %w[redis-client hiredis-client], "memcached" => %w[dalli], "sqlite" => %w[sqlite3] }
         return {} unless @url
-        names.fetch(scheme.delete_prefix("unix+").sub(/\Arediss?(\+.*)?\z/, "redis"), []).to_h do |name|
+        family = scheme == "unix" ? "redis" : scheme.sub(/\Arediss?(\+.*)?\z/, "redis")
+        GEMS.fetch(family, []).to_h do |name|
           [name, OptionalGems::OLDEST.key?(name) ? OptionalGems.line(name) : %(gem "#{name}")]
         end
       end
 
-      # @return [String, nil] of a cache in the application's folder, relative
+      # @return [String, nil] of a cache in the application's folder, relative to it
       def path
-        path = @url&.[](/\A"(?:sqlite|file):([^"#]+)"\z/, 1)
+        path = @url&.[](/\A"(?:sqlite|file):([^"#?]+)(?:\?[^"]*)?"\z/, 1)
         path unless path.nil? || path.start_with?("/")
       end
 
@@ -65,7 +75,7 @@ module Tiercel
 
       attr_reader :options
 
-      # The options, in a line of their own each where one would be long.
+      # One line, or a line for each option where one line would be long.
       def hash(parts)
         pairs = options.map { |name, source| "#{name}: #{source}" }
         line = ", { #{pairs.join(", ")} }"
@@ -75,77 +85,78 @@ module Tiercel
 
       def kind = @present&.kind
 
-      # Where a near tier has a size too, it is said in the URL of the one that it is for.
-      def mounted_url = @near ? "#{@url.delete_suffix('"')}?size=#{size}\"" : @url
+      # Both tiers know `size`, so the URL says which of them has it.
+      def mounted_url
+        return @url unless @near && @size
+        size = @size[/\A"([^"#\\]*)"\z/, 1] || "\#{#{@size}}"
+        "#{@url.delete_suffix('"')}?size=#{size}\""
+      end
 
-      # Ruby source of the URL.
       def url_source
         case kind
-        when nil, :memory_store, :null_store then @present && kind.nil? ? unknown : '"shared:"'
-        when :solid_cache_store then %("sqlite:#{DEFAULT_FILE}")
-        when :file_store then file_url
-        when :redis_cache_store then redis_url
-        when :mem_cache_store then memcached_url
+        when nil then @present ? unknown : '"shared:"'
+        when :memory_store then '"shared:"'
+        when :null_store then '"shared:"' unless @alternative
+        when :solid_cache_store then solid_cache_url
+        when :redis_cache_store, :mem_cache_store, :file_store then known_url
         when :tiercel_store then nil
         else unknown
         end
       end
 
+      def known_url
+        urls = SuccessorUrl.new(@present)
+        source = urls.source
+        @notes << "#{kind} in line #{@present.line} stays. #{urls.refusal}" unless source
+        @used = urls.used_options if source
+        source
+      end
+
       def unknown
-        @notes << "The present cache store (#{kind&.inspect || "no Symbol"}) is none that Tiercel knows, and stays. " \
-                  "Give --url to put Tiercel in its place."
+        @notes << "The present cache store (#{kind&.inspect || "an expression"}, line #{@present.line}) is none that " \
+                  "Tiercel knows, so it stays. --url=... puts Tiercel in its place."
         nil
       end
 
-      def file_url
-        first = @present.arguments.first
-        return '"file:tmp/cache"' unless first
-        first.is_a?(Prism::StringNode) ? "file:#{first.unescaped}".inspect : %("file:\#{#{first.slice}}")
-      end
-
-      def redis_url
-        source = @present.options[:url] || 'ENV["REDIS_URL"]'
-        return fetched(source) unless source.start_with?("[") || @present.options.key?(:redis)
-        @notes << "RedisCacheStore has several servers here, or a client of its own: docs/migrating.md says what " \
-                  "stands for it. The present store stays; --url=redis+cluster://... puts Tiercel in its place."
+      def solid_cache_url
+        return %("sqlite:#{@solid_cache.file}") if @solid_cache&.local? && !@present.open_ended?
+        @notes << format(SHARED_DATABASE, @solid_cache&.server || "a database", @solid_cache&.file || "PATH")
         nil
       end
 
-      # An environment variable that is not set is no URL, and shall end the boot by its name.
-      def fetched(source)
-        source.sub(/\AENV\[(["'])(\w+)\1\]\z/) do
-          $2 == "REDIS_URL" && !@present.options.key?(:url) ? %(ENV.fetch("REDIS_URL", "redis://localhost:6379/0"))
-                                                            : %(ENV.fetch("#{$2}"))
+      def all_options
+        kept = carried.to_h.dup
+        @notes.concat(carried.notes)
+        add_solid_cache_notes if kind == :solid_cache_store
+        kept[:size] = @asked_size.inspect if @asked_size
+        @size = kept.delete(:size) if @near
+        kept
+      end
+
+      def carried
+        @carried ||= CarriedOptions.new(given, [*("shared" if @near), scheme], used: @used || [])
+      end
+
+      # What stands in the statement wins over config/cache.yml, as in Solid Cache.
+      def given
+        return {} unless @present
+        return @present.options unless kind == :solid_cache_store && @solid_cache
+        from_file = @solid_cache.options
+        from_file.delete(:max_age) if own_age? && @solid_cache.default_age?
+        { **from_file, **@present.options }
+      end
+
+      def own_age? = %i[max_age expires_in].any? { |name| @present.options.key?(name) }
+
+      def add_solid_cache_notes
+        settings = @solid_cache or return
+        if settings.default_age? && !own_age?
+          @notes << "expires_in: 14 days are Solid Cache's own default for max_age. Remove it to keep entries until " \
+                    "they are evicted."
         end
-      end
-
-      def memcached_url
-        servers = @present.arguments
-        return '"memcached://#{ENV.fetch("MEMCACHE_SERVERS", "localhost:11211")}"' if servers.empty?
-        parts = servers.map { |node| node.is_a?(Prism::StringNode) ? node.unescaped : "\#{#{fetched(node.slice)}}" }
-        %("memcached://#{parts.join(",")}")
-      end
-
-      def sizes
-        @near || size.nil? ? {} : { size: size.inspect }
-      end
-
-      # @return [String, nil]
-      def size
-        return @size if @size || kind != :solid_cache_store || !@url.start_with?('"sqlite:')
-        "#{@solid_cache[/max_size:.*?(\d+)\.megabytes/, 1] || 256}MB"
-      end
-
-      # What every store knows, and what our own backends call by the same name.
-      def kept_options
-        return {} unless @present && %i[tiercel_store solid_cache_store].none?(kind)
-        timeout = @present.options[:read_timeout] || @present.options[:socket_timeout]
-        lost = @present.options.keys & OptionHints::HABITS.keys - %i[url]
-        (lost - %i[read_timeout socket_timeout]).each do |name|
-          @notes << "#{name}: left out here. Tiercel: #{OptionHints::HABITS[name]}."
-        end
-        kept = @present.options.except(*OptionHints::HABITS.keys, :connect_timeout)
-        timeout ? { **kept, timeout: timeout } : kept
+        @notes << "databases: dropped. Tiercel keeps one file on each machine." if settings.sharded?
+        @notes << "encrypt: dropped. Tiercel does not encrypt; docs/migrating.md shows a coder that does." \
+          if settings.encrypted?
       end
     end
   end

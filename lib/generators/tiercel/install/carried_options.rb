@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "tiercel"
+require "tiercel/configuration"
+
+module Tiercel
+  module Generators
+    # The options of the present store that mean the same to Tiercel, under Tiercel's names. Each option that Tiercel
+    # does not have is dropped and named.
+    #
+    # @private
+    class CarriedOptions
+      # Rails' and Solid Cache's names for options that Tiercel has under another name.
+      RENAMED = { read_timeout: :timeout, socket_timeout: :timeout, max_size: :size, max_age: :expires_in }.freeze
+      # Options that Tiercel does not need, and why.
+      NOT_NEEDED = {
+        connect_timeout: "`timeout` is for the whole call, connecting included",
+        write_timeout: "`timeout` is for the whole call",
+        max_prune_time: "a write does a bounded amount of work",
+        expiry_method: "Tiercel evicts with each write, without a thread or a job",
+        expiry_queue: "Tiercel evicts with each write, without a thread or a job",
+        expiry_batch_size: "Tiercel evicts with each write, without a thread or a job",
+        max_key_bytesize: "`max_key_size` is the counterpart, 250 bytes by default",
+        clear_with: "`clear` deletes entries in short transactions",
+        active_record_instrumentation: "Tiercel does not use Active Record",
+        size_estimate_samples: "Tiercel counts exactly",
+      }.freeze
+      private_constant :RENAMED, :NOT_NEEDED
+
+      # @return [Array<String>] a sentence for each option that was dropped
+      attr_reader :notes
+
+      # @param given [Hash{Symbol => String}] Ruby source of the values
+      # @param schemes [Array<String>] of the new store's URLs
+      # @param used [Array<Symbol>] options that became a part of the URL
+      def initialize(given, schemes, used: [])
+        @given = given.except(*used)
+        @known = known(schemes)
+        @notes = []
+      end
+
+      # @return [Hash{Symbol => String}]
+      def to_h
+        @to_h ||= @given.each_with_object({}) do |(name, source), kept|
+          ours = RENAMED.fetch(name, name)
+          next kept[ours] ||= source if known?(ours) && !(ours != name && @given.key?(ours))
+          @notes << "#{name}: dropped. #{reason(name, ours)}."
+        end
+      end
+
+      private
+
+      def known?(name) = @known.nil? ? !OptionHints::HABITS.key?(name) && !NOT_NEEDED.key?(name) : @known.include?(name)
+
+      # @return [Array<Symbol>, nil] nil where a gem is missing that the backend needs, so that nobody can say
+      def known(schemes)
+        schemes.flat_map { |scheme| Backends::REGISTRY.fetch(scheme).option_names }.uniq +
+          Configuration::STORE_OPTIONS + Configuration::RAILS_OPTIONS +
+          ActiveSupport::Cache::OPTION_ALIASES.values.flatten - NOT_NEEDED.keys
+      rescue MissingDependency
+        nil
+      end
+
+      def reason(name, ours)
+        return "`#{ours}` says it already" if ours != name && known?(ours)
+        hint = NOT_NEEDED[name] || (OptionHints::HABITS[name] unless ours != name)
+        hint ? hint.dup.tap { |text| text[0] = text[0].upcase } : "Tiercel has no such option for this backend"
+      end
+    end
+  end
+end

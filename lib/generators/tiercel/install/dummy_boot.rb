@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require "json"
+require "open3"
+require "rbconfig"
+
+module Tiercel
+  module Generators
+    # Boots the application in a child process, in production, as an asset build boots it: with SECRET_KEY_BASE_DUMMY=1
+    # and without the environment variables that the new statement reads. The child stops once the cache is built, so
+    # it neither runs config/initializers nor connects to a database.
+    #
+    # @private
+    class DummyBoot
+      PROBE = File.expand_path("probe.rb", __dir__)
+      # The line with the child's answer; the application may print other lines.
+      ANSWER = /^tiercel:install (\{.*\})$/
+      LAST_LINES = 5
+      private_constant :PROBE, :ANSWER, :LAST_LINES
+
+      # @param root [String] of the application
+      def initialize(root)
+        @root = root
+      end
+
+      # @param file [String] in config/environments
+      # @param text [String] that would stand in it
+      # @param statements [Array<String>] of the text
+      # @return [Hash{String => Object}] "error" with the reason if the application does not boot with it, "missing"
+      #   with the message if a gem is not installed
+      def check(file, text, statements)
+        run({ file: File.expand_path(file, @root), text:, statements: }, without: variables(statements))
+      end
+
+      # @return [Hash{String => Object}] see {SolidCacheSettings}; "error" with the reason if nobody can say
+      def solid_cache = run({ solid_cache: true })
+
+      private
+
+      # What a statement reads without requiring it: `ENV["X"]`, `ENV.fetch("X", "...")`.
+      def variables(statements)
+        statements.flat_map { |text| text.scan(/\bENV(?:\[|\.fetch\()["'](\w+)["'](?:\]|,|\)\s*\{)/) }.flatten
+      end
+
+      def run(task, without: [])
+        out, err, = Open3.capture3(environment(without), RbConfig.ruby, PROBE, chdir: @root,
+                                                                              stdin_data: JSON.generate(task))
+        answer = out[ANSWER, 1]
+        answer ? JSON.parse(answer) : { "error" => (err.empty? ? out : err).lines.last(LAST_LINES).join.strip }
+      end
+
+      def environment(without)
+        { "RAILS_ENV" => "production", "RACK_ENV" => nil, "SECRET_KEY_BASE_DUMMY" => "1", "DISABLE_SPRING" => "1",
+          **without.to_h { |name| [name, nil] } }
+      end
+    end
+  end
+end

@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+require_relative "environment_file"
+require_relative "solid_cache_settings"
+require_relative "successor"
+
+module Tiercel
+  module Generators
+    # What the generator will write into config/environments/production.rb.
+    #
+    # @private
+    class ProductionPlan
+      SEVERAL = "config.cache_store stands in several places (lines %s), so --url cannot say which of them it " \
+                "is for. Write by hand: config.cache_store = :tiercel_store, %p"
+      ELSEWHERE = "config/application.rb sets config.cache_store under a condition. It stays; --url=... puts Tiercel " \
+                  "in production in its place."
+      BY_HAND = "config/environments/production.rb%s: the statement is not alone in its lines. Write by hand: %s"
+      private_constant :SEVERAL, :ELSEWHERE, :BY_HAND
+
+      # @return [EnvironmentFile]
+      attr_reader :file
+      # @return [Array<String>] sentences on why something stays as it is
+      attr_reader :notes
+
+      # @param production [String] text of config/environments/production.rb
+      # @param application [String] text of config/application.rb
+      # @param url [String, nil] that the user asked for
+      # @param size [String, nil] that the user asked for
+      # @yieldreturn [SolidCacheSettings] asked for where the application uses Solid Cache
+      def initialize(production, application: "", url: nil, size: nil, &solid_cache)
+        @file = EnvironmentFile.new(production)
+        @application = PresentStore.all(application)
+        @url = url
+        @size = size
+        @solid_cache = solid_cache
+        @notes = []
+        @text = @file.stores.any? ? replaced : appended
+        @notes.concat(successors.flat_map(&:notes))
+      end
+
+      # @return [String] the new text
+      attr_reader :text
+
+      # @return [Boolean]
+      def changed? = text != file.text
+
+      # @return [Array<Successor>] of the stores that the file names
+      def successors = @successors ||= stores.map { |store| successor(store) }
+
+      # @return [Array<String>]
+      def statements = successors.filter_map(&:statement)
+
+      # @return [Boolean] whether a part of the cache lies in memory that the processes share
+      def shared? = successors.any?(&:shared?)
+
+      # @return [Array<String>] of caches in the application's folder
+      def paths = successors.filter_map(&:path)
+
+      # @return [Hash{String => String}] lines of the Gemfile by the gem's name
+      def gems = successors.map(&:gems).reduce({}, :merge)
+
+      private
+
+      def stores
+        return [] if blocked?
+        @file.stores.any? ? @file.stores : [@application.first]
+      end
+
+      # Where the generator cannot tell which store the user means.
+      def blocked?
+        return !@url.nil? if @file.stores.size > 1
+        @file.stores.empty? && @url.nil? && @application.any? && (@application.size > 1 || @application[0].conditional?)
+      end
+
+      def successor(store)
+        solid = @solid_cache&.call if store&.kind == :solid_cache_store
+        alternative = @file.stores.size > 1 || (store&.conditional? && @url.nil?)
+        Successor.new(store, url: @url, size: @size, solid_cache: solid, alternative:)
+      end
+
+      def replaced
+        if blocked?
+          @notes << format(SEVERAL, @file.stores.map(&:line).join(", "), @url)
+          return @file.text
+        end
+        @file.with(successors.zip(stores).map { |successor, store| placed(successor.statement, store) })
+      end
+
+      def placed(statement, store)
+        return statement if statement.nil? || store.replaceable?
+        @notes << format(BY_HAND, ":#{store.line}", statement)
+        nil
+      end
+
+      def appended
+        if blocked?
+          @notes << ELSEWHERE
+          return @file.text
+        end
+        statement = statements.first or return @file.text
+        @file.with_appended(statement) || @file.text.tap { @notes << format(BY_HAND, "", statement) }
+      end
+    end
+  end
+end

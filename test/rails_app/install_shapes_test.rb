@@ -1,0 +1,190 @@
+# frozen_string_literal: true
+
+require_relative "support"
+
+# `bin/rails generate tiercel:install` in applications of many shapes: what it writes boots, in an asset build too, or
+# it writes nothing and says why.
+class RailsAppInstallShapesTest < RailsAppTest
+  PRODUCTION = "config/environments/production.rb"
+  # As `rails new` makes them in Rails 8.
+  CACHE_YML = <<~YAML
+    default: &default
+      store_options:
+        # Cap age of oldest cache entry to fulfill retention policies
+        max_age: <%= 60.days.to_i %>
+        max_size: <%= 64.megabytes %>
+        namespace: <%= Rails.env %>
+
+    development:
+      <<: *default
+
+    production:
+      database: cache
+      <<: *default
+  YAML
+  DATABASE_YML = <<~YAML
+    default: &default
+      adapter: sqlite3
+      timeout: 5000
+
+    test:
+      <<: *default
+      database: db/test.sqlite3
+
+    production:
+      primary:
+        <<: *default
+        database: db/production.sqlite3
+      cache:
+        adapter: <%= ENV.fetch("CACHE_ADAPTER", "sqlite3") %>
+        database: storage/production_cache.sqlite3
+        migrations_paths: db/cache_migrate
+  YAML
+
+  def production(lines)
+    "require \"active_support/core_ext/integer/time\"\n\nRails.application.configure do\n" \
+      "  config.enable_reloading = false\n#{lines.gsub(/^(?=.)/, "  ")}end\n"
+  end
+
+  # In another environment than production, as developers call it.
+  def generate(app, *options, env: {})
+    app.rails("generate", "tiercel:install", *options, env: { "RAILS_ENV" => "test", **env })
+  end
+
+  # As the Dockerfile of Rails boots for `assets:precompile`, with no variable of the application.
+  def asset_build(app)
+    env = { "SECRET_KEY_BASE" => nil, "SECRET_KEY_BASE_DUMMY" => "1", "REDIS_URL" => nil, "CACHE_STORE" => nil }
+    out(app.runner('puts Rails.cache.class, Rails.cache.inspect', env:))
+  end
+
+  # @return [Array<String>] what the file has in place of its stores
+  def mounted(app)
+    app.read(PRODUCTION).lines.grep(/cache_store =/).reject { |line| line.include?("# was:") }.map(&:strip)
+  end
+
+  def assert_boots(app, env: {})
+    assert_match(/TiercelStore/, asset_build(app))
+    assert_match(/TiercelStore/, out(app.runner("Rails.cache.write('a', 1); puts Rails.cache.inspect", env:)))
+  end
+
+  SHAPES = {
+    'config.cache_store = :redis_cache_store, { url: ENV["CACHE_URL"], error_handler: lambda { |method:, returning:, ' \
+    "exception:|\n  warn(method)\n} }\n" => /ENV.fetch\("CACHE_URL", "redis:/,
+    'config.cache_store = :redis_cache_store, { url: Rails.application.credentials.dig(:redis, :url) }' \
+    "\n" => /credentials/,
+    "config.cache_store = :mem_cache_store,\n  (ENV[\"M\"] || \"\").split(\",\"), { failover: true }\n" =>
+      /memcached.*join/,
+    "config.cache_store = :mem_cache_store, [\"a:1\", \"b:2\"], { expires_in: 1.hour } # two\n" =>
+      /memcached:..a:1,b:2"/,
+    "config.cache_store = ENV[\"R\"] ? [:redis_cache_store, { url: ENV[\"R\"] }] : :null_store\n" => nil,
+    "config.cache_store = :redis_cache_store, { url: [\"redis://a\", \"redis://b\"] }\n" => nil,
+    "if ENV[\"R\"]\n  config.cache_store = :redis_cache_store, { url: ENV.fetch(\"R\") }\nelse\n" \
+    "  config.cache_store = :memory_store, { size: 8.megabytes }\nend\n" => /shared:/,
+    "# config.cache_store = :mem_cache_store\n" => /:tiercel_store\z/,
+    "config.cache_store = :file_store, Rails.root.join(\"tmp/cache\").to_s\n" => /file:/,
+  }.freeze
+
+  def test_what_it_writes_boots_in_an_asset_build_too
+    with_app do |app|
+      SHAPES.each do |lines, expected|
+        app.write(PRODUCTION, before = production(lines))
+        said = out(generate(app, "--no-test", "--no-notes", "--no-gems", "--no-development"))
+        if expected
+          assert(mounted(app).any? { |line| line.match?(expected) }, app.read(PRODUCTION))
+          assert_boots(app)
+        else
+          assert_match(/stays/, said)
+          assert_equal before, app.read(PRODUCTION)
+        end
+      end
+    end
+  end
+
+  REFUSED = {
+    ["config.cache_store = :memory_store\n", "--url=redis://localhost", "--size=1GB"] => /--size is for shared:/,
+    ["config.cache_store = :memory_store\n", "--url=redis//localhost"] => /backend URL "redis..localhost"/,
+    ["config.cache_store = :memory_store\n", "--size=many"] => /size: expected bytes/,
+    ["config.cache_store = :redis_cache_store, { url: ENV.fetch(\"CACHE_URL\") }\n"] => /KeyError.*CACHE_URL.*\.rb:\d/,
+    ["config.cache_store = :redis_cache_store, { url: URLS }\nURLS = []\n"] => /NameError/,
+    ["config.cache_store = :redis_cache_store, { url: \"redis://a:port\" }\n"] => /port/,
+  }.freeze
+
+  def test_it_refuses_what_does_not_boot_and_changes_nothing
+    with_app do |app|
+      REFUSED.each do |(lines, *options), reason|
+        app.write(PRODUCTION, production(lines))
+        before = Dir.glob(app.path("{config,test}/**/*")).select { |path| File.file?(path) } + [app.path("Gemfile")]
+        texts = before.select { |path| File.file?(path) }.to_h { |path| [path, File.binread(path)] }
+        ran = generate(app, *options)
+        refute_predicate ran, :ok?
+        assert_match(/has changed nothing: .*#{reason}/m, ran.err)
+        assert_equal(texts, texts.to_h { |path, _| [path, File.binread(path)] })
+        refute_path_exists app.path("config/tiercel.md")
+      end
+      app.write(PRODUCTION, production(REFUSED.keys[3].first))
+      out(generate(app, env: { "CACHE_URL" => "redis://127.0.0.1:1" }))
+      assert_equal ['config.cache_store = :tiercel_store, ENV.fetch("CACHE_URL")'], mounted(app)
+    end
+  end
+
+  def solid_cache(app, adapter: nil)
+    app.write(PRODUCTION, production("config.cache_store = :solid_cache_store\n"))
+    app.write("config/cache.yml", CACHE_YML)
+    app.write("config/database.yml", DATABASE_YML)
+    { "CACHE_STORE" => "solid_cache_store", "CACHE_ADAPTER" => adapter }
+  end
+
+  def test_solid_cache_as_rails_makes_it
+    with_app do |app|
+      env = solid_cache(app)
+      said = out(generate(app, env:))
+      refute_match(/dropped/, said)
+      statement = app.read(PRODUCTION)[/:tiercel_store, .*?\n(?= *# was)/m]
+      ['"shared:", "sqlite:storage/cache.sqlite3?size=64MB"', "expires_in: 60.days", 'namespace: "production"']
+        .each { |part| assert_includes statement, part }
+      assert_boots(app)
+      assert_includes app.read(".dockerignore") + app.read("config/tiercel.md"), "storage/cache.sqlite3"
+    end
+  end
+
+  def test_a_solid_cache_that_machines_share_stays_unless_a_url_is_given
+    with_app do |app|
+      env = solid_cache(app, adapter: "trilogy")
+      said = out(generate(app, "--no-gems", env:))
+      assert_match(/MySQL.*another cache on each machine.*--url=redis:/, said)
+      assert_equal ["config.cache_store = :solid_cache_store"], mounted(app)
+      out(app.rails("destroy", "tiercel:install"))
+      said = out(generate(app, "--url=redis://cache:6379/0", "--no-gems", env:))
+      assert_match(/max_size: dropped/, said)
+      written = app.read(PRODUCTION)[/:tiercel.*\n.*\n.*\n/]
+      assert_match(/tiercel_store, "redis:.*expires_in: 60.days.*production/, written)
+    end
+  end
+
+  def test_development_has_tags_and_tests_in_threads_are_left
+    with_app do |app|
+      app.write(PRODUCTION, production("config.cache_store = :memory_store\n"))
+      app.write("config/environments/development.rb", development = <<~RUBY)
+        Rails.application.configure do
+          if Rails.root.join("tmp/caching-dev.txt").exist?
+            config.cache_store = :memory_store
+          else
+            config.cache_store = :null_store
+          end
+        end
+      RUBY
+      app.write("test/test_helper.rb", helper = app.read("test/test_helper.rb") + <<~RUBY)
+        class ActiveSupport::TestCase
+          parallelize(workers: 2, with: :threads)
+        end
+      RUBY
+      said = out(generate(app))
+      assert_match(/parallel threads/, said)
+      assert_equal helper, app.read("test/test_helper.rb")
+      assert_match(/:tiercel_store, "memory:"\n/, app.read("config/environments/development.rb"))
+      assert_includes app.read("config/environments/development.rb"), "    config.cache_store = :null_store"
+      out(app.rails("destroy", "tiercel:install"))
+      assert_equal development, app.read("config/environments/development.rb")
+    end
+  end
+end
