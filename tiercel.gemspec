@@ -28,6 +28,5 @@ Gem::Specification.new do |spec|
   spec.extensions = ["ext/Rakefile"]
 
   spec.add_dependency "activesupport", ">= 7.2", "< 8.2"
-  spec.add_dependency "msgpack", ">= 1.7", "< 2"
   spec.add_dependency "rake", ">= 12", "< 15" # runs ext/Rakefile; some Rubies come without it
 end

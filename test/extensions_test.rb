@@ -61,6 +61,39 @@ class ExtensionsTest < Tiercel::TestCase
     assert_equal Tiercel::Backends::Shared.option_names, Tiercel::Backends::SharedMissing.option_names
   end
 
+  # The gem msgpack needs a compiler too.
+  def test_no_gem_that_needs_a_compiler_is_loaded
+    code = 'store = Tiercel.new("memory:"); store.write("a", [{ b: "é" }]); p store.read("a"),
+            $LOADED_FEATURES.grep(%r{/msgpack})'
+    [nil, "1"].each do |switch|
+      assert_equal ["[{:b=>\"é\"}]\n[]\n", ""], pure_ruby("def p(*all) = puts(all.map { |one| " \
+        "one.inspect.gsub(/\\bb: /, ':b=>') })\n#{code}", TIERCEL_PURE_RUBY: switch)
+    end
+  end
+
+  def test_message_pack_without_its_gem
+    Dir.mktmpdir do |folder|
+      File.write("#{folder}/msgpack.rb", 'raise LoadError, "cannot load such file -- msgpack"')
+      frame = Tiercel.new("memory:", serializer: :message_pack).then do |store|
+        store.write("a", [1])
+        store.backend.get("a")
+      end
+      out, err = pure_ruby(<<~RUBY)
+        $LOAD_PATH.unshift(#{folder.inspect})
+        begin
+          Tiercel.new("memory:", serializer: :message_pack)
+        rescue Tiercel::MissingDependency => error
+          puts error.message
+        end
+        store = Tiercel.new("memory:", error_handler: ->(exception:, **) { puts exception.class })
+        store.backend.set("a", [#{frame.unpack1("H*").inspect}].pack("H*"))
+        p store.read("a"), store.fetch("a") { 2 }
+      RUBY
+      assert_match(/\Aserializer :message_pack needs the gem msgpack .*: gem "msgpack", ">= 1\.7"\n/, out, err)
+      assert_match(/nil\n2\n\z/, out, err)
+    end
+  end
+
   def test_what_needs_the_segment_says_so
     assert_match(/needs Tiercel's C extension.*MissingDependency/, pure_ruby('require "tiercel/segment/report"').last)
   end

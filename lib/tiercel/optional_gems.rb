@@ -16,6 +16,7 @@ module Tiercel
       "connection_pool" => "2.4.1",
       "dalli" => "5.0.0",
       "lz4_flex" => "1.0.0",
+      "msgpack" => "1.7.0",
       "redis-client" => "0.28.0",
       "redis-cluster-client" => "0.17.0",
       "snappy" => "0.4.0",

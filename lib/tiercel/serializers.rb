@@ -2,6 +2,7 @@
 
 require_relative "errors"
 require_relative "frame/layout"
+require_relative "optional_gems"
 require_relative "registry"
 
 module Tiercel
@@ -15,7 +16,10 @@ module Tiercel
 
     REGISTRY.register(:auto) { require_relative("serializers/auto"); Auto.new }
     REGISTRY.register(:marshal) { require_relative("serializers/marshal"); Marshal.new }
-    REGISTRY.register(:message_pack) { require_relative("serializers/message_pack"); MessagePack.new }
+    REGISTRY.register(:message_pack, gem: "msgpack", version: OptionalGems.requirement("msgpack")) do
+      require_relative("serializers/message_pack")
+      MessagePack.new.tap { OptionalGems.check("msgpack") }
+    end
     REGISTRY.register(:json) { require_relative("serializers/json"); JSON.new }
     REGISTRY.register(:as_json) { require_relative("serializers/as_json"); AsJSON.new }
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "msgpack" # first: where it is missing, Rails prints a line of its own
 require "active_support"
 require "active_support/message_pack"
 require_relative "../errors"

@@ -19,7 +19,7 @@ module Tiercel
         SHARED_STRING_BYTES = 1024
         INTEGERS = (-(2**63)..((2**64) - 1))
 
-        # @param packer [MessagePack::Packer]
+        # @param packer [Packer]
         def initialize(packer)
           @packer = packer
           @seen = {}.compare_by_identity
