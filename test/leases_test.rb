@@ -12,7 +12,7 @@ class LeasesTest < Tiercel::TestCase
   def each_leases
     Dir.mktmpdir("tiercel-leases-") do |dir|
       [Tiercel::Backends::MemoryLRU.new, Tiercel.new("memory:").backend, Tiercel.new("file:#{dir}").backend]
-        .each { |backend| yield Tiercel::Leases.for(backend, Tiercel::Guard.new(backend)), backend }
+        .each { |backend| yield backend.build_leases(Tiercel::Guard.new(backend)), backend }
     end
   end
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "backend/store_parts"
 require_relative "backend/traits"
 require_relative "clock"
 require_relative "errors"
@@ -42,6 +43,7 @@ module Tiercel
   # @abstract Subclasses implement every method that raises NotImplementedError here.
   class Backend
     include Traits
+    include StoreParts
 
     # @param key [String]
     # @return [String, nil] the bytes, nil if absent

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "uri"
 require_relative "errors"
 require_relative "option_hints"
 
@@ -64,6 +63,7 @@ module Tiercel
 
     # The query may hold a password, and so does what URI says about it.
     def self.query_options(query, scheme, rest)
+      require "uri" # of which most stores need nothing
       URI.decode_www_form(query).to_h.transform_keys(&:to_sym)
     rescue ArgumentError
       raise ConfigurationError, "#{public_part("#{scheme}:#{rest}")}: expected options as ?NAME=VALUE&NAME=VALUE, " \

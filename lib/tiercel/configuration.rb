@@ -5,7 +5,6 @@ require "active_support/cache"
 require_relative "asset_build"
 require_relative "coder"
 require_relative "compressors"
-require_relative "deprecator"
 require_relative "errors"
 require_relative "extensions"
 require_relative "guard"
@@ -14,7 +13,7 @@ require_relative "option_hints"
 require_relative "serializers"
 require_relative "sizes"
 require_relative "store/fetch/policy"
-require_relative "tiers/places"
+require_relative "places"
 
 module Tiercel
   # The URLs and options of a store, checked before anything is started, and
@@ -34,11 +33,6 @@ module Tiercel
     # What stands in for the tail of a longer key (":hash:" and 32 or 64 hex digits) has to fit.
     LEAST_MAX_KEY_BYTES = 40
 
-    # What is said of `frozen: { entries:, bytes: }`.
-    BOUNDS_OF_FROZEN = "frozen: with entries: and bytes: goes away with the next minor version: decoded objects are " \
-                       "kept in the same table as long Strings. Use frozen: true with memo: \"32MB\" in its place"
-    private_constant :BOUNDS_OF_FROZEN
-
     # Rails' names for its own serializers, for applications that bring their options along.
     SERIALIZER_ALIASES = { marshal_7_0: :marshal, marshal_7_1: :marshal }.freeze
 
@@ -51,7 +45,7 @@ module Tiercel
     def initialize(urls, options)
       @options = options.transform_keys(&:to_sym)
       urls, @options = AssetBuild.stand_in(urls, @options, STORE_OPTIONS + RAILS_OPTIONS)
-      @places = Tiers::Places.new(urls)
+      @places = Places.new(urls)
       check_option_names
       check_switches
       check_frozen
@@ -76,7 +70,8 @@ module Tiercel
 
     # @return [Backend]
     def build_backend
-      @places.build({ **@options, **inflate_limit }, frozen? ? frozen_memo : {}).tap { Extensions.announce }
+      bounds = frozen? ? { memo: Memo::FROZEN_BYTES } : {}
+      @places.build({ **@options, **inflate_limit }, bounds).tap { Extensions.announce }
     end
 
     # @return [Boolean] whether the application brings a coder of its own
@@ -89,15 +84,8 @@ module Tiercel
                 checksum: @options.fetch(:checksum, backend.checksum?), **inflate_limit)
     end
 
-    # @param backend [Backend]
-    # @param logger [#call]
-    # @return [Guard]
-    def build_guard(backend, logger)
-      backend.guard_near { |near| build_guard(near, logger) } if backend.is_a?(Tiers)
-      (backend.is_a?(Tiers) ? Tiers::FarGuard : Guard).new(
-        backend, error_handler: @options[:error_handler], breaker: @options.fetch(:breaker, true), logger: logger
-      )
-    end
+    # @return [Hash{Symbol => Object}] for {Guard#initialize}
+    def guard_options = { error_handler: @options[:error_handler], breaker: @options.fetch(:breaker, true) }
 
     # @return [Integer, false] bytes; false for no limit
     def max_key_size
@@ -179,24 +167,10 @@ module Tiercel
       end
     end
 
-    # What `frozen:` keeps, where `memo:` does not say it.
-    def frozen_memo
-      bytes = memo_bounds[:bytes]
-      bytes &&= [Sizes.bytes(bytes, option: "frozen: bytes"), Memo::LEAST_BYTES].max
-      { memo: bytes || Memo::FROZEN_BYTES, memo_entries: memo_bounds[:entries] }.compact
-    end
-
-    def memo_bounds = @options[:frozen].is_a?(Hash) ? @options[:frozen].transform_keys(&:to_sym) : {}
-
     def check_frozen
-      value, entries = @options[:frozen], memo_bounds[:entries]
+      value = @options[:frozen]
       return if [nil, true, false].include?(value)
-      if value.is_a?(Hash) && (memo_bounds.keys - %i[entries bytes]).empty? &&
-         (entries.nil? || (entries.is_a?(Integer) && entries.between?(1, Memo::MOST_ENTRIES)))
-        return Tiercel.deprecator.warn(BOUNDS_OF_FROZEN)
-      end
-      raise ConfigurationError, "frozen: expected true, false or { entries: Integer > 0, bytes: size }, got " \
-                                "#{Redacted.text(value)}"
+      raise ConfigurationError, "frozen: expected true or false, got #{Redacted.text(value)}; memo: bounds what is kept"
     end
 
     # What Rails would only notice in the calls.

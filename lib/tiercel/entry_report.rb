@@ -35,7 +35,7 @@ module Tiercel
     def tiers
       found = {}
       backend = @store.backend
-      while backend.is_a?(Tiers)
+      while backend.tiered?
         found[backend.near.to_s] = backend.near.get(@key)
         backend = backend.far
       end

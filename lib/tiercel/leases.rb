@@ -55,14 +55,6 @@ module Tiercel
     # `bytes`: a frame, or what a custom coder or `raw:` wrote.
     Present = Struct.new(:bytes)
 
-    # @param backend [Backend] one that answers to `build_leases(guard)` has its own
-    # @param guard [Guard]
-    # @return [Leases]
-    def self.for(backend, guard)
-      return backend.build_leases(guard) if backend.respond_to?(:build_leases)
-      kept_under_keys(backend, guard)
-    end
-
     # @param backend [Backend]
     # @param guard [Guard]
     # @return [Placeholders, Fallback]

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "objspace"
 require_relative "deep_freeze"
 require_relative "frame"
 
@@ -19,7 +18,6 @@ module Tiercel
     LEAST_BYTES = 1 << 20
     # More is a mistake, and beyond what its counts can say.
     MOST_BYTES = 1 << 40
-    MOST_ENTRIES = (1 << 32) - 1
     # What `frozen: true` keeps where no `memo:` is given.
     FROZEN_BYTES = 32 << 20
 

@@ -1,16 +1,11 @@
 # frozen_string_literal: true
 
 require "rails/railtie"
-require_relative "deprecator"
 
 module Tiercel
   # What a Rails application loads besides the store: the rake tasks,
   # and a second look at what other gems have patched once all of them are there.
   class Railtie < Rails::Railtie
-    initializer "tiercel.deprecator", before: :load_environment_config do |app|
-      app.deprecators[:tiercel] = Tiercel.deprecator
-    end
-
     config.after_initialize do
       Store::FastPath::Patches.recheck if defined?(Store::FastPath)
     end

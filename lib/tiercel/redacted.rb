@@ -18,7 +18,7 @@ module Tiercel
       when String then BackendURL.public_part(value).inspect
       when Array then "[#{value.map { |member| within(member) }.join(", ")}]"
       when Hash then "{#{value.map { |key, member| "#{name(key)}: #{within(member)}" }.join(", ")}}"
-      when URI::Generic then text(value.to_s)
+      when ->(object) { defined?(URI::Generic) && object.is_a?(URI::Generic) } then text(value.to_s)
       when *SHOWN then value.inspect
       else "#<#{value.class}>"
       end

@@ -35,7 +35,7 @@ module Tiercel
   # - `write_string(key, string, expires_at, ttl)`: stores the frame of a String, true if stored,
   #   false if too large, nil if its encoding has no frame type (UTF-8, binary and US-ASCII have)
   # - `memo_bytes = bytes`: how much this process keeps of the values that `read`, `read_multi` and `read_frozen` gave
-  #   more than once (docs/memo.md). 0 (as at first) keeps none. `memo_entries = number` bounds how many.
+  #   more than once (docs/memo.md). 0 (as at first) keeps none.
   #   `clear_memo` forgets them
   # - `unchanged?(key, token)`: whether the entry is there and still the one of the token; counts as a hit
   # - for a segment as a near tier (docs/memory-model.md, "Near fill"): `near_epoch(key)` before the farther read, nil

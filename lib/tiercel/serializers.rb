@@ -12,6 +12,9 @@ module Tiercel
   # `type`, the number that stands for it in a frame's header. A user's own
   # needs only `dump` and `load`.
   module Serializers
+    # The pure-Ruby form, which the C extension makes unnecessary.
+    autoload :Plain, File.expand_path("serializers/plain", __dir__)
+
     REGISTRY = Registry.new("serializer")
 
     REGISTRY.register(:auto) { require_relative("serializers/auto"); Auto.new }

@@ -21,7 +21,7 @@ module Tiercel
     PRIVATE = %w[memory null].freeze
     # What a worker's part of `shared:` takes, unless `size` is less.
     MEMORY_BYTES = 32 << 20
-    MEMORY_OPTIONS = %i[size average_entry_bytes memo memo_entries].freeze
+    MEMORY_OPTIONS = %i[size average_entry_bytes memo].freeze
 
     @number = nil
 

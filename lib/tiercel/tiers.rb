@@ -185,6 +185,13 @@ module Tiercel
       @near.forget_matching(pattern)
     end
 
+    # @private
+    # @see Backend::StoreParts#build_accessor
+    def build_accessor(guard, coder, **options)
+      require_relative "store/accessors/tiered"
+      Store::Accessors::Tiered.new(self, guard, coder, **options)
+    end
+
     # Leases are the last tier's; while that does not answer, the nearest table's that the most processes share.
     #
     # @param guard [Guard]
@@ -225,15 +232,23 @@ module Tiercel
       @far.close
     end
 
+    # The guard is the last tier's; each near tier gets one of its own.
+    #
     # @private
-    # @yieldparam near [Backend]
-    # @yieldreturn [Guard] that its failures are told to
-    # @return [void]
-    def guard_near(&)
-      @near.guard = yield(@near.backend)
-      @far.guard_near(&) if @nested
+    # @see Backend::StoreParts#build_guard
+    def build_guard(**options)
+      guard_near(**options)
+      FarGuard.new(self, **options)
     end
 
+    # @private
+    # @return [void]
+    def guard_near(**options)
+      @near.guard = @near.backend.build_guard(**options)
+      @far.guard_near(**options) if @nested
+    end
+
+    def tiered? = true
     def to_s = "#{@near} > #{@far}"
     def remote? = @far.remote?
     def compares?(ask: true) = @far.compares?(ask:)

@@ -49,7 +49,7 @@ class LeasesSegmentProcessesTest < Tiercel::TestCase
   # A fork's copy of private memory: nobody in the child computes what the parent's thread does.
   def test_a_child_takes_over_what_its_copy_of_private_memory_holds
     backend = Tiercel.new("memory:", size: "1MB").backend
-    leases = Tiercel::Leases.for(backend, Through.new)
+    leases = backend.build_leases(Through.new)
     mine = leases.take("k", 600.0) { flunk }
 
     assert_equal([[true, false]], fork_and_wait(1) { [leases.take("k", 1.0) { flunk }.mine?, mine.mine?] })

@@ -13,7 +13,7 @@ module SegmentTable
   def setup
     @directory = Dir.mktmpdir("tiercel-leases-")
     @backend = Tiercel.new("shared:#{@directory}/s", size: "4MB").backend
-    @leases = Tiercel::Leases.for(@backend, Through.new)
+    @leases = @backend.build_leases(Through.new)
   end
 
   def teardown

@@ -13,7 +13,7 @@ class LeasesSegmentTest < Tiercel::TestCase
 
   def test_the_table_is_what_shared_and_memory_give
     memory = Tiercel.new("memory:", size: "1MB").backend
-    [@leases, Tiercel::Leases.for(memory, Through.new)].each do |leases|
+    [@leases, memory.build_leases(Through.new)].each do |leases|
       assert_instance_of Tiercel::Leases::Segment, leases
       assert_equal [true, false], 2.times.map { leases.take("k", 10.0) { flunk }.mine? }
     end
@@ -122,7 +122,7 @@ class LeasesSegmentTest < Tiercel::TestCase
 
   def test_a_full_table_is_counted_and_its_callers_store_all_the_same
     backend = Tiercel.new("memory:", size: "1MB").backend
-    leases = Tiercel::Leases.for(backend, Through.new)
+    leases = backend.build_leases(Through.new)
     all = Array.new(600) { |number| leases.take("k#{number}", 10.0) { flunk } }
 
     assert all.all?(&:mine?)

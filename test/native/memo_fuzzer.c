@@ -30,7 +30,6 @@ static void check_counts(const tseg_memo *memo)
     }
     CHECK(count == memo->count);
     CHECK(bytes <= memo->bytes && memo->bytes <= memo->limit_bytes);
-    CHECK(!memo->limit_count || memo->count <= memo->limit_count);
     CHECK(memo->used <= memo->capacity);
 }
 
@@ -65,7 +64,7 @@ static void take_step(fuzzed *run, const uint8_t *step)
     switch (step[0] & 15) {
     case 0: run->version[key] = (run->version[key] + 1) & 0x3fffff; break;
     case 1: run->decodes = step[1] & 1; break;
-    case 2: tseg_memo_set_limits(&run->memo, (uint64_t)step[1] << (step[2] & 15), step[3] & 1 ? step[2] : 0); break;
+    case 2: tseg_memo_set_limit(&run->memo, (uint64_t)step[1] << (step[2] & 15)); break;
     case 3: tseg_memo_clear(&run->memo); break;
     case 4:
         if (run->memo.count && run->memo.slots[key % run->memo.used].value)
@@ -82,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static fuzzed run; /* too large for the stack */
 
     memset(&run, 0, sizeof run);
-    tseg_memo_set_limits(&run.memo, 1 << 20, 0);
+    tseg_memo_set_limit(&run.memo, 1 << 20);
     for (; size >= 4; data += 4, size -= 4) {
         take_step(&run, data);
         check_counts(&run.memo);

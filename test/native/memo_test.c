@@ -14,7 +14,7 @@ typedef struct {
 static memo_reader new_reader(uint64_t limit_bytes)
 {
     memo_reader new = {.random = 42};
-    tseg_memo_set_limits(&new.memo, limit_bytes, 0);
+    tseg_memo_set_limit(&new.memo, limit_bytes);
     return new;
 }
 

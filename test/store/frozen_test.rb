@@ -2,14 +2,12 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
-require "active_support/testing/deprecation"
 require "bigdecimal/util"
 require "objspace"
 require "timeout"
 
 # `frozen: true`: values come back deep-frozen, and over a segment are decoded once per change.
 class FrozenTest < Tiercel::TestCase
-  include ActiveSupport::Testing::Deprecation
 
   ROWS = Array.new(3) { |index| { id: index, name: +"row #{index}", tags: [+"a", :b], at: 1.5 } }.freeze
 
@@ -232,21 +230,5 @@ class FrozenTest < Tiercel::TestCase
     assert_equal 0, cache.stats[:memo_entries]
     refute_same first, cache.read("rows")
     assert_equal 32 << 20, cache.backend.segment.memo_bytes
-  end
-
-  def test_the_bounds_it_had_before_hold_with_a_warning
-    needs_extension "segment"
-    cache = nil
-    assert_deprecated(/frozen: .*memo: "32MB"/, Tiercel.deprecator) do
-      cache = Tiercel.new("memory:", frozen: { entries: 3, bytes: "2MB" })
-    end
-    assert_equal 2 << 20, cache.backend.segment.memo_bytes
-    10.times { |index| cache.write("key#{index}", [index]) && 3.times { cache.read("key#{index}") } }
-    assert_equal 3, cache.stats[:memo_entries]
-    assert_deprecated(Tiercel.deprecator) { cache = Tiercel.new("memory:", memo: "4MB", frozen: { bytes: 10 }) }
-    assert_equal 4 << 20, cache.backend.segment.memo_bytes
-    assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", frozen: { entries: 1 << 40 }) }
-    error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", frozen: { lines: 1 }) }
-    assert_match(/frozen: expected/, error.message)
   end
 end

@@ -3,7 +3,7 @@
 
 require "test_helper"
 require "tiercel/contracts/backend_contract"
-require "tiercel/tiers/places"
+require "tiercel/places"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
@@ -23,7 +23,7 @@ module TiersBackendContractTests
       FileUtils.rm_rf(@dir)
     end
 
-    def build_backend = Tiercel::Tiers::Places.new(urls).build({})
+    def build_backend = Tiercel::Places.new(urls).build({})
     def build_peer = build_backend
     def shared = "shared:#{@dir}/segment?size=16MB&ttl=0.5"
     def sqlite = "sqlite:#{@dir}/cache.sqlite3?timeout=20"

@@ -1,4 +1,4 @@
-/* The memo and Ruby's garbage collector; Segment#memo_bytes=, #memo_entries= and #keep. */
+/* The memo and Ruby's garbage collector; Segment#memo_bytes= and #keep. */
 #include "binding_memo.h"
 
 /* The last that is done: what allocates has been done, and a collection in between finds a table in order. */
@@ -121,28 +121,19 @@ static VALUE segment_set_memo_bytes(VALUE self, VALUE bytes)
     tseg_memo *memo = &segment_handle_of(self)->memo;
 
     if (limit_bytes < 0) rb_raise(rb_eArgError, "memo_bytes: expected 0 or more, got %"PRIsVALUE, bytes);
-    tseg_memo_set_limits(memo, (uint64_t)limit_bytes, memo->limit_count);
+    tseg_memo_set_limit(memo, (uint64_t)limit_bytes);
     return bytes;
 }
 
 /* Segment#memo_bytes -> Integer */
 static VALUE segment_memo_bytes(VALUE self) { return ULL2NUM(segment_handle_of(self)->memo.limit_bytes); }
 
-/* Segment#memo_entries = Integer: how many values are kept at most; 0: as many as there is room for */
-static VALUE segment_set_memo_entries(VALUE self, VALUE entries)
-{
-    tseg_memo *memo = &segment_handle_of(self)->memo;
-
-    tseg_memo_set_limits(memo, memo->limit_bytes, NUM2UINT(entries));
-    return entries;
-}
-
 /* Segment#clear_memo: forgets the kept values; keeps the limits */
 static VALUE segment_clear_memo(VALUE self)
 {
     tseg_memo *memo = &segment_handle_of(self)->memo;
 
-    tseg_memo_set_limits(memo, memo->limit_bytes, memo->limit_count);
+    tseg_memo_set_limit(memo, memo->limit_bytes);
     return Qnil;
 }
 
@@ -151,6 +142,5 @@ void segment_init_memo(void)
     rb_define_method(tiercel_segment_class, "clear_memo", segment_clear_memo, 0);
     rb_define_method(tiercel_segment_class, "memo_bytes=", segment_set_memo_bytes, 1);
     rb_define_method(tiercel_segment_class, "memo_bytes", segment_memo_bytes, 0);
-    rb_define_method(tiercel_segment_class, "memo_entries=", segment_set_memo_entries, 1);
     rb_define_method(tiercel_segment_class, "keep", segment_keep, 6);
 }

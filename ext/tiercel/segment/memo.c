@@ -31,7 +31,6 @@ static inline uint32_t chains_for(const tseg_memo *memo, uint32_t capacity)
 
 bool tseg_memo_has_room(const tseg_memo *memo, uint64_t cost)
 {
-    if (memo->limit_count && memo->count >= memo->limit_count) return false;
     if (!memo->free_slot && memo->used == memo->capacity) {
         uint32_t capacity = next_capacity(memo);
         if (capacity > TSEG_MEMO_MOST_SLOTS) return false;
@@ -207,15 +206,14 @@ void tseg_memo_clear(tseg_memo *memo)
     free(memo->slots);
     free(memo->chains);
     free(memo->marks);
-    *memo = (tseg_memo){.limit_bytes = was.limit_bytes, .limit_count = was.limit_count, .hits = was.hits,
+    *memo = (tseg_memo){.limit_bytes = was.limit_bytes, .hits = was.hits,
                         .evictions = was.evictions, .pauses = was.pauses};
 }
 
-void tseg_memo_set_limits(tseg_memo *memo, uint64_t limit_bytes, uint32_t limit_count)
+void tseg_memo_set_limit(tseg_memo *memo, uint64_t limit_bytes)
 {
     tseg_memo_clear(memo);
     memo->limit_bytes = limit_bytes;
-    memo->limit_count = limit_count;
 }
 
 size_t tseg_memo_memory(const tseg_memo *memo)

@@ -49,7 +49,6 @@ typedef struct {
     uint32_t capacity;    /* slots */
     uint32_t used;        /* slots that were ever in use */
     uint32_t count;
-    uint32_t limit_count; /* 0: no limit */
     uint32_t free_slot;   /* plus 1 */
     uint32_t hand;
     uint32_t credit;      /* for throwing something out: see memo.c */
@@ -106,7 +105,7 @@ void tseg_memo_drop(tseg_memo *memo, uint32_t index);
 /* Where what is kept of the key will be looked for. */
 void tseg_memo_prefetch(const tseg_memo *memo, uint64_t hash);
 /* Forgets all. */
-void tseg_memo_set_limits(tseg_memo *memo, uint64_t limit_bytes, uint32_t limit_count);
+void tseg_memo_set_limit(tseg_memo *memo, uint64_t limit_bytes);
 /* Forgets all, and gives its memory back. */
 void tseg_memo_clear(tseg_memo *memo);
 size_t tseg_memo_memory(const tseg_memo *memo);

@@ -124,7 +124,7 @@ module ActiveSupport
         ::Tiercel::Store::WorkerKeys.extend_store(self, worker) if worker
         extend ::Tiercel::Store::NamespaceGenerations if @settings.namespaces
         namespace = @options[:namespace]
-        backend.prefix = key_prefix(@options) if backend.is_a?(::Tiercel::Tiers) && !namespace.respond_to?(:call)
+        backend.prefix = key_prefix(@options) unless namespace.respond_to?(:call)
         start_fast_path
       end
     end

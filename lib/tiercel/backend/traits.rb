@@ -26,6 +26,9 @@ module Tiercel
       # @return [Boolean]
       def remote? = false
 
+      # @return [Boolean] whether it is several backends as one ({Tiers}), of which a read can tell which one answered
+      def tiered? = false
+
       # @return [Boolean] whether Rails' request-local cache pays in front of it
       def local_cache? = !near?
 

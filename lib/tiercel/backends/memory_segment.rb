@@ -26,7 +26,6 @@ module Tiercel
           memo_bytes = memo_bytes(options)
           segment = Segment.open(bytes: size_bytes(options), average_entry_bytes: average_entry_bytes(options))
           segment.memo_bytes = memo_bytes
-          segment.memo_entries = options[:memo_entries] if options[:memo_entries]
           new(segment)
         end
       end

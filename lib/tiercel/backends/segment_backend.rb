@@ -49,6 +49,13 @@ module Tiercel
         [super, @segment.size_bytes / COMPRESS_SHARE].max
       end
 
+      # @private
+      # @see Backend::StoreParts#build_accessor
+      def build_accessor(guard, coder, frozen: false, **)
+        require_relative "../store/accessors/#{frozen ? "frozen" : "native"}"
+        (frozen ? Store::Accessors::Frozen : Store::Accessors::Native).new(self, guard, coder)
+      end
+
       # @param guard [Guard]
       # @return [Leases] those in the segment's own table
       def build_leases(guard)

@@ -34,7 +34,7 @@ module Tiercel
           asked = options[:size] && size_bytes(options)
           opening = Segment::Opening.new(place, bytes: asked, shards: shards(options), mode: mode(options),
                                                 average_entry_bytes: average_entry_bytes(options),
-                                                memo_bytes: memo_bytes(options), memo_entries: options[:memo_entries])
+                                                memo_bytes: memo_bytes(options))
           return of_an_asset_build(place) if place.named? && place.in_rails? && AssetBuild.running?
           segment = open(opening, raises?(options), near: options.key?(:behind))
           return new(segment) if segment.is_a?(Segment::Absent)

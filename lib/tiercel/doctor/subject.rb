@@ -55,7 +55,7 @@ module Tiercel
         return [] unless tiercel?
         tiers = []
         backend = @store.backend
-        while backend.is_a?(Tiers)
+        while backend.tiered?
           tiers << backend.near.backend
           backend = backend.far
         end

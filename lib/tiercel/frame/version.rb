@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "digest/sha2"
+require "digest"
 
 module Tiercel
   class Frame

@@ -32,13 +32,11 @@ module Tiercel
       # @param place [Place]
       # @param bytes [Integer, nil] of a new segment; nil: what is usual, or less where there is no room
       # @param memo_bytes [Integer] of values that this process keeps
-      # @param memo_entries [Integer, nil] how many of them at most; nil for as many as there is room for
       # @param options [Hash] shards:, average_entry_bytes: and mode: of {Segment.open}
-      def initialize(place, bytes: nil, memo_bytes: 0, memo_entries: nil, **options)
+      def initialize(place, bytes: nil, memo_bytes: 0, **options)
         @place = place
         @bytes = bytes
         @memo_bytes = memo_bytes
-        @memo_entries = memo_entries
         @options = options
       end
 
@@ -50,7 +48,6 @@ module Tiercel
       def call(lock_seconds: LOCK_SECONDS)
         segment = @place.named? ? joined || alone(lock_seconds) { joined || made } : at_path
         segment.memo_bytes = @memo_bytes
-        segment.memo_entries = @memo_entries if @memo_entries
         segment
       end
 

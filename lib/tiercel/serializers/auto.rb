@@ -4,7 +4,6 @@ require_relative "../codec"
 require_relative "../errors"
 require_relative "../frame/layout"
 require_relative "marshal"
-require_relative "plain"
 
 module Tiercel
   module Serializers

@@ -21,6 +21,10 @@ module Tiercel
     # Both ways of `fetch` come here on a miss: the fast path by {#miss}, Rails' own method by
     # `save_block_result_to_cache`.
     module Fetch
+      # What only blocks with a time limit and refreshes in the background need.
+      autoload :Background, File.expand_path("fetch/background", __dir__)
+      autoload :TimedBlock, File.expand_path("fetch/timed_block", __dir__)
+
       include Straight
 
       # See ActiveSupport::Cache::Store#fetch.

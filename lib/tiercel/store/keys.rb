@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "active_support/digest"
+require "active_support"
 
 module Tiercel
   module Store

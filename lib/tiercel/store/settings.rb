@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "accessors"
+require_relative "accessor"
 
 module Tiercel
   module Store
@@ -59,22 +59,26 @@ module Tiercel
         @compress_threshold = configuration.compress_threshold(@backend)
         @frozen_values = configuration.frozen?
         @fast_path = configuration.fast_path?
-        @guard = configuration.build_guard(@backend, logger)
-        build_accessor(@guard)
+        @guard = @backend.build_guard(logger:, **configuration.guard_options)
+        build_accessor(@guard, configuration.policy)
         @takeovers = Fetch::TakeoverLog.new(logger)
         @uncached = Fetch::UncachedLog.new(logger)
         build_fetch(configuration)
-        @accessor.stale_if_error = @policy.stale_if_error if @backend.is_a?(Tiers)
         @generations = Tags::Generations.new(@accessor, @backend, @guard)
         visibility = configuration.clear_visibility
-        @namespaces = NamespaceGenerations::Table.new(@backend, @guard, visibility) if visibility
+        @namespaces = namespace_generations(visibility) if visibility
         freeze
       end
 
       private
 
+      def namespace_generations(visibility)
+        require_relative "namespace_generations"
+        NamespaceGenerations::Table.new(@backend, @guard, visibility)
+      end
+
       def build_fetch(configuration)
-        @leases = Leases.for(@backend, @guard)
+        @leases = @backend.build_leases(@guard)
         @policy = configuration.policy
         @flights = Fetch::Flights.new
         @cold_run = Fetch::ColdRun.new if @leases.asks_at_once?
@@ -82,9 +86,12 @@ module Tiercel
         @early_refreshes = Fetch::EarlyRefresh::Attempts.new
       end
 
-      def build_accessor(guard)
-        @accessor = Accessors.for(@backend, guard, @coder, frozen: @frozen_values)
+      def build_accessor(guard, policy)
+        @accessor = @backend.build_accessor(guard, @coder, frozen: @frozen_values,
+                                                           stale_if_error: policy.stale_if_error)
         return unless @backend.local_cache?
+        require_relative "accessors/request_local"
+        require_relative "local_caching"
         @accessor = @request_local = Accessors::RequestLocal.new(@accessor, @coder, frozen: @frozen_values)
       end
     end

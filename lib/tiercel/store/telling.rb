@@ -22,7 +22,7 @@ module Tiercel
         options = options.merge(namespace: namespace.proc) if Fetch::Call::OneNamespace === namespace
         account = Fetch::Filling.current&.account if operation == :generate
         return super(operation, key, { **options, **account.of_block }, &) if account
-        return super unless operation == :read && @settings.backend.is_a?(Tiers)
+        return super unless operation == :read && @settings.backend.tiered?
         super { |payload| yield(payload).tap { tell_no_tier(payload) } }
       end
 
@@ -33,7 +33,7 @@ module Tiercel
 
       # The same of those about several names.
       def instrument_multi(operation, keys, options = nil)
-        return super unless operation == :read_multi && @settings.backend.is_a?(Tiers)
+        return super unless operation == :read_multi && @settings.backend.tiered?
         super do |payload|
           Thread.current[READ_MULTI] = payload
           yield payload

@@ -29,10 +29,7 @@ module LockStep
       @calls = 0
       options_seed = @random.rand(2**32)
       @fast, @plain = [true, false].map do |fast_path|
-        # Some options are given in a form that is warned of.
-        Tiercel.deprecator.silence do
-          yield(**Materials.new(Random.new(options_seed)).store_options, fast_path: fast_path)
-        end
+        yield(**Materials.new(Random.new(options_seed)).store_options, fast_path: fast_path)
       end
       @history << "options #{@fast.options.inspect}"
     end

@@ -10,7 +10,7 @@ module Tiercel
         private
 
         def examine
-          return unless subject.tiercel? && subject.store.backend.is_a?(Tiers)
+          return unless subject.tiercel? && subject.store.backend.tiered?
           return sound("the last tier has received every delete") unless subject.store.backend.pending?
           found("the journal holds deletes that the last tier has not received: other machines may read old values",
                 fix: "bring #{subject.last} back; the deletes are repeated then")

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "objspace"
 require_relative "../../memo"
 require_relative "native"
 

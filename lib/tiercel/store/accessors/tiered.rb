@@ -15,13 +15,12 @@ module Tiercel
         ABSENT = Object.new.freeze
         private_constant :ABSENT
 
-        # @return [Float, nil] seconds for which copies answer after they are not trusted any more, while the last tier
-        #   does not answer
-        attr_writer :stale_if_error
-
-        def initialize(backend, guard, coder, frozen: false)
-          super
-          @near = Accessors.for(backend.near.backend, backend.near.guard, coder, frozen: frozen)
+        # @param stale_if_error [Float, nil] seconds for which copies answer after they are not trusted any more, while
+        #   the last tier does not answer
+        def initialize(backend, guard, coder, frozen: false, stale_if_error: nil)
+          super(backend, guard, coder, frozen:)
+          @near = backend.near.backend.build_accessor(backend.near.guard, coder, frozen:)
+          @stale_if_error = stale_if_error || 0
         end
 
         # A copy that is no plain value (of another version, perhaps) is not taken for what is behind it.
@@ -111,7 +110,7 @@ module Tiercel
         # What there is though the last tier does not answer: within `stale_if_error`, or computed meanwhile.
         def get_late(key, event = nil)
           near = @backend.before_last
-          bytes = near.get_late(key, @stale_if_error || 0)
+          bytes = near.get_late(key, @stale_if_error)
           bytes && answered(event, near, bytes)
         end
 

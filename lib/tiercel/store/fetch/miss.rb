@@ -3,7 +3,6 @@
 require "timeout"
 
 require_relative "../../leases"
-require_relative "background"
 require_relative "call"
 require_relative "databases"
 require_relative "flights"

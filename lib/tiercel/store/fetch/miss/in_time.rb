@@ -4,7 +4,6 @@ require_relative "../../../clock"
 require_relative "../../../coder"
 require_relative "../flight"
 require_relative "../time_limit"
-require_relative "../timed_block"
 
 module Tiercel
   module Store

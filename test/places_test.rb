@@ -7,7 +7,7 @@ require "active_support/cache/tiercel_store"
 require "tiercel/test_worker"
 
 # Several URLs: which can be which tier, and whose an option is.
-class TiersPlacesTest < Tiercel::TestCase
+class PlacesTest < Tiercel::TestCase
   def setup = @dir = Dir.mktmpdir("tiercel-tiers-")
 
   def teardown
