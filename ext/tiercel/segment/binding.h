@@ -28,8 +28,9 @@ typedef struct {
 
 extern VALUE tiercel_segment_class;
 
-/* binding.c */
+/* binding.c, binding_file.c */
 segment_handle *segment_handle_of(VALUE self);
+VALUE segment_allocate(VALUE class);
 /*
  * The attachment to use now: registered after a fork, moved to what the path leads to. Raises Unavailable. It is good
  * until Ruby code runs or the GVL is given away, which may close the handle: then it has to be asked for again.
@@ -135,12 +136,26 @@ void segment_raise(const segment_host *host);
  */
 void segment_run(tseg *segment, void (*work)(void *argument, const atomic_bool *stop), void *argument);
 
-/* binding_sweep.c: whether there was something to delete */
+/*
+ * binding_sweep.c: visits the shards one after the other, without the GVL, from `shard` on (0 at first). Returns false
+ * if the handle has moved to another file.
+ */
+typedef struct segment_sweep {
+    tseg_result (*visit)(struct segment_sweep *sweep); /* of the shard `shard`; TSEG_OK or TSEG_WOULD_WAIT */
+    tseg *segment;
+    uint32_t shard;
+    tseg_result result;
+} segment_sweep;
+bool segment_sweep_all(VALUE self, segment_sweep *sweep);
+/* A writer who does not move for the whole bound counts as stuck; then the next try empties the slot. */
+void segment_wait_for_mover(tseg *segment, uint32_t shard, tseg_wait *wait);
+/* Whether there was something to delete. */
 bool segment_delete_key(VALUE self, VALUE key, tseg_result (*delete)(tseg *, const tseg_key *, double *));
 VALUE segment_clear(VALUE self);
 /* binding_near.c: the epoch that a near fill is to meet, XORed with the id of its file. false: there is none. */
 bool segment_near_expected(VALUE epoch, uint64_t *expected);
 
+void segment_init_file(void);
 void segment_init_read(void);
 void segment_init_read_multi(void);
 /* binding_tags.c: of a frame of the caller's own that is a String with current tags, that one's bytes; else Qnil. */
@@ -149,6 +164,8 @@ void segment_init_tags(void);
 void segment_init_token(void);
 void segment_init_write(void);
 void segment_init_sweep(void);
+void segment_init_walk(void);
+void segment_init_stats(void);
 void segment_init_lease(void);
 void segment_init_near(void);
 void segment_init_coverage(void);

@@ -1,7 +1,9 @@
-/* Deletes, walks and figures: what takes no lock. */
-#include <stdlib.h>
-
+/* Deletes, and what empties a segment: no lock of a shard is waited for. */
 #include "binding.h"
+#include "internal.h"
+
+/* For so long a clear resets logs before other threads have their turn. */
+#define RESET_TURN_NS UINT64_C(5000000)
 
 /* A segment that was retired in the middle of a delete was left by others already: delete in the new one too. */
 bool segment_delete_key(VALUE self, VALUE key_string,
@@ -37,238 +39,100 @@ static VALUE segment_delete_multi(VALUE self, VALUE keys)
     return LONG2NUM(count);
 }
 
-static VALUE check_interrupts(VALUE self)
+static void sweep_on(void *argument, const atomic_bool *stop)
 {
-    rb_thread_check_ints();
-    return self;
+    segment_sweep *sweep = argument;
+
+    while (sweep->shard < sweep->segment->geometry.shards && !atomic_load(stop)) {
+        sweep->result = sweep->visit(sweep);
+        if (sweep->result != TSEG_OK) return;
+        sweep->shard++;
+    }
 }
 
-/* Segment#clear */
+bool segment_sweep_all(VALUE self, segment_sweep *sweep)
+{
+    tseg_wait wait = {0};
+    uint64_t file_id;
+
+    sweep->segment = segment_current(self);
+    file_id = sweep->segment->file_id;
+    while (sweep->shard < sweep->segment->geometry.shards) {
+        bool would_wait = sweep->result == TSEG_WOULD_WAIT;
+        sweep->result = TSEG_OK;
+        if (would_wait) segment_wait_for_mover(sweep->segment, sweep->shard, &wait);
+        else segment_run(sweep->segment, sweep_on, sweep);
+        sweep->segment = segment_current(self); /* other threads ran */
+        if (sweep->segment->file_id != file_id) return false;
+    }
+    return true;
+}
+
+void segment_wait_for_mover(tseg *segment, uint32_t shard, tseg_wait *wait)
+{
+    if (!segment_wait(segment, shard, wait)) *wait = (tseg_wait){0};
+}
+
+typedef struct {
+    segment_sweep base;
+    uint32_t epoch;
+    bool emptied[TSEG_MAX_SHARDS];
+} clear_sweep;
+
+static tseg_result empty_shard(segment_sweep *sweep)
+{
+    clear_sweep *clear = (clear_sweep *)sweep;
+    clear->emptied[sweep->shard] = tseg_empty_shard(sweep->segment, sweep->shard, clear->epoch);
+    return TSEG_OK;
+}
+
+/*
+ * Segment#clear. Once the epoch is raised every entry is a miss. The logs are reset under the GVL, since that takes the
+ * lock of a shard: only threads that have the GVL hold one.
+ */
 VALUE segment_clear(VALUE self)
 {
     tseg *segment = segment_current(self);
-    uint64_t file_id = segment->file_id;
-    uint32_t epoch = tseg_raise_epoch(segment);
+    clear_sweep clear = {.base = {.visit = empty_shard}, .epoch = tseg_raise_epoch(segment)};
+    uint64_t file_id = segment->file_id, until_ns;
 
-    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++) {
-        tseg_clear_shard(segment, shard, epoch);
-        check_interrupts(self);
+    if (!segment_sweep_all(self, &clear.base)) return segment_clear(self); /* moved meanwhile */
+    until_ns = tseg_monotonic_ns() + RESET_TURN_NS;
+    for (uint32_t shard = 0; shard < clear.base.shard; shard++) {
         segment = segment_current(self);
-        if (segment->file_id != file_id) return segment_clear(self); /* moved meanwhile */
+        if (segment->file_id != file_id) return segment_clear(self);
+        if (clear.emptied[shard]) tseg_reset_shard(segment, shard);
+        if (tseg_monotonic_ns() < until_ns) continue;
+        rb_thread_schedule(); /* handles interrupts too */
+        until_ns = tseg_monotonic_ns() + RESET_TURN_NS;
     }
     return Qnil;
 }
 
-/* A writer who does not move for the whole bound counts as stuck; then the next try empties the slot. */
-static void wait_for_mover(tseg *segment, uint32_t shard, tseg_wait *wait)
+typedef struct {
+    segment_sweep base;
+    const char *prefix;
+    uint32_t count;
+    uint64_t cleared;
+} prefix_sweep;
+
+static tseg_result clear_prefix(segment_sweep *sweep)
 {
-    if (!segment_wait(segment, shard, wait)) *wait = (tseg_wait){0};
+    prefix_sweep *clear = (prefix_sweep *)sweep;
+    return tseg_clear_prefix(sweep->segment, sweep->shard, clear->prefix, clear->count, &clear->cleared);
 }
 
 /* Segment#clear_prefix(prefix) -> how many were removed */
 static VALUE segment_clear_prefix(VALUE self, VALUE prefix)
 {
-    uint64_t file_id = 0, cleared = 0;
-    tseg_wait wait = {0};
-    uint32_t shard = 0;
+    prefix_sweep clear = {.base = {.visit = clear_prefix}};
 
     prefix = rb_str_new_frozen(rb_String(prefix));
-    for (;;) {
-        tseg *segment = segment_current(self);
-        tseg_result result;
-        if (segment->file_id != file_id) shard = 0; /* moved meanwhile */
-        file_id = segment->file_id;
-        if (shard >= segment->geometry.shards) break;
-        result = tseg_clear_prefix(segment, shard, RSTRING_PTR(prefix), (uint32_t)RSTRING_LEN(prefix), &cleared);
-        if (result == TSEG_OK) shard++;
-        else wait_for_mover(segment, shard, &wait);
-        check_interrupts(self);
-    }
+    clear.prefix = RSTRING_PTR(prefix);
+    clear.count = (uint32_t)RSTRING_LEN(prefix);
+    while (!segment_sweep_all(self, &clear.base)) clear.base.shard = 0; /* moved meanwhile */
     RB_GC_GUARD(prefix);
-    return ULL2NUM(cleared);
-}
-
-static VALUE key_string(const tseg_batch *batch, unsigned i)
-{
-    return rb_enc_str_new((const char *)batch->bytes + batch->entries[i].key_offset, batch->entries[i].key_bytes,
-                          rb_utf8_encoding());
-}
-
-static VALUE describe(const tseg_batch *batch, unsigned i)
-{
-    VALUE key = key_string(batch, i);
-    VALUE entry = rb_ary_new_capa(5);
-
-    rb_ary_push(entry, key);
-    rb_ary_push(entry, UINT2NUM(batch->entries[i].value_bytes));
-    rb_ary_push(entry, UINT2NUM(batch->entries[i].allocated_bytes));
-    rb_ary_push(entry, batch->entries[i].log == TSEG_MAIN ? ID2SYM(rb_intern("main")) : ID2SYM(rb_intern("small")));
-    rb_ary_push(entry, UINT2NUM(batch->entries[i].hits));
-    return entry;
-}
-
-typedef struct {
-    VALUE self, prefix, found;
-    tseg_cursor cursor;
-    long limit, buckets;
-    double now;
-    bool described, more;
-    tseg_batch batch;
-} walk_call;
-
-static VALUE walk(VALUE argument)
-{
-    walk_call *call = (walk_call *)argument;
-
-    tseg_wait wait = {0};
-
-    while (call->more && RARRAY_LEN(call->found) < call->limit) {
-        tseg *segment = segment_current(call->self);
-        tseg_result result = tseg_walk(segment, &call->cursor, RSTRING_PTR(call->prefix),
-                                       (uint32_t)RSTRING_LEN(call->prefix), call->now, &call->batch);
-        call->more = result != TSEG_ABSENT;
-        if (result == TSEG_WOULD_WAIT) wait_for_mover(segment, call->cursor.shard, &wait);
-        for (unsigned i = 0; result == TSEG_OK && i < call->batch.count; i++) {
-            rb_ary_push(call->found, call->described ? describe(&call->batch, i) : key_string(&call->batch, i));
-        }
-    }
-    return Qnil;
-}
-
-/* As many buckets as have `limit` entries, but no more than `buckets`; fewer where a writer is at work in one. */
-static VALUE walk_used(VALUE argument)
-{
-    walk_call *call = (walk_call *)argument;
-
-    for (long seen = 0; call->more && seen < call->limit && call->buckets > 0; call->buckets--) {
-        tseg_result result = tseg_walk(segment_current(call->self), &call->cursor, NULL, 0, call->now, &call->batch);
-        call->more = result != TSEG_ABSENT;
-        if (result == TSEG_WOULD_WAIT) break;
-        seen += call->batch.count;
-        for (unsigned i = 0; i < call->batch.count; i++)
-            if (call->batch.entries[i].hits) rb_ary_push(call->found, key_string(&call->batch, i));
-    }
-    return Qnil;
-}
-
-static VALUE free_batch(VALUE argument)
-{
-    free(((walk_call *)argument)->batch.bytes);
-    return Qnil;
-}
-
-static VALUE walk_from(walk_call *call, VALUE cursor, VALUE (*walk_on)(VALUE))
-{
-    call->found = rb_ary_new();
-    call->now = segment_now();
-    call->more = true;
-    if (!NIL_P(cursor)) {
-        Check_Type(cursor, T_STRING);
-        if (RSTRING_LEN(cursor) != sizeof call->cursor) rb_raise(rb_eArgError, "not a cursor");
-        memcpy(&call->cursor, RSTRING_PTR(cursor), sizeof call->cursor);
-    }
-    rb_ensure(walk_on, (VALUE)call, free_batch, (VALUE)call);
-    RB_GC_GUARD(call->prefix);
-    return rb_assoc_new(call->more ? rb_str_new((const char *)&call->cursor, sizeof call->cursor) : Qnil, call->found);
-}
-
-/*
- * @private Segment#walk(cursor or nil, prefix, limit, described) -> [next cursor or nil, keys], or where described
- * [next cursor or nil, [[key, value bytes, allocated bytes, :small or :main, hits], ...]]
- */
-static VALUE segment_walk(VALUE self, VALUE cursor, VALUE prefix, VALUE limit, VALUE described)
-{
-    walk_call call = {.self = self, .prefix = rb_str_new_frozen(rb_String(prefix)), .limit = NUM2LONG(limit),
-                      .described = RTEST(described)};
-
-    return walk_from(&call, cursor, walk);
-}
-
-/*
- * Segment#used_keys(cursor or nil, entries, buckets) -> [next cursor or nil, keys]: looks at about so many entries, in
- * no more than so many buckets of the index; the keys are of those with a hit since they were written or last moved
- */
-static VALUE segment_used_keys(VALUE self, VALUE cursor, VALUE entries, VALUE buckets)
-{
-    walk_call call = {.self = self, .limit = NUM2LONG(entries), .buckets = NUM2LONG(buckets)};
-
-    return walk_from(&call, cursor, walk_used);
-}
-
-static void put(VALUE hash, const char *name, uint64_t number)
-{
-    rb_hash_aset(hash, ID2SYM(rb_intern(name)), ULL2NUM(number));
-}
-
-static void put_evictions(VALUE hash, const tseg_stats *stats)
-{
-    const uint64_t *shard = stats->shard;
-
-    put(hash, "evictions", shard[TSEG_COUNT_EVICTED_SMALL] + shard[TSEG_COUNT_EVICTED_MAIN] +
-        shard[TSEG_COUNT_EVICTED_EXPIRED] + shard[TSEG_COUNT_EVICTED_BOUND] + shard[TSEG_COUNT_EVICTED_INDEX]);
-    put(hash, "small_evictions", shard[TSEG_COUNT_EVICTED_SMALL]);
-    put(hash, "main_evictions", shard[TSEG_COUNT_EVICTED_MAIN]);
-    put(hash, "expired_evictions", shard[TSEG_COUNT_EVICTED_EXPIRED]);
-    put(hash, "bound_evictions", shard[TSEG_COUNT_EVICTED_BOUND]);
-    put(hash, "index_evictions", shard[TSEG_COUNT_EVICTED_INDEX]);
-    put(hash, "promotions", shard[TSEG_COUNT_PROMOTED]);
-    put(hash, "reappends", shard[TSEG_COUNT_REAPPENDED]);
-    put(hash, "in_place_writes", stats->process[TSEG_COUNT_IN_PLACE]);
-    put(hash, "appended_writes", stats->process[TSEG_COUNT_APPENDED]);
-    put(hash, "ghost_hits", shard[TSEG_COUNT_GHOST_HITS]);
-    put(hash, "lock_takeovers", shard[TSEG_COUNT_TAKEOVERS]);
-    put(hash, "resets", shard[TSEG_COUNT_RESETS]);
-}
-
-static void put_leases(VALUE hash, const tseg_stats *stats)
-{
-    put(hash, "leases", stats->leases);
-    put(hash, "leases_taken", stats->process[TSEG_COUNT_LEASES_TAKEN]);
-    put(hash, "lease_waits", stats->process[TSEG_COUNT_LEASE_WAITS]);
-    put(hash, "lease_takeovers", stats->process[TSEG_COUNT_LEASE_TAKEOVERS]);
-    put(hash, "lease_table_full", stats->process[TSEG_COUNT_LEASE_FULL]);
-    put(hash, "lease_fills_lost", stats->process[TSEG_COUNT_LEASE_FILLS_LOST]);
-}
-
-/* Of this process. */
-static void put_memo(VALUE hash, const tseg_memo *memo)
-{
-    put(hash, "memo_entries", memo->failed ? 0 : memo->count); /* in a trial there are no values */
-    put(hash, "memo_bytes", memo->failed ? tseg_memo_memory(memo) : memo->bytes);
-    put(hash, "memo_hits", memo->hits);
-    put(hash, "memo_evictions", memo->evictions);
-    put(hash, "memo_pauses", memo->pauses);
-}
-
-/* Segment#stats -> Hash */
-static VALUE segment_stats(VALUE self)
-{
-    double now = segment_now();
-    tseg *segment = segment_current(self);
-    VALUE hash = rb_hash_new();
-    tseg_stats stats;
-
-    tseg_collect_stats(segment, now, &stats);
-    put(hash, "entries", stats.entries);
-    put(hash, "bytes", stats.live_bytes);
-    put(hash, "payload_bytes", stats.payload_bytes);
-    put(hash, "dead_bytes", stats.used_bytes > stats.live_bytes ? stats.used_bytes - stats.live_bytes : 0);
-    put(hash, "log_bytes", stats.log_bytes);
-    put(hash, "size_bytes", segment->geometry.file_bytes);
-    put(hash, "shards", segment->geometry.shards);
-    put(hash, "processes", stats.processes);
-    put(hash, "hits", stats.process[TSEG_COUNT_HITS]);
-    put(hash, "misses", stats.process[TSEG_COUNT_MISSES]);
-    put(hash, "writes", stats.process[TSEG_COUNT_WRITES]);
-    put(hash, "deletes", stats.process[TSEG_COUNT_DELETES]);
-    put(hash, "refused_writes", stats.process[TSEG_COUNT_REFUSED]);
-    put(hash, "lock_waits", stats.process[TSEG_COUNT_LOCK_WAITS]);
-    put(hash, "lock_timeouts", stats.process[TSEG_COUNT_LOCK_TIMEOUTS]);
-    put(hash, "read_retries", stats.process[TSEG_COUNT_READ_RETRIES]);
-    put_leases(hash, &stats);
-    put_evictions(hash, &stats);
-    put_memo(hash, &segment_handle_of(self)->memo);
-    return hash;
+    return ULL2NUM(clear.cleared);
 }
 
 void segment_init_sweep(void)
@@ -277,7 +141,4 @@ void segment_init_sweep(void)
     rb_define_method(tiercel_segment_class, "delete_multi", segment_delete_multi, 1);
     rb_define_method(tiercel_segment_class, "clear", segment_clear, 0);
     rb_define_method(tiercel_segment_class, "clear_prefix", segment_clear_prefix, 1);
-    rb_define_private_method(tiercel_segment_class, "walk", segment_walk, 4);
-    rb_define_method(tiercel_segment_class, "used_keys", segment_used_keys, 3);
-    rb_define_method(tiercel_segment_class, "stats", segment_stats, 0);
 }

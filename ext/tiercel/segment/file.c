@@ -205,7 +205,8 @@ tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, ts
     if (!map_file(file, descriptor, &status))
         return refuse_file(descriptor, error, errno, path, "cannot be mapped into memory");
     close(descriptor);
-    file->ours = !file->unreadable && (file->header.magic == TSEG_MAGIC || (sidecar && tseg_sidecar_is_marked(sidecar)));
+    file->ours = !file->unreadable &&
+                 (file->header.magic == TSEG_MAGIC || (sidecar && tseg_sidecar_is_marked(sidecar)));
     if (!is_known(file, path, sidecar)) {
         tseg_file_close(file);
         return refuse_file(-1, error, 0, path, file->other_version ? "has another layout version: use another path"

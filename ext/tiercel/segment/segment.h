@@ -225,9 +225,14 @@ tseg_result tseg_delete(tseg *segment, const tseg_key *key, double *expires_at);
 /* near.c, see near.h: taken before the farther read; no fill with an earlier one follows an invalidation. */
 uint64_t tseg_near_epoch(const tseg *segment, const tseg_key *key);
 tseg_result tseg_near_invalidate(tseg *segment, const tseg_key *key, double *expires_at);
-/* One shard: empties what an earlier epoch left (raise it first), and its logs if the lock is free in time. */
+/*
+ * One shard: empties what an earlier epoch left (raise it first), and its logs if the lock is free in time. In two
+ * steps: tseg_empty_shard takes no lock, so that threads may do it without the host's; true: no entry is left.
+ */
 uint32_t tseg_raise_epoch(tseg *segment);
 void tseg_clear_shard(tseg *segment, uint32_t shard, uint32_t epoch);
+bool tseg_empty_shard(tseg *segment, uint32_t shard, uint32_t epoch);
+void tseg_reset_shard(tseg *segment, uint32_t shard);
 /* Adds to *cleared; may be TSEG_WOULD_WAIT. */
 tseg_result tseg_clear_prefix(tseg *segment, uint32_t shard, const void *prefix, uint32_t count, uint64_t *cleared);
 
@@ -328,5 +333,8 @@ typedef struct {
     uint64_t shard[TSEG_SHARD_COUNTERS];
 } tseg_stats;
 void tseg_collect_stats(tseg *segment, double now, tseg_stats *stats);
+/* Its parts, which add to *stats: of one shard, and of what belongs to none. */
+void tseg_collect_shard_stats(tseg *segment, uint32_t shard, double now, tseg_stats *stats);
+void tseg_collect_process_stats(tseg *segment, tseg_stats *stats);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "binding.c"
 #include "binding_coverage.c"
+#include "binding_file.c"
 #include "binding_host.c"
 #include "binding_lease.c"
 #include "binding_lease_wait.c"
@@ -13,10 +14,12 @@
 #include "binding_read.c"
 #include "binding_read_multi.c"
 #include "binding_retry.c"
+#include "binding_stats.c"
 #include "binding_sweep.c"
 #include "binding_tags.c"
 #include "binding_time.c"
 #include "binding_token.c"
+#include "binding_walk.c"
 #include "binding_write.c"
 
 #include "append.c"

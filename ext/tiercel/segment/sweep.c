@@ -133,14 +133,18 @@ static bool index_is_empty(const tseg *segment, const tseg_view *view)
     return true;
 }
 
-void tseg_clear_shard(tseg *segment, uint32_t shard, uint32_t epoch)
+bool tseg_empty_shard(tseg *segment, uint32_t shard, uint32_t epoch)
+{
+    tseg_lease_end_all(segment, shard, epoch);
+    return empty_old_slots(segment, &segment->views[shard], epoch);
+}
+
+/* The room in the logs comes back at once where nobody is writing, else as the tails pass. */
+void tseg_reset_shard(tseg *segment, uint32_t shard)
 {
     const tseg_view *view = &segment->views[shard];
     tseg_section section;
 
-    tseg_lease_end_all(segment, shard, epoch);
-    if (!empty_old_slots(segment, view, epoch)) return;
-    /* The room in the logs comes back at once where nobody is writing, else as the tails pass. */
     for (int attempt = 0; attempt < 100; attempt++, tseg_relax()) {
         if (!tseg_try_enter(&section, segment, shard)) continue;
         if (index_is_empty(segment, view)) {
@@ -150,6 +154,11 @@ void tseg_clear_shard(tseg *segment, uint32_t shard, uint32_t epoch)
         tseg_leave(&section);
         return;
     }
+}
+
+void tseg_clear_shard(tseg *segment, uint32_t shard, uint32_t epoch)
+{
+    if (tseg_empty_shard(segment, shard, epoch)) tseg_reset_shard(segment, shard);
 }
 
 tseg_result tseg_clear_prefix(tseg *segment, uint32_t shard, const void *prefix, uint32_t count, uint64_t *cleared)
@@ -239,8 +248,10 @@ tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, ui
     return TSEG_OK;
 }
 
-static void collect_shard(tseg *segment, const tseg_view *view, double now, tseg_stats *stats)
+void tseg_collect_shard_stats(tseg *segment, uint32_t shard, double now, tseg_stats *stats)
 {
+    const tseg_view *view = &segment->views[shard];
+
     for (int i = 0; i < TSEG_SHARD_COUNTERS; i++) stats->shard[i] += tseg_load(&view->control->counters[i]);
     for (int log = 0; log < TSEG_LOGS; log++) {
         uint64_t used = tseg_load(&view->control->head[log]) - tseg_load(&view->control->tail[log]);
@@ -258,14 +269,19 @@ static void collect_shard(tseg *segment, const tseg_view *view, double now, tseg
     }
 }
 
-void tseg_collect_stats(tseg *segment, double now, tseg_stats *stats)
+void tseg_collect_process_stats(tseg *segment, tseg_stats *stats)
 {
-    memset(stats, 0, sizeof *stats);
     for (uint32_t slot = 0; slot < segment->geometry.process_slots; slot++)
         for (int i = 0; i < TSEG_PROCESS_COUNTERS; i++)
             stats->process[i] += tseg_load(&segment->processes[slot].counters[i]);
-    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
-        collect_shard(segment, &segment->views[shard], now, stats);
     stats->leases = tseg_lease_count(segment);
     stats->processes = (uint64_t)tseg_registered(segment, NULL, 0);
+}
+
+void tseg_collect_stats(tseg *segment, double now, tseg_stats *stats)
+{
+    memset(stats, 0, sizeof *stats);
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
+        tseg_collect_shard_stats(segment, shard, now, stats);
+    tseg_collect_process_stats(segment, stats);
 }

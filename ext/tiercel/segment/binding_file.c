@@ -1,0 +1,232 @@
+/* Opening, closing, moving to another file, replacing and removing one. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "binding.h"
+#include "internal.h"
+
+#define OPENING_WAIT_NS UINT64_C(10000000000)
+
+static ID id_raise_error, id_report_replaced;
+
+static void fail_with_error(VALUE self, const tseg_error *error)
+{
+    rb_funcall(tiercel_segment_class, id_raise_error, 2, INT2NUM(error->code), rb_utf8_str_new_cstr(error->message));
+}
+
+/*
+ * Another process makes or removes the file: lets other threads run for a moment. Returns false if this call has
+ * waited for so long, or an earlier one has for the same process, which has probably been stopped there.
+ */
+static bool wait_for_files(const tseg_error *error, uint64_t patience_ns, uint64_t *waited_ns, pid_t *given_up_on)
+{
+    pid_t holder = error->holder ? error->holder : -1;
+
+    if (error->code != EAGAIN || holder == *given_up_on) return false;
+    if (*waited_ns >= patience_ns) *given_up_on = holder;
+    if (*waited_ns >= patience_ns) return false;
+    segment_nap(waited_ns);
+    return true;
+}
+
+/* Other threads run while a file is made, and may attach the handle first. */
+static void attach_once(segment_handle *handle, tseg_error *error)
+{
+    segment_host host = segment_new_host();
+    tseg_options options = handle->options;
+    tseg *attached;
+
+    *error = (tseg_error){0};
+    options.host = &host.base;
+    attached = handle->path ? tseg_attach(handle->path, &options, error) : tseg_attach_private(&options, error);
+    if (attached && handle->attached) {
+        tseg_release(attached);
+    } else if (attached) {
+        handle->attached = attached;
+        handle->attached_ns = tseg_monotonic_ns();
+        handle->given_up_on = 0;
+    }
+    handle->checked_at = segment_seconds();
+    segment_raise(&host);
+}
+
+static tseg *attach_handle(VALUE self, segment_handle *handle, uint64_t patience_ns)
+{
+    uint64_t waited_ns = 0;
+    tseg_error error;
+
+    while (!handle->attached) { /* another thread may have done it while this one waited */
+        attach_once(handle, &error);
+        if (handle->attached) handle->given_up_on = 0;
+        else if (!wait_for_files(&error, patience_ns, &waited_ns, &handle->given_up_on))
+            fail_with_error(self, &error);
+        if (!error.replaced) continue;
+        rb_funcall(tiercel_segment_class, id_report_replaced, 1, rb_utf8_str_new_cstr(error.message));
+    }
+    RB_GC_GUARD(self);
+    return handle->attached;
+}
+
+/* Should the file be gone, it is made again as it was: a process that joined it knows no other size. */
+static void remember_file(segment_handle *handle)
+{
+    const tseg *attached = handle->attached;
+
+    if (!handle->path || (!handle->options.bytes && !handle->joined)) return;
+    handle->options.bytes = attached->geometry.file_bytes;
+    handle->options.shards = attached->geometry.shards;
+    handle->options.average_entry_bytes = attached->geometry.average_entry_bytes;
+    handle->options.mode = attached->mode;
+}
+
+static void detach(segment_handle *handle)
+{
+    segment_host host = segment_new_host();
+    tseg *attached = handle->attached;
+
+    handle->attached = NULL;
+    if (attached) tseg_release_by(&host.base, attached);
+    segment_raise(&host);
+}
+
+tseg *segment_make_current(VALUE self)
+{
+    segment_handle *handle = segment_handle_of(self);
+    tseg *attached = handle->attached;
+    bool lost = false;
+
+    if (RB_UNLIKELY(tseg_forked())) tseg_after_fork();
+    if (RB_UNLIKELY(!attached)) {
+        if (!handle->opened) rb_raise(rb_eArgError, "a segment that was never opened: use Tiercel::Segment.open");
+        return attach_handle(self, handle, TSEG_LOCK_WAIT_NS);
+    }
+    if (!handle->path && RB_LIKELY(!tseg_is_retired(attached))) return attached;
+    int64_t now = segment_seconds();
+    if (RB_UNLIKELY(now != handle->checked_at)) {
+        handle->checked_at = now;
+        lost = !tseg_path_is_current(attached) || !tseg_keep_registered(attached);
+    }
+    if (RB_LIKELY(!lost && !tseg_is_retired(attached))) return attached;
+    remember_file(handle);
+    detach(handle);
+    return attach_handle(self, handle, TSEG_LOCK_WAIT_NS);
+}
+
+static void read_hash_key(segment_handle *handle, VALUE hash_key)
+{
+    if (NIL_P(hash_key)) return;
+    StringValue(hash_key);
+    if (RSTRING_LEN(hash_key) != 16)
+        rb_raise(rb_eArgError, "hash_key: expected 16 bytes, got %ld", RSTRING_LEN(hash_key));
+    memcpy(handle->hash_key, RSTRING_PTR(hash_key), 16);
+    handle->options.hash_key = handle->hash_key;
+}
+
+static void read_options(segment_handle *handle, VALUE path, VALUE bytes, VALUE least, VALUE shards, VALUE average,
+                         VALUE mode, VALUE hash_key)
+{
+    handle->options.bytes = NUM2ULL(bytes);
+    handle->options.smallest_bytes = NUM2ULL(least);
+    handle->options.shards = NUM2UINT(shards);
+    handle->options.average_entry_bytes = NUM2UINT(average);
+    handle->options.mode = (mode_t)NUM2UINT(mode);
+    read_hash_key(handle, hash_key);
+    if (NIL_P(path)) return;
+    handle->path = strdup(StringValueCStr(path));
+    if (!handle->path) rb_memerror();
+}
+
+/* @private Segment.attach(path or nil, bytes, least bytes, shards, average entry bytes, mode, hash key or nil) */
+static VALUE segment_attach(VALUE class, VALUE path, VALUE bytes, VALUE least, VALUE shards, VALUE average, VALUE mode,
+                            VALUE hash_key)
+{
+    VALUE self = segment_allocate(class);
+    segment_handle *handle = segment_handle_of(self);
+
+    read_options(handle, path, bytes, least, shards, average, mode, hash_key);
+    handle->opened = true;
+    attach_handle(self, handle, OPENING_WAIT_NS);
+    return self;
+}
+
+/* @private Segment.join(path): as attach to a file that exists; should it be lost, the segment makes it again */
+static VALUE segment_join(VALUE class, VALUE path)
+{
+    VALUE zero = INT2FIX(0), mode = INT2FIX(0600);
+    VALUE self = segment_attach(class, path, zero, zero, zero, zero, mode, Qnil);
+
+    segment_handle_of(self)->joined = true;
+    return self;
+}
+
+/* @private Segment.replace_file(path, bytes, shards, average entry bytes, mode) */
+static VALUE segment_replace(VALUE class, VALUE path, VALUE bytes, VALUE shards, VALUE average, VALUE mode)
+{
+    segment_host host = segment_new_host();
+    tseg_options options = {.bytes = NUM2ULL(bytes), .shards = NUM2UINT(shards),
+                            .average_entry_bytes = NUM2UINT(average), .mode = (mode_t)NUM2UINT(mode),
+                            .host = &host.base};
+    uint64_t waited_ns = 0;
+    pid_t given_up_on = 0;
+    tseg_error error;
+
+    path = rb_str_new_frozen(StringValue(path));
+    while (!tseg_replace(StringValueCStr(path), &options, &error)) {
+        segment_raise(&host);
+        if (!wait_for_files(&error, OPENING_WAIT_NS, &waited_ns, &given_up_on)) fail_with_error(class, &error);
+    }
+    segment_raise(&host);
+    RB_GC_GUARD(path);
+    return Qnil;
+}
+
+/* @private Segment.remove_file(path, only_unused) */
+static VALUE segment_remove(VALUE class, VALUE path, VALUE only_unused)
+{
+    segment_host host = segment_new_host();
+    uint64_t waited_ns = 0;
+    pid_t given_up_on = 0;
+    tseg_error error;
+
+    path = rb_str_new_frozen(StringValue(path));
+    while (!tseg_remove_by(&host.base, StringValueCStr(path), RTEST(only_unused), &error)) {
+        segment_raise(&host);
+        if (RTEST(only_unused) && error.code == EBUSY) return Qfalse;
+        if (!wait_for_files(&error, OPENING_WAIT_NS, &waited_ns, &given_up_on)) fail_with_error(class, &error);
+    }
+    segment_raise(&host);
+    RB_GC_GUARD(path);
+    return Qtrue;
+}
+
+/* @private Segment.free_bytes(directory) -> what an unprivileged process can still take there */
+static VALUE segment_free_bytes(VALUE class, VALUE directory)
+{
+    struct statvfs system;
+
+    if (statvfs(StringValueCStr(directory), &system) != 0) rb_sys_fail_str(directory);
+    return ULL2NUM((unsigned long long)system.f_bavail * system.f_frsize);
+}
+
+static VALUE segment_close(VALUE self)
+{
+    tseg_memo_clear(&segment_handle_of(self)->memo);
+    detach(segment_handle_of(self));
+    return Qnil;
+}
+
+void segment_init_file(void)
+{
+    VALUE class = tiercel_segment_class;
+
+    id_raise_error = rb_intern("raise_error");
+    id_report_replaced = rb_intern("report_replaced");
+    rb_define_private_method(rb_singleton_class(class), "attach", segment_attach, 7);
+    rb_define_private_method(rb_singleton_class(class), "attach_existing", segment_join, 1);
+    rb_define_private_method(rb_singleton_class(class), "replace_file", segment_replace, 5);
+    rb_define_private_method(rb_singleton_class(class), "remove_file", segment_remove, 2);
+    rb_define_singleton_method(class, "free_bytes", segment_free_bytes, 1);
+    rb_define_method(class, "close", segment_close, 0);
+}

@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+# suites: kernel
+
+require "test_helper"
+require "timeout"
+require "tiercel/segment"
+
+# What takes long leaves Ruby's lock to other threads, obeys Timeout and signals, and may meet a close, a fork or another
+# thread that does the same.
+class SegmentLongWorkTest < Tiercel::TestCase
+  # Zeros for so many bytes take long enough to be interrupted.
+  LARGE = 768 << 20
+  # A pass over so many entries takes some ten milliseconds.
+  ENTRIES = 400_000
+
+  def setup
+    super
+    skip "[environment] 1 GB of /dev/shm" if Tiercel::Segment.free_bytes("/dev/shm") < 2 * LARGE
+    @directory = Dir.mktmpdir("tiercel-long-", "/dev/shm")
+    @path = File.join(@directory, "segment")
+  end
+
+  def teardown
+    @segment&.close
+    FileUtils.remove_entry(@directory) if @directory
+    super
+  end
+
+  def test_other_threads_run_while_a_file_is_made_and_while_its_memory_is_given_back
+    assert_ticks("open") { open }
+    assert_ticks("replace") { Tiercel::Segment.replace(@path, bytes: LARGE / 2) }
+    assert_equal LARGE / 2, @segment.size_bytes
+  end
+
+  def test_a_timeout_ends_the_making_of_a_file_which_leaves_nothing
+    assert_raises(Timeout::Error) { Timeout.timeout(0.05) { open } }
+    assert_equal %w[segment.lock], Dir.children(@directory)
+    assert_equal true, open(4 << 20).set("key", "value")
+  end
+
+  def test_a_signal_is_handled_while_a_file_is_made
+    happened = Queue.new
+    previous = trap("USR2") { happened << :signal }
+    sender = Thread.new { sleep(0.05) && Process.kill(:USR2, Process.pid) }
+    open
+    happened << :made
+    assert_equal :signal, happened.pop(timeout: 60)
+  ensure
+    sender.join && sleep(0.05)
+    trap("USR2", previous || "DEFAULT")
+  end
+
+  def test_threads_that_make_one_file_share_it
+    ids = Array.new(4) { Thread.new { Tiercel::Segment.open(@path, bytes: LARGE / 4).tap { |one| one.set("k", "v") } } }
+               .map(&:value)
+    assert_equal 1, ids.map(&:file_id).uniq.size
+    assert_equal %w[segment segment.lock], Dir.children(@directory).sort
+    ids.each(&:close)
+  end
+
+  def test_a_handle_that_several_threads_find_lost
+    segment = open(LARGE / 4)
+    File.unlink(@path)
+    sleep(0.01) until File.exist?(@path) || segment.get("key") # at the next second
+    threads = Array.new(4) { Thread.new { 50.times { segment.set("key", "value") } } }
+    threads.each(&:join)
+    assert_equal "value", segment.get("key")
+    assert_equal [Process.pid], segment.pids
+  end
+
+  # The child has neither the thread nor its locks.
+  def test_a_fork_while_another_thread_makes_a_file
+    maker = Thread.new { open }
+    sleep(0.02)
+    pid = fork do
+      segment = Tiercel::Segment.open(@path, bytes: LARGE)
+      exit!(segment.set("child", "value") ? 0 : 1)
+    end
+    maker.join
+    Process.wait(pid)
+    assert_predicate $?, :success?
+    assert_equal "value", @segment.get("child")
+  end
+
+  def test_other_threads_run_during_passes_over_all_entries
+    fill
+    { stats: -> { @segment.stats }, scan: -> { @segment.scan("nothing") { flunk } },
+      clear_prefix: -> { @segment.clear_prefix("nothing") }, clear: -> { @segment.clear } }.each do |name, pass|
+      assert_ticks(name, &pass)
+    end
+    assert_equal 0, @segment.stats[:entries]
+  end
+
+  def test_passes_beside_closes_and_forks
+    fill(40_000)
+    done = false
+    passes = [-> { @segment.stats }, -> { @segment.scan("nothing") { flunk } }, -> { @segment.clear_prefix("k1") }]
+    threads = passes.map { |pass| Thread.new { pass.call until done } }
+    60.times do
+      @segment.close
+      Tiercel::Segment.replace(@path, bytes: 8 << 20) if rand(10).zero?
+      Process.wait(fork { exit!(@segment.stats && @segment.set("child", "value") ? 0 : 1) }) if rand(5).zero?
+      assert_equal true, @segment.set("key", "value")
+    end
+    done = true
+    threads.each { |thread| assert thread.join(60) }
+    assert_equal "value", @segment.get("key")
+  end
+
+  private
+
+  def open(bytes = LARGE, **) = @segment = Tiercel::Segment.open(@path, bytes:, **)
+
+  def fill(entries = ENTRIES)
+    open(64 << 20, average_entry_bytes: 64)
+    entries.times { |index| @segment.set("k#{index}", "v") }
+    assert_operator @segment.stats[:entries], :>, entries / 2
+  end
+
+  # Whether another thread ran in the middle of one call; on a busy machine it may not be its turn each time.
+  def assert_ticks(what)
+    ticks = 0
+    ticker = Thread.new { sleep(0.0005) && (ticks += 1) while true }
+    Thread.pass until ticks.positive?
+    before = ticks
+    yield
+    during = ticks - before
+    assert_operator during, :>=, 3, "#{what}: other threads stood still"
+  ensure
+    ticker&.kill
+  end
+end
