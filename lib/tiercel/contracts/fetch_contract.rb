@@ -6,7 +6,7 @@ require_relative "built_stores"
 require_relative "moved_clock"
 require_relative "fetch_contract/processes"
 
-%w[single_flight slow_blocks failures lost_holders invalidation cycles placeholders stale_values timeouts
+%w[single_flight slow_blocks failures lost_holders invalidation cycles suspended_fibers placeholders stale_values timeouts
    early_refreshes revalidation events side_effects churn]
   .each { |subject| require_relative "fetch_contract/#{subject}" }
 
@@ -34,6 +34,7 @@ module Tiercel
       include LostHolders
       include Invalidation
       include Cycles
+      include SuspendedFibers
       include Placeholders
       include StaleValues
       include Timeouts

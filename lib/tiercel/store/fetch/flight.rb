@@ -2,6 +2,7 @@
 
 require_relative "../../clock"
 require_relative "databases"
+require_relative "leader"
 
 module Tiercel
   module Store
@@ -16,16 +17,18 @@ module Tiercel
       class Flight
         # What came of it. kind: `:frame` (bytes of the store's own coder), `:found` (bytes as a backend had them),
         # `:value` (an object that could not be dumped), `:error` (what the block raised), `:again` (look anew),
-        # `:abandoned` (the leader left without an end: throw, break, a killed thread, Timeout).
+        # `:abandoned` (the leader left without an end: throw, break, a killed thread, Timeout), `:gone` (the leader
+        # will never come back, and has left its lease behind: see {Leader}).
         Outcome = Struct.new(:kind, :content)
 
         LOCK = Mutex.new
-        # Seconds between two looks whether others wait for what a follower keeps.
+        # Seconds between two looks of a follower: at its leader, and whether others wait for what the follower keeps.
         GIVING_WAY = 1.0
         # Where nobody has waited.
         AGAIN = Outcome.new(:again).freeze
         ABANDONED = Outcome.new(:abandoned).freeze
-        private_constant :GIVING_WAY, :AGAIN, :ABANDONED
+        GONE = Outcome.new(:gone).freeze
+        private_constant :GIVING_WAY, :AGAIN, :ABANDONED, :GONE
 
         # @return [Backend] of the key
         attr_reader :backend
@@ -45,8 +48,8 @@ module Tiercel
         attr_accessor :tags
         # @return [Boolean] whether it lands with what somebody else computes
         attr_accessor :borrowed
-        # @return [String, Boolean] whether it counts as one whose block runs ({Flights#begin}): the lineage that it
-        #   computes, or true where that is not known
+        # @return [String, Flight, false] whether it counts as one whose block runs ({Flights#begin}): the lineage that it
+        #   computes, or the flight where that is not known
         attr_accessor :counted
 
         # @param wanted [Object] see {Call#wanted}
@@ -55,6 +58,7 @@ module Tiercel
           @key = key
           @wanted = wanted
           @pid = Process.pid
+          @leader = Leader.current
           @followers = 0
           @waits_for = @landed = @outcome = @lease = @rewritten = nil
           @running = @closed = @behind = @borrowed = @counted = @deleted = false
@@ -102,8 +106,19 @@ module Tiercel
           LOCK.synchronize do
             @lease = lease
             @running = running
+            @leader = Leader.current
             @landed&.broadcast
           end
+        end
+
+        # Under the lock: lands it if its leader will never do so.
+        #
+        # @return [Boolean] whether that is so
+        def desert
+          return @outcome.equal?(GONE) if @outcome || !@leader.gone?
+          @outcome = GONE
+          @landed&.broadcast
+          true
         end
 
         # Under the lock: the lease is there, and the block begins.
@@ -158,25 +173,26 @@ module Tiercel
         # @param far_deadline [Float] the same, while another process has the lease
         # @yieldparam lease [Leases::Lease] whenever more is known of it
         # @yieldreturn [Boolean] whether to wait no longer
-        # @return [Outcome, Symbol] `:cycle` at once where one of the waiters is what this one waits for, and after a
-        #   while where others, as the block may, wait for a connection that this caller keeps; `:deadline`; `:left`
-        #   where the block said so
+        # @return [Outcome, Symbol] `:cycle` at once where one of the waiters is what this one waits for, or the leader
+        #   cannot go on while the caller waits, and after a while where others, as the block may, wait for a connection
+        #   that this caller keeps; `:deadline`; `:left` where the block said so
         def await(waiters, deadline, far_deadline)
-          look_at = Clock.monotonic + GIVING_WAY if Databases.holding_a_connection?
+          look_at = Clock.monotonic + GIVING_WAY
+          keeps_a_connection = Databases.holding_a_connection?
           LOCK.synchronize do
-            return :cycle if waits_for_any?(waiters)
+            return :cycle if waits_for_any?(waiters) || stuck_behind_caller?
             followed_by(waiters) do
-              until @outcome
+              until @outcome || desert
                 if @lease && block_given?
                   return :left if yield @lease
                 end
                 left = (@running || @lease.nil? ? deadline : far_deadline) - Clock.monotonic
                 return :deadline if left <= 0
-                if look_at && look_at <= Clock.monotonic
-                  return :cycle if Databases.starving_others?
+                if look_at <= Clock.monotonic
+                  return :cycle if keeps_a_connection && Databases.starving_others?
                   look_at += GIVING_WAY
                 end
-                (@landed ||= ConditionVariable.new).wait(LOCK, look_at ? [left, GIVING_WAY].min : left)
+                (@landed ||= ConditionVariable.new).wait(LOCK, [left, GIVING_WAY].min)
               end
             end
             @outcome
@@ -186,6 +202,8 @@ module Tiercel
         protected
 
         def waits_for = @waits_for ||= []
+
+        def stuck_behind_caller? = @outcome.nil? && @leader.stuck_behind_caller?
 
         def followed_by(waiters)
           @followers += 1

@@ -11,23 +11,26 @@ module Tiercel
       # @private
       class Flights
         LOCK = Flight::LOCK
-        private_constant :LOCK
+        # Seconds between two looks at the leaders.
+        LOOK = 1.0
+        # So many blocks at once make it worth a look when the next one begins.
+        MANY = 16
+        private_constant :LOCK, :LOOK, :MANY
 
         def initialize
           @pid = Process.pid
-          @newest = {}
-          @of_lineage = {}
-          @computing = 0
+          @look_at = 0.0
+          forget_all
         end
 
         # @return [Boolean] whether no block is running in this process
-        def idle? = @computing.zero? || @pid != Process.pid && forgotten?
+        def idle? = @computing.zero? || (@pid != Process.pid && forgotten?) || deserted?
 
         # @return [Integer] how many are under way
         def size
           LOCK.synchronize do
             forget_parents
-            (@newest.values | @of_lineage.values).size
+            (@newest.values | @of_lineage.values).count(&:live?)
           end
         end
 
@@ -68,9 +71,7 @@ module Tiercel
         def begin(flight, lease)
           LOCK.synchronize do
             flight.begin(lease)
-            @computing += 1
-            flight.counted = lease.lineage
-            @of_lineage[lease.lineage] = flight
+            count(flight, lease.lineage)
             true
           end
         end
@@ -111,11 +112,7 @@ module Tiercel
         # @param lineage [String, nil]
         # @return [Object] the block's value
         def computing(flight, lineage)
-          LOCK.synchronize do
-            @computing += 1
-            flight.counted = lineage || true
-            @of_lineage[lineage] ||= flight if lineage
-          end
+          LOCK.synchronize { count(flight, lineage) }
           yield
         ensure
           LOCK.synchronize { uncount(flight) }
@@ -139,6 +136,43 @@ module Tiercel
           @computing.zero?
         end
 
+        # Looks for leaders that are gone, once in a while. A trap handler that writes may come by here, so this waits for
+        # nobody.
+        #
+        # @return [Boolean] whether no other block is running
+        def deserted?
+          return false if Clock.monotonic < @look_at
+          Thread.handle_interrupt(Object => :never) do
+            next unless LOCK.try_lock
+            begin
+              forget_deserted
+            ensure
+              LOCK.unlock
+            end
+          end
+          @computing.zero?
+        end
+
+        # The lineage of a leader that is gone stays known until its lease lapses: whoever meets the lease takes over at
+        # once.
+        def forget_deserted
+          @look_at = Clock.monotonic + LOOK
+          (@of_lineage.values | @newest.values).each do |flight|
+            next unless flight.desert
+            uncount(flight)
+            @newest.delete(flight.key) if @newest[flight.key].equal?(flight)
+            lease = flight.lease or next
+            lease.lapses_at > @look_at ? @of_lineage[lease.lineage] ||= flight : @of_lineage.delete(lease.lineage)
+          end
+        end
+
+        def count(flight, lineage)
+          forget_deserted if @computing >= MANY && Clock.monotonic >= @look_at
+          @computing += 1
+          flight.counted = lineage && !@of_lineage.key?(lineage) ? lineage : flight
+          @of_lineage[flight.counted] = flight
+        end
+
         # A caller that is killed in {#finish} or {#computing} comes by here again, in {#leave}. A block that a child
         # was forked in goes on there, and ends, without being counted.
         def uncount(flight)
@@ -152,6 +186,10 @@ module Tiercel
         def forget_parents
           return if @pid == Process.pid
           @pid = Process.pid
+          forget_all
+        end
+
+        def forget_all
           @newest = {}
           @of_lineage = {}
           @computing = 0

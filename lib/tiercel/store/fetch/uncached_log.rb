@@ -26,8 +26,8 @@ module Tiercel
           return unless first?(prefix)
           logger = @logger.call || (Rails.logger if defined?(Rails.logger))
           logger&.warn do
-            "Tiercel: fetch stores nothing under keys that begin with #{prefix.inspect}: the block deletes its own key " \
-              "(touches its record?), so every call runs the block again. Delete or touch before the fetch, not inside it"
+            "Tiercel: fetch stores nothing under keys that begin with #{prefix.inspect}: the block deletes its own " \
+              "key (does it touch its record?), so every call runs the block again. Delete before the fetch, not inside it"
           end
         end
 

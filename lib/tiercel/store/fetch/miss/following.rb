@@ -38,13 +38,14 @@ module Tiercel
             return abandoned(flight) unless @call.accepts?(flight.tags)
             content = outcome.content
             own&.tags = flight.tags
-            own&.land(outcome.kind, content)
+            own&.land(outcome.kind, content) unless outcome.kind == :gone
             case outcome.kind
             when :frame then @call.value_of_copy(content)
             when :found then shared_bytes(content)
             when :value then content
             when :error then raise content.dup
             when :abandoned then abandoned(flight)
+            when :gone then own ? compute(own, flight.lease) : AGAIN
             else AGAIN
             end
           end

@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Contracts
+    module FetchContract
+      # Blocks that suspend their fiber, as an external Enumerator and GraphQL's Dataloader do: while their thread does
+      # something else nobody could go on with them, so nobody of that thread waits for them.
+      module SuspendedFibers
+        def test_a_block_that_is_suspended_in_an_enumerator_keeps_its_thread_from_nothing
+          patient = new_store(lease_ttl: 60)
+          values = Enumerator.new { |yielder| patient.fetch("key") { yielder << "suspended"; "later" } }
+          took = seconds do
+            assert_equal "suspended", values.next
+            assert_equal("at once", patient.fetch("key") { "at once" })
+            assert_equal({ "key" => "at once" }, patient.fetch_multi("key") { flunk })
+          end
+          assert_operator took, :<, PATIENCE
+          assert_equal "at once", patient.read("key")
+          assert_raises(StopIteration) { values.next }
+        end
+
+        def test_the_same_by_fetch_multi
+          patient = new_store(lease_ttl: 60)
+          fiber = Fiber.new { patient.fetch_multi("a", "b") { |name| Fiber.yield(name); "#{name} later" } }
+          took = seconds do
+            assert_equal "a", fiber.resume
+            assert_equal({ "b" => "B", "a" => "A" }, patient.fetch_multi("b", "a", &:upcase))
+          end
+          assert_operator took, :<, PATIENCE
+          fiber.resume while fiber.alive?
+        end
+
+        # They go on together, when the first of them has been suspended.
+        def test_fibers_of_one_thread_that_want_one_key
+          patient = new_store(lease_ttl: 60)
+          took = seconds do
+            fibers = Array.new(3) { Fiber.new { patient.fetch("key") { Fiber.yield; "made" } } }
+            fibers.each(&:resume)
+            assert_equal(["made"] * 3, fibers.map(&:resume))
+          end
+          assert_operator took, :<, PATIENCE
+          assert_equal "made", patient.read("key")
+        end
+
+        def test_a_thread_that_ends_with_fibers_suspended_in_their_blocks_keeps_nobody_waiting
+          patient = new_store(lease_ttl: 60)
+          Thread.new { 3.times { |index| Fiber.new { patient.fetch("key/#{index}") { Fiber.yield } }.resume } }.join
+          took = seconds do
+            values = in_threads(6) { |index| patient.fetch("key/#{index % 3}") { sleep 0.05; "made" } }
+            assert_equal ["made"], values.uniq
+          end
+          assert_operator took, :<, PATIENCE
+          assert_equal "made", patient.read("key/2")
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+require "weakref"
+
+module Tiercel
+  module Store
+    module Fetch
+      # The fiber that leads a flight. Other callers ask whether it can go on, and whether it ever will.
+      #
+      # Ruby runs no `ensure` of a fiber that is suspended in its block and then dropped, as an Enumerator that nobody
+      # asks for its next value. So a Leader refers to its fiber weakly: once the fiber is collected, the leader is gone.
+      #
+      # @private
+      class Leader
+        CURRENT = :tiercel_leader
+        # Where a fiber stands that its own program has suspended, and not a scheduler: Fiber.yield, Enumerator::Yielder.
+        SUSPENDED_IN = %w[yield <<].freeze
+        private_constant :CURRENT, :SUSPENDED_IN
+
+        # @return [Leader] the fiber at hand; there is one for each fiber
+        def self.current = Thread.current[CURRENT] ||= new
+
+        def initialize
+          @thread = Thread.current
+          @fiber = WeakRef.new(Fiber.current)
+        end
+
+        # @return [Boolean] whether it will never go on: its thread has ended, or its fiber has ended or was dropped
+        def gone?
+          return true unless @thread.alive?
+          fiber = self.fiber
+          fiber.nil? || !fiber.alive?
+        end
+
+        # @return [Boolean] whether it cannot go on while the caller waits: it is a fiber of the caller's own thread, and
+        #   no scheduler switches to it
+        def stuck_behind_caller?
+          return false unless @thread.equal?(Thread.current)
+          fiber = self.fiber
+          return true if fiber.nil? || fiber.equal?(Fiber.current)
+          scheduler = Fiber.current_scheduler
+          scheduler.nil? || suspended_by_hand?(fiber, scheduler)
+        end
+
+        private
+
+        def fiber
+          @fiber.__getobj__
+        rescue WeakRef::RefError
+          nil
+        end
+
+        # A scheduler may suspend its fibers by Fiber.yield itself.
+        def suspended_by_hand?(fiber, scheduler)
+          place = fiber.backtrace_locations(0, 1)&.first or return false
+          SUSPENDED_IN.include?(place.base_label) && place.path != scheduler.method(:block).source_location&.first
+        end
+      end
+    end
+  end
+end
