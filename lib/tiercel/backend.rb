@@ -36,7 +36,8 @@ module Tiercel
   #   that a later caller could receive. No method blocks longer than the time
   #   budget of the backend.
   # - Tokens are opaque, compared with `==`, and never repeat for a key whose
-  #   bytes changed in between (not even when they changed back).
+  #   bytes changed in between (not even when they changed back). They are
+  #   good in the process that read them.
   #
   # What it is, as those above it ask: {Traits}. The published suite {Contracts::BackendContract} tests all of this.
   #

@@ -28,7 +28,7 @@ module Tiercel
     #
     # Bytes go to the server as they are, with flags 0. A value above the
     # server's limit is {Refused}, and what was under its key is gone. Tokens are the server's
-    # cas numbers. TTLs have its granularity of one second, rounded up.
+    # cas numbers ({Token}). TTLs have its granularity of one second, rounded up.
     class Memcached < Backend
       # Above it memcached reads a number as a date.
       RELATIVE_TTL_MAX = 30 * 86_400
@@ -96,14 +96,14 @@ module Tiercel
 
       def forget_last_read = LastRead.keep(nil)
 
-      def token_shown(_bytes, last_read, index = 0) = LastRead.cas(last_read, index)
+      def token_shown(_bytes, last_read, index = 0) = LastRead.token(last_read, index)
 
       def get_with_token(key)
         wire_key = WireKey.encode(key)
         bytes, line = node(wire_key).call(key) do |connection, deadline|
           Protocol.get_with_details(connection, wire_key, deadline)
         end
-        [bytes, Protocol.number(line, " c")] if bytes
+        [bytes, Token.of(line)] if bytes
       end
 
       def set(key, bytes, ttl = nil)
@@ -125,7 +125,7 @@ module Tiercel
             .tap { |stored,| raise Protocol::ServerError, too_large(bytes) if stored == :too_large }
         end
         return true if answer == :stored
-        present ? [present, Protocol.number(line, " c")] : get_with_token(key)
+        present ? [present, Token.of(line)] : get_with_token(key)
       end
 
       def look(key)
@@ -162,7 +162,7 @@ module Tiercel
         changes.empty? ? [] : multi.compare_and_set(changes, wire_ttl(ttl))
       end
 
-      def compare_and_set(key, bytes, token, ttl = nil) = conditional_set(key, bytes, ttl, cas: token)
+      def compare_and_set(key, bytes, token, ttl = nil) = conditional_set(key, bytes, ttl, token: token)
 
       def delete(key)
         wire_key = WireKey.encode(key)
@@ -231,7 +231,7 @@ module Tiercel
       # memcached's clock ticks once a second: what is said to be left is up to one more.
       def found(bytes, line)
         left = Protocol.number(line, " t")
-        [bytes, Protocol.number(line, " c"), left.negative? ? nil : left + 1.0]
+        [bytes, Token.of(line), left.negative? ? nil : left + 1.0]
       end
 
       def conditional_set(key, bytes, ttl, **condition)

@@ -38,13 +38,15 @@ class MemcachedRefusalsTest < Tiercel::TestCase
     listener&.close
   end
 
+  TOKEN = Tiercel::Backends::Memcached::Token.new(cas: 5, newest: 1_000_000)
   TRIPS = {
     occupy: ["EN\r\n", ->(backend) { backend.occupy("key", "mine", 60) }],
     occupy_multi: ["HD\r\nVA 4 c5 t-1 O1\r\nmine\r\nMN\r\n",
                    ->(backend) { backend.occupy_multi({ "a" => "mine", "b" => "mine" }, 60) }],
     set_multi: ["HD\r\n", ->(backend) { backend.set_multi({ "a" => "1", "b" => "2" }) }],
-    compare_and_set_multi: ["HD\r\n",
-                            ->(backend) { backend.compare_and_set_multi({ "a" => ["1", 1], "b" => ["2", 2] }) }],
+    compare_and_set_multi: ["HD\r\n", lambda do |backend|
+      backend.compare_and_set_multi({ "a" => ["1", TOKEN], "b" => ["2", TOKEN] })
+    end],
     get_multi: ["MN\r\n", ->(backend) { backend.get_multi(%w[a b]) }],
     add_or_get: ["HD\r\n", ->(backend) { backend.add_or_get("key", "mine") }],
   }.freeze
@@ -63,7 +65,8 @@ class MemcachedRefusalsTest < Tiercel::TestCase
   %i[occupy get_or_occupy].each do |name|
     define_method(:"test_#{name}_gives_what_is_there") do
       with_server(REFUSAL, "VA 4 c5 t-1\r\nthey\r\n") do |backend|
-        assert_equal ["they", 5, nil], backend.public_send(name, "key", "mine", 60)
+        bytes, token, left = backend.public_send(name, "key", "mine", 60)
+        assert_equal ["they", 5, nil], [bytes, token.cas, left]
         sleep 0.1
         assert_nil backend.get("other")
       end

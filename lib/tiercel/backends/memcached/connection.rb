@@ -7,6 +7,7 @@ require_relative "../../backend"
 require_relative "../../clock"
 require_relative "../../errors"
 require_relative "../remote/handshake"
+require_relative "token"
 
 module Tiercel
   module Backends
@@ -50,6 +51,11 @@ module Tiercel
           @busy = false
         end
 
+        # @return [Integer] of {Openings}
+        attr_reader :number
+        # @return [String] {Openings.mark} as it was before the call at hand has asked anything
+        attr_reader :mark
+
         # @return [Boolean] whether no reply is outstanding
         def clean? = !@busy
 
@@ -60,9 +66,11 @@ module Tiercel
         #   system call), for requests that must not be sent twice
         # @return [Boolean] whether the connection is a new one
         def open(deadline, verify: false)
-          return false if @io && !@busy && !(verify && stale?)
+          return reused if @io && !@busy && !(verify && stale?)
           close
           @io = open_socket(deadline)
+          @number = Openings.next
+          @mark = Openings.mark
           start_buffer
           true
         end
@@ -127,6 +135,11 @@ module Tiercel
         end
 
         private
+
+        def reused
+          @mark = Openings.mark
+          false
+        end
 
         def start_buffer
           @buffer = String.new(capacity: CHUNK_BYTES)

@@ -58,7 +58,7 @@ module Tiercel
               next
             end
             sum = out_of_range ? (bytes.to_i + amount) % 2**64 : Counter.add(bytes.sub(PADDING, ""), amount, @key)
-            return sum if stored?(connection, sum, seconds_left(line), deadline, cas: Protocol.number(line, " c"))
+            return sum if stored?(connection, sum, seconds_left(line), deadline, token: Token.of(line))
           end
         end
 

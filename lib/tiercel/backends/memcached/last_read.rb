@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../backend"
+require_relative "token"
 
 module Tiercel
   module Backends
@@ -9,8 +10,7 @@ module Tiercel
       # A read that finds a value costs no object more for it.
       module LastRead
         LINES = :tiercel_memcached_last_read
-        CAS = / c(\d+)/
-        private_constant :LINES, :CAS
+        private_constant :LINES
 
         module_function
 
@@ -25,10 +25,10 @@ module Tiercel
 
         # @param lines [String, Array<String>, nil]
         # @param index [Integer] of the key, where there were several
-        # @return [Integer, nil]
-        def cas(lines, index)
+        # @return [Token, nil]
+        def token(lines, index)
           line = lines.is_a?(Array) ? lines[index] : lines
-          line && line[CAS, 1]&.to_i
+          line && Token.of(line)
         end
       end
     end

@@ -69,7 +69,7 @@ module Tiercel
 
         # @param pairs [Hash{String => String}]
         # @param ttl [Integer] as memcached takes it
-        # @param tokens [Hash{String => Integer}] cas numbers by key
+        # @param tokens [Hash{String => Token}] by key
         # @return [Hash{String => Array(String, String)}] what is there then: bytes, and the line that came before them
         # @raise [BackendError] with what other servers answered
         def claim(pairs, ttl, tokens)
@@ -89,7 +89,7 @@ module Tiercel
           failure ? fail_with(failure, found) : found
         end
 
-        # @param changes [Hash{String => Array(String, Integer)}] bytes and cas
+        # @param changes [Hash{String => Array(String, Token)}]
         # @param ttl [Integer] as memcached takes it
         # @return [Array<String>] keys that were written
         # @raise [BackendError] with those that were written on other servers

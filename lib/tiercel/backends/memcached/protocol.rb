@@ -3,6 +3,7 @@
 require_relative "../../backend"
 require_relative "connection"
 require_relative "last_read"
+require_relative "token"
 
 module Tiercel
   module Backends
@@ -34,22 +35,24 @@ module Tiercel
           line = connection.read_line(deadline)
           bytes = value(connection, line, deadline) unless line == "EN"
           connection.finish
-          LastRead.keep(line) if bytes
+          LastRead.keep(line << connection.mark) if bytes
           bytes
         end
 
-        # @return [Array(String, String), nil] the bytes, and the line before them, which says c (cas) and t (seconds
-        #   left, -1 for no end): see {#number}
+        # @return [Array(String, String), nil] the bytes, and the line before them, which says c (cas), t (seconds
+        #   left, -1 for no end) and {Connection#mark}: see {#number} and {Token.of}
         def get_with_details(connection, key, deadline)
           connection.write("mg #{key} c t v\r\n", deadline)
           line = connection.read_line(deadline)
           bytes = value(connection, line, deadline) unless line == "EN"
           connection.finish
-          [bytes, line] if bytes
+          [bytes, line << connection.mark] if bytes
         end
 
+        # @param token [Token, nil]
         # @return [Symbol] :stored, :not_stored (there is one, or the other way round), or :too_large
-        def set(connection, key, bytes, ttl, deadline, mode: :set, cas: nil)
+        def set(connection, key, bytes, ttl, deadline, mode: :set, token: nil)
+          cas = token&.cas_over(connection)
           connection.write(mode == :add ? add_request(key, bytes, ttl) : cas_request(key, bytes, ttl, cas), deadline)
           answer = stored(connection, connection.read_line(deadline))
           connection.finish
@@ -66,26 +69,26 @@ module Tiercel
           answer = stored_or_refusal(connection, connection.read_line(deadline))
           connection.finish
           raise answer if answer.is_a?(ServerError) && present.nil?
-          [answer, present, line]
+          [answer, present, line << connection.mark]
         end
 
-        # Writes (if there is nothing, or with `cas` if that still stands), then reads: both requests at once.
+        # Writes (if there is nothing, or with a token if that still stands), then reads: both requests at once.
         #
         # @return [Array(String, String), nil] as {#get_with_details}
-        def claim(connection, key, bytes, ttl, cas, deadline)
-          connection.write(claim_request(key, bytes, ttl, cas) << "mg #{key} c t v\r\n", deadline)
+        def claim(connection, key, bytes, ttl, token, deadline)
+          connection.write(claim_request(connection, key, bytes, ttl, token) << "mg #{key} c t v\r\n", deadline)
           answer = stored_or_refusal(connection, connection.read_line(deadline))
           line = connection.read_line(deadline)
           present = value(connection, line, deadline) unless line == "EN"
           connection.finish
           raise answer if answer.is_a?(ServerError) && present.nil?
-          [present, line] if present
+          [present, line << connection.mark] if present
         end
 
-        # @param claims [Array<Array(String, String, Integer)>] as for {#write_set_multi}, and cas or nil
+        # @param claims [Array<Array(String, String, Token)>] as for {#write_set_multi}, and token or nil
         def write_claim_multi(connection, claims, ttl, deadline)
           request = String.new
-          claims.each { |key, bytes, cas| request << claim_request(key, bytes, ttl, cas) }
+          claims.each { |key, bytes, token| request << claim_request(connection, key, bytes, ttl, token) }
           claims.each_with_index { |(key, _), index| request << "mg #{key} c t v q O#{index}\r\n" }
           connection.write(request << "mn\r\n", deadline)
         end
@@ -99,10 +102,10 @@ module Tiercel
           answers.each { |answer| raise answer if answer.is_a?(ServerError) }
         end
 
-        # @param changes [Array<Array(String, String, Integer)>] keys as they go over the wire, bytes, cas
+        # @param changes [Array<Array(String, String, Token)>] keys as they go over the wire, bytes, token
         def write_cas_multi(connection, changes, ttl, deadline)
           request = String.new
-          changes.each { |key, bytes, cas| request << cas_request(key, bytes, ttl, cas) }
+          changes.each { |key, bytes, token| request << cas_request(key, bytes, ttl, token.cas_over(connection)) }
           connection.write(request, deadline)
         end
 
@@ -147,7 +150,8 @@ module Tiercel
         def read_get_multi(connection, deadline)
           until (line = connection.read_line(deadline)) == "MN"
             bytes = value(connection, line, deadline, more: true)
-            yield (number(line, " O") or raise Connection::Garbage, "a reply without its opaque"), bytes, line
+            yield (number(line, " O") or raise Connection::Garbage, "a reply without its opaque"), bytes,
+                  line << connection.mark
           end
           connection.finish
         end
@@ -216,8 +220,8 @@ module Tiercel
             "add " << key << " 0 " << ttl.to_s << " " << bytes.bytesize.to_s << "\r\n" << bytes << "\r\n"
         end
 
-        def claim_request(key, bytes, ttl, cas)
-          cas ? cas_request(key, bytes, ttl, cas) : add_request(key, bytes, ttl)
+        def claim_request(connection, key, bytes, ttl, token)
+          token ? cas_request(key, bytes, ttl, token.cas_over(connection)) : add_request(key, bytes, ttl)
         end
 
         # "VA <bytes> <flags>*", then the value.
