@@ -84,7 +84,7 @@ module Tiercel
     private
 
     # A store over one backend needs none of this.
-    def load_tiers = %w[tiers tiers/bus tiers/watch].each { |file| require_relative file }
+    def load_tiers = require_relative("tiers")
 
     def parse(urls)
       urls.map { |url| BackendURL.parse(url) }

@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "backend"
+require_relative "tiers/bus"
 require_relative "tiers/far_guard"
 require_relative "tiers/near"
 require_relative "tiers/outage"
 require_relative "tiers/uses"
+require_relative "tiers/watch"
 
 module Tiercel
   # Several backends as one: a near one that keeps copies, and a far one, perhaps itself of several tiers, where

@@ -2,6 +2,7 @@
 # suites: store
 
 require "test_helper"
+require "tiercel/tiers"
 require "socket"
 require "support/machines"
 

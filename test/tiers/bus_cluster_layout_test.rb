@@ -2,6 +2,7 @@
 # suites: store
 
 require "test_helper"
+require "tiercel/tiers"
 require "support/cluster_machines"
 
 # The bus over a Redis Cluster whose masters are others after a while.

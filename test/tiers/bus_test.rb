@@ -2,6 +2,7 @@
 # suites: store
 
 require "test_helper"
+require "tiercel/tiers"
 require "support/machines"
 
 # What a machine hears of others' changes in the last tier, and what it does where it hears nothing.

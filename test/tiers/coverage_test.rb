@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "tiercel/tiers"
 require "tiercel/tiers/coverage"
 require "tiercel/backends/shared"
 

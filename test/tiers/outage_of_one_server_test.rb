@@ -2,6 +2,7 @@
 # suites: store*
 
 require "test_helper"
+require "tiercel/tiers"
 require "minitest/mock"
 require "active_support/cache/tiercel_store"
 require "tiercel/backends/memory"

@@ -2,6 +2,7 @@
 # suites: store
 
 require "test_helper"
+require "tiercel/tiers"
 require "support/last_tier_away"
 
 # Somebody's last tier is away, while another caller of the machine is held up in the midst of a call.

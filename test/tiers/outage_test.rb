@@ -2,6 +2,7 @@
 # suites: store
 
 require "test_helper"
+require "tiercel/tiers"
 require "support/last_tier_away"
 
 # What is done while the last tier does not answer, and what becomes of it when that is back with all it had.
