@@ -113,7 +113,7 @@ module LockStep
       -> { { raw: true } }, -> { { version: 1 } }, -> { { force: true } },
       -> { { unless_exist: true } }, -> { { serializer: :marshal } }, -> { { marshal: false } }, -> { { coder: nil } },
       -> { { coder: Marshal } }, -> { { checksum: true } }, -> { { compressor: :zlib } },
-      -> { { frozen: true } }, -> { { frozen: true, memo: "1MB" } }
+      -> { { frozen: true } }
     ].freeze
 
     private
