@@ -146,6 +146,13 @@ class SQLiteCacheFileTest < Tiercel::TestCase
                  Dir.children(@directory).sort
   end
 
+  def test_a_process_that_was_killed_between_link_and_unlink_leaves_nothing
+    build.then { |backend| backend.set("key", "value") && backend.close }
+    File.link(@path, "#{@path}.tiercel-new")
+    assert_equal "value".b, build.get("key")
+    refute_path_exists "#{@path}.tiercel-new"
+  end
+
   def test_who_is_killed_while_making_the_file_leaves_none_that_is_refused
     20.times do |round|
       pid = fork { build.set("key", "value") && sleep }

@@ -105,12 +105,17 @@ module Tiercel
           end
         end
 
-        # Notes beside the file that it is ours, where that is not known.
+        # Notes beside the file that it is ours, where that is not known. A second link is that of a process that was
+        # killed while it made the file.
         #
         # @return [void]
         def mark
-          return if mark_of(::File.stat(@path)) == written_mark
-          @lock.hold(0.0) { |lock_file| write_mark(lock_file, ::File.stat(@path)) }
+          stat = ::File.stat(@path)
+          return if mark_of(stat) == written_mark && stat.nlink == 1
+          @lock.hold(0.0) do |lock_file|
+            write_mark(lock_file, ::File.stat(@path))
+            remove(temporary, ["", *COMPANIONS])
+          end
         rescue SystemCallError, FileLock::Busy
           nil # a later opening does it
         end
@@ -192,15 +197,16 @@ module Tiercel
         end
 
         def place_new(lock_file)
-          temporary = "#{@path}.tiercel-new"
           remove(temporary, ["", *COMPANIONS])
           ::File.open(temporary, ::File::CREAT | ::File::EXCL | ::File::WRONLY, 0o600, &:close)
           yield temporary
           write_mark(lock_file, ::File.stat(temporary))
           link(temporary)
         ensure
-          remove(temporary, ["", *COMPANIONS]) if temporary
+          remove(temporary, ["", *COMPANIONS])
         end
+
+        def temporary = "#{@path}.tiercel-new"
 
         # Never over a file that came meanwhile, but where the file system knows no second names.
         def link(temporary)
