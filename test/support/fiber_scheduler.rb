@@ -15,6 +15,12 @@ module Tiercel
     def fiber(&block) = Fiber.new(blocking: false, &block).tap(&:resume)
     def kernel_sleep(seconds = nil) = block(nil, seconds) && true
     def unblock(_blocker, fiber) = @woken << fiber
+    # Raises an error in a fiber that sleeps.
+    def interrupt(fiber, *error)
+      @sleeping.delete(fiber)
+      fiber.raise(*error)
+    end
+
     def io_wait(_io, events, _timeout) = events
     def close = run
 

@@ -58,6 +58,24 @@ class FetchInFibersTest < Tiercel::TestCase
     end
   end
 
+  # What Async's timeouts do.
+  def test_what_is_raised_into_a_fiber_is_its_own
+    @stores.each do |store|
+      leader = nil
+      order = in_fibers(
+        lambda do
+          leader = Fiber.current
+          store.fetch("key") { sleep }
+        rescue Tiercel::Error => error
+          error.class
+        end,
+        -> { store.fetch("key") { "made" } },
+        -> { sleep(0.01) && Fiber.scheduler.interrupt(leader, Tiercel::Error, "too late") && nil }
+      )
+      assert_equal [Tiercel::Error, "made"], order.compact
+    end
+  end
+
   private
 
   # @return [Array<Object>] what the fibers gave, in the order in which they ended

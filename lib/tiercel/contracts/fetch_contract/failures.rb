@@ -7,6 +7,30 @@ module Tiercel
     module FetchContract
       # Blocks that give no value: whoever waits is let go at once.
       module Failures
+        # Raised into a leader by its own thread or caller.
+        class Interrupted < StandardError; end
+
+        # How a leader runs its block (`work` begins it), and how the block spends its time.
+        INTERRUPTS = {
+          timeout_while_waiting: [->(&work) { Timeout.timeout(0.2, Interrupted, &work) }, -> { sleep }],
+          timeout_while_computing: [->(&work) { Timeout.timeout(0.2, Interrupted, &work) }, -> { loop { nil } }],
+          timeout_within_another: [
+            ->(&work) { Timeout.timeout(0.2, Interrupted, "own words") { Timeout.timeout(60, &work) } }, -> { sleep }
+          ],
+          raised_by_another_thread: [
+            lambda do |&work|
+              leader = Thread.current
+              Thread.new { sleep 0.2; leader.raise(Interrupted) }
+              work.call
+            end, -> { Queue.new.pop }
+          ],
+          wrapped_by_the_block: [->(&work) { Timeout.timeout(0.2, Interrupted, &work) }, lambda do
+            sleep
+          rescue Interrupted
+            raise IOError, "interrupted"
+          end]
+        }.freeze
+
         def test_what_the_block_raises_goes_to_those_who_wait_as_a_copy
           patient = new_store(lease_ttl: 60)
           errors = in_threads(5) do
@@ -17,6 +41,35 @@ module Tiercel
           assert_equal ["no value"], errors.map(&:message).uniq
           assert_equal 5, errors.map(&:object_id).uniq.size
           assert_equal("made", patient.fetch("raises") { "made" })
+        end
+
+        INTERRUPTS.each do |name, (around, work)|
+          define_method(:"test_an_interrupt_of_the_leader_is_nobody_elses_#{name}") do
+            patient = new_store(lease_ttl: 60)
+            began = Queue.new
+            leader = Thread.new do
+              around.call { patient.fetch("key") { began << 1; work.call } }
+            rescue StandardError => error
+              error.class
+            end
+            began.pop
+            followers = Array.new(3) { Thread.new { patient.fetch("key") { sleep 0.05; "made" } } }
+            assert_equal(["made"] * 3, followers.map(&:value))
+            assert_includes [Interrupted, IOError], leader.value
+            assert_equal "made", patient.read("key")
+          end
+        end
+
+        def test_what_the_block_raises_itself_goes_to_those_who_wait_within_a_timeout_too
+          patient = new_store(lease_ttl: 60)
+          runs = Queue.new
+          errors = in_threads(4) do
+            Timeout.timeout(60) { patient.fetch("raises") { runs << 1; sleep 0.2; Integer("no number") } }
+          rescue ArgumentError => error
+            error.message
+          end
+          assert_equal [4, 1], [errors.size, errors.uniq.size]
+          assert_equal 1, runs.size
         end
 
         def test_throw_break_and_timeout_let_others_take_over

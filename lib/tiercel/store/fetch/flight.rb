@@ -2,6 +2,7 @@
 
 require_relative "../../clock"
 require_relative "databases"
+require_relative "interruption"
 require_relative "leader"
 
 module Tiercel
@@ -153,16 +154,21 @@ module Tiercel
           end
         end
 
+        # Lands with what the block raised, if anybody waits for that. What was raised into it from outside is the
+        # leader's own: then somebody takes over.
+        #
+        # @param error [StandardError] while it is rescued
+        # @return [void]
+        def land_error(error)
+          land(:error, error) if followed_to_its_end? && !Interruption.of?(error)
+        end
+
         # Lands with what the block gave. Nobody comes along from here on; for those who have, a copy is made.
         #
         # @yieldreturn [String, nil] a frame of it
         # @return [void]
         def land_value(value)
-          followed = LOCK.synchronize do
-            @closed = true
-            @followers.positive?
-          end
-          frame = yield if followed
+          frame = yield if followed_to_its_end?
           frame ? land(:frame, frame) : land(:value, value)
         end
 
@@ -196,6 +202,16 @@ module Tiercel
               end
             end
             @outcome
+          end
+        end
+
+        # Nobody comes along from here on.
+        #
+        # @return [Boolean] whether somebody has
+        def followed_to_its_end?
+          LOCK.synchronize do
+            @closed = true
+            @followers.positive?
           end
         end
 

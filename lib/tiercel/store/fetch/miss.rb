@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "timeout"
-
 require_relative "../../leases"
 require_relative "call"
 require_relative "databases"
@@ -200,7 +198,7 @@ module Tiercel
             flight.land(:found, lease.stale)
             return stale
           end
-          flight.land(:error, error) unless error.is_a?(Timeout::Error)
+          flight.land_error(error)
           raise
         ensure
           give_back(lease) if lease && !settled

@@ -119,7 +119,7 @@ module Tiercel
           fill
         rescue StandardError => error
           @computed.each { |call, value| @flown[call].land_value(value) { call.copy(value) } }
-          @open.each_key { |call| @flown[call].land(:error, error) } unless error.is_a?(Timeout::Error)
+          @open.each_key { |call| @flown[call].land_error(error) }
           raise
         ensure
           @open&.each do |call, lease|

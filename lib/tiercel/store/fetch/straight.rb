@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "timeout"
-
 require_relative "../../coder"
 require_relative "../../frame"
 require_relative "filling"
@@ -74,7 +72,7 @@ module Tiercel
           landed = true
           value
         rescue StandardError => error
-          flight.land(:error, error) unless error.is_a?(Timeout::Error)
+          flight.land_error(error)
           raise
         ensure
           @settings.leases.release(lease) unless stored

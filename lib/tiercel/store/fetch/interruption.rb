@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require "timeout"
+
+module Tiercel
+  module Store
+    module Fetch
+      # Tells an error that a block raised itself from one that was raised into it from outside: by Thread#raise,
+      # Fiber#raise, or a Timeout with a class of its own. The first is of interest to all callers that wait for the
+      # block. The second concerns the leader alone.
+      #
+      # Ruby does not mark such errors, so this looks at the place. An error came from outside if
+      #
+      # - a Timeout around the leader's `fetch` may raise any class (it was called with one); or
+      # - the leader stood in a method of Ruby's own that waits, and the error is none that such methods raise.
+      #
+      # An error that Thread#raise puts into Ruby code that is computing, not waiting, counts as the block's own.
+      #
+      # @private
+      module Interruption
+        # Ruby's own methods that wait: of threads, of locks, of other processes, of IO, and of a fiber for its scheduler.
+        WAITING = %w[
+          sleep join value pop shift push << wait lock synchronize enter stop pass
+          waitpid waitpid2 wait2 waitall system ` select wait_readable wait_writable wait_priority
+          read readpartial sysread pread gets getc getbyte readline readlines readbyte readchar each_line
+          write syswrite print puts flush fsync flock accept connect recv recvfrom recvmsg send sendmsg getaddrinfo
+          transfer yield resume io_wait io_read io_write io_select block
+        ].to_h { |name| [name, true] }.freeze
+        # What these raise themselves.
+        THEIR_OWN = [SystemCallError, IOError, ThreadError, FiberError, StopIteration, ArgumentError, TypeError,
+                     RangeError, EncodingError].freeze
+        TIMEOUT_FILE = Timeout.method(:timeout).source_location&.first
+        # Errors may have been wrapped on their way out of the block, by Active Record for example.
+        MOST_CAUSES = 10
+        private_constant :WAITING, :THEIR_OWN, :TIMEOUT_FILE, :MOST_CAUSES
+
+        module_function
+
+        # Asked by the leader, where it rescues the error of its block.
+        #
+        # @param error [StandardError]
+        # @return [Boolean]
+        def of?(error)
+          error.is_a?(Timeout::Error) || limited? || with_causes(error).any? { |each| from_outside?(each) }
+        end
+
+        # A Timeout without a class raises nothing that the block or this code could rescue, and has `handle_timeout`
+        # on the stack.
+        def limited?
+          frames = caller_locations.select { |at| at.path == TIMEOUT_FILE && !at.label.start_with?("block") }
+          names = frames.map(&:base_label)
+          names.count("timeout") > names.count("handle_timeout")
+        end
+
+        def with_causes(error)
+          causes = [error]
+          causes << causes.last.cause while causes.last.cause && causes.size < MOST_CAUSES
+          causes
+        end
+
+        def from_outside?(error)
+          place, caller = error.backtrace_locations&.first(2)
+          return false unless place && WAITING[place.base_label] && rubys_own?(place, caller)
+          THEIR_OWN.none? { |type| error.is_a?(type) }
+        end
+
+        # A method in C has the place of its caller.
+        def rubys_own?(place, caller)
+          place.path.start_with?("<internal:") || (place.path == caller&.path && place.lineno == caller.lineno)
+        end
+      end
+    end
+  end
+end
