@@ -108,7 +108,8 @@ class SQLiteBackendTest < Tiercel::TestCase
   end
 
   def test_a_reader_that_keeps_the_log_long_costs_writers_little
-    log = Tiercel::Backends::SQLite::Log.new(path, 0, 0.02)
+    settings = Struct.new(:wal_bytes, :timeout_seconds) { def short_of_disk? = false }
+    log = Tiercel::Backends::SQLite::Log.new(path, settings.new(0, 0.02))
     File.write("#{path}-wal", "x")
     attempts = looks_at(log, 3_000)
     assert_operator attempts, :<=, 12

@@ -99,19 +99,48 @@ class SQLiteFaultsTest < Tiercel::TestCase
     end
   end
 
-  def test_a_full_disk
+  def test_a_disk_smaller_than_the_size_costs_entries_and_no_write
     skip "mounting needs root" unless SmallVolume.available?
-    SmallVolume.open("2m") do |volume|
-      store = build_store(File.join(volume, "cache.sqlite3"), size: "64MB")
-      results = nil
-      reports = capture_reports do
-        results = Array.new(60) { |index| store.write("key#{index}", Random.bytes(100_000)) }
+    [["2m", 20_000, 400], ["12m", 300_000, 100], ["12m", 900, 30_000]].each do |volume_size, bytesize, count|
+      SmallVolume.open(volume_size) do |volume|
+        store = build_store(File.join(volume, "cache.sqlite3"), size: "64MB")
+        reports = capture_reports do
+          results = Array.new(count) { |index| store.write("key#{index}", Random.bytes(bytesize)) }
+          assert_equal [true], results.uniq
+        end
+        assert_empty reports
+        kept = count.times.select { |index| store.exist?("key#{index}") }
+        assert_operator kept.size * bytesize, :>, Integer(volume_size[/\d+/]) * 1024**2 / 3
+        assert_includes kept, count - 1
+        store.backend.close
       end
-      assert_includes results, nil
-      assert_includes results, true
-      assert_empty reports.map { |report| report.error.class } - [Tiercel::Refused, Tiercel::Unavailable]
-      assert_equal results.index(true).then { |index| "key#{index}" }, "key0"
-      store.backend.close
+    end
+  end
+
+  def test_processes_on_a_disk_smaller_than_the_size
+    skip "mounting needs root" unless SmallVolume.available?
+    SmallVolume.open("8m") do |volume|
+      place = File.join(volume, "cache.sqlite3")
+      results = fork_and_wait(3) do |worker|
+        backend = build(place, size: "64MB", timeout: 20)
+        Array.new(150) { |index| written?(backend, "key#{worker}.#{index}") }.count(true)
+      end
+      # A write between the removal of a file that filled the disk and the moment when all have closed it is refused.
+      results.each { |written| assert_operator written, :>=, 140 }
+    end
+  end
+
+  # As before there is room: the cache takes it.
+  def test_a_disk_that_has_become_larger_is_used
+    skip "mounting needs root" unless SmallVolume.available?
+    SmallVolume.open("8m") do |volume|
+      backend = build(File.join(volume, "cache.sqlite3"), size: "64MB")
+      200.times { |index| backend.set("key#{index}", Random.bytes(50_000)) }
+      before = backend.stats[:disk_bytes]
+      SmallVolume.resize(volume, "24m")
+      300.times { |index| assert_equal true, backend.set("more#{index}", Random.bytes(50_000)) }
+      assert_operator backend.stats[:disk_bytes], :>, before * 3 / 2
+      backend.close
     end
   end
 
@@ -193,6 +222,12 @@ class SQLiteFaultsTest < Tiercel::TestCase
 
   # SQLite's locks belong to the process: what opens the file beside the backend does so in another one.
   def in_child(&block) = fork_and_wait(1) { block.call }.first
+
+  def written?(backend, key)
+    backend.set(key, Random.bytes(50_000))
+  rescue Tiercel::Refused
+    false
+  end
 
   def set_aside = Dir["#{path}.set-aside-*"]
 

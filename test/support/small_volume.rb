@@ -30,6 +30,12 @@ module SmallVolume
       system("mount", "-o", "remount,ro", directory, err: File::NULL) or raise "cannot remount #{directory}"
     end
 
+    # @param directory [String] from {open}
+    # @param size [String] from now on
+    def resize(directory, size)
+      system("mount", "-o", "remount,size=#{size}", directory, err: File::NULL) or raise "cannot resize #{directory}"
+    end
+
     private
 
     def mount(directory, size)

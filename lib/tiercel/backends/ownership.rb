@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require "etc"
+require "pathname"
+
 module Tiercel
   module Backends
     # Whether a place on disk may be trusted. Where everybody may create files
@@ -23,6 +26,35 @@ module Tiercel
         nil
       rescue SystemCallError
         nil # what cannot be looked at cannot be opened either
+      end
+
+      # @param path [String] of a file
+      # @return [String, nil] why this process cannot use it, where it lies in the file's owner and mode; nil if it can,
+      #   or if there is none
+      def self.closed(path)
+        stat = ::File.stat(path)
+        closed_to_us(path, "read and write") unless stat.readable? && stat.writable?
+      rescue Errno::EACCES
+        folder = Pathname.new(path).descend.find { |place| place.directory? && !place.executable? }
+        closed_to_us(folder.to_s, "enter") if folder
+      rescue SystemCallError
+        nil
+      end
+
+      def self.closed_to_us(path, verb)
+        stat = ::File.stat(path)
+        "#{readable(path)} belongs to #{user(stat.uid)} and has mode #{format("%04o", stat.mode & 0o7777)}. This " \
+          "process runs as #{user(Process.euid)} and cannot #{verb} it. Run it as that user, or give another path"
+      end
+      private_class_method :closed_to_us
+
+      # @param uid [Integer]
+      # @return [String] with the name, where there is one
+      def self.user(uid)
+        name = Etc.getpwuid(uid)&.name
+        name ? "#{name} (user #{uid})" : "user #{uid}"
+      rescue ArgumentError
+        "user #{uid}"
       end
 
       # Goes from the root to the end of the path, through its links, as far as it exists.

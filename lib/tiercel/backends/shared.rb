@@ -4,6 +4,7 @@ require_relative "../asset_build"
 require_relative "segment_backend"
 require_relative "../segment/absent"
 require_relative "../segment/orphans"
+require_relative "../segment/other_users"
 
 module Tiercel
   module Backends
@@ -37,6 +38,7 @@ module Tiercel
                                                 memo_bytes: memo_bytes(options))
           return of_an_asset_build(place) if place.named? && place.in_rails? && AssetBuild.running?
           segment = open(opening, raises?(options), near: options.key?(:behind))
+          Segment::OtherUsers.new(place).warn
           return new(segment) if segment.is_a?(Segment::Absent)
           remove_unused(place, segment)
           report_other_size(segment, asked) if asked

@@ -227,7 +227,7 @@ module Tiercel
 
       def check_file
         @file.verify
-      rescue CacheFile::Missing, SystemCallError
+      rescue CacheFile::Missing, CacheFile::Closed, SystemCallError
         nil # made by the first call, or reported by it
       rescue CacheFile::Foreign => error
         raise ConfigurationError, "sqlite: #{error.message}"

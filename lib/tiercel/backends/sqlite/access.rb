@@ -34,7 +34,7 @@ module Tiercel
         DAMAGE = [*CacheFile::DAMAGE, Connection::Damaged].freeze
         FAILURES = [
           SQLite3::Exception, SystemCallError, Connection::Damaged, Connection::TooNew, CacheFile::Foreign,
-          CacheFile::Missing, FileLock::Busy,
+          CacheFile::Closed, CacheFile::Missing, FileLock::Busy,
         ].freeze
         # Raised where others have waited for long enough.
         class Others < StandardError; end
@@ -99,6 +99,18 @@ module Tiercel
           @lock.synchronize { yield connection }
         rescue *NOT_NOW
           nil
+        end
+
+        # Puts an empty file in the place of one that fills its disk, so that not even evicting finds room in the log.
+        #
+        # @return [Boolean] false where the file is small, so that others fill the disk
+        def begin_anew
+          full = @lock.synchronize { @connection&.then { |it| it.inode if it.large? || !it.in_place? }.tap { drop } }
+          return false unless full
+          @file.remove_cache { CacheFile.inode(@file.path) == full }
+          true
+        rescue CacheFile::Foreign, CacheFile::Closed, FileLock::Busy, SystemCallError
+          false
         end
 
         # @return [void]
@@ -184,7 +196,7 @@ module Tiercel
         rescue SystemCallError => failure
           raise Unavailable.new("the file is damaged (#{error.message}) and cannot be set aside: #{failure.message}",
                                 backend: @name, key: key)
-        rescue CacheFile::Foreign, FileLock::Busy => failure
+        rescue CacheFile::Foreign, CacheFile::Closed, FileLock::Busy => failure
           raise translated(failure, key)
         end
 
@@ -204,7 +216,7 @@ module Tiercel
           when FileLock::Busy
             message = "locked for more than #{(@settings.timeout_seconds * 1000).round} ms"
             TimedOut.new(message, backend: @name, key: key)
-          when CacheFile::Foreign then Refused.new(error.message, backend: @name, key: key)
+          when CacheFile::Foreign, CacheFile::Closed then Refused.new(error.message, backend: @name, key: key)
           when *REFUSALS then Refused.new(message, backend: @name, key: key)
           else Unavailable.new(message, backend: @name, key: key)
           end

@@ -19,6 +19,8 @@ module Tiercel
       class CacheFile
         # Raised for what is at the path and is no cache: it stays as it is.
         class Foreign < StandardError; end
+        # Raised for a file that this process may not read or write: perhaps a cache, of another user.
+        class Closed < StandardError; end
         # Raised where there is no file yet.
         class Missing < StandardError; end
 
@@ -72,10 +74,13 @@ module Tiercel
         #
         # @return [void]
         # @raise [Foreign] if there is something that is no cache of this user
+        # @raise [Closed] if it cannot be read and written, for its owner and mode
         # @raise [Missing] if there is nothing
         def verify
           objection = Ownership.objection(@given) || Ownership.objection(@lock.path)
           raise Foreign, objection if objection
+          closed = Ownership.closed(@path) || Ownership.closed(@lock.path)
+          raise Closed, closed if closed
           stat = ::File.stat(@path)
           raise Foreign, "#{@path} is not a regular file: #{MISTAKEN}" unless stat.file?
           other = other_content or return
@@ -131,6 +136,22 @@ module Tiercel
           @lock.hold do
             verify
             move(free_name) if yield
+          end
+        rescue Missing
+          nil
+        end
+
+        # Removes the cache, for a new one.
+        #
+        # @yieldreturn [Boolean] whether what is there now is still to be removed
+        # @return [void]
+        # @raise [Foreign] if it is no cache
+        # @raise [FileLock::Busy]
+        # @raise [SystemCallError]
+        def remove_cache
+          @lock.hold do
+            verify
+            remove(@path, ["", *COMPANIONS]) if yield
           end
         rescue Missing
           nil

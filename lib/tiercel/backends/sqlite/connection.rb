@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "cache_file"
+require_relative "disk"
 require_relative "forks"
 require_relative "schema"
 
@@ -20,6 +21,8 @@ module Tiercel
         CACHE_KIB = 8 * 1024
         # Above so many pages entries are not counted but estimated.
         COUNTED_PAGES = 20_000
+        # A bound that changes by less stays.
+        UNNOTICED_SHARE = 0.01
         # Where the range is looked at for that, and rows of one look.
         SAMPLES = 8
         SAMPLE_ROWS = 64
@@ -61,6 +64,7 @@ module Tiercel
         # @raise [TooNew] if a later release made it
         def initialize(path, settings)
           @path = path
+          @disk = Disk.new(path)
           @inode = CacheFile.inode(path)
           @database = Forks::Database.new(path, flags: SQLite3::Constants::Open::READWRITE)
           check_layout
@@ -159,6 +163,23 @@ module Tiercel
           (Schema::IDS.size / gap).round
         end
 
+        # Bounds the file by the room that its disk has now.
+        #
+        # @param settings [Settings]
+        # @return [void]
+        def fit(settings)
+          settings.room_bytes = @disk.room_bytes
+          limit = settings.page_limit(@page_size_bytes)
+          bound(settings) if (limit - @page_limit).abs > @page_limit * UNNOTICED_SHARE
+        end
+
+        # @param bytes [Integer] that are to be written
+        # @return [Boolean] whether the disk was too full for them and now is less so, since the log is empty
+        def gain_disk?(bytes) = @disk.short_of?(bytes) && checkpoint
+
+        # @return [Boolean] whether the files have more than a cache is left with on a full disk
+        def large? = @disk.own_bytes > Settings::LEAST_ROOM_BYTES
+
         # @return [Integer] pages in use
         def used_pages = number(:page_count) - number(:free_pages)
 
@@ -208,6 +229,7 @@ module Tiercel
           pragma("cache_size", -CACHE_KIB)
           @page_size_bytes = @database.get_first_value("PRAGMA page_size")
           @to_be_counted = settings.max_entries && !counting?
+          settings.room_bytes = @disk.room_bytes
           bound(settings)
         end
 

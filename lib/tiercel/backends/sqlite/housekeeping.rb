@@ -69,6 +69,7 @@ module Tiercel
         # @param now [Float]
         def round(connection, now)
           @writes = 0
+          connection.fit(@settings)
           return @added_bytes = 0 unless connection.transaction(:begin) { work?(connection, now) }
           connection.transaction do
             flush_hits(connection, now)
@@ -82,8 +83,9 @@ module Tiercel
         # @param connection [Connection]
         # @param bytes [Integer] that are to be free
         # @param give_up_at [Float] on the monotonic clock
-        # @return [Boolean] false if it is the disk that is full, not the cache: evicting would not help then
+        # @return [Boolean] false if the disk is full and this cache has next to nothing on it: evicting would not help
         def make_room(connection, bytes, give_up_at)
+          connection.fit(@settings)
           wanted_pages = (bytes * PAGE_OVERHEAD / connection.page_size_bytes).ceil + SPARE_PAGES
           return false if room?(connection, wanted_pages)
           until enough?(connection, wanted_pages) || Clock.monotonic >= give_up_at

@@ -29,15 +29,12 @@ module Tiercel
         PAUSE_SECONDS = 0.0005
 
         # @param path [String] of the database
-        # @param limit_bytes [Integer] at which SQLite writes the log back by itself
-        # @param timeout_seconds [Float] of a call
-        def initialize(path, limit_bytes, timeout_seconds)
+        # @param settings [Settings] whose `wal_bytes` are the limit at which SQLite writes the log back by itself
+        def initialize(path, settings)
           @path = "#{path}-wal"
-          @longest_bytes = (limit_bytes * TOLERANCE).to_i
-          @look_bytes = limit_bytes / LOOK_SHARE
-          @patience_seconds = [timeout_seconds, PATIENCE_SECONDS].min
-          @usual_interval = (limit_bytes / BYTES_PER_LOOK).clamp(INTERVALS)
-          @interval = @usual_interval
+          @settings = settings
+          @patience_seconds = [settings.timeout_seconds, PATIENCE_SECONDS].min
+          take_limit
           @writes = @written_bytes = 0
         end
 
@@ -46,6 +43,7 @@ module Tiercel
         # @param bytes [Integer] that were written
         # @return [Boolean] whether the log is to be emptied
         def too_long?(bytes)
+          take_limit
           @written_bytes += bytes
           return false if (@writes += 1) < @interval && (@written_bytes < @look_bytes || @interval > @usual_interval)
           @writes = @written_bytes = 0
@@ -61,12 +59,26 @@ module Tiercel
           until (short = yield || !long?) || Clock.monotonic >= ends_at
             sleep(PAUSE_SECONDS * (0.5 + rand))
           end
-          @interval = short ? @usual_interval : [@interval * 2, LONGEST_INTERVAL].min
+          @interval = short ? @usual_interval : [@interval * 2, longest_interval].min
         end
 
         private
 
         def long? = (::File.size?(@path) || 0) > @longest_bytes
+
+        # It is less than before where the disk has become smaller.
+        def take_limit
+          bytes = @settings.wal_bytes
+          return if bytes == @limit_bytes
+          @limit_bytes = bytes
+          @longest_bytes = (bytes * TOLERANCE).to_i
+          @look_bytes = bytes / LOOK_SHARE
+          @usual_interval = @settings.short_of_disk? ? 1 : (bytes / BYTES_PER_LOOK).clamp(INTERVALS)
+          @interval = @usual_interval
+        end
+
+        # On a disk without room for a long log every write looks at it.
+        def longest_interval = @settings.short_of_disk? ? 1 : LONGEST_INTERVAL
       end
     end
   end

@@ -12,6 +12,8 @@ module Tiercel
         DEFAULT_SIZE = "1GB"
         DEFAULT_TIMEOUT_SECONDS = 0.25
         SMALLEST_SIZE_BYTES = 4 * 1024**2
+        # However little room the disk has: entries of so small a file are not worth evicting for one write.
+        LEAST_ROOM_BYTES = 1024**2
 
         SYNCHRONOUS = { off: 0, normal: 1, full: 2 }.freeze
 
@@ -30,8 +32,6 @@ module Tiercel
         BYTES_OF_A_ROW = 8 * 1024
         MOST_ROWS = 500
 
-        # @return [Integer] bytes on disk, with the write-ahead log
-        attr_reader :size_bytes
         # @return [Integer, nil]
         attr_reader :max_entries
         # @return [Float] time budget of a call
@@ -52,13 +52,24 @@ module Tiercel
         # @raise [ConfigurationError] naming the option, what it got and what was expected
         def initialize(size: DEFAULT_SIZE, max_entries: nil, timeout: DEFAULT_TIMEOUT_SECONDS, synchronous: :normal,
                        mmap_size: "128MB", page_size: 2048)
-          @size_bytes = at_least_smallest(Sizes.bytes(number(size)))
+          @asked_bytes = @size_bytes = at_least_smallest(Sizes.bytes(number(size)))
           @max_entries = DiskOptions.count(max_entries, :max_entries)
           @timeout_seconds = DiskOptions.seconds(timeout, :timeout)
           @synchronous = synchronous_level(synchronous)
           @mmap_size_bytes = zero?(mmap_size) ? 0 : Sizes.bytes(number(mmap_size), option: :mmap_size)
           @page_size_bytes = power_of_two(Sizes.bytes(number(page_size), option: :page_size))
         end
+
+        # @return [Integer] bytes on disk, with the write-ahead log: `size`, or less where the disk has no more room
+        attr_reader :size_bytes
+
+        # @param bytes [Integer, nil] what the disk has room for; nil: nobody knows
+        def room_bytes=(bytes)
+          @size_bytes = bytes ? [@asked_bytes, [bytes, LEAST_ROOM_BYTES].max].min : @asked_bytes
+        end
+
+        # @return [Boolean] whether the disk has less room than `size`
+        def short_of_disk? = size_bytes < @asked_bytes
 
         # @return [Integer] the largest value that is kept, in bytes
         def largest_value_bytes = size_bytes / LARGEST_VALUE_SHARE

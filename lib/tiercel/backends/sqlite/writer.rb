@@ -21,7 +21,7 @@ module Tiercel
           @access = access
           @housekeeping = housekeeping
           @budget_seconds = settings.timeout_seconds
-          @log = Log.new(access.path, settings.wal_bytes, settings.timeout_seconds)
+          @log = Log.new(access.path, settings)
         end
 
         # Runs the block with the connection, again after room was made where the file was full.
@@ -36,10 +36,9 @@ module Tiercel
           begin
             @access.write(key, &)
           rescue Refused => error
-            raise unless error.cause.is_a?(SQLite3::FullException) && (attempts += 1) <= ATTEMPTS
+            raise unless full?(error) && (attempts += 1) <= ATTEMPTS
             give_up_at ||= Clock.monotonic + @budget_seconds
-            wanted = bytesize * attempts
-            raise unless @access.write(key) { |connection| @housekeeping.make_room(connection, wanted, give_up_at) }
+            raise unless make_room(key, bytesize * attempts, give_up_at)
             retry
           end
         end
@@ -55,6 +54,27 @@ module Tiercel
           @access.try { |connection| @housekeeping.round(connection, now) } if @housekeeping.due?(added ? bytes : 0)
         rescue *Access::FAILURES
           nil
+        end
+
+        private
+
+        def full?(error) = error.cause.is_a?(SQLite3::FullException)
+
+        # Evicting writes into the log too, so the log gives its room back first where the disk is full.
+        #
+        # @return [Boolean] whether to write again
+        def make_room(key, bytes, give_up_at)
+          gained = gain_disk(bytes)
+          @access.write(key) { |connection| @housekeeping.make_room(connection, bytes, give_up_at) } || gained
+        rescue Refused => error
+          raise unless full?(error)
+          gained || @access.begin_anew
+        end
+
+        def gain_disk(bytes)
+          @access.try { |connection| connection.gain_disk?(bytes) }
+        rescue *Access::FAILURES
+          false
         end
       end
     end
