@@ -80,6 +80,16 @@ class LeasesTest < Tiercel::TestCase
     end
   end
 
+  def test_a_second_pause_lasts_as_long_as_the_first
+    each_leases do |leases, _|
+      leases.release(take(leases), pause: 0.01)
+      take(leases)
+      sleep 0.02
+      leases.release(take(leases), pause: TTL)
+      assert take(leases).paused?
+    end
+  end
+
   def test_what_is_in_its_place_may_stay_beside_it
     each_leases do |leases, backend|
       backend.set("key", "ended")

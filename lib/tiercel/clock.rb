@@ -7,7 +7,11 @@ module Tiercel
     # @return [Float] epoch seconds
     def self.now = Time.now.to_f
 
+    # Ruby's own, also where a test stops the clock of the process (Timecop's `mock_process_clock`): a wait has to end.
+    PROCESS_CLOCK = Process.method(:clock_gettime)
+    private_constant :PROCESS_CLOCK
+
     # @return [Float] seconds of a clock that only moves forward, for budgets and waits
-    def self.monotonic = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    def self.monotonic = PROCESS_CLOCK.call(Process::CLOCK_MONOTONIC)
   end
 end

@@ -25,8 +25,7 @@ module Tiercel
   #
   # 1. At any moment one holder has the lease of a key that has not lapsed. Ends are judged by the backend's own TTL (a
   #    server's clock), by the clock of this machine where the backend is of this machine, and always by the monotonic
-  #    clock of who waits: nobody waits longer than `ttl` for one holder that it sees. No clock of another machine is
-  #    read.
+  #    clock of the process that waits: a lease lapses at the latest when that process has seen it for `ttl`.
   # 2. **A fill wins against every lease of its own lineage**, whoever holds it, lapsed or not, **and loses against all
   #    else**: an absent key, a value, a counter, a lease of another lineage. So the first of several that computes a
   #    value stores it, and what was deleted, overwritten or cleared meanwhile never comes back.

@@ -51,7 +51,7 @@ module Tiercel
         return unless names && ttl.finite?
         lineage, holder = names.unpack("a8a8")
         Lease.new(key, lineage, holder, version: frame.parts.version, stale: stale(frame), token:,
-                                        lapses_at: (yield ttl, frame.expires_at, holder))
+                                        lapses_at: (yield ttl, frame.expires_at, "#{names}#{frame.expires_at}"))
       rescue MalformedFrame
         nil
       end

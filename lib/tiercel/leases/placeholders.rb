@@ -221,16 +221,15 @@ module Tiercel
 
       def outlives(ttl) = [OUTLIVES, ttl * 10].max
 
-      # A server's own rest of the TTL says when a lease lapses; without it, by the clock of this machine, or (of a
-      # server) by when this process has first seen the holder.
+      # A server's own rest of the TTL says when a lease lapses. Without it, a lease lapses when this process has seen it
+      # for its ttl; on this machine also by the clock, so that nobody waits for a holder that is long gone. That clock
+      # alone is no bound: tests move it, and other machines have their own.
       def parse(key, bytes, token = nil, left = nil)
-        Placeholder.parse(key, bytes, token) do |ttl, ends_at, holder|
+        Placeholder.parse(key, bytes, token) do |ttl, ends_at, take|
           now = Clock.monotonic
-          rest = if left then left - outlives(ttl)
-                 elsif @backend.remote? then @sightings.first(holder) + ttl - now
-                 else ends_at - Clock.now
-                 end
-          now + [rest, ttl].min
+          next now + [left - outlives(ttl), ttl].min if left
+          seen_for_its_ttl = @sightings.first(take) + ttl
+          @backend.remote? ? seen_for_its_ttl : [seen_for_its_ttl, now + ends_at - Clock.now].min
         end
       end
 

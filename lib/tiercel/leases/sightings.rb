@@ -4,8 +4,8 @@ require_relative "../clock"
 
 module Tiercel
   class Leases
-    # When this process saw a holder for the first time: what tells, without asking a server for more, that a holder has
-    # had its time. Bounded; what is forgotten counts as new.
+    # When this process saw a lease for the first time: what tells, without asking a server for more and whatever other
+    # clocks say, that its holder has had its time. Bounded; what is forgotten counts as new.
     #
     # @private
     class Sightings
@@ -17,12 +17,14 @@ module Tiercel
         @first = {}
       end
 
-      # @param holder [String]
+      # @param take [String] names the lease
       # @return [Float] of {Clock.monotonic}
-      def first(holder)
+      def first(take)
         @mutex.synchronize do
-          @first.shift if @first.size >= MAX
-          @first[holder] ||= Clock.monotonic
+          @first[take] ||= begin
+            @first.shift if @first.size >= MAX
+            Clock.monotonic
+          end
         end
       end
     end
