@@ -111,6 +111,29 @@ class SegmentOpeningTest < Tiercel::TestCase
     end
   end
 
+  def test_lock_files_of_another_user_in_both_places
+    skip "giving files away needs root" unless Process.uid.zero?
+    in_volumes("64m", "64m") do |first, second|
+      [first, second].each { |directory| File.chmod(0o1777, directory) }
+      place(first, second).paths.each { |path| File.write("#{path}.place", "") && File.chown(12_345, nil, "#{path}.place") }
+      lines = nil
+      assert_one(at_once(6, first, second) { |text| lines = text }, first)
+      assert_match(/tiercel-app-0.v2.place: files of another user.*decided without a lock/, lines)
+    end
+  end
+
+  def test_a_lost_file_is_made_again_by_those_who_joined_it
+    in_volumes("64m", "64m") do |first, second|
+      at_once(1, first, second)
+      segment = Opening.new(place(first, second)).call
+      bytes = segment.size_bytes
+      File.unlink(segment.path)
+      wait_until("a new file") { segment.get("key").nil? && File.exist?(segment.path) }
+      assert_equal true, segment.set("key", "value")
+      assert_equal bytes, segment.size_bytes
+    end
+  end
+
   def test_a_process_that_is_stopped_while_it_decides_holds_others_up_for_their_budget_only
     in_volumes("64m", "64m") do |first, second|
       place = place(first, second)

@@ -117,7 +117,17 @@ module Tiercel
         rescue SystemCallError => error
           error
         end
-        raise unavailable(failures)
+        strangers = @place.paths.map { |path| "#{path}.place" }.select { |path| Backends::Ownership.objection(path) }
+        strangers.any? ? without_lock(strangers, &) : raise(unavailable(failures))
+      end
+
+      # Each file is still made whole and once. Processes that start at the same moment may choose two places, so they
+      # look again: all of them find the file in the better place.
+      def without_lock(strangers)
+        Notice.warn("#{strangers.join(" and ")}: files of another user, who can remove them. Until then the place of " \
+                    "#{@place} is decided without a lock")
+        yield.close
+        joined || yield
       end
 
       def hold(path, seconds)
