@@ -2,18 +2,22 @@
 
 namespace :tiercel do
   report = -> { Tiercel::Segment::Report.new }
-  own = lambda do |task|
-    paths = report.call.own
-    next paths.first if paths.size < 2
+  boot = -> { Rake::Task[:environment].invoke if Rake::Task.task_defined?(:environment) }
+  missing = lambda do |task, *names|
+    raise ArgumentError,
+          "#{names.join(" and ")} missing: expected rake \"#{task.name}[#{task.arg_names.join(",").upcase}]\""
+  end
+  # Of this path, or those of Rails.cache.
+  all = lambda do |task, path|
+    next [path] unless path.to_s.empty?
+    boot.call
+    report.call.own.tap { |paths| missing.call(task, :path) if paths.empty? }
+  end
+  one = lambda do |task, path|
+    paths = all.call(task, path)
+    next paths.first if paths.size == 1
     raise ArgumentError, "this application has #{paths.size} segments, name one: rake \"#{task.name}[PATH]\" with " \
                          "PATH one of #{paths.join(", ")}"
-  end
-  given = lambda do |task, arguments, *names|
-    arguments = arguments.to_h
-    arguments = { **arguments, path: own.call(task) } if arguments[:path].to_s.empty?
-    missing = names.reject { |name| arguments[name] }
-    next arguments.values_at(*names) if missing.empty?
-    raise ArgumentError, "#{missing.join(" and ")} missing: expected rake \"#{task.name}[#{names.join(",").upcase}]\""
   end
 
   desc "List the shared-memory segments of this user: size, fill, hit ratio, processes"
@@ -29,31 +33,28 @@ namespace :tiercel do
 
     desc "Show one segment: fill, hit ratio, evictions, biggest key prefixes"
     task :inspect, [:path] => :load do |task, arguments|
-      print report.call.inspect_segment(*given.call(task, arguments, :path))
+      puts(all.call(task, arguments[:path]).map { |path| report.call.inspect_segment(path) })
     end
 
-    desc "Remove this application's segments of other secrets (asset builds, rotated ones) that no process uses"
+    desc "Remove this application's segments that no process uses, but for those of Rails.cache"
     task prune: :load do
+      boot.call
       removed = report.call.prune
       puts(removed.empty? ? "Nothing to remove." : removed.map { |path| "#{path} is removed." })
     end
 
     desc "Give a segment another size; it begins empty, and processes move to it at once"
     task :resize, %i[path size] => :load do |task, arguments|
-      path, size = given.call(task, arguments, :path, :size)
-      size = Tiercel::Sizes.bytes(size)
+      missing.call(task, :size) unless arguments[:size]
+      path = one.call(task, arguments[:path])
+      size = Tiercel::Sizes.bytes(arguments[:size])
       Tiercel::Segment.replace(path, bytes: size)
       puts "#{path} has #{Tiercel::Sizes.human(size)} now and is empty."
     end
 
-    desc "Remove a segment; processes that use it go on with a new one"
+    desc "Remove a segment; processes that use it make it again, empty, at their next call"
     task :remove, [:path] => :load do |task, arguments|
-      path, = given.call(task, arguments, :path)
-      unless File.exist?(path)
-        raise Tiercel::Unavailable, "#{path} does not exist: rake tiercel:segments lists what does"
-      end
-      Tiercel::Segment.remove(path)
-      puts "#{path} is removed."
+      puts report.call.remove(one.call(task, arguments[:path]))
     end
   end
 end

@@ -6,7 +6,7 @@ require "test_helper"
 require "timeout"
 require "tiercel/segment"
 
-# What takes long leaves Ruby's lock to other threads, obeys Timeout and signals, and may meet a close, a fork or another
+# Long work leaves Ruby's lock to other threads, obeys Timeout and signals, and may meet a close, a fork or another
 # thread that does the same.
 class SegmentLongWorkTest < Tiercel::TestCase
   # Zeros for so many bytes take long enough to be interrupted.

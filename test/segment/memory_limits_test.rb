@@ -24,6 +24,12 @@ class SegmentMemoryLimitsTest < Tiercel::TestCase
     assert_nil Limits.cgroup_bytes(root: "/nonexistent", membership: "/nonexistent")
   end
 
+  def test_the_machines_own_memory
+    total = File.read("/proc/meminfo")[/MemTotal: +(\d+) kB/, 1].to_i << 10
+    assert_equal total, Limits.machine_bytes
+    assert_operator Limits.bytes, :<=, total
+  end
+
   private
 
   def limit(membership, files)

@@ -115,7 +115,8 @@ class SegmentOpeningTest < Tiercel::TestCase
     skip "giving files away needs root" unless Process.uid.zero?
     in_volumes("64m", "64m") do |first, second|
       [first, second].each { |directory| File.chmod(0o1777, directory) }
-      place(first, second).paths.each { |path| File.write("#{path}.place", "") && File.chown(12_345, nil, "#{path}.place") }
+      locks = place(first, second).paths.map { |path| "#{path}.place" }
+      locks.each { |lock| File.write(lock, "") && File.chown(12_345, nil, lock) }
       lines = nil
       assert_one(at_once(6, first, second) { |text| lines = text }, first)
       assert_match(/tiercel-app-0.v2.place: files of another user.*decided without a lock/, lines)

@@ -86,11 +86,52 @@ class SegmentOrphansTest < Tiercel::TestCase
     assert_path_exists @foreign
   end
 
+  # Whatever was tried: other names, near tiers, rotated secrets, the other local environment.
+  def test_prune_knows_all_idle_segments_of_the_application
+    tried = in_rails("current", "development") do
+      [place_here, place_here("jobs"), place_here(behind: "redis://a")].map { |one| one.paths.first }
+    end
+    tried.concat(%w[current other].map { |secret| in_rails(secret, "test") { place_here.paths.first } })
+    tried.each { |path| Tiercel::Segment.open(path, bytes: 1 << 20).close }
+    with_places do
+      in_rails("current", "development") do
+        HeldByAnother.while(-> { Tiercel::Segment.open_existing(tried[1]) }) do
+          assert_equal tried.drop(2).sort, run_task("tiercel:segments:prune").scan(/(\S+) is removed/).flatten.sort
+        end
+        assert_equal "#{tried[1]} is removed.\n", run_task("tiercel:segments:prune")
+      end
+    end
+    [tried.first, @current, @former, @foreign].each { |path| assert_path_exists path }
+  end
+
+  def test_the_tasks_take_the_segments_of_the_cache_with_its_tiers
+    paths = %w[near last].map { |name| "#{@directory}/#{name}" }
+    cache = Tiercel.new("shared:#{paths.first}?size=1MB", "file:#{@directory}/files")
+    with_places do
+      in_rails("current") do
+        Rails.define_singleton_method(:cache) { cache }
+        assert_match(/\A#{paths.first}: 1.0 MB/, run_task("tiercel:segments:inspect"))
+        assert_match(/#{paths.first} has 2.0 MB now/, run_task("tiercel:segments:resize", nil, "2MB"))
+        # The segment under the default name is a leftover of an earlier configuration.
+        assert_match(/^#{@current} is removed/, run_task("tiercel:segments:prune"))
+        assert_equal "#{paths.first} is removed.\n", run_task("tiercel:segments:remove")
+      end
+    end
+    cache.close
+  end
+
+  def test_remove_says_that_processes_make_the_segment_again
+    HeldByAnother.while(-> { Tiercel::Segment.open_existing(@former) }) do
+      said = run_task("tiercel:segments:remove", @former)
+      assert_match(/is removed. 1 process uses it: each makes it again, empty and of 1.0 MB, at its next call/, said)
+    end
+  end
+
   private
 
   def place(secret) = in_rails(secret) { place_here }
 
-  def place_here(text = "") = Tiercel::Segment::Place.new(text, shared_memory: @directory, temporary: nil)
+  def place_here(text = "", **) = Tiercel::Segment::Place.new(text, shared_memory: @directory, temporary: nil, **)
 
   def made(secret)
     path = place(secret).paths.first

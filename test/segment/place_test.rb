@@ -89,6 +89,49 @@ class SegmentPlaceTest < Tiercel::TestCase
                  assert_raises(Tiercel::ConfigurationError) { Place.new("/nonexistent/x").default_bytes }.message)
   end
 
+  def test_the_default_size_is_an_eighth_of_the_memory_at_most
+    with_memory(1 << 30) { assert_equal 128 << 20, Place.new("app").wanted_bytes }
+    with_memory(32 << 20) { assert_equal Place::LEAST_DEFAULT_BYTES, Place.new("app").wanted_bytes }
+    with_memory(1 << 40) { assert_equal Place::DEFAULT_BYTES, Place.new("app").wanted_bytes }
+    with_memory(nil) { assert_equal Place::DEFAULT_BYTES, Place.new("app").wanted_bytes }
+  end
+
+  # So that trying a configuration, or starting a server at home, takes little.
+  def test_the_default_size_is_small_in_development_and_test
+    with_tmpdir do |dir|
+      sizes = %w[development test staging production].to_h do |environment|
+        place = in_rails("secret", environment) { Place.new("", shared_memory: dir, temporary: nil) }
+        [environment, in_rails("secret", environment) { place.wanted_bytes }]
+      end
+      assert_equal [32 << 20, 32 << 20], sizes.values.first(2)
+      assert_equal 1, sizes.values.last(2).uniq.size
+      assert_operator sizes["production"], :>, 32 << 20
+    end
+  end
+
+  # A near tier's segment beside that of Rails.cache.
+  def test_the_segments_of_an_application_share_the_eighth
+    with_tmpdir do |dir|
+      with_memory(1 << 30) do
+        File.open(place_in(dir, "one", "redis://a") { |place| place.paths.first }, "w") { |f| f.truncate(50 << 20) }
+        File.open(place_in(dir, "other", nil) { |place| place.paths.first }, "w") { |file| file.truncate(50 << 20) }
+        assert_equal 78 << 20, place_in(dir, "one", nil, &:wanted_bytes)
+        assert_equal 128 << 20, place_in(dir, "one", "redis://a", &:wanted_bytes)
+      end
+    end
+  end
+
+  def with_memory(bytes)
+    limits = Tiercel::Segment::MemoryLimits.singleton_class
+    limits.alias_method(:bytes_here, :bytes)
+    limits.define_method(:bytes) { bytes }
+    yield
+  ensure
+    limits.remove_method(:bytes)
+    limits.alias_method(:bytes, :bytes_here)
+    limits.remove_method(:bytes_here)
+  end
+
   def test_other_layouts_of_the_same_name
     with_tmpdir do |directory|
       %w[tiercel-a-0.v0 tiercel-a-0.v0.lock tiercel-b-0.v0 tiercel-a-0.v12].each do |name|

@@ -1,10 +1,22 @@
 # frozen_string_literal: true
 
+require "etc"
+
 module Tiercel
   class Segment
-    # How much memory this process may take: the limit of its cgroup.
+    # How much memory this process may take: that of the machine, or less if its cgroup has a limit.
     module MemoryLimits
       CGROUP_ROOT = "/sys/fs/cgroup"
+
+      # @return [Integer, nil] bytes, nil if the system does not say
+      def self.bytes = [machine_bytes, cgroup_bytes].compact.min
+
+      # @return [Integer, nil] bytes of the machine's memory, nil if the system does not say
+      def self.machine_bytes
+        Etc.sysconf(Etc::SC_PHYS_PAGES) * Etc.sysconf(Etc::SC_PAGESIZE)
+      rescue NameError, SystemCallError
+        nil
+      end
 
       # @param root [String] where cgroups are mounted
       # @param membership [String] the file that says which this process is in

@@ -5,8 +5,8 @@ require_relative "place"
 
 module Tiercel
   class Segment
-    # Segments of the same application under another secret: an asset build with
-    # one of its own, a secret that was rotated, another checkout. Their memory is
+    # Segments of the same application that it does not use now: under another secret (an asset build with one of its
+    # own, a secret that was rotated, another checkout), or of a configuration that somebody tried. Their memory is
     # given back once no process uses them any more.
     #
     # Writes through a map leave no time in a file, so the time of the lock file
@@ -16,8 +16,10 @@ module Tiercel
       UNUSED_SECONDS = 30 * 86_400
 
       # @param place [Place] whose own segment stays
-      def initialize(place)
+      # @param paths [Array<String>] of the segments in question
+      def initialize(place, paths = place.siblings)
         @place = place
+        @paths = paths
       end
 
       # Those that no process is registered on.
@@ -25,7 +27,7 @@ module Tiercel
       # @param unused_seconds [Numeric] for how long, at least
       # @return [Array<String>] paths of what was removed
       def remove(unused_seconds: UNUSED_SECONDS)
-        @place.siblings.select do |path|
+        @paths.select do |path|
           old = Clock.now - last_used_at(path) >= unused_seconds
           removed = old && Segment.remove(path, only_unused: true)
           mark(path) if old && !removed

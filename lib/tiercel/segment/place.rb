@@ -16,7 +16,13 @@ module Tiercel
     class Place
       SHARED_MEMORY = "/dev/shm"
       DEFAULT_BYTES = 256 << 20
+      # In development and test, where every configuration that somebody tries leaves a segment behind.
+      LOCAL_DEFAULT_BYTES = 32 << 20
+      LOCAL_ENVIRONMENTS = %w[development test].freeze
+      # The part of the memory that the segments of an application take unasked.
+      MEMORY_SHARE = 8
       LEAST_DEFAULT_BYTES = 8 << 20
+      UNSIGNED = "unsigned"
       NAME_FORM = /\A[A-Za-z0-9][A-Za-z0-9._-]{0,99}\z/
 
       # @return [String] what follows "shared:"
@@ -51,10 +57,13 @@ module Tiercel
           paths.find { |path| ::File.writable?(::File.dirname(path)) } || paths.first
       end
 
-      # @return [Integer] bytes that a segment would have whose size nobody gave, with enough room: the lesser of
-      #   256 MB and an eighth of the cgroup's memory limit; at least 8 MB
+      # @return [Integer] bytes that a segment has whose size nobody gave, with enough room: 256 MB (in development and
+      #   test 32 MB), but with the other segments of this application no more than an eighth of the memory; at least
+      #   8 MB
       def wanted_bytes
-        [[DEFAULT_BYTES, MemoryLimits.cgroup_bytes&.div(8)].compact.min, LEAST_DEFAULT_BYTES].max
+        usual = local? ? LOCAL_DEFAULT_BYTES : DEFAULT_BYTES
+        share = MemoryLimits.bytes&.div(MEMORY_SHARE)&.-(other_bytes)
+        [[usual, share].compact.min, LEAST_DEFAULT_BYTES].max
       end
 
       # @param path [String] one of {#paths}
@@ -90,6 +99,20 @@ module Tiercel
         end
       end
 
+      # Every segment of this application: of other names too, of near tiers, under other secrets; in development those
+      # of test too, and the other way round.
+      #
+      # @return [Array<String>] paths
+      def of_application
+        return [] unless in_rails?
+        application = rails_application
+        forms = (local? ? LOCAL_ENVIRONMENTS : [Rails.env]).flat_map do |environment|
+          forms_of(application_name(application), digest(application), "#{environment}-#{Process.euid}")
+        end
+        found = paths.product(forms).flat_map { |path, form| Dir.glob("#{escaped(::File.dirname(path))}/#{form}") }
+        found.grep(/-\h{8}\.v\d+\z/).uniq
+      end
+
       # @param path [String]
       # @return [Boolean] whether it was named by this Rails application: environment, user and secret are the same
       def own?(path)
@@ -104,6 +127,22 @@ module Tiercel
       def to_s = "shared:#{text}"
 
       private
+
+      def local? = in_rails? && LOCAL_ENVIRONMENTS.include?(Rails.env.to_s)
+
+      # Of this application's segments beside the one here.
+      def other_bytes
+        return 0 unless named? && in_rails?
+        directories = paths.map { |path| ::File.dirname(path) }
+        others = directories.flat_map { |directory| Dir.glob("#{escaped(directory)}/tiercel-*.v*") } - paths
+        others.select { |path| own?(path) }.sum { |path| ::File.size?(path) || 0 }
+      end
+
+      # Without a secret nothing tells an application from the others.
+      def forms_of(name, digest, owner)
+        named = ["", "-near-????????"].map { |near| "tiercel-#{name}#{near}-#{owner}-????????.v*" }
+        digest == UNSIGNED ? named : ["tiercel-*-#{owner}-#{digest}.v*", *named]
+      end
 
       def escaped(path) = path.gsub(/[\\*?\[\]{}]/) { |char| "\\#{char}" }
 
@@ -139,7 +178,7 @@ module Tiercel
         secret = application.secret_key_base.to_s
         Digest::SHA256.hexdigest("tiercel segment #{secret}")[0, 8]
       rescue ArgumentError
-        "unsigned"
+        UNSIGNED
       end
     end
   end

@@ -25,11 +25,35 @@ module Tiercel
         Place.new("") if defined?(Rails) && Rails.respond_to?(:application) && Rails.application
       end
 
-      # @return [Array<String>] those of the application at hand
-      def own = @place ? paths.select { |path| @place.own?(path) } : []
+      # @return [Array<String>] those of `Rails.cache`, of its tiers too; where it has none, or there is no application
+      #   that was booted, those that are named after the application at hand
+      def own
+        used = of_cache
+        return used if used.any?
+        @place ? paths.select { |path| @place.own?(path) } : []
+      end
 
-      # @return [Array<String>] paths of what was removed: this application's under other secrets, without processes
-      def prune = @place ? Orphans.new(@place).remove(unused_seconds: 0) : []
+      # Removes segments of this application that no process uses.
+      #
+      # @return [Array<String>] paths of what was removed
+      def prune
+        return [] unless @place
+        Orphans.new(@place, @place.of_application - (booted? ? of_cache : @place.paths)).remove(unused_seconds: 0)
+      end
+
+      # Removes a segment.
+      #
+      # @param path [String]
+      # @return [String] what becomes of it
+      # @raise [Unavailable] if there is none, or it is not this user's
+      def remove(path)
+        raise Unavailable, "#{path} does not exist: rake tiercel:segments lists what does" unless ::File.exist?(path)
+        size, others = users(path)
+        Segment.remove(path)
+        return "#{path} is removed." if others.zero?
+        "#{path} is removed. #{others == 1 ? "1 process uses" : "#{others} processes use"} it: each makes it again, " \
+          "empty and of #{Sizes.human(size)}, at its next call. To give the memory back, stop them first."
+      end
 
       # @return [Array<String>] files named as those of `shared:NAME` are
       def paths
@@ -58,6 +82,22 @@ module Tiercel
       end
 
       private
+
+      def booted? = defined?(Rails) && Rails.respond_to?(:cache) && !Rails.cache.nil?
+
+      def of_cache
+        return [] unless booted?
+        require_relative "../doctor/subject"
+        tiers = Doctor::Subject.new("Rails.cache", Rails.cache).tiers
+        tiers.filter_map { |tier| tier.segment.path if tier.respond_to?(:segment) }
+      end
+
+      # @return [Array(Integer, Integer)] bytes, and how many other processes are registered
+      def users(path)
+        with(path) { |segment| [segment.size_bytes, (segment.pids - [Process.pid]).size] }
+      rescue Unavailable
+        [0, 0] # damaged, or of another version
+      end
 
       def mark(rows)
         siblings = @place.siblings

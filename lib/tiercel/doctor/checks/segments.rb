@@ -49,7 +49,7 @@ module Tiercel
         def leftovers
           require_relative "../../segment/report"
           place = Segment::Report.place or return
-          left = place.siblings.select { |path| unused?(path) }
+          left = (place.of_application - place.paths).select { |path| unused?(path) }
           return if left.empty?
           found("segments of this application that nobody has used for a day: #{left.first(3).join(", ")}" \
                 "#{", ..." if left.size > 3}", fix: "bin/rails tiercel:segments:prune")
