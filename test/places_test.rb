@@ -195,7 +195,7 @@ class PlacesTest < Tiercel::TestCase
   def test_a_ttl_as_keyword_is_told_where_it_belongs
     assert_match(/ttl: say `expires_in: SECONDS` of entries; .* near tier's URL: "shared:\?ttl=30"/,
                  refused("memory:", files, ttl: 30))
-    assert_match(/ttl: say `expires_in: SECONDS`\. This/, refused("memory:", ttl: 30))
+    assert_match(/ttl: say `expires_in: SECONDS`$/, refused("memory:", ttl: 30))
   end
 
   def test_an_option_at_the_wrong_place_is_told_where_it_belongs

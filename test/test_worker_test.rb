@@ -37,6 +37,25 @@ class TestWorkerTest < Tiercel::TestCase
     end
   end
 
+  def test_a_worker_leaves_no_files
+    %w[sqlite:%s/cache file:%s/cache].each do |url|
+      with_tmpdir do |directory|
+        store = Tiercel.new(format(url, directory))
+        tiers = Tiercel.new("shared:#{directory}/segment?size=1MB", format(url, "#{directory}/deep"))
+        store.write("name", "of the application")
+        before = Dir.glob("#{directory}/**/*").sort
+        in_worker(4) do
+          store.write("name", "of the worker")
+          tiers.write("name", "of the worker")
+          raise "no files" if Dir.glob("#{directory}/**/*").grep(/cache-4/).empty?
+          Tiercel::TestWorker.leave
+        end
+        assert_equal before, Dir.glob("#{directory}/**/*").sort - ["#{directory}/deep"]
+        assert_equal "of the application", store.read("name")
+      end
+    end
+  end
+
   def test_workers_of_one_folder_do_not_see_each_other
     with_tmpdir { |directory| assert_workers_alone("file:#{directory}/cache") }
   end

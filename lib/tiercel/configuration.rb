@@ -144,8 +144,15 @@ module Tiercel
 
     def refuse(unknown, place, own, known)
       hints = OptionHints.for(unknown, known + own, tiers: @places.all.size > 1, near: own.include?(:bus))
-      raise ConfigurationError, "unknown option #{unknown.map(&:inspect).join(", ")} for #{place}#{hints}. This " \
-                                "backend knows #{list(own)}; every store knows #{list(known)}"
+      raise ConfigurationError, "unknown option #{unknown.map(&:inspect).join(", ")} for #{place}, " \
+                                "got #{unknown.map { |name| given(name, place) }.join(", ")}#{hints}\n" \
+                                "This backend knows #{list(own)}.\nEvery store knows #{list(known)}."
+    end
+
+    # A text may be a password whose name has a slip in it; a size is none.
+    def given(name, place)
+      value = @options.fetch(name) { place.options[name] if place.is_a?(BackendURL) }
+      value.is_a?(String) && Sizes.parse(value).nil? ? "a String" : Redacted.text(value)
     end
 
     def list(names) = names.empty? ? "none of its own" : names.uniq.sort.map(&:inspect).join(", ")

@@ -83,16 +83,21 @@ module Tiercel
     # @param known [Array<Symbol, String>]
     # @return [String] " (did you mean ...?)", or ""
     def self.did_you_mean(name, known)
-      near = DidYouMean::SpellChecker.new(dictionary: known.map(&:to_s)).correct(name.to_s).first
+      near = nearest(name, known)
       near ? " (did you mean #{near}?)" : ""
     end
+
+    def self.nearest(name, known)
+      DidYouMean::SpellChecker.new(dictionary: known.map(&:to_s)).correct(name.to_s).first
+    end
+    private_class_method :nearest
 
     def self.hint(name, known, habits)
       habit = habits[name]
       habit ||= "the store's, and no backend's: give it as a keyword" if known.include?(name)
       return ". #{name}: #{habit}" if habit
-      near = did_you_mean(name, known)
-      ". #{name}#{near}" unless near.empty?
+      near = nearest(name, known)
+      ". #{name}: did you mean #{near}?" if near
     end
     private_class_method :hint
   end

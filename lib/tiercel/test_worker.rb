@@ -42,11 +42,23 @@ module Tiercel
         reopened.each(&:clear) if empty
       end
 
-      # Removes what this worker has cached. In a process that is no worker it does nothing.
+      # Removes what this worker has cached, and its files. In a process that is no worker it does nothing.
       #
       # @return [void]
       def leave
-        stores.each(&:clear) if @number
+        return unless @number
+        stores.each(&:clear)
+        remove_files
+      end
+
+      # Removes the files of this worker: PATH-NUMBER.
+      #
+      # @return [void]
+      def remove_files
+        return unless @number
+        stores.map { |store| last_tier(store.backend) }.uniq.each do |backend|
+          backend.remove_files if backend.respond_to?(:remove_files) && backend.to_s.end_with?("-#{@number}")
+        end
       end
 
       # @param url [BackendURL] of the application
@@ -68,6 +80,8 @@ module Tiercel
       end
 
       private
+
+      def last_tier(backend) = backend.respond_to?(:last) ? backend.last : backend
 
       # A store that cannot be built here and now (its folder has been removed, perhaps) is nobody's loss but its own.
       def reopen(store, settings)

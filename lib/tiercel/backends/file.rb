@@ -126,6 +126,18 @@ module Tiercel
 
       def uses_wanted? = @housekeeping.noting?
 
+      # @private
+      # Removes its files; the folder too, if nothing else is in it.
+      #
+      # @return [void]
+      def remove_files
+        close
+        FileUtils.rm_rf(@layout.root)
+        Dir.rmdir(@directory)
+      rescue SystemCallError
+        nil # other files are there, or nothing is
+      end
+
       def used(keys) = keys.each { |key| @housekeeping.used(@layout.path(key)) }
 
       # @return [Hash{Symbol => Integer}] :entries and :bytes on disk of the whole cache; :hits, :misses and

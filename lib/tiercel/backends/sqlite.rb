@@ -213,6 +213,18 @@ module Tiercel
         @access.close
       end
 
+      # @private
+      # Closes it and removes its files, its lock too.
+      #
+      # @return [void]
+      def remove_files
+        close
+        @file.remove_cache { true }
+        FileUtils.rm_f(@file.lock.path)
+      rescue CacheFile::Foreign, CacheFile::Closed, FileLock::Busy, SystemCallError
+        nil # what is no cache of ours stays
+      end
+
       # Below it a read costs less than inflating, and room on a disk is cheap (adr/007-sqlite.md).
       COMPRESS_THRESHOLD_BYTES = 32 * 1024
 

@@ -39,8 +39,8 @@ module Tiercel
           next if OtherUsers.warned[path]
           OtherUsers.warned[path] = true
           Notice.warn("#{path} is the segment of the same name of #{owner(path)}. This process runs as " \
-                      "#{Backends::Ownership.user(Process.euid)} and has a cache of its own: a clear or a delete here " \
-                      "does not reach the other one. Run consoles and tasks as the user of the site")
+                      "#{Backends::Ownership.user(Process.euid)} and has a cache of its own: a clear or a delete " \
+                      "here does not reach the other one. Run consoles and tasks as the user of the site")
         rescue SystemCallError
           next # it was removed just now
         end

@@ -28,7 +28,17 @@ module Tiercel
 
         # parallel_tests leaves it empty for its first process, which shares a server with the others all the same.
         def from_environment(number)
-          TestWorker.enter(number.empty? ? "1" : number, empty: false) if number && TestWorker.number.nil?
+          return unless number && TestWorker.number.nil?
+          TestWorker.enter(number.empty? ? "1" : number, empty: false)
+          remove_files_at_the_end
+        end
+
+        # Minitest runs its tests when the process exits, after the blocks that were registered later than its own.
+        def remove_files_at_the_end
+          pid = Process.pid
+          remove = -> { TestWorker.remove_files if Process.pid == pid }
+          at_exit(&remove)
+          Minitest.after_run(&remove) if defined?(Minitest) && Minitest.respond_to?(:after_run)
         end
       end
     end
