@@ -19,9 +19,11 @@ Gem::Specification.new do |spec|
   }
 
   spec.files = Dir.chdir(__dir__) do
-    files = Dir["lib/**/*.{rb,rake,tt}", "ext/**/{*.{c,h,rb},depend,Rakefile}", "docs/**/*.{md,svg}",
+    files = Dir["lib/**/*.{rb,rake,tt}", "ext/**/{*.{c,h,rb},depend,Rakefile}", "docs/*.{md,svg}",
                 "{README,CHANGELOG,UPGRADING}.md", "LICENSE"]
-    files.reject { |path| path.match?(%r{\Aext/.*/(test|fuzz|bench)/|\Adocs/results/}) }
+    # Documents for those who work on Tiercel, or on its lab, are in the repository.
+    internal = %w[ci lab memory-model report results segment-layout simulator testing].map { |name| "docs/#{name}.md" }
+    (files - internal).reject { |path| path.match?(%r{\Aext/.*/(test|fuzz|bench)/}) }
   end
   spec.require_paths = ["lib"]
   # It never fails: without a compiler everything runs in Ruby.

@@ -59,7 +59,27 @@ class GemsTest < Tiercel::TestCase
     assert_empty others.grep_v(%r{\A(docs/[\w./-]+\.(md|svg)|(README|CHANGELOG|UPGRADING)\.md|LICENSE)\z})
     assert_includes others, "LICENSE"
     assert_includes others, "CHANGELOG.md"
-    assert_empty others.grep(%r{\Adocs/results/}), "every table of a run: read in the repository"
+    assert_empty others.grep(%r{\Adocs/.*/}), "tables of the lab: read in the repository"
+  end
+
+  def test_documents_of_maintainers_are_not_shipped
+    others = contents("tiercel")
+    %w[ci lab memory-model report results segment-layout simulator testing].each do |name|
+      assert_path_exists File.join(ROOT, "docs/#{name}.md")
+      refute_includes others, "docs/#{name}.md"
+    end
+    %w[README.md docs/migrating.md docs/shared.md docs/failures.md].each { |name| assert_includes others, name }
+  end
+
+  # A link to another file of the repository has its address: https://github.com/...
+  def test_links_of_shipped_documents_lead_to_shipped_files
+    shipped = contents("tiercel")
+    broken = shipped.grep(/\.md\z/).flat_map do |name|
+      targets = File.read(File.join(ROOT, name)).scan(/\]\(([^)\s]+)\)/).flatten.grep_v(/\A(https?:|mailto:|#)/)
+      paths = targets.map { |target| File.expand_path(target[/[^#]*/], "/#{File.dirname(name)}").delete_prefix("/") }
+      paths.reject { |path| shipped.include?(path) }.map { |path| "#{name}: #{path}" }
+    end
+    assert_empty broken
   end
 
   def test_tiercel_is_built_by_the_rakefile_that_never_fails
