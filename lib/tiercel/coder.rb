@@ -68,7 +68,7 @@ module Tiercel
     # @return [String] its frame, uncompressed
     # @raise [SerializationError] if the value cannot be dumped (or whatever the serializer raises for it)
     def dump(entry)
-      dump_value(entry.value, entry.expires_at, entry.version, false, 0)
+      dump_value(entry.value, end_of(entry), entry.version, false, 0)
     end
 
     # @param entry [ActiveSupport::Cache::Entry]
@@ -76,7 +76,7 @@ module Tiercel
     # @return [String] its frame
     # @raise [SerializationError] see {#dump}
     def dump_compressed(entry, threshold)
-      dump_value(entry.value, entry.expires_at, entry.version, true, threshold)
+      dump_value(entry.value, end_of(entry), entry.version, true, threshold)
     end
 
     # @param value [Object]
@@ -162,6 +162,12 @@ module Tiercel
 
     # Strings of `threshold` bytes and more come back as nil: there is no use
     # in copying what will be compressed.
+    # Rails takes an end that is no number for none.
+    def end_of(entry)
+      ends_at = entry.expires_at
+      ends_at unless ends_at&.nan?
+    end
+
     def dump_native(value, expires_at, version, threshold)
       @native.dump_frame(value, expires_at, version, @plain, @checksum, threshold)
     rescue SystemStackError

@@ -210,13 +210,23 @@ module Tiercel
         end
       end
 
+      # What is said to live for an infinite time, or for none that is a number, has no end, as in Rails' own stores.
+      #
+      # @param seconds [Float]
+      # @return [Float, nil] epoch seconds
+      def end_after(seconds) = (Clock.now + seconds if seconds.finite?)
+
       # The entry's own end is in its frame (or in what a custom coder made of
       # it); the backend keeps it longer where a stale value may still be asked
       # for. Raw bytes have no frame, so theirs is exact.
       def backend_ttl(raw, expires_in: nil, race_condition_ttl: nil, policy: @settings.policy, **)
         return unless expires_in
-        ttl = [expires_in.to_f, SHORTEST_TTL].max
-        return ttl if raw
+        ttl = [expires_in.to_f, SHORTEST_TTL].max unless expires_in.to_f.nan?
+        ttl = framed_ttl(ttl, race_condition_ttl, policy) if ttl && !raw
+        ttl if ttl&.finite?
+      end
+
+      def framed_ttl(ttl, race_condition_ttl, policy)
         ttl += policy.stale_seconds if policy.stale_seconds
         return ttl + [RACE_CONDITION_GRACE, race_condition_ttl.to_f * 2].max if race_condition_ttl
         @settings.backend.remote? ? ttl : ttl + [ttl, RACE_CONDITION_GRACE].min

@@ -81,7 +81,7 @@ module Tiercel
         ends = if (expires_in = options ? options[:expires_in] : defaults[:expires_in])
                  expires_in = expires_in.to_f
                  ttl = backend_ttl(false, expires_in: expires_in, race_condition_ttl: defaults[:race_condition_ttl])
-                 Clock.now + expires_in
+                 end_after(expires_in)
                end
         @settings.accessor.write(key, value, version_of(name), ends, ttl, compress_threshold(defaults))
       end

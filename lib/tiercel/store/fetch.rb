@@ -145,7 +145,7 @@ module Tiercel
       # @return [String] the frame, as the fast path makes it
       def plain_frame(value, version, options, policy)
         expires_in = options[:expires_in]
-        ends = Clock.now + jittered(expires_in.to_f, policy) if expires_in
+        ends = end_after(jittered(expires_in.to_f, policy)) if expires_in
         threshold = compress_threshold(options)
         bytes = @settings.coder.dump_value(value, ends, version, !threshold.nil?, threshold || 0)
         tagged(with_stale_windows(bytes, policy), options[:tags])

@@ -22,7 +22,7 @@ module Tiercel
 
         # @param ttl [Numeric, nil] seconds
         # @return [String] milliseconds, rounded up
-        def ms(ttl) = (ttl ? [(ttl * 1000).ceil, ENDLESS_MS - 1].min : ENDLESS_MS + Random.rand(ENDLESS_MS)).to_s
+        def ms(ttl) = (ttl ? [ttl * 1000, ENDLESS_MS - 1].min.ceil : ENDLESS_MS + Random.rand(ENDLESS_MS)).to_s
       end
     end
   end

@@ -89,6 +89,35 @@ module Tiercel
           later(9 * 365 * 86_400) { assert_equal 1, store.read("name") }
         end
 
+        # As Rails' MemoryStore and FileStore have it.
+        def test_an_end_that_never_comes
+          [Float::INFINITY, Float::NAN, Float::MAX].each do |never|
+            check_calls_without_an_end(store, expires_in: never)
+            check_calls_without_an_end(build_store(expires_in: never))
+          end
+          assert store.write("waits", "value", expires_in: 10, race_condition_ttl: Float::INFINITY)
+          assert_equal "value", store.read("waits")
+        end
+
+        def check_calls_without_an_end(store, **options)
+          store.delete_multi(%w[a b c d e f count raw])
+          assert store.write("a", [1], **options)
+          assert store.write("b", "text", **options, unless_exist: true)
+          assert store.write_multi({ "c" => 1 }, **options)
+          assert_equal 1, store.fetch("d", **options) { 1 }
+          assert_equal({ "e" => "e", "f" => "f" }, store.fetch_multi("e", "f", **options) { |name| name })
+          assert_equal [1, 2], Array.new(2) { store.increment("count", 1, **options) }
+          assert store.write("raw", "raw", **options, raw: true)
+          later(1_000_000) { check_what_was_written(store) }
+        end
+
+        def check_what_was_written(store)
+          assert_equal({ "a" => [1], "b" => "text", "c" => 1, "d" => 1, "e" => "e", "f" => "f" },
+                       store.read_multi(*%w[a b c d e f]))
+          assert_equal [3, "raw"], [store.increment("count"), store.read("raw", raw: true)]
+        end
+        private :check_calls_without_an_end, :check_what_was_written
+
         def test_both_ends_are_an_error
           error = assert_raises(ArgumentError) { store.write("name", 1, expires_in: 60, expires_at: Time.now + 60) }
           assert_match(/expires_in.*expires_at/, error.message)

@@ -80,7 +80,7 @@ module Tiercel
         end
 
         def frames_of(hash, keys, expires_in)
-          ends = Clock.now + expires_in if expires_in
+          ends = end_after(expires_in) if expires_in
           compress, threshold = @options.values_at(:compress, :compress_threshold)
           coder = @settings.coder
           frames = {}

@@ -102,7 +102,7 @@ module Tiercel
           threshold = compress_threshold(options)
           return if threshold && value.bytesize >= threshold
           if (expires_in = options[:expires_in])
-            ends = Clock.now + jittered(expires_in.to_f, @settings.policy)
+            ends = end_after(jittered(expires_in.to_f, @settings.policy))
             ttl = fill_ttl(options, @settings.policy)
           end
           @settings.leases.fill_string(lease, value, ends, ttl)
