@@ -50,7 +50,8 @@ class CLITest < LabCase
       code, out, err = lab("--quick", "--store", "tiercel:memory:", "--op", "read", "--value", "string-100b", "--seed",
                            "5", "--results", results, "--json", json)
       assert_equal 0, code, err
-      assert_match(/\AA hit costs \S+ us \[\S+\] with tiercel:memory: \(String of 100 B\)/, out.lines.first)
+      assert_match(/\AFor 1 machine, \d+ workers?, [\d.]+ MB of memory, surviving no restart/, out)
+      assert_match(/^A hit costs \S+ us \[\S+\] with tiercel:memory: \(String of 100 B\)/, out)
       assert_includes out, 'config.cache_store = :tiercel_store, "memory:"'
       assert_includes out, "bin/lab --store tiercel:memory: --op read --value string-100b"
       document = Lab::Engine::Results.load(json)
@@ -58,6 +59,23 @@ class CLITest < LabCase
       assert_equal [5, true], [document["run"]["seed"], document["complete"]]
       kept = out[/^Every block of this run: (.*)$/, 1]
       assert_equal document, Lab::Engine::Results.load(kept)
+    end
+  end
+
+  # The folder is made; what is printed is one JSON document and nothing else.
+  def test_json_on_the_output_and_a_folder_that_is_not_there_yet
+    Dir.mktmpdir do |parent|
+      results = File.join(parent, "not", "yet")
+      code, out, err = lab("--quick", "--workers", "1", "--memory", "64MB", "--store", "tiercel:memory:", "--op", "read",
+                           "--value", "string-100b", "--results", results, "--json", "-")
+      assert_equal 0, code, err
+      document = JSON.parse(out)
+      assert_empty SCHEMA.errors(document)
+      assert_equal [1, 64 * 1024 * 1024], document["constraints"].values_at("workers", "memory_bytes")
+      assert_equal 1, Dir.children(results).size
+      _, report, = lab("report", File.join(results, Dir.children(results).first))
+      assert_match(/\AFor 1 machine, 1 worker, 64\.0 MB of memory/, report)
+      assert_match(/^(tiercel:memory:|Cannot tell)/, report.lines[2..5].join)
     end
   end
 

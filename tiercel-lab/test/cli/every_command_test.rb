@@ -12,6 +12,15 @@ class EveryCommandTest < LabCase
 
   def each_command(&) = Lab::CLI.names.each(&)
 
+  def test_help_has_every_command_in_one_group_and_an_example_of_each_group
+    groups = Lab::CLI::Help::GROUPS.values
+    assert_equal Lab::CLI.names, groups.flat_map(&:first).sort
+    groups.each { |names, example| assert_includes names, example.split.first }
+    _, out, = lab("--help")
+    assert_equal groups.size, out.scan(/, such as: /).size
+    assert_operator out.lines.map { |line| line.chomp.length }.max, :<=, 80
+  end
+
   def test_help
     each_command do |name|
       code, out, err = lab(name, "--help")

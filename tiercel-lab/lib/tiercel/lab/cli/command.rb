@@ -115,7 +115,15 @@ module Tiercel
 
         def style = @style ||= Report::Terminal::Style.new(out)
 
+        # @param recorder [Engine::Recorder]
+        def export(recorder)
+          return unless settings.json
+          settings.json == Settings::OUTPUT ? out.puts(JSON.generate(recorder.document)) : recorder.export(settings.json)
+        end
+
         # Writes the reports that were asked for, and prints what fits a terminal, or Markdown (`--markdown` alone).
+        #
+        # Beside `--json -` nothing else is printed.
         #
         # @param path [String, nil] of what was measured, said last
         def publish(path: nil)
@@ -123,6 +131,7 @@ module Tiercel
           settings.reports.each do |form, file|
             File.write(file, renderers.fetch(form).render(document)) unless file == Settings::OUTPUT
           end
+          return if settings.json == Settings::OUTPUT
           return out.puts(Report::Markdown.render(document)) if settings.reports[:markdown] == Settings::OUTPUT
           out.puts Report::Terminal.render(document, style:)
           out.puts "Every block of this run: #{path}" if path

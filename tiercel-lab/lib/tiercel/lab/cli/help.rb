@@ -11,6 +11,15 @@ module Tiercel
       class Help < Command
         FACTS = Facts.new(name: "help", summary: "What commands there are, and what can be said to each.", groups: [],
                           examples: ["help", "help sizes", "help stores"])
+        # Commands by what they are for, with one example of each group.
+        GROUPS = {
+          "Which store" => [%w[compare all capabilities app http workers tiers growth],
+                            "compare --quick --machines 2 --workers 4"],
+          "What a call costs" => [%w[sizes layers client sqlite latency herd scaling], "sizes --quick --size 2KB,100KB"],
+          "What a value costs" => [%w[serializers compressors end-to-end hit-ratio], "serializers --quick --value rows-50"],
+          "Changes over time" => [%w[gate history init profile], "gate --base main"],
+          "The lab itself" => [%w[help report musts selfcheck], "report RESULTS.jsonl --html report.html"]
+        }.freeze
         # Names that options take.
         TOPICS = {
           "stores" => -> { Contestants.shown.to_h { |name| [name, ""] } },
@@ -44,12 +53,20 @@ module Tiercel
 
         def everything
           out.puts "Usage: #{@program} [COMMAND] [options]", "", "Without a command: #{Tables::DEFAULT}.", ""
-          list(CLI.names.to_h { |name| [name, CLI.command(name, out:, err:, program: @program).facts.summary] })
-          out.puts "", "What can be said: #{@program} help COMMAND",
+          GROUPS.each { |title, (names, example)| group("#{title}, such as: #{command_line(example)}", names) }
+          others = CLI.names - GROUPS.values.flat_map(&:first)
+          group("Tables of yours", others) if others.any?
+          out.puts "What can be said: #{@program} help COMMAND",
                    "What can be named: #{@program} help #{TOPICS.keys.first(4).join("|")}|",
                    "                   #{TOPICS.keys.drop(4).join("|")}", "", "Exit codes:"
           ExitCodes::MEANINGS.each { |code, text| out.puts format("  %3d  %s", code, text) }
           ExitCodes::OK
+        end
+
+        def group(title, names)
+          out.puts title
+          list(names.to_h { |name| [name, CLI.command(name, out:, err:, program: @program).facts.summary] })
+          out.puts
         end
 
         def described(catalogue) = catalogue.shown.to_h { |name| [name, yield(catalogue.fetch(name))] }

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../answer"
 require_relative "../engine"
 require_relative "../folder"
 require_relative "../stores"
@@ -17,7 +18,7 @@ module Tiercel
         LEAST_PROCESSES = 2
 
         # Options by the name that a command takes them under, in the order of help.
-        OPTIONS = %i[quick plan seed budget processes data url require results json reports].freeze
+        OPTIONS = %i[constraints quick plan seed budget processes data url require results json reports].freeze
         OWN = %i[plan results json].freeze
         OUTPUTS = %i[reports].freeze
 
@@ -44,6 +45,7 @@ module Tiercel
           @seed = DEFAULT_SEED
           @requires = []
           @urls = []
+          @constraints = {}
           @reports = {}
           @quick = @plan = false
           @results = Engine::Recorder.default_directory
@@ -59,6 +61,12 @@ module Tiercel
 
         # @return [Engine::Protocol]
         def protocol = quick ? Engine::Protocol::QUICK : Engine::Protocol::FULL
+
+        # @return [Answer::Constraints] those that the user said, and what this machine suggests
+        def constraints = @suggested ||= Answer::Constraints.suggested(Engine::Machine.describe, **@constraints)
+
+        # @return [Boolean] whether the user said any
+        def constrained? = @constraints.any?
 
         # @return [Array<String>] that reports are written into
         def report_files = reports.values - [OUTPUT]
@@ -77,11 +85,27 @@ module Tiercel
         # @raise [UsageError]
         def check
           raise UsageError, "--processes #{@processes}: a quick run has a fixed number" if @processes && quick
-          [*report_files, *json].each { |file| Folder.check_of(file, file) }
-          Folder.check("--results #{results}", results) unless results == Engine::Recorder.default_directory
+          [*report_files, *(json unless json == OUTPUT)].each { |file| Folder.check_of(file, file) }
         end
 
         private
+
+        def add_constraints(parser)
+          parser.on("--machines N", Integer, "that share the cache (1)") { |count| constrain(:machines, count) }
+          parser.on("--workers N", Integer, "of each machine (its cores)") { |count| constrain(:workers, count) }
+          parser.on("--memory SIZE", "for the cache on each machine, such as 512MB") do |size|
+            @constraints[:memory_bytes] = Answer::Constraints.bytes(size)
+          end
+          parser.on("--survives WHAT", Answer::Constraints::SURVIVES, "#{Answer::Constraints::SURVIVES.join(", ")}: " \
+                                                                      "what entries have to outlive") do |what|
+            @constraints[:survives] = what
+          end
+        end
+
+        def constrain(name, count)
+          raise UsageError, "--#{name} #{count}: expected 1 or more" if count < 1
+          @constraints[name] = count
+        end
 
         def add_quick(parser)
           parser.on("--quick", "a short look: tells only what differs by over 10 %") { @quick = true }
@@ -133,11 +157,11 @@ module Tiercel
         end
 
         def add_results(parser)
-          parser.on("--results DIR", "where runs are kept") { |directory| @results = directory }
+          parser.on("--results DIR", "where runs are kept; made if need be") { |directory| @results = directory }
         end
 
         def add_json(parser)
-          parser.on("--json FILE", "also write the run as one JSON document") { |file| @json = file }
+          parser.on("--json FILE", "also write the run as one JSON document; - is the output") { |file| @json = file }
         end
 
         # `--markdown kept.jsonl` is far more likely to have forgotten the file than to mean to overwrite results.

@@ -30,7 +30,7 @@ module Tiercel
           @run = Engine::Run.new(command: name, arguments: @arguments, settings:,
                                  progress: ->(expected_seconds) { Progress.new(err, expected_seconds:) })
           @results = table.measure(run)
-          run.recorder.export(settings.json) if settings.json
+          export(run.recorder)
           @document = @table_class.report(results, command: Tables.command_line(name, @arguments, @program))
           publish(path: run.recorder.path)
           run.interrupted? ? ExitCodes::INTERRUPTED : @table_class.exit_code(results)

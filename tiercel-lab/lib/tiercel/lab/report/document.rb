@@ -13,6 +13,9 @@ module Tiercel
       #   document.section("Reads") { |section| section.add(table).add(chart) }
       class Document
         Verdict = Struct.new(:sentence, :tone, :warnings)
+        # What the reader came for: under which conditions, a sentence, up to three candidates (name, cost, memory,
+        # configuration), notes, what would change it; `lines`: all of that as a terminal has it.
+        Answer = Struct.new(:conditions, :sentence, :candidates, :notes, :changes, :lines)
         # What was found, in a sentence, and the title or anchor of what shows it.
         Finding = Struct.new(:text, :anchor)
         Paragraph = Struct.new(:text)
@@ -69,6 +72,8 @@ module Tiercel
         attr_reader :command
         # @return [Hash{String => String}] what the figures depend on besides the code
         attr_reader :environment
+        # @return [Answer, nil] what the report opens with
+        attr_accessor :answer
         # @return [Array<Verdict>] in the order of the document
         attr_reader :verdicts
         # @return [Array<Finding>] what verdicts carry, for those who read nothing else

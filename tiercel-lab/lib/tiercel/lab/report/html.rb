@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "html/answer_view"
 require_relative "html/table_view"
 require_relative "html/chart_view"
 
@@ -78,6 +79,7 @@ module Tiercel
             #{contents}
             <main>
             #{head}
+            #{AnswerView.new(@document.answer).render if @document.answer}
             #{@document.verdicts.map { |verdict| banner(verdict) }.join("\n")}
             #{findings}
             #{environment}

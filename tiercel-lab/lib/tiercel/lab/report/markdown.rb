@@ -19,6 +19,7 @@ module Tiercel
 
         def document(document)
           parts = ["# #{document.title}", document.subtitle]
+          parts << answer_text(document.answer) if document.answer
           parts.concat(document.verdicts.map { |verdict| verdict_text(verdict) })
           parts << document.findings.map { |finding| "- #{finding.text}" }.join("\n")
           parts << document.environment.map { |name, value| "- #{name}: #{escape(value)}" }.join("\n")
@@ -28,6 +29,15 @@ module Tiercel
             parts.concat(section.elements.map { |element| element_text(element) })
           end
           "#{parts.compact.reject(&:empty?).map(&:strip).join("\n\n")}\n"
+        end
+
+        def answer_text(answer)
+          candidates = answer.candidates.map do |name, cost, memory, configuration|
+            "- #{escape(name)}: #{cost}, #{memory}#{" (`#{configuration}`)" if configuration}"
+          end
+          changes = answer.changes.map { |change| "- What would change it: #{escape(change)}" }
+          ["**#{answer.sentence}**", "#{answer.conditions}.", candidates.join("\n"), answer.notes.join(" "),
+           changes.join("\n")].reject(&:empty?).join("\n\n")
         end
 
         def verdict_text(verdict)
@@ -74,7 +84,7 @@ module Tiercel
 
         def escape(text) = text.to_s.gsub("\\", "\\\\\\\\").gsub("|", "\\|").gsub("<", "&lt;").gsub(/\s*\n\s*/, " ")
 
-        private_class_method :document, :verdict_text, :element_text, :table, :row_text, :cell_text, :fence, :escape
+        private_class_method :document, :answer_text, :verdict_text, :element_text, :table, :row_text, :cell_text, :fence, :escape
       end
     end
   end

@@ -7,7 +7,7 @@ require_relative "terminal/table_view"
 module Tiercel
   module Lab
     module Report
-      # A document at the terminal: its sentence, then every table; charts are left to the other forms.
+      # A document at the terminal: its answer and its sentence, then every table; charts are left to the other forms.
       module Terminal
         # What of a document's environment is said here.
         SAID = %w[Machine Pinning].freeze
@@ -21,7 +21,8 @@ module Tiercel
           machine = document.environment.values_at(*SAID).compact.join("; ")
           machine += "\n" unless machine.empty?
           findings = document.findings.map { |finding| "- #{finding.text}\n" }.join
-          [*document.verdicts.map { |verdict| headline(verdict, style) }, *[findings, machine].reject(&:empty?),
+          answer = document.answer && "#{document.answer.lines.join("\n")}\n"
+          [*answer, *document.verdicts.map { |verdict| headline(verdict, style) }, *[findings, machine].reject(&:empty?),
            *document.sections.map { |section| section(section, style) }].join("\n")
         end
 

@@ -65,8 +65,8 @@ module Tiercel
 
           def examples = @examples ||= []
 
-          # @param names [Array<Symbol>] what else it uses: :quick, :seed, :data, :url, :require, :budget, :processes,
-          #   or :cells for the last three; an option that is not named is refused
+          # @param names [Array<Symbol>] what else it uses: :quick, :seed, :data, :url, :constraints, :require, :budget,
+          #   :processes, or :cells for the last three; an option that is not named is refused
           def takes(*names) = @taken = names.flat_map { |name| TAKEN.fetch(name, [name]) }
 
           def taken = @taken || superclass.taken
@@ -162,7 +162,7 @@ module Tiercel
         def measure(run)
           @run = run
           take(plan)
-          run.finish({ "warnings" => warnings }.merge(facts))
+          run.finish({ "warnings" => warnings, **constraints }.merge(facts))
           @results = run.results
         end
 
@@ -187,6 +187,11 @@ module Tiercel
         end
 
         private
+
+        # With them the report opens with an answer.
+        def constraints
+          self.class.taken.include?(:constraints) ? { "constraints" => settings.constraints.record } : {}
+        end
 
         def fault?(row) = Engine::Outcome::FAULTS.include?(row["status"])
 

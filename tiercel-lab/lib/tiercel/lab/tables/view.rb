@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../answer"
 require_relative "../engine"
 require_relative "../report"
 require_relative "../statistics"
@@ -34,6 +35,7 @@ module Tiercel
         # @return [Report::Document]
         def build
           document = Report::Document.new(title:, subtitle:, command:, data: results, environment:)
+          document.answer = answer&.element
           document.verdict(sentence, tone:, warnings: warnings + quick_words)
           fill(document)
           complete(document.own_tables)
@@ -44,6 +46,11 @@ module Tiercel
 
         # @return [String] what the reader is to take away
         def sentence = raise(NotImplementedError)
+
+        # @return [Answer::Sheet, nil] what the report opens with; nil where the run has no constraints
+        def answer
+          Answer.of(results, results["constraints"], program: command.split.first) if results.key?("constraints")
+        end
 
         # For the first screen of `lab all`.
         #

@@ -18,7 +18,7 @@ module Tiercel
         # Makes every table in a process of its own, and one report of all of them.
         class Command < CLI::Command
           FACTS = Facts.new(
-            name: NAME, groups: [:quick, :seed, :data, :url, :require, *Settings::OWN, *Settings::OUTPUTS],
+            name: NAME, groups: [:constraints, :quick, :seed, :data, :url, :require, *Settings::OWN, *Settings::OUTPUTS],
             summary: "Makes every table, and one report of all of them.",
             examples: ["all --quick", "all --quick --html report.html", "all --only sizes,client --html report.html",
                        "all --skip end-to-end --plan", "all --resume kept-all.jsonl --html report.html"]
@@ -120,6 +120,7 @@ module Tiercel
               quick: ("--quick" if settings.quick),
               seed: (["--seed", settings.seed.to_s] unless settings.seed == Settings::DEFAULT_SEED),
               data: (["--data", settings.data] if settings.data),
+              constraints: (settings.constraints.options if settings.constrained?),
               require: settings.requires.flat_map { |file| ["--require", file] },
               url: settings.urls.flat_map { |store| ["--url", "#{store.name}=#{store.text}"] }
             }.transform_values { |words| Array(words) }
@@ -171,7 +172,7 @@ module Tiercel
 
           def finish
             @run.finish("warnings" => warnings)
-            @run.recorder.export(settings.json) if settings.json
+            export(@run.recorder)
             @document = CLI.document(@run.results, program: @program)
             publish(path: @run.recorder.path)
           end

@@ -29,12 +29,19 @@ module Tiercel
             light = parts.map { |part| part.to_h.merge("results" => Chapters.light(part.results)) }
             document = Report::Document.new(title:, subtitle:, command:, data: results.merge("parts" => light),
                                             environment:)
+            document.answer = answer&.element
             document.verdict(sentence, warnings:)
             found = parts.to_h { |part| [part, chapter(part)] }
             document.findings.concat(chosen_findings)
             found.each { |part, chapter| add(document, part, chapter) }
             overview(document)
             document
+          end
+
+          # Of the part that has one.
+          def answer
+            part = parts.find { |one| one.results&.key?("constraints") } or return
+            Tables.fetch(part.name).view(part.results, command:).answer
           end
 
           # The worst of all: wrong values before what is not there, and that before what does not hold.

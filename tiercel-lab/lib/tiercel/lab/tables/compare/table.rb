@@ -14,8 +14,11 @@ module Tiercel
           example "compare --quick", "compare --store tiercel --op read --value html-2kb",
                   "compare --store mem_cache_store#compress=false",
                   "compare --url production=redis://10.0.0.7:6379/0 --op read,write",
-                  "compare --data storage/fragments --quick", "compare --plan"
-          takes :quick, :seed, :cells, :data, :url
+                  "compare --data storage/fragments --quick", "compare --plan",
+                  "compare --quick --machines 2 --survives restart"
+          takes :quick, :seed, :cells, :data, :url, :constraints
+          # What the answer is decided by.
+          in_all 5, arguments: %w[--value html-2kb,rows-50 --op read,write]
 
           BASELINE = "memory_store"
 
@@ -61,7 +64,12 @@ module Tiercel
           def baseline_contestant = @baseline_contestant ||= @baseline || Contestants.parse(BASELINE)
 
           def chosen_contestants
-            [baseline_contestant, *(@stores || parse_all(Contestants::DEFAULT)), *settings.urls].uniq(&:name)
+            [baseline_contestant, *(@stores || parse_all(candidates)), *settings.urls].uniq(&:name)
+          end
+
+          # Under constraints of the user's, those that suit them.
+          def candidates
+            settings.constrained? ? Answer::Candidate.suiting(settings.constraints) : Contestants::DEFAULT
           end
 
           def operations

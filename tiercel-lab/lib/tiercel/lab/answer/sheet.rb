@@ -1,0 +1,124 @@
+# frozen_string_literal: true
+
+require_relative "../report/document"
+require_relative "../report/format"
+
+module Tiercel
+  module Lab
+    module Answer
+      # The answer in words: at most {LINES} lines of {WIDTH} columns, which a report opens with.
+      class Sheet
+        LINES = 24
+        WIDTH = 80
+        # Lines about what would change the answer.
+        CHANGES = 4
+        CHANGES_TITLE = "What would change the answer:"
+
+        # @return [Choice]
+        attr_reader :choice
+
+        # @param choice [Choice]
+        # @param figures [Figures]
+        # @param program [String] how the user calls the lab
+        def initialize(choice, figures, program:)
+          @choice = choice
+          @figures = figures
+          @program = program
+        end
+
+        # @return [String] the answer in one sentence
+        def sentence
+          first = choice.first
+          return "No store of this run suits these constraints." unless first
+          return "#{first.text} is the first choice: no other store of this run suits." if choice.shown.one?
+          unless choice.clear?
+            others = [first, *choice.tied].map(&:text)
+            return "Cannot tell which is cheapest: #{listed(others)}."
+          end
+          "#{first.text} is the first choice: a page costs #{times(choice.shown[1])} as much with the next."
+        end
+
+        # @return [Array<String>]
+        def lines
+          all = [*wrapped("For #{conditions}:"), "", *wrapped(sentence), *candidates.flat_map { |one| shown(*one) }, "",
+                 *notes.flat_map { |note| wrapped(note) }]
+          all.push("", CHANGES_TITLE, *changes.map { |change| clipped("- #{change}") }) if changes.any?
+          all.size > LINES ? [*all.first(LINES - 1), "..."] : all
+        end
+
+        # @return [Report::Document::Answer]
+        def element = Report::Document::Answer.new("For #{conditions}", sentence, candidates, notes, changes, lines)
+
+        # @return [String] the constraints, and whose they are
+        def conditions
+          one = choice.constraints
+          words = [count(one.machines, "machine"), "#{count(one.workers, "worker")}#{" each" if one.machines > 1}",
+                   "#{Report::Format.bytes(one.memory_bytes)} of memory",
+                   (one.survives == "nothing" ? "surviving no restart" : "surviving a #{one.survives}")]
+          "#{words.join(", ")} (#{one.given.size == 4 ? "as given" : suggested(one)})"
+        end
+
+        private
+
+        def suggested(one) = one.given.empty? ? "suggested by this machine" : "in part suggested by this machine"
+
+        def count(number, noun) = "#{number} #{noun}#{"s" unless number == 1}"
+
+        def listed(names)
+          more = names.size - Choice::MOST
+          names = [*names.first(Choice::MOST), *("#{more} more" if more.positive?)]
+          "#{names[..-2].join(", ")} or #{names.last}"
+        end
+
+        def times(candidate) = "#{Report::Format.number(choice.times(candidate))}x"
+
+        # @return [Array<Array>] name, cost, memory, configuration
+        def candidates
+          choice.shown.map { |one| [one.text, "#{cost(one)} a page", memory(one), one.configuration] }
+        end
+
+        # Two lines, and one between.
+        def shown(name, cost, memory, configuration)
+          ["", clipped(format("- %-28s %-22s %s", name, cost, memory)),
+           *(clipped("  #{configuration}") if configuration)]
+        end
+
+        def cost(candidate) = Report::Format.duration(choice.cost(candidate).estimate / 1e6)
+
+        def memory(candidate)
+          return "on a server" if candidate.keeps == :server
+          return "on the disk" if candidate.keeps == :disk
+          pages = choice.constraints.then { |one| candidate.pages(one) }
+          pages ? "#{Report::Format.number(pages)} pages in memory" : "in memory"
+        end
+
+        def notes = [@figures.words, *(trip_words if trips?), *memory_words]
+
+        def memory_words
+          bytes = choice.first&.page_bytes
+          "With #{choice.first.text} a page's entries take #{Report::Format.bytes(bytes)}." if bytes
+        end
+
+        def trips? = choice.constraints.machines > 1
+
+        def trip_words
+          "Computed: #{Report::Format.duration(Choice::ROUND_TRIP_US / 1e6)} for each trip to another machine; near " \
+            "tiers send on one call in #{(1 / Choice::FAR_SHARE).round}."
+        end
+
+        def changes
+          lines = choice.changes.first(CHANGES).map { |other, first| change(other, first) }
+          lines << "more measuring: without --quick, or with --processes N" if choice.first && !choice.clear?
+          lines << "other stores: #{[@program, *choice.constraints.options].join(" ")}" unless choice.first
+          lines
+        end
+
+        def change(other, first) = "#{other.given.flat_map { |name| other.option(name) }.join(" ")}: #{first.text}"
+
+        def clipped(text) = text.length > WIDTH ? "#{text[0, WIDTH - 1].rstrip}\u2026" : text.rstrip
+
+        def wrapped(text) = text.scan(/\S.{0,#{WIDTH - 1}}(?=\s|\z)|\S{#{WIDTH},}/)
+      end
+    end
+  end
+end

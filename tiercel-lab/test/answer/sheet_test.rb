@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+require_relative "../support/lab_case"
+require_relative "../support/canned"
+
+class AnswerSheetTest < LabCase
+  Answer = Lab::Answer
+  NS = { "memory_store" => 3_000, "tiercel:shared:" => 1_000, "file_store:disk" => 60_000,
+         "redis_cache_store" => 120_000 }.freeze
+  TWO_WORKERS = { "machines" => 1, "workers" => 2, "memory_bytes" => 64 * 1024 * 1024, "survives" => "nothing",
+                  "given" => [] }.freeze
+
+  def results(times = NS, constraints: TWO_WORKERS, values: %w[html-2kb rows-50], operations: %w[read write])
+    cells = values.product(operations).flat_map do |value, operation|
+      Canned.cells(compare(*times.keys, operation:, value:), times)
+    end
+    Canned.results(command: "compare", cells:, constraints:).tap do |found|
+      found["cells"].each { |cell| cell["exact"] = { "allocations" => 1, "stored_bytes" => 2_000 } }
+    end
+  end
+
+  def sheet(found = results) = Answer.of(found, found["constraints"], program: "bin/lab")
+
+  def check_size(lines)
+    assert_operator lines.size, :<=, 24
+    assert_operator lines.map(&:length).max, :<=, 80, lines.join("\n")
+  end
+
+  def test_it_fits_and_says_what_was_asked_for
+    lines = sheet.lines
+    check_size(lines)
+    text = lines.join("\n")
+    assert_match(/\AFor 1 machine, 2 workers, 64\.0 MB of memory, surviving no restart \(suggested/, text)
+    assert_match(/^tiercel:shared: is the first choice: a page costs 59\.9x as much with the next\.$/, text)
+    assert_match(/^- tiercel:shared: +21\.0 us a page +1,597 pages in memory$/, text)
+    assert_match(/^  config\.cache_store = :tiercel_store, "shared:"$/, text)
+    refute_match(/^- memory_store/, text)
+    assert_match(/^- --machines 2: redis_cache_store$/, text)
+    assert_match(/^- --survives reboot: file_store:disk$/, text)
+  end
+
+  def test_long_names_and_many_ties_fit_too
+    names = Array.new(8) { |index| "tiercel:shared:/dev/shm/a-place-with-a-name-that-is-long-#{index}?size=512MB" }
+    found = results(names.to_h { |name| [name, 1_000] })
+    found["constraints"] = TWO_WORKERS.merge("machines" => 1, "given" => %w[machines workers memory_bytes survives])
+    lines = sheet(found).lines
+    check_size(lines)
+    assert_match(/Cannot tell which is cheapest/, lines.join(" "))
+  end
+
+  def test_what_suits_nothing_says_what_to_type
+    found = results(constraints: TWO_WORKERS.merge("machines" => 2, "given" => ["machines"]),
+                    **{ values: %w[html-2kb] }).tap do |one|
+      one["cells"].reject! { |cell| cell["contestant"]["name"] == "redis_cache_store" }
+    end
+    text = sheet(found).lines.join("\n")
+    assert_match(/^No store of this run suits these constraints\.$/, text)
+    assert_match(%r{^- other stores: bin/lab --machines 2$}, text)
+  end
+
+  # A pause that the median does not see makes a store dear.
+  def test_whole_costs_decide
+    found = results
+    shared = found["cells"].select { |cell| cell["contestant"]["name"] == "tiercel:shared:" }
+    shared.each { |cell| cell["summary"].merge!("mean_ratio" => { "estimate" => 90.0, "low" => 80.0, "high" => 99.0 }) }
+    assert_equal "file_store:disk", sheet(found).choice.first.text
+  end
+
+  def test_a_store_without_a_figure_for_a_call_takes_no_part
+    found = results
+    found["cells"].reject! { |cell| cell["contestant"]["name"] == "tiercel:shared:" && cell["operation"] == "write" }
+    assert_equal "file_store:disk", sheet(found).choice.first.text
+  end
+
+  def test_every_form_of_a_report_opens_with_it
+    document = Lab::Tables.report(results, program: "bin/lab")
+    terminal = Lab::Report::Terminal.render(document)
+    assert terminal.start_with?("For 1 machine, 2 workers"), terminal.lines.first
+    assert_operator terminal.index("A hit costs"), :>, terminal.index("What would change the answer")
+    html = Lab::Report::Html.render(document)
+    assert_operator html.index('class="answer"'), :<, html.index('class="banner')
+    assert_match(/\A# .*\n\n.*\n\n\*\*tiercel:shared: is the first choice/, Lab::Report::Markdown.render(document))
+  end
+
+  def test_a_run_without_constraints_has_no_answer
+    assert_nil Lab::Tables.report(results.except("constraints"), program: "bin/lab").answer
+  end
+
+  def test_the_machine_suggests_and_the_user_overrides
+    suggested = Answer::Constraints.suggested({ "cores" => 4, "memory_mb" => 1_024 }, workers: 8)
+    assert_equal [1, 8, 128 * 1024 * 1024, "nothing", ["workers"]], suggested.to_h.values
+    assert_equal %w[--workers 8], suggested.options
+    assert_equal 2 * 1024**3, Answer::Constraints.bytes("2GB")
+    assert_raises(Lab::UsageError) { Answer::Constraints.bytes("much") }
+    assert_equal suggested, Answer::Constraints.from(JSON.parse(JSON.generate(suggested.record)))
+  end
+
+  def test_constraints_choose_what_is_measured
+    suiting = ->(**words) { Answer::Candidate.suiting(Answer::Constraints.new(**words)) }
+    assert_includes suiting.call(workers: 4), "tiercel:shared:"
+    refute_includes suiting.call(workers: 4), "memory_store"
+    assert_equal [], suiting.call(machines: 2) & %w[memory_store tiercel:shared: file_store:disk tiercel:sqlite:]
+    assert_includes suiting.call(survives: "reboot"), "tiercel:sqlite:"
+  end
+end
