@@ -56,6 +56,16 @@ int __wrap_posix_fallocate(int descriptor, off_t offset, off_t bytes)
     return __real_posix_fallocate(descriptor, offset, bytes);
 }
 
+static bool links_fail; /* of files without a name */
+
+int __real_linkat(int from, const char *old, int to, const char *name, int flags);
+int __wrap_linkat(int from, const char *old, int to, const char *name, int flags);
+int __wrap_linkat(int from, const char *old, int to, const char *name, int flags)
+{
+    errno = ENOENT;
+    return links_fail && strncmp(old, "/proc/", 6) == 0 ? -1 : __real_linkat(from, old, to, name, flags);
+}
+
 static tseg *attach(uint64_t bytes, uint64_t least, tseg_error *error)
 {
     tseg_options options = {.bytes = bytes, .smallest_bytes = least, .mode = 0600};
@@ -112,6 +122,17 @@ static void test_less_room_than_wanted(void)
     }
     room = 0;
     attach_and_remove((8 << 20) + 1000, 0, 8 << 20);
+}
+
+/* The next try makes a file that has a name from the start. */
+static void test_a_file_without_a_name_that_gets_none(void)
+{
+    tseg_error error;
+
+    links_fail = true;
+    CHECK(!attach(2 << 20, 0, &error) && error.code == EAGAIN && access(path, F_OK) != 0);
+    for (int i = 0; i < 2; i++) attach_and_remove(2 << 20, 0, 2 << 20);
+    links_fail = false;
 }
 
 static void test_unfit_file_systems(void)
@@ -188,6 +209,7 @@ int main(void)
     test_signals_while_room_is_reserved();
     test_less_room_than_wanted();
     test_unfit_file_systems();
+    test_a_file_without_a_name_that_gets_none();
     test_a_boot_id_that_some_cannot_read();
     printf("platform: %lu checks\n", (unsigned long)checks_made);
     return 0;

@@ -95,6 +95,15 @@ class SegmentFileLifeTest < Tiercel::TestCase
     end
   end
 
+  def test_a_process_that_joined_and_closed_makes_a_lost_file_again
+    open.close
+    joined = Tiercel::Segment.join(@path).tap { |segment| @opened << segment }
+    joined.close
+    FileUtils.rm_f([@path, "#{@path}.lock"])
+    assert_equal true, joined.set("key", "value")
+    assert_equal 2 << 20, joined.size_bytes
+  end
+
   def test_a_resized_file_that_is_lost_comes_back_in_its_last_size
     segment = open
     Tiercel::Segment.replace(@path, bytes: 4 << 20)

@@ -86,6 +86,7 @@ static void detach(segment_handle *handle)
     segment_host host = segment_new_host();
     tseg *attached = handle->attached;
 
+    if (attached) remember_file(handle);
     handle->attached = NULL;
     if (attached) tseg_release_by(&host.base, attached);
     segment_raise(&host);
@@ -109,7 +110,6 @@ tseg *segment_make_current(VALUE self)
         lost = !tseg_path_is_current(attached) || !tseg_keep_registered(attached);
     }
     if (RB_LIKELY(!lost && !tseg_is_retired(attached))) return attached;
-    remember_file(handle);
     detach(handle);
     return attach_handle(self, handle, TSEG_LOCK_WAIT_NS);
 }

@@ -106,9 +106,12 @@ static bool fill_file(int descriptor, const char *path, const tseg_sidecar *side
     return true;
 }
 
+/* Once a file could not be given a name afterwards, as under some sandboxes. */
+static bool names_later = true;
+
 /*
  * Under no name, so that the system takes the file back if this process is killed. -1 where there are no such files, or
- * no way to give them a name: then the file has a name of its own, which tseg_file_sweep finds.
+ * no way to give them a name: then the file has a name of its own, which tseg_sweep_leftovers finds.
  */
 static int open_nameless(const char *path, mode_t mode, char link_path[TSEG_LINK_PATH])
 {
@@ -119,7 +122,7 @@ static int open_nameless(const char *path, mode_t mode, char link_path[TSEG_LINK
     int descriptor;
 
     if (name) snprintf(directory, sizeof directory, "%.*s", name == path ? 1 : (int)(name - path), path);
-    descriptor = open(directory, O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+    descriptor = names_later ? open(directory, O_RDWR | O_TMPFILE | O_CLOEXEC, mode) : -1;
     if (descriptor < 0) return -1;
     snprintf(link_path, TSEG_LINK_PATH, "/proc/self/fd/%d", descriptor);
     if (stat(link_path, &status) == 0) return descriptor;
@@ -171,8 +174,11 @@ bool tseg_file_make(const char *path, const tseg_sidecar *sidecar, const tseg_op
     if (stale && !may_give_way) replaced = NULL;
     /* Retired before it is replaced, but not before the new one is complete: where that fails, all stays as it is. */
     if (made && replaced) tseg_file_retire(replaced);
-    if (made && !link_file(path, temporary, link_path, replaced != NULL))
-        made = tseg_fail(error, errno, "%s cannot be created: %s", path, strerror(errno));
+    if (made && !link_file(path, temporary, link_path, replaced != NULL)) {
+        names_later = names_later && link_path == temporary;
+        made = tseg_fail(error, link_path == temporary ? errno : EAGAIN, "%s cannot be created: %s", path,
+                         strerror(errno));
+    }
     if (link_path == temporary || replaced) unlink(temporary);
     if (made) close(descriptor);
     else tseg_finish(options->host, close_unused, &descriptor);
