@@ -11,8 +11,8 @@ require_relative "moved_clock"
 
 %w[
   counters coders compression delete_matched expiry fetching instrumentation local_caching logging maintenance
-  multi_operations names namespaces option_errors race_condition raw_values reading_and_writing serializers silence
-  store_object undecodable unless_exist untrusted versions
+  multi_operations names namespaces option_errors race_condition raw_values read_once reading_and_writing serializers
+  silence store_object undecodable unless_exist untrusted versions
 ].each { |subject| require_relative "store_contract/#{subject}" }
 
 module Tiercel
@@ -36,6 +36,7 @@ module Tiercel
     # server's own clock can end is skipped there.
     module StoreContract
       include ReadingAndWriting
+      include ReadOnce
       include Fetching
       include Names
       include Namespaces

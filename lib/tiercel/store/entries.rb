@@ -4,6 +4,7 @@ require_relative "../counter"
 require_relative "../deep_freeze"
 require_relative "../leases/placeholder"
 require_relative "../reports"
+require_relative "read_once"
 require_relative "serialized_frame"
 
 module Tiercel
@@ -11,6 +12,8 @@ module Tiercel
     # Entries to frames and back: what Rails' public methods call. Each method
     # asks the {Accessor} once.
     module Entries
+      include ReadOnce
+
       # How long an entry outlives its end where `race_condition_ttl` is set,
       # so that there is something stale to give (seconds; Rails' own figure).
       RACE_CONDITION_GRACE = 300
@@ -49,7 +52,9 @@ module Tiercel
         deserialize_entry(read_serialized_entry(key, **options), key: key, **options)
       end
 
-      def read_serialized_entry(key, event: nil, tags: nil, raw: false, **)
+      # `delete`: see {ReadOnce}.
+      def read_serialized_entry(key, event: nil, tags: nil, raw: false, delete: false, **)
+        return take(key) if delete
         accessor = @settings.accessor
         return accessor.get_tagged(key, tags, event) if tags
         raw ? accessor.get_raw(key, event) : accessor.get(key, event)

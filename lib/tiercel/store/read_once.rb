@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require_relative "../frame"
+require_relative "../leases/placeholder"
+
+module Tiercel
+  module Store
+    # `read(name, delete: true)`: reads a value and deletes it in one step, so that of several callers one gets it.
+    #
+    # No backend but Redis has a command for this. So the caller that replaces the value by an expired frame, as long as
+    # nobody has changed it, has the value; then the frame is deleted.
+    #
+    # @private
+    module ReadOnce
+      EXPIRED = Frame.build(Frame::Layout::TYPE_STRING_BINARY, "", expires_at: 1.0).freeze
+      # Seconds that a backend keeps the expired frame if the caller dies before it deletes the frame.
+      EXPIRED_TTL = 1.0
+      # Each attempt is lost to another caller who changed the value.
+      MAX_ATTEMPTS = 10
+      private_constant :EXPIRED, :EXPIRED_TTL, :MAX_ATTEMPTS
+
+      private
+
+      # @param key [String]
+      # @return [String, nil] the bytes that were under the key; nil if there were none, or another caller has them
+      def take(key)
+        bytes = @settings.guard.call(:read_entry, key) { take_from(@settings.backend, key) }
+        delete_entry(key) if bytes
+        @settings.backend.forget_last_read
+        bytes
+      end
+
+      def take_from(backend, key)
+        MAX_ATTEMPTS.times do
+          bytes, token = backend.get_with_token(key)
+          return if bytes.nil? || Leases::Placeholder.placeholder?(bytes)
+          return bytes if backend.compare_and_set(key, EXPIRED, token, EXPIRED_TTL)
+        end
+        nil
+      end
+    end
+  end
+end
