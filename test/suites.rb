@@ -5,6 +5,7 @@
 # suite NAME, gemfile:, tests: globs of files, run in a process with that bundle
 # suite NAME, commands: FILE   shell commands, each of them a test
 # on_demand: true              runs only when it is named
+# needs: "NAME"                skipped where the environment has no NAME; its bundle is installed when it runs
 # waits: true                  waits more than it computes, mostly for the clocks of servers: begins first
 # workers: 3                   so many processes share its tests
 # alone: true                  nothing runs beside it
@@ -21,6 +22,9 @@ suite "kernel", gemfile: "gemfiles/kernel.gemfile", **library
 suite "store", gemfile: "Gemfile", waits: true, workers: 3, **library
 suite "store_8_0", gemfile: "gemfiles/rails_8_0.gemfile", **library
 suite "store_7_2", gemfile: "gemfiles/rails_7_2.gemfile", **library
+
+# Rails' main branch, from a checkout.
+suite "store_main", gemfile: "gemfiles/rails_main/Gemfile", needs: "RAILS_SOURCE", **library
 
 # The oldest versions of other gems that are said to work.
 suite "oldest_gems", gemfile: "gemfiles/oldest_gems.gemfile",
@@ -39,6 +43,10 @@ suite "packaging", gemfile: "Gemfile", tests: ["test/packaging/**/*_test.rb"]
 
 # This runner itself.
 suite "runner", gemfile: "gemfiles/kernel.gemfile", alone: true, tests: ["test/runner/**/*_test.rb"]
+
+# Rails' own behaviour suites on its main branch: RAILS_SOURCE=PATH bin/test behaviours_main
+suite "behaviours_main", gemfile: "gemfiles/rails_main/Gemfile", tests: ["test/rails_behaviours/*_test.rb"],
+                         needs: "RAILS_SOURCE", rails_line: "main", on_demand: true
 
 # Rails' own behaviour suites, from a checkout: bin/test rails_behaviours --rails PATH [--line 8.1]
 { "8.1" => "Gemfile", "8.0" => "gemfiles/rails_8_0.gemfile",

@@ -46,7 +46,7 @@ module Tiercel
         return "the build failed: #{built_line}. The whole output is in #{FAILURE}. Once a compiler and make are " \
                "installed, type: gem pristine tiercel" if ::File.exist?(FAILURE)
         why = @errors.values.first&.message
-        return why if ENV[SWITCH] == "1"
+        return why if ENV[SWITCH] == "1" || why&.include?("not known here")
         advice = ::File.exist?(SCRIPT) ? "Type: ruby #{SCRIPT}" : "Reinstall the gem with: gem install --platform ruby"
         "#{why}. #{advice}"
       end

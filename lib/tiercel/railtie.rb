@@ -14,6 +14,18 @@ module Tiercel
       ActiveSupport::Reloader.before_class_unload { Memo.clear_all } if defined?(Memo)
     end
 
+    # The newest line of Rails that the suites run on.
+    NEWEST_RAILS = Gem::Version.new("8.2")
+
+    config.after_initialize { Rails.logger&.warn(note_on_rails) if Rails.env.development? && note_on_rails }
+
+    # @private
+    # @return [String, nil] for the log, where Rails is newer than the suites run on
+    def self.note_on_rails(version = ActiveSupport.gem_version)
+      return if (version.segments.first(2) <=> NEWEST_RAILS.segments) <= 0
+      "Tiercel: Rails #{version} is newer than what Tiercel was tested with (#{NEWEST_RAILS})"
+    end
+
     config.tiercel = ActiveSupport::OrderedOptions.new
     # Whether processes that run tests at the same time have caches of their own (docs/application-tests.md).
     config.tiercel.separate_test_workers = true

@@ -34,6 +34,15 @@ class RunnerTest < Tiercel::TestCase
     assert_match(/Expected: 1\n.*Actual: 2/, result.output)
   end
 
+  def test_a_suite_that_needs_what_is_not_there_is_reported_as_skipped
+    suite "one", PASSING
+    suite "main", PASSING, needs: "TIERCEL_TEST_NOT_SET"
+    result = run_tests
+    assert_equal [0, "1 passed, 0 failed, 1 skipped"], [result.status, result.summary]
+    assert_includes result.output, "skipped: TIERCEL_TEST_NOT_SET is not set"
+    assert_equal [0, "0 passed, 0 failed, 1 skipped"], run_tests("main").then { |alone| [alone.status, alone.summary] }
+  end
+
   def test_a_crashing_suite_fails_and_keeps_what_it_did
     suite "crashing", <<~RUBY
       class CrashingTest < Minitest::Test

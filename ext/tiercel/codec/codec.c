@@ -65,7 +65,7 @@ RUBY_FUNC_EXPORTED void Init_codec_ext(void)
 
     malformed_frame = rb_const_get(tiercel, rb_intern("MalformedFrame"));
     rb_gc_register_mark_object(malformed_frame);
-    if (!init_hash_layout()) rb_raise(rb_eLoadError, "how Ruby %s keeps Hashes is not known", ruby_version);
+    if (!init_hash_layout()) rb_raise(rb_eLoadError, "Ruby %s keeps Hashes in a way not known here", ruby_version);
     init_crc32(module);
     init_frame(tiercel, module);
     init_keys(module);

@@ -6,6 +6,7 @@ require "mkmf"
 have_header("zlib.h") && have_library("z", "crc32", "zlib.h")
 
 append_cflags(%w[-std=gnu11 -Wall -Wextra -Wno-unused-parameter -fvisibility=hidden])
+$defs << "-DTIERCEL_UNKNOWN_HASH_LAYOUT" if ENV["TIERCEL_UNKNOWN_HASH_LAYOUT"]
 if ENV["TIERCEL_SANITIZE"]
   append_cflags(%w[-g -O1 -fno-omit-frame-pointer])
   $CFLAGS << " -fsanitize=address,undefined -fno-sanitize-recover=all"

@@ -102,11 +102,29 @@ module TestRunner
     end
 
     def run_files(suite, files, out)
+      return skipped(suite) if suite.missing
+      install_bundle(suite) if suite.needs
       environment = { "TIERCEL_LONG" => @long ? "1" : nil }
-      environment["RAILS_BEHAVIOURS"] = rails_checkout.tests_of(suite.rails_line) if suite.rails_line
+      environment["RAILS_BEHAVIOURS"] = behaviours_of(suite) if suite.rails_line
       arguments = @seed + (@name ? ["--name", @name] : [])
       RubyRun.new(suite, files, root: @root, arguments: arguments, environment: environment, seconds: limit,
                                 out: out).run
+    end
+
+    def skipped(suite) = Outcome.new(suite.name).tap { |outcome| outcome.skip("all of it", suite.missing) }
+
+    # bin/setup installs the other bundles.
+    def install_bundle(suite)
+      environment = { "BUNDLE_GEMFILE" => File.expand_path(suite.gemfile, @root) }
+      bundle = [RbConfig.ruby, "-S", "bundle"]
+      return if system(environment, *bundle, "check", out: File::NULL, err: File::NULL)
+      return if system(environment, *bundle, "install", "--quiet")
+      raise Error, "the bundle #{suite.gemfile} could not be installed"
+    end
+
+    def behaviours_of(suite)
+      return rails_checkout.tests_of(suite.rails_line) unless suite.needs
+      File.join(File.expand_path(ENV.fetch(suite.needs)), "activesupport/test")
     end
 
     def rails_checkout
@@ -120,7 +138,7 @@ module TestRunner
 
     # With --name, most suites have nothing to run: then only the whole must have executed something.
     def fail_the_empty(outcomes)
-      empty = outcomes.reject(&:executed?)
+      empty = outcomes.reject { |outcome| outcome.executed? || outcome.skips.any? { |test, _| test == "all of it" } }
       return if @name && empty.size < outcomes.size
       empty.each { |outcome| outcome.fail("#{outcome.suite} executed no test") }
     end

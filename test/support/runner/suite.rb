@@ -17,9 +17,11 @@ module TestRunner
     attr_reader :commands
     # @return [String, nil] "8.1", for Rails' own behaviour suites
     attr_reader :rails_line
+    # @return [String, nil] a variable of the environment, without which the suite is skipped
+    attr_reader :needs
 
     def initialize(name, root:, gemfile: nil, tests: [], except: [], commands: nil, rails_line: nil, on_demand: false,
-                   waits: false, alone: false, workers: 1)
+                   waits: false, alone: false, workers: 1, needs: nil)
       @name = name
       @root = root
       @gemfile = gemfile
@@ -31,7 +33,11 @@ module TestRunner
       @waits = waits
       @alone = alone
       @workers = workers
+      @needs = needs
     end
+
+    # @return [String, nil] why it cannot run here
+    def missing = ("#{needs} is not set (docs/testing.md)" if needs && ENV[needs].to_s.empty?)
 
     # @return [Boolean] whether it runs only when it is named
     def on_demand? = @on_demand
