@@ -28,8 +28,10 @@ class StoreHooksTest < Tiercel::TestCase
   end
 
   def test_private_methods_of_rails_that_are_replaced
-    %i[instrument instrument_multi normalize_key normalize_version merged_options namespace_key expanded_key
-       handle_expired_entry get_entry_value save_block_result_to_cache].each do |name|
+    names = %i[instrument instrument_multi normalize_key normalize_version merged_options namespace_key expanded_key
+               handle_expired_entry get_entry_value save_block_result_to_cache]
+    names -= %i[expanded_key] if Tiercel::Store::FastPath::RAILS_8_2 # not called for names that are Strings
+    names.each do |name|
       in_child do
         replace(Store, name)
         assert_sees_as_much_as_without

@@ -14,7 +14,7 @@ module Tiercel
     # Both ways come here: the fast path by {#fetch_early}, Rails' own `fetch`, which says what it has found to
     # `get_entry_value` alone, by {#fetch}; `fetch_multi` by {#refresh_several}.
     module EarlyFetch
-      # The block of the `fetch` that is reading. Kept with the fiber.
+      # Name and block of the `fetch` that is reading. Kept with the fiber.
       BLOCK = :tiercel_early_block
       # The ends of what the `fetch_multi` that is reading has found: names and epoch seconds. Kept with the fiber.
       ENDS = :tiercel_early_ends
@@ -25,7 +25,7 @@ module Tiercel
         return super unless block_given? && (options&.key?(:early_refresh) || @settings.policy.early_refresh)
         before = Thread.current[BLOCK]
         begin
-          super(name, options, &kept(&))
+          super(name, options, &kept(name, &))
         ensure
           Thread.current[BLOCK] = before
         end
@@ -59,17 +59,19 @@ module Tiercel
       end
 
       # The block is kept until there is a hit, or it is called because there is none.
-      def kept(&block)
-        Thread.current[BLOCK] = block
+      def kept(name, &block)
+        Thread.current[BLOCK] = [name, block]
         lambda do |*arguments|
           Thread.current[BLOCK] = nil
           block.call(*arguments)
         end
       end
 
-      def get_entry_value(entry, name, options)
+      # Rails 8.2 gives it the key, which is no name: with a namespace it would get that twice.
+      def get_entry_value(entry, _name_or_key, options)
         value = super
-        block = Thread.current[BLOCK] or return value
+        name, block = Thread.current[BLOCK]
+        return value unless block
         Thread.current[BLOCK] = nil
         refresh_early(name, value, entry.expires_at, options, &block)
       end

@@ -124,7 +124,10 @@ module Tiercel
         observed?(FETCH_HIT) ? tell_hit(value, name, options) : value
       end
 
-      def tell_hit(value, name, options) = get_entry_value(Hit.new(value), name, merged_options(options))
+      def tell_hit(value, name, options)
+        options = merged_options(options)
+        get_entry_value(Hit.new(value), RAILS_8_2 ? normalize_key(name, options) : name, options)
+      end
 
       # What Rails' `read` does with an entry.
       def settle(found, key, version)

@@ -20,6 +20,9 @@ module Tiercel
       # @private
       module Observation
         NOBODY = {}.freeze
+        # Whether payloads of events are those of Rails 8.2: the store comes before the key, and `fetch_hit` has the key
+        # in place of the name.
+        RAILS_8_2 = (ActiveSupport.gem_version.segments.first(2) <=> [8, 2]) >= 0
         private_constant :NOBODY
 
         private
@@ -63,7 +66,8 @@ module Tiercel
         def observe_read(name, key, options, observers)
           key = normalize_key(name, options) unless name.instance_of?(String) && key.encoding == Encoding::UTF_8
           return instrument(:read, key, options) { |payload| yield payload } unless observers.size == 1
-          payload = { key: key, store: self.class.name }.merge!(options)
+          store = self.class.name
+          payload = (RAILS_8_2 ? { store:, key: } : { key:, store: }).merge!(options)
           id = ActiveSupport::Notifications.instrumenter.id
           kind, listeners = observers.first
           group = kind.new(listeners, READ, id, payload)
