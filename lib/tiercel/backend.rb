@@ -252,6 +252,9 @@ module Tiercel
     # @return [void]
     def close; end
 
+    # @return [Array<Backend>] that it is made of, nearest first: itself, unless it is {Tiers}
+    def tiers = [self]
+
     # @return [String] scheme and place, for messages and {#inspect}; never a password
     def to_s = self.class.name
 

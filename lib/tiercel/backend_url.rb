@@ -2,6 +2,7 @@
 
 require_relative "errors"
 require_relative "option_hints"
+require_relative "redacted"
 
 module Tiercel
   # Where one backend is: a scheme, what follows it, and the options in the
@@ -30,22 +31,11 @@ module Tiercel
       string = text.is_a?(Symbol) ? "#{text}:" : text.to_s
       scheme, rest, query = string.match(FORM)&.captures
       if scheme.nil? || OptionHints.host_and_port?(string)
-        text = public_part(string)
+        text = Redacted.url(string)
         raise ConfigurationError, "backend URL #{text.inspect}: expected SCHEME:..., such as \"memory:\", " \
                                   "\"shared:NAME\" or \"redis://HOST:6379/0\"#{OptionHints.for_url(text)}"
       end
       new(scheme, rest, query ? query_options(query, scheme, rest) : {})
-    end
-
-    # Up to the last "@": what follows "//"; what follows the scheme where "//" was forgotten, unless it is a path.
-    CREDENTIALS = %r{\A(?:([^/]*//)(?!/).*|([a-z][a-z0-9+.-]*:|)(?:(?!/)[^/]*|/[^/]*:[^/]*))@}mi
-    private_constant :CREDENTIALS
-
-    # @param text [String] a URL, or what was meant to be one
-    # @return [String] without user, password and query
-    def self.public_part(text)
-      text = text.b.scrub unless text.valid_encoding?
-      text.sub(CREDENTIALS, '\1\2').sub(/\?.*/m, "")
     end
 
     # @private What other stores take in the place of a URL may hold a password.
@@ -66,7 +56,7 @@ module Tiercel
       require "uri" # of which most stores need nothing
       URI.decode_www_form(query).to_h.transform_keys(&:to_sym)
     rescue ArgumentError
-      raise ConfigurationError, "#{public_part("#{scheme}:#{rest}")}: expected options as ?NAME=VALUE&NAME=VALUE, " \
+      raise ConfigurationError, "#{Redacted.url("#{scheme}:#{rest}")}: expected options as ?NAME=VALUE&NAME=VALUE, " \
                                 "with what is not ASCII percent-encoded"
     end
     private_class_method :query_options
@@ -84,7 +74,7 @@ module Tiercel
     def place = rest.delete_prefix("//")
 
     # @return [String] without user, password and query
-    def to_s = self.class.public_part("#{scheme}:#{rest}")
+    def to_s = Redacted.url("#{scheme}:#{rest}")
 
     # @return [String] the same
     def inspect = "#<#{self.class.name} #{self}>"

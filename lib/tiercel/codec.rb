@@ -2,7 +2,7 @@
 
 require "zlib"
 require_relative "clock"
-require_relative "coder/signals"
+require_relative "codec/signals"
 require_relative "errors"
 require_relative "extensions"
 

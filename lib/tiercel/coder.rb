@@ -23,6 +23,9 @@ module Tiercel
   class Coder
     include Frame::Layout
 
+    Signal = Codec::Signal
+    MISS, EXPIRED, SLOW, FALLBACK = Codec::MISS, Codec::EXPIRED, Codec::SLOW, Codec::FALLBACK
+
     DEFAULT_COMPRESS_THRESHOLD = 1024
     DEFAULT_INFLATE_LIMIT = 128 * 1024 * 1024
     # A compressed payload is kept if it is at most this part of the original.

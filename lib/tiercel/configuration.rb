@@ -12,7 +12,7 @@ require_relative "memo"
 require_relative "option_hints"
 require_relative "serializers"
 require_relative "sizes"
-require_relative "store/fetch/policy"
+require_relative "fetch_policy"
 require_relative "places"
 
 module Tiercel
@@ -21,7 +21,7 @@ module Tiercel
   class Configuration
     # Options of the store itself. Everything else belongs to Rails or to the backend.
     STORE_OPTIONS = (%i[serializer compressor marshal legacy checksum inflate_limit error_handler breaker frozen
-                        fast_path clear clear_visibility] + Store::Fetch::Policy::NAMES).freeze
+                        fast_path clear clear_visibility] + FetchPolicy::NAMES).freeze
 
     # What Rails takes as a default for the calls of a store.
     RAILS_OPTIONS = (ActiveSupport::Cache::UNIVERSAL_OPTIONS +
@@ -53,10 +53,10 @@ module Tiercel
       check_times
       check_max_key_size
       check_clear
-      @policy = Store::Fetch::Policy.new(@options)
+      @policy = FetchPolicy.new(@options)
     end
 
-    # @return [Store::Fetch::Policy] how `fetch` goes about misses
+    # @return [FetchPolicy] how `fetch` goes about misses
     attr_reader :policy
 
     # @return [Hash] for ActiveSupport::Cache::Store#initialize. Symbols are resolved, so that Rails

@@ -10,12 +10,23 @@ module Tiercel
     SHOWN = [NilClass, TrueClass, FalseClass, Numeric, Symbol, Module, Range, Time].freeze
     private_constant :SHOWN
 
+    # Up to the last "@": what follows "//"; what follows the scheme where "//" was forgotten, unless it is a path.
+    CREDENTIALS = %r{\A(?:([^/]*//)(?!/).*|([a-z][a-z0-9+.-]*:|)(?:(?!/)[^/]*|/[^/]*:[^/]*))@}mi
+    private_constant :CREDENTIALS
+
+    # @param text [String] a URL, or what was meant to be one
+    # @return [String] without user, password and query
+    def self.url(text)
+      text = text.b.scrub unless text.valid_encoding?
+      text.sub(CREDENTIALS, '\1\2').sub(/\?.*/m, "")
+    end
+
     # @param value [Object]
-    # @return [String] of a String what {BackendURL.public_part} leaves, of an Array or a Hash what is no text in it, of
+    # @return [String] of a String what {.url} leaves, of an Array or a Hash what is no text in it, of
     #   other objects the class
     def self.text(value)
       case value
-      when String then BackendURL.public_part(value).inspect
+      when String then url(value).inspect
       when Array then "[#{value.map { |member| within(member) }.join(", ")}]"
       when Hash then "{#{value.map { |key, member| "#{name(key)}: #{within(member)}" }.join(", ")}}"
       when ->(object) { defined?(URI::Generic) && object.is_a?(URI::Generic) } then text(value.to_s)

@@ -28,6 +28,8 @@ module Tiercel
     class << self
       # @return [String, nil] of this process; nil where it is no worker
       attr_reader :number
+      # @return [Class] whose instances move to places of their own
+      attr_writer :store_class
 
       # Makes this process a worker: the stores that there are begin anew where this worker's cache is, and those
       # that will be built begin there.
@@ -92,10 +94,7 @@ module Tiercel
       end
 
       # Without those whose building has failed.
-      def stores
-        return [] unless defined?(ActiveSupport::Cache::TiercelStore)
-        ObjectSpace.each_object(ActiveSupport::Cache::TiercelStore).select(&:built?)
-      end
+      def stores = @store_class ? ObjectSpace.each_object(@store_class).select(&:built?) : []
 
       def memory_options(options)
         bytes = options[:size] ? Sizes.bytes(options[:size]) : MEMORY_BYTES

@@ -5,6 +5,8 @@ require_relative "tiers/bus"
 require_relative "tiers/far_guard"
 require_relative "tiers/near"
 require_relative "tiers/outage"
+require_relative "tiers/stack_accessor"
+require_relative "tiers/stack_leases"
 require_relative "tiers/uses"
 require_relative "tiers/watch"
 
@@ -12,7 +14,7 @@ module Tiercel
   # Several backends as one: a near one that keeps copies, and a far one, perhaps itself of several tiers, where
   # everything is. What stands above a backend (the store, fetch and its leases, the guard) is the same for all of them.
   #
-  # - A read ({Store::Accessors::Tiered}) asks the near tier, then the far one; what it brings back from there is filled
+  # - A read ({StackAccessor}) asks the near tier, then the far one; what it brings back from there is filled
   #   into the near one.
   # - A change is made in the far tier; meanwhile, and if it ended in doubt for some seconds longer, nobody fills the
   #   keys that it is about ({Near#change}).
@@ -190,8 +192,7 @@ module Tiercel
     # @private
     # @see Backend::StoreParts#build_accessor
     def build_accessor(guard, coder, **options)
-      require_relative "store/accessors/tiered"
-      Store::Accessors::Tiered.new(self, guard, coder, **options)
+      StackAccessor.new(self, guard, coder, **options)
     end
 
     # Leases are the last tier's; while that does not answer, the nearest table's that the most processes share.
@@ -199,8 +200,7 @@ module Tiercel
     # @param guard [Guard]
     # @return [Leases]
     def build_leases(guard)
-      require_relative "leases/tiered"
-      Leases::Tiered.new(self, guard)
+      StackLeases.new(self, guard)
     end
 
     # @private
@@ -251,6 +251,7 @@ module Tiercel
     end
 
     def tiered? = true
+    def tiers = [@near.backend, *@far.tiers]
     def to_s = "#{@near} > #{@far}"
     def remote? = @far.remote?
     def compares?(ask: true) = @far.compares?(ask:)

@@ -18,11 +18,11 @@ class FetchPageTest < Tiercel::TestCase
 
   def test_the_options
     stated = TEXT[/^## Options.*?(?=^## )/m].scan(/^\| `(\w+)` \|/).flatten.map(&:to_sym)
-    assert_equal Tiercel::Store::Fetch::Policy::NAMES.sort, stated.sort
+    assert_equal Tiercel::FetchPolicy::NAMES.sort, stated.sort
   end
 
   def test_the_defaults
-    policy = Tiercel::Store::Fetch::Policy.new({})
+    policy = Tiercel::FetchPolicy.new({})
     assert_equal [true, 10, 20, nil, nil, false, 0],
                  [policy.lease, policy.lease_ttl, policy.lease_wait, policy.stale_while_revalidate,
                   policy.stale_if_error, policy.background?, policy.jitter]

@@ -138,7 +138,7 @@ class SegmentOpeningTest < Tiercel::TestCase
   def test_a_process_that_is_stopped_while_it_decides_holds_others_up_for_their_budget_only
     in_volumes("64m", "64m") do |first, second|
       place = place(first, second)
-      lock = Tiercel::Backends::FileLock.new("#{place.paths.first}.place", 1)
+      lock = Tiercel::FileLock.new("#{place.paths.first}.place", 1)
       lock.hold do
         error = assert_raises(Tiercel::Unavailable) { Opening.new(place).call(lock_seconds: 0.1) }
         assert_match(/another process has been making it for 0.1 s/, error.message)

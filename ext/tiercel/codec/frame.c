@@ -306,12 +306,12 @@ static VALUE constant(VALUE under, const char *name)
 
 void init_frame(VALUE tiercel, VALUE module)
 {
-    VALUE coder = constant(tiercel, "Coder");
+    VALUE codec = constant(tiercel, "Codec");
     clock_module = constant(tiercel, "Clock");
-    signal_miss = constant(coder, "MISS");
-    signal_expired = constant(coder, "EXPIRED");
-    signal_slow = constant(coder, "SLOW");
-    signal_fallback = constant(coder, "FALLBACK");
+    signal_miss = constant(codec, "MISS");
+    signal_expired = constant(codec, "EXPIRED");
+    signal_slow = constant(codec, "SLOW");
+    signal_fallback = constant(codec, "FALLBACK");
     id_now = rb_intern("now");
     rb_define_singleton_method(module, "dump_frame", dump_frame, 6);
     rb_define_singleton_method(module, "load_frame", load_frame, 3);

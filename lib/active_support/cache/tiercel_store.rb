@@ -19,7 +19,7 @@ module ActiveSupport
     #
     # How to read it: a call that {Tiercel::Store::FastPath} knows is served there; every other call goes through Rails'
     # own public methods (`super`) to {Tiercel::Store::Entries}, which turns entries into frames. Both ways end in one
-    # {Tiercel::Store::Accessor}, which asks the backend through the {Tiercel::Guard}. What is fixed when a store is
+    # {Tiercel::Accessor}, which asks the backend through the {Tiercel::Guard}. What is fixed when a store is
     # built, and shared by its parts, is {Tiercel::Store::Settings}.
     class TiercelStore < Store
       # Rails asks before it lets records use cache versions.
@@ -128,5 +128,7 @@ module ActiveSupport
         start_fast_path
       end
     end
+
+    ::Tiercel::TestWorker.store_class = TiercelStore
   end
 end

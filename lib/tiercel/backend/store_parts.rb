@@ -17,10 +17,10 @@ module Tiercel
       # @param coder [Coder]
       # @param frozen [Boolean] whether values of plain types come back deep-frozen
       # @param stale_if_error [Float, nil] seconds for which copies may answer while the backend behind them fails
-      # @return [Store::Accessor] how values get in and out
+      # @return [Accessor] how values get in and out
       def build_accessor(guard, coder, frozen: false, stale_if_error: nil) # rubocop:disable Lint/UnusedMethodArgument
-        require_relative "../store/accessors/framed"
-        Store::Accessors::Framed.new(self, guard, coder, frozen:)
+        require_relative "../accessors/framed"
+        Accessors::Framed.new(self, guard, coder, frozen:)
       end
 
       # @param guard [Guard]

@@ -3,7 +3,7 @@
 require_relative "../backend"
 require_relative "../counter"
 require_relative "disk_tokens"
-require_relative "ownership"
+require_relative "../ownership"
 require_relative "file/settings"
 require_relative "file/layout"
 require_relative "file/record"

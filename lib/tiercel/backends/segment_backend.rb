@@ -52,8 +52,8 @@ module Tiercel
       # @private
       # @see Backend::StoreParts#build_accessor
       def build_accessor(guard, coder, frozen: false, **)
-        require_relative "../store/accessors/#{frozen ? "frozen" : "native"}"
-        (frozen ? Store::Accessors::Frozen : Store::Accessors::Native).new(self, guard, coder)
+        require_relative "../accessors/#{frozen ? "frozen" : "native"}"
+        (frozen ? Accessors::Frozen : Accessors::Native).new(self, guard, coder)
       end
 
       # @param guard [Guard]

@@ -51,16 +51,7 @@ module Tiercel
       def tiercel? = kind == :tiercel_store
 
       # @return [Array<Backend>] of a Tiercel store, nearest first; else none
-      def tiers
-        return [] unless tiercel?
-        tiers = []
-        backend = @store.backend
-        while backend.tiered?
-          tiers << backend.near.backend
-          backend = backend.far
-        end
-        tiers << backend
-      end
+      def tiers = tiercel? ? @store.backend.tiers : []
 
       # @return [Backend, nil] the last tier of a Tiercel store
       def last = tiers.last

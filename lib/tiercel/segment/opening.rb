@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../backends/file_lock"
-require_relative "../backends/ownership"
+require_relative "../file_lock"
+require_relative "../ownership"
 require_relative "../sizes"
 require_relative "notice"
 require_relative "place"
@@ -108,7 +108,7 @@ module Tiercel
       end
 
       # @return [Boolean] whether the file at this path, or its lock, is another user's
-      def others?(path) = [path, "#{path}.lock"].any? { |file| Backends::Ownership.objection(file) }
+      def others?(path) = [path, "#{path}.lock"].any? { |file| Ownership.objection(file) }
 
       # The lock is in the best place where there can be one, so that it is the same for all who see the same places.
       def alone(seconds, &)
@@ -117,7 +117,7 @@ module Tiercel
         rescue SystemCallError => error
           error
         end
-        strangers = @place.paths.map { |path| "#{path}.place" }.select { |path| Backends::Ownership.objection(path) }
+        strangers = @place.paths.map { |path| "#{path}.place" }.select { |path| Ownership.objection(path) }
         strangers.any? ? without_lock(strangers, &) : raise(unavailable(failures))
       end
 
@@ -131,12 +131,12 @@ module Tiercel
       end
 
       def hold(path, seconds)
-        raise Errno::EACCES, path if Backends::Ownership.objection(path)
+        raise Errno::EACCES, path if Ownership.objection(path)
         raise Errno::ENOENT, ::File.dirname(path) unless ::File.directory?(::File.dirname(path))
-        lock = Backends::FileLock.new(path, seconds)
+        lock = FileLock.new(path, seconds)
         lock.file
         lock.hold { yield }
-      rescue Backends::FileLock::Busy
+      rescue FileLock::Busy
         raise Unavailable, "#{@place}: another process has been making it for #{seconds.round(2)} s " \
                            "(#{path} is locked)"
       ensure

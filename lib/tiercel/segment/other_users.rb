@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../backends/ownership"
+require_relative "../ownership"
 require_relative "notice"
 require_relative "place"
 
@@ -39,7 +39,7 @@ module Tiercel
           next if OtherUsers.warned[path]
           OtherUsers.warned[path] = true
           Notice.warn("#{path} is the segment of the same name of #{owner(path)}. This process runs as " \
-                      "#{Backends::Ownership.user(Process.euid)} and has a cache of its own: a clear or a delete " \
+                      "#{Ownership.user(Process.euid)} and has a cache of its own: a clear or a delete " \
                       "here does not reach the other one. Run consoles and tasks as the user of the site")
         rescue SystemCallError
           next # it was removed just now
@@ -61,7 +61,7 @@ module Tiercel
         false
       end
 
-      def owner(path) = Backends::Ownership.user(::File.stat(path).uid)
+      def owner(path) = Ownership.user(::File.stat(path).uid)
 
       def escaped(path) = path.gsub(/[\\*?\[\]{}]/) { |char| "\\#{char}" }
     end

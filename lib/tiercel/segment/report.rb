@@ -86,10 +86,8 @@ module Tiercel
       def booted? = defined?(Rails) && Rails.respond_to?(:cache) && !Rails.cache.nil?
 
       def of_cache
-        return [] unless booted?
-        require_relative "../doctor/subject"
-        tiers = Doctor::Subject.new("Rails.cache", Rails.cache).tiers
-        tiers.filter_map { |tier| tier.segment.path if tier.respond_to?(:segment) }
+        return [] unless booted? && Rails.cache.respond_to?(:backend)
+        Rails.cache.backend.tiers.filter_map { |tier| tier.segment.path if tier.respond_to?(:segment) }
       end
 
       # @return [Array(Integer, Integer)] bytes, and how many other processes are registered

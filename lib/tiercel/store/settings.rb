@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "accessor"
+require_relative "../accessor"
 
 module Tiercel
   module Store
@@ -27,7 +27,7 @@ module Tiercel
       attr_reader :guard
       # @return [Leases] of the backend
       attr_reader :leases
-      # @return [Fetch::Policy] of calls that say nothing else
+      # @return [FetchPolicy] of calls that say nothing else
       attr_reader :policy
       # @return [Fetch::Flights]
       attr_reader :flights
@@ -90,7 +90,7 @@ module Tiercel
         @accessor = @backend.build_accessor(guard, @coder, frozen: @frozen_values,
                                                            stale_if_error: policy.stale_if_error)
         return unless @backend.local_cache?
-        require_relative "accessors/request_local"
+        require_relative "../accessors/request_local"
         require_relative "local_caching"
         @accessor = @request_local = Accessors::RequestLocal.new(@accessor, @coder, frozen: @frozen_values)
       end

@@ -35,8 +35,8 @@ class SQLiteQueueTest < Tiercel::TestCase
 
   def test_who_is_stopped_at_the_head_of_the_queue_is_passed_by
     build.set("key", "value")
-    lock = Tiercel::Backends::FileLock.new("#{@path}.lock", 1)
-    queue = Tiercel::Backends::SQLite::Queue.new(Tiercel::Backends::FileLock.new("#{@path}.lock", 1), 0.2)
+    lock = Tiercel::FileLock.new("#{@path}.lock", 1)
+    queue = Tiercel::Backends::SQLite::Queue.new(Tiercel::FileLock.new("#{@path}.lock", 1), 0.2)
     lock.hold do
       before = Tiercel::Clock.monotonic
       first = queue.pass { |give_up_at| give_up_at - before }
@@ -63,10 +63,10 @@ class SQLiteQueueTest < Tiercel::TestCase
     build.set("key", "value")
     while_writing do
       pid = fork { build(timeout: 60).set("key", "new") }
-      lock = Tiercel::Backends::FileLock.new("#{@path}.lock", 1)
+      lock = Tiercel::FileLock.new("#{@path}.lock", 1)
       wait_until("the head of the queue", within: 20) do
         lock.hold(0.0) { false }
-      rescue Tiercel::Backends::FileLock::Busy
+      rescue Tiercel::FileLock::Busy
         true
       end
       Process.kill(:KILL, pid)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../file_lock"
+require_relative "../../file_lock"
 
 module Tiercel
   module Backends

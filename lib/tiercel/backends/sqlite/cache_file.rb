@@ -2,8 +2,8 @@
 
 require "fileutils"
 
-require_relative "../file_lock"
-require_relative "../ownership"
+require_relative "../../file_lock"
+require_relative "../../ownership"
 require_relative "forks"
 require_relative "schema"
 

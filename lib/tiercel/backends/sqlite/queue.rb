@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../clock"
-require_relative "../file_lock"
+require_relative "../../file_lock"
 
 module Tiercel
   module Backends

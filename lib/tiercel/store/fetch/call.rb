@@ -30,7 +30,7 @@ module Tiercel
         attr_reader :key
         # @return [String, nil]
         attr_reader :version
-        # @return [Policy]
+        # @return [FetchPolicy]
         attr_reader :policy
         # @return [String, nil] what the caller's read has found that was no value
         attr_reader :found

@@ -26,7 +26,7 @@ module Tiercel
 
         # @param settings [Settings]
         # @param calls [Array<Call>] in the order of the names
-        # @param policy [Policy] of all of them
+        # @param policy [FetchPolicy] of all of them
         # @param shown [Hash{String => Accessor::Found}] by key, what the read has found that was no value
         # @yieldparam values [Hash{Call => Object}] that are to be stored
         # @yieldreturn [Array(Hash{Call => String}, Float)] their frames, and the ttl for all of them

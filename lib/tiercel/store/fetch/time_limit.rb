@@ -12,14 +12,14 @@ module Tiercel
       #
       # @private
       class TimeLimit
-        # @param policy [Policy]
+        # @param policy [FetchPolicy]
         # @return [TimeLimit, nil] nil where there is none, and inside an open transaction of the database, which
         #   belongs to the thread that is in it
         def self.for(policy)
           new(policy) if policy.timeout? && !Databases.in_transaction?
         end
 
-        # @param policy [Policy]
+        # @param policy [FetchPolicy]
         def initialize(policy)
           began = Clock.monotonic
           @soft = began + policy.soft_timeout if policy.soft_timeout

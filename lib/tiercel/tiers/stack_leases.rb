@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
+require_relative "../backend"
 require_relative "../leases"
-require_relative "../tiers/copy"
-require_relative "placeholders"
-require_relative "segment"
+require_relative "../leases/segment"
+require_relative "copy"
 
 module Tiercel
-  class Leases
+  class Tiers < Backend
     # Leases over {Tiers}: placeholders in the last tier, for all machines; while that does not answer, those of the
     # table in the near segment, so that one caller of this machine computes a value and not each of them.
     #
@@ -14,9 +14,9 @@ module Tiercel
     # there if it can; else it leaves a copy near, which lives as long as any other.
     #
     # @private
-    class Tiered < Leases
+    class StackLeases < Leases
       # One of the near table, and what became of the try to take it in the last tier.
-      class NearLease < Lease
+      class NearLease < Leases::Lease
         # @return [Lease]
         attr_accessor :far
         # @return [Integer, nil] before its block begins: see {Tiers::Near#now}

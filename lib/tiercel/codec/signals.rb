@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Tiercel
-  class Coder
+  module Codec
     # What is said where there is no value to answer with. Nothing that was stored is ever one, so a caller asks
-    # `Coder::Signal === answer` and has a value otherwise.
+    # `Codec::Signal === answer` and has a value otherwise.
     class Signal
       # @param name [String] for {#inspect}
       def initialize(name)
@@ -12,7 +12,7 @@ module Tiercel
       end
 
       # @return [String]
-      def inspect = "#{Coder}::#{@name}"
+      def inspect = "#{Codec}::#{@name}"
     end
 
     # What {Coder#load_value} answers where there is no value: nothing usable;

@@ -3,7 +3,7 @@
 
 require "test_helper"
 require "socket"
-require "tiercel/backends/file_lock"
+require "tiercel/file_lock"
 
 # The lock of `file:` and `sqlite:` where its holder does not end as it should.
 class FileLockTest < Tiercel::TestCase
@@ -69,7 +69,7 @@ class FileLockTest < Tiercel::TestCase
 
   def test_a_folder_that_takes_no_files_ends_the_call
     assert_raises(SystemCallError) do
-      Timeout.timeout(20) { Tiercel::Backends::FileLock.new("/proc/tiercel.lock", 1).hold { flunk } }
+      Timeout.timeout(20) { Tiercel::FileLock.new("/proc/tiercel.lock", 1).hold { flunk } }
     end
   end
 
@@ -77,8 +77,8 @@ class FileLockTest < Tiercel::TestCase
     with_tmpdir do |directory|
       lock_in(directory).hold do
         started = Tiercel::Clock.monotonic
-        assert_raises(Tiercel::Backends::FileLock::Busy) { lock_in(directory).hold(0.05) { flunk } }
-        assert_raises(Tiercel::Backends::FileLock::Busy) { lock_in(directory).hold(0.0) { flunk } }
+        assert_raises(Tiercel::FileLock::Busy) { lock_in(directory).hold(0.05) { flunk } }
+        assert_raises(Tiercel::FileLock::Busy) { lock_in(directory).hold(0.0) { flunk } }
         assert_operator Tiercel::Clock.monotonic - started, :<, 1.0
       end
     end
@@ -110,7 +110,7 @@ class FileLockTest < Tiercel::TestCase
 
   private
 
-  def lock_in(directory) = Tiercel::Backends::FileLock.new(File.join(directory, "00"), 2)
+  def lock_in(directory) = Tiercel::FileLock.new(File.join(directory, "00"), 2)
 
   def count_up(path) = File.write(path, (File.read(path).to_i + 1).to_s)
 

@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require "objspace"
+require_relative "../memo"
+require_relative "native"
+
+module Tiercel
+  module Accessors
+    # Through a {Segment}, with `frozen: true`: values of plain types come back
+    # deep-frozen; those that the segment's memo keeps are decoded once per
+    # process and change.
+    #
+    # @private
+    class Frozen < Native
+      def initialize(backend, guard, coder)
+        super
+        Memo.watch(@segment)
+      end
+
+      # What is not frozen is what has to be decoded: the frame, and its token where the value is to be kept.
+      def read(key, version, _event = nil)
+        value = @segment.read_frozen(key, version)
+        return decoded(key, value, version) unless value.frozen?
+        value.nil? ? MISS : value
+      rescue BackendError => error
+        failed(:read_entry, key, error)
+        MISS
+      end
+
+      def read_multi(keys, versions, unsettled)
+        keys.each_with_index.with_object({}) do |(key, index), found|
+          next if found.key?(key) # asked for twice
+          value = read(key, versions && versions[index])
+          next if MISS.equal?(value)
+          unsettled << key if Coder::Signal === value
+          found[key] = value
+        end
+      end
+
+      private
+
+      def decoded(key, read, version)
+        bytes, token = read
+        value = decode(bytes, version)
+        return value if Coder::Signal === value || !DeepFreeze.call(value)
+        Memo.keep_frozen(@segment, key, bytes, token, value) if token
+        value
+      end
+    end
+  end
+end

@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require_relative "../memo"
+require_relative "framed"
+
+module Tiercel
+  module Accessors
+    # Through a {Segment}, which knows the frame of a plain String: that one
+    # is read and written without a Ruby String for the frame.
+    #
+    # @private
+    class Native < Framed
+      def initialize(backend, guard, coder)
+        super
+        @segment = backend.segment
+        @frames_strings = !coder.checksum? # the segment writes none
+      end
+
+      def compares_tags? = true
+
+      # What the segment could not decode by itself is frozen: the frame, or the frame and its token.
+      def read(key, version, _event = nil)
+        value = @segment.read(key, version)
+        return value unless value.frozen?
+        value.nil? ? MISS : decoded(key, value, version)
+      rescue BackendError => error
+        failed(:read_entry, key, error)
+        MISS
+      end
+
+      def read_multi(keys, versions, unsettled)
+        found = @segment.read_multi(keys, framed = [], versions)
+        return found if framed.empty?
+        wanted = keys.zip(versions).to_h if versions
+        framed.uniq.each do |key|
+          read = found[key]
+          next unless read.frozen? # the key was asked for twice, and has had a plain String since
+          value = found[key] = decoded(key, read, wanted && wanted[key])
+          unsettled << key if Coder::Signal === value
+        end
+        found
+      rescue BackendError => error
+        failed(:read_multi_entries, nil, error)
+        {}
+      end
+
+      def write(key, value, version, expires_at, ttl, threshold)
+        return super unless @frames_strings && version.nil? && value.instance_of?(String) &&
+                            (threshold.nil? || value.bytesize < threshold)
+        stored = begin
+          @segment.write_string(key, value, expires_at, ttl)
+        rescue BackendError => error
+          return failed(:write_entry, key, error)
+        end
+        return super if stored.nil? # of an encoding that is left to Ruby
+        stored || @guard.call(:write_entry, key) { @guard.too_large(key, value.bytesize) }
+      end
+
+      private
+
+      # Of an entry with tags: their generations are a look each, without leaving the segment.
+      def undecided(signal, bytes, version, token)
+        return super unless Coder::SLOW.equal?(signal) && @segment.tags_current?(bytes)
+        value = @coder.load_tagged_value(bytes, nil, version)
+        return super if Coder::Signal === value
+        DeepFreeze.call(value) if @frozen
+        value
+      end
+
+      # A String that is read again and that the segment would keep comes with its token.
+      def decoded(key, read, version)
+        return decode(read, version) unless Array === read
+        bytes, token = read
+        value = decode(bytes, version)
+        Memo.keep_string(@segment, key, bytes, token, value) if value.instance_of?(String)
+        value
+      end
+
+      # What the segment said without the guard is told to it.
+      def failed(method, key, error) = @guard.call(method, key) { raise error }
+    end
+  end
+end

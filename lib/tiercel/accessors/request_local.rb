@@ -1,0 +1,204 @@
+# frozen_string_literal: true
+
+require "active_support/cache/strategy/local_cache"
+require_relative "../leases/placeholder"
+require_relative "../accessor"
+
+module Tiercel
+  module Accessors
+    # In front of another accessor: the bytes that the request at hand has read or written already, and the keys
+    # under which it has found nothing.
+    #
+    # They are kept as Rails' request-local cache keeps them (its registry, its store of one thread or fiber), so
+    # what is seen of it is the same: `read`, `fetch` and `exist?` remember what they found and what they did not;
+    # the multi reads use what is remembered, but for misses, and add nothing. Every read decodes anew, so nobody
+    # sees what another reader did to his copy. Where nothing is set up (outside of a request) all calls go on.
+    #
+    # @private
+    class RequestLocal < Accessor
+      Registry = ActiveSupport::Cache::Strategy::LocalCache::LocalCacheRegistry
+      private_constant :Registry
+
+      # @return [Symbol] under which the registry has this one's store
+      attr_reader :registry_key
+
+      # @param far [Accessor]
+      def initialize(far, coder, frozen: false)
+        super(coder, frozen: frozen)
+        @far = far
+        @registry_key = :"tiercel_local_cache_#{object_id}"
+        @invalidations = 0
+        @invalidations_lock = Mutex.new
+      end
+
+      # @return [ActiveSupport::Cache::Strategy::LocalCache::LocalStore, nil] of this thread or fiber
+      def current = Registry.cache_for(@registry_key)
+
+      # @param local [ActiveSupport::Cache::Strategy::LocalCache::LocalStore, nil]
+      def current=(local)
+        Registry.set_cache_for(@registry_key, local)
+      end
+
+      # --- values ---
+
+      def read(key, version, event = nil)
+        local = current or return @far.read(key, version, event)
+        fetched = false
+        bytes = remembered(local, key, event) { fetched = true }
+        bytes.nil? ? MISS : decode(bytes, version) { token_of(bytes) if fetched }
+      end
+
+      # Nil where a copy is no plain value: whether its key has to be asked for is decided on the entries' way.
+      def read_multi(keys, versions, unsettled)
+        known = current&.read_multi_entries(keys)&.compact
+        return @far.read_multi(keys, versions, unsettled) if known.nil? || known.empty?
+        wanted = keys.zip(versions).to_h if versions
+        found = known.to_h { |key, bytes| [key, decode(bytes, wanted && wanted[key])] }
+        return if found.each_value.any?(Coder::Signal)
+        unknown = keys.each_index.reject { |index| found.key?(keys[index]) }
+        return found.slice(*keys) if unknown.empty?
+        found.merge!(@far.read_multi(keys.values_at(*unknown), versions&.values_at(*unknown), unsettled)).slice(*keys)
+      end
+
+      def write(key, value, version, expires_at, ttl, threshold)
+        current ? super : @far.write(key, value, version, expires_at, ttl, threshold)
+      end
+
+      # --- bytes ---
+
+      def get(key, event = nil)
+        local = current or return @far.get(key, event)
+        remembered(local, key, event) {}
+      end
+
+      # What is remembered is of no use for what is to be written, so the tags know nothing of it.
+      def get_tagged(key, tags, event = nil)
+        local = current or return @far.get_tagged(key, tags, event)
+        remembered(local, key, event, tags) {}
+      end
+
+      def get_multi_tagged(keys, tags, event = nil) = @far.get_multi_tagged(keys, tags, event)
+
+      def far_generations(keys)
+        remember_generations(keys) { @far.far_generations(keys) }
+      end
+
+      # Those that were read in this request are taken for current, unless this process has invalidated any since.
+      #
+      # @yieldparam key [String] of one that is remembered
+      # @yieldparam bytes [String]
+      # @yieldreturn [Boolean] whether it is to be taken for current
+      def generations(keys)
+        local = current or return @far.generations(keys)
+        known = keys.to_h { |key| [key, local.read_entry(generation_key(key))] }
+        known = known.select { |key, bytes| bytes && yield(key, bytes) }
+        unknown = keys - known.keys
+        unknown.empty? ? known : known.merge!(far_generations(unknown))
+      end
+
+      def invalidate(keys)
+        @far.invalidate(keys)
+      ensure
+        @invalidations_lock.synchronize { @invalidations += 1 }
+      end
+
+      def token_of(bytes, index = 0) = @far.token_of(bytes, index)
+
+      # Asks for all of them: what copies are worth is the caller's to say, who looks at them first.
+      def get_multi(keys, event = nil) = @far.get_multi(keys, event)
+
+      def set(key, bytes, ttl)
+        remember(key, bytes, @far.set(key, bytes, ttl))
+      end
+
+      def set_multi(frames, ttl)
+        stored = @far.set_multi(frames, ttl)
+        frames.each { |key, bytes| remember(key, bytes, stored) } if current
+        stored
+      end
+
+      def add(key, bytes, ttl, &)
+        remember(key, bytes, @far.add(key, bytes, ttl, &))
+      end
+
+      def delete(key)
+        forget(key)
+        @far.delete(key)
+      end
+
+      def delete_multi(keys)
+        keys.each { |key| forget(key) } if current
+        @far.delete_multi(keys)
+      end
+
+      # Counts are asked of the backend, whatever is remembered.
+      def count(operation, key, &)
+        count = @far.count(operation, key, &)
+        remember(key, count.to_s, count)
+        count
+      end
+
+      def delete_matching(pattern)
+        current&.clear
+        @far.delete_matching(pattern)
+      end
+
+      def clear(prefix)
+        current&.clear
+        @far.clear(prefix)
+      end
+
+      def cleanup
+        current&.clear
+        @far.cleanup
+      end
+
+      def stats(...) = @far.stats(...)
+
+      private
+
+      def remembered(local, key, event, tags = nil)
+        hit = true
+        bytes = local.fetch_entry(key) do
+          hit = false
+          yield
+          (tags ? get_far_tagged(key, tags, event) : @far.get(key, event))&.freeze
+        end
+        event[:store] = local.class.name if hit && event
+        # A lease is nobody's to remember: what it stands for may be there at the next call.
+        local.delete_entry(key) if bytes && !hit && Leases::Placeholder.placeholder?(bytes)
+        bytes
+      end
+
+      def get_far_tagged(key, tags, event)
+        found = nil
+        remember_generations(tags.keys) { found = @far.get_multi_tagged([key], tags, event) }
+        found[key]
+      end
+
+      # @yieldreturn [Hash{String => String}] generations as they are found now, and more
+      def remember_generations(keys)
+        local = current or return yield
+        names = keys.map { |key| generation_key(key) }
+        yield.tap do |found|
+          keys.zip(names) { |key, name| found[key] && local.write_entry(name, found[key]) }
+        end
+      end
+
+      # No key of the application's ends so. What was read before this process has invalidated tags has another name.
+      def generation_key(key) = "#{key}\0#{@invalidations}"
+
+      # What was not written (lost, failed, too large) is not known any more.
+      def remember(key, bytes, stored)
+        local = current or return stored
+        stored ? local.write_entry(key, bytes.freeze) : local.delete_entry(key)
+        stored
+      end
+
+      def forget(key)
+        current&.delete_entry(key)
+        nil
+      end
+    end
+  end
+end

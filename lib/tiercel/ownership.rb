@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require "etc"
+require "pathname"
+
+module Tiercel
+  # Whether a place on disk may be trusted. Where everybody may create files
+  # (`/tmp`), another user could have laid one there first, with values of
+  # his own to load: what lies in such a directory has to be this user's.
+  # Directories and links on the way may be root's, too.
+  module Ownership
+    EVERYBODY_WRITES = 0o002
+    # As many as Linux follows.
+    LINKS = 40
+
+    # @param path [String] absolute, to a file or folder that need not exist
+    # @return [String, nil] what is wrong with it
+    def self.objection(path)
+      steps(path) do |parent, child, stat, last|
+        next if ::File.stat(parent).mode.nobits?(EVERYBODY_WRITES)
+        next if stat.uid == Process.euid || (stat.uid.zero? && !last)
+        return "#{readable(child)} belongs to user #{stat.uid}, this process runs as #{Process.euid}, and " \
+               "everybody may write to #{readable(parent)}: give another path"
+      end
+      nil
+    rescue SystemCallError
+      nil # what cannot be looked at cannot be opened either
+    end
+
+    # @param path [String] of a file
+    # @return [String, nil] why this process cannot use it, where it lies in the file's owner and mode; nil if it can,
+    #   or if there is none
+    def self.closed(path)
+      stat = ::File.stat(path)
+      closed_to_us(path, "read and write") unless stat.readable? && stat.writable?
+    rescue Errno::EACCES
+      folder = Pathname.new(path).descend.find { |place| place.directory? && !place.executable? }
+      closed_to_us(folder.to_s, "enter") if folder
+    rescue SystemCallError
+      nil
+    end
+
+    def self.closed_to_us(path, verb)
+      stat = ::File.stat(path)
+      "#{readable(path)} belongs to #{user(stat.uid)} and has mode #{format("%04o", stat.mode & 0o7777)}. This " \
+        "process runs as #{user(Process.euid)} and cannot #{verb} it. Run it as that user, or give another path"
+    end
+    private_class_method :closed_to_us
+
+    # @param uid [Integer]
+    # @return [String] with the name, where there is one
+    def self.user(uid)
+      name = Etc.getpwuid(uid)&.name
+      name ? "#{name} (user #{uid})" : "user #{uid}"
+    rescue ArgumentError
+      "user #{uid}"
+    end
+
+    # Goes from the root to the end of the path, through its links, as far as it exists.
+    #
+    # @yieldparam parent [String]
+    # @yieldparam child [String]
+    # @yieldparam stat [::File::Stat] of the child
+    # @yieldparam last [Boolean] whether it is the end of the path
+    def self.steps(path)
+      parent = "/"
+      parts = path.b.split("/")
+      links = 0
+      while (part = parts.shift)
+        next if part.empty?
+        child = ::File.expand_path(part, parent)
+        stat = ::File.lstat(child)
+        yield parent, child, stat, parts.empty? && !stat.symlink?
+        next parent = child unless stat.symlink? && (links += 1) <= LINKS
+        target = ::File.readlink(child)
+        parent = "/" if target.start_with?("/")
+        parts.unshift(*target.split("/"))
+      end
+    end
+    private_class_method :steps
+
+    def self.readable(path) = path.dup.force_encoding(Encoding::UTF_8).scrub
+    private_class_method :readable
+  end
+end

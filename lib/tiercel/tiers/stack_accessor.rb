@@ -1,0 +1,198 @@
+# frozen_string_literal: true
+
+require_relative "../accessors/framed"
+require_relative "../backend"
+
+module Tiercel
+  class Tiers < Backend
+    # Through {Tiers}. What the near tier has comes out of it as it does where the segment is all there is ({Native},
+    # {Frozen}); the guard of this accessor, and its breaker, are the far tier's, so near copies are read while that
+    # one does not answer. What it cannot be told then is deleted near.
+    #
+    # @private
+    class StackAccessor < Accessors::Framed
+      # Of what the last tier says that it has nothing.
+      ABSENT = Object.new.freeze
+      private_constant :ABSENT
+
+      # @param stale_if_error [Float, nil] seconds for which copies answer after they are not trusted any more, while
+      #   the last tier does not answer
+      def initialize(backend, guard, coder, frozen: false, stale_if_error: nil)
+        super(backend, guard, coder, frozen:)
+        @near = backend.near.backend.build_accessor(backend.near.guard, coder, frozen:)
+        @stale_if_error = stale_if_error || 0
+      end
+
+      # A copy that is no plain value (of another version, perhaps) is not taken for what is behind it.
+      def read(key, version, event = nil)
+        value = @near.read(key, version)
+        return answered(event, @backend.near, value) unless Coder::Signal === value
+        @backend.forget([key]) unless MISS.equal?(value)
+        bytes = get_past(key, event)
+        bytes.nil? ? MISS : decode(bytes, version)
+      end
+
+      def read_multi(keys, versions, unsettled)
+        found = @near.read_multi(keys, versions, of_no_use = [])
+        @backend.forget(of_no_use.each { |key| found.delete(key) }) unless of_no_use.empty?
+        return found if found.size == keys.size
+        missing = keys.uniq.reject { |key| found.key?(key) }
+        return found if missing.empty?
+        wanted = versions && keys.zip(versions).to_h.values_at(*missing)
+        bytes = get_multi_past(missing, @backend.get_multi_between(missing))
+        found.merge!(settled(bytes, missing, wanted, unsettled)).slice(*keys)
+      end
+
+      def get(key, event = nil)
+        bytes = @backend.near.get(key)
+        bytes ? answered(event, @backend.near, bytes) : get_past(key, event)
+      end
+
+      # @param event [Hash, nil] is told under :tiers how many of the keys each tier had
+      def get_multi(keys, event = nil)
+        found = get_multi_from(keys, from = event && {})
+        tell_tiers(event, keys, from)
+        found
+      end
+
+      def get_tagged(key, tags, event = nil)
+        found = get_multi_from([key] | tags.keys, from = event && {})
+        tags.know(found)
+        event[:tier] = from[key] if from&.key?(key)
+        found[key]
+      end
+
+      def get_multi_tagged(keys, tags, event = nil)
+        found = get_multi_from(keys | tags.keys, from = event && {})
+        tell_tiers(event, keys, from)
+        found.tap { tags.know(found) }
+      end
+
+      # Raw bytes have no copies.
+      def get_raw(key, event = nil)
+        bytes = @guard.call(:read_entry, key) { @backend.last.get(key) }
+        bytes && answered(event, @backend.last, bytes)
+      end
+
+      def get_multi_raw(keys, event = nil)
+        found = @guard.call(:read_multi_entries, returning: {}) { @backend.last.get_multi(keys) }
+        had(from = event && {}, found) { @backend.last }
+        tell_tiers(event, keys, from)
+        found
+      end
+
+      def set(key, bytes, ttl)
+        change(:write_entry, key, key:, bytes:) { @backend.set(key, bytes, ttl) }
+      end
+
+      def set_multi(frames, ttl)
+        change(:write_multi_entries, frames, bytes: frames) { @backend.set_multi(frames, ttl) }
+      end
+
+      def delete(key) = change(:delete_entry, key, key:, failed: false) { @backend.delete(key) }
+      def delete_multi(keys) = change(:delete_multi_entries, keys, failed: 0) { @backend.delete_multi(keys) }
+      def invalidate(keys) = change(:invalidate_tags, keys) { @backend.delete_multi(keys) && true }
+      def clear(prefix) = change(:clear, prefix, later: :untold_clear) { @backend.clear(prefix) }
+
+      def delete_matching(pattern)
+        count = change(:delete_matched, pattern, later: :untold_matching) { delete_scanned(pattern) }
+        @backend.forget_matching(pattern) unless count.nil? # what the last tier has evicted may have a copy still
+        count
+      end
+
+      private
+
+      def get_past(key, event)
+        bytes = get_between(key, event) || get_far(key, event) || get_late(key, event)
+        bytes unless ABSENT.equal?(bytes)
+      end
+
+      # What there is though the last tier does not answer: within `stale_if_error`, or computed meanwhile.
+      def get_late(key, event = nil)
+        near = @backend.before_last
+        bytes = near.get_late(key, @stale_if_error)
+        bytes && answered(event, near, bytes)
+      end
+
+      # What the tiers between the first and the last one have.
+      def get_between(key, event)
+        bytes = @backend.get_between(key)
+        bytes && answered(event, @backend.far.near, bytes)
+      end
+
+      def get_far(key, event)
+        bytes = @guard.call(:read_entry, key) { @backend.get_far(key) || ABSENT }
+        bytes.nil? || ABSENT.equal?(bytes) ? bytes : answered(event, @backend.last, bytes)
+      end
+
+      # The notification of a read says which tier had it.
+      def answered(event, tier, value)
+        event[:tier] = tier.to_s if event
+        value
+      end
+
+      # @param from [Hash{String => String}, nil] is told of each key which tier had it
+      def get_multi_from(keys, from)
+        found = had(from, @backend.near.get_multi(keys)) { @backend.near }
+        return found if found.size == keys.size
+        missing = keys.reject { |key| found.key?(key) }
+        found.merge!(had(from, @backend.get_multi_between(missing)) { @backend.far.near })
+        get_multi_past(keys, found, from)
+      end
+
+      def get_multi_past(keys, found, from = nil)
+        return found if found.size == keys.size
+        missing = keys.reject { |key| found.key?(key) }
+        has_answered = false
+        far = @guard.call(:read_multi_entries, returning: {}) do
+          @backend.get_multi_far(missing).tap { has_answered = true }
+        end
+        found.merge!(had(from, far) { @backend.last })
+        get_multi_late(missing, found, from) unless has_answered
+        found.slice(*keys)
+      end
+
+      def get_multi_late(keys, found, from)
+        late = keys.reject { |key| found.key?(key) }.to_h { |key| [key, get_late(key)] }.compact
+        found.merge!(had(from, late) { @backend.before_last })
+      end
+
+      # @yieldreturn [#to_s] the tier that had all of what was found
+      def had(from, found)
+        return found if from.nil? || found.empty?
+        tier = yield.to_s
+        found.each_key { |key| from[key] = tier }
+        found
+      end
+
+      def tell_tiers(event, keys, from)
+        event[:tiers] = from.slice(*keys).values.tally if event
+      end
+
+      # What the last tier is not told now it is told later.
+      #
+      # @param what [Object] that `later` takes
+      # @param key [String, nil] for the report
+      # @param bytes [String, Hash{String => String}, nil] that are to be stored
+      # @param failed [Object] what the call is worth where the last tier has failed
+      # @param later [Symbol] of {Tiers}
+      def change(method, what, key: nil, bytes: nil, failed: nil, later: :untold)
+        told = false
+        @guard.call(method, key, returning: failed) do
+          done = yield
+          told = true
+          done || (bytes ? too_large(key, bytes) : done)
+        rescue Refused => error
+          told ||= error.forbidden # later as well
+          raise
+        end
+      ensure
+        @backend.public_send(later, what) unless told
+      end
+
+      def too_large(key, bytes)
+        @guard.too_large(key, key ? bytes.bytesize : bytes.each_value.sum(&:bytesize))
+      end
+    end
+  end
+end

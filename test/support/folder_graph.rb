@@ -1,0 +1,120 @@
+# frozen_string_literal: true
+
+require "prism"
+require "tsort"
+
+# Which folder of lib/ needs which: by `require_relative`, lazy ones too, and by the constants that its files refer to.
+# lib/tiercel/x.rb and lib/tiercel/x/ are one folder.
+class FolderGraph
+  include TSort
+
+  # Modules that many folders reopen; whoever names one of them needs no file of ours.
+  NAMESPACES = %w[Tiercel ActiveSupport ActiveSupport::Cache Rails Rails::Command].freeze
+  # The entry points, which load each other: one folder.
+  ENTRY = /\A(?:tiercel\.rb|active_support|rails)\b/
+
+  # One file: the constants that it defines and those that it refers to, each with the modules around it.
+  class Constants < Prism::Visitor
+    # @return [Array<String>]
+    attr_reader :defined
+    # @return [Array<Array(Array<String>, String)>]
+    attr_reader :referred
+
+    def initialize
+      @defined, @referred, @around = [], [], []
+      super
+    end
+
+    def visit_module_node(node) = within(node)
+
+    def visit_class_node(node)
+      visit(node.superclass) if node.superclass
+      within(node)
+    end
+
+    def visit_constant_write_node(node)
+      @defined << [@around.last, node.name].compact.join("::")
+      super
+    end
+
+    def visit_constant_path_node(node) = @referred << [@around.dup, node.slice.delete_prefix("::")]
+    def visit_constant_read_node(node) = @referred << [@around.dup, node.name.to_s]
+
+    private
+
+    def within(node)
+      name = [@around.last, node.constant_path.slice].compact.join("::")
+      @defined << name
+      @around.push(name)
+      visit(node.body) if node.body
+      @around.pop
+    end
+  end
+
+  # @param root [String] folder of lib/
+  def initialize(root)
+    @root = root
+    @files = Dir["#{root}/**/*.rb"].to_h do |path|
+      constants = Constants.new
+      constants.visit(Prism.parse_file(path).value)
+      [path, constants]
+    end
+  end
+
+  # @return [Hash{String => Hash{String => Array<String>}}] by folder, the folders that it needs, and why
+  def edges
+    @edges ||= @files.each_with_object({}) do |(path, constants), all|
+      (required(path) + referred(constants)).each do |target, reason|
+        from, to = folder(path), folder(target)
+        next if from == to
+        ((all[from] ||= {})[to] ||= []) << "#{path.delete_prefix("#{@root}/")}: #{reason}"
+      end
+    end
+  end
+
+  # @return [Array<Array<String>>] groups of folders that need each other
+  def cycles = strongly_connected_components.select { |group| group.size > 1 }
+
+  # @param group [Array<String>] of {#cycles}
+  # @return [String] why they need each other
+  def reasons(group)
+    group.product(group).flat_map do |from, to|
+      (edges.dig(from, to) || []).uniq.map { |reason| "#{from} -> #{to}: #{reason}" }
+    end.join("\n")
+  end
+
+  def tsort_each_node(&) = (edges.keys | edges.values.flat_map(&:keys)).each(&)
+  def tsort_each_child(node, &) = (edges[node] || {}).each_key(&)
+
+  private
+
+  def folder(path)
+    name = path.delete_prefix("#{@root}/")
+    name.match?(ENTRY) ? "entry" : name.delete_prefix("tiercel/").split("/").first.delete_suffix(".rb")
+  end
+
+  def required(path)
+    File.read(path).scan(/^[^#\n]*require(_relative)?[ (]"([^"#]+)"/).filter_map do |relative, name|
+      target = File.expand_path("#{name}.rb", relative ? File.dirname(path) : @root)
+      [target, "requires #{name}"] if @files.key?(target)
+    end
+  end
+
+  def referred(constants)
+    constants.referred.filter_map do |around, name|
+      target = around.reverse.push(nil).filter_map { |scope| home([scope, name].compact.join("::")) }.first
+      [target, "refers to #{name}"] if target
+    end
+  end
+
+  # The file that defines a constant; of one that many files reopen, none: a module around others is nobody's.
+  def home(name)
+    @homes ||= @files.flat_map { |path, constants| constants.defined.uniq.map { |one| [one, path] } }
+                     .group_by(&:first).transform_values { |pairs| pairs.map(&:last) }
+    paths = @homes[name] unless NAMESPACES.include?(name)
+    return unless paths
+    paths.find { |path| folder(path) == snake(name.split("::")[1] || name) } || paths.first
+  end
+
+  def snake(name) = name.gsub(/([a-z\d])([A-Z])/, '\1_\2').downcase
+end
