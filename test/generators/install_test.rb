@@ -19,6 +19,8 @@ class InstallTest < Tiercel::TestCase
     ":redis_cache_store" => ':tiercel_store, ENV.fetch("REDIS_URL", "redis://localhost:6379/0")',
     ':redis_cache_store, { url: ENV["CACHE"] }' =>
       ':tiercel_store, ENV.fetch("CACHE", "redis://localhost:6379/0")',
+    ":redis_cache_store, { url: ENV.fetch('CACHE', nil) }" =>
+      ':tiercel_store, ENV.fetch("CACHE", "redis://localhost:6379/0")',
     ':redis_cache_store, { url: ENV["A"] || ENV["B"] }' =>
       ':tiercel_store, ENV["A"] || ENV["B"] || "redis://localhost:6379/0"',
     ':redis_cache_store, { url: ENV["A"] || "redis://a" }' => ':tiercel_store, ENV["A"] || "redis://a"',

@@ -100,6 +100,17 @@ class RailsAppInstallShapesTest < RailsAppTest
     end
   end
 
+  (RailsApp::LINES - ["8.1"]).each do |line|
+    define_method("test_on_rails_#{line.tr(".", "_")}") do
+      with_app(line) do |app|
+        app.write(PRODUCTION, production("config.cache_store = :redis_cache_store, { url: ENV[\"CACHE_URL\"] }\n"))
+        out(generate(app, "--no-test"))
+        assert_boots(app)
+        refute_predicate generate(app.tap { app.write(PRODUCTION, production(REFUSED.keys.last.first)) }), :ok?
+      end
+    end
+  end
+
   REFUSED = {
     ["config.cache_store = :memory_store\n", "--url=redis://localhost", "--size=1GB"] => /--size is for shared:/,
     ["config.cache_store = :memory_store\n", "--url=redis//localhost"] => /backend URL "redis..localhost"/,
@@ -137,8 +148,10 @@ class RailsAppInstallShapesTest < RailsAppTest
   def test_solid_cache_as_rails_makes_it
     with_app do |app|
       env = solid_cache(app)
+      app.write("config/deploy.yml", "servers:\n  web:\n    - 10.0.0.1\n    - 10.0.0.2\n")
       said = out(generate(app, env:))
       refute_match(/dropped/, said)
+      assert_match(/deploy.yml has 2 hosts, each .* --url=redis:/, said)
       statement = app.read(PRODUCTION)[/:tiercel_store, .*?\n(?= *# was)/m]
       ['"shared:", "sqlite:storage/cache.sqlite3?size=64MB"', "expires_in: 60.days", 'namespace: "production"']
         .each { |part| assert_includes statement, part }

@@ -2,6 +2,7 @@
 
 require "rails/generators/base"
 require "tiercel"
+require "tiercel/doctor/deployment"
 require_relative "dummy_boot"
 require_relative "marked_text"
 require_relative "production_plan"
@@ -41,7 +42,9 @@ module Tiercel
       THREADS = "  Tests run in parallel threads, which share one cache: a clear would disturb other tests. Tests " \
                 "keep the store that they have."
       INSTALLED = "  It is installed already. For another choice: bin/rails destroy tiercel:install, then generate."
-      private_constant :SIZED, :THREADS, :INSTALLED
+      HOSTS = "config/deploy.yml has %d hosts, each of which gets a cache of its own. For one cache: bin/rails " \
+              "destroy tiercel:install, then generate with --url=redis://HOST:6379/0."
+      private_constant :SIZED, :THREADS, :INSTALLED, :HOSTS
 
       # A refusal ends with the status of a failure.
       #
@@ -106,7 +109,7 @@ module Tiercel
         if options[:test] && marked?(TEST) && !marked?(HELPER)
           say "  Say before each test: Rails.cache.clear", :yellow
         end
-        plan.notes.each { |note| say "  #{note}", :yellow }
+        [*plan.notes, hosts_note].compact.each { |note| say "  #{note}", :yellow }
         say "  Run `bundle install`." if options[:gems] && plan.gems.any?
       end
 
@@ -131,6 +134,11 @@ module Tiercel
         facts = boot.solid_cache
         refuse("the configuration of Solid Cache cannot be read: #{facts["error"]}") if facts["error"] && !options[:url]
         @solid_cache = (SolidCacheSettings.new(facts) unless facts["error"])
+      end
+
+      def hosts_note
+        hosts = Doctor::Deployment.new(root: destination_root).hosts.size
+        format(HOSTS, hosts) if hosts > 1 && (plan.shared? || plan.paths.any?)
       end
 
       def check_size

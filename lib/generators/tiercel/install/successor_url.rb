@@ -13,7 +13,7 @@ module Tiercel
     class SuccessorUrl
       REDIS = "redis://localhost:6379/0"
       MEMCACHED = "localhost:11211"
-      VARIABLE = /\AENV\[(["'])(\w+)\1\]\z/
+      VARIABLE = /\AENV(?:\[(?:"(\w+)"|'(\w+)')\]|\.fetch\((?:"(\w+)"|'(\w+)'), *nil\))\z/
 
       SEVERAL = "It has several servers or a client of its own; docs/migrating.md shows what takes its place. " \
                 "--url=redis+cluster://... or --url=redis://... puts Tiercel there."
@@ -96,7 +96,8 @@ module Tiercel
 
       # Rails' store uses the default where the source is nil.
       def with_default(source, default)
-        return source.sub(VARIABLE) { %(ENV.fetch("#{$2}", "#{default}")) } if source.match?(VARIABLE)
+        variable = source.match(VARIABLE)&.captures&.compact&.first
+        return %(ENV.fetch("#{variable}", "#{default}")) if variable
         case node = Prism.parse(source).value.statements.body.first
         when Prism::CallNode then node.receiver&.slice == "ENV" ? source : %(#{source} || "#{default}")
         when Prism::OrNode then node.right.is_a?(Prism::StringNode) ? source : %(#{source} || "#{default}")
