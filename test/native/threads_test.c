@@ -1,7 +1,8 @@
 /*
  * Threads of one process on one segment. Each owns some keys and knows what was
  * written last; all read all keys and check that what they get is whole, belongs
- * to the key and is not older than a delete that was seen to be over.
+ * to the key and is not older than a delete that was seen to be over. One more
+ * thread sweeps over all entries, as threads without the host's lock do.
  */
 #include <math.h>
 #include <pthread.h>
@@ -78,14 +79,41 @@ static void *work(void *argument)
     return NULL;
 }
 
+static atomic_bool over;
+
+/* Whatever goes through the shards without a lock. Nothing that it meets is to be emptied. */
+static void *sweep(void *unused)
+{
+    tseg_cursor cursor = {0};
+    tseg_batch batch = {0};
+    tseg_stats stats = {0};
+    uint64_t cleared = 0, met = 0;
+
+    while (!atomic_load(&over)) {
+        tseg_collect_shard_stats(segment, 0, time_now, &stats);
+        CHECK(tseg_clear_prefix(segment, 0, "no such", 7, &cleared) != TSEG_ABSENT && cleared == 0);
+        tseg_empty_shard(segment, 0, tseg_epoch(segment));
+        while (tseg_walk(segment, &cursor, "thread", 6, time_now, &batch) == TSEG_OK)
+            for (unsigned i = 0; i < batch.count; i++, met++)
+                CHECK(memcmp(batch.bytes + batch.entries[i].key_offset, "thread key ", 11) == 0);
+        cursor = (tseg_cursor){0};
+    }
+    CHECK(met > 0 && stats.entries > 0);
+    free(batch.bytes);
+    return unused;
+}
+
 int main(int count, char **arguments)
 {
-    pthread_t threads[THREADS];
+    pthread_t threads[THREADS], sweeper;
 
     calls = count > 1 ? strtoul(arguments[1], NULL, 10) : 100000;
     segment = attach_or_die(NULL, 1 << 20, 1);
+    CHECK(pthread_create(&sweeper, NULL, sweep, NULL) == 0);
     for (uintptr_t i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, work, (void *)i) == 0);
     for (int i = 0; i < THREADS; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+    atomic_store(&over, true);
+    CHECK(pthread_join(sweeper, NULL) == 0);
     tseg_stats stats;
     tseg_collect_stats(segment, time_now, &stats);
     CHECK(stats.shard[TSEG_COUNT_RESETS] == 0 && stats.process[TSEG_COUNT_IN_PLACE] > 0);

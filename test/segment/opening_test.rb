@@ -4,10 +4,13 @@
 require "test_helper"
 require "open3"
 require "tiercel/segment/opening"
+require_relative "../support/memory_stub"
 require_relative "../support/small_volume"
 
 # Where the segment of a name lies is decided once, whatever room there is when a process starts.
 class SegmentOpeningTest < Tiercel::TestCase
+  include MemoryStub
+
   Opening = Tiercel::Segment::Opening
   Place = Tiercel::Segment::Place
 
@@ -86,6 +89,18 @@ class SegmentOpeningTest < Tiercel::TestCase
       end
       error = assert_raises(Tiercel::ConfigurationError) { Opening.new(Place.new("#{volume}/segment")).call }
       assert_match(%r{#{volume}/segment would be on a copy-on-write file system.*use a path on tmpfs}, error.message)
+    end
+  end
+
+  # A container with 512 MB of memory and 1 GB of /dev/shm: making the file would end the process at each start.
+  def test_a_size_beyond_the_memory_of_the_container
+    with_tmpdir do |first|
+      with_memory(4 << 20) do
+        error = assert_raises(Tiercel::Unavailable) { Opening.new(place(first, nil), bytes: 4 << 20).call }
+        assert_match(/may take 4.0 MB in all/, error.message)
+        assert_empty Dir.children(first).grep(/v2\z/)
+        assert_equal 2 << 20, Opening.new(place(first, nil), bytes: 2 << 20).call.size_bytes
+      end
     end
   end
 

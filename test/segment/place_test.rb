@@ -2,9 +2,11 @@
 
 require "test_helper"
 require "tiercel/segment/place"
+require_relative "../support/memory_stub"
 require_relative "../support/rails_stub"
 
 class SegmentPlaceTest < Tiercel::TestCase
+  include MemoryStub
   include RailsStub
 
   Place = Tiercel::Segment::Place
@@ -119,17 +121,6 @@ class SegmentPlaceTest < Tiercel::TestCase
         assert_equal 128 << 20, place_in(dir, "one", "redis://a", &:wanted_bytes)
       end
     end
-  end
-
-  def with_memory(bytes)
-    limits = Tiercel::Segment::MemoryLimits.singleton_class
-    limits.alias_method(:bytes_here, :bytes)
-    limits.define_method(:bytes) { bytes }
-    yield
-  ensure
-    limits.remove_method(:bytes)
-    limits.alias_method(:bytes, :bytes_here)
-    limits.remove_method(:bytes_here)
   end
 
   def test_other_layouts_of_the_same_name

@@ -65,7 +65,10 @@ static VALUE run_work(VALUE argument)
 
 static VALUE let_segment_go(VALUE argument)
 {
-    tseg_release(((long_work *)argument)->segment);
+    segment_host host = segment_new_host();
+
+    tseg_release_by(&host.base, ((long_work *)argument)->segment);
+    segment_raise(&host);
     return Qnil;
 }
 

@@ -92,10 +92,15 @@ module Tiercel
       end
 
       def make(path)
-        # Asked first: reserving what is not there would take everybody's last byte for a moment.
-        no_room(path) if @bytes && !::File.exist?(path) && free_bytes(path)&.<(@bytes)
+        check_room(path) if @bytes && !::File.exist?(path)
         Segment.open(path, bytes: @bytes || @place.default_bytes(path),
                            least_bytes: @bytes ? 0 : Place::LEAST_DEFAULT_BYTES, **@options)
+      end
+
+      # Asked first: reserving what is not there would take everybody's last byte for a moment.
+      def check_room(path)
+        no_room(path) if free_bytes(path)&.<(@bytes)
+        no_memory(path) if ::File.dirname(path) == @place.shared_memory && MemoryLimits.bytes&.<=(@bytes)
       end
 
       # Of shared memory a segment whose size nobody gave takes no more than half.
@@ -105,6 +110,12 @@ module Tiercel
 
       def no_room(path)
         raise ConfigurationError, "#{::File.dirname(path)} has #{free(path)} free", cause: Errno::ENOSPC.new
+      end
+
+      # The system would end the process while the file is made, and again after each restart.
+      def no_memory(path)
+        raise ConfigurationError, "#{path} would be in memory, of which this process may take " \
+                                  "#{Sizes.human(MemoryLimits.bytes)} in all", cause: Errno::ENOMEM.new
       end
 
       # @return [Boolean] whether the file at this path, or its lock, is another user's

@@ -27,6 +27,8 @@ module Tiercel
 
       # @return [String] what follows "shared:"
       attr_reader :text
+      # @return [String] the directory of files in memory
+      attr_reader :shared_memory
       # @return [Array<String>] where the segment's file may be, the better one first; one for a path
       attr_reader :paths
 
@@ -45,6 +47,7 @@ module Tiercel
       def initialize(text, shared_memory: SHARED_MEMORY, temporary: self.class.temporary_directory, behind: nil)
         @text = text
         @behind = behind
+        @shared_memory = shared_memory
         @paths = text.include?("/") ? [::File.expand_path(text)] : in_each([shared_memory, temporary], file_name(text))
       end
 
