@@ -6,8 +6,8 @@ require_relative "built_stores"
 require_relative "moved_clock"
 require_relative "fetch_contract/processes"
 
-%w[single_flight slow_blocks failures lost_holders invalidation cycles suspended_fibers placeholders stale_values timeouts
-   early_refreshes revalidation events side_effects churn]
+%w[single_flight slow_blocks failures lost_holders invalidation cycles suspended_fibers placeholders stale_values
+   timeouts early_refreshes revalidation events side_effects churn]
   .each { |subject| require_relative "fetch_contract/#{subject}" }
 
 module Tiercel

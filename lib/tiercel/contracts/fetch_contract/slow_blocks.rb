@@ -27,7 +27,34 @@ module Tiercel
           assert_equal 3, notes.grep(/\Agiven/).size
         end
 
-        # All leases are taken at once and lapse at once; what is computed is stored while others compute the rest.
+        def test_a_name_of_a_fetch_multi_is_not_waited_for_before_its_block_begins
+          slow = new_store(lease_ttl: 60)
+          names = Array.new(40) { |index| "slow/#{index}" }
+          began, finish, runs = Queue.new, Queue.new, Queue.new
+          many = Thread.new { slow.fetch_multi(*names) { |name| began << 1; runs << name; finish.pop; "many" } }
+          began.pop
+          took = seconds do
+            assert_equal("own", slow.fetch(names.last) { runs << names.last; "own" })
+            assert_equal({ names[-2] => "own" }, slow.fetch_multi(names[-2]) { |name| runs << name; "own" })
+          end
+          assert_operator took, :<, PATIENCE
+          names.size.times { finish << 1 }
+          assert_equal names.to_h { |name| [name, names.last(2).include?(name) ? "own" : "many"] }, many.value
+          assert_equal names.sort, Array.new(runs.size) { runs.pop }.sort
+        end
+
+        def test_the_same_across_processes_while_others_share_the_work
+          needs_processes
+          slow = new_store(lease_ttl: 60)
+          names = Array.new(40) { |index| "slow/#{index}" }
+          in_processes(2) do
+            values = slow.fetch_multi(*names) { |name| note(name); sleep 0.01; name }
+            note("same") if values == names.to_h { |name| [name, name] }
+          end
+          assert_equal [*names, "same", "same"].sort, notes.sort
+        end
+
+        # What is computed is stored while others compute the rest.
         def test_fetch_multi_of_a_thousand_keys_is_stored_though_it_takes_three_leases
           slow = new_store(lease_ttl: 0.4, lease_wait: PATIENCE)
           names = Array.new(1_000) { |index| "slow/#{index}" }

@@ -49,8 +49,8 @@ module Tiercel
         attr_accessor :tags
         # @return [Boolean] whether it lands with what somebody else computes
         attr_accessor :borrowed
-        # @return [String, Flight, false] whether it counts as one whose block runs ({Flights#begin}): the lineage that it
-        #   computes, or the flight where that is not known
+        # @return [String, Flight, false] whether it counts as one whose block runs ({Flights#begin}): the lineage that
+        #   it computes, or the flight where that is not known
         attr_accessor :counted
 
         # @param wanted [Object] see {Call#wanted}

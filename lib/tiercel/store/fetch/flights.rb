@@ -136,8 +136,8 @@ module Tiercel
           @computing.zero?
         end
 
-        # Looks for leaders that are gone, once in a while. A trap handler that writes may come by here, so this waits for
-        # nobody.
+        # Looks for leaders that are gone, once in a while. A trap handler that writes may come by here, so this waits
+        # for nobody.
         #
         # @return [Boolean] whether no other block is running
         def deserted?

@@ -18,7 +18,7 @@ module Tiercel
       #
       # @private
       module Interruption
-        # Ruby's own methods that wait: of threads, of locks, of other processes, of IO, and of a fiber for its scheduler.
+        # Ruby's own methods that wait: for threads, locks, other processes, IO, and for a fiber's scheduler.
         WAITING = %w[
           sleep join value pop shift push << wait lock synchronize enter stop pass
           waitpid waitpid2 wait2 waitall system ` select wait_readable wait_writable wait_priority

@@ -7,13 +7,14 @@ module Tiercel
     module Fetch
       # The fiber that leads a flight. Other callers ask whether it can go on, and whether it ever will.
       #
-      # Ruby runs no `ensure` of a fiber that is suspended in its block and then dropped, as an Enumerator that nobody
-      # asks for its next value. So a Leader refers to its fiber weakly: once the fiber is collected, the leader is gone.
+      # Ruby runs no `ensure` of a fiber that is suspended in its block and then dropped, such as that of an Enumerator
+      # whose next value nobody asks for. So a Leader refers to its fiber weakly: once Ruby collects the fiber, the
+      # leader is gone.
       #
       # @private
       class Leader
         CURRENT = :tiercel_leader
-        # Where a fiber stands that its own program has suspended, and not a scheduler: Fiber.yield, Enumerator::Yielder.
+        # The methods that suspend a fiber without a scheduler: Fiber.yield, Enumerator::Yielder#yield and #<<.
         SUSPENDED_IN = %w[yield <<].freeze
         private_constant :CURRENT, :SUSPENDED_IN
 
@@ -32,8 +33,8 @@ module Tiercel
           fiber.nil? || !fiber.alive?
         end
 
-        # @return [Boolean] whether it cannot go on while the caller waits: it is a fiber of the caller's own thread, and
-        #   no scheduler switches to it
+        # @return [Boolean] whether it cannot go on while the caller waits: it is a fiber of the caller's own thread,
+        #   and no scheduler switches to it
         def stuck_behind_caller?
           return false unless @thread.equal?(Thread.current)
           fiber = self.fiber

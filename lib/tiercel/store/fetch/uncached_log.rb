@@ -27,7 +27,7 @@ module Tiercel
           logger = @logger.call || (Rails.logger if defined?(Rails.logger))
           logger&.warn do
             "Tiercel: fetch stores nothing under keys that begin with #{prefix.inspect}: the block deletes its own " \
-              "key (does it touch its record?), so every call runs the block again. Delete before the fetch, not inside it"
+              "key (does it touch its record?), so every call runs the block again. Delete it before the fetch"
           end
         end
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../../coder"
+require_relative "../timed_block"
 
 module Tiercel
   module Store
@@ -12,33 +13,29 @@ module Tiercel
         module InTime
           private
 
-          def compute_in_time(leases)
-            return compute_all(leases) if @limit.nil? || leases.empty?
-            stale = leases.to_h { |call, lease| [call, miss(call).fallback(lease)] }
-            ends_at = @limit.ends_at(stale: stale.each_value.none?(MISS)) or return compute_all(leases)
-            return late(stale) if TimedBlock::LEFT.equal?(compute_aside(leases, ends_at))
-            leases.each_key { |call| call.remember(nil) }
+          def compute_in_time(calls)
+            round = round_of(calls)
+            round.take
+            stale = round.leases.to_h { |call, lease| [call, miss(call).fallback(lease)] }
+            ends_at = @limit.ends_at(stale: stale.each_value.none?(Coder::MISS)) unless stale.empty?
+            answer = ends_at ? compute_aside(round, ends_at) : round.compute
+            @values = round.values
+            return late(stale) if TimedBlock::LEFT.equal?(answer)
+            stale.each_key { |call| call.remember(nil) } if ends_at
+          ensure
+            round&.leave unless @behind
           end
 
           # Runs the blocks in another thread, which goes on when this call leaves, and then lands the flights.
-          def compute_aside(leases, ends_at)
+          def compute_aside(round, ends_at)
             @behind = true
-            timed = TimedBlock.start(ends_at) do
-              compute_all(leases)
-            ensure
-              leave_all
-            end
+            timed = TimedBlock.start(ends_at) { round.compute }
             timed ? timed.wait(ends_at) : TimedBlock::LEFT
           ensure
-            not_begun(leases) unless timed
-          end
-
-          def not_begun(leases)
-            leases.each do |call, lease|
-              @leases.release(lease, stale_ttl: call.stale_ttl)
-              @flown[call].land(:abandoned)
+            unless timed
+              round.abandon
+              round.leave
             end
-            leave_all
           end
 
           # The time of this call is over: what is computed by now, and what has ended in the place of the rest. What
@@ -51,8 +48,8 @@ module Tiercel
                 frame = call.copy(done[call])
                 done[call] = call.value_of_copy(frame) if frame
               else
-                call.account!.timeout = @limit.seconds(stale: !MISS.equal?(value))
-                raise @limit.error(call.key) if MISS.equal?(value)
+                call.account!.timeout = @limit.seconds(stale: !Coder::MISS.equal?(value))
+                raise @limit.error(call.key) if Coder::MISS.equal?(value)
                 done[call] = miss(call).give_stale(value)
               end
             end
