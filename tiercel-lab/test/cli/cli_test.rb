@@ -66,8 +66,8 @@ class CLITest < LabCase
   def test_json_on_the_output_and_a_folder_that_is_not_there_yet
     Dir.mktmpdir do |parent|
       results = File.join(parent, "not", "yet")
-      code, out, err = lab("--quick", "--workers", "1", "--memory", "64MB", "--store", "tiercel:memory:", "--op", "read",
-                           "--value", "string-100b", "--results", results, "--json", "-")
+      code, out, err = lab("--quick", "--workers", "1", "--memory", "64MB", "--store", "tiercel:memory:", "--op",
+                           "read", "--value", "string-100b", "--results", results, "--json", "-")
       assert_equal 0, code, err
       document = JSON.parse(out)
       assert_empty SCHEMA.errors(document)

@@ -52,4 +52,17 @@ class GoldenTest < LabCase
       end
     end
   end
+
+  # At a terminal of 80 columns; only what is to be pasted is longer.
+  def test_every_report_fits_a_terminal
+    io = StringIO.new.tap { |one| one.define_singleton_method(:tty?) { true } }
+    style = Lab::Report::Terminal::Style.new(io, { "NO_COLOR" => "1" })
+    Recording.all.each do |recording|
+      document = Lab::CLI.document(recording.results, program: Recording::PROGRAM)
+      code = document.sections.flat_map(&:elements).grep(Lab::Report::Document::Code).map(&:text)
+      lines = Lab::Report::Terminal.render(document, style:).lines(chomp: true)
+      long = lines.select { |line| line.length > 80 && !line.start_with?("Again: ") && !code.include?(line) }
+      assert_empty long, recording.name
+    end
+  end
 end

@@ -67,4 +67,25 @@ class TerminalReportTableTest < Tiercel::TestCase
 
   # An IO that says it is a terminal.
   def screen = Object.new.tap { |io| io.define_singleton_method(:tty?) { true } }
+
+  # A terminal of 80 columns.
+  class Narrow < StringIO
+    def tty? = true
+    def winsize = [24, 80]
+  end
+
+  def narrow = Tiercel::Lab::Report::Terminal::Style.new(Narrow.new, { "NO_COLOR" => "1" })
+
+  def test_a_table_that_is_too_wide_goes_on_below
+    header = ["store", *("a".."f").map { |name| name * 18 }]
+    table = Tiercel::Lab::Report::Table.new("Wide", header:, command: "bin/lab")
+    table.row("memory_store", *1..6)
+    table.row("other", Tiercel::Lab::Report::Cell.missing("no server", remedy: "start one"), *[""] * 5)
+    lines = Tiercel::Lab::Report::Terminal::TableView.new(table).to_s(narrow).lines(chomp: true)
+    assert_operator lines.map(&:length).max, :<=, 80
+    assert_equal 2, lines.count { |line| line.start_with?("memory_store") }
+    assert_equal 1, lines.count { |line| line.start_with?("other") }
+    assert_equal (1..6).map(&:to_s), lines.grep(/^memory_store/).flat_map { |line| line.split.drop(1) }
+    assert_operator Tiercel::Lab::Report::Terminal::TableView.new(table).to_s.lines.map(&:length).max, :>, 120
+  end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../support/lab_case"
+require_relative "../../golden/recording"
 
 class EndToEndTest < LabCase
   TABLE = Lab::Tables::EndToEnd::Table
@@ -108,5 +109,22 @@ class EndToEndTest < LabCase
     { "operation" => operation, "contestant" => { "name" => name }.merge(facts), "status" => "measured",
       "summary" => { "ns" => { "estimate" => us * 1e3 } },
       "slices" => served.map { |process, own| [process, 0, 0, 10, ns, 0, ns, 0, *(own * 10_000 if own)] } }
+  end
+
+  # CPU time by CPU time, with an interval: of the wall clock's time it would be a share that depends on the neighbours.
+  def test_the_share_of_serializer_and_compressor_is_of_cpu_time
+    results = Recording.new("end-to-end").results
+    share = ->(factor) do
+      results["cells"].each { |cell| cell["summary"]["ns"].transform_values! { |ns| ns * factor } if cell["summary"] }
+      Lab::Tables::EndToEnd::View.new(results, command: "bin/lab").sentence[/alone take .*% \[.*\] of its CPU time/]
+    end
+    quiet = share.call(1)
+    assert_match(/\[[\d.]+–[\d.]+\]/, quiet)
+    assert_equal quiet, share.call(10), "ten times the wall clock's time"
+  end
+
+  def test_a_quick_run_has_a_store_in_the_process_one_that_is_shared_and_sqlite
+    stores = Design.new(quick: true).combinations.map(&:last).uniq
+    assert_empty %w[memory_store tiercel:shared: tiercel:sqlite:] - stores
   end
 end

@@ -21,7 +21,8 @@ class LatencyDocumentTest < LabCase
     histogram = Lab::Statistics::Histogram.new
     1_000.times { |index| histogram.record(100_000 + (index * 100)) }
     { "store" => "redis_cache_store", "place" => "loopback", "rate" => rate, "status" => "measured",
-      "offered" => rate, "achieved" => rate * carried, "rising" => carried < 1.0, "share" => carried, "response" => histogram.to_h,
+      "offered" => rate, "achieved" => rate * carried, "rising" => carried < 1.0, "share" => carried,
+      "response" => histogram.to_h,
       "service" => histogram.to_h }.merge(more)
   end
 

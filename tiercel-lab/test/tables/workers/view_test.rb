@@ -3,7 +3,8 @@
 require_relative "../../support/lab_case"
 
 class WorkersDocumentTest < LabCase
-  NOTES = { "stores" => %w[memory_store tiercel:memory: tiercel:shared:], "zipf" => 1.0, "items" => 1_000, "value_bytes" => 1_000,
+  NOTES = { "stores" => %w[memory_store tiercel:memory: tiercel:shared:], "zipf" => 1.0, "items" => 1_000,
+            "value_bytes" => 1_000,
             "total_bytes" => 8 * 1024 * 1024, "rounds" => 1, "miss_ms" => 1.0, "memory" => "PSS" }.freeze
 
   def row(store, workers, own, hits:, us:, **more)
@@ -30,7 +31,8 @@ class WorkersDocumentTest < LabCase
     in_each = text.lines(chomp: true).find { |line| line.start_with?("| memory_store (in each) | 4 |") }
     assert in_each.start_with?("| memory_store (in each) | 4 | 2.00 MB | 60.0% "), in_each
     assert in_each.end_with?("| 405 us [405–405] | 2.50 us | 40.0 MB | 10.0 MB |"), in_each
-    assert_match(/^\| tiercel:shared: \(shared\) \| 4 \| 8.00 MB \| 90.0% .*\| 106 us \[106–106\] \| 3.50 us \|/, text)
+    shared = text.lines.grep(/^\| tiercel:shared: \(shared\) \| 4 \|/).first
+    assert_match(/\| 8.00 MB \| 90.0% .*\| 106 us \[106–106\] \| 3.50 us \|/, shared)
     assert_match(/With 4 workers .* 106 us .* 405 us .*Sharing is clearly cheaper from 4 workers on\./, text)
   end
 
@@ -45,8 +47,8 @@ class WorkersDocumentTest < LabCase
   def test_the_control_tells_sharing_from_the_engine
     text = render(row("memory_store", 4, true, hits: 60, us: 5), row("tiercel:memory:", 4, true, hits: 60, us: 2),
                   row("tiercel:shared:", 4, false, hits: 90, us: 2))
-    assert_match(/The control \(tiercel:memory:, the same engine in each\) costs 402 us.*: with sharing a call takes 0.254x/,
-                 text)
+    assert_match(/The control \(tiercel:memory:, the same engine in each\) costs 402 us/, text)
+    assert_match(/: with sharing a call takes 0.254x/, text)
   end
 
   # Two rounds that differ: workers and segments of one round do not make the interval narrower.

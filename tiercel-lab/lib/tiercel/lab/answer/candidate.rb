@@ -41,7 +41,8 @@ module Tiercel
           "a page does not fit into the memory" if pages(constraints)&.zero?
         end
 
-        # @return [Integer, nil] pages that the memory of one machine holds; nil where they lie elsewhere, or nobody knows
+        # @return [Integer, nil] pages that the memory of one machine holds; nil where they lie elsewhere, or nobody
+        #   knows
         def pages(constraints)
           return unless page_bytes&.positive? && keeps == :memory
           copies = reach == :process ? constraints.workers : 1
@@ -88,7 +89,8 @@ module Tiercel
           def of(contestant, **figures)
             text = contestant["text"].sub(/\A[\w.-]+=(?=\w)/, "")
             return if text.match?(PARTS) || contestant["keeps"] == false
-            new(text: contestant["text"], configuration: configuration(contestant), **place(text, contestant), **figures)
+            new(text: contestant["text"], configuration: configuration(contestant), **place(text, contestant),
+                **figures)
           end
 
           private

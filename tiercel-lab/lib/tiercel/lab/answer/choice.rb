@@ -11,7 +11,8 @@ module Tiercel
       class Choice
         # Candidates of an answer.
         MOST = 3
-        # Between an application and a server on another machine, per call: assumed, because a run measures on one machine.
+        # Between an application and a server on another machine, per call: assumed, because a run measures on one
+        # machine.
         ROUND_TRIP_US = 500.0
         # What a near tier sends on: misses, and their writes.
         FAR_SHARE = 0.1

@@ -17,18 +17,27 @@ module Tiercel
         # @param title [String]
         # @param anchor [String]
         # @param note [String, nil] a sentence above everything
-        # @param folded [Boolean] whether only the sentence and one short table are seen at once
-        def add(target, document, title:, anchor:, note: nil, folded: false)
+        # @param folded [Boolean] whether only the sentence and some tables are seen at once: those of an article, or
+        #   one short table
+        # @param article [Regexp, nil] titles of an article's tables
+        def add(target, document, title:, anchor:, note: nil, folded: false, article: nil)
           target.section(title, anchor:) do |section|
             section.text(note) if note
             document.verdicts.each { |verdict| section.add(verdict) }
             rest = parts(document)
             next rest.each { |element| section.add(element) } unless folded
-            answer = rest.grep(Report::Table).find { |table| table.rows.size <= ROWS }
-            section.add(answer) if answer
-            rest = rest.reject { |element| element.equal?(answer) }
+            shown = unfolded(rest.grep(Report::Table), article)
+            shown.each { |table| section.add(table) }
+            rest = rest.reject { |element| shown.any? { |table| table.equal?(element) } }
             section.fold(fold_title(rest), rest)
           end
+        end
+
+        # @param tables [Array<Report::Table>]
+        # @return [Array<Report::Table>]
+        def unfolded(tables, article)
+          of_article = article ? tables.select { |table| table.title.match?(article) } : []
+          of_article.any? ? of_article : tables.select { |table| table.rows.size <= ROWS }.first(1)
         end
 
         def parts(document)

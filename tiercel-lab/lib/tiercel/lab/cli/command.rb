@@ -118,7 +118,8 @@ module Tiercel
         # @param recorder [Engine::Recorder]
         def export(recorder)
           return unless settings.json
-          settings.json == Settings::OUTPUT ? out.puts(JSON.generate(recorder.document)) : recorder.export(settings.json)
+          return recorder.export(settings.json) unless settings.json == Settings::OUTPUT
+          out.puts JSON.generate(recorder.document)
         end
 
         # Writes the reports that were asked for, and prints what fits a terminal, or Markdown (`--markdown` alone).

@@ -84,7 +84,8 @@ module Tiercel
 
         def escape(text) = text.to_s.gsub("\\", "\\\\\\\\").gsub("|", "\\|").gsub("<", "&lt;").gsub(/\s*\n\s*/, " ")
 
-        private_class_method :document, :answer_text, :verdict_text, :element_text, :table, :row_text, :cell_text, :fence, :escape
+        private_class_method :document, :answer_text, :verdict_text, :element_text, :table, :row_text, :cell_text,
+                             :fence, :escape
       end
     end
   end

@@ -19,15 +19,18 @@ module Tiercel
         # @return [String] with a newline at the end of each line
         def render(document, style: Style.new(nil))
           machine = document.environment.values_at(*SAID).compact.join("; ")
-          machine += "\n" unless machine.empty?
-          findings = document.findings.map { |finding| "- #{finding.text}\n" }.join
-          answer = document.answer && "#{document.answer.lines.join("\n")}\n"
-          [*answer, *document.verdicts.map { |verdict| headline(verdict, style) }, *[findings, machine].reject(&:empty?),
+          findings = document.findings.map { |finding| text("- #{finding.text}", style) }.join
+          answer = "#{document.answer.lines.join("\n")}\n" if document.answer
+          [*answer, *document.verdicts.map { |verdict| headline(verdict, style) },
+           *[findings, machine.empty? ? "" : text(machine, style)].reject(&:empty?),
            *document.sections.map { |section| section(section, style) }].join("\n")
         end
 
+        def text(words, style) = style.lines(words).map { |line| "#{line}\n" }.join
+
         def headline(verdict, style)
-          [style.paint(verdict.sentence, :bold), *verdict.warnings].map { |line| "#{line}\n" }.join
+          sentence = style.lines(verdict.sentence).map { |line| "#{style.paint(line, :bold)}\n" }
+          [*sentence, *verdict.warnings.map { |line| text(line, style) }].join
         end
 
         def section(section, style)
@@ -40,12 +43,12 @@ module Tiercel
           when Table then TableView.new(element).to_s(style)
           when Document::Heading then style.paint("#{element.text}\n", :bold)
           when Document::Verdict then headline(element, style)
-          when Document::Paragraph then "#{element.text}\n"
+          when Document::Paragraph then text(element.text, style)
           when Document::Code then [element.title, element.text].compact.map { |line| "#{line}\n" }.join
           when Document::Fold then "[#{element.title}: --html, --markdown, --csv]\n"
           end
         end
-        private_class_method :headline, :section, :parts
+        private_class_method :text, :headline, :section, :parts
       end
     end
   end

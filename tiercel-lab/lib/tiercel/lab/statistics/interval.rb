@@ -37,6 +37,16 @@ module Tiercel
                        middle + Math.hypot(high - estimate, other.estimate - other.low))
         end
 
+        # The same of a sum of two that were measured apart.
+        #
+        # @param other [Interval]
+        # @return [Interval]
+        def plus(other)
+          total = estimate + other.estimate
+          Interval.new(total, total - Math.hypot(estimate - low, other.estimate - other.low),
+                       total + Math.hypot(high - estimate, other.high - other.estimate))
+        end
+
         # @return [Float] the farther bound's distance from zero
         def reach = [low.abs, high.abs].max
 

@@ -22,6 +22,12 @@ module Tiercel
         Finding = Report::Document::Finding
         MEDIA = { "process" => "in-process" }.freeze
 
+        class << self
+          # @param titles [Regexp] of the tables that an article has, which `lab all` shows unfolded
+          # @return [Regexp, nil]
+          def article(titles = @article) = @article = titles
+        end
+
         # @return [Hash{String => Object}] see {Engine::Results.load}
         attr_reader :results
         # @return [String] what makes the run again

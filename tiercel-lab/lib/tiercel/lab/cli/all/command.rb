@@ -18,7 +18,8 @@ module Tiercel
         # Makes every table in a process of its own, and one report of all of them.
         class Command < CLI::Command
           FACTS = Facts.new(
-            name: NAME, groups: [:constraints, :quick, :seed, :data, :url, :require, *Settings::OWN, *Settings::OUTPUTS],
+            name: NAME,
+            groups: [:constraints, :quick, :seed, :data, :url, :require, *Settings::OWN, *Settings::OUTPUTS],
             summary: "Makes every table, and one report of all of them.",
             examples: ["all --quick", "all --quick --html report.html", "all --only sizes,client --html report.html",
                        "all --skip end-to-end --plan", "all --resume kept-all.jsonl --html report.html"]
@@ -60,7 +61,7 @@ module Tiercel
             names = entries.map(&:name)
             parser.on("--only A,B", Array, "of #{names.join(", ")}") { |given| @only = known(given, names) }
             parser.on("--skip A,B", Array, "all but these") { |given| @skip = known(given, names) }
-            parser.on("--within MINUTES", Float, "no table begins later (55; quick: 14.5)") do |minutes|
+            parser.on("--within MINUTES", Float, "no table begins later (65; quick: 14.5)") do |minutes|
               raise UsageError, "--within #{minutes}: expected more than 0" unless minutes.positive?
               @minutes = minutes
             end
@@ -137,7 +138,8 @@ module Tiercel
           end
 
           def take
-            @overall = Overall.new(err, expected)
+            @left = expected
+            @overall = Overall.new(err, @left)
             chosen.each do |entry|
               break if @interrupted
               part = done.find { |one| one.name == entry.name } || measure(entry)
@@ -157,9 +159,16 @@ module Tiercel
             @overall.begin(entry)
             place = File.join(folder, entry.name)
             FileUtils.mkdir_p(place)
-            child = Child.new(entry, more: entry.used(given), hidden: entry.used(timetable.options), folder: place,
-                                     limit: timetable.limit)
+            share = share(entry)
+            child = Child.new(entry, more: entry.used(given), hidden: entry.used(timetable.options(share)),
+                                     folder: place, limit: timetable.limit(share))
             child.run { |line| @overall.line(line) }.tap { |part| @overall.end(part) }
+          end
+
+          # Of the entry among those that were not measured yet.
+          def share(entry)
+            @left = @left.drop_while { |other, _| other != entry }.to_h
+            @left.fetch(entry) / [@left.each_value.sum, 1.0].max
           end
 
           def missing(entry, note, state)

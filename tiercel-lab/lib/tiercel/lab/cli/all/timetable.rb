@@ -11,10 +11,12 @@ module Tiercel
           # is told to end, and shows what it has. The cells of one table may take `cell_seconds` together, in fewer
           # blocks where they are behind (nil: as each table has it).
           #
-          # On two cores a quick run of everything is planned to take ten minutes, a full one fifty. No table of a full
-          # run is planned to take more than ten; on a busy machine that may double.
+          # On two cores a quick run of everything is planned to take ten minutes, a full one an hour. No table of a
+          # full run is planned to take more than ten; on a busy machine that may double.
           QUICK = { whole_seconds: 14.5 * 60, table_seconds: 180, cell_seconds: 45 }.freeze
-          FULL = { whole_seconds: 55 * 60, table_seconds: 18 * 60, cell_seconds: nil }.freeze
+          FULL = { whole_seconds: 65 * 60, table_seconds: 18 * 60, cell_seconds: nil }.freeze
+          # Of a table's time, for cells: it also starts, looks at values and summarizes.
+          CELL_SHARE = 0.6
           # With less than this left there is no point in beginning.
           LEAST_SECONDS = 15
 
@@ -28,11 +30,17 @@ module Tiercel
             @started = clock.call
           end
 
+          # A quick run shares the time that is left among the tables that are left, by what they are planned to take:
+          # beside other programs each of them has fewer blocks, and none is left out.
+          #
+          # @param share [Float] of the next table among those that are left
           # @return [Hash{Symbol => Array<String>}] options of each table that uses them
-          def options = @cells ? { budget: ["--budget", @cells.to_s] } : {}
+          def options(share = 1.0)
+            @cells ? { budget: ["--budget", [@cells, limit(share) * CELL_SHARE].min.round.to_s] } : {}
+          end
 
           # @return [Numeric] seconds the next table may take
-          def limit = [@table, left].min
+          def limit(share = 1.0) = [@table, @cells ? left * share : left].min
 
           # @return [Boolean] whether the next table may begin
           def time_left? = left >= LEAST_SECONDS

@@ -9,8 +9,9 @@ module Tiercel
   module Lab
     module CLI
       module All
-        # The report of `lab all`: what was found, then a chapter for each table: its sentence and one short table; the
-        # rest is folded. A table that did not come to its end says why, and shows what it had.
+        # The report of `lab all`: the answer, what was found, then a chapter for each table: its sentence and the
+        # tables of its article (or one short table); the rest is folded. A table that did not come to its end says
+        # why, and shows what it had.
         class View < Tables::View
           # How tables are called whose names are not words.
           NAMES = { "sqlite" => "SQLite", "http" => "HTTP" }.freeze
@@ -91,6 +92,7 @@ module Tiercel
           def add(document, part, chapter)
             if chapter.is_a?(Report::Document)
               Chapters.add(document, chapter, title: heading(part, chapter), anchor: part.name, folded: true,
+                                              article: article(part),
                                               note: ("Not complete: #{part.note}." unless part.complete?))
             else
               document.section(part.name, anchor: part.name) do |section|
@@ -98,6 +100,11 @@ module Tiercel
                 section.code(command_of(part))
               end
             end
+          end
+
+          def article(part)
+            view = Tables.fetch(part.name).view(part.results, command:)
+            view.class.article if view.class.respond_to?(:article)
           end
 
           def overview(document)

@@ -54,39 +54,66 @@ module Tiercel
             self
           end
 
+          # Where a terminal has no room for all columns, the others follow below, each time with the first one beside
+          # them.
+          #
           # @param style [Style]
           # @return [String] with a newline at the end of each line
           def to_s(style = Style.new(nil))
-            widths = self.widths
-            header = align(@columns.map(&:first), widths)
-            body = @lines.map do |kind, content, colour, colours|
-              style.paint(line(kind, content, widths, colours) { |text, of_cell| style.paint(text, of_cell) }, colour)
-            end
-            [style.paint(header, :bold), *body].map { |text| "#{text.rstrip}\n" }.join
+            bands(style.width).each_with_index.map { |band, index| block(band, style, index.zero?) }.join("\n")
           end
 
           private
 
+          # @return [Array<Array<Integer>>] columns that fit into a line together
+          def bands(room)
+            return [@columns.each_index.to_a] unless room
+            left = 0
+            @columns.each_index.drop(1).each_with_object([]) { |index, found|
+              left -= widths[index] + GAP.length
+              next found.last << index unless left.negative? || found.empty?
+              found << [0, index]
+              left = room - widths.first - GAP.length - widths[index]
+            }.then { |found| found.empty? ? [[0]] : found }
+          end
+
+          def block(band, style, first)
+            header = align(@columns.map(&:first), band)
+            lines = @lines.select { |kind, *| first || kind != :note }
+            body = lines.flat_map do |kind, content, colour, colours|
+              line(kind, content, band, colours, style).map { |text| style.paint(text, colour) }
+            end
+            [style.paint(header, :bold), *body].map { |text| "#{text.rstrip}\n" }.join
+          end
+
           def widths
-            rows = @lines.filter_map { |kind, cells| cells if kind == :row }
-            names = @lines.filter_map { |kind, cells| cells.first if kind == :note }
-            @columns.each_index.map do |index|
-              texts = [@columns[index].first, *rows.map { |cells| cells[index] }]
-              texts += names if index.zero?
-              texts.map(&:length).max
+            @widths ||= begin
+              rows = @lines.filter_map { |kind, cells| cells if kind == :row }
+              names = @lines.filter_map { |kind, cells| cells.first if kind == :note }
+              @columns.each_index.map do |index|
+                texts = [@columns[index].first, *rows.map { |cells| cells[index] }]
+                texts += names if index.zero?
+                texts.map(&:length).max
+              end
             end
           end
 
-          def line(kind, content, widths, colours, &paint)
+          # @return [Array<String>] one line, unless a single cell is wider than the terminal
+          def line(kind, content, band, colours, style)
             case kind
-            when :section then content
-            when :note then "#{content.first.ljust(widths.first)}#{GAP}#{content.last}"
-            else align(content, widths, colours, &paint)
+            when :section then [content]
+            when :note then style.lines("#{content.first.ljust(widths.first)}#{GAP}#{content.last}")
+            else
+              text = align(content, band, colours) { |aligned, colour| style.paint(aligned, colour) }
+              too_wide?(band, style.width) ? style.lines(content.values_at(*band).join(GAP)) : [text]
             end
           end
 
-          def align(cells, widths, colours = [])
-            cells.each_with_index.map do |text, index|
+          def too_wide?(band, room) = room && (band.sum { |index| widths[index] + GAP.length }) - GAP.length > room
+
+          def align(cells, band, colours = [])
+            band.map do |index|
+              text = cells[index]
               aligned = @columns[index].last == :right ? text.rjust(widths[index]) : text.ljust(widths[index])
               colours[index] ? yield(aligned, colours[index]) : aligned
             end.join(GAP)

@@ -23,9 +23,13 @@ module Tiercel
           # @param style [Style]
           # @return [String] with a newline at the end of each line
           def to_s(style = Style.new(nil))
+            @room = [style.width, ROOM].compact.min
             floor = " (noise floor: #{@table.floor})" if @table.floor
-            lines = ["#{style.paint(@table.title, :bold)}#{floor}", *@table.note, columns.to_s(style).chomp]
-            lines.concat(notes.each_with_index.map { |note, index| "[#{index + 1}] #{note}" })
+            title, *more = style.lines("#{@table.title}#{floor}")
+            lines = [title.sub(@table.title) { |text| style.paint(text, :bold) }, *more]
+            lines.concat(style.lines(@table.note)) if @table.note
+            lines << columns.to_s(style).chomp
+            lines.concat(notes.each_with_index.flat_map { |note, index| style.lines("[#{index + 1}] #{note}") })
             lines << "Again: #{@table.command}" if @table.command
             lines.map { |line| "#{line}\n" }.join
           end
@@ -59,7 +63,7 @@ module Tiercel
               found = @table.header.each_index.to_h do |index|
                 [index, Whiskers.new(intervals(index), mark: mark(index))]
               end
-              left = ROOM - widths.sum { |width| width + Columns::GAP.length }
+              left = @room - widths.sum { |width| width + Columns::GAP.length }
               found.select { |index, drawn| drawn.any? && (left -= Whiskers::WIDTH + 1) >= 0 }
             end
           end

@@ -8,6 +8,8 @@ module Tiercel
       module Capabilities
         # The table of stores and their marks, and what the request-local cache saves.
         class View < Tables::View
+          article(/: stores\z/)
+
           COLUMNS = ["serializes", "compression", "local store", "cross process", "node local", "remote", "cluster",
                      "limited by"].freeze
           # Of "Rails Cache Comparisons", October 2024.

@@ -8,6 +8,8 @@ module Tiercel
       module Client
         # Clients against a raw socket.
         class View < Tables::View
+          article(/one memcached/)
+
           NAMES = { "client_get" => "get", "client_set" => "set", "client_get_multi" => "get_multi of 100",
                     "client_set_multi" => "set_multi of 100", "client_delete_multi" => "delete_multi of 100" }.freeze
           SERVERS = { "memcached" => "one memcached", "ring" => "a ring of two memcacheds",

@@ -8,6 +8,8 @@ module Tiercel
       module Compressors
         # Bytes and speed of compressors: for each payload a table, and two charts of bytes against time.
         class View < Tables::View
+          article(/\ACompressors: /)
+
           HEADER = ["compressor", "bytes", "of the payload", "deflate", "MB/s", "inflate", "MB/s", "objects"].freeze
           # Of "Rails Cache Comparisons" (October 2024, an ARM Mac): bytes of 1,023,931, and calls a second of deflate.
           ARTICLE = { "none" => [1_023_931, nil], "brotli" => [577_629, 35.899], "snappy" => [895_496, 3_086.8],

@@ -12,13 +12,14 @@ module Tiercel
           SERIALIZERS = %w[marshal as_message_pack as_json oj paquito auto].freeze
           COMPRESSORS = %w[zlib none brotli zstd snappy lz4_flex].freeze
           STORES = %w[mem_cache_store redis_cache_store file_store:tmpfs memory_store tiercel:memcached: tiercel:redis:
-                      tiercel:shared:].freeze
+                      tiercel:shared: tiercel:sqlite:].freeze
           # All combinations are measured on the first, which every serializer keeps; one factor is varied on the
           # others.
           VALUES = %w[rows-50 books].freeze
 
           QUICK = { serializers: %w[marshal as_message_pack auto], compressors: %w[zlib none zstd lz4_flex],
-                    stores: %w[mem_cache_store redis_cache_store file_store:tmpfs tiercel:memcached:],
+                    stores: %w[mem_cache_store redis_cache_store file_store:tmpfs memory_store tiercel:memcached:
+                              tiercel:shared: tiercel:sqlite:],
                     values: %w[rows-50] }.freeze
           FULL = { serializers: SERIALIZERS, compressors: COMPRESSORS, stores: STORES, values: VALUES }.freeze
 

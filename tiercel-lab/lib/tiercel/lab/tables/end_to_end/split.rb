@@ -37,6 +37,17 @@ module Tiercel
             @us ||= parts unless reason
           end
 
+          # CPU time by CPU time, each with the interval of its processes: a share of the wall clock's time would count
+          # the wait for the server and for other programs.
+          #
+          # @return [Statistics::Interval, nil] of serializer and compressor in the CPU time of the whole call
+          def own_share
+            alone = [cell(@serialize, @parts["serializer"])]
+            alone << cell(@compress, compressor_name) unless @parts["compressor"] == "none"
+            return if alone.any?(&:nil?)
+            alone.map { |layer| cpu_interval(layer) }.reduce { |one, other| one.plus(other) }.over(cpu_interval(@whole))
+          end
+
           private
 
           def parts
@@ -53,8 +64,10 @@ module Tiercel
 
           def compress
             return 0.0 if @parts["compressor"] == "none"
-            cpu_of(@compress, "#{@parts["compressor"]} of #{@parts["serializer"]}")
+            cpu_of(@compress, compressor_name)
           end
+
+          def compressor_name = "#{@parts["compressor"]} of #{@parts["serializer"]}"
 
           # @return [String, nil] nil where the store is in this process: what it does is the client's
           def server = SERVERS.find { |pattern, _name| @parts["store"].match?(pattern) }&.last
@@ -81,8 +94,13 @@ module Tiercel
             found ? cpu_us(found) : cannot("#{name} was not measured alone")
           end
 
-          def cpu_us(cell)
-            Statistics.median(cell["slices"].map { |slice| (slice[CPU_NS] - slice[GC_NS]).fdiv(slice[CALLS]) / 1e3 })
+          def cpu_us(cell) = Statistics.median(cell["slices"].map { |slice| slice_us(slice) })
+
+          def slice_us(slice) = (slice[CPU_NS] - slice[GC_NS]).fdiv(slice[CALLS]) / 1e3
+
+          def cpu_interval(cell)
+            processes = cell["slices"].group_by { |slice| slice[PROCESS] }.values
+            Statistics::MedianInterval.of(processes.map { |slices| slices.map { |slice| slice_us(slice) } })
           end
 
           def cell(operation, name)

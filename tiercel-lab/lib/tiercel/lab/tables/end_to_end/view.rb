@@ -10,6 +10,8 @@ module Tiercel
         # Serializer x compressor x store: for each value and way a table, a heatmap for each store, and where the time
         # goes.
         class View < Tables::View
+          article(/\AEnd to end: /)
+
           WAYS = { "end_to_end_read" => "reads", "end_to_end_write" => "writes" }.freeze
 
           def title = "End to end: serializer, compressor and store together"
@@ -65,9 +67,9 @@ module Tiercel
           def words(cell) = cell["contestant"].values_at("store", "serializer", "compressor").join(" + ")
 
           def share(cell)
-            parts = split(cell).us or return ""
-            own = parts.values_at("serialize", "compress").sum
-            format(", %d %% of it in serializer and compressor", 100.0 * own / microseconds(cell))
+            share = split(cell).own_share or return ""
+            percent = Report::Cell.interval(share.map { |part| part * 100 }, unit: "%")
+            "; serializer and compressor alone take #{percent} of its CPU time"
           end
 
           def heading(value, operation) = "End to end: #{WAYS.fetch(operation)}, #{title_of(value)}"

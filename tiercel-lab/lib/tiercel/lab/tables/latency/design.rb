@@ -46,7 +46,8 @@ module Tiercel
                       memory_store].freeze
           FULL = { round_trips_ms: [0.0, 0.25, 0.5, 1.0, 5.0, 20.0], megabits: [100.0, 10.0], iterations: 1_000,
                    long_iterations: 100_000, long_seconds: 60, budget_seconds: 3, processes: 4, repeats: 1,
-                   rates: [500.0, 2_000.0, 5_000.0, 10_000.0, 20_000.0], load_seconds: 0.8, arrivals: "exponential", value: nil }.freeze
+                   rates: [500.0, 2_000.0, 5_000.0, 10_000.0, 20_000.0], load_seconds: 0.8,
+                   arrivals: "exponential", value: nil }.freeze
           # Three distances, fewer iterations where one is slow, 100,000 computed.
           QUICK = { round_trips_ms: [0.0, 0.5, 5.0], megabits: [10.0], long_seconds: 0, budget_seconds: 0.2, repeats: 1,
                     rates: [1_000.0, 5_000.0, 20_000.0], load_seconds: 0.3 }.freeze

@@ -68,8 +68,8 @@ module Tiercel
           def overload(rows)
             least = Report::Format.with_unit(merged(rows, "response").quantile(0.99) / 1e6, "ms")
             rising = rows.any? { |row| row.fetch("rising", true) } ? ", rising" : ""
-            note = "Overloaded: #{Report::Format.number(rows.map { |row| row["share"] }.min * 100)} % of the rate was " \
-                   "carried."
+            carried = Report::Format.number(rows.map { |row| row["share"] }.min * 100)
+            note = "Overloaded: #{carried} % of the rate was carried."
             Report::Cell.text("at least #{least}#{rising}", note:)
           end
 
@@ -105,8 +105,8 @@ module Tiercel
           def spectra
             carried.group_by { |(store, place, _rate), _rows| [store, place] }.map do |(store, place), groups|
               (_, _, rate), rows = groups.max_by { |(_store, _place, load), _rows| load }
-              chart = Report::Charts::PercentileSpectrum.new("Latency: #{store}, #{place}, at #{Report::Format.number(rate)}/s",
-                                                             unit: "ms")
+              title = "Latency: #{store}, #{place}, at #{Report::Format.number(rate)}/s"
+              chart = Report::Charts::PercentileSpectrum.new(title, unit: "ms")
               { "from when it was due" => "response", "service alone" => "service" }.each do |name, kind|
                 chart.series(name, spectrum(merged(rows, kind)))
               end

@@ -42,7 +42,9 @@ module Tiercel
             parser.on("--rates A,B", Array, "requests a second offered to each store (500,2000,...)") do |list|
               @rates = list.map { |text| number(text, "--rates") }
             end
-            parser.on("--arrivals KIND", Load::Arrivals::OPEN, "exponential or constant gaps") { |kind| @arrivals = kind }
+            parser.on("--arrivals KIND", Load::Arrivals::OPEN, "exponential or constant gaps") do |kind|
+              @arrivals = kind
+            end
             parser.on("--value NAME", "in place of the article's 1,001 characters") do |name|
               @value = Values.fetch(name).name
             end

@@ -12,6 +12,8 @@ module Tiercel
       module Latency
         # The loop near and far, latency under load, and break-evens.
         class View < Tables::View
+          article(/iterations\z|% of baseline\z/)
+
           BASELINE = "redis_cache_store"
           HEADER = ["store", "place", "round trip", "iterations", "real", "user", "system", "total",
                     "server CPU"].freeze

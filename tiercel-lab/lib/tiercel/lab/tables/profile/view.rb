@@ -8,6 +8,8 @@ module Tiercel
       module Profile
         # Times, flame graphs, and what differs between two of them.
         class View < Tables::View
+          article(/times\z/)
+
           TOP = 15
           # Of the normal distribution: 95 %.
           Z = 1.959964

@@ -6,8 +6,8 @@ module Tiercel
   module Lab
     module Tables
       module Scaling
-        # Processes that do the same work at the same time, each on a CPU of its own: on one shared segment, or on memory
-        # of their own (the control: what this machine lets any two processes have).
+        # Processes that do the same work at the same time, each on a CPU of its own: on one shared segment, or on
+        # memory of their own (the control: what this machine lets any two processes have).
         class Trial < Load::Trial
           # A work: its contestant, its operation, and whether each process has entries of its own.
           Work = Data.define(:text, :operation, :own)

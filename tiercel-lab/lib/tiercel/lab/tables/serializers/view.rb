@@ -9,6 +9,8 @@ module Tiercel
       module Serializers
         # Speed, bytes and objects of serializers on each value, and what becomes of things of every kind.
         class View < Tables::View
+          article(/\ASerializers: (?!what comes back)/)
+
           FORMS = { value: "as it was", json: "as JSON says" }.freeze
           WAYS = { "dump" => "dump", "load" => "load", "dump_load" => "both" }.freeze
           # Of "Rails Cache Comparisons" (October 2024, an ARM Mac), on 1 MB of books: calls a second of both, and of

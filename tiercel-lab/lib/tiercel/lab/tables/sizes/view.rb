@@ -8,6 +8,8 @@ module Tiercel
       module Sizes
         # What a hit costs by the size of the value.
         class View < Tables::View
+          article(/html-2kb\z|html-822kb\z|pair\z/)
+
           SHIPPED = "mem_cache_store_as_shipped"
           REFUSED = /refused|too large|over max|MaxSize/i
           # Source: Steph Skardal, "Raw Caching Performance in Ruby/Rails", 12 July 2011: ms a hit; Rails 2.3.

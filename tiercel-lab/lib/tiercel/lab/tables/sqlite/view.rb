@@ -8,6 +8,8 @@ module Tiercel
       module Sqlite
         # Caches on SQLite, in the fifth article's form: a line for each store, a column for each size.
         class View < Tables::View
+          article(/a second\z/)
+
           WORDS = { "write" => "Writes", "read" => "Reads" }.freeze
           COMPARED = { "store" => :name, "value" => ->(cell) { cell["value"] }, "time a call" => :time,
                        "ratio" => :ratio, "verdict" => :verdict, "objects" => :objects, "bytes" => :bytes }.freeze

@@ -20,8 +20,8 @@ module Tiercel
           # @param text [String] of the contestant
           # @param label [String] of its names, the same on all machines
           # @param names [Integer]
-          # @param context [Hash] see {Engine::Context#initialize}; its label is of the machine. From here on this process
-          #   listens to what others change.
+          # @param context [Hash] see {Engine::Context#initialize}; its label is of the machine. From here on this
+          #   process listens to what others change.
           # @return [Hash] see {Engine::Outcome.of}
           def open(text:, label:, names:, context:)
             @label, @names = label, names

@@ -59,10 +59,19 @@ module Tiercel
             comparisons.filter_map do |group|
               near = group.find { |cell| name(cell) == "near-hit" }
               next unless near && measured?(near) && near["summary"]["ratio"]
-              ratio = interval(near["summary"]["ratio"])
-              "A near hit of #{stack_of(group)} costs #{Report::Format.with_unit(ratio.estimate, "x")} of the near " \
-                "tier alone (#{title_of(near["value"])})."
+              "A near hit of #{stack_of(group)} #{near_words(near)} (#{title_of(near["value"])})."
             end.first(2)
+          end
+
+          # By the verdict: two figures side by side would say that one is more.
+          def near_words(near)
+            case near["summary"]["verdict"]
+            when "same" then "costs the same as one of the near tier alone"
+            when "faster", "slower"
+              times = Report::Format.with_unit(interval(near["summary"]["ratio"]).estimate, "x")
+              "costs #{times} of the near tier alone"
+            else "cannot be told from one of the near tier alone"
+            end
           end
 
           def hits(section)
@@ -81,9 +90,9 @@ module Tiercel
           def measured_shares = rows("shares").select { |row| Engine::Outcome.measured?(row) }
 
           def shares(section)
-            section.text("Reads of #{Trial::VALUE_BYTES} B in one process, wall clock: names that are near, and names " \
-                         "that nobody on this machine has read before, mixed; the mean of a call. The distance is " \
-                         "made by a delay proxy, the round trip measured through it.")
+            section.text("Reads of #{Trial::VALUE_BYTES} B in one process, wall clock: names that are near, and " \
+                         "names that nobody on this machine has read before, mixed; the mean of a call. The " \
+                         "distance is made by a delay proxy, the round trip measured through it.")
             rows("shares").group_by { |row| row["store"] }.each do |store, group|
               section.add(share_table(store, group))
               chart = share_chart(store, group) and section.add(chart)

@@ -8,6 +8,8 @@ module Tiercel
       module Workers
         # Stores in each process against shared ones.
         class View < Tables::View
+          article(/equal bytes\z/)
+
           HEADER = ["store", "workers", "bytes each", "hit ratio", "a call", "mean with misses", "CPU a call",
                     "resident", "grown under load"].freeze
           MEGABYTE = 1024.0 * 1024
