@@ -16,6 +16,8 @@ class InstallTest < Tiercel::TestCase
     ':file_store, "/var/cache/app"' => ':tiercel_store, "file:/var/cache/app"',
     ':file_store, Rails.root.join("tmp/cache")' => ':tiercel_store, "file:#{Rails.root.join("tmp/cache")}"',
     ":file_store" => ':tiercel_store, "file:tmp/cache"',
+    ':file_store, "#{Rails.root}/tmp"' => ':tiercel_store, "file:#{Rails.root}/tmp"',
+    ":redis_cache_store, { url: }" => ':tiercel_store, url || "redis://localhost:6379/0"',
     ":redis_cache_store" => ':tiercel_store, ENV.fetch("REDIS_URL", "redis://localhost:6379/0")',
     ':redis_cache_store, { url: ENV["CACHE"] }' =>
       ':tiercel_store, ENV.fetch("CACHE", "redis://localhost:6379/0")',
@@ -119,7 +121,8 @@ class InstallTest < Tiercel::TestCase
 
   def test_what_was_written_is_undone_byte_for_byte
     SUCCESSORS.each_key do |store|
-      [environment(store), environment("#{store} # mine"), environment("#{store}\n")].each do |text|
+      texts = [environment(store), environment("#{store} # mine"), environment("#{store}\n")]
+      [*texts, texts.first.gsub("\n", "\r\n")].each do |text|
         changed = Tiercel::Generators::PresentStore.all(text)[0].replaced_by("config.cache_store = :tiercel_store")
         assert_equal [:tiercel_store], Tiercel::Generators::PresentStore.all(changed).map(&:kind)
         assert_equal text, Tiercel::Generators::MarkedText.undone(changed)

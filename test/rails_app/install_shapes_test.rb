@@ -153,7 +153,7 @@ class RailsAppInstallShapesTest < RailsAppTest
       refute_match(/dropped/, said)
       assert_match(/deploy.yml has 2 hosts, each .* --url=redis:/, said)
       statement = app.read(PRODUCTION)[/:tiercel_store, .*?\n(?= *# was)/m]
-      ['"shared:", "sqlite:storage/cache.sqlite3?size=64MB"', "expires_in: 60.days", 'namespace: "production"']
+      ['"shared:", "sqlite:storage/cache.sqlite3?size=64MB"', "expires_in: 60 * 86_400", 'namespace: "production"']
         .each { |part| assert_includes statement, part }
       assert_boots(app)
       assert_includes app.read(".dockerignore") + app.read("config/tiercel.md"), "storage/cache.sqlite3"
@@ -170,7 +170,7 @@ class RailsAppInstallShapesTest < RailsAppTest
       said = out(generate(app, "--url=redis://cache:6379/0", "--no-gems", env:))
       assert_match(/max_size: dropped/, said)
       written = app.read(PRODUCTION)[/:tiercel.*\n.*\n.*\n/]
-      assert_match(/tiercel_store, "redis:.*expires_in: 60.days.*production/, written)
+      assert_match(/tiercel_store, "redis:.*expires_in: 60 \* 86_400.*production/, written)
     end
   end
 

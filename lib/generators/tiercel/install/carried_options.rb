@@ -52,12 +52,12 @@ module Tiercel
 
       def known?(name) = @known.nil? ? !OptionHints::HABITS.key?(name) && !NOT_NEEDED.key?(name) : @known.include?(name)
 
-      # @return [Array<Symbol>, nil] nil where a gem is missing that the backend needs, so that nobody can say
+      # @return [Array<Symbol>, nil] nil for an unknown backend, or where a gem is missing that it needs
       def known(schemes)
         schemes.flat_map { |scheme| Backends::REGISTRY.fetch(scheme).option_names }.uniq +
           Configuration::STORE_OPTIONS + Configuration::RAILS_OPTIONS +
           ActiveSupport::Cache::OPTION_ALIASES.values.flatten - NOT_NEEDED.keys
-      rescue MissingDependency
+      rescue MissingDependency, ConfigurationError
         nil
       end
 

@@ -58,7 +58,7 @@ module Tiercel
         check_size
         return unless plan.changed?
         answer = boot.check(PRODUCTION, plan.text, plan.statements)
-        reason = answer["error"] || (answer["missing"] unless options[:gems] && plan.gems.any?)
+        reason = answer["error"] || (answer["missing"] unless added?(answer["missing"]))
         refuse("production does not boot with it: #{reason}") if reason
       end
 
@@ -134,6 +134,11 @@ module Tiercel
         facts = boot.solid_cache
         refuse("the configuration of Solid Cache cannot be read: #{facts["error"]}") if facts["error"] && !options[:url]
         @solid_cache = (SolidCacheSettings.new(facts) unless facts["error"])
+      end
+
+      # @return [Boolean] whether the gem that the message asks for goes into the Gemfile now
+      def added?(message)
+        options[:gems] && plan.gems.each_key.any? { |name| message&.include?("needs the gem #{name} ") }
       end
 
       def hosts_note

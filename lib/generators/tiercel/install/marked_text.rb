@@ -19,7 +19,7 @@ module Tiercel
       # @param was [String, nil] the lines that were there, as they were
       # @return [String]
       def block(text, indent = "", was: nil)
-        lines = [HEAD, *text.lines(chomp: true), *was&.lines(chomp: true)&.map { |line| "#{WAS}#{line}" }, TAIL]
+        lines = [HEAD, *text.lines(chomp: true), *was&.lines&.map { |line| "#{WAS}#{line.delete_suffix("\n")}" }, TAIL]
         lines.map { |line| line.empty? ? "\n" : "#{indent}#{line}\n" }.join
       end
 

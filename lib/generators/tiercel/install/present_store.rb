@@ -97,9 +97,8 @@ module Tiercel
       def pairs(hash)
         @open_ended = !hash.elements.all?(Prism::AssocNode)
         hash.elements.grep(Prism::AssocNode).to_h do |pair|
-          value = pair.value
-          value = value.value if value.is_a?(Prism::ImplicitNode)
-          [pair.key.respond_to?(:unescaped) ? pair.key.unescaped.to_sym : pair.key.slice.to_sym, value.slice]
+          name = pair.key.respond_to?(:unescaped) ? pair.key.unescaped : pair.key.slice
+          [name.to_sym, pair.value.is_a?(Prism::ImplicitNode) ? name : pair.value.slice]
         end
       end
     end

@@ -19,7 +19,8 @@ class TiercelInstallProbe
     arguments = Array(cache_store).drop(1)
     options = arguments.last.is_a?(Hash) ? arguments.pop : {}
     Tiercel::Configuration.new(arguments, options)
-  rescue NameError, KeyError
+  rescue NameError, KeyError => error
+    raise if error.is_a?(NoMethodError)
     nil # a local variable of the file, or a variable that only the statement's condition provides
   end
 

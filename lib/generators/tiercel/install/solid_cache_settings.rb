@@ -60,9 +60,9 @@ module Tiercel
 
       def age_elsewhere? = !store_options.key?(:max_age) && store_options.key?(:expires_in)
 
+      # Without `days`, which not every file in config/environments has loaded.
       def duration(seconds)
-        return seconds.inspect unless seconds.is_a?(Integer)
-        (seconds % 86_400).zero? ? "#{seconds / 86_400}.days" : seconds.to_s
+        seconds.is_a?(Integer) && (seconds % 86_400).zero? ? "#{seconds / 86_400} * 86_400" : seconds.inspect
       end
 
       def bytes(size)

@@ -54,13 +54,14 @@ module Tiercel
       def shared? = @near || scheme == "shared"
 
       # @return [String, nil] "redis", "shared"...
-      def scheme = @url && (@url[/\A"?([a-z][a-z+]*):/, 1] || "redis")
+      def scheme = @url && (@url[/\A"([a-z][a-z+]*):/, 1] || "redis")
 
       # @return [Hash{String => String}] lines of the Gemfile by the gem's name
       def gems
         return {} unless @url
         family = scheme == "unix" ? "redis" : scheme.sub(/\Arediss?(\+.*)?\z/, "redis")
-        GEMS.fetch(family, []).to_h do |name|
+        names = GEMS.fetch(family, []) + (scheme.end_with?("+cluster") ? ["redis-cluster-client"] : [])
+        names.to_h do |name|
           [name, OptionalGems::OLDEST.key?(name) ? OptionalGems.line(name) : %(gem "#{name}")]
         end
       end

@@ -110,6 +110,7 @@ module Tiercel
       def inside(source)
         literal = Prism.parse(source).value.statements.body.first
         return literal.unescaped.inspect[1..-2] if literal.is_a?(Prism::StringNode)
+        return source[1..-2] if literal.is_a?(Prism::InterpolatedStringNode) && literal.opening == '"'
         literal.is_a?(Prism::IntegerNode) ? source : "\#{#{source}}"
       end
     end
