@@ -103,6 +103,21 @@ module Tiercel
           end
         end
 
+        def test_a_request_sees_what_a_block_with_a_time_limit_has_changed
+          skip "#{store.backend} has no request-local cache" unless store.respond_to?(:with_local_cache)
+          store.with_local_cache do
+            %w[written deleted].each { |name| store.write(name, "before") }
+            assert_equal ["before", "before", nil], %w[written deleted new].map { |name| store.read(name) }
+            store.fetch("name", timeout: PATIENCE) do
+              assert_equal "before", store.read("written")
+              store.delete("deleted")
+              %w[written new].each { |name| store.write(name, "by the block") }
+            end
+            assert_equal ["by the block", nil, "by the block"], %w[written deleted new].map { |name| store.read(name) }
+          end
+          assert_equal ["by the block", nil, "by the block"], %w[written deleted new].map { |name| store.read(name) }
+        end
+
         def test_of_a_store_it_is_fetch_timeout
           limited = new_store(fetch_timeout: { hard: 0.05 })
           finish = Queue.new

@@ -12,13 +12,20 @@ module Tiercel
       # - `I18n.locale` and `Time.zone`
       # - the values of all `ActiveSupport::CurrentAttributes` (the same objects, not copies)
       # - roles and shards of `connected_to`
+      # - the request-local caches of all stores (the same objects), where the caller waits for the block
       #
       # Everything else that is kept with a thread (`Thread.current[...]`, an open transaction, a query cache) stays
       # there.
       #
       # @private
       class Surroundings
-        def initialize
+        # Where Rails keeps the request-local caches of a thread, by store.
+        LOCAL_CACHES = :active_support_local_cache_registry
+        private_constant :LOCAL_CACHES
+
+        # @param awaited [Boolean] whether the caller waits for the block
+        def initialize(awaited: false)
+          @local_caches = ActiveSupport::IsolatedExecutionState[LOCAL_CACHES].dup if awaited
           @locale = I18n.locale if defined?(I18n)
           @zone = Time.zone if Time.respond_to?(:zone)
           @currents = current_attributes
@@ -32,7 +39,7 @@ module Tiercel
         def within(&)
           value = error = nil
           executed do
-            value = localized { with_connections { with_currents(@currents, &) } }
+            value = localized { with_connections { with_currents(@currents) { with_local_caches(&) } } }
           rescue Exception => error # rubocop:disable Lint/RescueException, Lint/NoReturnInBeginEndBlocks
             nil
           end
@@ -70,6 +77,18 @@ module Tiercel
             yield
           ensure
             instances.zip(before) { |(instance, _), attributes| instance.attributes = attributes }
+          end
+        end
+
+        # What the block writes and deletes, its caller reads afterwards.
+        def with_local_caches
+          return yield unless @local_caches
+          before = ActiveSupport::IsolatedExecutionState[LOCAL_CACHES]
+          ActiveSupport::IsolatedExecutionState[LOCAL_CACHES] = @local_caches
+          begin
+            yield
+          ensure
+            ActiveSupport::IsolatedExecutionState[LOCAL_CACHES] = before
           end
         end
 

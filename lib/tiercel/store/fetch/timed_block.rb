@@ -85,7 +85,7 @@ module Tiercel
         # @param block [Proc]
         def initialize(block)
           @block = block
-          @surroundings = Surroundings.new
+          @surroundings = Surroundings.new(awaited: true)
           @lock = Mutex.new
           @left = false
         end
