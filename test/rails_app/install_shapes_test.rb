@@ -170,7 +170,7 @@ class RailsAppInstallShapesTest < RailsAppTest
       said = out(generate(app, "--url=redis://cache:6379/0", "--no-gems", env:))
       assert_match(/max_size: dropped/, said)
       written = app.read(PRODUCTION)[/:tiercel.*\n.*\n.*\n/]
-      assert_match(/tiercel_store, "redis:.*expires_in: 60 \* 86_400.*production/, written)
+      assert_match(/tiercel_store, "redis:.*expires_in: 60 \* 86_400.*production/m, written)
     end
   end
 
