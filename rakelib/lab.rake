@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+# What docs/ shows of the lab's runs. Figures for readers come from a quiet machine:
+#
+#   bin/lab all --results results && bin/exec rake "lab:results[results/KEPT.jsonl]" "lab:pictures[results/KEPT.jsonl]"
+namespace :lab do
+  desc "Draw a report's first screen at 1,400 and 400 px (needs Chromium): rake lab:pictures[RESULTS]"
+  task :pictures, [:results] do |_task, arguments|
+    $LOAD_PATH.unshift(File.expand_path("lib"), File.expand_path("tiercel-lab/lib"))
+    require "tmpdir"
+    require "tiercel/lab/cli"
+    require_relative "../tiercel-lab/test/support/browser"
+    abort "no Chromium on the PATH: bin/setup installs it" unless Browser.program
+    kept = arguments[:results] || "tiercel-lab/test/golden/recordings/compare.json"
+    document = Tiercel::Lab::CLI.document(Tiercel::Lab::Engine::Results.load(kept), program: "bin/lab")
+    Dir.mktmpdir do |folder|
+      page = File.join(folder, "report.html")
+      File.write(page, Tiercel::Lab::Report::Html.render(document))
+      browser = Browser.start(File.join(folder, "profile"))
+      { 1_400 => 900, 400 => 800 }.each do |width, height|
+        tab = browser.create_page
+        tab.set_viewport(width:, height:)
+        tab.go_to("file://#{page}")
+        tab.screenshot(path: "docs/report-#{width}.png")
+        puts "docs/report-#{width}.png"
+      end
+    ensure
+      browser&.quit
+    end
+  end
+
+  desc "Make docs/results.md and docs/results/DATE.md from a kept run of `bin/lab all`: rake lab:results[RESULTS]"
+  task :results, [:results] do |_task, arguments|
+    $LOAD_PATH.unshift(File.expand_path("lib"), File.expand_path("tiercel-lab/lib"))
+    require "tiercel/lab/cli"
+    kept = arguments[:results] or abort "rake lab:results[RESULTS]: expected a kept run of `bin/lab all`"
+    results = Tiercel::Lab::Engine::Results.load(kept)
+    command = results["run"]["command"]
+    abort "#{kept}: a run of #{command}, expected one of all" unless command == "all"
+    document = Tiercel::Lab::CLI.document(results, program: "bin/lab")
+    all = "results/#{results["run"]["started_at"][0, 10]}.md"
+    File.write("docs/#{all}", Tiercel::Lab::Report::Markdown.render(document))
+    # The answer, what was found and the articles' tables; all others are in the other file.
+    document.sections.each do |section|
+      section.elements.reject! { |element| element.is_a?(Tiercel::Lab::Report::Document::Fold) }
+    end
+    text = Tiercel::Lab::Report::Markdown.render(document)
+    File.write("docs/results.md", text.sub("\n\n", "\n\nEvery table of the run: [#{all}](#{all}).\n\n"))
+    puts "docs/results.md", "docs/#{all}"
+  end
+end
