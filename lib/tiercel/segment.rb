@@ -161,8 +161,9 @@ module Tiercel
           return "512 processes use this segment already: this one can read and delete only, until one of them ends"
         end
         why = SystemCallError.new(nil, errno).message
-        "this process cannot register on the segment, so it can read and delete only: record locks (fcntl) on " \
-          "#{segment.path}.lock fail: #{why}. The container's seccomp profile and the file system have to allow them"
+        "this process cannot register on the segment, so it can read and delete only: #{segment.path}.lock cannot be " \
+          "opened or locked (fcntl): #{why}. The limit on open files, the container's seccomp profile and the file " \
+          "system have to allow both"
       end
     end
 

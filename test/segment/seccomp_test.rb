@@ -83,8 +83,8 @@ class SegmentSeccompTest < Tiercel::TestCase
     assert_includes [WORKS, MISSES], calls.first, reports.inspect
     return assert_empty(reports) if calls.first == WORKS
     assert_equal 1, reports.size, reports.inspect
-    # Without record locks a process cannot register; it may read and delete.
-    assert_match(/cannot be made: wanted are |can read and delete only: record locks \(fcntl\) on .*\.lock fail: Op/,
+    # Without file locks a process cannot register; it may read and delete.
+    assert_match(/cannot be made: wanted are |delete only: .*\.lock cannot be opened or locked \(fcntl\): Op/,
                  reports.first.last)
   end
 end

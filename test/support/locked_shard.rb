@@ -13,6 +13,7 @@ module LockedShard
   # @param shard [Integer]
   # @param moves [Boolean] whether the owner changes every 2 ms, as the owner of a busy shard's lock does
   # @yieldparam release [#call] has the other process free the lock
+  # @yieldparam pid [Integer] of the other process
   # @return [Object] the block's value
   def self.while(path, open, shard: 0, moves: false)
     ready, done = IO.pipe, IO.pipe
@@ -22,7 +23,7 @@ module LockedShard
       sleep # alive, and registered
     end
     ready.first.read(1)
-    yield -> { done.last.write("x") && ready.first.read(1) }
+    yield -> { done.last.write("x") && ready.first.read(1) }, pid
   ensure
     Process.kill(:KILL, pid)
     Process.wait(pid)

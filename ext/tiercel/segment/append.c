@@ -24,10 +24,10 @@ static void write_entry(tseg_section *section, const tseg_change *change, int lo
 
     if (section->segment->sidecar) map_pages(at, units);
     tseg_store(at, word0);
-    tseg_store(at + 1, tseg_lengths_word(change->published_odd, change->value));
-    tseg_store(at + 2, tseg_bits(change->expires_at));
-    tseg_store(at + 3, origin);
-    tseg_store(at + 4, (uint64_t)tseg_entry_check(word0, origin) << 32 | section->epoch);
+    tseg_store(at + TSEG_ENTRY_LENGTHS, tseg_lengths_word(change->published_odd, change->value));
+    tseg_store(at + TSEG_ENTRY_END, tseg_bits(change->expires_at));
+    tseg_store(at + TSEG_ENTRY_ORIGIN, origin);
+    tseg_store(at + TSEG_ENTRY_EPOCH, (uint64_t)tseg_entry_check(word0, origin) << 32 | section->epoch);
     tseg_copy_in(at + TSEG_ENTRY_WORDS, change->key->bytes, change->key->count);
     tseg_write_value(at + TSEG_ENTRY_WORDS + tseg_words(change->key->count), change->value);
     TSEG_STOP_HERE(TSEG_STOP_AFTER_COPY);
@@ -81,7 +81,7 @@ static tseg_result confirm(tseg_section *section, const tseg_change *change, int
 
     tseg_fence(memory_order_seq_cst);
     if (change->lease ? tseg_lease_consume(change) : tseg_load_acquire(change->watched) == change->expected) {
-        tseg_store_release(at + 1, tseg_lengths_word(2, change->value));
+        tseg_store_release(at + TSEG_ENTRY_LENGTHS, tseg_lengths_word(2, change->value));
     } else {
         while (tseg_same_entry(published, tseg_slot_word(position, log, change->key->fingerprint, 0)) &&
                !tseg_swap(slot, &published, 0)) {}

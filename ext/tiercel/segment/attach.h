@@ -5,16 +5,17 @@
 #include "internal.h"
 
 /*
- * The lock file beside a segment. One descriptor per process and inode, kept
- * open while anything is attached: closing any descriptor of a file drops all
- * of the process's record locks on it.
+ * The lock file beside a segment. A process has one descriptor for each inode, and keeps it open while anything is
+ * attached: where the system has record locks only, closing any descriptor of the file drops all of them.
  */
 struct tseg_sidecar {
-    int descriptor; /* -1: lost, and not found again */
+    _Atomic int descriptor; /* -1: lost, and not opened again yet */
+    _Atomic bool record_locks; /* its locks belong to the process, not to the open file description */
+    _Atomic int slot; /* the byte this process has locked, less one; -1: none */
+    pid_t opened_by; /* another process than this one: the description is the parent's, and so are its locks */
     dev_t device;
     ino_t inode;
-    int slot; /* the byte this process has locked, less one; -1: none */
-    int refused; /* errno, where no byte could be locked for another reason than that others have them; else 0 */
+    int refused; /* errno of what kept this process from locking a byte; 0: other processes have all of them */
     unsigned references;
     bool files_locked; /* by a thread of this process, which the lock for files does not tell from the others */
     char *path;
@@ -28,8 +29,20 @@ extern tseg *tseg_attachments; /* of this process, a list */
 
 /* registration.c */
 void tseg_register(tseg *segment);
-void tseg_watch_for_forks(void);
 void tseg_prepare_files(void); /* before anything is done with a lock file, which other code may have closed */
+
+/* forks.c */
+void tseg_watch_for_forks(void);
+/* Between the two no thread of this process forks, so that a child knows of each lock file that is open. */
+void tseg_hold_forks(void);
+void tseg_allow_forks(void);
+
+/* byte_lock.c: errno says why not */
+bool tseg_byte_lock(tseg_sidecar *sidecar, off_t byte);
+void tseg_byte_unlock(const tseg_sidecar *sidecar, off_t byte);
+typedef enum { TSEG_BYTE_FREE, TSEG_BYTE_LOCKED, TSEG_BYTE_UNKNOWN } tseg_byte_state;
+/* Whether another process has locked one of these bytes (count 0: to the end); the first, and its pid if it has one. */
+tseg_byte_state tseg_byte_look(const tseg_sidecar *sidecar, off_t first, off_t count, off_t *locked, pid_t *holder);
 
 /* sidecar.c */
 tseg_sidecar *tseg_sidecar_open(const char *segment_path, mode_t mode, bool create, tseg_error *error);
@@ -47,11 +60,17 @@ void tseg_sidecar_mark(const tseg_sidecar *sidecar);
 bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error);
 void tseg_sidecar_unlock_files(tseg_sidecar *sidecar);
 bool tseg_sidecar_take_slot(tseg_sidecar *sidecar, uint32_t process_slots);
+/*
+ * Once a second. Locks the slot's byte again where other code of the process may have dropped its record lock; a slot
+ * that another process has locked since is lost.
+ */
+void tseg_sidecar_keep_slot(tseg_sidecar *sidecar);
 /* Whether another process has locked the byte of a slot; true where that cannot be told. */
 bool tseg_sidecar_is_locked(const tseg_sidecar *sidecar, uint32_t slot);
 /* Whether another process has locked any slot's byte; likewise. */
 bool tseg_sidecar_in_use(const tseg_sidecar *sidecar);
-void tseg_sidecars_after_fork(void);
+/* In a child: gives up the parent's open file descriptions, and opens the files anew. Allocates nothing. */
+void tseg_sidecars_renew(void);
 
 /* geometry.c */
 uint32_t tseg_default_shards(uint64_t bytes);

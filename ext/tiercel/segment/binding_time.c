@@ -82,17 +82,17 @@ bool segment_wait(tseg *segment, uint32_t shard, tseg_wait *wait)
     return true;
 }
 
-static void *nap(void *counted_ns)
+static void *short_nap(void *counted_ns)
 {
     struct timespec pause = {0, 2000000};
     uint64_t began_ns = tseg_monotonic_ns();
 
     nanosleep(&pause, NULL);
-    *(uint64_t *)counted_ns += tseg_counted_nap(began_ns);
+    *(uint64_t *)counted_ns += tseg_counted_nap(began_ns, TSEG_LONGEST_COUNTED_NAP_NS);
     return NULL;
 }
 
-void segment_nap(uint64_t *counted_ns) { rb_thread_call_without_gvl(nap, counted_ns, RUBY_UBF_IO, NULL); }
+void segment_nap(uint64_t *counted_ns) { rb_thread_call_without_gvl(short_nap, counted_ns, RUBY_UBF_IO, NULL); }
 
 void segment_init_time(void)
 {

@@ -133,6 +133,8 @@ void tseg_copy_in(tseg_word *destination, const uint8_t *source, uint64_t bytes)
 #ifndef TSEG_LOCK_WAIT_NS /* tests that wait in vain hundreds of times make it shorter */
 #define TSEG_LOCK_WAIT_NS 250000000u
 #endif
+#define TSEG_LONGEST_PAUSE_NS 1000000
+#define TSEG_LONGEST_WATCH_NS UINT64_C(5000000)
 /* TSEG_OK with the lock held (*taken_over: its former owner died holding it), or why not. Spins, never waits. */
 tseg_result tseg_lock(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *taken_over);
 bool tseg_try_lock(tseg *segment, uint32_t shard, uint64_t *lock_word);

@@ -65,10 +65,18 @@ enum { TSEG_SMALL = 0, TSEG_MAIN = 1, TSEG_LOGS = 2 };
  *   4  epoch of the segment (32) | check of words 0 and 3 (32)
  *   5  key, zero-padded to a whole word, then the value, likewise
  */
+enum {
+    TSEG_ENTRY_SIZES,
+    TSEG_ENTRY_LENGTHS, /* sequence and value bytes */
+    TSEG_ENTRY_END,
+    TSEG_ENTRY_ORIGIN,
+    TSEG_ENTRY_EPOCH
+};
 #define TSEG_ENTRY_WORDS 5u
 #define TSEG_ENTRY_BYTES 40u
-/* A filler up to the ring's end: word 0 with these key bytes, word 1 its check. */
+/* A filler up to the ring's end: word 0 with these key bytes, then its check. */
 #define TSEG_FILLER_KEY_BYTES UINT32_C(0xFFFFFFFF)
+#define TSEG_FILLER_CHECK 1
 #define TSEG_LAST_SEQUENCE UINT32_C(0xFFFFFFF0)
 
 /* Leases: a group has as many slots as its word of slots in use has bits; a key may have any of a window of them. */

@@ -83,7 +83,7 @@ tseg_result tseg_lease_abandon(const tseg *segment, const tseg_key *key, uint64_
     uint64_t found = 0;
     tseg_lease_slot *slot = tseg_find_lease(segment, key, tseg_epoch(segment), &found);
 
-    if (!slot || found != lineage || tseg_load(&slot->owner) != segment->owner) return TSEG_ABSENT;
+    if (!slot || found != lineage || tseg_load(&slot->owner) != tseg_load(&segment->owner)) return TSEG_ABSENT;
     if (holder && tseg_load(&slot->holder) != holder) return TSEG_ABSENT;
     return tseg_lease_end_lineage(slot, lineage) ? TSEG_OK : TSEG_ABSENT;
 }

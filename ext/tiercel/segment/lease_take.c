@@ -39,7 +39,7 @@ void tseg_lease_write_holder(const tseg *segment, tseg_lease_slot *slot, const t
     uint64_t kept_s = TSEG_LEASE_OUTLIVES * ttl_ns / TSEG_NS_PER_S;
 
     if (kept_s < TSEG_LEASE_LEAST_KEPT_S) kept_s = TSEG_LEASE_LEAST_KEPT_S;
-    tseg_store(&slot->owner, segment->owner);
+    tseg_store(&slot->owner, tseg_load(&segment->owner));
     tseg_store(&slot->lapses_ns, now_ns + ttl_ns);
     tseg_store_half(&slot->kept_until, (uint32_t)((now_ns + ttl_ns) / TSEG_NS_PER_S + 1 + kept_s));
     tseg_store_half(&slot->version, request->version);

@@ -9,7 +9,7 @@
 
 static uint64_t owned(const tseg *segment, uint64_t word)
 {
-    return (word >> TSEG_LOCK_TICKET_SHIFT << TSEG_LOCK_TICKET_SHIFT) | segment->owner;
+    return (word >> TSEG_LOCK_TICKET_SHIFT << TSEG_LOCK_TICKET_SHIFT) | tseg_load(&segment->owner);
 }
 
 static bool is_free(uint64_t word) { return (word & TSEG_LOCK_SLOT_MASK) == 0; }
@@ -25,7 +25,7 @@ bool tseg_try_lock(tseg *segment, uint32_t shard, uint64_t *lock_word)
 {
     tseg_word *lock = &segment->views[shard].control->lock;
     uint64_t word = tseg_load(lock);
-    return segment->owner && is_free(word) && take(segment, lock, word, lock_word);
+    return tseg_load(&segment->owner) && is_free(word) && take(segment, lock, word, lock_word);
 }
 
 static bool spin(tseg *segment, tseg_word *lock, uint64_t *lock_word)
@@ -60,7 +60,7 @@ static tseg_result lock_slowly(tseg *segment, uint32_t shard, uint64_t *lock_wor
     uint64_t word;
 
     tseg_keep_registered(segment); /* others are not judged by who may be taken for dead himself */
-    if (!segment->owner) return TSEG_READ_ONLY;
+    if (!tseg_load(&segment->owner)) return TSEG_READ_ONLY;
     word = tseg_load(lock);
     if (is_stuck(segment, shard, word) && !tseg_owner_is_dead(segment, word)) {
         tseg_bump(&segment->self->counters[TSEG_COUNT_LOCK_TIMEOUTS]);
@@ -78,7 +78,7 @@ tseg_result tseg_lock(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *
     uint64_t word = tseg_load(lock);
 
     *taken_over = false;
-    if (TSEG_UNLIKELY(!segment->owner)) return TSEG_READ_ONLY;
+    if (TSEG_UNLIKELY(!tseg_load(&segment->owner))) return TSEG_READ_ONLY;
     if (TSEG_LIKELY(is_free(word) && take(segment, lock, word, lock_word))) return TSEG_OK;
     return lock_slowly(segment, shard, lock_word, taken_over);
 }
@@ -87,37 +87,43 @@ bool tseg_may_wait(tseg *segment, uint32_t shard, tseg_wait *wait)
 {
     if (!wait->begun) tseg_bump(&segment->self->counters[TSEG_COUNT_LOCK_WAITS]);
     wait->begun = true;
-    if (wait->ns < TSEG_LOCK_WAIT_NS) return true;
+    if (wait->ns < TSEG_LOCK_WAIT_NS && wait->word_ns < TSEG_LOCK_WAIT_NS) return true;
     if (wait->word_ns >= TSEG_LOCK_WAIT_NS) tseg_store(&segment->stuck[shard], wait->word);
     tseg_bump(&segment->self->counters[TSEG_COUNT_LOCK_TIMEOUTS]);
     return false;
 }
 
-uint64_t tseg_counted_nap(uint64_t began_ns)
+uint64_t tseg_counted_nap(uint64_t began_ns, uint64_t longest_ns)
 {
     uint64_t took_ns = tseg_monotonic_ns() - began_ns;
-    return took_ns < TSEG_LONGEST_COUNTED_NAP_NS ? took_ns : TSEG_LONGEST_COUNTED_NAP_NS;
+    return took_ns < longest_ns ? took_ns : longest_ns;
+}
+
+/* false: a signal ended the nap. */
+static bool nap(tseg_wait *wait, long pause_ns)
+{
+    struct timespec pause = {0, pause_ns};
+    uint64_t began_ns = tseg_monotonic_ns();
+    bool whole = nanosleep(&pause, NULL) == 0;
+
+    wait->word_ns += tseg_counted_nap(began_ns, TSEG_LONGEST_COUNTED_NAP_NS);
+    wait->ns += tseg_counted_nap(began_ns, TSEG_LONGEST_PAUSE_NS * 2);
+    return whole;
 }
 
 void tseg_watch(const tseg *segment, uint32_t shard, tseg_wait *wait)
 {
     const tseg_word *lock = &segment->views[shard].control->lock;
-    uint64_t seen = tseg_load(lock);
-    struct timespec pause = {0, 20000};
-    unsigned rounds = 0;
+    uint64_t seen = tseg_load(lock), before_ns;
+    long pause_ns = 20000;
 
     if (seen != wait->word) wait->word_ns = 0;
     wait->word = seen;
-    while (!is_free(seen) && tseg_load(lock) == seen && wait->ns < TSEG_LOCK_WAIT_NS) {
-        uint64_t began_ns = tseg_monotonic_ns(), counted_ns;
-        bool interrupted;
-        if (rounds++ % 4 == 0 && tseg_owner_is_dead(segment, seen)) return;
-        interrupted = nanosleep(&pause, NULL) != 0;
-        counted_ns = tseg_counted_nap(began_ns);
-        wait->ns += counted_ns;
-        wait->word_ns += counted_ns;
-        if (interrupted) return; /* the caller handles the signal */
-        if (pause.tv_nsec < 1000000) pause.tv_nsec *= 2;
+    before_ns = wait->word_ns;
+    while (!is_free(seen) && tseg_load(lock) == seen && wait->word_ns - before_ns < TSEG_LONGEST_WATCH_NS) {
+        if (wait->ns >= TSEG_LOCK_WAIT_NS || wait->word_ns >= TSEG_LOCK_WAIT_NS) return;
+        if (!nap(wait, pause_ns)) return; /* the caller handles the signal */
+        if (pause_ns < TSEG_LONGEST_PAUSE_NS) pause_ns *= 2;
     }
 }
 

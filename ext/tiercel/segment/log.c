@@ -65,7 +65,7 @@ static void write_filler(tseg_section *section, int log, uint64_t units)
 
     tseg_fence(memory_order_release);
     tseg_store(at, word0);
-    tseg_store(at + 1, tseg_mix(word0));
+    tseg_store(at + TSEG_FILLER_CHECK, tseg_mix(word0));
     section->head[log] += units;
     tseg_store(&section->view->control->head[log], section->head[log]);
 }
@@ -95,17 +95,19 @@ static record_kind record_at_tail(const tseg_section *section, int log, uint64_t
     uint64_t position = section->tail[log], key_words;
     const tseg_word *at = tseg_at(section->segment, section->view, log, position);
     uint64_t word0 = tseg_load(at);
+    uint32_t check;
 
     *units = word0 & 0xffffffff;
     *key_bytes = word0 >> 32;
     if (*units == 0 || *units > section->head[log] - position) return RECORD_BROKEN;
     if (*key_bytes == TSEG_FILLER_KEY_BYTES) {
-        bool whole = tseg_load(at + 1) == tseg_mix(word0) &&
+        bool whole = tseg_load(at + TSEG_FILLER_CHECK) == tseg_mix(word0) &&
                      *units <= log_units(section, log) - position % log_units(section, log);
         return whole ? RECORD_FILLER : RECORD_BROKEN;
     }
     if (!tseg_bounds(section->segment, log, position, word0, &key_words)) return RECORD_BROKEN;
-    return tseg_load(at + 4) >> 32 == tseg_entry_check(word0, tseg_load(at + 3)) ? RECORD_ENTRY : RECORD_BROKEN;
+    check = tseg_entry_check(word0, tseg_load(at + TSEG_ENTRY_ORIGIN));
+    return tseg_load(at + TSEG_ENTRY_EPOCH) >> 32 == check ? RECORD_ENTRY : RECORD_BROKEN;
 }
 
 tseg_word *tseg_slot_at(const tseg_section *section, const tseg_key *key, int log, uint64_t position)
@@ -220,9 +222,10 @@ static bool reappend(tseg_section *section, tail_entry *entry)
 /* Which counter a drop belongs to, or -1 where the entry is not to be dropped. */
 static int reason_to_drop(const tseg_section *section, const tail_entry *entry)
 {
-    double expires_at = tseg_double(tseg_load(entry->at + 2));
+    double expires_at = tseg_double(tseg_load(entry->at + TSEG_ENTRY_END));
 
-    if ((uint32_t)tseg_load(entry->at + 4) != tseg_epoch(section->segment) || !(expires_at > section->now))
+    if ((uint32_t)tseg_load(entry->at + TSEG_ENTRY_EPOCH) != tseg_epoch(section->segment) ||
+        !(expires_at > section->now))
         return TSEG_COUNT_EVICTED_EXPIRED;
     if (tseg_hits(entry->word)) return -1;
     return entry->log == TSEG_SMALL ? TSEG_COUNT_EVICTED_SMALL : TSEG_COUNT_EVICTED_MAIN;

@@ -56,7 +56,7 @@ tseg_verdict tseg_compare(const tseg *segment, const tseg_view *view, uint64_t w
     int log = tseg_log_of(word);
     uint64_t position = tseg_position(word), key_words;
     tseg_word *at = tseg_at(segment, view, log, position);
-    uint64_t word0 = tseg_load(at), word1 = tseg_load_acquire(at + 1);
+    uint64_t word0 = tseg_load(at), word1 = tseg_load_acquire(at + TSEG_ENTRY_LENGTHS);
     bool in_bounds = tseg_bounds(segment, log, position, word0, &key_words);
     bool same = in_bounds && word0 >> 32 == key->count && same_bytes(at + TSEG_ENTRY_WORDS, key);
 
@@ -69,9 +69,9 @@ tseg_verdict tseg_compare(const tseg *segment, const tseg_view *view, uint64_t w
         entry->lengths = word1;
         entry->sequence = (uint32_t)word1;
         entry->value_bytes = (uint32_t)(word1 >> 32);
-        entry->expires_at = tseg_double(tseg_load(at + 2));
-        entry->origin = tseg_load(at + 3);
-        entry->epoch = (uint32_t)tseg_load(at + 4);
+        entry->expires_at = tseg_double(tseg_load(at + TSEG_ENTRY_END));
+        entry->origin = tseg_load(at + TSEG_ENTRY_ORIGIN);
+        entry->epoch = (uint32_t)tseg_load(at + TSEG_ENTRY_EPOCH);
         entry->units = (uint32_t)word0;
         in_bounds = TSEG_ENTRY_WORDS + key_words + tseg_words(word1 >> 32) <= (word0 & 0xffffffff) * (TSEG_UNIT / 8);
     }
@@ -160,7 +160,7 @@ bool tseg_intact(const tseg_entry *entry)
     TSEG_STOP_HERE(TSEG_STOP_AFTER_COPY);
     tseg_fence(memory_order_acquire);
     return !(entry->sequence & 1) && entry->position >= tseg_load(entry->tail) &&
-           tseg_load(entry->entry + 1) == entry->lengths;
+           tseg_load(entry->entry + TSEG_ENTRY_LENGTHS) == entry->lengths;
 }
 
 void tseg_hit(tseg *segment, const tseg_entry *entry)

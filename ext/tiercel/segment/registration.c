@@ -1,22 +1,10 @@
-/* Processes: each has a slot in every segment it uses, proves by a record lock that it lives, and may fork. */
+/* Processes: each has a slot in every segment that it uses, and proves by a file lock that it lives. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
 #endif
 #include <unistd.h>
 
 #include "attach.h"
-
-static const volatile char *fork_marker;
-static pid_t marked_pid;
-
-static void mark_process(void)
-{
-    if (!fork_marker) fork_marker = tseg_fork_marker();
-    if (fork_marker) *(volatile char *)fork_marker = 1;
-    marked_pid = getpid();
-}
-
-bool tseg_forked(void) { return fork_marker ? !*fork_marker : marked_pid && marked_pid != getpid(); }
 
 /* Takes a process slot and moves its generation, so that locks of its former owner are seen to be dead. */
 void tseg_register(tseg *segment)
@@ -25,7 +13,8 @@ void tseg_register(tseg *segment)
     uint32_t slot, generation;
 
     for (uint32_t shard = 0; shard < TSEG_MAX_SHARDS; shard++) tseg_store(&segment->stuck[shard], 0);
-    segment->owner = 0; /* whoever held a lock under the former one is dead, or does not exist in this process */
+    /* No thread of this process holds a lock under the former one. */
+    tseg_store(&segment->owner, 0);
     segment->self = segment->discarded_counts;
     if (segment->sidecar && !tseg_sidecar_take_slot(segment->sidecar, segment->geometry.process_slots)) return;
     slot = segment->sidecar ? (uint32_t)segment->sidecar->slot : 0;
@@ -36,35 +25,32 @@ void tseg_register(tseg *segment)
     while (generation == 0);
     atomic_store(&segment->self->pid, (uint32_t)getpid());
     tseg_store(&segment->self->attached_at, tseg_bits((double)now.tv_sec));
-    segment->owner = (uint64_t)(slot + 1) | (uint64_t)generation << TSEG_LOCK_GENERATION_SHIFT;
+    tseg_store(&segment->owner, (uint64_t)(slot + 1) | (uint64_t)generation << TSEG_LOCK_GENERATION_SHIFT);
 }
 
-/* What the parent's waiting threads hold stays held in the child: a mapping more, where it closes the segment. */
-void tseg_after_fork(void)
+/* Another process has taken over the slot, and with it all locks, since this one registered. */
+static bool lost_slot(const tseg *segment)
 {
-    if (!tseg_forked()) return;
-    mark_process();
-    tseg_sidecars_after_fork();
-    for (tseg *segment = tseg_attachments; segment; segment = segment->next) {
-        segment->warned = false;
-        tseg_register(segment);
-    }
+    uint64_t generation = atomic_load(&segment->self->generation);
+    uint64_t registered = tseg_load(&segment->owner) >> TSEG_LOCK_GENERATION_SHIFT;
+    return ((generation ^ registered) & TSEG_LOCK_GENERATION_MASK) != 0;
+}
+
+static bool is_registered(tseg *segment)
+{
+    if (!tseg_sidecar_mend(segment->sidecar)) return false;
+    tseg_sidecar_keep_slot(segment->sidecar);
+    return tseg_load(&segment->owner) && segment->sidecar->slot >= 0 && !lost_slot(segment);
 }
 
 bool tseg_keep_registered(tseg *segment)
 {
     tseg_sidecar *sidecar = segment->sidecar;
 
-    if (!sidecar || (tseg_sidecar_mend(sidecar) && segment->owner)) return true;
+    if (!sidecar || is_registered(segment)) return true;
     for (tseg *other = tseg_attachments; other; other = other->next)
         if (other->sidecar == sidecar) tseg_register(other);
     return !tseg_sidecar_is_gone(sidecar);
-}
-
-void tseg_watch_for_forks(void)
-{
-    if (!marked_pid) mark_process();
-    tseg_after_fork();
 }
 
 void tseg_prepare_files(void)
@@ -80,7 +66,7 @@ bool tseg_owner_is_dead(const tseg *segment, uint64_t lock_word)
     uint64_t ticketless = lock_word & ~(UINT64_MAX << TSEG_LOCK_TICKET_SHIFT);
 
     /* Our own: another thread. The kernel is not asked, to it our own locks look free. */
-    if (ticketless == segment->owner) return false;
+    if (ticketless == tseg_load(&segment->owner)) return false;
     if (!segment->sidecar || slot >= segment->geometry.process_slots) return true;
     if ((atomic_load(&segment->processes[slot].generation) & TSEG_LOCK_GENERATION_MASK) != generation) return true;
     return (int)slot == segment->sidecar->slot || !tseg_sidecar_is_locked(segment->sidecar, (uint32_t)slot);

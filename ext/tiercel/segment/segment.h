@@ -4,6 +4,16 @@
  * One tseg is one attachment of this process to one file (or to private
  * memory). Reads and deletes take no lock; writes take the lock of one shard.
  * The protocol and why it is right: docs/memory-model.md.
+ *
+ * Threads. Processes need no agreement; threads of one process do. "The host's lock" is whatever lets one thread of the
+ * process run at a time (in Ruby the GVL).
+ * - A thread holds the host's lock in every call of this file, unless the call says otherwise. A call never gives the
+ *   lock up, never waits, and keeps no pointer for the next call.
+ * - tseg_watch, tseg_sleep and tseg_wake need no host's lock, only a tseg_hold, which keeps the segment mapped. They
+ *   touch atomic words of the mapping alone, so another thread may register, mend the lock file or fork at that time.
+ * - Private memory has no registration. So threads need no host's lock for reads, writes, deletes and leases of it; the
+ *   counters of calls may then lose counts.
+ * - A process may fork from any thread at any time. The child's next call notices the fork; tseg_after_fork does.
  */
 #ifndef TIERCEL_SEGMENT_H
 #define TIERCEL_SEGMENT_H
@@ -56,7 +66,7 @@ typedef struct tseg {
     tseg_process *discarded_counts;
     tseg_word *stripes;
     tseg_lease_group *leases;
-    uint64_t owner;          /* slot and generation as in a lock word; 0: cannot write */
+    tseg_word owner;         /* slot and generation as in a lock word; 0: cannot write */
     tseg_word stuck[TSEG_MAX_SHARDS]; /* lock words that timed out */
     tseg_view views[TSEG_MAX_SHARDS];
     uint32_t index_slots;    /* of one shard */
@@ -185,25 +195,26 @@ bool tseg_is_same(const tseg_token *one, const tseg_token *other);
 typedef struct {
     bool begun;
     uint64_t word;    /* the shard's lock, as tseg_watch last saw it */
-    uint64_t word_ns; /* how long tseg_watch has seen that word */
-    uint64_t ns;      /* how long this call has waited in all */
+    uint64_t word_ns; /* how long tseg_watch has seen that word; a nap counts as 10 ms at most */
+    uint64_t ns;      /* how long this call has waited in all; a nap counts as 2 ms at most */
 } tseg_wait;
 /*
- * Returns false once the call has waited for the whole bound; the call then fails as TSEG_BUSY. If the lock had one and
- * the same word all the time, later calls of this process fail at once until the word changes.
+ * Returns false once one of the two times has reached the bound; the call then fails as TSEG_BUSY. If it is the word's,
+ * the owner does not move: later calls of this process fail at once until the word changes.
  */
 bool tseg_may_wait(tseg *segment, uint32_t shard, tseg_wait *wait);
 /*
- * Blocks until the shard's lock moves, its owner dies, the bound is reached or a signal arrives. Changes nothing but
- * *wait, so threads call it without the host's lock.
+ * Blocks until the shard's lock moves, the bound is reached or a signal arrives, but 5 ms at most: then the next
+ * attempt finds out whether the owner still lives. Reads the lock's word alone and changes nothing but *wait, so
+ * threads call it without the host's lock.
  */
 void tseg_watch(const tseg *segment, uint32_t shard, tseg_wait *wait);
 /*
- * How much of a nap counts towards a bound: all of it, but at most 10 ms. A machine that was paused, or that is busy
- * with something else, does not make a live owner look stuck.
+ * How much of a nap counts towards a bound. A machine that was paused, or that runs other programs most of the time,
+ * does not make a live owner look stuck.
  */
 #define TSEG_LONGEST_COUNTED_NAP_NS UINT64_C(10000000)
-uint64_t tseg_counted_nap(uint64_t began_ns);
+uint64_t tseg_counted_nap(uint64_t began_ns, uint64_t longest_ns);
 
 /*
  * write.c: each under one shard's lock. now, epoch seconds, decides what is over;

@@ -15,6 +15,8 @@
 /* What a lock file of ours contains, so that a damaged file beside it can be told from a stranger's. */
 #define TSEG_MARK "Tiercel: locks of the segment beside this file, layout "
 #define TSEG_MARK_BYTES 80
+/* A process that makes or removes files locks byte 0 and, for messages, the byte of its pid from here on. */
+#define TSEG_MAKER_AT ((off_t)1 << 30)
 
 static tseg_sidecar *all_sidecars;
 
@@ -31,17 +33,6 @@ static bool is_whole(const tseg_sidecar *sidecar)
 {
     struct stat file;
     return sidecar->descriptor >= 0 && fstat(sidecar->descriptor, &file) == 0 && is_sidecar(sidecar, &file);
-}
-
-static int record_lock(const tseg_sidecar *sidecar, int command, short type, off_t start, off_t count, pid_t *holder)
-{
-    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = count};
-    int result;
-
-    do result = fcntl(sidecar->descriptor, command, &lock); while (result < 0 && errno == EINTR);
-    if (holder) *holder = result == 0 && lock.l_type != F_UNLCK && lock.l_pid > 0 ? lock.l_pid : 0;
-    if (result < 0) return -1;
-    return command == F_GETLK ? lock.l_type != F_UNLCK : 0;
 }
 
 static tseg_sidecar *find_sidecar(const struct stat *file)
@@ -62,7 +53,7 @@ static bool acceptable(const char *path, const struct stat *file, tseg_error *er
     return true;
 }
 
-/* Not one of the three that programs reopen under us. No lock is held yet, so closing drops none. */
+/* Not one of the three that programs reopen. No lock is held yet, so closing drops none. */
 static int above_standard_streams(int descriptor)
 {
     int higher;
@@ -94,23 +85,18 @@ static tseg_sidecar *remember(int descriptor, const struct stat *file, const cha
         tseg_fail(error, ENOMEM, "out of memory");
         return NULL;
     }
-    *sidecar = (tseg_sidecar){.descriptor = descriptor, .device = file->st_dev, .inode = file->st_ino, .slot = -1,
-                              .references = 1, .path = copy, .next = all_sidecars};
+    *sidecar = (tseg_sidecar){.descriptor = descriptor, .opened_by = getpid(), .device = file->st_dev,
+                              .inode = file->st_ino, .slot = -1, .references = 1, .path = copy, .next = all_sidecars};
     all_sidecars = sidecar;
     return sidecar;
 }
 
-tseg_sidecar *tseg_sidecar_open(const char *segment_path, mode_t mode, bool create, tseg_error *error)
+static tseg_sidecar *find_or_open(const char *path, mode_t mode, bool create, tseg_error *error)
 {
-    char path[PATH_MAX];
     struct stat file;
     tseg_sidecar *sidecar = NULL;
     int descriptor;
 
-    if ((size_t)snprintf(path, sizeof path, "%s.lock", segment_path) >= sizeof path) {
-        tseg_fail(error, ENAMETOOLONG, "%s: the path is too long", segment_path);
-        return NULL;
-    }
     if (lstat(path, &file) == 0) sidecar = find_sidecar(&file);
     if (!sidecar) {
         descriptor = open_lock_file(path, create ? O_CREAT : 0, mode, &file);
@@ -119,12 +105,27 @@ tseg_sidecar *tseg_sidecar_open(const char *segment_path, mode_t mode, bool crea
                       errno == ELOOP ? "it is a symbolic link, which is refused" : strerror(errno));
             return NULL;
         }
-        /* Should the path have come to lead to a file that is open here already, closing would drop its locks. */
+        /* Should the path have come to lead to a file that is open here already, closing would drop record locks. */
         sidecar = find_sidecar(&file);
         if (!sidecar && acceptable(path, &file, error)) return remember(descriptor, &file, path, error);
-        if (!sidecar) close(descriptor);
+        if (!sidecar || !sidecar->record_locks) close(descriptor);
     }
     if (sidecar) sidecar->references++;
+    return sidecar;
+}
+
+tseg_sidecar *tseg_sidecar_open(const char *segment_path, mode_t mode, bool create, tseg_error *error)
+{
+    char path[PATH_MAX];
+    tseg_sidecar *sidecar;
+
+    if ((size_t)snprintf(path, sizeof path, "%s.lock", segment_path) >= sizeof path) {
+        tseg_fail(error, ENAMETOOLONG, "%s: the path is too long", segment_path);
+        return NULL;
+    }
+    tseg_hold_forks();
+    sidecar = find_or_open(path, mode, create, error);
+    tseg_allow_forks();
     return sidecar;
 }
 
@@ -133,26 +134,53 @@ void tseg_sidecar_release(tseg_sidecar *sidecar)
     tseg_sidecar **link = &all_sidecars;
 
     if (!sidecar || --sidecar->references) return;
+    tseg_hold_forks();
     while (*link != sidecar) link = &(*link)->next;
     *link = sidecar->next;
     if (is_whole(sidecar)) close(sidecar->descriptor);
+    tseg_allow_forks();
     free(sidecar->path);
     free(sidecar);
 }
 
-bool tseg_sidecar_mend(tseg_sidecar *sidecar)
+static void open_anew(tseg_sidecar *sidecar)
 {
     struct stat file;
     int descriptor;
 
-    if (is_whole(sidecar)) return true;
-    sidecar->descriptor = -1;
-    sidecar->slot = -1; /* whoever closed the descriptor dropped its lock */
-    if (lstat(sidecar->path, &file) != 0 || !is_sidecar(sidecar, &file)) return false;
+    sidecar->descriptor = sidecar->slot = -1; /* the lock went with the descriptor */
+    if (lstat(sidecar->path, &file) != 0 || !is_sidecar(sidecar, &file)) return;
     descriptor = open_lock_file(sidecar->path, 0, 0, &file);
     if (descriptor >= 0 && is_sidecar(sidecar, &file)) sidecar->descriptor = descriptor;
     else if (descriptor >= 0 && !find_sidecar(&file)) close(descriptor);
+    else if (descriptor < 0) sidecar->refused = errno;
+}
+
+bool tseg_sidecar_mend(tseg_sidecar *sidecar)
+{
+    if (is_whole(sidecar)) return true;
+    tseg_hold_forks();
+    open_anew(sidecar);
+    tseg_allow_forks();
     return false;
+}
+
+/* Record locks are not inherited, so a descriptor of such locks can stay. */
+static void renew(tseg_sidecar *sidecar)
+{
+    bool whole = is_whole(sidecar), stays = whole && sidecar->record_locks;
+
+    sidecar->files_locked = false; /* by a thread of the parent */
+    if (whole && !stays) close(sidecar->descriptor);
+    sidecar->slot = -1;
+    sidecar->opened_by = getpid();
+    if (!stays) open_anew(sidecar);
+}
+
+void tseg_sidecars_renew(void)
+{
+    for (tseg_sidecar *sidecar = all_sidecars; sidecar; sidecar = sidecar->next)
+        if (sidecar->opened_by != getpid() || !is_whole(sidecar)) renew(sidecar);
 }
 
 bool tseg_sidecar_is_gone(const tseg_sidecar *sidecar)
@@ -195,59 +223,77 @@ void tseg_sidecar_mark(const tseg_sidecar *sidecar)
     if (pwrite(sidecar->descriptor, ours, (size_t)count, 0) == count && ftruncate(sidecar->descriptor, count) != 0) {}
 }
 
+/* The pid of the process that makes or removes files; 0: unknown. */
+static pid_t maker(const tseg_sidecar *sidecar)
+{
+    off_t byte;
+    bool found = tseg_byte_look(sidecar, TSEG_MAKER_AT, 0, &byte, NULL) == TSEG_BYTE_LOCKED;
+    return found ? (pid_t)(byte - TSEG_MAKER_AT) : 0;
+}
+
 bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error)
 {
+    char pid[32] = "";
+
     if (sidecar->files_locked) error->holder = getpid();
     if (sidecar->files_locked)
         return tseg_fail(error, EAGAIN, "%s is locked by another thread, which makes or removes the segment",
                          sidecar->path);
     for (int attempt = 0; attempt < 3; attempt++) {
+        pid_t holder = 0;
         if (!is_whole(sidecar)) return tseg_fail(error, EBADF, "%s was closed by other code", sidecar->path);
-        sidecar->files_locked = record_lock(sidecar, F_SETLK, F_WRLCK, 0, 1, NULL) == 0;
-        if (sidecar->files_locked) return true;
+        sidecar->files_locked = tseg_byte_lock(sidecar, 0);
+        if (sidecar->files_locked) {
+            tseg_byte_lock(sidecar, TSEG_MAKER_AT + getpid());
+            return true;
+        }
         if (errno != EACCES && errno != EAGAIN)
-            return tseg_fail(error, errno, "%s: record locks do not work here: %s", sidecar->path, strerror(errno));
-        if (record_lock(sidecar, F_GETLK, F_WRLCK, 0, 1, &error->holder) > 0) break;
+            return tseg_fail(error, errno, "%s: file locks do not work here: %s", sidecar->path, strerror(errno));
+        if (tseg_byte_look(sidecar, 0, 1, NULL, &holder) != TSEG_BYTE_LOCKED) continue;
+        error->holder = holder ? holder : maker(sidecar);
+        break;
     }
-    return tseg_fail(error, EAGAIN, "%s is locked by another process (%ld), which makes or removes the segment",
-                     sidecar->path, (long)error->holder);
+    if (error->holder) snprintf(pid, sizeof pid, " (%ld)", (long)error->holder);
+    return tseg_fail(error, EAGAIN, "%s is locked by another process%s, which makes or removes the segment",
+                     sidecar->path, pid);
 }
 
 void tseg_sidecar_unlock_files(tseg_sidecar *sidecar)
 {
     sidecar->files_locked = false;
-    if (is_whole(sidecar)) record_lock(sidecar, F_SETLK, F_UNLCK, 0, 1, NULL);
+    if (!is_whole(sidecar)) return;
+    tseg_byte_unlock(sidecar, TSEG_MAKER_AT + getpid());
+    tseg_byte_unlock(sidecar, 0);
 }
 
 bool tseg_sidecar_take_slot(tseg_sidecar *sidecar, uint32_t process_slots)
 {
+    if (sidecar->slot >= 0) return true;
+    if (!is_whole(sidecar)) {
+        if (!sidecar->refused) sidecar->refused = EBADF;
+        return false;
+    }
     sidecar->refused = 0;
-    if (sidecar->slot < 0 && !is_whole(sidecar)) sidecar->refused = EBADF;
     for (int slot = 0; sidecar->slot < 0 && !sidecar->refused && slot < (int)process_slots; slot++) {
-        if (record_lock(sidecar, F_SETLK, F_WRLCK, 1 + slot, 1, NULL) == 0) sidecar->slot = slot;
+        if (tseg_byte_lock(sidecar, 1 + slot)) sidecar->slot = slot;
         else if (errno != EACCES && errno != EAGAIN) sidecar->refused = errno;
     }
     return sidecar->slot >= 0;
 }
 
+void tseg_sidecar_keep_slot(tseg_sidecar *sidecar)
+{
+    if (sidecar->record_locks && sidecar->slot >= 0 && !tseg_byte_lock(sidecar, 1 + sidecar->slot)) sidecar->slot = -1;
+}
+
 /* Where the question cannot be asked, nobody is declared dead. */
 bool tseg_sidecar_is_locked(const tseg_sidecar *sidecar, uint32_t slot)
 {
-    return !is_whole(sidecar) || record_lock(sidecar, F_GETLK, F_WRLCK, 1 + (off_t)slot, 1, NULL) != 0;
+    return !is_whole(sidecar) || tseg_byte_look(sidecar, 1 + (off_t)slot, 1, NULL, NULL) != TSEG_BYTE_FREE;
 }
 
 bool tseg_sidecar_in_use(const tseg_sidecar *sidecar)
 {
     /* To the end: other layouts may have more slots. */
-    return !is_whole(sidecar) || record_lock(sidecar, F_GETLK, F_WRLCK, 1, 0, NULL) != 0;
-}
-
-/* A child has its parent's descriptor but none of its locks. */
-void tseg_sidecars_after_fork(void)
-{
-    for (tseg_sidecar *sidecar = all_sidecars; sidecar; sidecar = sidecar->next) {
-        sidecar->slot = -1;
-        sidecar->files_locked = false;
-        tseg_sidecar_mend(sidecar);
-    }
+    return !is_whole(sidecar) || tseg_byte_look(sidecar, 1, 0, NULL, NULL) != TSEG_BYTE_FREE;
 }

@@ -55,12 +55,12 @@ static bool look_at(const tseg *segment, const tseg_view *view, uint64_t word, s
     entry->at = tseg_at(segment, view, tseg_log_of(word), tseg_position(word));
     word0 = tseg_load(entry->at);
     if (!tseg_bounds(segment, tseg_log_of(word), tseg_position(word), word0, &key_words)) return false;
-    lengths = tseg_load_acquire(entry->at + 1);
+    lengths = tseg_load_acquire(entry->at + TSEG_ENTRY_LENGTHS);
     entry->units = word0 & 0xffffffff;
     entry->key_bytes = word0 >> 32;
     entry->value_bytes = lengths >> 32;
-    entry->expires_at = tseg_double(tseg_load(entry->at + 2));
-    entry->epoch = (uint32_t)tseg_load(entry->at + 4);
+    entry->expires_at = tseg_double(tseg_load(entry->at + TSEG_ENTRY_END));
+    entry->epoch = (uint32_t)tseg_load(entry->at + TSEG_ENTRY_EPOCH);
     return true;
 }
 

@@ -1,0 +1,101 @@
+/*
+ * Forks. A child inherits its parent's open file descriptions, and a description keeps the parent's locks alive. So the
+ * child closes its copies and opens lock files of its own, even if it never uses a segment.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include <pthread.h>
+#include <unistd.h>
+
+#include "attach.h"
+
+#define FORK_TRIES 1000
+
+static pthread_mutex_t guard;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Thread_local bool guarded; /* by this thread, which forks */
+
+static const volatile char *fork_marker;
+static pid_t marked_pid;
+
+static void make_guard(void)
+{
+    pthread_mutexattr_t recursive;
+
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&guard, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+}
+
+/* A thread has a lock file in its hands for microseconds, unless it was stopped there. Then the fork goes ahead. */
+static void before_fork(void)
+{
+    const struct timespec pause = {0, 1000000};
+
+    guarded = false;
+    for (int tries = 0; tries < FORK_TRIES && !guarded; tries++) {
+        guarded = pthread_mutex_trylock(&guard) == 0;
+        if (!guarded) nanosleep(&pause, NULL);
+    }
+}
+
+static void in_parent(void)
+{
+    if (guarded) pthread_mutex_unlock(&guard);
+}
+
+/*
+ * Nothing here allocates: another thread of the parent may have been anywhere. The guard is made anew, because a
+ * recursive mutex knows its owner by a number that a child does not keep.
+ */
+static void in_child(void)
+{
+    make_guard();
+    tseg_sidecars_renew();
+}
+
+static void prepare(void)
+{
+    make_guard();
+    /* Should this fail, a child renews its lock files in its first call. */
+    if (pthread_atfork(before_fork, in_parent, in_child) != 0) {}
+}
+
+void tseg_hold_forks(void)
+{
+    pthread_once(&once, prepare);
+    pthread_mutex_lock(&guard);
+}
+
+void tseg_allow_forks(void) { pthread_mutex_unlock(&guard); }
+
+static void mark_process(void)
+{
+    if (!fork_marker) fork_marker = tseg_fork_marker();
+    if (fork_marker) *(volatile char *)fork_marker = 1;
+    marked_pid = getpid();
+}
+
+bool tseg_forked(void) { return fork_marker ? !*fork_marker : marked_pid && marked_pid != getpid(); }
+
+void tseg_watch_for_forks(void)
+{
+    if (!marked_pid) mark_process();
+    tseg_after_fork();
+}
+
+/* The memory that the parent's waiting threads held stays mapped in the child, even if it closes the segment. */
+void tseg_after_fork(void)
+{
+    if (!tseg_forked()) return;
+    mark_process();
+    tseg_hold_forks();
+    tseg_sidecars_renew(); /* for forks by system calls, which run no handlers */
+    tseg_allow_forks();
+    for (tseg *segment = tseg_attachments; segment; segment = segment->next) {
+        segment->warned = false;
+        tseg_register(segment);
+    }
+}

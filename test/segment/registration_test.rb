@@ -1,0 +1,126 @@
+# frozen_string_literal: true
+
+# suites: kernel
+
+require "test_helper"
+require "fcntl"
+require "tiercel/segment"
+require "support/held_by_another"
+require "support/locked_shard"
+require_relative "record_locks"
+
+# A process proves by a lock on the lock file that it lives: from its registration to its end, and no longer.
+class SegmentRegistrationTest < Tiercel::TestCase
+  OFD_SETLK = 37
+
+  def setup
+    super
+    @directory = Dir.mktmpdir("tiercel-segment-")
+    @path = File.join(@directory, "segment")
+    @open = -> { Tiercel::Segment.open(@path, bytes: 4 << 20, shards: 1) }
+    @segment = @open.call
+    @children = []
+  end
+
+  def teardown
+    @children.each { |pid| Process.kill(:KILL, pid) }
+    @segment.close
+    FileUtils.remove_entry(@directory)
+    super
+  end
+
+  # As `Dir.glob` and `File.read` over the directory do.
+  def test_other_code_that_opens_and_closes_the_lock_file
+    3.times { File.read("#{@path}.lock") }
+    assert_includes registered, Process.pid
+    assert_equal true, @segment.set("key", "value")
+  end
+
+  # The child has inherited everything and never calls the cache. The word in the file is a writer's who died inside.
+  def test_a_dead_parents_lock_is_taken_over_while_its_child_lives
+    %i[fork_child daemon spawn_child grandchild].each do |kind|
+      child, tell = IO.pipe
+      open = -> { @open.call.tap { send(kind, tell) } }
+      LockedShard.while(@path, open) do |_release, parent|
+        @children << child.gets.to_i
+        Process.kill(:KILL, parent)
+        wait_until("the parent's end") { !registered.include?(parent) }
+        assert_operator seconds { assert_equal true, @segment.set("key", kind.to_s) }, :<, 1 * 5, kind
+        assert_path_exists "/proc/#{@children.last}"
+      end
+    end
+  end
+
+  def test_a_process_between_that_never_calls_is_not_registered
+    own, pids = fork_and_wait(1) do
+      fork_and_wait(1) { @segment.set("grandchild", "x") && [Process.pid, @segment.pids] }.first
+    end.first
+    assert_equal [Process.pid, own].sort, pids.sort
+    assert_equal [Process.pid], registered
+  end
+
+  # Without a free descriptor a child takes the place of the one that it gives up.
+  def test_a_child_of_a_process_that_can_open_nothing_more
+    assert_equal [true], (fork_and_wait(1) do
+      @segment.set("key", "x")
+      Process.setrlimit(:NOFILE, 64)
+      files = []
+      assert_raises(Errno::EMFILE) { loop { files << File.open(File::NULL) } }
+      pid = fork { exit!(@segment.set("key", "y") ? 0 : 1) }
+      Process.wait2(pid).last.success?
+    end)
+  end
+
+  # Versions before this one take record locks. The two kinds exclude each other.
+  def test_record_locks_of_a_former_version
+    skip "[environment] struct flock is another one here" unless RecordLocks.available?
+    slot = 1
+    assert_raises(Errno::EAGAIN) { try_lock(Fcntl::F_SETLK, slot) }
+    assert_equal [true], (fork_and_wait(1) do
+      RecordLocks.held("#{@path}.lock", 2, 1) { @segment.set("key", "x") && @segment.pids.size == 2 }
+    end)
+  end
+
+  # The system does not know the pid of the lock's owner, so the owner's own number is in the file.
+  def test_the_process_that_makes_a_file_is_named
+    skip "[environment] struct flock is another one here" unless RecordLocks.available?
+    Tiercel::Segment.remove(@path)
+    hold = -> { [0, (1 << 30) + Process.pid].map { |byte| try_lock(OFD_SETLK, byte) } && Process.pid }
+    HeldByAnother.while(hold) do
+      error = assert_raises(Tiercel::Unavailable) { @segment.get("key") }
+      assert_match(/locked by another process \(\d+\), which makes or removes the segment/, error.message)
+    end
+  end
+
+  private
+
+  # As another process sees them.
+  def registered = fork_and_wait(1) { Tiercel::Segment.open_existing(@path).pids - [Process.pid] }.first
+
+  def fork_child(tell) = tell.puts(fork { sleep })
+
+  def grandchild(tell) = fork { tell.puts(fork { sleep }) || exit!(0) }.then { |pid| Process.wait(pid) }
+
+  def spawn_child(tell) = tell.puts(spawn("sleep", "600"))
+
+  def daemon(tell)
+    pid = fork do
+      Process.daemon(true, true)
+      tell.puts(Process.pid)
+      sleep
+    end
+    Process.wait(pid)
+  end
+
+  def try_lock(command, byte)
+    file = File.open("#{@path}.lock", File::RDWR | File::CREAT, 0o600)
+    file.fcntl(command, [Fcntl::F_WRLCK, IO::SEEK_SET, byte, 1, 0].pack("ssx4qqlx4"))
+    (@files ||= []) << file
+  end
+
+  def seconds
+    began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    yield
+    Process.clock_gettime(Process::CLOCK_MONOTONIC) - began
+  end
+end
