@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../support/canned"
 require_relative "../support/lab_case"
 require "open3"
 require "rbconfig"
@@ -85,6 +86,16 @@ class CLITest < LabCase
                        "string-100b", "--results", results)
       assert_equal 4, code
       assert_match(/planted_wrong +wrong values: something else came back/, out)
+    end
+  end
+
+  # Only what the user named: a gem that a default store needs may be missing.
+  def test_what_was_named_and_could_not_be_measured_has_its_exit_code
+    cells = Canned.cells(compare("memory_store", "redis_cache_store"), "memory_store" => 2_000,
+                                                                       "redis_cache_store" => "connection refused")
+    { %w[--store redis_cache_store] => 3, %w[--store=redis_cache_store] => 3, %w[--quick] => 0,
+      %w[--store memory_store] => 0 }.each do |arguments, code|
+      assert_equal code, Lab::CLI.exit_code(Canned.results(command: "compare", cells:, arguments:)), arguments.to_s
     end
   end
 

@@ -7,6 +7,8 @@ require "tiercel/lab/statistics"
 class ChangePointsTest < Tiercel::TestCase
   Points = Tiercel::Lab::Statistics::ChangePoints
   ALPHA = 0.001
+  # Of a history of one series.
+  CHANGES_ALPHA = 0.004
 
   # Box and Muller's, from a seeded generator.
   def noise(random) = Math.sqrt(-2 * Math.log(1 - random.rand)) * Math.cos(2 * Math::PI * random.rand)
@@ -35,6 +37,46 @@ class ChangePointsTest < Tiercel::TestCase
       # One in a thousand is what was asked for.
       assert_operator found, :<=, 2, "noise #{deviation}"
     end
+  end
+
+  # Nights that resemble the night before: of the first order, 0.5 and 0.7 of it.
+  def alike(seed, share, deviation: 0.02, step: 0.0, size: 60)
+    random = Random.new(seed)
+    last = deviation * noise(random)
+    news = deviation * Math.sqrt(1.0 - (share**2))
+    Array.new(size) { |night| last.tap { last = (share * last) + (news * noise(random)) } + (night < 50 ? 0.0 : step) }
+  end
+
+  # 200 seeds each found it in none.
+  def test_nights_that_resemble_each_other_are_no_step
+    [0.0, 0.5, 0.7].each do |share|
+      found = (0...40).count { |seed| Points.of(alike(seed, share), alpha: CHANGES_ALPHA).any? }
+      assert_operator found, :<=, 2, "autocorrelation #{share}"
+    end
+  end
+
+  # 5 %, in nights with one percent of noise.
+  def test_a_step_is_found_within_ten_nights
+    found = (0...20).count do |seed|
+      Points.of(alike(seed, 0.0, deviation: 0.01, step: Math.log(1.05)), alpha: CHANGES_ALPHA)
+            .any? { |step| step.at.between?(47, 53) }
+    end
+    assert_operator found, :>=, 18
+  end
+
+  def test_the_smallest_step_that_would_be_found_is_found_and_grows_with_the_likeness
+    sizes = [0.0, 0.7].map do |share|
+      found, sizes = 0, []
+      15.times do |seed|
+        sizes << Points.detectable(alike(seed, share, deviation: 0.01), alpha: CHANGES_ALPHA)
+        found += 1 if Points.of(alike(seed, share, deviation: 0.01, step: sizes.last), alpha: CHANGES_ALPHA).any?
+      end
+      assert_operator found, :>=, 9, "autocorrelation #{share}" # of 80 % fewer than 9 have a chance of 2 %
+      sizes.sum / sizes.size
+    end
+    assert_includes 0.01..0.035, sizes.first
+    assert_operator sizes.last, :>, 1.3 * sizes.first
+    assert_nil Points.detectable([1.0] * 15, alpha: ALPHA)
   end
 
   def test_steps_up_and_down_and_one_night_that_went_wrong

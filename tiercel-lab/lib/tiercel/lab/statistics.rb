@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "statistics/autoregression"
 require_relative "statistics/change_points"
 require_relative "statistics/descriptive"
 require_relative "statistics/student"

@@ -16,7 +16,7 @@ module Tiercel
           OK => "done; nothing asked about does not hold",
           DOES_NOT_HOLD => "a target does not hold, or a regression was confirmed",
           USAGE => "the command line cannot be followed",
-          UNDECIDED => "a target could not be decided: it cannot run, or was too noisy",
+          UNDECIDED => "a target is undecided, or what was named could not be measured",
           WRONG_VALUES => "a store returned wrong values, or nothing in place of one",
           INTERRUPTED => "interrupted (Ctrl-C); what was measured is kept"
         }.freeze

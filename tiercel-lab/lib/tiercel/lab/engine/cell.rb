@@ -49,11 +49,14 @@ module Tiercel
         # @return [Boolean] whether it has been decided: further processes leave it out
         attr_accessor :settled
         alias settled? settled
+        # @return [Array<Integer>] processes during which the machine was disturbed: kept, but in no figure
+        attr_accessor :aside
 
         def initialize(comparison, arm)
           @comparison = comparison
           @arm = arm
           @slices = []
+          @aside = []
           @status = Outcome::MEASURED
         end
 
@@ -77,6 +80,9 @@ module Tiercel
           @stored_bytes ||= outcome["stored_bytes"]
         end
 
+        # @return [Array<Slice>] without those of processes that were set aside
+        def used = aside.empty? ? slices : slices.reject { |slice| aside.include?(slice.process) }
+
         # Forgets what later processes measured: a look that was interrupted is none.
         #
         # @param processes [Integer] of the last complete look
@@ -90,7 +96,7 @@ module Tiercel
         #
         # @return [Hash{Integer => Hash{Integer => Float}}] by process, then block
         def block_ns
-          slices.group_by(&:process).transform_values do |of_process|
+          used.group_by(&:process).transform_values do |of_process|
             collected = of_process.sum(&:gc_ns).fdiv(of_process.sum(&:calls))
             of_process.group_by(&:block).transform_values do |of_block|
               collected + of_block.sum { |slice| slice.cost_ns(clock) - slice.gc_ns }.fdiv(of_block.sum(&:calls))
@@ -99,7 +105,7 @@ module Tiercel
         end
 
         # @return [Float] nanoseconds of garbage collection a call, mean of all slices
-        def gc_ns = slices.sum(&:gc_ns).fdiv(slices.sum(&:calls))
+        def gc_ns = used.sum(&:gc_ns).fdiv(used.sum(&:calls))
 
         # @return [Float] share of the time that the worker was on the CPU
         def cpu_share = slices.sum(&:cpu_ns).fdiv(slices.sum(&:ns))
@@ -116,7 +122,7 @@ module Tiercel
             "twin_of" => twin && comparison.cell_id(twin), "clock" => clock.to_s, "status" => status,
             "reason" => reason, "calls" => calls, "warm_up" => warm_up,
             "exact" => { "allocations" => allocations, "stored_bytes" => stored_bytes },
-            "slices" => slices.map(&:record), "summary" => summary&.record }
+            **(aside.any? ? { "aside" => aside } : {}), "slices" => slices.map(&:record), "summary" => summary&.record }
         end
       end
     end

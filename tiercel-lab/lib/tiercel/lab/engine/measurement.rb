@@ -9,6 +9,7 @@ require_relative "disturbance"
 require_relative "pace"
 require_relative "pinning"
 require_relative "round"
+require_relative "rounds"
 require_relative "scratch"
 require_relative "server_pool"
 
@@ -110,26 +111,45 @@ module Tiercel
         # At each look the cells that it decides are left out of what follows; see {Statistics::Looks}.
         def measure_value(value, comparisons, pool, scratch)
           mine = @cells.select { |cell| cell.comparison.value.equal?(value) }
-          done = 0
+          open, done = comparisons, 0
+          rounds = Rounds.new { |process| round(process, value, open, pool, scratch, mine) }
           @protocol.looks.sizes.each do |size|
             open = comparisons.reject { |comparison| comparison_settled?(comparison, mine) }
-            break if open.empty? || !time_for?(open, mine, size - done, first: done.zero?)
-            (done...size).each { |process| round(process, value, open, pool, scratch) }
-            done = size
-            Summary.fill(mine, protocol: @protocol)
+            break if open.empty? || !time_for?(open, mine, size - rounds.made, first: done.zero?)
+            rounds.make(size, again: @protocol.equality) { time_for?(open, mine, 1, first: false) }
+            done = rounds.made
+            use(rounds.aside(size), value, mine)
+            Summary.fill(mine, protocol: @protocol, run: @cells)
             settle(mine)
           end
         ensure
           mine.each { |cell| cell.keep(done) } if done.positive?
-          Summary.fill(mine, protocol: @protocol)
+          Summary.fill(mine, protocol: @protocol, run: @cells)
           yield value, mine if block_given?
         end
 
-        def round(process, value, comparisons, pool, scratch)
+        def use(aside, value, cells)
+          cells.each { |cell| cell.aside = aside unless cell.settled? }
+          @disturbances.each do |round|
+            round["aside"] = aside.include?(round["process"]) if round["value"] == value.name
+          end
+        end
+
+        # @return [Float] the share of its time that others took
+        def round(process, value, comparisons, pool, scratch, cells)
           disturbance = Disturbance.new
           Round.new(process:, comparisons:, cells: @cells, protocol: @protocol, seed: @seed, pool:, scratch:,
                             requires: @requires, progress: @progress, pinning:, digests: @digests, pace: @pace).run
-          @disturbances << disturbance.shares.merge("value" => value.name, "process" => process)
+          found = { "delay" => delay(cells.flat_map(&:slices).select { |slice| slice.process == process }),
+                    **disturbance.shares }
+          @disturbances << found.merge("value" => value.name, "process" => process)
+          found.values_at("delay", "steal").sum(&:to_f)
+        end
+
+        # Of the arms' time, in the run queue while other programs had the CPU.
+        def delay(slices)
+          told = slices.select(&:delay_ns)
+          told.sum(&:delay_ns).fdiv(told.sum(&:ns)).round(4) if told.any?
         end
 
         # The baseline and its twins go on as long as anything is compared to them.

@@ -122,6 +122,9 @@ module Tiercel
         STEAL_SHARE = 0.02
         PRESSURE_SHARE = 0.10
 
+        # A round in which others took more than this of the workers' time is made again.
+        DISTURBED_SHARE = 0.05
+
         # For the plan's times: starting a worker, and what a block costs beside its slices.
         WORKER_SECONDS = 0.8
         BLOCK_SECONDS = 0.01

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "noise"
 require_relative "paired"
 require_relative "protocol"
 
@@ -27,8 +28,10 @@ module Tiercel
         #
         # @param cells [Array<Cell>]
         # @param protocol [Protocol]
-        def self.fill(cells, protocol:)
-          cells.group_by(&:comparison).each_value { |group| Summarizer.new(group, protocol).fill }
+        # @param run [Array<Cell>] all of the run, whose null arms are pooled
+        def self.fill(cells, protocol:, run: cells)
+          noise = Noise.of(run)
+          cells.group_by(&:comparison).each_value { |group| Summarizer.new(group, protocol, noise).fill }
         end
 
         # @return [Hash{String => Object}] as the results hold it
@@ -41,7 +44,8 @@ module Tiercel
 
         # The summaries of one comparison.
         class Summarizer
-          def initialize(cells, protocol)
+          def initialize(cells, protocol, noise)
+            @noise = noise
             @cells = cells.select(&:measured?)
             @protocol = protocol
             @looks = protocol.looks
@@ -49,15 +53,15 @@ module Tiercel
             @blocks = @cells.to_h { |cell| [cell, cell.block_ns] }
           end
 
-          def fill
-            nulls = @cells.select { |cell| cell.arm.role == :null && @by_id.key?(cell.arm.twin_of) }
-            @floors = nulls.to_h { |cell| [cell.arm.contestant.medium, floor_of(cell)] }
-            @cells.each { |cell| cell.summary = summarize(cell) }
-          end
+          def fill = @cells.each { |cell| cell.summary = summarize(cell) }
 
           private
 
-          def floor_of(cell) = Math.exp(interval(logs(cell, @by_id[cell.arm.twin_of])).reach) - 1.0
+          # Of the processes that all arms have: those of an arm that was decided late are other ones.
+          def shared(cell)
+            processes = @blocks.each_value.map(&:keys).reduce(:&)
+            (processes.empty? ? @blocks[cell] : @blocks[cell].slice(*processes)).values.map(&:values)
+          end
 
           # As sure as the look has to be that had so many processes.
           def interval(processes) = Statistics::MedianInterval.of(processes, alpha: @looks.alpha(processes.size))
@@ -65,7 +69,7 @@ module Tiercel
           def mean(processes) = Statistics::MeanInterval.of(processes, alpha: @looks.alpha(processes.size))
 
           def summarize(cell)
-            per_process = @blocks[cell].values.map(&:values)
+            per_process = shared(cell)
             median, mean = interval(per_process), mean(per_process)
             base = { ns: median, mean_ns: mean, mad_ns: Statistics.mad(per_process.flatten).to_f, gc_ns: cell.gc_ns,
                      flags: flags(cell), slow: nil, ratio: nil, mean_ratio: nil, floor: nil, margin: nil, verdict: nil,
@@ -80,7 +84,7 @@ module Tiercel
             return {} if logs.empty?
             median, mean = interval(logs), mean_ratio(cell, reference, logs.size)
             media = [cell.arm.contestant.medium, reference.arm.contestant.medium].uniq
-            floor = @floors.values_at(*media).compact.max
+            floor = @noise.values_at(*media).compact.map { |noise| noise.floor(logs.size) }.max
             margin = @protocol.margin_for(media, floor:)
             verdict = @protocol.verdict(median.exp, mean, margin:)
             { ratio: median.exp, mean_ratio: mean, floor:, margin:, verdict:,

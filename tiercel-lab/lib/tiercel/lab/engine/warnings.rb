@@ -18,10 +18,16 @@ module Tiercel
           [share(disturbances, "steal", Protocol::STEAL_SHARE, "The hypervisor took up to %s of the CPUs."),
            share(disturbances, "pressure", Protocol::PRESSURE_SHARE,
                  "Other programs were in the way (CPU pressure up to %s); intervals are wider for it."),
-           told_apart(cells),
+           aside(disturbances), told_apart(cells),
            ("Some cells have fewer blocks than planned, to end in time." if flags.include?("hurried") && !interrupted),
            ("Interrupted: some cells are missing or have fewer processes." if interrupted)].compact
         end
+
+        def aside(disturbances)
+          count = disturbances.count { |round| round["aside"] }
+          "#{count} of #{disturbances.size} rounds were set aside: other programs had the CPU." if count.positive?
+        end
+        private_class_method :aside
 
         # The same code, built twice: whoever tells it apart tells others apart who are not.
         def told_apart(cells)

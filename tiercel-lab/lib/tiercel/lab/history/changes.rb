@@ -31,7 +31,7 @@ module Tiercel
       # with a chance of {ALPHA} that there is one in the whole history where there is none (shared out among its series
       # by Bonferroni's inequality; of more than fifty each has the share of fifty).
       class Changes
-        ALPHA = 0.001
+        ALPHA = 0.004
         # Less than so much is nobody's alert.
         LEAST = 0.02
         # A step that is older is history.
@@ -64,16 +64,25 @@ module Tiercel
 
         def alerts = all.select(&:alert)
 
+        # @param series [Series]
+        # @return [Float, nil] the least growth (0.05: 5 %) that would be found within
+        #   {Statistics::ChangePoints::WITHIN} runs; nil where every change is found, or too few runs are known
+        def smallest(series)
+          return if series.exact
+          step = Statistics::ChangePoints.detectable(logs(series), alpha:)
+          step && (Math.exp(step) - 1.0)
+        end
+
         private
 
         def measured(series)
-          logs = series.points.map { |point| Math.log(point.value) }
-          alpha = [ALPHA / tested, Statistics::ChangePoints::LEAST_ALPHA].max
-          steps = Statistics::ChangePoints.of(logs, alpha:)
+          steps = Statistics::ChangePoints.of(logs(series), alpha:)
           steps.map { |step| change(series, step.at, step.shift.exp) }
         end
 
-        def tested = @tested ||= @series.count { |one| !one.exact }
+        def logs(series) = series.points.map { |point| Math.log(point.value) }
+
+        def alpha = [ALPHA / @series.count { |one| !one.exact }, Statistics::ChangePoints::LEAST_ALPHA].max
 
         # One run of another count may be a count that is not exact: it is a change if the next one has it too, or there
         # is none yet.

@@ -88,13 +88,19 @@ module Tiercel
 
         # A line for each figure, for those who read no charts.
         def overview(machine, series)
-          header = %w[cell figure runs first last course]
+          header = ["cell", "figure", "runs", "first", "last", "finds from", "course"]
           Report::Table.new("History: #{machine}", header:, command: @command).tap do |table|
             series.each do |one|
               first, last = one.points.values_at(0, -1).map { |point| figure(one, point) }
-              table.row(one.cell, one.figure, one.points.size, first, last, course(one))
+              table.row(one.cell, one.figure, one.points.size, first, last, smallest(one), course(one))
             end
           end
+        end
+
+        # Of counts every change is found; for times the nights' noise and their likeness decide.
+        def smallest(series)
+          share = @changes.smallest(series)
+          share ? "#{Report::Format.percent(share)} more" : ""
         end
 
         def figure(series, point)

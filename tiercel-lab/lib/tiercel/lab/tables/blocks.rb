@@ -15,7 +15,8 @@ module Tiercel
         # @param cell [Hash] measured
         # @return [Array<Float>] microseconds a call
         def block_us(cell)
-          cell["slices"].group_by { |process, block,| [process, block] }.values.map do |slices|
+          used = cell["slices"].reject { |process,| cell["aside"]&.include?(process) }
+          used.group_by { |process, block,| [process, block] }.values.map do |slices|
             ns = slices.sum { |slice| cell["clock"] == "cpu" ? slice[6] + slice[9].to_i : slice[4] }
             ns.fdiv(slices.sum { |slice| slice[3] }) / 1e3
           end

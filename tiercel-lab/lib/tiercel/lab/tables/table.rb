@@ -179,11 +179,13 @@ module Tiercel
         def facts = {}
 
         # By the statuses of cells and of recorded rows: what is wrong comes before what could not run.
+        # Only what the user named counts of the latter.
         #
         # @return [Integer]
         def exit_code
-          faulty = [*results["cells"], *recorded_rows].any? { |row| fault?(row) }
-          faulty ? CODES[:wrong] : CODES[:ok]
+          rows = [*results["cells"], *recorded_rows]
+          return CODES[:wrong] if rows.any? { |row| fault?(row) }
+          CODES[rows.any? { |row| asked_in_vain?(row) } ? :undecided : :ok]
         end
 
         private
@@ -194,6 +196,14 @@ module Tiercel
         end
 
         def fault?(row) = Engine::Outcome::FAULTS.include?(row["status"])
+
+        # Named by the user, and not measured. (What is compared unless stores are named may be missing here.)
+        def asked_in_vain?(row)
+          return false unless row["status"] == Engine::Outcome::CANNOT_RUN
+          named = results["run"]["arguments"].flat_map { |word| [word, *word.sub(/\A--\w+=/, "").split(",")] }
+          store = row["contestant"]
+          [store.is_a?(Hash) ? store["text"] : store, row["store"]].compact.intersect?(named)
+        end
 
         def recorded_rows = results["tables"].flat_map { |table| table["rows"] }
 
