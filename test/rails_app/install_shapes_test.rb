@@ -128,7 +128,7 @@ class RailsAppInstallShapesTest < RailsAppTest
         texts = before.select { |path| File.file?(path) }.to_h { |path| [path, File.binread(path)] }
         ran = generate(app, *options)
         refute_predicate ran, :ok?
-        assert_match(/has changed nothing: .*#{reason}/m, ran.err)
+        assert_match(/changed nothing\. .*#{reason}/m, ran.err)
         assert_equal(texts, texts.to_h { |path, _| [path, File.binread(path)] })
         refute_path_exists app.path("config/tiercel.md")
       end

@@ -44,7 +44,9 @@ module Tiercel
       INSTALLED = "  It is installed already. For another choice: bin/rails destroy tiercel:install, then generate."
       HOSTS = "config/deploy.yml has %d hosts, each of which gets a cache of its own. For one cache: bin/rails " \
               "destroy tiercel:install, then generate with --url=redis://HOST:6379/0."
-      private_constant :SIZED, :THREADS, :INSTALLED, :HOSTS
+      BOOT = "The generator boots config/environments/production.rb with SECRET_KEY_BASE_DUMMY=1, as an asset build " \
+             "does. If your own code requires a variable, type: NAME=value bin/rails generate tiercel:install"
+      private_constant :BOOT, :SIZED, :THREADS, :INSTALLED, :HOSTS
 
       # A refusal ends with the status of a failure.
       #
@@ -59,7 +61,9 @@ module Tiercel
         return unless plan.changed?
         answer = boot.check(PRODUCTION, plan.text, plan.statements)
         reason = answer["error"] || (answer["missing"] unless added?(answer["missing"]))
-        refuse("production does not boot with it: #{reason}") if reason
+        return unless reason
+        refuse("Production does not boot with the new cache store: #{reason}", BOOT,
+               *plan.statements.map { |statement| "The new statement: #{statement}" })
       end
 
       # @return [void]
@@ -132,8 +136,11 @@ module Tiercel
       def solid_cache
         return @solid_cache if defined?(@solid_cache)
         facts = boot.solid_cache
-        refuse("the configuration of Solid Cache cannot be read: #{facts["error"]}") if facts["error"] && !options[:url]
-        @solid_cache = (SolidCacheSettings.new(facts) unless facts["error"])
+        error = facts["error"]
+        if error && !options[:url]
+          refuse("Production does not boot, so the settings of Solid Cache are unknown: #{error}", BOOT)
+        end
+        @solid_cache = (SolidCacheSettings.new(facts) unless error)
       end
 
       # @return [Boolean] whether the gem that the message asks for goes into the Gemfile now
@@ -153,16 +160,8 @@ module Tiercel
                "server's configuration. Leave --size out")
       end
 
-      def refuse(reason)
-        raise Thor::Error, "tiercel:install has changed nothing: #{reason}\n" \
-                           "(It boots config/environments/production.rb with SECRET_KEY_BASE_DUMMY=1, as an asset " \
-                           "build does. Variables that your own code needs: NAME=value bin/rails generate " \
-                           "tiercel:install)#{proposal}"
-      end
-
-      def proposal
-        return "" unless @plan&.statements&.any?
-        "\nIt would have written: #{@plan.statements.join("\n")}"
+      def refuse(reason, *advice)
+        raise Thor::Error, ["tiercel:install changed nothing. #{reason}", *advice].join("\n")
       end
 
       def test_helper
