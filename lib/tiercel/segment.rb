@@ -140,6 +140,30 @@ module Tiercel
         Notice.damaged("#{message}; a new, empty segment was put in its place")
       end
 
+      # Called from C, where the file is gone and too large to be made within a call.
+      #
+      # @param segment [Segment]
+      # @param begins [Boolean] false if a thread makes it already
+      # @raise [Unavailable] the first time
+      # @raise [BreakerOpen] from then on, until it is there
+      def make_again(segment, begins)
+        unless begins
+          raise BreakerOpen.new("the segment is being made again", backend: "shared:#{segment.path}")
+        end
+        make_in_background(segment)
+        raise Unavailable.new("the file of the segment is gone; a new one of the same size is being made in the " \
+                              "background", backend: "shared:#{segment.path}")
+      end
+
+      def make_in_background(segment)
+        Thread.new do
+          Thread.current.report_on_exception = false
+          segment.send(:attach_now)
+        rescue Unavailable => error
+          Notice.warn("#{segment.path} cannot be made again at present: #{error.message}")
+        end
+      end
+
       # Called from C, for results that are no answers.
       def raise_result(result, segment, key, errno)
         place = "shared:#{segment.path}"

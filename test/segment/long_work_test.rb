@@ -60,13 +60,35 @@ class SegmentLongWorkTest < Tiercel::TestCase
   end
 
   def test_a_handle_that_several_threads_find_lost
-    segment = open(LARGE / 4)
+    segment = open(48 << 20)
     File.unlink(@path)
     sleep(0.01) until File.exist?(@path) || segment.get("key") # at the next second
     threads = Array.new(4) { Thread.new { 50.times { segment.set("key", "value") } } }
     threads.each(&:join)
     assert_equal "value", segment.get("key")
     assert_equal [Process.pid], segment.pids
+  end
+
+  # A request would wait for seconds, or start anew each time its timeout ends it.
+  def test_a_large_file_that_is_lost_is_made_again_in_the_background
+    segment = open
+    segment.set("key", "value")
+    File.unlink(@path)
+    errors = []
+    wait_until("a new file", within: 60) do
+      segment.get("key").nil?
+    rescue Tiercel::Unavailable => error
+      errors << error.class
+      Timeout.timeout(5) { refute_path_exists @path } if errors.size == 1
+      nil
+    end
+    assert_equal LARGE, segment.size_bytes
+    assert_equal 1, errors.count(Tiercel::Unavailable), "one report"
+    assert_equal true, segment.set("key", "value")
+    File.unlink(@path) # and once more, beside a fork whose child has no such thread
+    wait_until("its loss") { refused { segment.get("key") } }
+    fork_and_wait(1) { wait_until("a new file", within: 60) { !refused { segment.set("child", "value") } } }
+    wait_until("a new file", within: 60) { !refused { segment.get("key") } }
   end
 
   # The child has neither the thread nor its locks.
@@ -109,6 +131,13 @@ class SegmentLongWorkTest < Tiercel::TestCase
   end
 
   private
+
+  def refused
+    yield
+    false
+  rescue Tiercel::Unavailable
+    true
+  end
 
   def open(bytes = LARGE, **) = @segment = Tiercel::Segment.open(@path, bytes:, **)
 

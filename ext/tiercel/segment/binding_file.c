@@ -2,14 +2,18 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "binding.h"
 #include "internal.h"
 
 #define OPENING_WAIT_NS UINT64_C(10000000000)
 
-static ID id_raise_error, id_report_replaced;
+#define MADE_WITHIN_CALL_BYTES (UINT64_C(64) << 20)
+
+static ID id_raise_error, id_report_replaced, id_make_again;
 
 static void fail_with_error(VALUE self, const tseg_error *error)
 {
@@ -81,15 +85,74 @@ static void remember_file(segment_handle *handle)
     handle->options.mode = attached->mode;
 }
 
-static void detach(segment_handle *handle)
+static void release(tseg **attached)
 {
     segment_host host = segment_new_host();
-    tseg *attached = handle->attached;
+    tseg *given = *attached;
 
-    if (attached) remember_file(handle);
-    handle->attached = NULL;
-    if (attached) tseg_release_by(&host.base, attached);
+    *attached = NULL;
+    if (given) tseg_release_by(&host.base, given);
     segment_raise(&host);
+}
+
+static void detach(segment_handle *handle)
+{
+    if (handle->attached) remember_file(handle);
+    release(&handle->attached);
+}
+
+/* Too large to be made within a call: a request would wait for seconds, or start anew with each timeout. */
+static bool is_large_and_lost(const segment_handle *handle)
+{
+    struct stat status;
+
+    return handle->path && handle->options.bytes > MADE_WITHIN_CALL_BYTES && lstat(handle->path, &status) != 0 &&
+           errno == ENOENT;
+}
+
+/* The calls of this process miss until the file is there. At most once a second a thread is started. */
+static void make_in_background(VALUE self, segment_handle *handle)
+{
+    int64_t now = segment_seconds();
+    bool begin = handle->maker != getpid() && handle->maker_began_at != now;
+
+    if (begin) {
+        handle->maker = getpid();
+        handle->maker_began_at = now;
+    }
+    rb_funcall(tiercel_segment_class, id_make_again, 2, self, begin ? Qtrue : Qfalse);
+}
+
+static VALUE attach_now(VALUE self)
+{
+    release(&segment_handle_of(self)->dropped);
+    attach_handle(self, segment_handle_of(self), OPENING_WAIT_NS);
+    return Qtrue;
+}
+
+static VALUE end_maker(VALUE self)
+{
+    segment_handle_of(self)->maker = 0;
+    return Qnil;
+}
+
+/* @private Segment#attach_now: by the thread that makes the lost file again */
+static VALUE segment_attach_now(VALUE self) { return rb_ensure(attach_now, self, end_maker, self); }
+
+static tseg *attach_again(VALUE self, segment_handle *handle)
+{
+    if (handle->attached) remember_file(handle);
+    if (is_large_and_lost(handle)) {
+        if (handle->dropped) {
+            release(&handle->attached);
+        } else {
+            handle->dropped = handle->attached;
+            handle->attached = NULL;
+        }
+        make_in_background(self, handle); /* raises */
+    }
+    release(&handle->attached);
+    return attach_handle(self, handle, TSEG_LOCK_WAIT_NS);
 }
 
 tseg *segment_make_current(VALUE self)
@@ -101,7 +164,7 @@ tseg *segment_make_current(VALUE self)
     if (RB_UNLIKELY(tseg_forked())) tseg_after_fork();
     if (RB_UNLIKELY(!attached)) {
         if (!handle->opened) rb_raise(rb_eArgError, "a segment that was never opened: use Tiercel::Segment.open");
-        return attach_handle(self, handle, TSEG_LOCK_WAIT_NS);
+        return attach_again(self, handle);
     }
     if (!handle->path && RB_LIKELY(!tseg_is_retired(attached))) return attached;
     int64_t now = segment_seconds();
@@ -110,8 +173,7 @@ tseg *segment_make_current(VALUE self)
         lost = !tseg_path_is_current(attached) || !tseg_keep_registered(attached);
     }
     if (RB_LIKELY(!lost && !tseg_is_retired(attached))) return attached;
-    detach(handle);
-    return attach_handle(self, handle, TSEG_LOCK_WAIT_NS);
+    return attach_again(self, handle);
 }
 
 static void read_hash_key(segment_handle *handle, VALUE hash_key)
@@ -223,6 +285,8 @@ void segment_init_file(void)
 
     id_raise_error = rb_intern("raise_error");
     id_report_replaced = rb_intern("report_replaced");
+    id_make_again = rb_intern("make_again");
+    rb_define_private_method(class, "attach_now", segment_attach_now, 0);
     rb_define_private_method(rb_singleton_class(class), "attach", segment_attach, 7);
     rb_define_private_method(rb_singleton_class(class), "attach_existing", segment_join, 1);
     rb_define_private_method(rb_singleton_class(class), "replace_file", segment_replace, 5);
