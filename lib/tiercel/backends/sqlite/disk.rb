@@ -1,10 +1,8 @@
 # frozen_string_literal: true
 
-begin
-  require_relative "../../segment"
-rescue LoadError
-  nil # without the C extension nobody says how much is free
-end
+require_relative "../../extensions"
+# Without the C extension nobody says how much is free.
+require_relative "../../segment" if Tiercel::Extensions.load("segment")
 
 module Tiercel
   module Backends
@@ -40,7 +38,7 @@ module Tiercel
         private
 
         def free_bytes
-          Segment.free_bytes(@directory) if defined?(Segment) && Segment.respond_to?(:free_bytes)
+          Segment.free_bytes(@directory) if Extensions.load("segment")
         rescue SystemCallError
           nil
         end
