@@ -91,6 +91,19 @@ module Tiercel
           assert_equal "own", impatient.read("slow")
         end
 
+        def test_those_who_have_waited_for_lease_wait_begin_one_at_a_time
+          impatient = new_store(lease_ttl: 30, lease_wait: 1.5)
+          runs, finish = Queue.new, Queue.new
+          slow = Thread.new { impatient.fetch("slow") { runs << 1; finish.pop(timeout: PATIENCE) } }
+          wait_for_one(runs)
+          values = in_threads(10) { impatient.fetch("slow") { runs << 1; sleep 0.2; "made" } }
+          assert_equal ["made"], values.uniq
+          assert_equal 2, runs.size
+          finish << "late"
+          assert_equal "late", slow.value
+          assert_equal "made", impatient.read("slow")
+        end
+
         def test_the_same_across_processes
           needs_processes
           impatient = new_store(lease_ttl: 30, lease_wait: 0.3)
@@ -101,6 +114,8 @@ module Tiercel
         end
 
         private
+
+        def wait_for_one(queue) = eventually { queue.size == 1 }
 
         # Notes whether the block ran, and whether that with everything about it ended within the lease.
         def once(slow, name, index)

@@ -29,7 +29,9 @@ module Tiercel
         AGAIN = Outcome.new(:again).freeze
         ABANDONED = Outcome.new(:abandoned).freeze
         GONE = Outcome.new(:gone).freeze
-        private_constant :GIVING_WAY, :AGAIN, :ABANDONED, :GONE
+        # Kinds that have a value.
+        VALUES = %i[frame found value].freeze
+        private_constant :GIVING_WAY, :AGAIN, :ABANDONED, :GONE, :VALUES
 
         # @return [Backend] of the key
         attr_reader :backend
@@ -61,7 +63,7 @@ module Tiercel
           @pid = Process.pid
           @leader = Leader.current
           @followers = 0
-          @waits_for = @landed = @outcome = @lease = @rewritten = nil
+          @waits_for = @landed = @outcome = @lease = @rewritten = @since = @relief = @relieved = nil
           @running = @closed = @behind = @borrowed = @counted = @deleted = false
         end
 
@@ -108,6 +110,7 @@ module Tiercel
             @lease = lease
             @running = running
             @leader = Leader.current
+            @since &&= Clock.monotonic
             @landed&.broadcast
           end
         end
@@ -116,7 +119,8 @@ module Tiercel
         #
         # @return [Boolean] whether that is so
         def desert
-          return @outcome.equal?(GONE) if @outcome || !@leader.gone?
+          return @outcome.equal?(GONE) if @outcome
+          return false if @relief&.live? || !@leader.gone?
           @outcome = GONE
           @landed&.broadcast
           true
@@ -152,6 +156,24 @@ module Tiercel
             @outcome = Outcome.new(kind, content)
             @landed&.broadcast
           end
+          @relieved.land(kind, content) if @relieved && VALUES.include?(kind)
+        end
+
+        # A follower runs the block, too, if the one before has taken so long: what comes of either is for all who wait.
+        #
+        # @param relief [Flight] the follower's
+        # @param after [Float] seconds
+        # @return [Float, nil] of {Clock.monotonic}: until when to wait; nil where the follower is to begin
+        def relieve(relief, after)
+          LOCK.synchronize do
+            now = Clock.monotonic
+            at = @outcome ? now : @since + after
+            next at if @outcome || at > now
+            @since = now
+            @relief = relief
+            relief.relieved = self
+            nil
+          end
         end
 
         # Lands with what the block raised, if anybody waits for that. What was raised into it from outside is the
@@ -181,12 +203,15 @@ module Tiercel
         # @yieldreturn [Boolean] whether to wait no longer
         # @return [Outcome, Symbol] `:cycle` at once where one of the waiters is what this one waits for, or the leader
         #   cannot go on while the caller waits, and after a while where others, as the block may, wait for a connection
-        #   that this caller keeps; `:deadline`; `:left` where the block said so
+        #   that this caller keeps; `:stalled` where the leader waits for another thread, which may be the caller, and
+        #   nothing happens for a while; `:deadline`; `:left` where the block said so
         def await(waiters, deadline, far_deadline)
           look_at = Clock.monotonic + GIVING_WAY
           keeps_a_connection = Databases.holding_a_connection?
           LOCK.synchronize do
             return :cycle if waits_for_any?(waiters) || stuck_behind_caller?
+            @since ||= Clock.monotonic
+            place = waits_for_a_thread_at
             followed_by(waiters) do
               until @outcome || desert
                 if @lease && block_given?
@@ -196,6 +221,7 @@ module Tiercel
                 return :deadline if left <= 0
                 if look_at <= Clock.monotonic
                   return :cycle if keeps_a_connection && Databases.starving_others?
+                  return :stalled if place == (place = waits_for_a_thread_at) && place
                   look_at += GIVING_WAY
                 end
                 (@landed ||= ConditionVariable.new).wait(LOCK, [left, GIVING_WAY].min)
@@ -211,11 +237,18 @@ module Tiercel
         def followed_to_its_end?
           LOCK.synchronize do
             @closed = true
-            @followers.positive?
+            @followers.positive? || !@relieved.nil?
           end
         end
 
         protected
+
+        attr_writer :relieved
+
+        def waits_for_a_thread_at
+          return @relief.waits_for_a_thread_at if @relief&.live?
+          @leader.waits_for_a_thread_at if @running && @outcome.nil?
+        end
 
         def waits_for = @waits_for ||= []
 
@@ -237,7 +270,7 @@ module Tiercel
           return true if flights.any? { |flight| flight.equal?(self) }
           return false if seen.include?(self)
           seen << self
-          waits_for.any? { |flight| flight.waits_for_any?(flights, seen) }
+          [*waits_for, *@relief].any? { |flight| flight.waits_for_any?(flights, seen) }
         end
       end
     end

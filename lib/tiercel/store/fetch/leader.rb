@@ -16,7 +16,8 @@ module Tiercel
         CURRENT = :tiercel_leader
         # The methods that suspend a fiber without a scheduler: Fiber.yield, Enumerator::Yielder#yield and #<<.
         SUSPENDED_IN = %w[yield <<].freeze
-        private_constant :CURRENT, :SUSPENDED_IN
+        PLACES = 8
+        private_constant :CURRENT, :SUSPENDED_IN, :PLACES
 
         # @return [Leader] the fiber at hand; there is one for each fiber
         def self.current = Thread.current[CURRENT] ||= new
@@ -41,6 +42,12 @@ module Tiercel
           return true if fiber.nil? || fiber.equal?(Fiber.current)
           scheduler = Fiber.current_scheduler
           scheduler.nil? || suspended_by_hand?(fiber, scheduler)
+        end
+
+        # @return [Array<String>, nil] where its thread waits for another thread, without a limit; nil for anything else
+        def waits_for_a_thread_at
+          # Thread#status does not tell a wait without a limit from one for a file or a clock.
+          @thread.backtrace(0, PLACES) if @thread.inspect.include?("sleep_forever")
         end
 
         private

@@ -21,8 +21,9 @@ module Tiercel
       #       yes, {#join}: wait for its fill
       #       no, {#compute}: the block, {Leases#fill}
       #
-      # Whoever has waited for `lease_wait` runs the block all the same, and so does who would wait in a cycle. What
-      # `timeout:` makes of this is in {InTime}, and which ended values are given meanwhile in {Stale}.
+      # Once callers have waited for `lease_wait`, one of them runs the block all the same. A caller that would wait in
+      # a cycle runs it at once. What `timeout:` makes of this is in {InTime}, and which expired values are served
+      # meanwhile in {Stale}.
       #
       # @private
       class Miss
@@ -213,14 +214,13 @@ module Tiercel
         # --- how long ---
 
         # A row that this caller has locked may be what the holder waits for.
-        def deadline
-          @deadline ||= Clock.monotonic + (Databases.in_transaction? ? [@call.policy.lease_wait, NESTED_WAIT].min
-                                                                     : @call.policy.lease_wait)
+        def patience
+          Databases.in_transaction? ? [@call.policy.lease_wait, NESTED_WAIT].min : @call.policy.lease_wait
         end
 
-        def far_deadline
-          @far_deadline ||= @held.empty? ? deadline : [deadline, Clock.monotonic + NESTED_WAIT].min
-        end
+        def far_patience = @held.empty? ? patience : [patience, NESTED_WAIT].min
+        def deadline = @deadline ||= Clock.monotonic + patience
+        def far_deadline = @far_deadline ||= [deadline, Clock.monotonic + far_patience].min
       end
     end
   end

@@ -11,13 +11,22 @@ module Tiercel
         #
         # @private
         module Following
+          # The follower goes on waiting.
+          ON = Object.new.freeze
+
           private
 
-          # Whoever is late, and would be given what a take has met before, looks what there is now.
-          #
           # @param flight [Flight] that somebody else leads
           # @param own [Flight, nil] that the caller leads, and lands as that one lands
           def follow(flight, own = nil)
+            loop do
+              result = follow_for_a_while(flight, own)
+              return result unless ON.equal?(result)
+            end
+          end
+
+          # Whoever is late, and would be given what a take has met before, looks what there is now.
+          def follow_for_a_while(flight, own)
             stale = MISS
             outcome = @call.account!.waiting do
               flight.await([*@held, *own], limited(deadline), limited(far_deadline)) do |lease|
@@ -29,6 +38,7 @@ module Tiercel
               MISS.equal?(stale) || (@late && flight.lease.stale != @call.found) ? AGAIN : give_stale(stale)
             when :cycle then compute(own || new_flight, flight.lease)
             when :deadline then after_waiting(flight, own)
+            when :stalled then relieve(flight, own, NESTED_WAIT)
             else share(outcome, flight, own)
             end
           end
@@ -54,6 +64,18 @@ module Tiercel
             value = @call.value_of(bytes)
             value = give_stale(@call.stale_value_of(bytes, after_error: true)) if MISS.equal?(value)
             MISS.equal?(value) ? AGAIN : value
+          end
+
+          # One caller of this process at a time runs the block beside one that takes too long.
+          #
+          # @param after [Float] seconds that such a block is given
+          def relieve(flight, own, after)
+            relief = own || new_flight
+            again_at = Databases.in_transaction? ? nil : flight.relieve(relief, after)
+            return compute(relief, flight.lease) unless again_at
+            @deadline = [deadline, again_at].max
+            @far_deadline = [far_deadline, again_at].max
+            ON
           end
 
           # Somebody takes over; whoever is let down twice waits no more.

@@ -72,9 +72,9 @@ module Tiercel
           def after_waiting(flight, own)
             near = flight.running? || flight.lease.nil?
             result = past_deadline(flight.lease, near ? deadline : far_deadline) do
-              compute(own || new_flight, flight.lease)
+              relieve(flight, own, near ? patience : far_patience)
             end
-            AGAIN.equal?(result) ? follow(flight, own) : result
+            AGAIN.equal?(result) ? Following::ON : result
           end
         end
       end
