@@ -1,15 +1,25 @@
 # frozen_string_literal: true
 
 require "rubygems/package"
+require_relative "../ext/compilation"
 
-# The gem with the extensions in it, compiled for this Ruby line, C library and processor.
-class NativeGem
-  FOLDER = "tmp/native_gem"
+# Precompiled gems: one for each platform, with the extensions for several lines of Ruby in it.
+#
+#   rake native                                            a gem for this platform and this line of Ruby
+#   rake native:compile                                    libraries for this platform and this line
+#   rake "native:cross[aarch64-linux-gnu,3.3,HEADERS]"     ... for another one, with Ruby's headers in a folder
+#   rake "native:pack[aarch64-linux-gnu]"                  a gem of all libraries that are there for a platform
+module PrecompiledLibraries
+  FOLDER = "tmp/precompiled"
+  # Compilers of Debian.
+  COMPILERS = { "x86_64-linux-gnu" => "gcc", "aarch64-linux-gnu" => "aarch64-linux-gnu-gcc" }.freeze
+  FLAGS = %w[-std=gnu11 -O3 -fPIC -shared -fvisibility=hidden -Wl,--as-needed -DHAVE_STDATOMIC_H=1 -DHAVE_ZLIB_H=1
+             -include ext/tiercel/old_glibc.h].freeze
+  SOURCES = { "codec" => FileList["ext/tiercel/codec/*.c"], "segment" => ["ext/tiercel/segment/segment_ext.c"] }.freeze
 
-  # @param source [Gem::Specification] of the gem that is compiled where it is installed
-  def initialize(source)
-    @source = source
-  end
+  extend Rake::FileUtilsExt
+
+  module_function
 
   # @return [String] such as "x86_64-linux-gnu"
   def platform
@@ -18,28 +28,91 @@ class NativeGem
     "#{local.cpu}-linux-#{RbConfig::CONFIG["host_os"].include?("musl") ? "musl" : "gnu"}"
   end
 
-  # A library of one Ruby line is of no use to another; what it was compiled from stays out.
+  # @return [String] "3.3"
+  def line = RbConfig::CONFIG["ruby_version"][/\A\d+\.\d+/]
+
+  def folder(platform, line) = "#{FOLDER}/#{platform}/#{line}"
+
+  # With the Ruby that runs this.
+  def compile
+    ENV["TIERCEL_PRECOMPILED"] = "1"
+    libraries = Compilation.all.map { |compilation| compilation.into(File.expand_path(folder(platform, line))) }
+    sh "strip", "--strip-unneeded", *libraries if platform.include?("linux")
+  ensure
+    ENV.delete("TIERCEL_PRECOMPILED")
+  end
+
+  # With Ruby's headers alone.
   #
+  # @param platform [String] of {COMPILERS}
+  # @param line [String]
+  # @param headers [String] folder of ruby-LINE.0 and ARCHITECTURE/ruby-LINE.0, as Debian's packages have it
+  def cross_compile(platform, line, headers)
+    compiler = COMPILERS.fetch(platform)
+    into = folder(platform, line)
+    mkdir_p into
+    mkdir_p "#{FOLDER}/zlib"
+    includes = Dir["#{headers}/ruby-#{line}.0", "#{headers}/*/ruby-#{line}.0"].map { |path| "-I#{path}" }
+    includes << "-I#{zlib_headers}"
+    SOURCES.each do |name, files|
+      library = "#{into}/#{name}_ext.so"
+      sh compiler, *FLAGS, *includes, "-o", library, *files, stand_in_for_zlib(compiler, platform), "-lm"
+      sh compiler.sub(/gcc\z/, "strip"), "--strip-unneeded", library
+    end
+  end
+
+  # zlib's headers are the same for all processors.
+  def zlib_headers
+    "#{FOLDER}/zlib".tap do |to|
+      cp ["/usr/include/zlib.h", Dir["/usr/include/{,*/}zconf.h"].first], to, verbose: false
+    end
+  end
+
+  # The linker asks for the library of the other processor; of that only the name gets into the extension.
+  def stand_in_for_zlib(compiler, platform)
+    source = "#{FOLDER}/zlib/stand_in.c"
+    File.write(source, "unsigned long crc32(unsigned long a, const unsigned char *b, unsigned c) { return 0; }\n")
+    "#{FOLDER}/zlib/libz-#{platform}.so".tap do |library|
+      sh compiler, "-shared", "-fPIC", "-Wl,-soname,libz.so.1", "-o", library, source
+    end
+  end
+end
+
+# The gem of one platform: without C source, with a folder of libraries for each line of Ruby.
+class PrecompiledGem
+  FOLDER = "tmp/precompiled_gem"
+
+  # @param source [Gem::Specification] of the gem that is compiled where it is installed
+  # @param platform [String]
+  def initialize(source, platform)
+    @source = source
+    @platform = platform
+  end
+
+  # @return [Array<String>] the lines of Ruby that there are libraries for, in order
+  def lines
+    @lines ||= Dir["#{PrecompiledLibraries::FOLDER}/#{@platform}/*/segment_ext.*"]
+               .map { |path| path.split("/")[-2] }.sort_by { |line| Gem::Version.new(line) }
+  end
+
   # @return [Gem::Specification]
   def specification
-    @source.dup.tap do |spec|
-      spec.platform = platform
-      spec.required_ruby_version = "~> #{RbConfig::CONFIG["ruby_version"]}"
+    @specification ||= @source.dup.tap do |spec|
+      spec.platform = @platform
+      spec.required_ruby_version = [">= #{lines.first}", "< #{Gem::Version.new("#{lines.last}.0").bump}.dev"]
       spec.required_rubygems_version = ">= 3.3.22" # earlier ones do not know "gnu" and "musl"
       spec.extensions = []
-      spec.files = @source.files.grep_v(%r{\Aext/}) + libraries
+      spec.dependencies.reject! { |dependency| dependency.name == "rake" }
+      spec.files = @source.files.grep_v(%r{\Aext/}) + libraries.keys
     end
   end
 
   # @param folder [String] where the gem goes
   # @return [String] its path
   def build(folder)
+    abort "no libraries for #{@platform}: rake native:compile or native:cross" if lines.empty?
     rm_rf FOLDER
-    specification.files.each do |file|
-      mkdir_p File.dirname("#{FOLDER}/#{file}"), verbose: false
-      cp file, "#{FOLDER}/#{file}", verbose: false
-    end
-    libraries.each { |library| sh "strip", "--strip-unneeded", "#{FOLDER}/#{library}" } if platform.include?("linux")
+    specification.files.each { |file| copy(libraries.fetch(file, file), "#{FOLDER}/#{file}") }
     name = specification.file_name
     cd(FOLDER) { Gem::Package.build(specification, false, true, name) }
     mkdir_p folder
@@ -51,10 +124,32 @@ class NativeGem
 
   include Rake::FileUtilsExt
 
-  def libraries = Dir["lib/tiercel/*_ext.{so,bundle}"]
+  # @return [Hash{String => String}] by the path in the gem: where it is now
+  def libraries
+    lines.flat_map { |line| Dir["#{PrecompiledLibraries.folder(@platform, line)}/*_ext.{so,bundle}"] }
+         .to_h { |path| ["lib/tiercel/#{path.split("/").last(2).join("/")}", path] }
+  end
+
+  def copy(from, to)
+    mkdir_p File.dirname(to), verbose: false
+    cp from, to, verbose: false
+  end
 end
 
-desc "Build pkg/tiercel-VERSION-PLATFORM.gem (or FOLDER/...), which has the extensions for this Ruby in it"
-task :native, [:folder] => :compile do |_task, arguments|
-  puts NativeGem.new(Gem::Specification.load("tiercel.gemspec")).build(arguments.fetch(:folder, "pkg"))
+namespace :native do
+  task(:compile) { PrecompiledLibraries.compile }
+
+  task :cross, %i[platform line headers] do |_task, arguments|
+    PrecompiledLibraries.cross_compile(*arguments.to_h.fetch_values(:platform, :line, :headers))
+  end
+
+  task :pack, %i[platform folder] do |_task, arguments|
+    gem = PrecompiledGem.new(Gem::Specification.load("tiercel.gemspec"), arguments.fetch(:platform))
+    puts gem.build(arguments.fetch(:folder, "pkg"))
+  end
+end
+
+desc "Build pkg/tiercel-VERSION-PLATFORM.gem (or FOLDER/...), which has the extensions in it"
+task :native, [:folder] => "native:compile" do |_task, arguments|
+  Rake::Task["native:pack"].invoke(PrecompiledLibraries.platform, arguments.fetch(:folder, "pkg"))
 end

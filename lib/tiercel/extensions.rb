@@ -19,6 +19,11 @@ module Tiercel
     SCRIPT = ::File.join(ROOT, "ext/compile.rb")
     private_constant :ROOT, :FAILURE, :SHOWN, :SCRIPT
 
+    # A precompiled gem has a folder of libraries for each line of Ruby.
+    LINE = RbConfig::CONFIG["ruby_version"][/\A\d+\.\d+/]
+    FOLDER = ::File.directory?(::File.join(__dir__, LINE)) ? "tiercel/#{LINE}" : "tiercel"
+    private_constant :LINE, :FOLDER
+
     @errors = {}
 
     class << self
@@ -27,7 +32,7 @@ module Tiercel
       def load(name)
         return false if @errors.key?(name)
         raise LoadError, "#{SWITCH} is set" if ENV[SWITCH] == "1"
-        require "tiercel/#{name}_ext"
+        require "#{FOLDER}/#{name}_ext"
         true
       rescue LoadError => error
         @errors[name] = error

@@ -13,4 +13,5 @@ if ENV["TIERCEL_SANITIZE"]
   $LDFLAGS << " -fsanitize=address,undefined"
 end
 
+require_relative "../precompiled"
 create_makefile "tiercel/codec_ext"

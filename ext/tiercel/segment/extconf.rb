@@ -15,4 +15,5 @@ if ENV["TIERCEL_SANITIZE"]
 end
 
 $srcs = ["segment_ext.c"]
+require_relative "../precompiled"
 create_makefile "tiercel/segment_ext"
