@@ -17,6 +17,8 @@ struct tseg_sidecar {
     ino_t inode;
     int refused; /* errno of what kept this process from locking a byte; 0: other processes have all of them */
     unsigned references;
+    int making; /* descriptor of a file in the making, which a child closes: it keeps the file's memory; -1: none */
+    ino_t making_inode;
     bool files_locked; /* by a thread of this process, which the lock for files does not tell from the others */
     char *path;
     struct tseg_sidecar *next;
@@ -59,6 +61,7 @@ void tseg_sidecar_mark(const tseg_sidecar *sidecar);
 /* Does not wait: EAGAIN and the holder where another process has the lock. */
 bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error);
 void tseg_sidecar_unlock_files(tseg_sidecar *sidecar);
+void tseg_sidecar_set_making(tseg_sidecar *sidecar, int descriptor); /* -1: none any more */
 bool tseg_sidecar_take_slot(tseg_sidecar *sidecar, uint32_t process_slots);
 /*
  * Once a second. Locks the slot's byte again where other code of the process may have dropped its record lock; a slot
@@ -125,7 +128,7 @@ bool tseg_file_may_be(const char *path, tseg_error *error);
  * Makes the file beside its path, then links it there, or retires what is there and renames over it. What is stale
  * gives way before, where there is no room for two.
  */
-bool tseg_file_make(const char *path, const tseg_sidecar *sidecar, const tseg_options *options, tseg_file *replaced,
+bool tseg_file_make(const char *path, tseg_sidecar *sidecar, const tseg_options *options, tseg_file *replaced,
                     bool stale, tseg_error *error);
 void tseg_file_close(tseg_file *file);
 /* As tseg_file_close, by the host: where nothing else leads to the file, the system frees its memory. */

@@ -133,13 +133,22 @@ static int open_nameless(const char *path, mode_t mode, char link_path[TSEG_LINK
     return -1;
 }
 
-/* Gives the file its path: in the place of another, or where there is none. EEXIST: another program was quicker. */
-static bool link_file(const char *path, const char *temporary, const char *link_path, bool replaces)
+/*
+ * Gives the file its path: in the place of another, or where there is none (or another program was quicker). 0 or an
+ * errno; EAGAIN: try again. A process that has another lock file, since somebody removed the first, may sweep the name.
+ */
+static int link_file(const char *path, const char *temporary, const char *link_path, bool replaces)
 {
-    if (!replaces) return linkat(AT_FDCWD, link_path, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 || errno == EEXIST;
-    if (link_path != temporary && linkat(AT_FDCWD, link_path, AT_FDCWD, temporary, AT_SYMLINK_FOLLOW) != 0)
-        return false;
-    return rename(temporary, path) == 0;
+    bool nameless = link_path != temporary;
+    const char *name = replaces ? temporary : path;
+
+    if ((nameless || !replaces) && linkat(AT_FDCWD, link_path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) != 0 &&
+        (replaces || errno != EEXIST)) {
+        if (nameless) names_later = false;
+        return nameless || errno == ENOENT ? EAGAIN : errno;
+    }
+    if (!replaces || rename(temporary, path) == 0) return 0;
+    return errno == ENOENT ? EAGAIN : errno;
 }
 
 /* What was reserved takes the system a while to free. */
@@ -150,14 +159,14 @@ static bool close_unused(void *descriptor, const atomic_bool *stop)
     return true;
 }
 
-bool tseg_file_make(const char *path, const tseg_sidecar *sidecar, const tseg_options *options, tseg_file *replaced,
+bool tseg_file_make(const char *path, tseg_sidecar *sidecar, const tseg_options *options, tseg_file *replaced,
                     bool stale, tseg_error *error)
 {
     char temporary[PATH_MAX], proc_path[TSEG_LINK_PATH];
     const char *link_path = proc_path;
     tseg_file *may_give_way = stale ? replaced : NULL;
     uint64_t random = 0;
-    int descriptor;
+    int descriptor, code;
     bool made;
 
     tseg_random(&random, sizeof random);
@@ -170,16 +179,15 @@ bool tseg_file_make(const char *path, const tseg_sidecar *sidecar, const tseg_op
         descriptor = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, options->mode);
     }
     if (descriptor < 0) return tseg_fail(error, errno, "%s cannot be created: %s", path, strerror(errno));
+    tseg_sidecar_set_making(sidecar, descriptor);
     made = fill_file(descriptor, path, sidecar, options, &may_give_way, error);
     if (stale && !may_give_way) replaced = NULL;
     /* Retired before it is replaced, but not before the new one is complete: where that fails, all stays as it is. */
     if (made && replaced) tseg_file_retire(replaced);
-    if (made && !link_file(path, temporary, link_path, replaced != NULL)) {
-        names_later = names_later && link_path == temporary;
-        made = tseg_fail(error, link_path == temporary ? errno : EAGAIN, "%s cannot be created: %s", path,
-                         strerror(errno));
-    }
+    code = made ? link_file(path, temporary, link_path, replaced != NULL) : 0;
+    if (code) made = tseg_fail(error, code, "%s cannot be created: %s", path, strerror(code));
     if (link_path == temporary || replaced) unlink(temporary);
+    tseg_sidecar_set_making(sidecar, -1);
     if (made) close(descriptor);
     else tseg_finish(options->host, close_unused, &descriptor);
     if (made) tseg_sidecar_mark(sidecar);

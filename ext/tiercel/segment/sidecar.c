@@ -86,7 +86,8 @@ static tseg_sidecar *remember(int descriptor, const struct stat *file, const cha
         return NULL;
     }
     *sidecar = (tseg_sidecar){.descriptor = descriptor, .opened_by = getpid(), .device = file->st_dev,
-                              .inode = file->st_ino, .slot = -1, .references = 1, .path = copy, .next = all_sidecars};
+                              .inode = file->st_ino, .slot = -1, .making = -1, .references = 1, .path = copy,
+                              .next = all_sidecars};
     all_sidecars = sidecar;
     return sidecar;
 }
@@ -165,12 +166,32 @@ bool tseg_sidecar_mend(tseg_sidecar *sidecar)
     return false;
 }
 
+void tseg_sidecar_set_making(tseg_sidecar *sidecar, int descriptor)
+{
+    struct stat file;
+
+    sidecar->making = fstat(descriptor, &file) == 0 ? descriptor : -1;
+    if (sidecar->making >= 0) sidecar->making_inode = file.st_ino;
+}
+
+/* By a thread of the parent. The number may be a stranger's by now. */
+static void close_making(tseg_sidecar *sidecar)
+{
+    struct stat file;
+    bool own = sidecar->making >= 0 && fstat(sidecar->making, &file) == 0 && file.st_dev == sidecar->device &&
+               file.st_ino == sidecar->making_inode;
+
+    if (own) close(sidecar->making);
+    sidecar->making = -1;
+}
+
 /* Record locks are not inherited, so a descriptor of such locks can stay. */
 static void renew(tseg_sidecar *sidecar)
 {
     bool whole = is_whole(sidecar), stays = whole && sidecar->record_locks;
 
-    sidecar->files_locked = false; /* by a thread of the parent */
+    close_making(sidecar);
+    sidecar->files_locked = false;
     if (whole && !stays) close(sidecar->descriptor);
     sidecar->slot = -1;
     sidecar->opened_by = getpid();
