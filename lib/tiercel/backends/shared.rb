@@ -36,7 +36,7 @@ module Tiercel
           opening = Segment::Opening.new(place, bytes: asked, shards: shards(options), mode: mode(options),
                                                 average_entry_bytes: average_entry_bytes(options),
                                                 memo_bytes: memo_bytes(options))
-          return of_an_asset_build(place) if place.named? && place.in_rails? && AssetBuild.running?
+          return of_an_asset_build(place) if place.in_rails? && AssetBuild.running?
           segment = open(opening, raises?(options), near: options.key?(:behind))
           Segment::OtherUsers.new(place).warn
           return new(segment) if segment.is_a?(Segment::Absent)
@@ -69,7 +69,7 @@ module Tiercel
           raise ConfigurationError, "mode: expected permissions from 0600 to 0777, got #{Redacted.text(options[:mode])}"
         end
 
-        # Its secret is made up: a segment of this name would be found by nobody else, and stay.
+        # Its secret is made up, so nobody else would find a segment of this name. The volume of a path is not mounted.
         def of_an_asset_build(place)
           Segment::Notice.info("SECRET_KEY_BASE_DUMMY is set: memory: in place of #{place}")
           REGISTRY.fetch(:memory).build(BackendURL.parse("memory:"), {})
