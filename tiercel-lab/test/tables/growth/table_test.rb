@@ -59,7 +59,7 @@ class GrowthCommandTest < LabCase
 
   def test_what_makes_no_sense_is_refused
     complaints = {
-      ["--entries", "0"] => /> 0/, ["--entries", "0.5"] => /at least 1/, ["--store", "cloud"] => /memory_store/,
+      ["--entries", "0"] => /> 0/, ["--entries", "0.5"] => /whole number/, ["--store", "cloud"] => /memory_store/,
       ["--size", "much"] => /20KB/, ["--workers", "none"] => /> 0/,
     }
     assert_refused(complaints) { |arguments, check| growth(*arguments, &check) }

@@ -68,7 +68,7 @@ class HttpTrialTest < LabCase
   # @yieldparam url [String]
   def with_client(config)
     with_app do |app|
-      Lab::Tables::Http::AppServer.run(app:, config:, path: "/there") do |server|
+      Lab::Load::AppServer.run(app:, config:, path: "/there") do |server|
         yield Lab::Tables::Http::Client.new, server.url
       end
     end
@@ -103,7 +103,7 @@ class HttpTrialTest < LabCase
 
   def test_a_server_that_is_there_is_asked_by_its_url
     with_app do |app|
-      Lab::Tables::Http::AppServer.run(app:, config: "fast", path: "/there") do |server|
+      Lab::Load::AppServer.run(app:, config: "fast", path: "/there") do |server|
         trial = Lab::Tables::Http::Trial.new([server.url, "#{server.url}/too"], protocol: ONCE, requests: 3)
         trial.run(Progress.new)
         assert_equal %w[measured] * 3, trial.rows.map { |row| row["status"] }, trial.rows.first["reason"]

@@ -29,7 +29,7 @@ class LatencyDesignTest < LabCase
     slot = design(own: [own]).slots.last
     assert_equal %w[production yours], [slot.contestant.name, slot.place]
     refute slot.proxied?
-    site = Lab::Tables::Latency::Site.new([], pinning: Lab::Engine::Pinning.new(cpus: []))
+    site = Lab::Load::Site.new([], pinning: Lab::Engine::Pinning.new(cpus: []))
     assert_equal({ host: "10.0.0.7", port: 6379, request: "PING\r\n" }, site.question(slot))
   end
 end

@@ -236,6 +236,48 @@ module Tiercel
           @values || standard.map { |name| Values.fetch(name) }
         end
 
+        # An option whose value is a fact of the table's design; `A,B` in it makes a list.
+        #
+        #   fact parser, "--workers A,B", "how many (1,2,4,8)", :counts, :count
+        #
+        # @param name [Symbol] of the fact
+        # @param kind [Symbol] :number, :zero (a number that may be 0), :count or :size
+        def fact(parser, option, words, name, kind)
+          flag = option[/\A\S+/]
+          list = option.end_with?("A,B")
+          parser.on(option, *(Array if list), words) do |given|
+            values = Array(given).map { |text| cast(text, flag, kind) }
+            facts_given[name] = list ? values : values.first
+          end
+        end
+
+        # An option that names some of a table's own stores, pages or the like.
+        #
+        # @param all [Hash, Array<String>]
+        def names(parser, option, all, name)
+          known = all.respond_to?(:keys) ? all.keys : all
+          parser.on("#{option} A,B", Array, "of #{known.join(", ")}") do |given|
+            unknown = given.find { |one| !known.include?(one) }
+            raise UsageError, Catalogue.unknown("#{option}:", unknown, known) if unknown
+            facts_given[name] = [*facts_given[name], *given].uniq
+          end
+        end
+
+        # @return [Hash{Symbol => Object}] facts that the user said
+        def facts_given = @facts_given ||= {}
+
+        # @return [Data] the quick or the full design, with what the user said
+        def designed(design, **more)
+          (settings.quick ? design::QUICK : design::FULL).with(**facts_given, **more.compact)
+        end
+
+        def cast(text, flag, kind)
+          return Values::SizedHTML.parse(text).approximate_bytes if kind == :size
+          found = number(text, flag, zero: kind == :zero)
+          return found unless kind == :count
+          found == found.floor ? found.to_i : raise(UsageError, "#{flag} #{text}: expected a whole number")
+        end
+
         # @param zero [Boolean] whether it may be 0
         # @return [Float]
         def number(text, option, zero: false)

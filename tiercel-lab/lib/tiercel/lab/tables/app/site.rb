@@ -3,7 +3,7 @@
 require_relative "../../engine/resident_memory"
 require_relative "../../engine/server_cpu"
 require_relative "../../servers"
-require_relative "puma_server"
+require_relative "../../load/puma_server"
 
 module Tiercel
   module Lab
@@ -29,7 +29,7 @@ module Tiercel
           # @return [self]
           def start
             @server = server&.start
-            @puma = PumaServer.new(@shop, cache_store).start
+            @puma = Load::PumaServer.new(@shop, cache_store).start
             self
           rescue Servers::Error
             stop

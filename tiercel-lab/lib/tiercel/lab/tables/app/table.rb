@@ -24,18 +24,10 @@ module Tiercel
           QUICK_REQUESTS = 24
 
           def options(parser)
-            parser.on("--store A,B", Array, "of #{Design::STORES.keys.join(", ")}") do |names|
-              (@stores ||= []).concat(known_of(Design::STORES, "--store", names))
-            end
-            parser.on("--page A,B", Array, "of #{Design::PAGES.keys.join(", ")}") do |paths|
-              (@pages ||= []).concat(known_of(Design::PAGES, "--page", paths))
-            end
-            parser.on("--requests N", Integer, "in half a block (#{REQUESTS})") do |count|
-              @requests = number(count, "--requests").to_i
-            end
-            parser.on("--connections N", Integer, "at once (4)") do |count|
-              @connections = number(count, "--connections").to_i
-            end
+            names parser, "--store", Design::STORES, :stores
+            names parser, "--page", Design::PAGES, :pages
+            fact parser, "--requests N", "in half a block (#{REQUESTS})", :requests, :count
+            fact parser, "--connections N", "at once (4)", :connections, :count
             parser.on("--kill-worker", "kill -9 a worker of each while it serves") { incidents << "kill_worker" }
             parser.on("--stop-server", "let the cache server hang while it is asked") { incidents << "stop_server" }
             parser.on("--rails LINE", Engine::Shop::LINES, Engine::Shop::LINES.join(", ")) { |line| @line = line }
@@ -51,7 +43,7 @@ module Tiercel
           def take(_comparisons)
             run.try(trial, trial.expected_seconds)
             run.table("pages", trial.rows, requests:, connections:, rails: @line || Engine::Shop::LINES.first,
-                                           workers: PumaServer::WORKERS, threads: PumaServer::THREADS)
+                                           workers: Load::PumaServer::WORKERS, threads: Load::PumaServer::THREADS)
             run.table("memory", trial.memory.to_a, kind: Engine::ResidentMemory.kind)
             run.table("incidents", trial.incident_rows.to_a) if incidents.any?
           end
@@ -62,15 +54,14 @@ module Tiercel
 
           private
 
-          def known_of(all, option, names)
-            names.each { |name| all.key?(name) or raise UsageError, Catalogue.unknown(option, name, all.keys) }
-          end
-
           def incidents = @incidents ||= []
-          def stores = (@stores || Design::STORES.keys).uniq
-          def pages = (@pages || Design::PAGES.keys).uniq
-          def connections = @connections || 4
-          def requests = ((@requests || (settings.quick ? QUICK_REQUESTS : REQUESTS)) / connections * connections)
+          def stores = facts_given.fetch(:stores, Design::STORES.keys)
+          def pages = facts_given.fetch(:pages, Design::PAGES.keys)
+          def connections = facts_given.fetch(:connections, 4)
+
+          def requests
+            facts_given.fetch(:requests, settings.quick ? QUICK_REQUESTS : REQUESTS) / connections * connections
+          end
 
           def trial
             @trial ||= Trial.new(stores, pages:, protocol:, requests: [requests, connections].max, connections:,

@@ -6,7 +6,6 @@ require_relative "../../engine/resident_memory"
 require_relative "../../engine/server_cpu"
 require_relative "../../engine/shop"
 require_relative "design"
-require_relative "puma_server"
 require_relative "site"
 
 module Tiercel

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../../stores"
-require_relative "../serializers/libraries"
-require_relative "libraries"
+require_relative "../../serialization"
+require_relative "../../compression"
 
 module Tiercel
   module Lab

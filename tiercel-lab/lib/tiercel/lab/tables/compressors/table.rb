@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../table"
-require_relative "libraries"
+require_relative "../../compression"
 require_relative "stores"
 require_relative "view"
 

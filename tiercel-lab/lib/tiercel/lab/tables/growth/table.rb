@@ -18,22 +18,15 @@ module Tiercel
           takes :quick, :seed, :require
 
           def options(parser)
-            parser.on("--store A,B", Array, "of #{Design::STORES.keys.first(3).join(", ")},",
-                      Design::STORES.keys.drop(3).join(", ")) { |names| @stores = names.each { |name| known!(name) } }
-            parser.on("--entries A,B", Array, "how many (1000 to 10000000)") do |list|
-              @entries = list.map { |text| count(text, "--entries") }
-            end
+            names parser, "--store", Design::STORES, :stores
+            fact parser, "--entries A,B", "how many (1000 to 10000000)", :entries, :count
             parser.on("--most-entries N", "leaves out what has more of them") do |text|
-              @most = count(text, "--most-entries")
+              @most = cast(text, "--most-entries", :count)
             end
-            parser.on("--entry-size SIZE", "of a value where entries grow (100B)") do |text|
-              @entry_bytes = size(text)
-            end
-            parser.on("--size A,B", Array, "of values (100B to 1MB)") { |list| @sizes = list.map { |text| size(text) } }
-            parser.on("--workers A,B", Array, "processes that ask at once (1,2,4,8)") do |list|
-              @processes = list.map { |text| count(text, "--workers") }
-            end
-            parser.on("--rounds N", "with fresh processes (2; quick 1)") { |text| @rounds = count(text, "--rounds") }
+            fact parser, "--entry-size SIZE", "of a value where entries grow (100B)", :entry_bytes, :size
+            fact parser, "--size A,B", "of values (100B to 1MB)", :sizes, :size
+            fact parser, "--workers A,B", "processes that ask at once (1,2,4,8)", :processes, :count
+            fact parser, "--rounds N", "with fresh processes (2; quick 1)", :rounds, :count
           end
 
           def expected_seconds = design.expected_seconds
@@ -55,28 +48,12 @@ module Tiercel
           # @return [Design] a factor that the user names is measured alone
           def design
             @design ||= begin
-              base = settings.quick ? Design::QUICK : Design::FULL
-              factors = { entries: @entries, sizes: @sizes, processes: @processes }
-              factors = factors.transform_values(&:to_a) if factors.values.any?
-              chosen = base.with(**factors.compact, **{ stores: @stores, entry_bytes: @entry_bytes,
-                                                        rounds: @rounds }.compact)
+              factors = %i[entries sizes processes]
+              others = factors.to_h { |name| [name, facts_given[name].to_a] } if facts_given.keys.intersect?(factors)
+              chosen = designed(Design, **others.to_h)
               @most ? chosen.with(entries: chosen.entries.select { |entries| entries <= @most }) : chosen
             end
           end
-
-          private
-
-          def known!(name)
-            return if Design::STORES.key?(name)
-            raise UsageError, Catalogue.unknown("--store:", name, Design::STORES.keys)
-          end
-
-          def count(text, option)
-            count = number(text.delete("_"), option).to_i
-            count.positive? ? count : raise(UsageError, "#{option} #{text}: expected at least 1")
-          end
-
-          def size(text) = Values::SizedHTML.parse(text).approximate_bytes
         end
       end
 

@@ -21,13 +21,10 @@ module Tiercel
 
           def options(parser)
             store_option(parser, default: "Rails' and Tiercel's")
-            parser.on("--threads N", "of each process (10; quick 5)") { |text| @threads = count(text, "--threads") }
-            parser.on("--processes N", "(4; quick 2)") { |text| @processes = count(text, "--processes") }
-            parser.on("--block-ms MS", "what the block takes (200; quick 100)") do |text|
-              @block_ms = number(text, "--block-ms")
-              raise UsageError, "--block-ms #{text}: expected at most #{MOST_MS}" if @block_ms > MOST_MS
-            end
-            parser.on("--rounds N", "with a fresh key each (5; quick 2)") { |text| @rounds = count(text, "--rounds") }
+            fact parser, "--threads N", "of each process (10; quick 5)", :threads, :count
+            fact parser, "--processes N", "(4; quick 2)", :processes, :count
+            fact parser, "--block-ms MS", "what the block takes (200; quick 100)", :block_ms, :number
+            fact parser, "--rounds N", "with a fresh key each (5; quick 2)", :rounds, :count
           end
 
           def expected_seconds = design.expected_seconds
@@ -45,20 +42,12 @@ module Tiercel
           end
 
           # @return [Design]
-          def design
-            @design ||= begin
-              given = { stores: @stores&.map(&:text), threads: @threads, processes: @processes, block_ms: @block_ms,
-                        rounds: @rounds }
-              (settings.quick ? Design::QUICK : Design::FULL).with(**given.compact)
-            end
-          end
+          def design = @design ||= designed(Design, stores: @stores&.map(&:text))
 
-          private
-
-          def count(text, option)
-            count = number(text, option)
-            return count.to_i if count == count.floor
-            raise UsageError, "#{option} #{text}: expected a whole number"
+          def accept(rest)
+            super
+            return if design.block_ms <= MOST_MS
+            raise UsageError, "--block-ms #{design.block_ms.round}: expected at most #{MOST_MS}"
           end
         end
       end

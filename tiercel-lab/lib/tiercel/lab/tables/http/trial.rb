@@ -2,7 +2,7 @@
 
 require "fileutils"
 require_relative "../../engine"
-require_relative "app_server"
+require_relative "../../load/app_server"
 
 module Tiercel
   module Lab
@@ -79,8 +79,8 @@ module Tiercel
             folder = File.join(@scratch.folders["tmpfs"] || @scratch.folders.fetch("disk"), side.id.tr(" ", "-"))
             FileUtils.rm_rf(folder)
             FileUtils.mkdir_p(folder)
-            AppServer.new(app: @app, config: side.label.gsub(FOLDER, folder), path: @path,
-                          cpu: @pinning.server_cpu).start
+            Load::AppServer.new(app: @app, config: side.label.gsub(FOLDER, folder), path: @path,
+                                cpu: @pinning.server_cpu).start
           end
 
           def open(urls)

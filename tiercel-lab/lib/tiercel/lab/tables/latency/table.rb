@@ -30,23 +30,15 @@ module Tiercel
 
           def options(parser)
             store_option(parser, default: Design::STORES.join(", "))
-            parser.on("--round-trips A,B", Array, "ms that are added (0,0.25,0.5,1,5,20)") do |list|
-              @round_trips = list.map { |text| number(text, "--round-trips", zero: true) }
-            end
-            parser.on("--bandwidth A,B", Array, "caps in Mbit/s (100,10)") do |list|
-              @megabits = list.map { |text| number(text, "--bandwidth") }
-            end
-            parser.on("--iterations N", "of the loop (1000)") do |count|
-              @iterations = number(count, "--iterations").to_i
-            end
-            parser.on("--rates A,B", Array, "requests a second offered to each store (500,2000,...)") do |list|
-              @rates = list.map { |text| number(text, "--rates") }
-            end
+            fact parser, "--round-trips A,B", "ms that are added (0,0.25,0.5,1,5,20)", :round_trips_ms, :zero
+            fact parser, "--bandwidth A,B", "caps in Mbit/s (100,10)", :megabits, :number
+            fact parser, "--iterations N", "of the loop (1000)", :iterations, :count
+            fact parser, "--rates A,B", "requests a second offered to each store (500,2000,...)", :rates, :number
             parser.on("--arrivals KIND", Load::Arrivals::OPEN, "exponential or constant gaps") do |kind|
-              @arrivals = kind
+              facts_given[:arrivals] = kind
             end
             parser.on("--value NAME", "in place of the article's 1,001 characters") do |name|
-              @value = Values.fetch(name).name
+              facts_given[:value] = Values.fetch(name).name
             end
           end
 
@@ -76,9 +68,7 @@ module Tiercel
 
           # @return [Design]
           def design
-            @design ||= Design.of(quick: settings.quick, own: settings.urls, value: @value, megabits: @megabits,
-                                  contestants: contestants, round_trips_ms: @round_trips, iterations: @iterations,
-                                  rates: @rates, arrivals: @arrivals)
+            @design ||= Design.of(quick: settings.quick, own: settings.urls, contestants:, **facts_given)
           end
 
           private
@@ -87,7 +77,7 @@ module Tiercel
           def contestants
             found = @stores || parse_all(Design::STORES)
             found.each do |contestant|
-              other = contestant.servers - Site::QUESTIONS.keys
+              other = contestant.servers - Load::Site::QUESTIONS.keys
               next if other.empty?
               raise UsageError,
                 "--store #{contestant.text}: latency through #{other.first} is not measured; memcached " \

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../../load"
-require_relative "site"
+require_relative "../../load/site"
+require_relative "design"
 
 module Tiercel
   module Lab
@@ -40,7 +41,7 @@ module Tiercel
           end
 
           def measure
-            @site = Site.new(@design.servers, pinning: @pinning).start
+            @site = Load::Site.new(@design.servers, pinning: @pinning).start
             @versions = @site.versions
             @design.processes.times do |process|
               with_fleet(1, pinnings: [@pinning]) { |fleet| run_process(fleet.jobs.first, process) }

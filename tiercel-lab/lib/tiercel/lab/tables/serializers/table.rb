@@ -2,7 +2,7 @@
 
 require_relative "../table"
 require_relative "fidelity"
-require_relative "libraries"
+require_relative "../../serialization"
 require_relative "stores"
 require_relative "view"
 

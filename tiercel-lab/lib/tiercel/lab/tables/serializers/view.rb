@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../view"
-require_relative "libraries"
+require_relative "../../serialization"
 
 module Tiercel
   module Lab

@@ -29,15 +29,10 @@ module Tiercel
               (@stores ||= []) << Stack.new(text).text
             end
             value_option(parser, default: VALUES.join(", "))
-            parser.on("--round-trips A,B", Array, "ms to the server, by a delay proxy (0,0.25,0.5,1,2,5)") do |list|
-              @round_trips = list.map { |text| number(text, "--round-trips", zero: true) }
-            end
-            parser.on("--changes N", "whose age another machine tells (300; quick 60)") do |text|
-              @changes = count(text, "--changes")
-            end
-            parser.on("--busy A,B", Array, "threads that compute in the machine that looks (0,1,3)") do |list|
-              @busy = list.map { |text| number(text, "--busy", zero: true).to_i }
-            end
+            fact parser, "--round-trips A,B", "ms to the server, by a delay proxy (0,0.25,0.5,1,2,5)", :round_trips_ms,
+                 :zero
+            fact parser, "--changes N", "whose age another machine tells (300; quick 60)", :changes, :count
+            fact parser, "--busy A,B", "threads that compute in the machine that looks (0,1,3)", :busy, :zero
             parser.on("--no-cells", "without the cost of hits") { @no_cells = true }
           end
 
@@ -70,22 +65,11 @@ module Tiercel
           end
 
           # @return [Design]
-          def design
-            @design ||= begin
-              given = { stores: @stores, round_trips_ms: @round_trips, changes: @changes, busy: @busy }
-              (settings.quick ? Design::QUICK : Design::FULL).with(**given.compact)
-            end
-          end
+          def design = @design ||= designed(Design, stores: @stores, busy: facts_given[:busy]&.map(&:to_i))
 
           private
 
           def values = chosen_values(settings.quick ? QUICK_VALUES : VALUES)
-
-          def count(text, option)
-            count = number(text, option)
-            return count.to_i if count == count.floor
-            raise UsageError, "#{option} #{text}: expected a whole number"
-          end
         end
       end
 

@@ -20,23 +20,12 @@ module Tiercel
           in_all 20
 
           def options(parser)
-            parser.on("--workers A,B", Array, "how many (1,2,4,8)") do |list|
-              @counts = list.map { |text| number(text, "--workers").to_i }
-            end
-            parser.on("--store A,B", Array, "of #{Design::STORES.keys.join(", ")}") do |names|
-              @stores = names.each do |name|
-                next if Design::STORES.key?(name)
-                raise UsageError, Catalogue.unknown("--store:", name, Design::STORES.keys)
-              end
-            end
-            parser.on("--total SIZE", "for all workers together (32MB)") { |text| @total_bytes = size(text) }
-            parser.on("--zipf S", "exponent of the load (1.0)") { |text| @zipf = number(text, "--zipf") }
-            parser.on("--requests N", "of all workers together (24000)") do |text|
-              @requests = number(text, "--requests").to_i
-            end
-            parser.on("--miss-ms MS", "what a miss's block would take (1); computed, nobody waits") do |text|
-              @miss_ms = number(text, "--miss-ms")
-            end
+            fact parser, "--workers A,B", "how many (1,2,4,8)", :counts, :count
+            names parser, "--store", Design::STORES, :stores
+            fact parser, "--total SIZE", "for all workers together (32MB)", :total_bytes, :size
+            fact parser, "--zipf S", "exponent of the load (1.0)", :zipf, :number
+            fact parser, "--requests N", "of all workers together (24000)", :requests, :count
+            fact parser, "--miss-ms MS", "what a miss's block would take (1); computed, nobody waits", :miss_ms, :number
           end
 
           def expected_seconds = design.expected_seconds
@@ -55,17 +44,9 @@ module Tiercel
 
           # @return [Design]
           def design
-            @design ||= begin
-              stores = Design.controlled(@stores) if @stores
-              given = { counts: @counts, stores:, total_bytes: @total_bytes, zipf: @zipf, requests: @requests,
-                        miss_ms: @miss_ms }
-              (settings.quick ? Design::QUICK : Design::FULL).with(**given.compact)
-            end
+            stores = facts_given[:stores]
+            @design ||= designed(Design, stores: stores && Design.controlled(stores))
           end
-
-          private
-
-          def size(text) = Values::SizedHTML.parse(text).approximate_bytes
         end
       end
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../../catalogue"
-require_relative "../../stores/contestant"
+require_relative "catalogue"
+require_relative "stores/contestant"
 
 module Tiercel
   module Lab
