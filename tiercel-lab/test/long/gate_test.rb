@@ -4,7 +4,8 @@ require_relative "../support/lab_case"
 require_relative "../support/small_gem"
 
 # How often a gate finds what is there, and what is not: 20 gates of 10 % more work, 20 of the same work, 10 of the same
-# work beside a busy loop. `GATES=slower=5,same=0,busy=0` makes some of them, `RECORD=FILE` keeps their samples as
+# work beside a busy loop; 5 each of a pause of 60 ms every 40,000 calls (asleep, or at work) and of 1.5 million kept
+# objects. `GATES=slower=5,same=0,busy=0` makes some of them, `RECORD=FILE` keeps their samples as
 # tiercel-lab/test/tables/gate/recorded.json has them.
 class LongGateTest < LabCase
   LIBRARY = <<~RUBY
@@ -20,8 +21,31 @@ class LongGateTest < LabCase
       end
     end
   RUBY
+  # What few calls cost, and what the collector does.
+  RARE = <<~RUBY
+    module SmallGem
+      STEPS = 800
+      KEPT = Array.new(0) { |index| "object \#{index}" }
+      EVERY = 10**12
+      @calls = 0
+      def self.work
+        left = STEPS
+        left -= 1 while left > 0
+        Array.new(4) { +"garbage" }
+        pause if ((@calls += 1) % EVERY).zero?
+        left
+      end
+      def self.pause = sleep(0.06)
+    end
+  RUBY
+  BURN = <<~RUBY
+    def self.pause
+        till = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) + 0.06
+        nil while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < till
+      end
+  RUBY
   BENCHMARKS = "require \"small_gem\"\nTiercel::Lab.benchmark(\"work\") { SmallGem.work }\n"
-  GATES = { "slower" => 20, "same" => 20, "busy" => 10 }.freeze
+  GATES = { "slower" => 20, "same" => 20, "busy" => 10, "sleep" => 5, "pause" => 5, "kept" => 5 }.freeze
 
   def counts
     said = ENV.fetch("GATES", "").split(",").to_h { |word| word.split("=") }.transform_values { |text| Integer(text) }
@@ -33,10 +57,11 @@ class LongGateTest < LabCase
     skip "long tier" unless long?
   end
 
+  # @param changes [Hash{String => String}] of the head
   # @return [Array<Integer>] exit codes
-  def gates(kind, steps: "4_000")
-    SmallGem.make(library: LIBRARY, benchmarks: BENCHMARKS) do |gem|
-      gem.change("lib/small_gem.rb", "4_000", steps)
+  def gates(kind, library: LIBRARY, **changes)
+    SmallGem.make(library:, benchmarks: BENCHMARKS) do |gem|
+      changes.each { |before, after| gem.change("lib/small_gem.rb", before.to_s, after) }
       return Array.new(counts.fetch(kind)) do |number|
         run_command(Lab::Tables::Gate::Table, "--repository", gem.folder, "--base", "HEAD", "--same", "--seed",
                     (number + 1).to_s) do |code, command|
@@ -59,15 +84,23 @@ class LongGateTest < LabCase
   def logs(*cells)
     head, base = cells.map do |cell|
       cell["slices"].group_by { |slice| slice.first(2) }.transform_values do |slices|
-        slices.sum { |slice| slice[6] - slice[5] }.fdiv(slices.sum { |slice| slice[3] })
+        slices.sum { |slice| slice[6] + slice[9].to_i }.fdiv(slices.sum { |slice| slice[3] })
       end
     end
     head.keys.group_by(&:first).values.map { |keys| keys.map { |key| Math.log(head[key] / base.fetch(key)).round(5) } }
   end
 
   def test_ten_percent_more_time_fail
-    codes = gates("slower", steps: "4_400")
+    codes = gates("slower", "4_000": "4_400")
     assert_operator codes.count(1), :>=, (codes.size * 0.95).floor, codes.inspect
+  end
+
+  def test_rare_pauses_and_kept_objects_fail
+    every = { "10**12": "40_000" }
+    codes = { "sleep" => every, "pause" => { **every, "def self.pause = sleep(0.06)\n": BURN },
+              "kept" => { "Array.new(0)": "Array.new(1_500_000)" } }
+            .to_h { |kind, changes| [kind, gates(kind, library: RARE, **changes)] }
+    assert_equal [1], codes.values.flatten.uniq, codes.inspect
   end
 
   def test_equal_revisions_pass

@@ -26,6 +26,7 @@ module Tiercel
           Kind.new("same", "the same once more", WORK, "again=#{WORK}", %w[same cannot_tell],
                    %w[faster slower uneven], 1.0, 0.0),
           Kind.new("planted", "5 % more", WORK, "steps:#{STEPS * 21 / 20}", %w[slower], %w[faster same], 0.9, nil),
+          Kind.new("twenty", "20 % more", WORK, "steps:#{STEPS * 12 / 10}", %w[slower], %w[faster same], 0.75, nil),
           Kind.new("pause", "60 ms of work every 40,000 calls", WORK, PAUSING, %w[slower uneven], %w[faster same], 0.9,
                    PAUSE_NS),
           Kind.new("sleep", "60 ms asleep every 40,000 calls", WORK, "#{PAUSING},asleep=true", %w[slower uneven],

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../engine/stopwatch"
 require_relative "../table"
 require_relative "kinds"
 require_relative "view"
@@ -11,10 +12,12 @@ module Tiercel
       module Selfcheck
         class Table < Tables::Table
           called "selfcheck", "Whether verdicts can be believed here: known work, 20 times."
-          example "selfcheck", "selfcheck --quick", "selfcheck --recordings 40", "selfcheck --kind pause,kept"
+          example "selfcheck", "selfcheck --quick", "selfcheck --recordings 40", "selfcheck --kind pause,kept",
+                  "selfcheck --busy 1 --kind same,twenty"
           takes :quick, :seed, :budget, :processes
 
           RECORDINGS = 20
+          FORMS = { "full" => Engine::Protocol::FULL, "quick" => Engine::Protocol::QUICK }.freeze
           # Too few to decide; shows that it works.
           QUICK_RECORDINGS = 4
 
@@ -22,6 +25,10 @@ module Tiercel
             parser.on("--recordings N", Integer, "fresh ones (#{RECORDINGS}, quick: #{QUICK_RECORDINGS})") do |count|
               raise UsageError, "--recordings #{count}: expected 1 or more" unless count.positive?
               @recordings = count
+            end
+            parser.on("--busy N", Integer, "busy loops beside it (0)") { |count| @busy = count }
+            parser.on("--protocol FORM", FORMS, "whose verdicts: #{FORMS.keys.join(", ")} (full)") do |protocol|
+              @protocol = protocol
             end
             parser.on("--kind A,B", Array, "of #{KINDS.keys.join(", ")} (all)") do |names|
               unknown = names - KINDS.keys
@@ -31,7 +38,7 @@ module Tiercel
           end
 
           # Quick means fewer recordings: they are what is checked.
-          def protocol = Engine::Protocol::FULL
+          def protocol = @protocol || Engine::Protocol::FULL
 
           def expected_seconds = recordings * Engine::Measurement.expected_seconds(comparisons, protocol)
 
@@ -41,10 +48,12 @@ module Tiercel
           def take(_comparisons)
             run.start(protocol)
             rows = []
+            started = Engine::Stopwatch.seconds
             run.watch(expected_seconds) do |progress|
-              recordings.times { |index| rows.concat(record(index, progress)) }
+              beside { recordings.times { |index| rows.concat(record(index, progress)) } }
             end
-            run.table("selfcheck", rows, threshold: Engine::Protocol::MARGINS.fetch(:process), asked: recordings)
+            run.table("selfcheck", rows, threshold: protocol.margin_for([:process]), asked: recordings,
+                                         busy: @busy.to_i, seconds: (Engine::Stopwatch.seconds - started).round)
           end
 
           def exit_code
@@ -57,6 +66,17 @@ module Tiercel
           def recordings = @recordings || (settings.quick ? QUICK_RECORDINGS : RECORDINGS)
 
           def kinds = KINDS.values.select { |kind| (@kinds || KINDS.keys).include?(kind.name) }
+
+          # Beside so many programs that never rest.
+          def beside
+            loops = Array.new(@busy.to_i) { Process.spawn(RbConfig.ruby, "-e", "loop {}") }
+            yield
+          ensure
+            loops&.each do |pid|
+              Process.kill(:KILL, pid)
+              Process.wait(pid)
+            end
+          end
 
           # What has one baseline is measured together.
           def comparisons

@@ -37,10 +37,22 @@ module Tiercel
           end
 
           def fill(document)
-            document.section("Verdicts") { |section| section.add(counts).add(plot) }
+            document.section("Verdicts") { |section| section.text(made).add(counts).add(plot) }
           end
 
           private
+
+          def made
+            asked, seconds, busy = notes("selfcheck").values_at("asked", "seconds", "busy")
+            beside = " beside #{busy} busy loop#{"s" if busy > 1}" if busy.to_i.positive?
+            each = seconds && asked ? ", #{(seconds.fdiv(asked)).round} s each" : ""
+            "#{asked} recordings#{beside}#{each}, #{processes} processes a comparison on average."
+          end
+
+          def processes
+            counts = rows("selfcheck").map { |row| row["processes"] }
+            counts.empty? ? 0 : counts.sum.fdiv(counts.size).round
+          end
 
           def margin_of_all = notes("selfcheck").fetch("threshold", 0)
 
