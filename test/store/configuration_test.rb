@@ -109,7 +109,8 @@ class StoreConfigurationTest < Tiercel::TestCase
 
   def test_what_was_meant_stands_before_the_list_of_what_there_is
     error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", sise: "1MB") }
-    assert_equal 'unknown option :sise for memory:, got "1MB". sise: did you mean size?', error.message.lines.first.chomp
+    assert_equal 'unknown option :sise for memory:, got "1MB". sise: did you mean size?',
+                 error.message.lines.first.chomp
     assert_match(/\AThis backend knows .*:size.*\n\z/, error.message.lines[1])
   end
 
@@ -122,7 +123,8 @@ class StoreConfigurationTest < Tiercel::TestCase
 
   def test_unknown_options_are_named_together
     error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", first: 1, second: 2) }
-    assert_match(/:first, :second for .*got 1, 2$.*This backend knows.*:size.*Every store knows.*:namespace/m, error.message)
+    assert_match(/:first, :second for .*got 1, 2$.*This backend knows.*:size.*Every store knows.*:namespace/m,
+                 error.message)
   end
 
   def test_an_option_of_another_backend

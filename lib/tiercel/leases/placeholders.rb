@@ -221,9 +221,9 @@ module Tiercel
 
       def outlives(ttl) = [OUTLIVES, ttl * 10].max
 
-      # A server's own rest of the TTL says when a lease lapses. Without it, a lease lapses when this process has seen it
-      # for its ttl; on this machine also by the clock, so that nobody waits for a holder that is long gone. That clock
-      # alone is no bound: tests move it, and other machines have their own.
+      # A server's own rest of the TTL says when a lease lapses. Without it, a lease lapses when this process has seen
+      # it for its ttl; on this machine also by the clock, so that nobody waits for a holder that is long gone. That
+      # clock alone is no bound: tests move it, and other machines have their own.
       def parse(key, bytes, token = nil, left = nil)
         Placeholder.parse(key, bytes, token) do |ttl, ends_at, take|
           now = Clock.monotonic

@@ -1,4 +1,5 @@
 # frozen_string_literal: true
+# suites: store*
 
 require "test_helper"
 

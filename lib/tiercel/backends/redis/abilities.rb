@@ -85,7 +85,8 @@ module Tiercel
         def refused?(reply) = reply.is_a?(RedisClient::CommandError) && REFUSAL.match?(reply.message)
 
         def decided?(reply)
-          !reply.is_a?(Exception) || reply.is_a?(RedisClient::NoScriptError) || Failures::FORBIDDEN.match?(reply.message)
+          return true if !reply.is_a?(Exception) || reply.is_a?(RedisClient::NoScriptError)
+          Failures::FORBIDDEN.match?(reply.message)
         end
       end
     end

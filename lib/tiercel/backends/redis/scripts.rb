@@ -9,7 +9,8 @@ module Tiercel
     class Redis < Backend
       # Lua that runs in the server, each over one key, so in a Redis Cluster too.
       class Script
-        # When the entry ends, and the same where the server has no PEXPIRETIME: both clocks are read in one millisecond.
+        # When the entry ends, and the same where the server has no PEXPIRETIME: both clocks are read in one
+        # millisecond.
         ENDS = "redis.call('PEXPIRETIME', KEYS[1])"
         ENDS_BEFORE_7 = "ends_at()"
         BEFORE_7 = <<~LUA

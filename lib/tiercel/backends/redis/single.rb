@@ -65,7 +65,7 @@ module Tiercel
               driver.call_pipelined([["MULTI"], *commands, ["EXEC"]], NO_TIMEOUTS, exception: false)
             end
           end
-          error = replies.find { |reply| reply.is_a?(Exception) } || replies.last.find { |reply| reply.is_a?(Exception) }
+          error = [*replies, *Array(replies.last)].find { |reply| reply.is_a?(Exception) }
           error ? raise(error) : replies.last
         end
 

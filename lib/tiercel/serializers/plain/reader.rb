@@ -8,8 +8,8 @@ module Tiercel
     module Plain
       # Reads one value of msgpack, of the formats that {Packer} writes.
       #
-      # Before a container is filled, its elements and those that the containers around it still expect are compared with
-      # the bytes that are left: every element takes one byte at least.
+      # Before a container is filled, its elements and those that the containers around it still expect are compared
+      # with the bytes that are left: every element takes one byte at least.
       #
       # @private
       class Reader
