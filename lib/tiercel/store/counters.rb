@@ -57,7 +57,9 @@ module Tiercel
 
       def count(operation, key, amount, expires_in)
         ttl = backend_ttl(true, expires_in: expires_in)
-        @settings.accessor.count(operation, key) { |backend| counted(backend, key, amount, ttl) }
+        count = @settings.accessor.count(operation, key) { |backend| counted(backend, key, amount, ttl) }
+        rewritten(key, count) if count
+        count
       end
 
       # Another caller may replace, delete or count between each two steps; then

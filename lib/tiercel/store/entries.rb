@@ -176,7 +176,9 @@ module Tiercel
         filling = Fetch::Filling.of(@settings.backend, key)
         return fill(filling, bytes, ttl, unless_exist:) if filling
         return write_anew(key, bytes, ttl) unless unless_exist
-        @settings.accessor.add(key, bytes, ttl) { |present| ended?(present, key) }
+        stored = @settings.accessor.add(key, bytes, ttl) { |present| ended?(present, key) }
+        rewritten(key, bytes) if stored
+        stored
       end
 
       def write_anew(key, bytes, ttl)
@@ -192,7 +194,8 @@ module Tiercel
         end
         batch = {}
         entries.each { |key, entry| write_entry(key, entry, raw: raw, batch: batch, **options) }
-        @settings.accessor.set_multi(batch, backend_ttl(raw, policy: policy_for(options), **options))
+        stored = @settings.accessor.set_multi(batch, backend_ttl(raw, policy: policy_for(options), **options))
+        all_rewritten(batch, stored)
       end
 
       def serialize_entry(entry, raw: false, **options)

@@ -174,25 +174,27 @@ module Tiercel
       def fill(filling, bytes, ttl, unless_exist: false)
         return unless bytes
         stored = filling.lease && @settings.leases.fill(filling.lease, bytes, ttl)
-        stored = overwrite(filling, bytes, ttl) if !stored && !unless_exist && filling.flight.rewritten
+        stored = filling.flight.overwrite(@settings.guard, bytes, ttl) unless stored || unless_exist
         stored ? rewritten(filling.key, bytes, filling.flight) : warn_if_deleted(filling.flight)
         @settings.cold_run&.longer if stored && filling.lease.begun?
         remember_locally(filling.key, stored ? bytes : nil)
         filling.done(stored)
       end
 
-      # The block has written its own key: what it gives comes after that.
-      def overwrite(filling, bytes, ttl)
-        @settings.guard.call(:write_entry, filling.key) do
-          present, token = @settings.backend.get_with_token(filling.key)
-          present == filling.flight.rewritten && @settings.backend.compare_and_set(filling.key, bytes, token, ttl)
-        end
+      # A block around the code at hand may be that of the same key: what it gives comes after this.
+      #
+      # @param written [String, Integer] bytes, or a count
+      # @param flight [Flight, nil] whose own value it is
+      def rewritten(key, written, flight = nil)
+        return if @settings.flights.idle?
+        Held.each_of(@settings.backend, key) { |held| held.rewritten = written unless held.equal?(flight) }
       end
 
-      # A block around the code at hand may be that of the same key: what it gives comes after these bytes.
-      def rewritten(key, bytes, flight = nil)
-        return if @settings.flights.idle?
-        Held.each_of(@settings.backend, key) { |held| held.rewritten = bytes unless held.equal?(flight) }
+      # @param frames [Hash{String => String}] by key, that are written
+      # @return [Boolean, nil] whether they are, as it was passed
+      def all_rewritten(frames, stored)
+        frames.each { |key, bytes| rewritten(key, bytes) } if stored && !@settings.flights.idle?
+        stored
       end
 
       # A block around the code at hand may be that of one of these keys: what it gives is not stored.

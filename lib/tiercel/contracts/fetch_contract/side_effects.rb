@@ -11,6 +11,37 @@ module Tiercel
           delete_multi: ->(store) { store.delete_multi(["views/7"]) },
         }.freeze
 
+        # What a block may do to its own key, beside deleting it.
+        CHANGES = {
+          write: ->(store) { store.write("name", "inner") },
+          write_that_expires: ->(store) { store.write("name", "inner", expires_in: 60, race_condition_ttl: 1) },
+          write_raw: ->(store) { store.write("name", "7", raw: true) },
+          write_multi: ->(store) { store.write_multi({ "name" => "inner", "other" => 1 }) },
+          write_multi_that_expires: ->(store) { store.write_multi({ "name" => "inner" }, expires_in: 60) },
+          write_unless_exist: ->(store) { store.write("name", "inner", unless_exist: true) },
+          increment: ->(store) { 3.times { store.increment("name") } },
+          fetch: ->(store) { store.fetch("name") { "inner" } },
+          fetch_by_force: ->(store) { store.fetch("name", force: true) { "inner" } },
+          fetch_multi: ->(store) { store.fetch_multi("name", "another") { "inner" } },
+          write_in_a_thread: ->(store) { Thread.new { store.write("name", "inner") }.join },
+        }.freeze
+        CALLS = {
+          fetch: ->(store, change) { store.fetch("name") { change.call(store); "outer" } },
+          fetch_that_expires: ->(store, change) { store.fetch("name", expires_in: 60) { change.call(store); "outer" } },
+          fetch_multi: lambda do |store, change|
+            store.fetch_multi("first", "name", "last") { |name| change.call(store) if name == "name"; "outer" }["name"]
+          end,
+        }.freeze
+
+        CALLS.each do |call_name, call|
+          CHANGES.each do |change_name, change|
+            define_method(:"test_a_block_that_changes_its_own_key_has_the_last_word_#{change_name}_in_#{call_name}") do
+              assert_equal "outer", call.call(store, change)
+              assert_equal "outer", store.read("name")
+            end
+          end
+        end
+
         def test_a_write_that_also_writes_to_a_second_store
           second = closed_later(Tiercel.new("memory:"))
           twice = Module.new do

@@ -34,7 +34,8 @@ module Tiercel
           return super unless options.nil? && fast? && @fast_writes && (keys = keys_of(hash.keys))
           return super if observed?(WRITE_MULTI)
           frames = frames_of(hash, keys, @options[:expires_in]&.to_f)
-          @settings.accessor.set_multi(frames, backend_ttl(false, **@options.slice(:expires_in, :race_condition_ttl)))
+          ttl = backend_ttl(false, **@options.slice(:expires_in, :race_condition_ttl))
+          all_rewritten(frames, @settings.accessor.set_multi(frames, ttl))
         end
 
         private

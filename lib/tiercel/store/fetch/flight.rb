@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../clock"
+require_relative "../../counter"
 require_relative "databases"
 require_relative "interruption"
 require_relative "leader"
@@ -41,7 +42,7 @@ module Tiercel
         attr_reader :wanted
         # @return [Leases::Lease, nil] what is known of the lease, one's own or somebody else's
         attr_reader :lease
-        # @return [String, nil] bytes that the block itself wrote under the key
+        # @return [String, Integer, nil] bytes that the block itself wrote under the key, or to which it counted
         attr_accessor :rewritten
         # @return [Boolean] whether the block itself deleted the key
         attr_accessor :deleted
@@ -99,6 +100,23 @@ module Tiercel
 
         # @return [Boolean] whether it is under way in this process
         def live? = @outcome.nil? && @pid == Process.pid
+
+        # Stores a value in the place of what its block has written under the key itself: what the block gives comes after
+        # that, as with Rails' own stores.
+        #
+        # @param guard [Guard]
+        # @param bytes [String]
+        # @param ttl [Numeric, nil] seconds
+        # @return [Boolean, nil] whether it is stored
+        def overwrite(guard, bytes, ttl)
+          return false unless @rewritten
+          guard.call(:write_entry, @key) do
+            present, token = @backend.get_with_token(@key)
+            next false unless present
+            written = @rewritten.is_a?(Integer) ? Counter.parse(present) : present
+            written == @rewritten && @backend.compare_and_set(@key, bytes, token, ttl)
+          end
+        end
 
         # Tells the followers what is known of the lease, so that they may serve a stale value.
         #

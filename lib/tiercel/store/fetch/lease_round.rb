@@ -151,7 +151,7 @@ module Tiercel
           stored = @held.fill_multi(frames.to_h { |call, bytes| [@open[call], bytes] }, ttl) unless frames.empty?
           @computed.each do |call, value|
             lease = @open.delete(call)
-            done = stored&.include?(call.key)
+            done = stored&.include?(call.key) || (frames[call] && overwrite(call, frames[call], ttl))
             call.remember(done ? frames[call] : nil)
             give_back(call, lease) unless done
             @flown[call].land_value(value) { call.copy(value) }
@@ -159,6 +159,8 @@ module Tiercel
           @computed = {}
           @filled_at = Clock.monotonic
         end
+
+        def overwrite(call, bytes, ttl) = @flown[call].overwrite(@settings.guard, bytes, ttl)
 
         # Nothing is stored in its place.
         def give_back(call, lease)
