@@ -101,8 +101,8 @@ module Tiercel
         # @return [Boolean] whether it is under way in this process
         def live? = @outcome.nil? && @pid == Process.pid
 
-        # Stores a value in the place of what its block has written under the key itself: what the block gives comes after
-        # that, as with Rails' own stores.
+        # Stores a value in the place of what its block has written under the key itself: what the block returns comes
+        # after that, as with Rails' own stores.
         #
         # @param guard [Guard]
         # @param bytes [String]
