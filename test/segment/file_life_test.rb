@@ -264,6 +264,24 @@ class SegmentFileLifeTest < Tiercel::TestCase
     assert_equal %w[segment segment.lock], Dir.children(@directory).sort
   end
 
+  # In a directory that this process may not change: all go on with the file.
+  def test_a_removal_that_fails_leaves_the_segment_as_it_is
+    skip "[environment] needs root" unless Process.euid.zero?
+    open.set("key", "value")
+    File.chown(65_534, nil, @path, "#{@path}.lock")
+    File.chmod(0o755, @directory)
+    fork_and_wait(1) do
+      Process::Sys.setuid(65_534)
+      segment = open
+      segment.set("key", "value")
+      error = assert_raises(Tiercel::Unavailable) { Tiercel::Segment.remove(@path) }
+      assert_match(/cannot be removed: Permission denied/, error.message)
+      assert_raises(Tiercel::Unavailable) { Tiercel::Segment.replace(@path, bytes: 4 << 20) }
+      assert_equal "value", segment.get("key")
+      assert_equal true, segment.set("key", "other")
+    end
+  end
+
   def test_a_replacement_keeps_what_nobody_asked_to_change
     open(shards: 2, average_entry_bytes: 100, mode: 0o640).close
     Tiercel::Segment.replace(@path, bytes: 32 << 20)

@@ -118,6 +118,14 @@ class SegmentPlaceTest < Tiercel::TestCase
         File.open(place_in(dir, "one", "redis://a") { |place| place.paths.first }, "w") { |f| f.truncate(50 << 20) }
         File.open(place_in(dir, "other", nil) { |place| place.paths.first }, "w") { |file| file.truncate(50 << 20) }
         assert_equal 78 << 20, place_in(dir, "one", nil, &:wanted_bytes)
+        if Process.euid.zero? # what another user lays there counts for nothing
+          File.open(foreign = place_in(dir, "one", "redis://c") { |place| place.paths.first }, "w") do |file|
+            file.truncate(1 << 30)
+            file.chown(12_345, nil)
+          end
+          assert_equal 78 << 20, place_in(dir, "one", nil, &:wanted_bytes)
+          File.unlink(foreign)
+        end
         assert_equal 128 << 20, place_in(dir, "one", "redis://a", &:wanted_bytes)
       end
     end

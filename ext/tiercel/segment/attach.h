@@ -135,6 +135,7 @@ void tseg_file_close(tseg_file *file);
 void tseg_file_close_last(tseg_file *file, tseg_host *host);
 int tseg_file_unlink(const char *path, tseg_host *host); /* an errno, or 0 */
 void tseg_file_retire(tseg_file *file);
+void tseg_file_restore(tseg_file *file); /* the path still leads to it: as it was when it was opened */
 void tseg_init_header(tseg_header *header, const tseg_geometry *geometry, const tseg_options *options,
                       const tseg_sidecar *sidecar);
 uint64_t tseg_header_check(const tseg_header *header);

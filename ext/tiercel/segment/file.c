@@ -272,7 +272,15 @@ int tseg_file_unlink(const char *path, tseg_host *host)
     return what.failure;
 }
 
+static bool may_be_retired(const tseg_file *file) { return file->map && file->ours && file->links <= 1; }
+
 void tseg_file_retire(tseg_file *file)
 {
-    if (file->map && file->ours && file->links <= 1) atomic_store(&((tseg_header *)file->map)->retired, 1);
+    if (may_be_retired(file)) atomic_store(&((tseg_header *)file->map)->retired, 1);
+}
+
+void tseg_file_restore(tseg_file *file)
+{
+    if (may_be_retired(file) && !atomic_load(&file->header.retired))
+        atomic_store(&((tseg_header *)file->map)->retired, 0);
 }

@@ -18,10 +18,11 @@ static bool remove_files(const char *path, tseg_sidecar *sidecar, tseg_file *fil
     if (file->inode && file->unreadable && !tseg_file_was_ours(path, sidecar))
         return tseg_fail(error, 0, "%s is not a segment: remove it or use another path", path);
     tseg_file_retire(file);
-    tseg_file_close(file);
     failure = tseg_file_unlink(path, host);
-    if (failure && failure != ENOENT)
+    if (failure && failure != ENOENT) {
+        tseg_file_restore(file);
         return tseg_fail(error, failure, "%s cannot be removed: %s", path, strerror(failure));
+    }
     snprintf(lock_path, sizeof lock_path, "%s.lock", path);
     if (!tseg_sidecar_is_strange(sidecar)) unlink(lock_path);
     return true;

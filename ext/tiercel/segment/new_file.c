@@ -186,6 +186,7 @@ bool tseg_file_make(const char *path, tseg_sidecar *sidecar, const tseg_options 
     if (made && replaced) tseg_file_retire(replaced);
     code = made ? link_file(path, temporary, link_path, replaced != NULL) : 0;
     if (code) made = tseg_fail(error, code, "%s cannot be created: %s", path, strerror(code));
+    if (code && replaced) tseg_file_restore(replaced);
     if (link_path == temporary || replaced) unlink(temporary);
     tseg_sidecar_set_making(sidecar, -1);
     if (made) close(descriptor);

@@ -138,7 +138,7 @@ module Tiercel
         return 0 unless named? && in_rails?
         directories = paths.map { |path| ::File.dirname(path) }
         others = directories.flat_map { |directory| Dir.glob("#{escaped(directory)}/tiercel-*.v*") } - paths
-        others.select { |path| own?(path) }.sum { |path| ::File.size?(path) || 0 }
+        others.select { |path| own?(path) && ::File.owned?(path) }.sum { |path| ::File.size?(path) || 0 }
       end
 
       # Without a secret nothing tells an application from the others.
