@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "open3"
+require "rbconfig"
+require "tmpdir"
+require_relative "committed_files"
+
+# Another version of Tiercel, compiled in a folder of its own, whose processes run beside this one with the same gems.
+class EarlierRevision
+  ROOT = CommittedFiles::ROOT
+
+  # @param revision [String]
+  # @return [Boolean] whether this clone has it: a shallow one has not
+  def self.available?(revision)
+    system("git", "-C", ROOT, "cat-file", "-e", "#{revision}^{commit}", out: File::NULL, err: File::NULL)
+  end
+
+  # @param revision [String]
+  # @return [EarlierRevision]
+  def self.checkout(revision)
+    new do |folder|
+      statuses = Open3.pipeline(["git", "-C", ROOT, "archive", revision, "lib", "ext"], ["tar", "-x", "-C", folder])
+      raise "git archive #{revision} failed" unless statuses.all?(&:success?)
+    end
+  end
+
+  # @yieldparam folder [String] with a copy of this version, to be altered
+  # @return [EarlierRevision]
+  def self.altered
+    new do |folder|
+      %w[lib ext].each { |name| FileUtils.cp_r(File.join(ROOT, name), folder) }
+      yield folder
+    end
+  end
+
+  def initialize
+    @folder = File.realpath(Dir.mktmpdir("tiercel-revision-"))
+    owner = Process.pid
+    at_exit { FileUtils.rm_rf(@folder) if Process.pid == owner }
+    yield @folder
+    output, status = Open3.capture2e(RbConfig.ruby, File.join(@folder, "ext/compile.rb"))
+    raise "it does not compile:\n#{output}" unless status.success?
+  end
+
+  # Runs a process of this version until the block ends.
+  #
+  # @param script [String] of Ruby that runs first; the expressions see its variables
+  # @yieldparam ask [#call] takes an expression, gives its value
+  def run(script)
+    environment = { "RUBYLIB" => load_path, "RUBYOPT" => nil, "BUNDLER_SETUP" => nil, "BUNDLE_GEMFILE" => nil }
+    IO.popen([environment, RbConfig.ruby, "-e", LOOP], "r+") do |process|
+      ask = lambda { |expression|
+        process.puts([Marshal.dump(expression)].pack("m0"))
+        kind, value = Marshal.load((process.gets || raise("the other process ended")).unpack1("m"))
+        kind == :value ? value : raise("the other process: #{value}")
+      }
+      ask.call("#{script}; nil")
+      loaded = ask.call("$LOADED_FEATURES.grep(/(lib|tiercel)\\/tiercel(\\.rb|\\/segment_ext)/)")
+      raise "another version is loaded: #{loaded}" if loaded.empty? || !loaded.all? { |path| path.start_with?(@folder) }
+      yield ask
+    end
+  end
+
+  LOOP = <<~'RUBY'
+    $stdout.sync = true
+    context = binding
+    while (line = $stdin.gets)
+      answer = begin
+        [:value, context.eval(Marshal.load(line.unpack1("m")))]
+      rescue Exception => error
+        [:error, error.full_message(highlight: false)]
+      end
+      puts [Marshal.dump(answer)].pack("m0")
+    end
+  RUBY
+  private_constant :LOOP
+
+  private
+
+  def load_path
+    others = $LOAD_PATH.map(&:to_s).reject { |path| path.start_with?("#{ROOT}/") }
+    [File.join(@folder, "lib"), *others].join(File::PATH_SEPARATOR)
+  end
+end
