@@ -102,6 +102,12 @@ class InstallTest < Tiercel::TestCase
                  successor(":litecache", url: "sqlite:tmp/c", size: "1GB").statement
     assert_equal 'config.cache_store = :tiercel_store, "shared:", { size: "1GB" }',
                  successor(":null_store", size: "1GB").statement
+    tiers = successor(":null_store", url: "shared: redis://a")
+    assert_equal 'config.cache_store = :tiercel_store, "shared:", "redis://a"', tiers.statement
+    assert_predicate tiers, :shared?
+    assert_includes tiers.gems, "redis-client"
+    assert_equal 'config.cache_store = :tiercel_store, "shared:", "sqlite:a?size=1GB"',
+                 successor(":null_store", url: "shared: sqlite:a", size: "1GB").statement
   end
 
   def test_the_gems_that_go_with_it

@@ -24,8 +24,9 @@ module Tiercel
            "Kubernetes (config/tiercel.md). Writes nothing if production would not boot with it. " \
            "`bin/rails destroy tiercel:install` undoes it."
 
-      class_option :url, type: :string, desc: "The backend's URL, such as shared: or redis://cache:6379/0 " \
-                                              "(by default what stands for the present store)"
+      class_option :url, type: :string, desc: "The backend's URL, such as redis://cache:6379/0, or several in " \
+                                              "quotes, nearest first: 'shared: redis://cache:6379/0' (by default " \
+                                              "what takes the place of the present store)"
       class_option :size, type: :string, desc: "Size of the cache, such as 1GB (shared:, memory:, sqlite:, file:)"
       class_option :development, type: :boolean, default: true,
                                  desc: "Give development memory: in place of :memory_store, so that tags: work there"

@@ -11,7 +11,7 @@ module Tiercel
     # @private
     class ProductionPlan
       SEVERAL = "config.cache_store stands in several places (lines %s), so --url cannot say which of them it " \
-                "is for. Write by hand: config.cache_store = :tiercel_store, %p"
+                "is for. Write by hand: config.cache_store = :tiercel_store, %s"
       ELSEWHERE = "config/application.rb sets config.cache_store under a condition. It stays; --url=... puts Tiercel " \
                   "in production in its place."
       BY_HAND = "config/environments/production.rb%s: the statement is not alone in its lines. Write by hand: %s"
@@ -80,7 +80,7 @@ module Tiercel
 
       def replaced
         if blocked?
-          @notes << format(SEVERAL, @file.stores.map(&:line).join(", "), @url)
+          @notes << format(SEVERAL, @file.stores.map(&:line).join(", "), @url.split.map(&:inspect).join(", "))
           return @file.text
         end
         @file.with(successors.zip(stores).map { |successor, store| placed(successor.statement, store) })

@@ -26,7 +26,7 @@ module Tiercel
       attr_reader :notes
 
       # @param present [PresentStore, nil]
-      # @param url [String, nil] that the user asked for
+      # @param url [String, nil] that the user asked for; several are tiers, nearest first, with spaces between them
       # @param size [String, nil] that the user asked for
       # @param solid_cache [SolidCacheSettings, nil]
       # @param alternative [Boolean] whether the application has other stores, under other conditions
@@ -36,8 +36,9 @@ module Tiercel
         @alternative = alternative
         @notes = []
         @asked_size = size
-        @near = url.nil? && kind == :solid_cache_store
-        @url = url ? url.inspect : url_source
+        *@nears, last = url.to_s.split
+        @nears = ["shared:"] if url.nil? && kind == :solid_cache_store
+        @url = last&.inspect || url_source
         @options = @url ? all_options : {}
       end
 
@@ -45,13 +46,13 @@ module Tiercel
       def statement
         return unless @url
         parts = [":tiercel_store"]
-        parts << '"shared:"' if @near
-        parts << mounted_url unless @url == '"shared:"' && options.empty?
+        parts.concat(@nears.map(&:inspect))
+        parts << mounted_url unless @url == '"shared:"' && options.empty? && @nears.empty?
         "config.cache_store = #{parts.join(", ")}#{hash(parts) if options.any?}"
       end
 
       # @return [Boolean] whether it uses memory that the processes share
-      def shared? = @near || scheme == "shared"
+      def shared? = @url ? [*near_schemes, scheme].include?("shared") : false
 
       # @return [String, nil] "redis", "shared"...
       def scheme = @url && (@url[/\A"([a-z][a-z+]*):/, 1] || "redis")
@@ -86,9 +87,11 @@ module Tiercel
 
       def kind = @present&.kind
 
+      def near_schemes = @nears.map { |url| url[/\A[a-z+]+/] }
+
       # Both tiers know `size`, so the URL says which of them has it.
       def mounted_url
-        return @url unless @near && @size
+        return @url unless @size
         size = @size[/\A"([^"#\\]*)"\z/, 1] || "\#{#{@size}}"
         "#{@url.delete_suffix('"')}?size=#{size}\""
       end
@@ -130,12 +133,12 @@ module Tiercel
         @notes.concat(carried.notes)
         add_solid_cache_notes if kind == :solid_cache_store
         kept[:size] = @asked_size.inspect if @asked_size
-        @size = kept.delete(:size) if @near
+        @size = kept.delete(:size) if @nears.any?
         kept
       end
 
       def carried
-        @carried ||= CarriedOptions.new(given, [*("shared" if @near), scheme], used: @used || [])
+        @carried ||= CarriedOptions.new(given, [*near_schemes, scheme], used: @used || [])
       end
 
       # What stands in the statement wins over config/cache.yml, as in Solid Cache.
