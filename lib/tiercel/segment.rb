@@ -160,6 +160,7 @@ module Tiercel
           Thread.current.report_on_exception = false
           segment.send(:attach_now)
         rescue Unavailable => error
+          next if error.cause.is_a?(Errno::EAGAIN) # another process makes it
           Notice.warn("#{segment.path} cannot be made again at present: #{error.message}")
         end
       end
