@@ -10,7 +10,7 @@ module Tiercel
       class Fleet
         FAULTS = { Engine::Outcome::WRONG => WrongValue, Engine::Outcome::MISSES => Missed }.freeze
         # From an order to the moment at which all begin: time to hear of it.
-        LEAD_SECONDS = 0.25
+        LEAD_SECONDS = 0.1
 
         # @return [Array<Engine::Job>] started
         attr_reader :jobs

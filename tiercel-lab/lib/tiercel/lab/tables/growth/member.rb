@@ -1,15 +1,13 @@
 # frozen_string_literal: true
 
-require_relative "../../engine/outcome"
-require_relative "../../load/subject"
-require_relative "../../values/text"
+require_relative "../../load/client"
 
 module Tiercel
   module Lab
     module Tables
       module Growth
         # One process: has the store, perhaps fills it, and times calls of names that it picks at random from all.
-        class Member
+        class Member < Load::Client
           # What all values are pieces of.
           BASE_BYTES = 65_536
           # Bytes and names in one write_multi of the filling.
@@ -36,7 +34,7 @@ module Tiercel
             cpu = Contestants.parse(text).clock == :cpu
             @clock = cpu ? Process::CLOCK_PROCESS_CPUTIME_ID : Process::CLOCK_MONOTONIC
             Engine::Outcome.of do
-              @subject = Load::Subject.new(text:, context:)
+              @subjects[STORE] = Load::Subject.new(text:, context:)
               { clock: cpu ? "cpu" : "wall" }
             end
           end
@@ -46,7 +44,7 @@ module Tiercel
           # @return [Hash]
           def fill(first:, count:)
             Engine::Outcome.of do
-              (first...(first + count)).each_slice(fill_names) { |ranks| @subject.store.write_multi(pairs(ranks)) }
+              (first...(first + count)).each_slice(fill_names) { |ranks| subject.store.write_multi(pairs(ranks)) }
             end
           end
 
@@ -75,17 +73,7 @@ module Tiercel
           # Looks at values outside of what is timed, and frees what is not needed.
           #
           # @return [Hash]
-          def settle
-            outcome = Engine::Outcome.of { look }
-            GC.start
-            outcome
-          end
-
-          # @return [true]
-          def close
-            @subject&.close
-            true
-          end
+          def settle = Engine::Outcome.of { look }.tap { GC.start }
 
           private
 
@@ -104,7 +92,7 @@ module Tiercel
           def look
             [SAMPLE, @entries, [SAMPLE_BYTES / @bytes, 1].max].min.times do
               rank = @random.rand(@entries)
-              found = @subject.store.read(name(rank))
+              found = subject.store.read(name(rank))
               raise Missed, "an entry of #{@entries} was gone" if found.nil?
               raise WrongValue, "a name has another's value" unless found == value(rank)
             end
@@ -136,19 +124,19 @@ module Tiercel
           end
 
           def read_all(names, _values)
-            store, hits = @subject.store, 0
+            store, hits = subject.store, 0
             names.each { |name| hits += 1 if store.read(name) }
             expect(hits, names)
           end
 
           def fetch_all(names, _values)
-            store, misses = @subject.store, 0
+            store, misses = subject.store, 0
             names.each { |name| store.fetch(name) { misses += 1 } }
             expect(names.size - misses, names)
           end
 
           def write_all(names, values)
-            store, written = @subject.store, 0
+            store, written = subject.store, 0
             names.each_with_index { |name, index| written += 1 if store.write(name, values[index]) }
             raise WrongValue, "#{names.size - written} of #{names.size} writes were refused" if written < names.size
           end

@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
-require "fileutils"
-require_relative "../../engine"
 require_relative "../../engine/resident_memory"
-require_relative "../../servers"
+require_relative "../../load"
 require_relative "design"
 require_relative "room"
 
@@ -13,13 +11,14 @@ module Tiercel
       module Growth
         # Measures a {Design}: for each store and point, fresh processes (and a fresh server) that fill it, call it, and
         # are weighed. What this machine has no room for keeps its row, with the reason.
-        class Trial < Engine::Trial
+        class Trial < Load::Trial
           # Entries that one call of {Member#fill} writes.
           FILL_ENTRIES = 50_000
           MEGABYTE = 1024 * 1024
 
+          # A process alone has a CPU of its own.
           def initialize(design, **)
-            super(**)
+            super(pinning: Engine::Pinning.new, **)
             @design = design
           end
 
@@ -30,35 +29,26 @@ module Tiercel
             @design.rounds.times do |round|
               @design.configurations(round).shuffle(random: Random.new(@seed + round)).each do |store, point|
                 facts = { "store" => store, "round" => round, **point.record }
-                rows << facts.merge(configuration(Design::STORES.fetch(store), point, round))
+                rows << facts.merge(attempt { configuration(Design::STORES.fetch(store), point, round) })
                 @progress.advance(@design.seconds(point), "#{store}, #{point.at} #{point.factor}")
               end
             end
           end
 
+          # What lies on a tmpfs is memory: folders are gone afterwards.
           def configuration(store, point, round)
-            refusal = @room.refusal(store.medium, @design.needed(store, point))
-            return Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, refusal) if refusal
-            within(store, point) { |members, server, label| measured(store, point, round, members, server, label) }
-          rescue WorkerLost, Servers::Error => e
-            Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, e.message.lines.first.strip)
-          end
-
-          # Processes, a server and folders, all gone afterwards: what lies on a tmpfs is memory.
-          def within(store, point)
-            label = format("%d-%03d", Process.pid, rows.size)
+            refusal = @room.refusal(store.medium, @design.needed(store, point)) and raise CannotRun, refusal
+            label = label(rows.size)
             server = start(store, point)
-            members = Array.new(point.processes) { member(point) }
-            yield members, server, label
+            pinnings = [point.processes == 1 ? @pinning : ANYWHERE]
+            with_fleet(point.processes, path: "tables/growth/member", pinnings:) do |members|
+              measured(store, point, members, server, label) do |index|
+                opening(store, point, round, server, label, index)
+              end
+            end
           ensure
-            members&.each(&:stop)
             server&.stop
-            @scratch.folders.each_value { |folder| FileUtils.rm_rf(File.join(folder, "tiercel-lab-#{label}")) }
-          end
-
-          # One has a CPU of its own; several are where the kernel puts them, as an application's are.
-          def member(point)
-            job("tables/growth/member", pinning: point.processes == 1 ? @pinning : Engine::Pinning.new(cpus: []))
+            remove_folders(label) if label
           end
 
           def start(store, point)
@@ -67,26 +57,19 @@ module Tiercel
                                    cpu: (@pinning.server_cpu if point.processes == 1)).start
           end
 
-          def measured(store, point, round, members, server, label)
-            pids = [*members.map(&:pid), *server&.pid]
-            opened = open(members) { |index| opening(store, point, round, server, label, index) }
+          # @yieldparam index [Integer] of the process
+          # @yieldreturn [Hash] what it opens
+          def measured(store, point, members, server, label, &)
+            pids = [*members.pids, *server&.pid]
+            clock = members.open(&).first["clock"]
             calls = @design.calls_at(point)
-            rehearsed = all(members, "rehearse") { { calls: } }
+            members.call("rehearse", calls:)
             empty = Engine::ResidentMemory.bytes(pids)
-            done = [opened, rehearsed, filled(store, point, members),
-                    all(members, "measure") { { calls:, slices: @design.slices } }, all(members, "settle") { {} }]
-            failed = done.flatten.find { |outcome| !measured?(outcome) }
-            return failed.slice("status", "reason") if failed
-            blank(clock: opened.first["clock"], processes_slices: done[3].map { |outcome| outcome["slices"] },
-                  resident_bytes: (Engine::ResidentMemory.bytes(pids) - empty if empty),
-                  file_bytes: file_bytes(label), version: server&.version).compact
-          end
-
-          # The first makes the folder that the others find.
-          def open(members)
-            [members.first(1), members.drop(1)].flat_map do |group|
-              all(group, "open") { |index| yield members.index(group[index]) }
-            end
+            fill(store, point, members)
+            slices = members.call("measure", calls:, slices: @design.slices).map { |outcome| outcome["slices"] }
+            members.call("settle")
+            { clock:, processes_slices: slices, file_bytes: file_bytes(label), version: server&.version,
+              resident_bytes: (Engine::ResidentMemory.bytes(pids) - empty if empty) }.compact
           end
 
           def opening(store, point, round, server, label, index)
@@ -98,10 +81,10 @@ module Tiercel
 
           # Those with a store of their own fill it each, else the first one fills for all. In pieces: a process that
           # does not answer is given up.
-          def filled(store, point, members)
+          def fill(store, point, members)
             fillers = store.own ? members : members.first(1)
-            0.step(point.entries - 1, FILL_ENTRIES).flat_map do |first|
-              all(fillers, "fill") { { first:, count: [FILL_ENTRIES, point.entries - first].min } }
+            0.step(point.entries - 1, FILL_ENTRIES) do |first|
+              fillers.call("fill", first:, count: [FILL_ENTRIES, point.entries - first].min)
             end
           end
 
@@ -109,12 +92,6 @@ module Tiercel
           def file_bytes(label)
             Dir.glob(File.join(@scratch.folders.fetch("disk"), "tiercel-lab-#{label}", "**", "*"))
                .sum { |path| File.file?(path) ? File.size(path) : 0 }
-          end
-
-          # All at once; all answers are waited for.
-          def all(members, method)
-            members.each_with_index { |member, index| member.send_call(method, **yield(index)) }
-            members.map(&:value)
           end
         end
       end

@@ -23,13 +23,18 @@ module Tiercel
 
           def measure
             @design.rounds.times do |round|
-              @design.configurations.shuffle(random: Random.new(@seed + round)).each do |name, count|
+              in_order(round).each do |name, count|
                 store = Design::STORES.fetch(name)
                 facts = { "store" => name, "workers" => count, "round" => round, "own" => store.own }
                 rows << facts.merge(attempt { configuration(store, count, round) })
                 @progress.advance(@design.seconds(count), "#{name}, #{count} workers")
               end
             end
+          end
+
+          # Most workers first: a run that is out of time has something to compare.
+          def in_order(round)
+            @design.configurations.shuffle(random: Random.new(@seed + round)).sort_by { |_name, count| -count }
           end
 
           def configuration(store, count, round)
