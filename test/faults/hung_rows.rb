@@ -74,6 +74,95 @@ module HungRows
     end
   end
 
+  # One reply, in so many pieces that each of them is in time.
+  TRICKLES = {
+    "redis" => { read: ["$100000\r\n", "x"], read_multi: ["*2\r\n$100000\r\n", "x"], write: ["+", "O"] },
+    "memcached" => { read: ["VA 100000 c5\r\n", "x"], read_multi: ["VA 100000 c5 O0\r\n", "x"], write: ["H", "D"] },
+  }.freeze
+  TRICKLING_CALLS = { read: ->(store) { store.read("key") }, read_multi: ->(store) { store.read_multi("key", "other") },
+                      write: ->(store) { store.write("key", "value") } }.freeze
+
+  def with_trickle(beginning, piece)
+    listener = TCPServer.new("127.0.0.1", 0)
+    threads = [Thread.new do
+      loop { listener.accept.then { |client| threads << Thread.new { trickle(client, beginning, piece) } } }
+    end]
+    yield listener.addr[1]
+  ensure
+    threads.each(&:kill)
+    listener.close
+  end
+
+  def trickle(client, beginning, piece)
+    client.readpartial(1 << 16)
+    client.write(beginning)
+    loop { client.write(piece) && sleep(0.01) }
+  rescue SystemCallError, IOError
+    client.close
+  end
+
+  def test_a_single_reply_that_trickles
+    scheme = with_server { |server| server.url[/\A\w+/] }
+    scheme = "redis" unless TRICKLES.key?(scheme)
+    TRICKLES.fetch(scheme).each do |call, reply|
+      with_trickle(*reply) do |port|
+        store = build("#{scheme}://127.0.0.1:#{port}")
+        reports = capture_reports { assert_includes [nil, {}], within_budget { TRICKLING_CALLS[call].call(store) } }
+        assert_equal [Tiercel::TimedOut], reports.map { |report| report.error.class }, call
+      end
+    end
+  end
+
+  # A value that the server is slow to take.
+  def test_a_request_that_is_taken_in_drops
+    scheme = with_server { |server| server.url[/\A\w+/] }
+    listener = Socket.new(:INET, :STREAM).tap { |socket| socket.setsockopt(:SOCKET, :RCVBUF, 4_096) }
+    listener.bind(Addrinfo.tcp("127.0.0.1", 0))
+    listener.listen(1)
+    taker = Thread.new { listener.accept.first.then { |client| loop { client.readpartial(20_000) && sleep(0.01) } } }
+    store = build("#{scheme}://127.0.0.1:#{listener.local_address.ip_port}", compress: false)
+    reports = capture_reports { assert_nil within_budget { store.write("key", Random.bytes(50_000_000)) } }
+    assert_reported(reports, "key", Tiercel::TimedOut)
+  ensure
+    taker&.kill
+    listener&.close
+  end
+
+  # @param addresses [Array<String>] of a name, which it takes some seconds to look up
+  def with_name(addresses, seconds: 0, &)
+    original = Addrinfo.method(:getaddrinfo)
+    looked_up = lambda do |host, port, *rest|
+      next original.call(host, port, *rest) unless host == "cache.test"
+      raise SocketError, "no address" if rest.last == Socket::AI_NUMERICHOST
+      sleep seconds
+      addresses.map { |address| Addrinfo.tcp(address, port) }
+    end
+    Addrinfo.stub(:getaddrinfo, looked_up, &)
+  end
+
+  def test_a_name_that_is_looked_up_late
+    with_server do |server|
+      store = build(server.url.sub("127.0.0.1", "cache.test"), timeout: 0.5)
+      with_name(["127.0.0.1"], seconds: 60) do
+        reports = capture_reports { assert_nil within_budget(budget: 0.5) { store.read("key") } }
+        assert_reported(reports, "key", Tiercel::TimedOut)
+      end
+      with_name(["127.0.0.1"]) { assert_equal true, answer { store.write("key", "value") } }
+    end
+  end
+
+  # Each address has a share of the time.
+  def test_a_name_of_several_addresses
+    with_server do |server|
+      with_full_queue do |port|
+        full = build("#{server.url[/\A\w+/]}://cache.test:#{port}", timeout: 0.5)
+        with_name(["127.0.0.1"] * 8) { capture_reports { assert_nil within_budget(budget: 0.5) { full.read("key") } } }
+      end
+      store = build(server.url.sub("127.0.0.1", "cache.test"), timeout: PATIENCE_SECONDS)
+      with_name(["127.0.0.9", "127.0.0.1"]) { assert_equal true, store.write("key", "value") }
+    end
+  end
+
   def test_hung_breaker_of_operations_on_many_keys
     with_server do |server|
       store = build(server.url, breaker: LONG_BREAKER)

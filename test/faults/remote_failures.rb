@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "logger"
+require "minitest/mock"
 require "stringio"
 require "tiercel/lab/network"
 require "tiercel/lab/servers"

@@ -79,12 +79,6 @@ class MethodsOfOtherGemsTest < Tiercel::TestCase
         "Dalli::Ring#initialize" => %w[12a2d811c4c3 e2549accf314],
         "Dalli::Ring#build_continuum" => %w[2185bcd65858],
       },
-      "memcached/connection.rb" => {
-        "Dalli::Socket::TCP.open" => %w[f5dc65f12fd4],
-        "Dalli::Socket::TCP.create_socket_with_timeout" => %w[f5a070a2d4d3 ac6fb19e20ef],
-        "Dalli::Socket::TCP.init_socket_options" => %w[a1519f92280b 3802dd0368a6],
-        "Dalli::Socket::UNIX.open" => %w[29b8eb15c0a7 bfa3c41dee53],
-      },
     },
   }.freeze
 

@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
-require "dalli"
 require "io/wait"
+require "socket"
 
 require_relative "../../backend"
 require_relative "../../clock"
 require_relative "../../errors"
+require_relative "../remote/dial"
 require_relative "../remote/handshake"
 require_relative "token"
 
@@ -14,8 +15,7 @@ module Tiercel
     class Memcached < Backend
       # One socket to one memcached, under a deadline.
       #
-      # Dalli opens it (TCP, Unix, keep-alive, buffers); TLS, reading and
-      # writing are our own, because every wait here ends at the deadline of the
+      # All of it is our own, because every wait here ends at the deadline of the
       # whole call, where Dalli's timeouts are for each wait (its handshake has
       # none), and because a get costs 1.07 of the same bytes over a bare
       # socket, through Dalli 1.33 (adr/006).
@@ -39,7 +39,7 @@ module Tiercel
 
         # @param host [String] name, or the path of a Unix socket
         # @param port [Integer, nil] nil for a Unix socket
-        # @param options [Hash] for Dalli's sockets: `keepalive`, `sndbuf`, `rcvbuf`; and `tls` (see {TLS.context}),
+        # @param options [Hash] `keepalive`, `sndbuf`, `rcvbuf`; and `tls` (see {TLS.context}),
         #   and `connect_timeout` (seconds, TLS included)
         def initialize(host, port, options)
           @host = host
@@ -150,10 +150,18 @@ module Tiercel
           now = Clock.monotonic
           raise IO::TimeoutError, "no time left to connect" unless deadline > now
           deadline = [deadline, now + @connect_timeout].min if @connect_timeout
-          options = @options.merge(connect_timeout: deadline - now, socket_timeout: deadline - now)
-          return Dalli::Socket::UNIX.open(@host, options) unless @port
-          socket = Dalli::Socket::TCP.open(@host, @port, options)
+          return Remote::Dial.unix(@host, deadline) unless @port
+          socket = with_options(Remote::Dial.tcp(@host, @port, deadline))
           @tls ? Remote::Handshake.over(socket, @tls.current, @host, deadline) : socket
+        end
+
+        def with_options(socket)
+          socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, true)
+          socket.setsockopt(Socket::SOL_SOCKET, Socket::SO_KEEPALIVE, true) if @options[:keepalive]
+          { sndbuf: Socket::SO_SNDBUF, rcvbuf: Socket::SO_RCVBUF }.each do |name, option|
+            socket.setsockopt(Socket::SOL_SOCKET, option, @options[name]) if @options[name]
+          end
+          socket
         end
 
         # Nothing is outstanding, so what can be read is the end of the connection, or worse; under TLS it

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "redis-client"
-require "timeout"
 
 require_relative "../../backend"
 require_relative "../../clock"
@@ -129,60 +128,6 @@ module Tiercel
           MESSAGE = "TLS could not be set up within the time budget"
         end
 
-        # For redis-client's driver in Ruby.
-        module RubySockets
-          private
-
-          def connect
-            super.tap { @io.instance_variable_get(:@io).to_io.extend(Waits) }
-          rescue RedisClient::CannotConnectError => error
-            raise unless config.ssl && error.cause.nil? # whatever else there is has one
-            raise HandshakeTimeout, HandshakeTimeout::MESSAGE
-          end
-
-          # Between TCP and TLS.
-          def enable_socket_keep_alive(socket)
-            super
-            socket.extend(Waits)
-          end
-        end
-
-        # For the driver in C. When the second half of a handshake does not come, its first write tries again and
-        # again for as long as nobody stops it; so that write is made while connecting, by a PING.
-        module HiredisSockets
-          # What it says itself is that something is temporarily unavailable.
-          UNNAMED = "TLS could not be set up, which hiredis gives no reason for; the certificate may be at fault"
-
-          def reconnect
-            return super unless config.ssl
-            close
-            connect
-          end
-
-          private
-
-          def connect
-            super.tap { finish_handshake if config.ssl }
-          rescue RedisClient::CannotConnectError, RedisClient::ReadTimeoutError => error
-            raise unless config.ssl && error.message.start_with?(Errno::EAGAIN.new.message)
-            raise HandshakeTimeout, HandshakeTimeout::MESSAGE if Deadline.at_most(@connect_timeout) < SLACK_SECONDS
-            raise RedisClient::CannotConnectError, UNNAMED
-          end
-
-          def finish_handshake
-            seconds = [Deadline.at_most(@connect_timeout), SLACK_SECONDS].max # 0 would be no limit
-            Timeout.timeout(seconds, HandshakeTimeout, HandshakeTimeout::MESSAGE) do
-              _write(%w[PING])
-              flush
-              _read # an answer, be it that the password is missing
-            end
-          rescue HandshakeTimeout, RedisClient::ConnectionError, SystemCallError, IOError => error
-            close
-            raise error if error.is_a?(RedisClient::Error)
-            raise RedisClient::CannotConnectError, error.message
-          end
-        end
-
         # @param name [Symbol, String, nil] :hiredis, :ruby; nil for hiredis where its gem is there
         # @return [Class]
         # @raise [ConfigurationError]
@@ -203,6 +148,7 @@ module Tiercel
         def self.hiredis
           @hiredis ||= begin
             require "redis_client/hiredis_connection"
+            require_relative "hiredis_sockets"
             bounded(RedisClient::HiredisConnection) { prepend HiredisSockets }
           end
         rescue LoadError
@@ -213,6 +159,7 @@ module Tiercel
         def self.ruby
           @ruby ||= begin
             require "redis_client/ruby_connection"
+            require_relative "ruby_sockets"
             bounded(RedisClient::RubyConnection) { prepend RubySockets }
           end
         end

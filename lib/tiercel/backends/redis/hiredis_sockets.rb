@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+require "redis-client"
+require "timeout"
+
+require_relative "../../clock"
+require_relative "../remote/dial"
+require_relative "deadline"
+require_relative "reply_watch"
+
+module Tiercel
+  module Backends
+    class Redis < Backend
+      module Deadline
+        # For the driver in C, which is given addresses in the place of names: its own look-up has no bound. Its other
+        # bounds are for each wait, and {ReplyWatch} sees to the whole. When the
+        # second half of a handshake does not come, its first write tries again and again for as long as nobody stops
+        # it; so that write is made while connecting, by a PING.
+        module HiredisSockets
+          # What it says itself is that something is temporarily unavailable.
+          UNNAMED = "TLS could not be set up, which hiredis gives no reason for; the certificate may be at fault"
+
+          def call(command, timeout) = watched { super }
+          def call_pipelined(commands, timeouts, exception: true) = watched { super }
+          def write_multi(commands) = watched { super }
+          def read(timeout = nil) = watched { super }
+
+          # Its own goes to the address that the name had before.
+          def reconnect
+            close
+            connect
+          end
+
+          private
+
+          # @return [Object] the block's value
+          def watched
+            deadline = Thread.current[VARIABLE]
+            return yield if @watched || deadline.nil?
+            begin
+              @watched = true
+              ReplyWatch.begin(self, deadline)
+              yield
+            ensure
+              ReplyWatch.end(self)
+              @watched = false
+            end
+          end
+
+          def connect
+            (config.path ? super : connect_by_address).tap { finish_handshake if config.ssl }
+          rescue RedisClient::CannotConnectError, RedisClient::ReadTimeoutError => error
+            raise unless config.ssl && error.message.start_with?(Errno::EAGAIN.new.message)
+            raise HandshakeTimeout, HandshakeTimeout::MESSAGE if Deadline.at_most(@connect_timeout) < SLACK_SECONDS
+            raise RedisClient::CannotConnectError, UNNAMED
+          end
+
+          def connect_by_address
+            @server_key = config.server_key
+            whole = @connect_timeout
+            deadline = Clock.monotonic + Deadline.at_most(whole)
+            Remote::Dial.each_address(config.host, config.port, deadline) do |address, seconds|
+              self.connect_timeout = seconds
+              _connect(nil, address.ip_address, config.port, config.ssl_context)
+            end
+          rescue SystemCallError, SocketError => error
+            raise RedisClient::CannotConnectError, error.message
+          ensure
+            self.connect_timeout = whole
+          end
+
+          def finish_handshake
+            seconds = [Deadline.at_most(@connect_timeout), SLACK_SECONDS].max # 0 would be no limit
+            Timeout.timeout(seconds, HandshakeTimeout, HandshakeTimeout::MESSAGE) do
+              _write(%w[PING])
+              flush
+              _read # an answer, be it that the password is missing
+            end
+          rescue HandshakeTimeout, RedisClient::ConnectionError, SystemCallError, IOError => error
+            close
+            raise error if error.is_a?(RedisClient::Error)
+            raise RedisClient::CannotConnectError, error.message
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require "openssl"
+require "redis_client/ruby_connection"
+require "socket"
+
+require_relative "../../clock"
+require_relative "../remote/dial"
+require_relative "../remote/handshake"
+require_relative "deadline"
+
+module Tiercel
+  module Backends
+    class Redis < Backend
+      module Deadline
+        # For redis-client's driver in Ruby: connects in the place of its own method, whose look-up of a name and whose
+        # Unix socket have no bound, and whose other bounds are for each wait.
+        module RubySockets
+          private
+
+          def connect
+            @server_key = config.server_key
+            deadline = Clock.monotonic + Deadline.at_most(@connect_timeout)
+            socket = open_socket(deadline).extend(Waits)
+            socket = Remote::Handshake.over(socket, config.ssl_context, config.host, deadline) if config.ssl
+            @io = RedisClient::RubyConnection::BufferedIO.new(socket, read_timeout: @read_timeout,
+                                                                      write_timeout: @write_timeout)
+            true
+          rescue IO::TimeoutError
+            raise HandshakeTimeout, HandshakeTimeout::MESSAGE
+          rescue SystemCallError, IOError, OpenSSL::SSL::SSLError, SocketError => error
+            raise RedisClient::CannotConnectError, error.message, error.backtrace
+          end
+
+          def open_socket(deadline)
+            return Remote::Dial.unix(config.path, deadline) if config.path
+            Remote::Dial.tcp(config.host, config.port, deadline).tap do |socket|
+              socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
+              enable_socket_keep_alive(socket)
+            end
+          end
+        end
+      end
+    end
+  end
+end

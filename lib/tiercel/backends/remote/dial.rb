@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+require "socket"
+
+require_relative "../../clock"
+
+module Tiercel
+  module Backends
+    module Remote
+      # Opens connections under the deadline of a call: looking a name up, and trying each of its addresses, take no
+      # longer than what is left of it. The libraries' own timeouts are for each address, and a look-up has none.
+      module Dial
+        NUMERIC = Socket::AI_NUMERICHOST
+        LATE = "no connection within the time budget"
+        # Seconds between two tries where a Unix socket's queue is full.
+        PAUSE = 0.002
+        private_constant :NUMERIC, :LATE, :PAUSE
+
+        module_function
+
+        # @param host [String] a name or an address
+        # @param port [Integer]
+        # @param deadline [Float] of {Clock.monotonic}
+        # @return [Socket] connected
+        # @raise [SystemCallError, SocketError] {Errno::ETIMEDOUT} past the deadline
+        def tcp(host, port, deadline)
+          each_address(host, port, deadline) { |address, seconds| address.connect(timeout: seconds) }
+        end
+
+        # @param path [String]
+        # @param deadline [Float] of {Clock.monotonic}
+        # @return [Socket] connected
+        # @raise [SystemCallError] {Errno::ETIMEDOUT} past the deadline
+        def unix(path, deadline)
+          Addrinfo.unix(path).connect(timeout: seconds_left(deadline))
+        rescue Errno::EAGAIN
+          sleep PAUSE
+          retry
+        end
+
+        # Gives each address a share of what is left, until the block succeeds with one.
+        #
+        # @yieldparam address [Addrinfo]
+        # @yieldparam seconds [Float]
+        # @return [Object] the block's value
+        # @raise [SystemCallError, SocketError] also whatever the block raised for the last address
+        def each_address(host, port, deadline)
+          addresses = look_up(host, port, deadline)
+          addresses.each_with_index do |address, index|
+            return yield address, seconds_left(deadline) / (addresses.size - index)
+          rescue StandardError
+            raise if index == addresses.size - 1 || Clock.monotonic >= deadline
+          end
+        end
+
+        # An address needs no look-up. A name is looked up in a thread, which goes on alone where it is late.
+        #
+        # @return [Array<Addrinfo>]
+        def look_up(host, port, deadline)
+          Addrinfo.getaddrinfo(host, port, nil, :STREAM, nil, NUMERIC)
+        rescue SocketError
+          thread = Thread.new { Addrinfo.getaddrinfo(host, port, nil, :STREAM) }
+          thread.report_on_exception = false
+          thread.name = "tiercel look-up"
+          return thread.value if thread.join(seconds_left(deadline))
+          thread.kill
+          raise Errno::ETIMEDOUT, "the name #{host} was not looked up within the time budget"
+        end
+
+        def seconds_left(deadline)
+          seconds = deadline - Clock.monotonic
+          seconds.positive? ? seconds : raise(Errno::ETIMEDOUT, LATE)
+        end
+      end
+    end
+  end
+end
