@@ -6,9 +6,9 @@ require_relative "../../clock"
 module Tiercel
   module Backends
     class Redis < Backend
-      # Ends calls of hiredis that are past their deadline. Its timeouts are for each wait, so a server that sends a byte
-      # now and then would hold a caller for good. A thread looks at the connections that are in use, and leaves those
-      # that are late no time for another wait. It sleeps while nobody asks Redis anything.
+      # Ends calls of hiredis that are past their deadline. Its timeouts are for each wait, so a server that sends a
+      # byte now and then would hold a caller for good. A thread looks at the connections that are in use, and leaves
+      # those that are late no time for another wait. It sleeps while nobody asks Redis anything.
       module ReplyWatch
         # Seconds between two looks, and looks without a call until the thread sleeps.
         PAUSE = 0.05
