@@ -103,11 +103,11 @@ module Tiercel
 
         # Puts an empty file in the place of one that fills its disk, so that not even evicting finds room in the log.
         #
-        # @return [Boolean] false where the file is small, so that others fill the disk
+        # @return [Boolean] false where other programs fill the disk
         def begin_anew
-          full = @lock.synchronize { @connection&.then { |it| it.inode if it.large? || !it.in_place? }.tap { drop } }
-          return false unless full
-          @file.remove_cache { CacheFile.inode(@file.path) == full }
+          inode = @lock.synchronize { inode_to_give_up.tap { drop } }
+          return false unless inode
+          @file.remove_cache { CacheFile.inode(@file.path) == inode }
           true
         rescue CacheFile::Foreign, CacheFile::Closed, FileLock::Busy, SystemCallError
           false
@@ -120,6 +120,11 @@ module Tiercel
         end
 
         private
+
+        # Of a file that fills its disk, or that another process has replaced for this reason.
+        def inode_to_give_up
+          @connection.inode if @connection && (@connection.fills_disk? || !@connection.in_place?)
+        end
 
         # With errors as {BackendError}s.
         def answered(key)

@@ -177,8 +177,9 @@ module Tiercel
         # @return [Boolean] whether the disk was too full for them and now is less so, since the log is empty
         def gain_disk?(bytes) = @disk.short_of?(bytes) && checkpoint
 
-        # @return [Boolean] whether the files have more than a cache is left with on a full disk
-        def large? = @disk.own_bytes > Settings::LEAST_ROOM_BYTES
+        # @return [Boolean] whether the cache is what fills a small disk: on a larger one its reserve is enough, and
+        #   other programs have filled it
+        def fills_disk? = @disk.own_bytes.between?(Settings::LEAST_ROOM_BYTES, Disk::SMALL_BYTES)
 
         # @return [Integer] pages in use
         def used_pages = number(:page_count) - number(:free_pages)

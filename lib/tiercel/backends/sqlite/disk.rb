@@ -14,6 +14,8 @@ module Tiercel
         # Other programs, and a log that is longer than usual, need room too.
         RESERVED_SHARE = 0.25
         MOST_RESERVED_BYTES = 64 * 1024**2
+        # Of a disk where the share is the reserve.
+        SMALL_BYTES = (MOST_RESERVED_BYTES / RESERVED_SHARE).to_i
 
         # @param path [String] of the database
         def initialize(path)
