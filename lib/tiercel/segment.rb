@@ -163,6 +163,8 @@ module Tiercel
           next if error.cause.is_a?(Errno::EAGAIN) # another process makes it
           Notice.warn("#{segment.path} cannot be made again at present: #{error.message}")
         end
+      rescue ThreadError
+        segment.send(:attach_now) # no thread can be had
       end
 
       # Called from C, for results that are no answers.

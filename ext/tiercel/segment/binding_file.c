@@ -10,8 +10,8 @@
 #include "internal.h"
 
 #define OPENING_WAIT_NS UINT64_C(10000000000)
-
 #define MADE_WITHIN_CALL_BYTES (UINT64_C(64) << 20)
+#define MAKER_SECONDS 60 /* then a thread that makes the file counts as killed */
 
 static ID id_raise_error, id_report_replaced, id_make_again;
 
@@ -95,10 +95,16 @@ static void release(tseg **attached)
     segment_raise(&host);
 }
 
+static bool has_maker(const segment_handle *handle)
+{
+    return handle->maker == getpid() && segment_seconds() - handle->maker_began_at < MAKER_SECONDS;
+}
+
 static void detach(segment_handle *handle)
 {
     if (handle->attached) remember_file(handle);
     release(&handle->attached);
+    if (!has_maker(handle)) release(&handle->dropped);
 }
 
 /* Too large to be made within a call: a request would wait for seconds, or start anew with each timeout. */
@@ -114,7 +120,7 @@ static bool is_large_and_lost(const segment_handle *handle)
 static void make_in_background(VALUE self, segment_handle *handle)
 {
     int64_t now = segment_seconds();
-    bool begin = handle->maker != getpid() && handle->maker_began_at != now;
+    bool begin = !has_maker(handle) && handle->maker_began_at != now;
 
     if (begin) {
         handle->maker = getpid();
@@ -141,7 +147,7 @@ static VALUE segment_attach_now(VALUE self) { return rb_ensure(attach_now, self,
 
 static tseg *attach_again(VALUE self, segment_handle *handle)
 {
-    if (handle->attached) remember_file(handle);
+    if (handle->attached) remember_file(handle); /* tells how large */
     if (is_large_and_lost(handle)) {
         if (handle->dropped) {
             release(&handle->attached);
@@ -151,7 +157,7 @@ static tseg *attach_again(VALUE self, segment_handle *handle)
         }
         make_in_background(self, handle); /* raises */
     }
-    release(&handle->attached);
+    detach(handle);
     return attach_handle(self, handle, TSEG_LOCK_WAIT_NS);
 }
 
