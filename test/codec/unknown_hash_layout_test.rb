@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+# suites: kernel
+
+require "test_helper"
+require "fileutils"
+require "open3"
+require "rbconfig"
+
+# A Ruby that keeps Hashes in a way that the codec does not know: here by a build whose check always fails. The codec
+# switches itself off, and all goes on in Ruby, over the segment too.
+class CodecUnknownHashLayoutTest < Tiercel::TestCase
+  ROOT = File.expand_path("../..", __dir__)
+  FILES = %w[frame_test coder/round_trip_test serializers/auto_test leases_test backends/memory_test
+             segment/segment_test store/fast_path/tags_test].freeze
+
+  def test_the_codec_switches_itself_off
+    with_build do |folder|
+      output, errors, = ruby(folder, "-rtiercel", "-e", <<~'RUBY')
+        store = Tiercel.new("memory:")
+        store.write("a", { b: [1] })
+        p Tiercel::Codec.native, store.read("a").keys, store.backend.class
+      RUBY
+      assert_equal "nil\n[:b]\nTiercel::Backends::MemorySegment\n", output
+      assert_match(/\ATiercel: without its C extension \(codec\) .*: Ruby \S+ keeps Hashes in a way not known here\n\z/,
+                   errors)
+    end
+  end
+
+  def test_the_suite_passes_without_it
+    with_build do |folder|
+      code = "ARGV.shift(ARGV.size).each { |name| require File.join(#{ROOT.inspect}, 'test', name) }"
+      output, errors, status = ruby(folder, "-I#{ROOT}/test", "-e", code, *FILES)
+      assert_predicate status, :success?, output + errors
+      assert_match(/ 0 failures, 0 errors/, output)
+      assert_operator output[/(\d+) runs/, 1].to_i, :>, 50
+    end
+  end
+
+  private
+
+  # @yieldparam folder [String] for $LOAD_PATH
+  def with_build
+    with_tmpdir do |folder|
+      [[RbConfig.ruby, "#{ROOT}/ext/tiercel/codec/extconf.rb"], %w[make --silent]].each do |command|
+        output, status = Open3.capture2e({ "TIERCEL_UNKNOWN_HASH_LAYOUT" => "1" }, *command, chdir: folder)
+        assert_predicate status, :success?, output
+      end
+      FileUtils.mkdir_p("#{folder}/tiercel")
+      FileUtils.mv(Dir["#{folder}/codec_ext.*"].grep(/\.(so|bundle)\z/), "#{folder}/tiercel")
+      yield folder
+    end
+  end
+
+  def ruby(folder, *arguments)
+    environment = { "TIERCEL_TEST_FILES" => nil, "TIERCEL_TEST_RECORD" => nil, "TIERCEL_TEST_CLAIMS" => nil }
+    Open3.capture3(environment, RbConfig.ruby, "-I#{folder}", "-I#{ROOT}/lib", *arguments)
+  end
+end
