@@ -3,6 +3,7 @@
 require "fileutils"
 
 require_relative "errors"
+require_relative "clock"
 require_relative "clock/patches"
 require_relative "counter"
 require_relative "extensions"
@@ -227,14 +228,20 @@ module Tiercel
     private
 
     BATCH = 256
-    private_constant :BATCH
+    # After so long a pass over many entries gives other threads their turn.
+    TURN_SECONDS = 0.005
+    private_constant :BATCH, :TURN_SECONDS
 
     def each_batch(prefix, described)
       cursor = nil
+      turn_ends_at = Clock.monotonic + TURN_SECONDS
       loop do
         cursor, found = walk(cursor, prefix || "", BATCH, described)
         yield found
         break unless cursor
+        next if Clock.monotonic < turn_ends_at
+        Thread.pass
+        turn_ends_at = Clock.monotonic + TURN_SECONDS
       end
     end
 

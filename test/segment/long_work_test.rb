@@ -109,6 +109,7 @@ class SegmentLongWorkTest < Tiercel::TestCase
   def test_other_threads_run_during_passes_over_all_entries
     fill
     { stats: -> { @segment.stats }, scan: -> { @segment.scan("nothing") { flunk } },
+      scan_all: -> { @segment.scan { |key| key } },
       clear_prefix: -> { @segment.clear_prefix("nothing") }, clear: -> { @segment.clear } }.each do |name, pass|
       assert_ticks(name, &pass)
     end
