@@ -16,8 +16,9 @@ initdb:postgresql
 chromium:chromium
 '
 
-# ... and what only `bin/test --long` needs: the segment's C tests for ARM64, under an emulator.
+# ... and what only `bin/test --long` needs: the segment's C tests with musl, and for ARM64 under an emulator.
 long_programs='
+musl-gcc:musl-tools
 aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu
 /usr/aarch64-linux-gnu/include/stdio.h:libc6-dev-arm64-cross
 qemu-aarch64-static:qemu-user-static

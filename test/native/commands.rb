@@ -32,6 +32,17 @@ native.call "segment: fuzzed for 10 s", "fuzz/segment_fuzzer", "-max_total_time=
 native.call "segment: leases, fuzzed for 5 s", "fuzz/lease_fuzzer", "-max_total_time=5 -max_len=2000 -verbosity=0"
 native.call "segment: the memo, fuzzed for 5 s", "fuzz/memo_fuzzer", "-max_total_time=5 -max_len=2000 -verbosity=0"
 
+# The portable build: POSIX and C11 alone.
+%w[operations limits lease near coverage registration].each do |name|
+  native.call "segment: #{name} (portable, AddressSanitizer)", "portable-asan/#{name}_test"
+end
+native.call "segment: registration (portable, ThreadSanitizer)", "portable-tsan/registration_test"
+native.call "segment: threads (portable, ThreadSanitizer)", "portable-tsan/threads_test", "20000"
+native.call "segment: stop points (portable)", "portable-stop/stop_test"
+native.call "segment: leases, at stop points (portable)", "portable-stop/lease_stop_test"
+native.call "segment: processes, 60 of them killed (portable)", "portable/processes_test", "60000 60"
+native.call "segment: leases, 60 of their holders killed (portable)", "portable/lease_processes_test", "60"
+
 native.call "segment: processes, ten million reads, 1,000 of them killed", "gcc/processes_test", "3000000 1000",
             long: true
 native.call "segment: leases, 3,000 of their holders killed", "gcc/lease_processes_test", "3000", long: true
@@ -42,10 +53,20 @@ native.call "segment: a million flipped bytes (AddressSanitizer)", "guarded/host
               "-max_total_time=600 -max_len=#{longest} -verbosity=0", long: true
 end
 
+# Another C library; its compiler finds no header of Linux, so the build is the portable one.
+musl = "command -v musl-gcc || { echo 'No musl here: type bin/setup --long'; false; }"
+{ "operations" => "", "registration" => "", "limits" => "", "lease" => "", "near" => "", "threads" => "200000",
+  "processes" => "60000 60", "lease_processes" => "60" }.each do |program, arguments|
+  path = "$PWD/tmp/native/musl/#{program}_test"
+  shell = "(#{musl}) && make -s -C test/native OUT=$PWD/tmp/native #{path} && #{path} #{arguments}"
+  command "segment: #{program} (musl)", shell.strip, long: true
+end
+
 # Function on another processor; an emulator on x86-64 orders memory as x86-64 does.
 tools = "command -v aarch64-linux-gnu-gcc qemu-aarch64-static || { echo 'No ARM64 compiler or emulator here: type " \
         "bin/setup --long'; false; }"
-{ "operations" => "", "threads" => "200000", "processes" => "60000 60" }.each do |program, arguments|
+{ "operations" => "", "registration" => "", "threads" => "200000",
+  "processes" => "60000 60" }.each do |program, arguments|
   path = "$PWD/tmp/native/arm64/#{program}_test"
   shell = "(#{tools}) && make -s -C test/native OUT=$PWD/tmp/native #{path} && qemu-aarch64-static #{path} #{arguments}"
   command "segment: #{program} (ARM64, emulated)", shell.strip, long: true

@@ -1,7 +1,6 @@
 /* The attachments of this process: one for each file, shared by all handles. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
+#include "system.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -220,7 +219,7 @@ tseg *tseg_attach_private(const tseg_options *options, tseg_error *error)
                   (unsigned long long)options->bytes, options->average_entry_bytes);
         return NULL;
     }
-    map = mmap(NULL, geometry.file_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+    map = tseg_map_private(geometry.file_bytes);
     if (map == MAP_FAILED) {
         tseg_fail(error, errno, "%llu bytes of memory cannot be had", (unsigned long long)geometry.file_bytes);
         return NULL;

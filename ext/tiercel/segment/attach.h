@@ -84,7 +84,8 @@ bool tseg_boot_id(uint64_t id[2]); /* false, and zeros: it cannot be told here *
 double tseg_booted_at(void);       /* epoch seconds by the clocks, -infinity where they do not say */
 /* Why a segment cannot lie on the file system of this file; NULL if it can. */
 const char *tseg_unfit_file_system(int descriptor);
-void *tseg_fork_marker(void); /* a byte that is 0 in a child; NULL where the system has none */
+void *tseg_fork_marker(void); /* a byte that is 0 in a child; NULL: the system has none */
+void *tseg_map_private(size_t bytes); /* MAP_FAILED: errno says why */
 #define TSEG_FIT_FILE_SYSTEM "use a path on tmpfs (/dev/shm), ext4 or XFS"
 
 /* reserve.c */

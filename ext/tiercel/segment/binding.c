@@ -121,6 +121,11 @@ RUBY_FUNC_EXPORTED void Init_segment_ext(void)
     tiercel_segment_class = rb_define_class_under(segment_module, "Segment", rb_cObject);
     id_raise_result = rb_intern("raise_result");
     rb_undef_method(rb_singleton_class(tiercel_segment_class), "new");
+#ifdef TSEG_LINUX
+    rb_define_const(tiercel_segment_class, "PORTABLE", Qfalse);
+#else
+    rb_define_const(tiercel_segment_class, "PORTABLE", Qtrue);
+#endif
     define_queries(tiercel_segment_class);
     segment_init_file();
     segment_init_time();

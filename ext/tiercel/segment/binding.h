@@ -2,6 +2,8 @@
 #ifndef TIERCEL_SEGMENT_BINDING_H
 #define TIERCEL_SEGMENT_BINDING_H
 
+#include "system.h"
+
 #include <math.h>
 #include <ruby.h>
 #include <ruby/encoding.h>

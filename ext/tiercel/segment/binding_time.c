@@ -39,7 +39,7 @@ static VALUE segment_set_reads_clock(VALUE class, VALUE original)
 double segment_now_for_eviction(void)
 {
     struct timespec time;
-#ifdef CLOCK_REALTIME_COARSE
+#ifdef TSEG_LINUX
     clock_gettime(CLOCK_REALTIME_COARSE, &time);
 #else
     clock_gettime(CLOCK_REALTIME, &time);

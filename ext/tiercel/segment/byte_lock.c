@@ -3,16 +3,15 @@
  * code of the process opens and closes the file. Elsewhere a lock belongs to the process, and closing any descriptor of
  * the file drops the lock; see tseg_sidecar_keep_slot.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
+#include "system.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "attach.h"
 
-#if defined(F_OFD_SETLK) && !defined(TSEG_PORTABLE)
+#if defined(TSEG_LINUX) && defined(F_OFD_SETLK)
 #define SET_COMMAND(sidecar) ((sidecar)->record_locks ? F_SETLK : F_OFD_SETLK)
 #define GET_COMMAND(sidecar) ((sidecar)->record_locks ? F_GETLK : F_OFD_GETLK)
 #else

@@ -2,12 +2,14 @@
 #ifndef TIERCEL_SEGMENT_COARSE_CLOCK_H
 #define TIERCEL_SEGMENT_COARSE_CLOCK_H
 
+#include "system.h"
+
 #include <time.h>
 
 static inline struct timespec tseg_coarse_time(void)
 {
     struct timespec time;
-#ifdef CLOCK_MONOTONIC_COARSE
+#ifdef TSEG_LINUX
     clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
 #else
     clock_gettime(CLOCK_MONOTONIC, &time);

@@ -1,7 +1,6 @@
 /* Opening and checking the file of a segment. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
+#include "system.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -2,9 +2,8 @@
  * Forks. A child inherits its parent's open file descriptions, and a description keeps the parent's locks alive. So the
  * child closes its copies and opens lock files of its own, even if it never uses a segment.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
+#include "system.h"
+
 #include <pthread.h>
 #include <unistd.h>
 

@@ -1,9 +1,8 @@
 /* Sleeping on a word that processes share, and waking all who do. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
+#include "system.h"
+
 #include <limits.h>
-#ifdef __linux__
+#ifdef TSEG_LINUX
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -11,7 +10,7 @@
 
 #include "internal.h"
 
-#ifdef __linux__
+#ifdef TSEG_LINUX
 void tseg_wake(tseg_half *word) { syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0); }
 
 void tseg_sleep(tseg_half *word, uint32_t seen, uint64_t longest_ns)

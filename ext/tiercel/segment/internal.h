@@ -2,6 +2,8 @@
 #ifndef TIERCEL_SEGMENT_INTERNAL_H
 #define TIERCEL_SEGMENT_INTERNAL_H
 
+#include "system.h"
+
 #include <string.h>
 #include <time.h>
 

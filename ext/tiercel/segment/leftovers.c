@@ -1,7 +1,6 @@
 /* Files that a process was making when it was killed. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
+#include "system.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,7 +1,6 @@
 /* Removing and replacing the file that a path leads to. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
+#include "system.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

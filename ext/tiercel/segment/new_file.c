@@ -1,7 +1,6 @@
 /* Making the file of a segment, where there is none or in the place of another. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
+#include "system.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -115,7 +114,7 @@ static bool names_later = true;
  */
 static int open_nameless(const char *path, mode_t mode, char link_path[TSEG_LINK_PATH])
 {
-#ifdef O_TMPFILE
+#ifdef TSEG_LINUX
     const char *name = strrchr(path, '/');
     char directory[PATH_MAX] = ".";
     struct stat status;

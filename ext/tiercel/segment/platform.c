@@ -1,7 +1,6 @@
-/* What differs between Linux and macOS, glibc and musl. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
+/* What differs between systems: Linux by its own calls, every other one (and the portable build) by POSIX. */
+#include "system.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,15 +9,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#ifdef __linux__
+#ifdef TSEG_LINUX
 #include <sys/random.h>
 #include <sys/vfs.h>
 #else
+#include <utmpx.h>
+#endif
+#ifdef __APPLE__
 #include <sys/mount.h>
 #include <sys/param.h>
-#include <sys/random.h>
-#include <sys/sysctl.h>
-#include <sys/time.h>
 #endif
 
 #include "attach.h"
@@ -26,9 +25,22 @@
 #define NETWORK "a network file system, whose pages are not shared"
 #define COPY_ON_WRITE "a copy-on-write file system, which reserves no room: a full disk would end every process"
 
+void *tseg_map_private(size_t bytes)
+{
+#ifdef MAP_ANON
+    return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+#else
+    int zeros = open("/dev/zero", O_RDWR | O_CLOEXEC);
+    void *map = zeros < 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, zeros, 0);
+
+    if (zeros >= 0) close(zeros);
+    return map;
+#endif
+}
+
+#ifdef TSEG_LINUX
 bool tseg_random(void *bytes, size_t count) { return getentropy(bytes, count) == 0; }
 
-#ifdef __linux__
 bool tseg_boot_id(uint64_t id[2])
 {
     int descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -81,45 +93,59 @@ const char *tseg_unfit_file_system(int descriptor)
         if ((uint32_t)system.f_type == unfit[i].magic) return unfit[i].reason;
     return NULL;
 }
-#else
-double tseg_booted_at(void)
+/* A page that the system hands to children zeroed. */
+void *tseg_fork_marker(void)
 {
-    struct timeval booted = {0, 0};
-    size_t bytes = sizeof booted;
-    int name[2] = {CTL_KERN, KERN_BOOTTIME};
+#ifdef MADV_WIPEONFORK
+    long page = sysconf(_SC_PAGESIZE);
+    char *marker = page > 0 ? tseg_map_private((size_t)page) : MAP_FAILED;
 
-    return sysctl(name, 2, &booted, &bytes, NULL, 0) == 0 && booted.tv_sec ? (double)booted.tv_sec : -INFINITY;
+    if (marker == MAP_FAILED) return NULL;
+    if (madvise(marker, (size_t)page, MADV_WIPEONFORK) == 0) return marker;
+    munmap(marker, (size_t)page);
+#endif
+    return NULL;
+}
+#else
+bool tseg_random(void *bytes, size_t count)
+{
+    int descriptor = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+    bool whole = descriptor >= 0 && read(descriptor, bytes, count) == (ssize_t)count;
+
+    if (descriptor >= 0) close(descriptor);
+    return whole;
 }
 
 bool tseg_boot_id(uint64_t id[2])
 {
-    double booted_at = tseg_booted_at();
+    id[0] = id[1] = 0;
+    return false;
+}
 
-    id[0] = booted_at > 0 ? (uint64_t)booted_at : 0;
-    id[1] = 0;
-    return id[0] != 0;
+/* As `who -b` tells it. */
+double tseg_booted_at(void)
+{
+    struct utmpx wanted = {.ut_type = BOOT_TIME};
+    const struct utmpx *boot;
+    double booted_at;
+
+    setutxent();
+    boot = getutxid(&wanted);
+    booted_at = boot && boot->ut_tv.tv_sec > 0 ? (double)boot->ut_tv.tv_sec : -INFINITY;
+    endutxent();
+    return booted_at;
 }
 
 const char *tseg_unfit_file_system(int descriptor)
 {
+#ifdef __APPLE__
     struct statfs system;
     return fstatfs(descriptor, &system) == 0 && !(system.f_flags & MNT_LOCAL) ? NETWORK : NULL;
-}
-#endif
-
-void *tseg_fork_marker(void)
-{
-    long page = sysconf(_SC_PAGESIZE);
-    char *marker;
-
-    if (page <= 0) return NULL;
-    marker = mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
-    if (marker == MAP_FAILED) return NULL;
-#if defined(MADV_WIPEONFORK)
-    if (madvise(marker, (size_t)page, MADV_WIPEONFORK) == 0) return marker;
-#elif defined(VM_INHERIT_ZERO)
-    if (minherit(marker, (size_t)page, VM_INHERIT_ZERO) == 0) return marker;
-#endif
-    munmap(marker, (size_t)page);
+#else
+    (void)descriptor;
     return NULL;
+#endif
 }
+
+void *tseg_fork_marker(void) { return NULL; }
+#endif

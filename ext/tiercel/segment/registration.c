@@ -1,7 +1,6 @@
 /* Processes: each has a slot in every segment that it uses, and proves by a file lock that it lives. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
+#include "system.h"
+
 #include <unistd.h>
 
 #include "attach.h"

@@ -1,14 +1,13 @@
 /* Room for a file, reserved before anything uses it. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
+#include "system.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#ifdef __linux__
+#ifdef TSEG_LINUX
 #include <sys/vfs.h>
 #endif
 
@@ -43,7 +42,7 @@ static bool write_zeros(void *argument, const atomic_bool *stop)
     return true;
 }
 
-#ifdef __linux__
+#ifdef TSEG_LINUX
 /*
  * In pieces: where a signal comes in between, kernels before 2024 give back all that one call has reserved. Under a
  * profiler's timer a large piece may never end, so it gets smaller each time.

@@ -18,6 +18,8 @@
 #ifndef TIERCEL_SEGMENT_H
 #define TIERCEL_SEGMENT_H
 
+#include "system.h"
+
 #include <math.h>
 #include <stdatomic.h>
 #include <stdbool.h>

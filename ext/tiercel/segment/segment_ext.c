@@ -1,7 +1,5 @@
 /* All of the extension as one translation unit: a read is a dozen small functions, which are then inlined. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
+#include "system.h"
 
 #include "binding.c"
 #include "binding_coverage.c"

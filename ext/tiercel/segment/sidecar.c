@@ -1,7 +1,6 @@
 /* The lock file beside a segment: byte 0 for making and removing files, then one byte per process slot. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
+#include "system.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -14,7 +14,8 @@ module Tiercel
     # has two places: shared memory, and the temporary directory for where that
     # is too small or cannot be written. {Opening} decides between them.
     class Place
-      SHARED_MEMORY = "/dev/shm"
+      # nil where the segment uses POSIX alone, which has no such directory.
+      SHARED_MEMORY = ("/dev/shm" unless Segment::PORTABLE)
       DEFAULT_BYTES = 256 << 20
       # In development and test, where every configuration that somebody tries leaves a segment behind.
       LOCAL_DEFAULT_BYTES = 32 << 20
@@ -27,7 +28,7 @@ module Tiercel
 
       # @return [String] what follows "shared:"
       attr_reader :text
-      # @return [String] the directory of files in memory
+      # @return [String, nil] the directory of files in memory
       attr_reader :shared_memory
       # @return [Array<String>] where the segment's file may be, the better one first; one for a path
       attr_reader :paths
@@ -40,7 +41,7 @@ module Tiercel
       end
 
       # @param text [String] what follows "shared:": a path, a name, or "" in a Rails application
-      # @param shared_memory [String] the directory of files in memory
+      # @param shared_memory [String, nil] the directory of files in memory
       # @param temporary [String, nil] the second one
       # @param behind [String, nil] of a near tier: what the tiers behind it are, which makes it another segment
       # @raise [ConfigurationError] if there is neither a name nor a Rails application, or the name is no file name

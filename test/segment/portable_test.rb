@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+# suites: store
+
+require "test_helper"
+require "open3"
+require "rbconfig"
+require_relative "../../ext/compilation"
+
+# The portable build: the segment by POSIX and C11 alone, as on systems other than Linux. The segment's, the leases' and
+# the tiers' own tests run with it; test/native has the C suites.
+class SegmentPortableTest < Tiercel::TestCase
+  ROOT = File.expand_path("../..", __dir__)
+  TESTS = %w[segment/segment segment/file_life segment/waiting segment/registration segment/slots segment/daemons
+             segment/processes segment/opening leases/segment leases/segment_busy leases/segment_processes
+             backends/shared tiers/near].freeze
+  LONG_TESTS = %w[segment/busy segment/damage segment/midst_of_a_call segment/place segment/report segment/absent
+                  segment/orphans segment/tags segment/memo segment/memo_processes segment/seccomp store/fetch_contract
+                  store/tags_contract tiers/coverage tiers/journal tiers/backend_contract tiers/store_contract
+                  tiers/fetch_contract].freeze
+  # Tests of what the portable build lacks, and what it has instead.
+  LACKING = {
+    "test_other_code_that_opens_and_closes_the_lock_file" => "record locks, which are locked again once a second",
+    "test_record_locks_of_a_former_version" => "the same locks as a former version",
+    "test_processes_that_are_killed_while_they_make_a_file_leave_nothing" =>
+      "a file with a name of its own, which the next process that makes one removes",
+    "test_a_copy_on_write_file_system_is_passed_over_and_refused_by_its_path" =>
+      "nothing: POSIX does not name file systems (adr/018)",
+    "test_the_second_place_is_used_loudly" => "a message without Docker's --shm-size",
+    "test_no_room_anywhere_says_what_was_wanted_what_is_free_and_what_to_do" => "a message without --shm-size",
+    "test_one_that_had_to_go_to_the_second_place_is_joined_when_the_first_has_room_again" =>
+      "a message without --shm-size",
+  }.freeze
+
+  def test_the_portable_build
+    with_tmpdir do |dir|
+      compile(dir)
+      assert_equal "[true, nil]\n", run_ruby(dir, "-rtiercel/segment/place", "-e",
+                                             "p [Tiercel::Segment::PORTABLE, Tiercel::Segment::Place::SHARED_MEMORY]")
+      [*TESTS, *(LONG_TESTS if long?)].each do |name|
+        run_ruby(dir, File.join(ROOT, "test/#{name}_test.rb"), "-e", "/\\A(#{LACKING.keys.join("|")})\\z/")
+      end
+    end
+  end
+
+  private
+
+  def compile(dir)
+    ENV["TIERCEL_PORTABLE"] = "1"
+    Compilation.new(File.join(ROOT, "ext/tiercel/segment")).into("#{dir}/tiercel")
+  ensure
+    ENV.delete("TIERCEL_PORTABLE")
+  end
+
+  # @return [String] what it printed
+  def run_ruby(dir, *arguments)
+    output, status = Open3.capture2e({ "TIERCEL_LONG" => nil }, RbConfig.ruby, "-I#{dir}", "-I#{ROOT}/lib",
+                                     "-I#{ROOT}/test", *arguments)
+    assert_predicate status, :success?, output
+    output
+  end
+end
