@@ -12,6 +12,13 @@ class EveryCommandTest < LabCase
 
   def each_command(&) = Lab::CLI.names.each(&)
 
+  def test_options_are_in_groups_with_one_example_each
+    _, out, = lab("compare", "--help")
+    titles = Lab::CLI::Settings::GROUPS.keys
+    assert_equal titles, out.scan(/^([A-Z][a-z ]+), such as --\S.*:$/).flatten
+    assert_operator out.index("--store STORE"), :<, out.index(titles.first)
+  end
+
   def test_help_has_every_command_in_one_group_and_an_example_of_each_group
     groups = Lab::CLI::Help::GROUPS.values
     assert_equal Lab::CLI.names, groups.flat_map(&:first).sort

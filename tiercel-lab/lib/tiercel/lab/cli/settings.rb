@@ -17,8 +17,17 @@ module Tiercel
         # How many undecided cells may go on to.
         LEAST_PROCESSES = 2
 
-        # Options by the name that a command takes them under, in the order of help.
-        OPTIONS = %i[constraints quick plan seed budget processes data url require results json reports].freeze
+        # Options by the name that a command takes them under, in the order of help, with an example of each; help shows one in each
+        # group.
+        GROUPS = {
+          "The application" => { constraints: "--machines 2 --survives restart" },
+          "How long" => { quick: "--quick", plan: "--plan", seed: "--seed 7", budget: "--budget 60",
+                          processes: "--processes 12" },
+          "On what" => { data: "--data storage/fragments", url: "--url production=redis://10.0.0.7:6379/0",
+                         require: "--require my_store.rb" },
+          "Results" => { results: "--results runs", json: "--json -", reports: "--html report.html" }
+        }.freeze
+        OPTIONS = GROUPS.values.flat_map(&:keys).freeze
         OWN = %i[plan results json].freeze
         OUTPUTS = %i[reports].freeze
 
@@ -75,7 +84,11 @@ module Tiercel
         # @param parser [OptionParser]
         # @return [OptionParser]
         def parser(groups, parser)
-          (OPTIONS & groups).each { |group| send(:"add_#{group}", parser) }
+          GROUPS.each do |title, all|
+            used = all.slice(*groups)
+            parser.separator("\n#{title}, such as #{used.each_value.first}:") if used.any?
+            used.each_key { |group| send(:"add_#{group}", parser) }
+          end
           parser
         end
 
