@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../load/blocks"
 require_relative "../view"
 require_relative "design"
 
@@ -45,25 +46,24 @@ module Tiercel
 
           def of(path) = rows("pages").select { |row| row["path"] == path }
 
-          def filled?(row) = Engine::Outcome.measured?(row) && row["blocks"].any?
+          def filled?(row) = Engine::Outcome.measured?(row) && blocks(row).any?
 
           def measured(path) = of(path).select { |row| filled?(row) && !row["store"].match?(AGAIN) }
 
-          # @return [Hash{Integer => Hash{Integer => Float}}] by process, then block
-          def by_block(row)
-            row["blocks"].group_by(&:first).transform_values { |blocks| blocks.to_h { |one| [one[1], yield(one)] } }
-          end
+          # Seconds, CPU ns of the application and of the cache server stand before the requests' ns.
+          def blocks(row) = Load::Blocks.new(row, facts: 3)
 
-          def cpu_ns(row) = by_block(row) { |_, _, _, cpu, server, *ns| (cpu + server).fdiv(ns.size) }
-
-          def ratio_of(one, other) = Engine::Paired.ratio(cpu_ns(other), cpu_ns(one))
+          RATE = ->((seconds, *), ns) { ns.size / seconds }
+          CPU_US = ->((_, cpu, server), ns) { (cpu + server).fdiv(ns.size) / 1e3 }
+          SERVER_US = ->((_, _, server), ns) { server.fdiv(ns.size) / 1e3 }
+          private_constant :RATE, :CPU_US, :SERVER_US
 
           # How far the first store came from itself.
           def noise(path)
             again = of(path).find { |row| row["store"].match?(AGAIN) } or return
             first = of(path).find { |row| row["store"] == again["store"][AGAIN, 1] }
             return unless filled?(again) && first && filled?(first)
-            Math.exp(ratio_of(first, again).map { |ratio| Math.log(ratio) }.reach) - 1.0
+            blocks(again).noise_to(blocks(first), &CPU_US)
           end
 
           def add_page(section, path)
@@ -76,43 +76,26 @@ module Tiercel
           def add_row(table, row, first, path)
             return table.row(row["store"], missing(row), *[""] * (HEADER.size - 2)) unless filled?(row)
             table.row(row["store"], *figures(row), *compared(row, first, path))
-            table.raw(row["store"], cpu_ns(row).values.flat_map(&:values).map { |ns| ns / 1e3 }, unit: "us")
+            table.raw(row["store"], blocks(row).figures(&CPU_US), unit: "us")
           end
 
           def figures(row)
-            [Report::Cell.number(median_of(row) { |_, _, seconds, _, _, *ns| ns.size / seconds }, unit: "/s"),
-             quantile(row, 0.5), quantile(row, 0.99),
-             Report::Cell.interval(interval_of(row) { |_, _, _, cpu, server, *ns| (cpu + server) / ns.size / 1e3 },
-                                   unit: "us"),
-             Report::Cell.number(median_of(row) { |_, _, _, _, server, *ns| server / ns.size / 1e3 }, unit: "us")]
+            all = blocks(row)
+            [Report::Cell.number(Statistics.median(all.figures(&RATE)).to_f, unit: "/s"),
+             *[0.5, 0.99].map { |share| Report::Cell.interval(all.quantile(share), unit: "us") },
+             Report::Cell.interval(all.interval(&CPU_US), unit: "us"),
+             Report::Cell.number(Statistics.median(all.figures(&SERVER_US)).to_f, unit: "us")]
           end
 
           def compared(row, first, path)
             return ["first", ""] if row.equal?(first)
             return ["", ""] unless filled?(first)
-            ratio = ratio_of(first, row)
+            ratio = blocks(row).ratio_to(blocks(first), &CPU_US)
             word = protocol.verdict(ratio, margin: protocol.margin_for([:loopback], floor: noise(path)))
             [Report::Cell.interval(ratio, unit: "x", muted: word == :cannot_tell), Report::Cell.verdict(word)]
           end
 
-          def median_of(row, &) = Statistics.median(row["blocks"].map(&)).to_f
-
-          def interval_of(row, &)
-            Statistics::MedianInterval.of(by_block(row, &).values.map(&:values))
-          end
-
-          def spent_us(row)
-            Report::Format.with_unit(interval_of(row) { |_, _, _, cpu, server, *ns|
-              (cpu + server) / ns.size / 1e3
-            }.estimate, "us")
-          end
-
-          def quantile(row, share)
-            each = row["blocks"].group_by(&:first).values.map do |blocks|
-              [Statistics.quantile(blocks.flat_map { |one| one.drop(5) }, share) / 1e3]
-            end
-            Report::Cell.interval(Statistics::MedianInterval.of(each), unit: "us")
-          end
+          def spent_us(row) = Report::Format.with_unit(blocks(row).interval(&CPU_US).estimate, "us")
 
           def add_memory(section)
             kind = notes("memory")["kind"]

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../load/blocks"
 require_relative "../view"
 
 module Tiercel
@@ -51,32 +52,21 @@ module Tiercel
           def facts = notes("requests")
 
           def measured_sides?
-            sides.size > 1 && sides.all? { |row| Engine::Outcome.measured?(row) && row["blocks"].any? }
+            sides.size > 1 && sides.all? { |row| Engine::Outcome.measured?(row) && blocks(row).any? }
           end
 
-          # @return [Hash{Integer => Hash{Integer => Array<Integer>}}] ns by process, then block
-          def blocks(row)
-            row["blocks"].group_by(&:first).transform_values do |of_process|
-              of_process.to_h { |_process, block, *ns| [block, ns] }
-            end
-          end
+          def blocks(row) = Load::Blocks.new(row)
 
-          def medians(row)
-            blocks(row).transform_values do |of_process|
-              of_process.transform_values { |ns| Statistics.median(ns).to_f }
-            end
-          end
-
-          # Of the medians of blocks, each block's with the one beside it.
-          def ratio_of(one, other) = Engine::Paired.ratio(medians(other), medians(one))
+          MEDIAN = ->(_facts, ns) { Statistics.median(ns).to_f }
+          private_constant :MEDIAN
 
           # How far A came from itself.
           def noise
-            return unless measured_sides?
-            @noise ||= Math.exp(ratio_of(side("A"), side("A again")).map { |ratio| Math.log(ratio) }.reach) - 1.0
+            @noise ||= blocks(side("A again")).noise_to(blocks(side("A")), &MEDIAN) if measured_sides?
           end
 
-          def ratio_interval = @ratio_interval ||= ratio_of(side("A"), side("B"))
+          # Of the medians of blocks, each block's with the one beside it.
+          def ratio_interval = @ratio_interval ||= blocks(side("B")).ratio_to(blocks(side("A")), &MEDIAN)
 
           def word
             return unless measured_sides?
@@ -104,32 +94,27 @@ module Tiercel
           end
 
           def add_side(table, row)
-            unless Engine::Outcome.measured?(row) && row["blocks"].any?
+            unless Engine::Outcome.measured?(row) && blocks(row).any?
               reason = Engine::Outcome.measured?(row) ? Report::Cell.missing("not measured") : missing(row)
               return table.row(row["side"], row["label"], reason, *[""] * (HEADER.size - 3))
             end
             table.row(row["side"], row["label"], *QUANTILES.each_value.map { |share| quantile(row, share) },
-                      Report::Cell.number(all_ns(row).max / 1e3, unit: "us"), of_processes(row["first_ns"]),
+                      Report::Cell.number(blocks(row).ns.max / 1e3, unit: "us"), of_processes(row["first_ns"]),
                       row["http_status"], row["bytes"])
-            table.raw(row["side"], row["blocks"].map { |_process, _block, *ns| Statistics.median(ns) / 1e3 },
-                      unit: "us")
+            table.raw(row["side"], blocks(row).figures(&MEDIAN).map { |ns| ns / 1e3 }, unit: "us")
           end
 
           # A figure for each process, and what processes differ by.
-          def quantile(row, share)
-            of_processes(blocks(row).each_value.map { |blocks| Statistics.quantile(blocks.values.flatten, share) })
-          end
+          def quantile(row, share) = Report::Cell.interval(blocks(row).quantile(share), unit: "us")
 
           def of_processes(ns)
             Report::Cell.interval(Statistics::MedianInterval.of(ns.map { |one| [one / 1e3] }), unit: "us")
           end
 
-          def all_ns(row) = row["blocks"].flat_map { |_process, _block, *ns| ns }
-
           def add_spectrum(section)
             chart = Report::Charts::PercentileSpectrum.new("HTTP: by share of requests", unit: "us", command:)
             sides.each do |row|
-              sorted = all_ns(row).sort
+              sorted = blocks(row).ns.sort
               chart.series("#{row["side"]}: #{row["label"]}", spectrum(sorted), muted: row["side"] == "A again")
             end
             section.add(chart)
