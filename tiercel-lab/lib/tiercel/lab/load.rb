@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "load/arrivals"
+require_relative "load/cache_server"
 require_relative "load/driver"
 require_relative "load/entries"
 require_relative "load/fleet"

@@ -17,8 +17,8 @@ module Tiercel
         # How many undecided cells may go on to.
         LEAST_PROCESSES = 2
 
-        # Options by the name that a command takes them under, in the order of help, with an example of each; help shows one in each
-        # group.
+        # Options by the name that a command takes them under, in the order of help, with an example of each; help shows
+        # the first of each group.
         GROUPS = {
           "The application" => { constraints: "--machines 2 --survives restart" },
           "How long" => { quick: "--quick", plan: "--plan", seed: "--seed 7", budget: "--budget 60",

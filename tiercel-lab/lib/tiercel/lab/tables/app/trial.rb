@@ -6,7 +6,7 @@ require_relative "../../engine/resident_memory"
 require_relative "../../engine/server_cpu"
 require_relative "../../engine/shop"
 require_relative "design"
-require_relative "site"
+require_relative "../../load/application"
 
 module Tiercel
   module Lab
@@ -30,7 +30,7 @@ module Tiercel
           # @param pages [Array<String>] of {Design::PAGES}
           # @param requests [Integer] to a store in half a block
           # @param connections [Integer]
-          # @param incidents [Array<String>] of {Site::INCIDENTS}
+          # @param incidents [Array<String>] of {Load::Application::INCIDENTS}
           # @param line [String] of Rails
           def initialize(stores, pages:, protocol:, requests:, connections: 4, incidents: [], line: "8.1", **)
             super(**)
@@ -89,9 +89,9 @@ module Tiercel
             sites&.each_value(&:stop)
           end
 
-          # @return [Site, nil]
+          # @return [Load::Application, nil]
           def start(side)
-            Site.new(@shop, Design::STORES.fetch(side.delete_suffix(AGAIN)), folders(side)).start
+            Load::Application.new(@shop, Design::STORES.fetch(side.delete_suffix(AGAIN)), folders(side)).start
           rescue Servers::Error => error
             reason = error.message.lines.first(2).join.strip
             fail_side(side, Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, reason))

@@ -52,9 +52,9 @@ module Tiercel
           end
 
           def start(store, point)
-            return unless store.text.include?("mem_cache") || store.text.include?("memcached")
-            Servers::Memcached.new(memory_mb: (@design.capacity(store, point) / MEGABYTE) + 64, max_item: "8m",
-                                   cpu: (@pinning.server_cpu if point.processes == 1)).start
+            kind = :memcached if store.text.match?(/mem_?cache/)
+            Load::CacheServer.start(kind, bytes: @design.capacity(store, point) + (64 * MEGABYTE), max_item: "8m",
+                                          cpu: (@pinning.server_cpu if point.processes == 1))
           end
 
           # @yieldparam index [Integer] of the process
@@ -74,7 +74,7 @@ module Tiercel
 
           def opening(store, point, round, server, label, index)
             { text: store.text, label:, index:, entries: point.entries, bytes: point.bytes, seed: @seed + round,
-              context: { servers: server ? { memcached: { url: server.url, address: server.address } } : {},
+              context: { servers: server ? { memcached: Load::CacheServer.facts(server) } : {},
                          folders: @scratch.folders, label:, shared: index.positive?,
                          capacity_bytes: @design.capacity(store, point) } }
           end

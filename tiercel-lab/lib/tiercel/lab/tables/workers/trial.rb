@@ -38,22 +38,14 @@ module Tiercel
           end
 
           def configuration(store, count, round)
-            server = start(store)
+            bytes = @design.total_bytes - store.near_bytes(@design.total_bytes)
+            server = Load::CacheServer.start(store.server, bytes:)
             with_fleet(count) do |workers|
               open(workers, store, server, round)
               loaded(workers, [*workers.pids, *server&.pid], server).merge(version: server&.version).compact
             end
           ensure
             server&.stop
-          end
-
-          # Servers of both kinds evict what was not used for longest when they are full.
-          def start(store)
-            bytes = @design.total_bytes - store.near_bytes(@design.total_bytes)
-            case store.server
-            when :memcached then Servers::Memcached.new(memory_mb: [bytes / (1024 * 1024), 1].max).start
-            when :redis then Servers::Redis.new(maxmemory: bytes.to_s, policy: "allkeys-lru").start
-            end
           end
 
           # All workers ask for the same names.
@@ -90,13 +82,9 @@ module Tiercel
           end
 
           def context(store, count, server, label)
-            { servers: server ? { store.server => facts(server) } : {}, folders: @scratch.folders, label:,
+            { servers: server ? { store.server => Load::CacheServer.facts(server) } : {},
+              folders: @scratch.folders, label:,
               capacity_bytes: store.own ? @design.total_bytes / count : @design.total_bytes }
-          end
-
-          def facts(server)
-            address = server.address if server.respond_to?(:address)
-            { "url" => server.url, "address" => address }.compact
           end
 
           # A segment and a database lie in one place for all workers.

@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+require_relative "../servers"
+
+module Tiercel
+  module Lab
+    module Load
+      # A cache server of one load's own, with a limit: when it is full it evicts what was not used for longest.
+      module CacheServer
+        MEGABYTE = 1024 * 1024
+
+        # @param kind [Symbol, nil] :memcached or :redis; nil: none is needed
+        # @param bytes [Integer]
+        # @param options [Hash] see {Servers::Server#initialize}
+        # @return [Servers::Server, nil] started
+        def self.start(kind, bytes:, **options)
+          case kind
+          when :memcached then Servers::Memcached.new(memory_mb: [bytes / MEGABYTE, 1].max, **options).start
+          when :redis then Servers::Redis.new(maxmemory: bytes.to_s, policy: "allkeys-lru", **options).start
+          end
+        end
+
+        # @param server [Servers::Server, nil]
+        # @return [Hash{String => String}] what a contestant finds it by
+        def self.facts(server)
+          { "url" => server.url, "address" => (server.address if server.respond_to?(:address)) }.compact
+        end
+      end
+    end
+  end
+end
