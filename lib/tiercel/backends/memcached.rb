@@ -231,7 +231,7 @@ module Tiercel
       # memcached's clock ticks once a second: what is said to be left is up to one more.
       def found(bytes, line)
         left = Protocol.number(line, " t")
-        [bytes, Token.of(line), left.negative? ? nil : left + 1.0]
+        [bytes, Token.of(line), left.nil? || left.negative? ? nil : left + 1.0]
       end
 
       def conditional_set(key, bytes, ttl, **condition)

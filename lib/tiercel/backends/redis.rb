@@ -13,6 +13,7 @@ require_relative "redis/address"
 require_relative "redis/claims"
 require_relative "redis/failures"
 require_relative "redis/lifetime"
+require_relative "redis/replies"
 require_relative "redis/scripts"
 require_relative "redis/single"
 require_relative "redis/subscription"
@@ -32,6 +33,7 @@ module Tiercel
     # for those without one.
     class Redis < Backend
       include Claims
+      include Replies
 
       SCAN_COUNT = "1000"
       GLOB_CHARACTERS = /[*?\[\]\\]/n
@@ -83,10 +85,10 @@ module Tiercel
         found = {}
         other = nil
         index = -1
-        guarded { @commands.get_multi(keys) }.each do |reply|
+        expect_all(keys.size, guarded { @commands.get_multi(keys) }).each do |reply|
           index += 1
           if reply.is_a?(String)
-            found[keys[index]] = reply.force_encoding(Encoding::BINARY)
+            found[keys[index]] = binary(reply)
           elsif reply
             (other ||= []) << reply
           end
@@ -97,35 +99,37 @@ module Tiercel
       end
 
       def set(key, bytes, ttl = nil)
-        call(["SET", key, bytes, "PX", Lifetime.ms(ttl)], key)
-        true
+        expect(OK, call(["SET", key, bytes, "PX", Lifetime.ms(ttl)], key)) && true
       end
 
       def set_multi(pairs, ttl = nil)
         return true if pairs.empty?
         replies = guarded { @commands.set_multi(pairs, Lifetime.ms(ttl)) }
         failure = failed(replies) or return true
-        raise replies.include?("OK") ? failure.with_partial(false) : failure
+        raise replies.include?(OK) ? failure.with_partial(false) : failure
       end
 
       def add(key, bytes, ttl = nil)
-        !call(["SET", key, bytes, "NX", "PX", Lifetime.ms(ttl)], key, resend: false).nil?
+        reply = call(["SET", key, bytes, "NX", "PX", Lifetime.ms(ttl)], key, resend: false)
+        reply.nil? ? false : expect(OK, reply) && true
       end
 
       def add_or_get(key, bytes, ttl = nil)
         return super unless compares?
         guarded(key) do
-          ends_at, present = Script::ADD_OR_GET.for(@commands).call(@commands, key, bytes, Lifetime.ms(ttl))
-          present ? [binary(present), [ends_at, present]] : true
+          reply = Script::ADD_OR_GET.for(@commands).call(@commands, key, bytes, Lifetime.ms(ttl))
+          next true if reply.nil?
+          ends_at, present = expect_all(2, reply)
+          [expect(String, binary(present)), [ends_at, present]]
         end
       end
 
-      def delete(key) = call(["UNLINK", key], key) == 1
+      def delete(key) = expect(Integer, call(["UNLINK", key], key)) == 1
 
       def delete_multi(keys)
         return 0 if keys.empty?
         counts = guarded { @commands.delete_multi(keys) }
-        failure = failed(counts) or return counts.sum
+        failure = failed(counts) or return counts.sum { |count| expect(Integer, count) }
         answered = counts.grep(Integer)
         raise answered.empty? ? failure : failure.with_partial(answered.sum)
       end
@@ -151,9 +155,10 @@ module Tiercel
 
       def stats
         infos = guarded { @commands.infos }
-        texts = infos.map { |text, _| text.scan(/^(\w+):(.*?)\r?$/).to_h }
-        { entries: infos.sum(&:last), bytes: sum(texts, "used_memory"), hits: sum(texts, "keyspace_hits"),
-          misses: sum(texts, "keyspace_misses"), evictions: sum(texts, "evicted_keys"),
+        texts = infos.map { |text, _| expect(String, text).scan(/^(\w+):(.*?)\r?$/).to_h }
+        { entries: infos.sum { |_, count| expect(Integer, count) }, bytes: sum(texts, "used_memory"),
+          hits: sum(texts, "keyspace_hits"), misses: sum(texts, "keyspace_misses"),
+          evictions: sum(texts, "evicted_keys"),
           connections: sum(texts, "connected_clients"), version: texts.first["redis_version"] }
       end
 
@@ -208,13 +213,15 @@ module Tiercel
       end
 
       def increment_by_script(key, amount, ttl)
-        Script::INCREMENT.call(@commands, key, amount.to_s, Lifetime.ms(ttl), Lifetime::ENDLESS_ARGUMENT,
-                               Lifetime.ms(nil)).to_i
+        reply = Script::INCREMENT.call(@commands, key, amount.to_s, Lifetime.ms(ttl), Lifetime::ENDLESS_ARGUMENT,
+                                       Lifetime.ms(nil))
+        expect(String, reply).to_i
       end
 
       # In one step of the server, too. No tokens are compared there, so that an end which is a mark may stay.
       def increment_in_steps(key, amount, ttl)
-        @commands.transaction([["SET", key, "0", "NX", "PX", Lifetime.ms(ttl)], ["INCRBY", key, amount.to_s]]).last
+        commands = [["SET", key, "0", "NX", "PX", Lifetime.ms(ttl)], ["INCRBY", key, amount.to_s]]
+        expect(Integer, expect_all(2, @commands.transaction(commands)).last)
       end
 
       def guarded(key = nil)
@@ -240,8 +247,8 @@ module Tiercel
       def each_page(pattern)
         cursor = "0"
         begin
-          cursor, keys = call(["SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT], nil)
-          yield keys
+          cursor, keys = expect_all(2, call(["SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT], nil))
+          yield expect(Array, keys)
         end until cursor == "0"
       end
 
@@ -251,12 +258,6 @@ module Tiercel
       end
 
       def sum(texts, name) = texts.sum { |text| text[name].to_i }
-
-      def binary(reply)
-        return reply if reply.nil?
-        return reply.force_encoding(Encoding::BINARY) if reply.is_a?(String)
-        raise Unavailable.new("a #{reply.class} where a String was asked for", backend: @name)
-      end
     end
   end
 end

@@ -38,7 +38,7 @@ class MemcachedRefusalsTest < Tiercel::TestCase
     listener&.close
   end
 
-  TOKEN = Tiercel::Backends::Memcached::Token.new(cas: 5, newest: 1_000_000)
+  TOKEN = Tiercel::Backends::Memcached::Token.new(5, 1_000_000)
   TRIPS = {
     occupy: ["EN\r\n", ->(backend) { backend.occupy("key", "mine", 60) }],
     occupy_multi: ["HD\r\nVA 4 c5 t-1 O1\r\nmine\r\nMN\r\n",
@@ -69,6 +69,22 @@ class MemcachedRefusalsTest < Tiercel::TestCase
         assert_equal ["they", 5, nil], [bytes, token.cas, left]
         sleep 0.1
         assert_nil backend.get("other")
+      end
+    end
+  end
+
+  # Nothing is compared where the server has not said what with.
+  def test_replies_without_what_was_asked_for
+    with_server("", "VA 4\r\nthey\r\n") do |backend|
+      bytes, token = backend.get_with_token("key")
+      assert_equal ["they", Tiercel::Backends::Memcached::Token::NEVER], [bytes, token.cas]
+    end
+    with_server("", "VA 1 c1\r\n5\r\n" * 2) do |backend|
+      assert_raises(Tiercel::BackendError) { backend.increment("n", -1) }
+    end
+    [-1, 2, 99].each do |opaque|
+      with_server("", "VA 4 c5 O#{opaque}\r\nthey\r\nMN\r\n") do |backend|
+        assert_raises(Tiercel::Unavailable) { backend.get_multi(%w[a b]) }
       end
     end
   end

@@ -70,7 +70,7 @@ module Tiercel
         # 0 would be no end.
         def seconds_left(line)
           left = Protocol.number(line, " t")
-          left.negative? ? 0 : [left, 1].max
+          left.nil? || left.negative? ? 0 : [left, 1].max
         end
       end
     end

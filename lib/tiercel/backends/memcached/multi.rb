@@ -36,8 +36,9 @@ module Tiercel
             ->(at, *call) { Protocol.write_get_multi(call[0], pick(wire_keys, at), call[1]) },
             lambda do |at, *call|
               Protocol.read_get_multi(*call) do |index, bytes, line|
-                replies[at[index]] = line
-                replies[count + at[index]] = bytes
+                position = position(at, index)
+                replies[position] = line
+                replies[count + position] = bytes
               end
             end
           )
@@ -82,7 +83,8 @@ module Tiercel
             ->(at, *call) { Protocol.write_claim_multi(call[0], pick(wire_pairs, at), ttl, call[1]) },
             lambda do |at, *call|
               Protocol.read_claim_multi(call[0], at.size, call[1]) do |index, bytes, line|
-                found[keys[at[index]]] = [bytes, line]
+                position = position(at, index)
+                found[keys[position]] = [bytes, line]
               end
             end
           )
@@ -132,6 +134,10 @@ module Tiercel
           raise Refused.new("#{at.size} of #{keys.size} values are larger than the server takes (its option -I); " \
                             "they are not stored",
                             backend: @ring.node_for(wire_keys[at.first]).name, key: keys[at.first])
+        end
+
+        def position(at, index)
+          (at[index] unless index.negative?) or raise Connection::Garbage, "a reply to nothing that was asked"
         end
 
         def pick(items, at) = at.size == items.size ? items : at.map { |index| items[index] }

@@ -12,10 +12,10 @@ module Tiercel
       # A restarted server counts its cas numbers from 1 again. A connection that is older than the read, and works
       # still, leads to the server that answered the read. Over any other connection nothing is compared: it might lead
       # to a server that has begun anew.
-      Token = Data.define(:cas, :newest) do
+      Token = Struct.new(:cas, :newest) do
         # @param line [String] of a reply, with its {Openings::FLAG}
         # @return [Token]
-        def self.of(line) = new(Protocol.number(line, " c"), Protocol.number(line, Openings::FLAG))
+        def self.of(line) = new(Protocol.number(line, " c") || Token::NEVER, Protocol.number(line, Openings::FLAG))
 
         # @param connection [Connection] that the request goes over
         # @return [Integer] the cas number, or one that no entry has

@@ -153,7 +153,9 @@ module Tiercel
           case reply
           when nil, 1 then [bytes, [nil, bytes], ttl]
           when String then [binary(reply), [nil, reply], nil]
-          when Array then [binary(reply.first), [nil, reply.first], seconds(reply.last)]
+          when Array then [expect(String, binary(reply.first)), [nil, reply.first], seconds(reply.last)]
+          when 0, Exception then nil
+          else expect(String, reply)
           end
         end
 

@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require_relative "../../backend"
+require_relative "../../errors"
+
+module Tiercel
+  module Backends
+    class Redis < Backend
+      # What a reply has to be. One of another kind comes from a server that is none of Redis' family, or belongs to
+      # another command: then no connection that is open is used again.
+      #
+      # @private
+      module Replies
+        OK = "OK"
+        private_constant :OK
+
+        private
+
+        # @param kind [#===]
+        # @return [Object] the reply
+        # @raise [Unavailable]
+        def expect(kind, reply)
+          return reply if kind === reply
+          @commands.renew
+          raise Unavailable.new("a reply of another kind (#{reply.class}) than the command has", backend: @name)
+        end
+
+        # @return [Array] of so many replies
+        def expect_all(count, replies)
+          expect(Array, replies)
+          replies.size == count ? replies : expect(nil, replies)
+        end
+
+        # What is frozen is a status, such as OK, and no value.
+        #
+        # @return [String, nil] in binary
+        def binary(reply)
+          return if reply.nil?
+          expect(nil, reply) if expect(String, reply).frozen?
+          reply.force_encoding(Encoding::BINARY)
+        end
+      end
+    end
+  end
+end

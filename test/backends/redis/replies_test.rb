@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+require "tiercel/backends/redis"
+require "socket"
+
+# Servers whose replies are of another kind than the command has: no Redis, or out of step. No call raises, and no
+# connection of such a server is used again.
+class RedisRepliesTest < Tiercel::TestCase
+  KINDS = { nothing: "*-1\r\n", none: "$-1\r\n", number: ":1\r\n", status: "+QUEUED\r\n", ok: "+OK\r\n",
+            empty: "*0\r\n", short: "*1\r\n$1\r\na\r\n", numbers: "*3\r\n:1\r\n$1\r\na\r\n:-1\r\n",
+            null: "_\r\n", true: "#t\r\n", no_number: ":abc\r\n", less: "$-5\r\n",
+            pushed: ">2\r\n$1\r\na\r\n$1\r\nb\r\n",
+            page: "HTTP/1.1 400\r\n\r\n", nested: "*1\r\n" * 2_000, word: "$2\r\nOK\r\n" }.freeze
+  CALLS = { read: ->(store) { store.read("key") }, exist: ->(store) { store.exist?("key") },
+            raw: ->(store) { store.read("key", raw: true) }, write: ->(store) { store.write("key", 1) },
+            read_multi: ->(store) { store.read_multi("a", "b") }, delete: ->(store) { store.delete("key") },
+            write_multi: ->(store) { store.write_multi({ "a" => 1, "b" => 2 }) },
+            delete_multi: ->(store) { store.delete_multi(%w[a b]) }, increment: ->(store) { store.increment("count") },
+            unless_exist: ->(store) { store.write("key", 1, unless_exist: true) },
+            invalidate: ->(store) { store.invalidate_tags("tag") }, matched: ->(store) { store.delete_matched(/x/) },
+            stats: ->(store) { store.stats } }.freeze
+  FETCHES = { fetch: [7, ->(store) { store.fetch("new") { 7 } }],
+              fetch_multi: [{ "a" => 7, "b" => 7 }, ->(store) { store.fetch_multi("a", "b") { 7 } }],
+              tags: [7, ->(store) { store.fetch("tagged", tags: ["tag"]) { 7 } }] }.freeze
+
+  KINDS.each do |kind, reply|
+    %w[hiredis ruby].each do |driver|
+      define_method(:"test_#{kind}_with_#{driver}") do
+        with_server(reply) do |url|
+          store = Tiercel.new(url, driver: driver, timeout: 0.2, breaker: false, lease_wait: 1, lease_ttl: 1)
+          reports = capture_reports do
+            CALLS.each_value { |call| call.call(store) }
+            FETCHES.each { |name, (value, fetch)| assert_equal value, fetch.call(store), name }
+          end
+          assert_empty reports.reject { |report| report.error.is_a?(Tiercel::Error) }
+          refute_empty reports
+        ensure
+          store&.close
+        end
+      end
+    end
+  end
+
+  def test_another_connection_is_used_afterwards
+    with_server("+QUEUED\r\n") do |url|
+      store = Tiercel.new(url, breaker: false, timeout: 5)
+      errors = capture_reports { 3.times { assert_nil store.read("key") } }.map(&:error)
+      assert_equal [Tiercel::Unavailable] * 3, errors.map(&:class)
+      assert_equal 3, @accepted
+    end
+  end
+
+  private
+
+  def with_server(reply)
+    @accepted = 0
+    listener = TCPServer.new("127.0.0.1", 0)
+    threads = [Thread.new do
+      loop { listener.accept.then { |client| threads << Thread.new { answer(client, reply) } } }
+    end]
+    yield "redis://127.0.0.1:#{listener.addr[1]}/0"
+  ensure
+    threads.each(&:kill)
+    listener.close
+  end
+
+  def answer(client, reply)
+    @accepted += 1
+    loop { client.write(reply * client.readpartial(1 << 20).scan(/^\*\d+\r$/).size.clamp(1..)) }
+  rescue SystemCallError, IOError
+    client.close
+  end
+end
