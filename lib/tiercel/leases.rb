@@ -74,10 +74,12 @@ module Tiercel
     # @param version [String, nil] of the value that is to be computed
     # @param shown [Array(String, Object), nil] bytes, which are no lease, and token that a read has just given, or
     #   what {#take_absent} has: an implementation may begin with them, which saves a trip
+    # @param displaces [String, nil] a lineage whose lease gives way although it stands: it is for another version. The
+    #   new lease begins a lineage of its own, so the displaced holder stores nothing
     # @yieldparam bytes [String]
     # @yieldreturn [Symbol, String, nil]
     # @return [Lease, Present] a lease that is {Lease#mine?}, or that of somebody else who has not lapsed; or the bytes
-    def take(key, ttl, version: nil, shown: nil) = raise(NotImplementedError)
+    def take(key, ttl, version: nil, shown: nil, displaces: nil) = raise(NotImplementedError)
 
     # Takes the lease of a key that a read has not found, and looks no further.
     #

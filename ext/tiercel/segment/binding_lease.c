@@ -130,16 +130,17 @@ static VALUE describe_held(VALUE self, const lease_call *call)
 }
 
 /*
- * @private Segment#lease_take(key, ttl, lineage, holder, version, replaces, shown, shown_ttl)
+ * @private Segment#lease_take(key, ttl, lineage, holder, version, replaces, shown, shown_ttl, displaces)
  *
  * replaces: nil, or the token of the entry that may be there; shown: true (reads go on to see it), nil (it goes), or
- * the bytes that they see in its place. -> [lineage, whether the entry was there, whether somebody had it who had
+ * the bytes that they see in its place; displaces: nil, or a lineage that gives way although it stands.
+ * -> [lineage, whether the entry was there, whether somebody had it who had
  * lapsed]; [lineage, holder, end on the monotonic clock, whether it is for the same version: nil for none] of who
  * has it; true: an entry other than `replaces` is there; a String for lease_fill_unheld: there is no slot; false: as
  * the first, for a lease that begins the lineage it was asked with where nothing was
  */
 static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage, VALUE holder, VALUE version,
-                                VALUE replaces, VALUE shown, VALUE shown_ttl)
+                                VALUE replaces, VALUE shown, VALUE shown_ttl, VALUE displaces)
 {
     lease_call call = {.kind = LEASE_TAKE, .base = {.key = key}, .version = version};
     tseg_result result;
@@ -150,6 +151,7 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
     call.request.holder = segment_lease_name(holder);
     call.request.ttl_ns = segment_lease_ns(ttl);
     if (segment_parse_token(replaces, &call.token)) call.request.replaces = &call.token;
+    call.request.displaces = NIL_P(displaces) ? 0 : segment_lease_name(displaces);
     call.request.drops = NIL_P(shown);
     if (RB_TYPE_P(shown, T_STRING)) call.base.bytes = shown;
     call.expires_at = NIL_P(shown_ttl) ? INFINITY : call.now + NUM2DBL(shown_ttl);
@@ -173,7 +175,7 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
  */
 static VALUE segment_lease_take_absent(VALUE self, VALUE key, VALUE ttl, VALUE name, VALUE version)
 {
-    return segment_lease_take(self, key, ttl, name, name, version, Qnil, Qnil, Qnil);
+    return segment_lease_take(self, key, ttl, name, name, version, Qnil, Qnil, Qnil, Qnil);
 }
 
 static VALUE make_fill(VALUE self, lease_call *call, VALUE ttl)
@@ -249,7 +251,7 @@ static VALUE segment_end_leases(VALUE self)
 
 void segment_init_lease(void)
 {
-    rb_define_method(tiercel_segment_class, "lease_take", segment_lease_take, 8);
+    rb_define_method(tiercel_segment_class, "lease_take", segment_lease_take, 9);
     rb_define_method(tiercel_segment_class, "lease_take_absent", segment_lease_take_absent, 4);
     rb_define_method(tiercel_segment_class, "lease_fill", segment_lease_fill, 4);
     rb_define_method(tiercel_segment_class, "lease_fill_unheld", segment_lease_fill_unheld, 5);

@@ -93,23 +93,36 @@ static tseg_result show(tseg_section *section, const tseg_key *key, const tseg_l
     return result == TSEG_RETIRED ? result : TSEG_OK;
 }
 
+static bool is_held(const tseg *segment, const tseg_lease_slot *slot, uint64_t now_ns)
+{
+    uint64_t holder = tseg_load(&slot->holder);
+    return holder != TSEG_LEASE_RELEASED && !tseg_lease_has_lapsed(segment, slot, holder, now_ns);
+}
+
 static tseg_result take_lease(tseg_section *section, const tseg_key *key, const tseg_lease_request *request,
                         tseg_lease *lease)
 {
     tseg *segment = section->segment;
     uint64_t now_ns = tseg_monotonic_ns(), lineage = 0;
-    tseg_lease_slot *slot = tseg_find_lease(segment, key, section->epoch, &lineage);
+    tseg_lease_slot *slot = tseg_find_lease(segment, key, section->epoch, &lineage), *displaced = NULL;
     tseg_entry old;
 
-    if (slot && tseg_load(&slot->holder) != TSEG_LEASE_RELEASED &&
-        !tseg_lease_has_lapsed(segment, slot, tseg_load(&slot->holder), now_ns)) {
-        tseg_lease_describe(slot, lineage, lease);
-        return TSEG_HELD;
+    if (slot && is_held(segment, slot, now_ns)) {
+        if (lineage != request->displaces) {
+            tseg_lease_describe(slot, lineage, lease);
+            return TSEG_HELD;
+        }
+        displaced = slot;
+        slot = NULL;
     }
     lease->has_entry = tseg_find(segment, key, &old) == TSEG_OK && tseg_is_live(segment, &old, section->now);
     if (lease->has_entry) {
         tseg_token token = tseg_token_of(segment, &old);
         if (!request->replaces || !tseg_is_same(&token, request->replaces)) return TSEG_PRESENT;
+    }
+    if (displaced) {
+        tseg_lease_end_lineage(displaced, lineage);
+        tseg_lease_free_slot(tseg_lease_group_of(segment, key), displaced);
     }
     lease->taken_over = slot && tseg_load(&slot->holder) != TSEG_LEASE_RELEASED;
     if (lease->taken_over) tseg_bump(&segment->self->counters[TSEG_COUNT_LEASE_TAKEOVERS]);

@@ -284,6 +284,7 @@ tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, ui
 typedef struct {
     uint64_t lineage;           /* where there is none to go on with */
     uint64_t holder, ttl_ns;
+    uint64_t displaces;         /* a lineage that gives way although it stands, or 0 */
     uint32_t version;           /* from tseg_lease_version, or 0 */
     const tseg_token *replaces; /* the entry that may be there; NULL: none may */
     bool drops;                 /* that entry goes; else reads see it, or what is shown, until the fill */

@@ -7,7 +7,7 @@ require_relative "moved_clock"
 require_relative "fetch_contract/processes"
 
 %w[single_flight slow_blocks failures lost_holders invalidation cycles suspended_fibers placeholders stale_values
-   timeouts early_refreshes revalidation events side_effects churn]
+   timeouts early_refreshes revalidation events side_effects displacement churn]
   .each { |subject| require_relative "fetch_contract/#{subject}" }
 
 module Tiercel
@@ -42,6 +42,7 @@ module Tiercel
       include Revalidation
       include Events
       include SideEffects
+      include Displacement
       include Churn
       include BuiltStores
 

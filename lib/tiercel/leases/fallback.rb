@@ -23,7 +23,7 @@ module Tiercel
         @reported = false
       end
 
-      def take(key, ttl, version: nil, shown: nil, &) = leases(key).take(key, ttl, version:, shown:, &)
+      def take(key, ttl, **, &) = leases(key).take(key, ttl, **, &)
       def take_absent(key, ttl, version) = leases(key).take_absent(key, ttl, version)
       def asks_at_once? = @placeholders.asks_at_once?
       def ask(key, ttl, version) = leases(key).ask(key, ttl, version)

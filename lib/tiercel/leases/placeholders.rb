@@ -34,9 +34,9 @@ module Tiercel
         @returns = Returns.new
       end
 
-      def take(key, ttl, version: nil, shown: nil, &)
+      def take(key, ttl, version: nil, shown: nil, displaces: nil, &)
         mine = own(key, ttl, version)
-        taken = settle(mine, ttl, shown || claim(mine, ttl), &)
+        taken = settle(mine, ttl, shown || claim(mine, ttl), displaces, &)
       ensure
         give_back_later(mine.unsure) unless taken
       end
@@ -100,6 +100,7 @@ module Tiercel
 
       def wait(lease, deadline)
         pause = POLL.first
+        lineage = lease.lineage
         until lapsed?(lease)
           now = Clock.monotonic
           return :deadline if now >= deadline
@@ -107,6 +108,7 @@ module Tiercel
           pause = [pause * 1.5, POLL.last].min
           answer = @guard.call(:wait_for_lease, lease.key) { @backend.look(lease.key) } or return :gone
           lease = parse(lease.key, *answer) or return Present.new(answer.first)
+          return :gone if lease.lineage != lineage
           return :released if lease.released?
         end
         :lapsed
@@ -167,19 +169,20 @@ module Tiercel
       end
 
       # What the answer to a claim means; where something is in the place that has to go, claims in its stead.
-      def settle(mine, ttl, answer)
+      def settle(mine, ttl, answer, displaces = nil)
         TRIES.times do
           return mine.unsure if LOST.equal?(answer)
           return mine.unasked if UNASKED.equal?(answer)
           bytes, token, left = answer
           return mine.with(token) if bytes && Placeholder.held_by?(bytes, mine.holder)
           there = parse(mine.key, bytes, token, left) if bytes
-          return there if there && !free?(there)
+          return there if there && !free?(there) && there.lineage != displaces
           if bytes
             stale = there ? there.stale : bytes
             verdict = stale && yield(stale)
             return Present.new(bytes) if verdict == :current && there.nil?
-            mine = mine.heir(there, verdict == :current ? stale : verdict)
+            before = there unless there&.lineage == displaces
+            mine = mine.heir(before, verdict == :current ? stale : verdict)
           else
             mine = mine.heir(nil, nil)
           end

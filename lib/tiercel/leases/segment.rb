@@ -37,11 +37,11 @@ module Tiercel
         @guard = guard
       end
 
-      def take(key, ttl, version: nil, shown: nil) # rubocop:disable Lint/UnusedMethodArgument
+      def take(key, ttl, version: nil, shown: nil, displaces: nil) # rubocop:disable Lint/UnusedMethodArgument
         mine = own(key, ttl, version)
         token = stale = visible = nil
         TRIES.times do
-          answer = claim(mine, ttl, token, visible)
+          answer = claim(mine, ttl, token, visible, displaces)
           return settle(mine, answer, stale, token) unless answer == true
           bytes, token = look(key)
           next unless bytes
@@ -116,10 +116,10 @@ module Tiercel
         Lease.own(key, ttl, version, name, name)
       end
 
-      def claim(mine, ttl, token, shown)
+      def claim(mine, ttl, token, shown, displaces)
         @guard.call(:take_lease, mine.key, returning: LOST) do
           @segment.lease_take(mine.key, ttl, mine.lineage, mine.holder, mine.version, token, shown,
-                              ttl + [OUTLIVES, ttl * 10].max)
+                              ttl + [OUTLIVES, ttl * 10].max, displaces)
         end
       end
 

@@ -17,7 +17,7 @@ module Tiercel
         @guard = guard
       end
 
-      def take(key, ttl, version: nil, shown: nil)
+      def take(key, ttl, version: nil, shown: nil, displaces: nil) # rubocop:disable Lint/UnusedMethodArgument
         bytes, = shown
         stale = bytes && yield(bytes)
         stale == :current ? Present.new(bytes) : take_absent(key, ttl, version).heir(nil, stale)

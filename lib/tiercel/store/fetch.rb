@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "../leases"
+require_relative "fetch/attempts"
 require_relative "fetch/cold_run"
+require_relative "fetch/displacements"
 require_relative "fetch/miss"
 require_relative "fetch/multi_miss"
 require_relative "fetch/plan"

@@ -43,7 +43,9 @@ module Tiercel
       attr_reader :uncached
       # @return [NamespaceGenerations::Table, nil] where `clear` goes by generation
       attr_reader :namespaces
-      # @return [Fetch::EarlyRefresh::Attempts]
+      # @return [Fetch::Displacements]
+      attr_reader :displacements
+      # @return [Fetch::Attempts]
       attr_reader :early_refreshes
       # @return [Boolean] whether the fast path is wanted
       attr_reader :fast_path
@@ -83,7 +85,8 @@ module Tiercel
         @flights = Fetch::Flights.new
         @cold_run = Fetch::ColdRun.new if @leases.asks_at_once?
         @statistics = Fetch::Statistics.new
-        @early_refreshes = Fetch::EarlyRefresh::Attempts.new
+        @early_refreshes = Fetch::Attempts.new
+        @displacements = Fetch::Displacements.new
       end
 
       def build_accessor(guard, policy)

@@ -32,7 +32,7 @@ module Tiercel
         end
 
         # A copy that is not trusted is as good as none, unless it was computed meanwhile.
-        def take(key, ttl, version: nil, shown: nil)
+        def take(key, ttl, **)
           super do |bytes|
             verdict = yield bytes
             verdict unless verdict == :current && !@near.trusted? && !@near.computed_lately?(bytes)
@@ -75,8 +75,8 @@ module Tiercel
         @near = Near.new(tiers.before_last)
       end
 
-      def take(key, ttl, version: nil, shown: nil, &)
-        answered(@far.take(key, ttl, version:, shown:, &)) { @near.take(key, ttl, version:, &) }
+      def take(key, ttl, shown: nil, **, &)
+        answered(@far.take(key, ttl, shown:, **, &)) { @near.take(key, ttl, **, &) }
       end
 
       def take_absent(key, ttl, version)

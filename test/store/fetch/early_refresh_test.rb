@@ -6,7 +6,7 @@ require "active_support/cache/tiercel_store"
 
 # What a hit pays for `early_refresh:`, and how much is kept of what was tried.
 class EarlyRefreshTest < Tiercel::TestCase
-  Attempts = Tiercel::Store::Fetch::EarlyRefresh::Attempts
+  Attempts = Tiercel::Store::Fetch::Attempts
 
   def test_a_key_is_tried_once_in_a_while
     attempts = Attempts.new

@@ -64,10 +64,12 @@ module Tiercel
 
         private
 
-        # Another thread, which holds nothing, while the value of "name" is computed.
-        def during_a_block(&)
+        # Another thread, which the block has not started, while the value of "name" is computed.
+        def during_a_block
           store.delete("name")
-          store.fetch("name") { Thread.new(&).join && "computed" }
+          computing = Queue.new
+          other = Thread.new { computing.pop && yield }
+          store.fetch("name") { computing << 1; other.join && "computed" }
         end
       end
     end

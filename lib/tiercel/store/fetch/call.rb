@@ -161,11 +161,6 @@ module Tiercel
           Frame::Version.kept("tags:#{Digest::SHA256.hexdigest(tags.known.sort.join("\0"))}:#{version}")
         end
 
-        # Ends what others compute of the key: it is of tags that were invalidated since.
-        #
-        # @return [void]
-        def end_lease = @store.send(:delete_entry, @key)
-
         # @return [Float] seconds for which a stale value is kept with a lease that was given back
         def stale_ttl = Entries::RACE_CONDITION_GRACE + (@policy.stale_seconds || 0)
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../clock"
+require_relative "attempts"
 require_relative "call"
 require_relative "miss"
 
@@ -49,40 +50,6 @@ module Tiercel
 
           # The lease has the value beside it, which is not to go before its time.
           def stale_ttl = super + @seconds
-        end
-
-        # Which keys this process has tried to refresh lately: each is tried once in a while.
-        #
-        # @private
-        class Attempts
-          # More are not kept; the oldest goes, and may be tried again.
-          MOST = 1_000
-
-          def initialize
-            @lock = Mutex.new
-            @until = {}
-          end
-
-          # @param key [String]
-          # @param seconds [Float] for which nobody else is to try
-          # @return [Boolean] whether nobody has
-          def begin(key, seconds)
-            @lock.synchronize do
-              now = Clock.monotonic
-              return false if @until.fetch(key, 0) > now
-              @until.delete(key)
-              @until.shift if @until.size >= MOST
-              @until[key] = now + seconds
-            end
-            true
-          end
-
-          # @param key [String] that may be tried again
-          # @return [void]
-          def forget(key) = @lock.synchronize { @until.delete(key) }
-
-          # @return [Integer]
-          def size = @lock.synchronize { @until.size }
         end
 
         # @param ends_at [Float, nil] epoch seconds

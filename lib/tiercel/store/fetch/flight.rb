@@ -52,8 +52,11 @@ module Tiercel
         attr_accessor :tags
         # @return [Boolean] whether it lands with what somebody else computes
         attr_accessor :borrowed
-        # @return [String, Flight, false] whether it counts as one whose block runs ({Flights#begin}): the lineage that
-        #   it computes, or the flight where that is not known
+        # @return [Leases::Lease, nil] one for another version, beside which its block runs: nothing of it is stored,
+        #   but callers that meet the same lease may wait for it
+        attr_accessor :beside
+        # @return [String, Array, Flight, false] whether it counts as one whose block runs ({Flights#begin}): under
+        #   which lineage, or the flight where there is none
         attr_accessor :counted
 
         # @param wanted [Object] see {Call#wanted}
@@ -64,7 +67,7 @@ module Tiercel
           @pid = Process.pid
           @leader = Leader.current
           @followers = 0
-          @waits_for = @landed = @outcome = @lease = @rewritten = @since = @relief = @relieved = nil
+          @waits_for = @landed = @outcome = @lease = @rewritten = @since = @relief = @relieved = @beside = nil
           @running = @closed = @behind = @borrowed = @counted = @deleted = false
         end
 
@@ -90,6 +93,9 @@ module Tiercel
         def admits?(wanted, lineage)
           @wanted == wanted && @outcome.nil? && !@closed && (@lease ? @lease.lineage == lineage : !@running)
         end
+
+        # @return [Leases::Lease, nil] whose lineage others who compute the same may fill
+        def lease_to_fill = @beside ? nil : @lease
 
         # Whoever has come along without this may have read after an invalidation that the leader's take has not seen:
         # only a block that begins afterwards is theirs, no value and no lease that the take has met.

@@ -95,6 +95,23 @@ module Tiercel
           LOCK.synchronize { @of_lineage[lineage].then { |other| other unless other.equal?(flight) } }
         end
 
+        # @param flight [Flight] that has met a lease for another version
+        # @param lineage [String] of that lease
+        # @return [Flight, nil] another one of this process that computes the same beside that lease
+        def beside(flight, lineage)
+          LOCK.synchronize { @of_lineage[[lineage, flight.wanted]].then { |other| other unless other.equal?(flight) } }
+        end
+
+        # @param flight [Flight]
+        # @return [Boolean] whether a block of this process runs that computes the same
+        def computing?(flight)
+          LOCK.synchronize do
+            @of_lineage.each_value.any? do |other|
+              other.running? && other.live? && other.of?(flight.backend, flight.key) && other.wanted == flight.wanted
+            end
+          end
+        end
+
         # Waits for another process: once for all callers of this one.
         #
         # @param flight [Flight]
@@ -112,6 +129,7 @@ module Tiercel
         # @param lineage [String, nil]
         # @return [Object] the block's value
         def computing(flight, lineage)
+          lineage = [flight.beside.lineage, flight.wanted].freeze if flight.beside
           LOCK.synchronize { count(flight, lineage) }
           yield
         ensure
@@ -161,7 +179,7 @@ module Tiercel
             next unless flight.desert
             uncount(flight)
             @newest.delete(flight.key) if @newest[flight.key].equal?(flight)
-            lease = flight.lease or next
+            lease = flight.lease_to_fill or next
             lease.lapses_at > @look_at ? @of_lineage[lease.lineage] ||= flight : @of_lineage.delete(lease.lineage)
           end
         end

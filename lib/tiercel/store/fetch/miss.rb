@@ -5,6 +5,7 @@ require_relative "call"
 require_relative "databases"
 require_relative "flights"
 require_relative "held"
+require_relative "miss/displacing"
 require_relative "miss/following"
 require_relative "miss/in_time"
 require_relative "miss/stale"
@@ -27,6 +28,7 @@ module Tiercel
       #
       # @private
       class Miss
+        include Displacing
         include Following
         include InTime
         include Stale
@@ -48,11 +50,11 @@ module Tiercel
           @backend = settings.backend
           @statistics = settings.statistics
           @takeovers = settings.takeovers
+          @displacements = settings.displacements
           @call = call
           @held = Held.flights
           @limit = limit
           @let_down = 0
-          @outrun = false
         end
 
         # @param begun [Array(Flight, Object), nil] a flight of this caller, and what its take has met: see {Straight}
@@ -113,10 +115,10 @@ module Tiercel
         end
 
         # What the read has shown saves the first look at it.
-        def take(shown = nil)
-          shown ||= @shown
+        def take(shown = nil, displaces: nil)
+          shown ||= @shown unless displaces
           @shown = nil
-          @leases.take(@call.key, @call.policy.lease_ttl, version: @call.kept_version, shown:) do |bytes|
+          @leases.take(@call.key, @call.policy.lease_ttl, version: @call.kept_version, shown:, displaces:) do |bytes|
             @call.verdict(bytes)
           end
         end
@@ -145,22 +147,14 @@ module Tiercel
         def join(flight, lease)
           stale = served(lease)
           return stale unless MISS.equal?(stale)
-          return outrun(flight) unless lease.version == @call.kept_version
+          return displace(flight, lease) unless lease.version == @call.kept_version
           return compute(flight, lease) if lease.paused?
+          @displacements.begin(@call) if lease.version
           flight.borrowed = true
           flight.learn(lease, running: false)
           @late = false # the take has shown whose value it will be
           earlier = @flights.earlier(flight, lease.lineage)
           earlier ? follow(earlier, flight) : @flights.waiting(flight, lease.lineage) { wait_for(flight, lease) }
-        end
-
-        # The lease is for another version, or for tags that were invalidated since it was taken: then its value will be
-        # of no use to anybody.
-        def outrun(flight)
-          return compute(flight, nil) if @outrun || @call.tags.nil?
-          @outrun = true
-          @call.end_lease unless @call.renew_tags
-          AGAIN
         end
 
         def wait_for(flight, lease)
@@ -186,7 +180,7 @@ module Tiercel
         def compute_here(flight, lease)
           settled = false
           flight.borrowed = false
-          flight.learn(lease, running: true)
+          flight.learn(lease || flight.beside, running: true)
           value, settled = @flights.computing(flight, lease&.lineage) do
             Held.with(flight) { @call.compute_and_store(lease, flight) }
           end

@@ -36,7 +36,7 @@ module Tiercel
             case outcome
             when :left
               MISS.equal?(stale) || (@late && flight.lease.stale != @call.found) ? AGAIN : give_stale(stale)
-            when :cycle then compute(own || new_flight, flight.lease)
+            when :cycle then compute(own || new_flight, flight.lease_to_fill)
             when :deadline then after_waiting(flight, own)
             when :stalled then relieve(flight, own, NESTED_WAIT)
             else share(outcome, flight, own)
@@ -55,7 +55,7 @@ module Tiercel
             when :value then content
             when :error then raise content.dup
             when :abandoned then abandoned(flight)
-            when :gone then own ? compute(own, flight.lease) : AGAIN
+            when :gone then own ? compute(own, flight.lease_to_fill) : AGAIN
             else AGAIN
             end
           end
@@ -72,7 +72,7 @@ module Tiercel
           def relieve(flight, own, after)
             relief = own || new_flight
             again_at = Databases.in_transaction? ? nil : flight.relieve(relief, after)
-            return compute(relief, flight.lease) unless again_at
+            return compute(relief, flight.lease_to_fill) unless again_at
             @deadline = [deadline, again_at].max
             @far_deadline = [far_deadline, again_at].max
             ON
@@ -81,7 +81,7 @@ module Tiercel
           # Somebody takes over; whoever is let down twice waits no more.
           def abandoned(flight)
             @let_down += 1
-            @let_down > 1 ? compute(new_flight, flight.lease) : AGAIN
+            @let_down > 1 ? compute(new_flight, flight.lease_to_fill) : AGAIN
           end
         end
       end

@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+module Tiercel
+  module Contracts
+    module FetchContract
+      # Callers that want another version, or name other tags, while a block runs: a record is touched while its
+      # fragment renders. The newer version is computed once and stored, the older one stores nothing.
+      module Displacement
+        Record = Struct.new(:cache_version) do
+          def cache_key = "records/1"
+        end
+
+        def test_a_version_that_comes_while_another_is_computed_is_computed_once_and_stored
+          patient = new_store(lease_ttl: 60)
+          while_computed(patient, Record.new("1")) do
+            runs = Queue.new
+            values = in_threads(6) { patient.fetch(Record.new("2")) { runs << 1; sleep 0.1; "two" } }
+            assert_equal [["two"], 1], [values.uniq, runs.size]
+            assert_equal "two", patient.read(Record.new("2"))
+          end
+          assert_equal "two", patient.read(Record.new("2"))
+        end
+
+        def test_a_displaced_version_displaces_nothing
+          patient = new_store(lease_ttl: 60)
+          while_computed(patient, Record.new("1")) do
+            while_computed(patient, Record.new("2"), "two") do
+              runs = Queue.new
+              values = in_threads(6) { patient.fetch(Record.new("1")) { runs << 1; sleep 0.3; "another one" } }
+              assert_equal ["another one"], values.uniq
+              assert_operator runs.size, :<=, 2
+            end
+            assert_equal "two", patient.read(Record.new("2"))
+          end
+        end
+
+        def test_what_is_deleted_beside_another_version_is_computed_anew
+          patient = new_store(lease_ttl: 60)
+          while_computed(patient, Record.new("1")) do
+            while_computed(patient, Record.new("2"), "two") do
+              while_computed(patient, Record.new("1"), "old") do
+                patient.delete(Record.new("1"))
+                assert_equal("new", patient.fetch(Record.new("1")) { "new" })
+              end
+            end
+          end
+          assert_equal "new", patient.read(Record.new("1"))
+        end
+
+        def test_the_same_of_several_processes
+          needs_processes
+          patient = new_store(lease_ttl: 60)
+          process { patient.fetch(Record.new("1")) { note("began"); eventually { notes.include?("end") }; "one" } }
+          eventually { notes.include?("began") }
+          in_processes(3) do
+            2.times { patient.fetch(Record.new("2")) { note("run"); sleep 0.1; "two" } }
+            note("end")
+          end
+          assert_equal 1, notes.count("run")
+          assert_equal "two", patient.read(Record.new("2"))
+        end
+
+        def test_callers_that_name_different_tags
+          patient = new_store(lease_ttl: 60)
+          runs = Queue.new
+          in_threads(12) do |index|
+            patient.fetch("name", tags: index.odd? ? ["a"] : %w[a b]) { runs << 1; sleep 0.4; "made" }
+          end
+          assert_operator runs.size, :<=, 4
+          assert_equal "made", patient.read("name")
+        end
+
+        private
+
+        # Yields while a block computes the name.
+        def while_computed(store, name, value = "late")
+          began, finish = Queue.new, Queue.new
+          caller = Thread.new { store.fetch(name) { began << 1; finish.pop(timeout: PATIENCE * 3); value } }
+          began.pop
+          yield
+        ensure
+          finish << 1
+          caller.join
+        end
+      end
+    end
+  end
+end

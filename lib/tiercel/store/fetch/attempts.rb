@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require_relative "../../clock"
+
+module Tiercel
+  module Store
+    module Fetch
+      # Which keys this process has lately tried something with, such as a refresh: each is tried once in a while.
+      #
+      # @private
+      class Attempts
+        # More are not kept; the oldest goes, and may be tried again.
+        MOST = 1_000
+
+        def initialize
+          @lock = Mutex.new
+          @until = {}
+        end
+
+        # @param key [String]
+        # @param seconds [Float] for which nobody else is to try
+        # @return [Boolean] whether nobody has
+        def begin(key, seconds)
+          @lock.synchronize do
+            now = Clock.monotonic
+            return false if @until.fetch(key, 0) > now
+            @until.delete(key)
+            @until.shift if @until.size >= MOST
+            @until[key] = now + seconds
+          end
+          true
+        end
+
+        # @param key [String] that may be tried again
+        # @return [void]
+        def forget(key) = @lock.synchronize { @until.delete(key) }
+
+        # @return [Integer]
+        def size = @lock.synchronize { @until.size }
+      end
+    end
+  end
+end
