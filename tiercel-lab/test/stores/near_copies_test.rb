@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../support/lab_case"
-require "tiercel/lab/engine/subject"
+require "tiercel/lab/load/entries"
+require "tiercel/lab/load/subject"
 require "tiercel/lab/network"
 require "tiercel/lab/servers"
 
@@ -21,7 +22,8 @@ class NearCopiesTest < LabCase
     @folder ||= Dir.mktmpdir("tiercel-near-")
     folders = { tmpfs: @folder, disk: @folder }
     context = { servers: { redis: { "url" => @place || @server.url } }, folders:, label: "near" }
-    @subject = Lab::Engine::Subject.new(text:, values: %w[one two], prefix: "near", context:)
+    @subject = Lab::Load::Subject.new(text:, context:,
+                                       entries: Lab::Load::Entries.new(label: "near", seed: 1, items: 2, bytes: 10))
   end
 
   def test_a_store_is_handed_out_when_copies_are_trusted
@@ -53,7 +55,7 @@ class NearCopiesTest < LabCase
       @subject.fill
       refute late.alive?, "it waits for the news of its writes"
       @subject.verify
-      assert NearCopies.fill(@subject.store, @subject.names, patience: 0.0), "one reading has filled all"
+      assert NearCopies.fill(@subject.store, @subject.entries.names, patience: 0.0), "one reading has filled all"
     ensure
       late&.join
       @subject&.close
