@@ -10,6 +10,8 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
 #endif
+#elif defined(__APPLE__)
+#define _DARWIN_C_SOURCE 1 /* fstatfs, beside POSIX */
 #endif
 
 #endif
