@@ -5,19 +5,28 @@ require_relative "support"
 
 # `bin/rails tiercel:...` in a real application.
 class RailsAppCommandsTest < RailsAppTest
-  RailsApp::LINES.each do |line|
-    define_method(:"test_commands_on_rails_#{line.tr(".", "_")}") do
+  def test_commands
+    with_app do |app|
+      mount(app)
+      app.runner(%(Rails.cache.write("views/1", "<b>", expires_in: 60, tags: "product:1"); Rails.cache.write("a", 1)))
+      an_entry(app)
+      deletes(app)
+      the_doctor(app)
+    end
+  end
+
+  (RailsApp::LINES - ["8.1"]).each do |line|
+    define_method(:"test_the_doctor_on_rails_#{line.tr(".", "_")}") do
       with_app(line) do |app|
-        app.cache_store = %(:tiercel_store, "shared:", { size: "8MB" })
-        app.runner(%(Rails.cache.write("views/1", "<b>", expires_in: 60, tags: "product:1"); Rails.cache.write("a", 1)))
-        an_entry(app)
-        deletes(app)
+        mount(app)
         the_doctor(app)
       end
     end
   end
 
   private
+
+  def mount(app) = app.cache_store = %(:tiercel_store, "shared:", { size: "8MB" })
 
   def an_entry(app)
     found = JSON.parse(out(app.rails("tiercel:get", "views/1", "--json", "--value")))
