@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "tiercel"
+require "tiercel/backends"
+require "tiercel/backends/remote/options"
 require "tiercel/configuration"
 
 module Tiercel
@@ -25,7 +27,13 @@ module Tiercel
         active_record_instrumentation: "Tiercel does not use Active Record",
         size_estimate_samples: "Tiercel counts exactly",
       }.freeze
-      private_constant :RENAMED, :NOT_NEEDED
+      # Of backends whose gem is missing until the next `bundle install`.
+      REMOTE = Backends::Remote::Options::NAMES
+      WITHOUT_GEM = {
+        "sqlite" => %i[size max_entries timeout], "memcached" => REMOTE,
+        "redis" => REMOTE + %i[username password db driver ssl_params sentinels name role],
+      }.freeze
+      private_constant :RENAMED, :NOT_NEEDED, :REMOTE, :WITHOUT_GEM
 
       # @return [Array<String>] a sentence for each option that was dropped
       attr_reader :notes
@@ -50,15 +58,20 @@ module Tiercel
 
       private
 
-      def known?(name) = @known.nil? ? !OptionHints::HABITS.key?(name) && !NOT_NEEDED.key?(name) : @known.include?(name)
+      def known?(name) = @known.include?(name)
 
-      # @return [Array<Symbol>, nil] nil for an unknown backend, or where a gem is missing that it needs
       def known(schemes)
-        schemes.flat_map { |scheme| Backends::REGISTRY.fetch(scheme).option_names }.uniq +
-          Configuration::STORE_OPTIONS + Configuration::RAILS_OPTIONS +
-          ActiveSupport::Cache::OPTION_ALIASES.values.flatten - NOT_NEEDED.keys
-      rescue MissingDependency, ConfigurationError
-        nil
+        schemes.flat_map { |scheme| names_of(scheme) }.uniq + Configuration::STORE_OPTIONS +
+          Configuration::RAILS_OPTIONS + ActiveSupport::Cache::OPTION_ALIASES.values.flatten - NOT_NEEDED.keys
+      end
+
+      # The boot refuses an unknown backend.
+      def names_of(scheme)
+        Backends::REGISTRY.fetch(scheme).option_names
+      rescue MissingDependency
+        WITHOUT_GEM.fetch(scheme, WITHOUT_GEM["redis"])
+      rescue ConfigurationError
+        []
       end
 
       def reason(name, ours)
