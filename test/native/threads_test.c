@@ -81,7 +81,7 @@ static void *work(void *argument)
 
 static atomic_bool over;
 
-/* Whatever goes through the shards without a lock. Nothing that it meets is to be emptied. */
+/* Every pass over a shard that takes no lock. No pass empties an entry here. */
 static void *sweep(void *unused)
 {
     tseg_cursor cursor = {0};

@@ -80,7 +80,7 @@ class SegmentFileLifeTest < Tiercel::TestCase
     assert_equal 4 << 20, segment.size_bytes, "the size of the lost file"
   end
 
-  # As processes of an application do that find a segment when they start.
+  # Processes of an application join the segment that they find when they start.
   def test_a_process_that_joined_makes_a_lost_file_again_as_it_was
     open(shards: 2, average_entry_bytes: 100, mode: 0o640).close
     joined = Tiercel::Segment.join(@path).tap { |segment| @opened << segment }
@@ -168,7 +168,7 @@ class SegmentFileLifeTest < Tiercel::TestCase
     assert_path_exists @path
   end
 
-  # Killed at a random moment: what is left is a whole segment, or nothing once the next one is made.
+  # Killed at a random moment, they leave a whole segment or no file.
   def test_processes_that_are_killed_while_they_make_a_file_leave_nothing
     20.times do |attempt|
       pid = fork { open_and_sleep }

@@ -89,7 +89,7 @@ class SegmentOrphansTest < Tiercel::TestCase
     assert_path_exists @foreign
   end
 
-  # Whatever was tried: other names, near tiers, rotated secrets, the other local environment.
+  # Leftovers of other names, near tiers, rotated secrets and the other local environment.
   def test_prune_knows_all_idle_segments_of_the_application
     tried = in_rails("current", "development") do
       [place_here, place_here("jobs"), place_here(behind: "redis://a")].map { |one| one.paths.first }

@@ -118,7 +118,7 @@ class SegmentPlaceTest < Tiercel::TestCase
         File.open(place_in(dir, "one", "redis://a") { |place| place.paths.first }, "w") { |f| f.truncate(50 << 20) }
         File.open(place_in(dir, "other", nil) { |place| place.paths.first }, "w") { |file| file.truncate(50 << 20) }
         assert_equal 78 << 20, place_in(dir, "one", nil, &:wanted_bytes)
-        if Process.euid.zero? # what another user lays there counts for nothing
+        if Process.euid.zero? # another user's file does not count
           File.open(foreign = place_in(dir, "one", "redis://c") { |place| place.paths.first }, "w") do |file|
             file.truncate(1 << 30)
             file.chown(12_345, nil)

@@ -113,14 +113,14 @@ typedef struct {
 } tseg_file;
 tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, tseg_file *file, tseg_error *error);
 /*
- * Under the lock for files: sweeps first, and refuses what would be replaced or removed but has other names too, for
- * those who use the other names.
+ * Under the lock for files: sweeps first. Refuses a file that would be replaced or removed but has other names too: other
+ * programs may use those.
  */
 tseg_file_state tseg_file_open_locked(const char *path, const tseg_sidecar *sidecar, tseg_host *host, tseg_file *file,
                                       tseg_error *error);
 /* By its name, or by the mark in its lock file: whatever its bytes are. */
 bool tseg_file_was_ours(const char *path, const tseg_sidecar *sidecar);
-/* Under the lock for files: removes what processes left that were killed while they made or replaced the segment. */
+/* Under the lock for files: removes the files of processes that were killed while they made or replaced the segment. */
 #define TSEG_NEW_ENDING ".new" /* a file in the making: PATH.PID.RANDOM.new, both in hex */
 void tseg_sweep_leftovers(const char *path, tseg_host *host);
 /* false where something at the path is surely no segment of ours. Asked before a lock file is made beside it. */

@@ -105,7 +105,7 @@ static bool fill_file(int descriptor, const char *path, const tseg_sidecar *side
     return true;
 }
 
-/* Once a file could not be given a name afterwards, as under some sandboxes. */
+/* false once the system refused to name such a file, as some sandboxes do. */
 static bool names_later = true;
 
 /*
@@ -150,7 +150,7 @@ static int link_file(const char *path, const char *temporary, const char *link_p
     return errno == ENOENT ? EAGAIN : errno;
 }
 
-/* What was reserved takes the system a while to free. */
+/* The system needs a while to free reserved pages. */
 static bool close_unused(void *descriptor, const atomic_bool *stop)
 {
     (void)stop;
