@@ -113,8 +113,8 @@ typedef struct {
 } tseg_file;
 tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, tseg_file *file, tseg_error *error);
 /*
- * Under the lock for files: sweeps first. Refuses a file that would be replaced or removed but has other names too: other
- * programs may use those.
+ * Under the lock for files: sweeps first. Refuses a file that would be replaced or removed but has other names too:
+ * other programs may use those.
  */
 tseg_file_state tseg_file_open_locked(const char *path, const tseg_sidecar *sidecar, tseg_host *host, tseg_file *file,
                                       tseg_error *error);
