@@ -23,13 +23,27 @@ module Tiercel
         @reported = false
       end
 
-      def take(key, ttl, **, &) = leases(key).take(key, ttl, **, &)
-      def take_absent(key, ttl, version) = leases(key).take_absent(key, ttl, version)
+      def take(key, ttl, **, &)
+        leases = leases(key) or return unasked(@unleased.take(key, ttl, **, &))
+        leases.take(key, ttl, **, &)
+      end
+
+      def take_absent(key, ttl, version)
+        leases = leases(key) or return unasked(@unleased.take_absent(key, ttl, version))
+        leases.take_absent(key, ttl, version)
+      end
+
       def asks_at_once? = @placeholders.asks_at_once?
-      def ask(key, ttl, version) = leases(key).ask(key, ttl, version)
+
+      def ask(key, ttl, version)
+        leases = leases(key) or return unasked(@unleased.take_absent(key, ttl, version))
+        leases.ask(key, ttl, version)
+      end
 
       def take_multi(keys, ttl, versions: {}, shown: {}, &)
-        leases(keys.first).take_multi(keys, ttl, versions:, shown:, &)
+        leases = leases(keys.first)
+        return leases.take_multi(keys, ttl, versions:, shown:, &) if leases
+        @unleased.take_multi(keys, ttl, versions:, shown:, &).transform_values { |answer| unasked(answer) }
       end
 
       def fill(lease, bytes, ttl) = known.fill(lease, bytes, ttl)
@@ -42,13 +56,17 @@ module Tiercel
 
       private
 
-      # Where the server does not answer, the take finds that out.
+      # @return [Leases, nil] nil where the server does not answer
       def leases(key)
         compares = @backend.compares?(ask: false)
-        compares = @guard.call(:take_lease, key) { @backend.compares? } if compares.nil?
+        compares = @guard.call(:take_lease, key) { @backend.compares? } if compares.nil? && !@guard.in_vain?
         report(key) if compares == false && !@reported
-        compares == false ? @unleased : @placeholders
+        return if compares.nil?
+        compares ? @placeholders : @unleased
       end
+
+      # @return [Lease, Present] a lease that the server was not told of
+      def unasked(answer) = answer.is_a?(Lease) ? answer.unasked : answer
 
       def known = @backend.compares?(ask: false) == false ? @unleased : @placeholders
 

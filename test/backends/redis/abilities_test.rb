@@ -78,6 +78,17 @@ class RedisAbilitiesTest < Tiercel::TestCase
     assert_equal 1, capture_reports { compute_all_ways(one) }.size
   end
 
+  # --- no answer ---
+
+  def test_a_server_that_is_away_is_asked_once_for_a_lease
+    port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+    one = store("redis://127.0.0.1:#{port}/0", breaker: false)
+    [-> { one.fetch("name") { 1 } }, -> { one.fetch_multi("a", "b") { 1 } }].each do |call|
+      methods = capture_reports(&call).map { |report| report.context[:method] }
+      assert_equal 1, methods.count { |method| method.to_s.start_with?("take_lease") }, methods.inspect
+    end
+  end
+
   # --- what changes while a process lives ---
 
   def test_rights_that_are_withdrawn
