@@ -62,4 +62,18 @@ class LoadFleetTest < LabCase
     end
     assert_equal [[7, 7]], found["hits"].uniq, found["reason"].inspect
   end
+
+  # A server of the user's is left as it was; one of the lab's ends with the run.
+  def test_names_in_a_place_of_the_users_are_deleted
+    skip "Redis is not installed" unless Lab::Servers::Redis.installed?
+    Lab::Servers::Redis.run do |server|
+      keys = -> { ActiveSupport::Cache::RedisCacheStore.new(url: server.url).redis.with { |redis| redis.dbsize } }
+      found = outcome(2) do |fleet, folders|
+        open(fleet, folders, "redis_cache_store:#{server.url}", filled: true)
+        { keys: keys.call }
+      end
+      assert_equal ["measured", 20], found.values_at("status", "keys"), found["reason"].inspect
+      assert_equal 0, keys.call
+    end
+  end
 end

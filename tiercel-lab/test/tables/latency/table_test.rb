@@ -46,7 +46,7 @@ class LatencyCommandTest < LabCase
   def test_a_store_that_cannot_run_keeps_its_row
     latency("--quick", "--store", "memory_store", "--store", "planted_elsewhere", "--require",
             PLANTED) do |code, command|
-      assert_equal 0, code, command.err.string
+      assert_equal 3, code, command.err.string
       row = command.results["tables"].first["rows"].last
       assert_equal ["planted_elsewhere", "cannot run", []], row.values_at("store", "status", "runs")
       assert_match(%r{^planted_elsewhere +in process +n/a \[1\]$}, command.out.string)

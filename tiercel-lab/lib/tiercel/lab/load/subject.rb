@@ -47,8 +47,9 @@ module Tiercel
           end
         end
 
+        # In a place of the user's every name is deleted; a server of the lab's ends with the run.
         def close
-          @contestant.tear_down(store, entries ? entries.names : [])
+          @contestant.tear_down(store, entries && @contestant.foreign? ? entries.names : [])
         ensure
           @context.clean_up
         end
