@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 # suites: store*
 
+require "json"
 require_relative "doctor_case"
 
 # What the doctor makes of where the application runs.
