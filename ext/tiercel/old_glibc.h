@@ -1,7 +1,13 @@
 /* Included before everything else in libraries that are compiled here and run elsewhere (rakelib/native.rake).
  *
  * glibc 2.33 made functions of stat and its relatives, which were inline before. A library that calls them cannot be
- * loaded by an older glibc. The kernel fills the same structure on 64-bit x86 and ARM. */
+ * loaded by an older glibc. The kernel fills the same structure on 64-bit x86 and ARM.
+ *
+ * glibc 2.34 moved the functions of threads from libpthread into libc, under a new version. The old versions are still
+ * there. In an older glibc they are in libpthread, which Ruby has loaded.
+ *
+ * A test reads the symbols of the libraries (test/packaging/precompiled_test.rb). If it names a function, add it here.
+ */
 #ifndef TIERCEL_OLD_GLIBC_H
 #define TIERCEL_OLD_GLIBC_H
 
@@ -21,6 +27,18 @@ static inline int tiercel_fstatat(int folder, const char *path, struct stat *fou
 }
 
 static inline int tiercel_fstat(int fd, struct stat *found) { return (int)syscall(SYS_fstat, fd, found); }
+
+#ifdef __x86_64__
+#define TIERCEL_OLDEST_GLIBC "GLIBC_2.2.5"
+#else
+#define TIERCEL_OLDEST_GLIBC "GLIBC_2.17"
+#endif
+#define TIERCEL_BIND(name) __asm__(".symver " #name ", " #name "@" TIERCEL_OLDEST_GLIBC)
+TIERCEL_BIND(pthread_mutexattr_init);
+TIERCEL_BIND(pthread_mutexattr_settype);
+TIERCEL_BIND(pthread_mutexattr_destroy);
+TIERCEL_BIND(pthread_mutex_trylock);
+TIERCEL_BIND(pthread_once);
 
 #define fstatat(folder, path, found, flags) tiercel_fstatat(folder, path, found, flags)
 #define fstat(fd, found) tiercel_fstat(fd, found)
