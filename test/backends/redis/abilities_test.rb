@@ -50,6 +50,7 @@ class RedisAbilitiesTest < Tiercel::TestCase
   end
 
   def test_without_scripts_behind_a_near_tier
+    needs_extension "segment"
     url = user_without_scripts
     reports = capture_reports do
       tiers = store("memory:", url)
