@@ -46,12 +46,13 @@ module Tiercel
             asked, seconds, busy = notes("selfcheck").values_at("asked", "seconds", "busy")
             beside = " beside #{busy} busy loop#{"s" if busy > 1}" if busy.to_i.positive?
             each = seconds && asked ? ", #{(seconds.fdiv(asked)).round} s each" : ""
-            "#{asked} recordings#{beside}#{each}, #{processes} processes a comparison on average."
+            "#{asked || rows("selfcheck").size} recordings#{beside}#{each}#{process_words}."
           end
 
-          def processes
-            counts = rows("selfcheck").map { |row| row["processes"] }
-            counts.empty? ? 0 : counts.sum.fdiv(counts.size).round
+          # Results of older versions do not say how many.
+          def process_words
+            counts = rows("selfcheck").filter_map { |row| row["processes"] }
+            counts.empty? ? "" : ", #{counts.sum.fdiv(counts.size).round} processes a comparison on average"
           end
 
           def margin_of_all = notes("selfcheck").fetch("threshold", 0)
