@@ -17,6 +17,7 @@ module Tiercel
         # @param objects [Array<Object>] values
         # @param place [Hash] servers, folders and label, see {Context#initialize}
         def initialize(spec, value:, objects:, place:, slice_ns:)
+          @features = $LOADED_FEATURES.dup
           @spec = spec
           @value = value
           @slice_ns = slice_ns
@@ -37,6 +38,9 @@ module Tiercel
             facts
           end
         end
+
+        # @return [Array<String>] files that this process has loaded, the last one first: it needed those before
+        def features = ($LOADED_FEATURES - @features).reverse
 
         # @param calls [Integer]
         # @return [Array<Integer>] see {Cell::Slice}: calls and the figures after it

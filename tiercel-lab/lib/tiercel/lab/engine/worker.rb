@@ -80,8 +80,20 @@ module Tiercel
         def open_arm(spec, shared)
           process = ArmProcess.new(@pipes + @arms.each_value.flat_map(&:pipes)) { TimedArm.new(spec, **shared) }
           outcome = Outcome.of { process.call(:open) }
-          Outcome.measured?(outcome) ? @arms[spec[:id]] = process : process.stop
+          return outcome.tap { process.stop } unless Outcome.measured?(outcome)
+          @arms[spec[:id]] = process
+          load(process.call(:features))
           outcome
+        end
+
+        # What one arm has loaded is there for those that are forked later.
+        def load(features)
+          @settled = nil if features.any?
+          features.each do |feature|
+            require feature
+          rescue LoadError, StandardError
+            nil # it stays the arms' own
+          end
         end
       end
     end
