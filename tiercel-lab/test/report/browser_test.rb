@@ -72,7 +72,7 @@ class ReportBrowserTest < Tiercel::TestCase
       wait_until("the button says so") { button.text == "copied" }
       assert_equal [Tiercel::Lab::Report::Markdown.render(SampleReport.reads_table)], page.evaluate("copied")
       hover(page, "[data-tip]")
-      assert_equal "noise floor: 1.000 [0.976\u20131.025]", page.evaluate("document.querySelector('.tip').textContent")
+      assert_equal "margin: 1.000 [0.976\u20131.025]", page.evaluate("document.querySelector('.tip').textContent")
       refute page.evaluate("document.querySelector('.tip').hidden")
       page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true })")
       assert_equal 1_400, page.evaluate("document.documentElement.scrollWidth"), "all details open"
