@@ -65,8 +65,7 @@ end
 # Function on another processor; an emulator on x86-64 orders memory as x86-64 does.
 tools = "command -v aarch64-linux-gnu-gcc qemu-aarch64-static || { echo 'No ARM64 compiler or emulator here: type " \
         "bin/setup --long'; false; }"
-{ "operations" => "", "registration" => "", "threads" => "200000",
-  "processes" => "60000 60" }.each do |program, arguments|
+{ "operations" => "", "threads" => "200000", "processes" => "60000 60" }.each do |program, arguments|
   path = "$PWD/tmp/native/arm64/#{program}_test"
   shell = "(#{tools}) && make -s -C test/native OUT=$PWD/tmp/native #{path} && qemu-aarch64-static #{path} #{arguments}"
   command "segment: #{program} (ARM64, emulated)", shell.strip, long: true
