@@ -52,6 +52,7 @@ static void in_parent(void)
 static void in_child(void)
 {
     make_guard();
+    if (fork_marker) *(volatile char *)fork_marker = 0; /* an emulator may take MADV_WIPEONFORK and do nothing */
     tseg_sidecars_renew();
 }
 
