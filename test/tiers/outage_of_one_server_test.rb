@@ -69,10 +69,10 @@ class TiersOutageOfOneServerTest < Tiercel::TestCase
 
   # The server is back at the same place, with all it had.
   def away(server)
-    Process.kill(:STOP, server.pid)
+    server.pause
     yield
   ensure
-    Process.kill(:CONT, server.pid)
+    server.resume
   end
 
   def test_the_others_go_on_and_it_is_told_when_it_is_back

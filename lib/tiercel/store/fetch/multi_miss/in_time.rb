@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../../coder"
-require_relative "../timed_block"
 
 module Tiercel
   module Store
