@@ -28,7 +28,8 @@ class ProgressTest < LabCase
   def test_a_plan_has_every_comparison_and_a_time
     plan = Lab::CLI::Plan.new([compare("memory_store", "mem_cache_store")], protocol: Lab::Engine::Protocol::FULL)
                          .to_s(Lab::Report::Terminal::Style.new(nil))
-    assert_match(/\A2 cells in about .*6 processes \(to 24 where cells are undecided\) x 8 blocks; /, plan)
+    blocks = Lab::Engine::Protocol::FULL.blocks
+    assert_match(/\A2 cells in about .*6 processes \(to 24 where cells are undecided\) x #{blocks} blocks; /, plan)
     assert_match(/; servers to start: memcached\.$/, plan)
     assert_match(/^string-100b  read +2 .*memory_store, mem_cache_store$/, plan)
   end
