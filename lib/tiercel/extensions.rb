@@ -25,15 +25,17 @@ module Tiercel
     private_constant :LINE, :FOLDER
 
     @errors = {}
+    @loaded = {}
 
     class << self
       # @param name [String] "codec" or "segment"
       # @return [Boolean] whether it is loaded
       def load(name)
+        return true if @loaded[name] # `require` would look for it in every gem's folder again
         return false if @errors.key?(name)
         raise LoadError, "#{SWITCH} is set" if ENV[SWITCH] == "1"
         require "#{FOLDER}/#{name}_ext"
-        true
+        @loaded[name] = true
       rescue LoadError => error
         @errors[name] = error
         false
