@@ -75,7 +75,8 @@ class InstalledGem
   def files_without_segment
     Dir.glob("test/**/*_test.rb", base: ROOT).sort.select do |file|
       next if file.match?(%r{\Atest/(native|oldest_gems|packaging|rails_app|rails_behaviours|runner|segment)/})
-      next if file == "test/codec_test.rb" # about what is built in this tree
+      # About what is built in this tree, and about the gems of a bundle.
+      next if file.match?(%r{\Atest/(codec_test\.rb|other_gems/|doctor/)})
       text = File.read(File.join(ROOT, file))
       next if text[/^# suites: (.*)/, 1]&.match?(/\Akernel\z/)
       text.include?("needs_extension") || file.end_with?("store/contract_test.rb") || !text.match?(NEEDS_SEGMENT)

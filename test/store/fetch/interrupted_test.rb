@@ -39,6 +39,8 @@ class FetchInterruptedTest < Tiercel::TestCase
 
   # One that comes as a Mutex's method returns, before anything is there that would give the Mutex back.
   def test_nobody_keeps_the_lock_of_all_flights
+    # With placeholders a write looks for deserted flights, and masks interrupts. A TracePoint knows no mask.
+    needs_extension "segment"
     at = 0
     at += 1 while interrupted_at_return?(at)
     assert_operator at, :>, 2, "calls of a Mutex in a cold fetch"
