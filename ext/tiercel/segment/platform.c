@@ -1,4 +1,4 @@
-/* What differs between systems: Linux by its own calls, every other one (and the portable build) by POSIX. */
+/* Differences between systems: Linux uses its own calls, other systems and the portable build use POSIX. */
 #include "system.h"
 
 #include <ctype.h>

@@ -291,7 +291,7 @@ typedef struct {
     const tseg_value *shown;    /* NULL: the entry as it is */
     double shown_expires_at;
 } tseg_lease_request;
-/* What a caller who computes without a lease has seen before: his fill is late once any of it has changed. */
+/* The state that a caller without a lease saw before its block: once any of it changes, the fill is late. */
 typedef struct {
     uint64_t file_id, epoch, deletes; /* deletes: of the key's shard */
 } tseg_unheld;

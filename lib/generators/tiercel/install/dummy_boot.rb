@@ -37,7 +37,7 @@ module Tiercel
 
       private
 
-      # What a statement reads without requiring it: `ENV["X"]`, `ENV.fetch("X", "...")`.
+      # Variables that a statement reads without requiring them: `ENV["X"]`, `ENV.fetch("X", "...")`.
       def variables(statements)
         statements.flat_map { |text| text.scan(/\bENV(?:\[|\.fetch\()["'](\w+)["'](?:\]|,|\)\s*\{)/) }.flatten
       end

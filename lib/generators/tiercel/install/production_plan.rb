@@ -6,7 +6,7 @@ require_relative "successor"
 
 module Tiercel
   module Generators
-    # What the generator will write into config/environments/production.rb.
+    # The text that the generator will write into config/environments/production.rb.
     #
     # @private
     class ProductionPlan

@@ -6,7 +6,7 @@ module Tiercel
     #
     # @private
     class SolidCacheSettings
-      # What Solid Cache takes where nobody gives `max_age`.
+      # Solid Cache's own default for `max_age`.
       DEFAULT_MAX_AGE_SECONDS = 14 * 86_400
       FILES = %w[storage/cache.sqlite3 storage/tiercel.sqlite3].freeze
       private_constant :FILES

@@ -141,7 +141,7 @@ module Tiercel
         @carried ||= CarriedOptions.new(given, [*near_schemes, scheme], used: @used || [])
       end
 
-      # What stands in the statement wins over config/cache.yml, as in Solid Cache.
+      # Options of the statement win over config/cache.yml, as in Solid Cache.
       def given
         return {} unless @present
         return @present.options unless kind == :solid_cache_store && @solid_cache
