@@ -5,6 +5,7 @@ require_relative "commands_run"
 require_relative "lanes"
 require_relative "rails_checkout"
 require_relative "ruby_run"
+require_relative "second_run"
 require_relative "suites"
 
 module TestRunner
@@ -23,6 +24,7 @@ module TestRunner
       @root = root
       @out = out
       @seed = []
+      @second_runs = 0
       @words = parser.parse(arguments)
       @declarations = declarations
     rescue OptionParser::ParseError => e
@@ -35,8 +37,10 @@ module TestRunner
       return @out.puts(parser) || 0 if @help
       suites = Suites.new(@declarations, root: @root)
       return list(suites) if @list
-      outcomes = Lanes.new(@out) { |suite, files, out| run_suite(suite, files, out) }.run(chosen(suites))
+      files_by_suite = chosen(suites)
+      outcomes = Lanes.new(@out) { |suite, files, out| run_suite(suite, files, out) }.run(files_by_suite)
       fail_the_empty(outcomes)
+      SecondRun.new(@second_runs, @out) { |*failed| run_failed(*failed) }.call(files_by_suite, outcomes)
       summarize(outcomes)
     rescue Error => e
       warn "bin/test: #{e.message}"
@@ -50,6 +54,9 @@ module TestRunner
         options.on("--long", "also what takes long (TIERCEL_LONG=1)") { @long = true }
         options.on("-n", "--name NAME", "only tests of that name, or /REGEXP/") { |name| @name = name }
         options.on("--seed SEED", Integer, "order of the tests") { |seed| @seed = ["--seed", seed.to_s] }
+        options.on("--second-run COUNT", Integer, "run up to COUNT failed tests once more alone") do |count|
+          @second_runs = count
+        end
         options.on("--slowest COUNT", Integer, "of each suite, the tests that took longest") { |n| @slowest = n }
         options.on("--rails PATH", "Rails' repository, for rails_behaviours") { |path| @rails = path }
         options.on("--line LINE", "rails_behaviours on one Rails line only: 8.1") { |line| @line = line }
@@ -88,7 +95,7 @@ module TestRunner
       out.puts "#{suite.name} ..."
       out.flush
       started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      outcome = suite.commands? ? run_commands(suite, out) : run_files(suite, files, out)
+      outcome = run_named(suite, files, @name, out)
       outcome.seconds = Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
       lines = outcome.skip_lines + (@slowest ? outcome.slowest_lines(@slowest) : [])
       lines.each { |line| out.puts "  #{line}" }
@@ -97,16 +104,19 @@ module TestRunner
       outcome
     end
 
-    def run_commands(suite, out)
-      CommandsRun.new(suite, root: @root, long: @long, name: @name, out: out, seconds: limit).run
+    def run_failed(suite, files, name) = run_named(suite, files, name, @out)
+
+    def run_named(suite, files, name, out)
+      return run_files(suite, files, name, out) unless suite.commands?
+      CommandsRun.new(suite, root: @root, long: @long, name: name, out: out, seconds: limit).run
     end
 
-    def run_files(suite, files, out)
+    def run_files(suite, files, name, out)
       return skipped(suite) if suite.missing
       install_bundle(suite) if suite.needs
       environment = { "TIERCEL_LONG" => @long ? "1" : nil }
       environment["RAILS_BEHAVIOURS"] = behaviours_of(suite) if suite.rails_line
-      arguments = @seed + (@name ? ["--name", @name] : [])
+      arguments = @seed + (name ? ["--name", name] : [])
       RubyRun.new(suite, files, root: @root, arguments: arguments, environment: environment, seconds: limit,
                                 out: out).run
     end

@@ -62,7 +62,7 @@ module TestRunner
         status = ChildProcess.run(["bash", "-o", "pipefail", "-c", command.shell], seconds: @seconds, chdir: @root,
                                   out: output.path, err: %i[child out])
         next outcome.pass if status&.success?
-        outcome.fail("#{command.name} (#{command.shell})")
+        outcome.fail(command.name)
         show(command, status, output.path)
       end
     end
