@@ -27,7 +27,6 @@ module Tiercel
     autoload :BackendContract, "tiercel/contracts/backend_contract"
     autoload :CompressorContract, "tiercel/contracts/compressor_contract"
     autoload :SerializerContract, "tiercel/contracts/serializer_contract"
-    autoload :StoreContract, "tiercel/contracts/store_contract"
   end
 
   # Builds a store; the same as

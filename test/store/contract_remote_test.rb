@@ -4,6 +4,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 require "active_support/core_ext/object/with"
+require "contracts/store_contract"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 

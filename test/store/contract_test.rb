@@ -3,6 +3,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 require "active_support/core_ext/object/with"
+require "contracts/store_contract"
 require "tmpdir"
 
 # The contract of the store, over every backend that is there, on the fast path and off it.

@@ -2,8 +2,8 @@
 # suites: store
 
 require "test_helper"
-require "tiercel/contracts/fetch_contract"
-require "tiercel/contracts/store_contract"
+require "contracts/fetch_contract"
+require "contracts/store_contract"
 require "support/cold_runs"
 require "support/fetch_places"
 

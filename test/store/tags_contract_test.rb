@@ -2,7 +2,7 @@
 # suites: store*
 
 require "test_helper"
-require "tiercel/contracts/tags_contract"
+require "contracts/tags_contract"
 require "support/fetch_places"
 
 # What tags keep: over every backend, on the fast path and through Rails' methods.

@@ -49,8 +49,23 @@ class InstalledGem
     self
   end
 
+  # Builds another gem and installs it into the same GEM_HOME.
+  #
+  # @param folder [String] with the gem's sources
+  # @param name [String] of the gem
+  # @return [self]
+  def install_beside(folder, name)
+    package = File.join(@folder, "#{name}.gem")
+    [[*GEM, "build", "--strict", "#{name}.gemspec", "--output", package],
+     [*GEM, "install", "--local", "--ignore-dependencies", "--no-document", package]].each do |command|
+      ran = run(*command, chdir: folder)
+      raise "#{command.join(" ")} failed: #{ran}" unless ran.ok?
+    end
+    self
+  end
+
   # @return [String] folder of the installed gem
-  def gem_folder = Dir["#{home}/gems/tiercel-*"].first
+  def gem_folder = Dir["#{home}/gems/tiercel-[0-9]*"].first
 
   # @return [String] why an extension could not be built
   def failure = File.read(File.join(gem_folder, "ext/build_failure.txt"))

@@ -2,8 +2,8 @@
 # suites: store
 
 require "test_helper"
-require "tiercel/contracts/fetch_contract"
-require "tiercel/contracts/tags_contract"
+require "contracts/fetch_contract"
+require "contracts/tags_contract"
 require "support/fetch_places"
 
 # `fetch` with leases, and tags, over tiers whose processes share the near one.

@@ -5,11 +5,14 @@ require_relative "moved_clock"
 require_relative "backend_contract/atomicity"
 require_relative "backend_contract/claims"
 require_relative "backend_contract/expiry"
+require_relative "backend_contract/leasing"
+require_relative "backend_contract/tagging"
 require_relative "backend_contract/values"
 
 module Tiercel
   module Contracts
-    # What every backend has to pass. Include it in a Minitest class:
+    # The tests that every backend passes: bytes and their ends, atomic steps, leases and tags over it. A store over a
+    # backend that passes keeps the promises of docs/fetch.md and docs/tags.md. Include the module in a Minitest class:
     #
     #   class MyBackendTest < Minitest::Test
     #     include Tiercel::Contracts::BackendContract
@@ -28,6 +31,8 @@ module Tiercel
       include Expiry
       include Atomicity
       include Claims
+      include Leasing
+      include Tagging
 
       # Processes in the tests of atomicity.
       PROCESSES = 8

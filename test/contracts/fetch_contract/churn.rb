@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../origin"
+require "tiercel/contracts/origin"
 
 module Tiercel
   module Contracts

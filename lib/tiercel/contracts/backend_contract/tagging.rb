@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+require_relative "../origin"
+
+module Tiercel
+  module Contracts
+    module BackendContract
+      # Tags over the backend: a tag's generation is 8 random bytes under a key of its own. An entry records the
+      # generation that it was computed under, a read compares, and an invalidation deletes the generation.
+      module Tagging
+        include Origin
+
+        # Generations are any 8 bytes; some of them look like counters.
+        GENERATIONS = ["\0".b * 8, "\xFF".b * 8, "12345678".b, "-1234567".b, "        ".b, "\r\nEND\r\n\0".b].freeze
+        TAG = "tiercel:tag:products"
+
+        def test_a_generation_comes_back_as_it_was_begun
+          begun = GENERATIONS.each_with_index.to_h { |bytes, index| ["#{TAG}/#{index}", bytes] }
+          assert_equal begun, backend.occupy_multi(begun).transform_values(&:first)
+          assert_equal begun, backend.get_multi(begun.keys)
+          others = begun.transform_values { "\1".b * 8 }
+          assert_equal begun, backend.occupy_multi(others).transform_values(&:first)
+        end
+
+        def test_an_entry_and_its_generations_are_one_read
+          backend.set("entry", "bytes")
+          backend.occupy_multi({ "#{TAG}/1" => GENERATIONS[2], "#{TAG}/2" => GENERATIONS[0] })
+          asked = ["#{TAG}/1", "entry", "#{TAG}/none", "#{TAG}/2"]
+          found = backend.get_multi(asked)
+          assert_equal ["#{TAG}/1", "entry", "#{TAG}/2"], found.keys
+          assert_equal [GENERATIONS[2], "bytes".b, GENERATIONS[0]], found.values
+        end
+
+        def test_an_invalidated_generation_is_gone_and_the_next_one_is_another
+          3.times do |index|
+            begun = ["gen #{index}   "[0, 8].b, "gen/#{index}   "[0, 8].b]
+            keys = ["#{TAG}/1", "#{TAG}/2"]
+            assert_equal begun, backend.occupy_multi(keys.zip(begun).to_h).values_at(*keys).map(&:first)
+            assert_equal 2, backend.delete_multi([*keys, "#{TAG}/none"])
+            assert_equal({}, backend.get_multi(keys))
+          end
+        end
+
+        def test_an_invalidation_by_another_process_is_seen_at_once
+          needs_processes
+          5.times do |index|
+            begun = [index].pack("Q")
+            backend.occupy_multi({ TAG => begun })
+            2.times { assert_equal({ TAG => begun }, backend.get_multi([TAG])) }
+            in_processes(1) { |peer, _| peer.delete_multi([TAG]) && nil }
+            assert_equal [{}, nil], [backend.get_multi(["entry", TAG]), backend.get(TAG)]
+          end
+        end
+
+        # Callers compute, read and invalidate. An invalidation raises a count; what was computed before is not to be
+        # taken for current by a read that begins after it.
+        def test_no_entry_outlives_its_generation
+          backend.set("warm", "up")
+          with_origin do |path|
+            wrong = in_callers do |peer, index|
+              Array.new(30) { index.zero? ? invalidate_origin(peer, path) : visit_origin(peer, path) }.compact
+            end
+            assert_equal [], wrong.flatten
+          end
+        end
+
+        private
+
+        # Processes with peers; threads where the backend belongs to one process.
+        def in_callers(count = PROCESSES, &)
+          return in_processes(count, &) if build_peer
+          Array.new(count) { |index| Thread.new { yield backend, index } }.map(&:value)
+        end
+
+        def invalidate_origin(peer, path)
+          raise_count(path, 0) { peer.delete_multi([TAG]) }
+          nil
+        end
+
+        # @return [String, nil] the mistake
+        def visit_origin(peer, path)
+          least = least_count(path, 0)
+          entry, tag = peer.get_multi(["entry", TAG]).values_at("entry", TAG)
+          if entry && tag && entry.byteslice(0, 8) == tag
+            count = entry.byteslice(8, 8).unpack1("Q")
+            return ("read #{count} after the invalidation of #{least}" if count < least)
+          end
+          generation = peer.occupy_multi({ TAG => Random.urandom(8) }).fetch(TAG, []).first or return
+          peer.set("entry", generation + [made_count(path, 0)].pack("Q"))
+          nil
+        end
+      end
+    end
+  end
+end
