@@ -26,6 +26,19 @@ class SummaryTest < LabCase
     assert_nil found[:baseline].ratio
   end
 
+  # In slices of a few calls Ruby may count more collection than the process had of the processor.
+  def test_more_collection_than_time
+    comparison = compare("memory_store", "null_store")
+    cells = comparison.arms.map do |arm|
+      cell_of(comparison, arm, Array.new(6) { [1_000] * 8 }).tap do |cell|
+        cell.slices.map! { |slice| slice.block.zero? ? slice.with(gc_ns: 1_200) : slice } if arm.role == :contestant
+      end
+    end
+    Lab::Engine::Summary.fill(cells, protocol: Lab::Engine::Protocol::FULL)
+    # The blocks of a process share 1,200 ns of collection.
+    assert_in_delta 1.15, cells.find { |cell| cell.arm.role == :contestant }.summary.ratio.estimate
+  end
+
   # An 8 % slowdown beside a null arm that differs by 7.6 %: no noise makes it the same.
   def test_noise_widens_no_margin
     noisy = ->(process, block) { 1_000 + (80 * wobble(process, block)) }

@@ -15,6 +15,7 @@ module Record
   RUNS = {
     "capabilities" => %w[--quick --store memory_store --store tiercel:shared: --store redis_cache_store],
     "client" => [*QUICK, *%w[--value string-1kb --op client_get --server memcached]],
+    "cold" => [*QUICK, *%w[--keys 200 --op read,read_multi --store memory_store --store tiercel:shared:]],
     "compare" => [*QUICK, *%w[--store memory_store --store tiercel:memory: --store file_store:tmpfs
                               --store tiercel:redis:#compress=false --value string-1kb --op read]],
     "compare-sides" => [*QUICK, *%w[memory_store tiercel:memory: --value string-1kb]],

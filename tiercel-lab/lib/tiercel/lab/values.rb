@@ -5,6 +5,7 @@ require_relative "values/value"
 require_relative "values/text"
 require_relative "values/html"
 require_relative "values/many_pages"
+require_relative "values/many_texts"
 require_relative "values/rows"
 require_relative "values/books"
 require_relative "values/books_dump"
@@ -37,8 +38,7 @@ module Tiercel
       add HTML.new(name: "html-822kb", title: "822 KB of HTML", bytes: LARGE_BYTES, count: 8)
       add HTML.new(name: "html-24kb", title: "A fragment of 24 KB", bytes: 24 * 1024, count: 100)
       # More of them than a loop warms, for the targets of the memo and of pages.
-      add Text.new(name: "string-1kb-2000", title: "String of 1 KB, 2,000 of them", bytes: 1024, count: 2_000)
-      add Text.new(name: "string-1kb-10000", title: "String of 1 KB, 10,000 of them", bytes: 1024, count: 10_000)
+      [2_000, 10_000].each { |count| add ManyTexts.new(count:) }
       add ManyPages.new(name: "html-2kb-2000", title: "2 KB of HTML, 2,000 of them", bytes: 2048, count: 2_000)
       add ManyPages.new(name: "html-24kb-500", title: "A fragment of 24 KB, 500 of them", bytes: 24 * 1024, count: 500)
       add ManyPages.new(name: "html-100kb-200", title: "100 KB of HTML, 200 of them", bytes: 102_400, count: 200)
@@ -66,6 +66,7 @@ module Tiercel
       def self.from_spec(spec)
         spec = spec.transform_keys(&:to_s)
         return SizedHTML.new(bytes: spec["html_bytes"]) if spec["html_bytes"]
+        return ManyTexts.new(count: spec["count"]) if spec["count"]
         spec["directory"] ? Files.new(directory: spec["directory"], parse: spec["parse"]) : fetch(spec["name"])
       end
 

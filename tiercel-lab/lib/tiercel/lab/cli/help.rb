@@ -15,7 +15,7 @@ module Tiercel
         GROUPS = {
           "Which store" => [%w[compare all capabilities app http workers tiers growth],
                             "compare --quick --machines 2 --workers 4"],
-          "What a call costs" => [%w[sizes layers client sqlite latency herd scaling],
+          "What a call costs" => [%w[sizes cold layers client sqlite latency herd scaling],
                                   "sizes --quick --size 2KB,100KB"],
           "What a value costs" => [%w[serializers compressors end-to-end hit-ratio],
                                    "serializers --quick --value rows-50"],

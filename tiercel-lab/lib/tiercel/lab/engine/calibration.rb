@@ -81,9 +81,7 @@ module Tiercel
           [number, [Protocol::NETWORK_CALLS, (Protocol::SLICE_MOST_NS / ns_per_call).floor].min].max
         end
 
-        def limit
-          @arm.operation.prepared? ? Operation.prepared_calls(@value) : 10**9
-        end
+        def limit = @arm.operation.most_calls(@value)
       end
     end
   end

@@ -21,6 +21,9 @@ module Tiercel
           # @param clock [Symbol] :cpu or :wall
           def cost_ns(clock) = clock == :cpu ? cpu_ns + wait_ns.to_i : ns
 
+          # The same without collection. In a slice of few calls Ruby may report more collection than the slice took.
+          def own_ns(clock) = [cost_ns(clock) - gc_ns, 0].max
+
           # @return [Array<Integer, nil>] as the results hold it
           def record
             values = to_h.values
@@ -99,7 +102,7 @@ module Tiercel
           used.group_by(&:process).transform_values do |of_process|
             collected = of_process.sum(&:gc_ns).fdiv(of_process.sum(&:calls))
             of_process.group_by(&:block).transform_values do |of_block|
-              collected + of_block.sum { |slice| slice.cost_ns(clock) - slice.gc_ns }.fdiv(of_block.sum(&:calls))
+              collected + of_block.sum { |slice| slice.own_ns(clock) }.fdiv(of_block.sum(&:calls))
             end
           end
         end

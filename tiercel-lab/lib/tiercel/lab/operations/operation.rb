@@ -15,6 +15,8 @@ module Tiercel
       PREPARED_CALLS = 1_000
       # And have at most so many bytes of values in it.
       PREPARED_BYTES = 16 * 1024 * 1024
+      # The time of a slice alone bounds the calls of other operations.
+      UNBOUNDED_CALLS = 10**9
 
       # @param value [Value]
       # @return [Integer] calls of a prepared operation in a slice, at most
@@ -44,6 +46,10 @@ module Tiercel
 
       # @return [Integer] how many names each arm has
       def names_for(value) = value.count
+
+      # @param value [Value]
+      # @return [Integer] calls of a slice, at most
+      def most_calls(value) = prepared? ? Operation.prepared_calls(value) : UNBOUNDED_CALLS
 
       # Once in each worker before arms are built: what holds for the whole process.
       def enter; end

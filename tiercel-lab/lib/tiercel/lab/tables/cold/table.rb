@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require_relative "../table"
+require_relative "view"
+
+module Tiercel
+  module Lab
+    module Tables
+      # Reads with cold processor caches, beside warm ones.
+      module Cold
+        class Table < Tables::Table
+          called "cold", "What a hit costs when the processor's caches are cold, and warm."
+          example "cold --quick", "cold --keys 20000 --op read", "cold --value html-24kb-500 --store tiercel:shared:"
+          takes :quick, :seed, :cells
+          in_all 75
+          # A slice has few calls, so there are more of them.
+          full processes: 6, most_processes: 12, blocks: 40, budget_seconds: 300
+          quick blocks: 16, budget_seconds: 100
+
+          STORES = %w[memory_store tiercel:shared: tiercel:memory:].freeze
+          # The cold form of an operation is called NAME_cpu_cold.
+          OPERATIONS = %w[read fetch read_multi].freeze
+          SUFFIX = "_cpu_cold"
+          VALUES = %w[string-1kb-2000 html-2kb-2000 html-24kb-500].freeze
+          QUICK_VALUES = VALUES.first(1)
+
+          def options(parser)
+            store_option(parser, default: STORES.join(", "))
+            value_option(parser, default: QUICK_VALUES.join(","))
+            parser.on("--keys A,B", Array, "Strings of 1 KB: how many keys the reads go through") do |texts|
+              counts = texts.map { |text| cast(text, "--keys", :count) }
+              (@values ||= []).concat(counts.map { |count| Values::ManyTexts.new(count:) })
+            end
+            names parser, "--op", OPERATIONS, :operations
+          end
+
+          # Each operation twice, warm and cold.
+          def plan
+            contestants = @stores || parse_all(STORES)
+            chosen_values(settings.quick ? QUICK_VALUES : VALUES).uniq(&:name).flat_map do |value|
+              operations.reject { |operation| operation.unsuitable(value) }.map do |operation|
+                Engine::Comparison.of(value:, operation:, contestants:)
+              end
+            end
+          end
+
+          private
+
+          def operations
+            (facts_given[:operations] || OPERATIONS).flat_map { |name| [name, "#{name}#{SUFFIX}"] }
+                                                    .map { |name| Operations.fetch(name) }
+          end
+        end
+      end
+
+      add Cold::Table
+    end
+  end
+end

@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+require_relative "../../support/lab_case"
+
+class ColdTest < LabCase
+  Cold = Lab::Tables::Cold
+
+  def test_a_store_has_warm_and_cold_figures_in_one_row
+    run_table(Cold::Table, "--keys", "200", "--op", "read,read_multi", "--store", "memory_store", "--store",
+              "tiercel:memory:") do |code, command|
+      assert_equal 0, code, command.err.string
+      assert_match(/^With cold processor caches: read, string-1kb-200: /, command.out.string)
+      rows = command.out.string.lines.grep(/^tiercel:memory: /)
+      assert_equal 2, rows.size
+      rows.each { |row| assert_equal [2, 2], [row.scan(/[\d.]+ us/).size, row.scan(/[\d.]+x/).size], row }
+    end
+  end
+
+  def test_each_operation_is_planned_warm_and_cold
+    code, out, = lab("cold", "--plan", "--keys", "2000,20000", "--op", "fetch")
+    assert_equal 0, code
+    expected = %w[string-1kb-2000 string-1kb-20000].product(%w[fetch fetch_cpu_cold])
+    assert_equal expected, out.lines.grep(/^string/).map { |line| line.split.first(2) }
+  end
+
+  def test_what_makes_no_sense_is_refused
+    complaints = { ["--keys", "few"] => /--keys few: expected a number/, ["--op", "write"] => /--op:.*"write"/ }
+    assert_refused(complaints) { |arguments, check| run_command(Cold::Table, *arguments, &check) }
+  end
+end
