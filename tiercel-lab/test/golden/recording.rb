@@ -4,6 +4,7 @@ require "digest"
 require "json"
 require "stringio"
 require "tiercel/lab/cli"
+require_relative "../../musts/table"
 
 # A run that was recorded, and how it is rendered: in `recordings/` its results (NAME.json), what it printed when it was
 # made (NAME.txt), and its exit code and the digests of its other renderings (renderings.json).

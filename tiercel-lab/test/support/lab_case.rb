@@ -5,6 +5,7 @@ require "stringio"
 require "tmpdir"
 require "tiercel/lab/cli"
 require "tiercel/lab/engine/worker"
+require_relative "../../musts/table"
 require_relative "planted"
 require_relative "schema"
 

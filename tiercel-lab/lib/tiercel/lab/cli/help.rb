@@ -20,7 +20,7 @@ module Tiercel
           "What a value costs" => [%w[serializers compressors end-to-end hit-ratio],
                                    "serializers --quick --value rows-50"],
           "Changes over time" => [%w[gate history init profile], "gate --base main"],
-          "The lab itself" => [%w[help report musts selfcheck], "report RESULTS.jsonl --html report.html"]
+          "The lab itself" => [%w[help report selfcheck], "report RESULTS.jsonl --html report.html"]
         }.freeze
         # Names that options take.
         TOPICS = {

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../support/lab_case"
-require "tiercel/lab/tables/musts/table"
+require_relative "../support/lab_case"
 
 class LargerThanMemoryTest < LabCase
   SUBJECT = Lab::Tables::Musts::LargerThanMemory

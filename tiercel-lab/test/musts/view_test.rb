@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../../support/lab_case"
-require_relative "../../support/canned"
+require_relative "../support/lab_case"
+require_relative "../support/canned"
 
 class MustsDocumentTest < LabCase
   def test_every_target_with_its_figure_or_why_there_is_none

@@ -2,8 +2,8 @@
 
 require "active_support"
 require "active_support/cache"
-require_relative "../../errors"
-require_relative "../../servers"
+require "tiercel/lab/errors"
+require "tiercel/lab/servers"
 
 module Tiercel
   module Lab

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../../support/lab_case"
-require_relative "../../support/canned"
+require_relative "../support/lab_case"
+require_relative "../support/canned"
 
 class TargetsTest < LabCase
   Target = Lab::Tables::Musts::Target

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../selfcheck/table"
+require "tiercel/lab/tables/selfcheck/table"
 
 module Tiercel
   module Lab

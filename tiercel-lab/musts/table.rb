@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
-require_relative "../table"
+require "tiercel/lab/tables"
 require_relative "targets"
 require_relative "view"
 
 module Tiercel
   module Lab
     module Tables
-      # Every target that the project has set itself, and whether it holds here.
+      # Every target that Tiercel has set itself, and whether it holds here. Other projects have other targets, so the
+      # gem is without this table: bin/lab adds it.
       module Musts
         class Table < Tables::Table
           called "musts", "Every target of the project, and whether it holds here."

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../growth/table"
+require "tiercel/lab/tables/growth/table"
 
 module Tiercel
   module Lab

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../catalogue"
+require "tiercel/lab/catalogue"
 require_relative "target"
 
 module Tiercel

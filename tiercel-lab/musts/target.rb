@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../../engine"
-require_relative "../../servers"
+require "tiercel/lab/engine"
+require "tiercel/lab/servers"
 
 module Tiercel
   module Lab

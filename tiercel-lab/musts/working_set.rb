@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require_relative "../../engine/outcome"
-require_relative "../../load/entries"
-require_relative "../../load/keys"
+require "tiercel/lab/engine/outcome"
+require "tiercel/lab/load/entries"
+require "tiercel/lab/load/keys"
 
 module Tiercel
   module Lab

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../../engine"
-require_relative "../../statistics"
+require "tiercel/lab/engine"
+require "tiercel/lab/statistics"
 require_relative "working_set"
 
 module Tiercel

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../view"
+require "tiercel/lab/tables/view"
 
 module Tiercel
   module Lab

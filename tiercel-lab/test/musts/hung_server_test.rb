@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../support/lab_case"
+require_relative "../support/lab_case"
 require "active_support/cache/tiercel_store"
 
 class HungServerTest < LabCase

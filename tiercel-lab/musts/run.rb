@@ -1,0 +1,13 @@
+# frozen_string_literal: true
+
+# The lab as this repository runs it (bin/lab): with the command `musts`, which the gem does not have.
+
+$LOAD_PATH.unshift(File.expand_path("../lib", __dir__))
+begin
+  require "tiercel/lab/cli"
+  require_relative "table"
+rescue Interrupt # before there is anything to keep
+  exit 130
+end
+
+exit Tiercel::Lab::CLI.run(ARGV)

@@ -1,0 +1,24 @@
+# frozen_string_literal: true
+
+require_relative "../support/lab_case"
+require "open3"
+
+# The command of this repository, and the gem without it.
+class MustsCommandTest < LabCase
+  FOLDER = File.expand_path("../..", __dir__)
+
+  def test_the_command_is_the_repositorys
+    out, status = Open3.capture2e(RbConfig.ruby, File.join(FOLDER, "musts/run.rb"), "musts", "--help")
+    assert status.success?, out
+    assert_match(/musts fast-path-1a fast-path-1b/, out)
+  end
+
+  def test_the_gem_is_without_it
+    out, status = Open3.capture2e(RbConfig.ruby, File.join(FOLDER, "exe/tiercel-lab"), "musts", "--help")
+    assert_equal 2, status.exitstatus
+    assert_match(/command "musts" is not known/, out)
+    help, = Open3.capture2e(RbConfig.ruby, File.join(FOLDER, "exe/tiercel-lab"), "--help")
+    refute_match(/musts|Tables of yours/, help)
+    assert_empty Dir.glob("lib/**/*must*", base: FOLDER)
+  end
+end
