@@ -62,7 +62,9 @@ static tseg_lease_slot *begin_lineage(tseg_section *section, const tseg_key *key
     tseg_store_half(&slot->released, 0);
     tseg_lease_write_holder(segment, slot, request, now_ns);
     TSEG_STOP_HERE(TSEG_STOP_BEFORE_LINEAGE);
-    atomic_store(&slot->lineage, request->lineage);
+    tseg_store_release(&slot->lineage, request->lineage);
+    /* Before the block reads anything: a delete looks for leases after what it deletes was changed. */
+    tseg_fence(memory_order_seq_cst);
     return slot;
 }
 
