@@ -60,7 +60,7 @@ static uint32_t version_of(const tseg *segment, VALUE version)
     return tseg_lease_version(segment, RSTRING_PTR(version), (size_t)RSTRING_LEN(version));
 }
 
-static tseg_result call_once(tseg *segment, segment_call *base)
+static tseg_result lease_attempt(tseg *segment, segment_call *base)
 {
     lease_call *call = (lease_call *)base;
     uint64_t header[FRAME_HEADER_BYTES / 8];
@@ -110,9 +110,9 @@ static tseg_result make_lease_call(VALUE self, lease_call *call)
     tseg_result result;
 
     if (call->base.bytes) bytes = call->base.bytes = StringValue(call->base.bytes);
-    call->base.attempt = call_once;
+    call->base.attempt = lease_attempt;
     if (call->kind == LEASE_FILL || call->kind == LEASE_RELEASE) call->base.abandon = abandon_lease;
-    result = call_once(segment_current(self), &call->base);
+    result = lease_attempt(segment_current(self), &call->base);
     if (RB_UNLIKELY(!segment_is_answer(result))) result = segment_retry(self, &call->base, result);
     RB_GC_GUARD(key);
     RB_GC_GUARD(bytes);
