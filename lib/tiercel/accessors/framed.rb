@@ -34,9 +34,11 @@ module Tiercel
         get_multi(keys | tags.keys).tap { |found| tags.know(found) }
       end
 
+      # Nothing is remembered here, so the block of {RequestLocal#generations} is not asked.
+      #
       # @param keys [Array<String>] of generations
       # @return [Hash{String => String}]
-      def far_generations(keys) = @guard.call(:read_tags, returning: {}) { @backend.get_multi(keys) }
+      def far_generations(keys, &) = @guard.call(:read_tags, returning: {}) { @backend.get_multi(keys) }
       alias generations far_generations
 
       # @param keys [Array<String>] of generations
