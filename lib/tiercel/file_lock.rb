@@ -4,6 +4,7 @@ require "fileutils"
 require "timeout"
 
 require_relative "clock"
+require_relative "forks"
 
 module Tiercel
   # A lock between threads and between processes: a file, locked with `flock`,
@@ -26,7 +27,7 @@ module Tiercel
       @budget_seconds = budget_seconds
       @mutex = Mutex.new
       @opening = Mutex.new
-      Forks.track(self)
+      Inherited.track(self)
     end
 
     # Runs the block alone among all threads and processes. Within the block of the same thread it only runs it.
@@ -63,13 +64,13 @@ module Tiercel
     # @raise [SystemCallError]
     def file
       file = @file
-      return file if file && @pid == Process.pid
+      return file if file && Forks.current?(@process)
       @opening.synchronize do
-        next @file if @file && @pid == Process.pid
+        next @file if @file && Forks.current?(@process)
         drop
         opened = open
         @identity = identity(opened)
-        @pid = Process.pid
+        @process = Forks.current
         @file = opened
       end
     end
@@ -83,7 +84,7 @@ module Tiercel
     #
     # @private
     def close_inherited
-      drop unless @pid == Process.pid
+      drop unless Forks.current?(@process)
     end
 
     private
@@ -142,7 +143,7 @@ module Tiercel
 
     # Also where it is not known whether the lock was had: an exception from another thread comes at any time.
     def unlock_file
-      @file.flock(::File::LOCK_UN) if @file && @pid == Process.pid
+      @file.flock(::File::LOCK_UN) if @file && Forks.current?(@process)
     rescue Errno::EBADF, IOError
       nil # whoever closed it has let it go
     end
@@ -154,18 +155,13 @@ module Tiercel
       Timeout.timeout(remaining, Busy, &)
     end
 
-    # What has to happen to lock files around a fork. A lock of `flock` belongs
+    # Handler of forks: closes lock files in the child. A lock of `flock` belongs
     # to the open file, which a child has in common with its parent: one that
     # kept it open would keep the lock of a parent that was killed.
     #
     # A child that Ruby does not know of (Process.daemon) opens files of its own
     # on the first call.
-    module Forks
-      # Goes before Ruby's own hook for forks.
-      module Hook
-        def _fork = super.tap { |pid| Forks.close_inherited if pid.zero? }
-      end
-
+    module Inherited
       @locks = ObjectSpace::WeakMap.new
 
       class << self
@@ -173,10 +169,12 @@ module Tiercel
         def track(lock) = @locks[lock] = true
 
         # Closes in a child every lock file of its parent.
-        def close_inherited = @locks.each_key(&:close_inherited)
+        def around_fork
+          yield.tap { |pid| @locks.each_key(&:close_inherited) if pid.zero? }
+        end
       end
 
-      Process.singleton_class.prepend(Hook)
+      Forks.register(self)
     end
   end
 end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../forks"
+
 module Tiercel
   module Backends
     # Tokens for `compare_and_set`: a random start for each process, and one
@@ -10,10 +12,10 @@ module Tiercel
 
       # @return [Integer]
       def next
-        unless @pid == Process.pid
+        unless Forks.current?(@process)
           # The start before the process: another thread must never count on from the parent's, or from nothing.
           @last = Random.urandom(8).unpack1("Q") % STARTS
-          @pid = Process.pid
+          @process = Forks.current
         end
         @last += 1
       end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../clock"
+require_relative "../forks"
 
 module Tiercel
   class Leases
@@ -18,9 +19,9 @@ module Tiercel
       #
       # @return [String] a new lineage or holder
       def self.new_name
-        unless @pid == Process.pid
+        unless Forks.current?(@process)
           @random = Random.new
-          @pid = Process.pid
+          @process = Forks.current
         end
         @random.bytes(NAME_BYTES).freeze
       end
@@ -60,7 +61,7 @@ module Tiercel
         @token = token
         @lapses_at = lapses_at
         @takeover = false
-        @pid = Process.pid
+        @process = Forks.current
       end
 
       # @return [self] before it is seen by anybody
@@ -93,7 +94,7 @@ module Tiercel
       end
 
       # @return [Boolean] whether this process took it, and is no child of the one that did
-      def mine? = @mine && @pid == Process.pid
+      def mine? = @mine && Forks.current?(@process)
 
       # @return [Boolean] false where nobody knows whether the take reached the backend
       def sure? = @sure ? true : false

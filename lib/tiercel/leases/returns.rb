@@ -2,6 +2,7 @@
 
 require_relative "../clock"
 require_relative "../errors"
+require_relative "../forks"
 
 module Tiercel
   class Leases
@@ -26,7 +27,7 @@ module Tiercel
 
       def initialize
         @mutex = Mutex.new
-        @pid = Process.pid
+        @process = Forks.current
         @items = []
       end
 
@@ -56,8 +57,8 @@ module Tiercel
       private
 
       def forget_parents
-        return if @pid == Process.pid
-        @pid = Process.pid
+        return if Forks.current?(@process)
+        @process = Forks.current
         @items = []
         @thread = nil
       end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "tmpdir"
+require_relative "../forks"
 require_relative "orphans"
 require_relative "place"
 require_relative "../sizes"
@@ -127,7 +128,7 @@ module Tiercel
       end
 
       def figures(segment, stats)
-        own, others = segment.pids.partition { |pid| pid == Process.pid }
+        own, others = segment.pids.partition { |pid| Forks.current?(pid) }
         ["#{segment.path}: #{Sizes.human(stats[:size_bytes])} in #{stats[:shards]} shards, made for entries of " \
          "#{segment.average_entry_bytes} bytes",
          "processes: #{[*others.sort, *("this one" if own.any?)].join(", ")}",

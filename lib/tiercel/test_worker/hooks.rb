@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../forks"
 require_relative "../test_worker"
 
 module Tiercel
@@ -35,8 +36,8 @@ module Tiercel
 
         # Minitest runs its tests when the process exits, after the blocks that were registered later than its own.
         def remove_files_at_the_end
-          pid = Process.pid
-          remove = -> { TestWorker.remove_files if Process.pid == pid }
+          process = Forks.current
+          remove = -> { TestWorker.remove_files if Forks.current?(process) }
           at_exit(&remove)
           Minitest.after_run(&remove) if defined?(Minitest) && Minitest.respond_to?(:after_run)
         end

@@ -4,6 +4,7 @@ require "weakref"
 
 require_relative "../backend"
 require_relative "../errors"
+require_relative "../forks"
 require_relative "bus/listener"
 
 module Tiercel
@@ -51,10 +52,10 @@ module Tiercel
       #
       # @return [true] this process is told of what others change
       def listen
-        return true if @pid == Process.pid && @thread&.alive?
+        return true if Forks.current?(@process) && @thread&.alive?
         return true unless @lock.try_lock
         begin
-          start unless @pid == Process.pid && @thread&.alive?
+          start unless Forks.current?(@process) && @thread&.alive?
         ensure
           @lock.unlock
         end
@@ -82,7 +83,7 @@ module Tiercel
       #
       # @return [void]
       def close
-        return unless @pid == Process.pid
+        return unless Forks.current?(@process)
         thread = @lock.synchronize { @thread.tap { @thread = nil } }
         thread&.kill&.join(1) unless Thread.current.equal?(thread)
       end
@@ -90,7 +91,7 @@ module Tiercel
       # @return [Hash{Symbol => Object}] :listening, whether this process does; :invalidations, keys that it was told of
       #   since it began
       def stats
-        listener = @listener if @pid == Process.pid
+        listener = @listener if Forks.current?(@process)
         { listening: listener&.alive? || false, invalidations: listener&.invalidations || 0 }
       end
 
@@ -98,7 +99,7 @@ module Tiercel
 
       # Fiber storage is not inherited: what is held around the caller is no business of this thread.
       def start
-        @pid = Process.pid
+        @process = Forks.current
         @listener = nil # of the parent, whose connection it is
         Fiber.new(storage: {}) do
           @thread = Thread.new { run }

@@ -3,6 +3,7 @@
 require_relative "../backend"
 require_relative "../clock"
 require_relative "../errors"
+require_relative "../forks"
 require_relative "coverage"
 
 module Tiercel
@@ -92,8 +93,8 @@ module Tiercel
 
       # Whether the file was opened anew: then it may be another one, though its inode may have the same number.
       def another?(opened)
-        before = @opened if @pid == Process.pid
-        @pid = Process.pid
+        before = @opened if Forks.current?(@process)
+        @process = Forks.current
         @opened = opened
         !before.nil? && !before.equal?(opened)
       end

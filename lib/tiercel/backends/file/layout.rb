@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "digest/md5"
+require_relative "../../forks"
 require_relative "../key_memo"
 
 module Tiercel
@@ -68,8 +69,8 @@ module Tiercel
 
         # On a network file system other machines have the same process ids.
         def process_digits
-          unless @pid == Process.pid
-            @pid = Process.pid
+          unless Forks.current?(@process)
+            @process = Forks.current
             @digits = Random.urandom(4).unpack1("H8")
           end
           @digits

@@ -4,6 +4,7 @@ require "redis-cluster-client"
 
 require_relative "../../backend"
 require_relative "../../clock"
+require_relative "../../forks"
 require_relative "abilities"
 require_relative "deadline"
 require_relative "node_share"
@@ -132,7 +133,7 @@ module Tiercel
         # @return [void]
         def close
           @lock.synchronize do
-            @client&.close if @pid == Process.pid
+            @client&.close if Forks.current?(@process)
             @client = nil
           end
         end
@@ -182,11 +183,11 @@ module Tiercel
 
         # Of this process: a forked child makes its own, and leaves its parent's alone.
         def client
-          return @client if @client && @pid == Process.pid
+          return @client if @client && Forks.current?(@process)
           @lock.synchronize do
-            @client = nil unless @pid == Process.pid
+            @client = nil unless Forks.current?(@process)
             @ready = false unless @client
-            @pid = Process.pid
+            @process = Forks.current
             @client ||= NodeShare.at_once(@config.new_pool(**@pool))
           end
         end

@@ -2,6 +2,7 @@
 
 require_relative "../../backend"
 require_relative "../../clock"
+require_relative "../../forks"
 
 module Tiercel
   module Backends
@@ -24,7 +25,7 @@ module Tiercel
           # @param deadline [Float] of {Clock.monotonic}
           # @return [void]
           def begin(connection, deadline)
-            renew unless @pid == Process.pid
+            renew unless Forks.current?(@process)
             @deadlines[connection] = deadline
             @called = true
             wake unless @awake
@@ -41,7 +42,7 @@ module Tiercel
             @deadlines = {}.compare_by_identity
             @bell = Thread::Queue.new
             @awake = @thread = nil
-            @pid = Process.pid
+            @process = Forks.current
           end
 
           def wake

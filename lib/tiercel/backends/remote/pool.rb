@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../clock"
+require_relative "../../forks"
 
 module Tiercel
   module Backends
@@ -54,7 +55,7 @@ module Tiercel
         # @return [Object] the block's value
         # @raise [Exhausted] if none came free in time
         def with(deadline, wait: true)
-          start unless Process.pid == @pid
+          start unless Forks.current?(@process)
           connection = nil
           era = @era
           begin
@@ -74,7 +75,7 @@ module Tiercel
         #
         # @return [void]
         def renew
-          start unless Process.pid == @pid
+          start unless Forks.current?(@process)
           @era += 1
           close
         end
@@ -83,7 +84,7 @@ module Tiercel
         #
         # @return [void]
         def close
-          start unless Process.pid == @pid
+          start unless Forks.current?(@process)
           while (connection = @idle.pop)
             discard(connection)
           end
@@ -100,7 +101,7 @@ module Tiercel
           @count = 0
           @waiters = []
           @lock = Mutex.new
-          @pid = Process.pid
+          @process = Forks.current
         end
 
         # A waiter takes its place in the queue before anybody looks for a connection for it, and who gives one back

@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
 require "sqlite3"
+require_relative "../../forks"
 
 module Tiercel
   module Backends
     class SQLite < Backend
-      # What has to happen to connections around a fork. SQLite forbids using or
+      # Handler of forks: what happens to connections around one. SQLite forbids using or
       # closing a parent's connection in a child: locks of POSIX belong to the
       # process, and SQLite's own notes about them would be inherited as if they
       # held (sqlite.org/howtocorrupt.html, section 2.6).
@@ -18,11 +19,6 @@ module Tiercel
       # A child that Ruby does not know of (Process.daemon) is noticed by its
       # process id on the first call.
       module Forks
-        # Goes before Ruby's own hook for forks.
-        module Hook
-          def _fork = Forks.around { super }
-        end
-
         @locks = ObjectSpace::WeakMap.new
         @databases = ObjectSpace::WeakMap.new
 
@@ -34,7 +30,7 @@ module Tiercel
           def track_database(database) = @databases[database] = true
 
           # @yieldreturn [Integer] the process id, 0 in the child
-          def around
+          def around_fork
             locks = @locks.keys.reject(&:owned?)
             locks.each { |lock| take(lock) }
             pid = yield
@@ -63,19 +59,19 @@ module Tiercel
         # A connection that knows whose it is.
         class Database < SQLite3::Database
           def initialize(...)
-            @owner_pid = Process.pid
+            @process = ::Tiercel::Forks.current
             super
             Forks.track_database(self)
           end
 
           # @return [Boolean]
-          def inherited? = @owner_pid != Process.pid
+          def inherited? = !::Tiercel::Forks.current?(@process)
 
           # The gem's hook warns of, and closes, what is not read-only; ours follows and takes care.
           def readonly? = inherited? || super
         end
 
-        Process.singleton_class.prepend(Hook)
+        ::Tiercel::Forks.register(self)
       end
     end
   end

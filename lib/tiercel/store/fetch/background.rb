@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../clock"
+require_relative "../../forks"
 require_relative "../../reports"
 require_relative "surroundings"
 
@@ -24,7 +25,7 @@ module Tiercel
           def enqueue(&job)
             surroundings = Surroundings.new
             @lock.synchronize do
-              start unless @pid == Process.pid
+              start unless Forks.current?(@process)
               return false if @jobs.closed? || @jobs.size >= QUEUED
               @threads << worker if @threads.size < THREADS && @jobs.num_waiting <= @jobs.size
               @jobs << -> { surroundings.within(&job) }
@@ -33,18 +34,18 @@ module Tiercel
           end
 
           # @return [Integer] jobs that no thread has begun
-          def queued = @lock.synchronize { @pid == Process.pid ? @jobs.size : 0 }
+          def queued = @lock.synchronize { Forks.current?(@process) ? @jobs.size : 0 }
 
           # @return [Boolean] whether nothing is queued and no thread has a job
           def idle?
-            @lock.synchronize { @pid != Process.pid || (@jobs.empty? && @jobs.num_waiting == @threads.size) }
+            @lock.synchronize { !Forks.current?(@process) || (@jobs.empty? && @jobs.num_waiting == @threads.size) }
           end
 
           # Waits until all is done that was asked for, and no longer than `seconds`; then nothing more is taken.
           #
           # @return [void]
           def drain(seconds = DRAIN_SECONDS)
-            return unless @pid == Process.pid
+            return unless Forks.current?(@process)
             @lock.synchronize { @jobs.close }
             deadline = Clock.monotonic + seconds
             @threads.dup.each { |thread| thread.join([deadline - Clock.monotonic, 0].max) }
@@ -69,7 +70,7 @@ module Tiercel
           # Threads and jobs of a parent process are not here.
           def start
             drain_at_exit
-            @pid = Process.pid
+            @process = Forks.current
             @jobs = Thread::Queue.new
             @threads = []
           end

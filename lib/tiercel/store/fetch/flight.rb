@@ -2,6 +2,7 @@
 
 require_relative "../../clock"
 require_relative "../../counter"
+require_relative "../../forks"
 require_relative "databases"
 require_relative "interruption"
 require_relative "leader"
@@ -64,7 +65,7 @@ module Tiercel
           @backend = backend
           @key = key
           @wanted = wanted
-          @pid = Process.pid
+          @process = Forks.current
           @leader = Leader.current
           @followers = 0
           @waits_for = @landed = @outcome = @lease = @rewritten = @since = @relief = @relieved = @beside = nil
@@ -105,7 +106,7 @@ module Tiercel
         def shows?(lineage) = !@lease.nil? && @lease.lineage == lineage
 
         # @return [Boolean] whether it is under way in this process
-        def live? = @outcome.nil? && @pid == Process.pid
+        def live? = @outcome.nil? && Forks.current?(@process)
 
         # Stores a value in the place of what its block has written under the key itself: what the block returns comes
         # after that, as with Rails' own stores.

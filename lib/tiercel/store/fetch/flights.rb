@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../forks"
 require_relative "flight"
 
 module Tiercel
@@ -18,13 +19,13 @@ module Tiercel
         private_constant :LOCK, :LOOK, :MANY
 
         def initialize
-          @pid = Process.pid
+          @process = Forks.current
           @look_at = 0.0
           forget_all
         end
 
         # @return [Boolean] whether no block is running in this process
-        def idle? = @computing.zero? || (@pid != Process.pid && forgotten?) || deserted?
+        def idle? = @computing.zero? || (!Forks.current?(@process) && forgotten?) || deserted?
 
         # @return [Integer] how many are under way
         def size
@@ -202,8 +203,8 @@ module Tiercel
 
         # Those who led the flights of a parent process are not here.
         def forget_parents
-          return if @pid == Process.pid
-          @pid = Process.pid
+          return if Forks.current?(@process)
+          @process = Forks.current
           forget_all
         end
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../clock"
+require_relative "../../forks"
 require_relative "../../reports"
 require_relative "background"
 require_relative "surroundings"
@@ -75,9 +76,9 @@ module Tiercel
 
           # Those of a parent process are not here.
           def threads
-            return @threads if @pid == Process.pid
+            return @threads if Forks.current?(@process)
             Background.drain_at_exit
-            @pid = Process.pid
+            @process = Forks.current
             @threads = []
           end
         end

@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "tiercel/file_lock"
+require "tiercel/backends/sqlite"
+require "tiercel/store"
+
+# One hook for forks, one registry of handlers, one place that says whose a thing is.
+class ForksTest < Tiercel::TestCase
+  LIB = File.expand_path("../lib", __dir__)
+  # Files that may name the process: the registry itself.
+  ALLOWED = %w[tiercel/forks.rb].freeze
+  COMPARED = /(?:[=!]=\s*(?:::)?Process\.pid|Process\.pid\s*[=!]=|\$\$\s*[=!]=)/
+
+  # Restores the registry, which is the process'.
+  def with_handlers(*handlers)
+    before = Tiercel::Forks.handlers
+    handlers.each { |handler| Tiercel::Forks.register(handler) }
+    yield
+  ensure
+    Tiercel::Forks.instance_variable_set(:@handlers, before)
+  end
+
+  # Notes what it sees.
+  def handler(name, seen)
+    Object.new.tap do |made|
+      made.define_singleton_method(:around_fork) do |&fork|
+        seen << "before #{name}"
+        pid = fork.call
+        seen << "#{pid.zero? ? "child" : "parent"} #{name}"
+        pid
+      end
+    end
+  end
+
+  def test_handlers_run_around_a_fork_in_parent_and_child
+    seen = []
+    with_handlers(handler("a", seen), handler("b", seen)) do
+      assert_equal [["before a", "before b", "child b", "child a"]], fork_and_wait(1) { seen }
+    end
+    assert_equal ["before a", "before b", "parent b", "parent a"], seen
+  end
+
+  def test_a_handler_that_raises_forks_nothing_and_those_around_it_end
+    seen = []
+    failing = Object.new
+    failing.define_singleton_method(:around_fork) { raise ArgumentError, "no" }
+    outer = Object.new
+    outer.define_singleton_method(:around_fork) { |&fork| fork.call.tap { seen << :never } }
+    ensured = Object.new
+    ensured.define_singleton_method(:around_fork) do |&fork|
+      fork.call
+    ensure
+      seen << :ended
+    end
+    with_handlers(outer, ensured, failing) { assert_raises(ArgumentError) { fork { exit!(0) } } }
+    assert_equal [:ended], seen
+  end
+
+  def test_a_child_knows_what_is_its_parents
+    mark = Tiercel::Forks.current
+    assert Tiercel::Forks.current?(mark)
+    refute Tiercel::Forks.current?(nil)
+    children = fork_and_wait(1) { [Tiercel::Forks.current?(mark), Tiercel::Forks.current?(Tiercel::Forks.current)] }
+    assert_equal [[false, true]], children
+  end
+
+  # No handler of Ruby's runs there.
+  def test_a_daemon_knows_it_too
+    IO.pipe do |reader, writer|
+      pid = fork do
+        mark = Tiercel::Forks.current
+        Process.daemon(true, true)
+        writer.write(Tiercel::Forks.current?(mark))
+        exit!(0)
+      end
+      Process.wait(pid)
+      writer.close
+      assert_equal "false", reader.read
+    end
+  end
+
+  def test_there_is_one_hook
+    ours = Process.singleton_class.ancestors.select { |ancestor| ancestor.name.to_s.start_with?("Tiercel") }
+    assert_equal [Tiercel::Forks::Hook], ours
+    assert_equal [Tiercel::Backends::SQLite::Forks, Tiercel::FileLock::Inherited].to_set, Tiercel::Forks.handlers.to_set
+  end
+
+  def test_whose_a_thing_is_is_asked_in_one_place
+    sources = Dir.glob("**/*.rb", base: LIB) - ALLOWED
+    assert_empty(sources.select { |path| File.read(File.join(LIB, path)).match?(/def _fork\b/) })
+    assert_empty(sources.select { |path| File.read(File.join(LIB, path)).match?(COMPARED) })
+  end
+end
