@@ -51,6 +51,9 @@ module Tiercel
       end
     end
 
+    # @return [Account, nil] that is told of reads and writes; one of several accessors in a row has it
+    attr_accessor :account
+
     # @param coder [Coder]
     # @param frozen [Boolean] whether values of plain types come back deep-frozen
     def initialize(coder, frozen: false)

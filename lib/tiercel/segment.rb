@@ -104,7 +104,7 @@ module Tiercel
       # @return [Boolean] false if it is in use
       # @raise [Unavailable] if the path is not a segment of this user
       def remove(path, only_unused: false)
-        remove_file(path, only_unused).tap { |removed| remove_journals(::File.expand_path(path)) if removed }
+        remove_file(path, only_unused).tap { |removed| remove_companions(::File.expand_path(path)) if removed }
       end
 
       # Puts a new, empty segment in the place of another. Processes that use
@@ -123,10 +123,10 @@ module Tiercel
 
       private
 
-      # What tiers behind it were to be told: see Tiers::Journal.
-      def remove_journals(path)
-        beginning = "#{::File.basename(path)}.journal-"
-        names = Dir.children(::File.dirname(path)).select { |name| name.start_with?(beginning) }
+      # The deletes that tiers behind it wait for (Tiers::Journal), and its accounts.
+      def remove_companions(path)
+        beginnings = %w[journal- account].map { |word| "#{::File.basename(path)}.#{word}" }
+        names = Dir.children(::File.dirname(path)).select { |name| name.start_with?(*beginnings) }
         FileUtils.rm_f(names.map { |name| ::File.join(::File.dirname(path), name) })
       end
 

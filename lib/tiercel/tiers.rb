@@ -250,6 +250,15 @@ module Tiercel
       @far.guard_near(**options) if @nested
     end
 
+    # Beside the first tier that has a place for it. Several stacks over one segment have an account each.
+    #
+    # @private
+    # @see Backend::StoreParts#account_path
+    def account_path
+      path = @near.backend.account_path || @far.account_path
+      path && "#{path}-#{format("%08x", Zlib.crc32(to_s))}"
+    end
+
     def tiered? = true
     def tiers = [@near.backend, *@far.tiers]
     def to_s = "#{@near} > #{@far}"

@@ -205,6 +205,7 @@ PART_OF_READ VALUE read_key(value_read *read, tseg_take_function *take, read_kin
     if (keeps) entry = (tseg_entry){0}; /* for the compiler, which cannot see there that it is filled */
     if (tseg_read(&segment, make_key, ask_time, take, read, &key, &entry) != TSEG_OK) return Qnil;
     if (token) *token = tseg_token_of(segment, &entry);
+    if (kind != READ_BYTES) tseg_bump(&segment->self->counters[TSEG_COUNT_SERVED]);
     RB_GC_GUARD(key_string);
     if (keeps) return hand_out(read, kind, segment, &key, &entry);
     if (kind == READ_FROZEN && read->framed) return rb_ary_new_from_args(1, rb_obj_freeze(read->value));

@@ -97,4 +97,32 @@ static VALUE segment_stats(VALUE self)
     return hash;
 }
 
-void segment_init_stats(void) { rb_define_method(tiercel_segment_class, "stats", segment_stats, 0); }
+static uint64_t counted_here(const tseg *segment, int counter)
+{
+    return tseg_load(&segment->self->counters[counter]) - segment->counted_before[counter];
+}
+
+/* Segment#counters -> Hash of what an account adds to its own figures; looks at no entry */
+static VALUE segment_counters(VALUE self)
+{
+    tseg *segment = segment_current(self);
+    tseg_stats stats = {0};
+    VALUE hash = rb_hash_new();
+
+    tseg_collect_counters(segment, &stats);
+    put(hash, "file_id", segment->file_id);
+    put(hash, "served", stats.process[TSEG_COUNT_SERVED]);
+    put(hash, "writes", stats.process[TSEG_COUNT_WRITES]);
+    put(hash, "deletes", stats.process[TSEG_COUNT_DELETES]);
+    put(hash, "served_here", counted_here(segment, TSEG_COUNT_SERVED));
+    put(hash, "writes_here", counted_here(segment, TSEG_COUNT_WRITES));
+    put(hash, "deletes_here", counted_here(segment, TSEG_COUNT_DELETES));
+    put_evictions(hash, &stats);
+    return hash;
+}
+
+void segment_init_stats(void)
+{
+    rb_define_method(tiercel_segment_class, "stats", segment_stats, 0);
+    rb_define_method(tiercel_segment_class, "counters", segment_counters, 0);
+}

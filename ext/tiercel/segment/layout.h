@@ -147,6 +147,7 @@ enum {
     TSEG_COUNT_LEASE_TAKEOVERS, /* of a lease that had lapsed, or whose holder was dead */
     TSEG_COUNT_LEASE_FULL,      /* takes that found no slot */
     TSEG_COUNT_LEASE_FILLS_LOST,
+    TSEG_COUNT_SERVED, /* reads of values that found one: hits of the store, which HITS are not alone */
     TSEG_PROCESS_COUNTERS
 };
 

@@ -71,7 +71,7 @@ AT(tseg_shard, deletes, 248);
 
 _Static_assert(TSEG_ENTRY_EPOCH + 1 == TSEG_ENTRY_WORDS && TSEG_ENTRY_WORDS * 8 == TSEG_ENTRY_BYTES,
                "an entry's header has five words");
-_Static_assert(TSEG_COUNT_HITS == 0 && TSEG_COUNT_LOCK_TIMEOUTS == 6 && TSEG_COUNT_LEASE_FILLS_LOST == 14,
+_Static_assert(TSEG_COUNT_HITS == 0 && TSEG_COUNT_LOCK_TIMEOUTS == 6 && TSEG_COUNT_SERVED == 15,
                "counters of a process stay where they are");
 _Static_assert(TSEG_COUNT_EVICTED_SMALL == 0 && TSEG_COUNT_PROMOTED == 5 && TSEG_COUNT_RESETS == 9,
                "counters of a shard stay where they are");

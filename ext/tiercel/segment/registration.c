@@ -5,6 +5,13 @@
 
 #include "attach.h"
 
+/* What others have counted in the slot before. */
+static void remember_counters(tseg *segment)
+{
+    for (int i = 0; i < TSEG_PROCESS_COUNTERS; i++)
+        segment->counted_before[i] = tseg_load(&segment->self->counters[i]);
+}
+
 /* Takes a process slot and moves its generation, so that locks of its former owner are seen to be dead. */
 void tseg_register(tseg *segment)
 {
@@ -15,6 +22,7 @@ void tseg_register(tseg *segment)
     /* No thread of this process holds a lock under the former one. */
     tseg_store(&segment->owner, 0);
     segment->self = segment->discarded_counts;
+    remember_counters(segment);
     if (segment->sidecar && !tseg_sidecar_take_slot(segment->sidecar, segment->geometry.process_slots)) return;
     slot = segment->sidecar ? (uint32_t)segment->sidecar->slot : 0;
     if (slot >= segment->geometry.process_slots) return;
@@ -23,6 +31,7 @@ void tseg_register(tseg *segment)
     do generation = (atomic_fetch_add(&segment->self->generation, 1) + 1) & TSEG_LOCK_GENERATION_MASK;
     while (generation == 0);
     atomic_store(&segment->self->pid, (uint32_t)getpid());
+    remember_counters(segment);
     tseg_store(&segment->self->attached_at, tseg_bits((double)now.tv_sec));
     tseg_store(&segment->owner, (uint64_t)(slot + 1) | (uint64_t)generation << TSEG_LOCK_GENERATION_SHIFT);
 }

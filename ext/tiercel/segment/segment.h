@@ -66,6 +66,7 @@ typedef struct tseg {
     tseg_process *processes;
     tseg_process *self;      /* own process slot, or discarded_counts */
     tseg_process *discarded_counts;
+    uint64_t counted_before[TSEG_PROCESS_COUNTERS]; /* in the process slot, before this process had it */
     tseg_word *stripes;
     tseg_lease_group *leases;
     tseg_word owner;         /* slot and generation as in a lock word; 0: cannot write */
@@ -349,6 +350,7 @@ typedef struct {
 void tseg_collect_stats(tseg *segment, double now, tseg_stats *stats);
 /* Its parts, which add to *stats: of one shard, and of what belongs to none. */
 void tseg_collect_shard_stats(tseg *segment, uint32_t shard, double now, tseg_stats *stats);
+void tseg_collect_counters(tseg *segment, tseg_stats *stats); /* without looking at entries */
 void tseg_collect_process_stats(tseg *segment, tseg_stats *stats);
 
 #endif

@@ -269,6 +269,16 @@ void tseg_collect_shard_stats(tseg *segment, uint32_t shard, double now, tseg_st
     }
 }
 
+void tseg_collect_counters(tseg *segment, tseg_stats *stats)
+{
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
+        for (int i = 0; i < TSEG_SHARD_COUNTERS; i++)
+            stats->shard[i] += tseg_load(&segment->views[shard].control->counters[i]);
+    for (uint32_t slot = 0; slot < segment->geometry.process_slots; slot++)
+        for (int i = 0; i < TSEG_PROCESS_COUNTERS; i++)
+            stats->process[i] += tseg_load(&segment->processes[slot].counters[i]);
+}
+
 void tseg_collect_process_stats(tseg *segment, tseg_stats *stats)
 {
     for (uint32_t slot = 0; slot < segment->geometry.process_slots; slot++)

@@ -15,15 +15,15 @@ module Tiercel
       end
 
       def get(key, _event = nil)
-        @guard.call(:read_entry, key) { @backend.get(key) }
+        bytes = @guard.call(:read_entry, key) { @backend.get(key) }
+        bytes.nil? ? @account&.missed(key) : @account&.hit
+        bytes
       end
 
       def token_of(bytes, index = 0) = @backend.token_shown(bytes, @backend.last_read, index)
 
       # @param keys [Array<String>] different ones
-      def get_multi(keys, _event = nil)
-        @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi(keys) }
-      end
+      def get_multi(keys, _event = nil) = counted(keys, get_uncounted(keys))
 
       # @param tags [Tags::Named] that are told their generations, which are read in the same trip
       # @return [String, nil] as {#get}
@@ -31,7 +31,7 @@ module Tiercel
 
       # @return [Hash{String => String}] as {#get_multi}, and more
       def get_multi_tagged(keys, tags, _event = nil)
-        get_multi(keys | tags.keys).tap { |found| tags.know(found) }
+        get_uncounted(keys | tags.keys).tap { |found| tags.know(counted(keys, found)) }
       end
 
       # Nothing is remembered here, so the block of {RequestLocal#generations} is not asked.
@@ -48,14 +48,18 @@ module Tiercel
       end
 
       def set(key, bytes, ttl)
-        @guard.call(:write_entry, key) { @backend.set(key, bytes, ttl) || @guard.too_large(key, bytes.bytesize) }
+        stored = @guard.call(:write_entry, key) do
+          @backend.set(key, bytes, ttl) || @guard.too_large(key, bytes.bytesize)
+        end
+        written(stored)
       end
 
       # @return [Boolean] whether all are stored
       def set_multi(frames, ttl)
-        @guard.call(:write_multi_entries) do
+        stored = @guard.call(:write_multi_entries) do
           @backend.set_multi(frames, ttl) || @guard.too_large(nil, frames.sum { |_, frame| frame.bytesize })
         end
+        written(stored, frames.size)
       end
 
       # Writes where nothing is, or where what is there has ended: bytes may outlive their end.
@@ -64,19 +68,22 @@ module Tiercel
       # @yieldreturn [Boolean] whether they have ended
       # @return [Boolean, nil] whether it was written
       def add(key, bytes, ttl)
-        @guard.call(:write_entry, key) do
+        stored = @guard.call(:write_entry, key) do
           present, token = answer = @backend.add_or_get(key, bytes, ttl)
           next true if answer == true
           next @backend.add(key, bytes, ttl) unless token
           yield(present) ? @backend.compare_and_set(key, bytes, token, ttl) : false
         end
+        written(stored)
       end
 
       def delete(key)
+        @account&.deleted(1)
         @guard.call(:delete_entry, key, returning: false) { @backend.delete(key) }
       end
 
       def delete_multi(keys)
+        @account&.deleted(keys.size)
         @guard.call(:delete_multi_entries, returning: 0) { @backend.delete_multi(keys) }
       end
 
@@ -104,6 +111,20 @@ module Tiercel
       def stats(method = :stats) = @guard.call(method) { @backend.stats }
 
       private
+
+      def get_uncounted(keys)
+        @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi(keys) }
+      end
+
+      def counted(keys, found)
+        @account&.read_several(keys, found)
+        found
+      end
+
+      def written(stored, count = 1)
+        @account&.wrote(count) if stored
+        stored
+      end
 
       def delete_scanned(pattern)
         @backend.end_leases

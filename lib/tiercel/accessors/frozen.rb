@@ -21,10 +21,10 @@ module Tiercel
       def read(key, version, _event = nil)
         value = @segment.read_frozen(key, version)
         return decoded(key, value, version) unless value.frozen?
-        value.nil? ? MISS : value
+        value.nil? ? nothing(key) : value
       rescue BackendError => error
         failed(:read_entry, key, error)
-        MISS
+        nothing(key)
       end
 
       def read_multi(keys, versions, unsettled)

@@ -22,14 +22,15 @@ module Tiercel
       def read(key, version, _event = nil)
         value = @segment.read(key, version)
         return value unless value.frozen?
-        value.nil? ? MISS : decoded(key, value, version)
+        value.nil? ? nothing(key) : decoded(key, value, version)
       rescue BackendError => error
         failed(:read_entry, key, error)
-        MISS
+        nothing(key)
       end
 
       def read_multi(keys, versions, unsettled)
         found = @segment.read_multi(keys, framed = [], versions)
+        @account&.missed_several(keys, found) if found.size < keys.size
         return found if framed.empty?
         wanted = keys.zip(versions).to_h if versions
         framed.uniq.each do |key|
@@ -41,6 +42,7 @@ module Tiercel
         found
       rescue BackendError => error
         failed(:read_multi_entries, nil, error)
+        @account&.missed_several(keys, {})
         {}
       end
 
@@ -57,6 +59,11 @@ module Tiercel
       end
 
       private
+
+      def nothing(key)
+        @account&.missed(key)
+        MISS
+      end
 
       # Of an entry with tags: their generations are a look each, without leaving the segment.
       def undecided(signal, bytes, version, token)

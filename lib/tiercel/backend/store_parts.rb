@@ -30,6 +30,10 @@ module Tiercel
         Leases.kept_under_keys(self, guard)
       end
 
+      # @return [String, nil] the file in which all processes of this machine count what the cache does ({Account}); nil
+      #   where each has figures of its own
+      def account_path = nil
+
       # @param prefix [String, nil] of all keys of the store
       # @return [void]
       def prefix=(prefix); end

@@ -155,6 +155,10 @@ module Tiercel
       # A file system keeps its own copy in memory; Rails mounts none in front of its FileStore either.
       def local_cache? = false
 
+      # @private
+      # @see Backend::StoreParts#account_path
+      def account_path = "#{@layout.root}/account"
+
       def to_s = "file:#{@directory}"
 
       private

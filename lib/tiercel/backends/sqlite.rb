@@ -233,6 +233,10 @@ module Tiercel
       # As for any other database in SQLite: the disk is trusted. `checksum: true` does otherwise.
       def checksum? = false
 
+      # @private
+      # @see Backend::StoreParts#account_path
+      def account_path = "#{@file.path}.account"
+
       def to_s = "sqlite:#{@file.path}"
 
       private

@@ -49,7 +49,13 @@ module Tiercel
       # --- read ---
 
       def read_entry(key, **options)
-        deserialize_entry(read_serialized_entry(key, **options), key: key, **options)
+        bytes = read_serialized_entry(key, **options)
+        deserialize_entry(bytes, key: key, **options).tap { |entry| usable_or_missed(key, bytes, entry) }
+      end
+
+      # What was found was counted as a hit.
+      def usable_or_missed(key, bytes, entry)
+        @settings.account.unserved(key) if bytes && (entry.nil? || entry.expired?)
       end
 
       # `delete`: see {ReadOnce}.
@@ -101,6 +107,7 @@ module Tiercel
           end
           entry = deserialize_entry(bytes, key: key, compare: false, **options)
           if entry.nil? || entry.expired? || entry.mismatched?(normalize_version(name, options))
+            @settings.account.unserved(key)
             next unusable(key, bytes, last_read, asked || keys)
           end
           (tagged ||= {})[name] = entry if recorded_tags(entry)

@@ -131,23 +131,31 @@ module Tiercel
 
       # What Rails' `read` does with an entry.
       def settle(found, key, version)
-        entry = entry_of(found, key) or return MISS
-        return entry.mismatched?(version) ? MISS : entry.value unless entry.expired?
+        entry = entry_of(found, key) or return useless(found, key)
+        return entry.mismatched?(version) ? useless(found, key) : entry.value unless entry.expired?
         delete_entry(key) unless @settings.policy.lease
-        MISS
+        useless(found, key)
       end
 
       # What Rails' `fetch` does with an entry.
       def settle_for_fetch(found, key, version, options)
-        entry = entry_of(found, key) or return MISS
+        entry = entry_of(found, key) or return useless(found, key)
         entry = handle_expired_entry(entry, key, merged_options(options))
-        entry.nil? || entry.mismatched?(version) ? MISS : entry.value
+        entry.nil? || entry.mismatched?(version) ? useless(found, key) : entry.value
       end
 
       # What Rails' `exist?` does with an entry.
       def live?(found, key, version)
         entry = entry_of(found, key)
-        !entry.nil? && !entry.expired? && !entry.mismatched?(version)
+        return true if entry && !entry.expired? && !entry.mismatched?(version)
+        useless(found, key)
+        false
+      end
+
+      # What was found was counted as a hit.
+      def useless(found, key)
+        @settings.account.unserved(key) unless MISS.equal?(found)
+        MISS
       end
 
       # @return [ActiveSupport::Cache::Entry, nil] of bytes that were read
@@ -181,7 +189,7 @@ module Tiercel
         end
         fix_tags(merged[:tags])
         own = merged.dup
-        value = yield(name, write_options(own))
+        value = @settings.account.timed(key_of(name)) { yield(name, write_options(own)) }
         write(name, value, own == merged && !own[:tags] ? options : own) unless value.nil? && own[:skip_nil]
         value
       end

@@ -107,6 +107,7 @@ module Tiercel
         bytes = read_serialized_entry(key, **options)
         last_read = @settings.backend.last_read
         entry = deserialize_entry(bytes, key: key, **options)
+        usable_or_missed(key, bytes, entry)
         Shown.current&.note(self, key, bytes.is_a?(SerializedFrame) ? bytes.bytes : bytes, entry, last_read) if bytes
         entry unless entry&.expired?
       end
@@ -114,7 +115,7 @@ module Tiercel
       # Rails' own `fetch` ends here on a miss.
       def save_block_result_to_cache(name, key, options, &)
         policy = policy_for(options)
-        return super if options[:force] || !policy.lease
+        return @settings.account.timed(key) { super } if options[:force] || !policy.lease
         shown = Shown.current
         shown = nil unless shown&.of?(self, key)
         miss(name, key, normalize_version(name, options), options, policy, shown:, &)
@@ -177,6 +178,7 @@ module Tiercel
         return unless bytes
         stored = filling.lease && @settings.leases.fill(filling.lease, bytes, ttl)
         stored = filling.flight.overwrite(@settings.guard, bytes, ttl) unless stored || unless_exist
+        @settings.account.wrote if stored
         stored ? rewritten(filling.key, bytes, filling.flight) : warn_if_deleted(filling.flight)
         @settings.cold_run&.longer if stored && filling.lease.begun?
         remember_locally(filling.key, stored ? bytes : nil)

@@ -52,6 +52,10 @@ module Tiercel
         of_backend && @settings.policy.lease ? of_backend.merge(@settings.statistics.to_h) : of_backend
       end
 
+      # @return [Account] hits, misses and what they cost, of all processes of this machine where they share a place:
+      #   totals, minute by minute, and by class of keys
+      def account = @settings.account
+
       # Has this process listen to the bus of tiers over Redis, at once and not from its first read on that misses near.
       # An idle process that listens (Puma's master, a console) does so for all that share its `shared:`, where those
       # are busy. Never waits, and does nothing where it listens already; `stats` tells whether it does. A forked child

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../accessor"
+require_relative "../account"
 
 module Tiercel
   module Store
@@ -33,6 +34,8 @@ module Tiercel
       attr_reader :flights
       # @return [Fetch::ColdRun, nil] where a read and a take can be one trip
       attr_reader :cold_run
+      # @return [Account] what the cache does
+      attr_reader :account
       # @return [Fetch::Statistics]
       attr_reader :statistics
       # @return [Tags::Generations]
@@ -62,6 +65,7 @@ module Tiercel
         @frozen_values = configuration.frozen?
         @fast_path = configuration.fast_path?
         @guard = @backend.build_guard(logger:, **configuration.guard_options)
+        @account = Account.new(@backend, configuration.rails_options[:namespace])
         build_accessor(@guard, configuration.policy)
         @takeovers = Fetch::TakeoverLog.new(logger)
         @uncached = Fetch::UncachedLog.new(logger)
@@ -84,7 +88,7 @@ module Tiercel
         @policy = configuration.policy
         @flights = Fetch::Flights.new
         @cold_run = Fetch::ColdRun.new if @leases.asks_at_once?
-        @statistics = Fetch::Statistics.new
+        @statistics = Fetch::Statistics.new(@account)
         @early_refreshes = Fetch::Attempts.new
         @displacements = Fetch::Displacements.new
       end
@@ -92,10 +96,12 @@ module Tiercel
       def build_accessor(guard, policy)
         @accessor = @backend.build_accessor(guard, @coder, frozen: @frozen_values,
                                                            stale_if_error: policy.stale_if_error)
+        @accessor.account = @account
         return unless @backend.local_cache?
         require_relative "../accessors/request_local"
         require_relative "local_caching"
         @accessor = @request_local = Accessors::RequestLocal.new(@accessor, @coder, frozen: @frozen_values)
+        @accessor.account = @account
       end
     end
   end

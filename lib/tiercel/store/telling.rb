@@ -53,6 +53,7 @@ module Tiercel
       # @return [void]
       def tell(call, given)
         account = call.account
+        @settings.account.count(:lease_wait_ns, (account.waited * 1e6).to_i) if account&.waited&.positive?
         if account&.timeout
           instrument(:fetch_timeout, call.name, { **call.options, seconds: account.timeout, stale: given })
         end

@@ -21,12 +21,15 @@ module Tiercel
         super(backend, guard, coder, frozen:)
         @near = backend.near.backend.build_accessor(backend.near.guard, coder, frozen:)
         @stale_if_error = stale_if_error || 0
+        @numbers = backend.tiers.each_with_index.to_h { |tier, number| [tier.to_s, number] }
       end
 
       # A copy that is no plain value (of another version, perhaps) is not taken for what is behind it.
       def read(key, version, event = nil)
         value = @near.read(key, version)
         return answered(event, @backend.near, value) unless Coder::Signal === value
+        @account&.hit(0, -1) unless MISS.equal?(value)
+        @account&.passed(0)
         @backend.forget([key]) unless MISS.equal?(value)
         bytes = get_past(key, event)
         bytes.nil? ? MISS : decode(bytes, version)
@@ -35,35 +38,43 @@ module Tiercel
       def read_multi(keys, versions, unsettled)
         found = @near.read_multi(keys, versions, of_no_use = [])
         @backend.forget(of_no_use.each { |key| found.delete(key) }) unless of_no_use.empty?
+        @account&.hit(0, -of_no_use.size)
         return found if found.size == keys.size
         missing = keys.uniq.reject { |key| found.key?(key) }
         return found if missing.empty?
+        @account&.passed(0, missing.size)
         wanted = versions && keys.zip(versions).to_h.values_at(*missing)
-        bytes = get_multi_past(missing, @backend.get_multi_between(missing))
+        bytes = had(from = {}, @backend.get_multi_between(missing)) { @backend.far.near }
+        bytes = get_multi_past(missing, bytes, from)
+        tally(missing, from)
         found.merge!(settled(bytes, missing, wanted, unsettled)).slice(*keys)
       end
 
       def get(key, event = nil)
         bytes = @backend.near.get(key)
+        bytes ? @account&.hit(0) : @account&.passed(0)
         bytes ? answered(event, @backend.near, bytes) : get_past(key, event)
       end
 
       # @param event [Hash, nil] is told under :tiers how many of the keys each tier had
       def get_multi(keys, event = nil)
-        found = get_multi_from(keys, from = event && {})
+        found = get_multi_from(keys, from = {})
+        tally_all(keys, from)
         tell_tiers(event, keys, from)
         found
       end
 
       def get_tagged(key, tags, event = nil)
-        found = get_multi_from([key] | tags.keys, from = event && {})
+        found = get_multi_from([key] | tags.keys, from = {})
         tags.know(found)
-        event[:tier] = from[key] if from&.key?(key)
+        tally_all([key], from)
+        event[:tier] = from[key] if event && from.key?(key)
         found[key]
       end
 
       def get_multi_tagged(keys, tags, event = nil)
-        found = get_multi_from(keys | tags.keys, from = event && {})
+        found = get_multi_from(keys | tags.keys, from = {})
+        tally_all(keys, from)
         tell_tiers(event, keys, from)
         found.tap { tags.know(found) }
       end
@@ -71,26 +82,36 @@ module Tiercel
       # Raw bytes have no copies.
       def get_raw(key, event = nil)
         bytes = @guard.call(:read_entry, key) { @backend.last.get(key) }
+        bytes ? @account&.hit : @account&.missed(key)
         bytes && answered(event, @backend.last, bytes)
       end
 
       def get_multi_raw(keys, event = nil)
         found = @guard.call(:read_multi_entries, returning: {}) { @backend.last.get_multi(keys) }
-        had(from = event && {}, found) { @backend.last }
+        had(from = {}, found) { @backend.last }
+        tally(keys, from)
         tell_tiers(event, keys, from)
         found
       end
 
       def set(key, bytes, ttl)
-        change(:write_entry, key, key:, bytes:) { @backend.set(key, bytes, ttl) }
+        written(change(:write_entry, key, key:, bytes:) { @backend.set(key, bytes, ttl) })
       end
 
       def set_multi(frames, ttl)
-        change(:write_multi_entries, frames, bytes: frames) { @backend.set_multi(frames, ttl) }
+        written(change(:write_multi_entries, frames, bytes: frames) { @backend.set_multi(frames, ttl) }, frames.size)
       end
 
-      def delete(key) = change(:delete_entry, key, key:, failed: false) { @backend.delete(key) }
-      def delete_multi(keys) = change(:delete_multi_entries, keys, failed: 0) { @backend.delete_multi(keys) }
+      def delete(key)
+        @account&.deleted
+        change(:delete_entry, key, key:, failed: false) { @backend.delete(key) }
+      end
+
+      def delete_multi(keys)
+        @account&.deleted(keys.size)
+        change(:delete_multi_entries, keys, failed: 0) { @backend.delete_multi(keys) }
+      end
+
       def invalidate(keys) = change(:invalidate_tags, keys) { @backend.delete_multi(keys) && true }
       def clear(prefix) = change(:clear, prefix, later: :untold_clear) { @backend.clear(prefix) }
 
@@ -104,31 +125,45 @@ module Tiercel
 
       def get_past(key, event)
         bytes = get_between(key, event) || get_far(key, event) || get_late(key, event)
-        bytes unless ABSENT.equal?(bytes)
+        return bytes unless bytes.nil? || ABSENT.equal?(bytes)
+        @account&.missed(key)
+        nil
       end
 
       # What there is though the last tier does not answer: within `stale_if_error`, or computed meanwhile.
       def get_late(key, event = nil)
         near = @backend.before_last
-        bytes = near.get_late(key, @stale_if_error)
-        bytes && answered(event, near, bytes)
+        bytes = near.get_late(key, @stale_if_error) or return
+        answered(event, near, bytes, counted: true)
       end
 
       # What the tiers between the first and the last one have.
       def get_between(key, event)
-        bytes = @backend.get_between(key)
-        bytes && answered(event, @backend.far.near, bytes)
+        bytes = @backend.get_between(key) or return
+        answered(event, @backend.far.near, bytes, counted: true)
       end
 
       def get_far(key, event)
         bytes = @guard.call(:read_entry, key) { @backend.get_far(key) || ABSENT }
-        bytes.nil? || ABSENT.equal?(bytes) ? bytes : answered(event, @backend.last, bytes)
+        bytes.nil? || ABSENT.equal?(bytes) ? bytes : answered(event, @backend.last, bytes, counted: true)
       end
 
       # The notification of a read says which tier had it.
-      def answered(event, tier, value)
+      def answered(event, tier, value, counted: false)
+        @account&.hit(@numbers[tier.to_s]) if counted
         event[:tier] = tier.to_s if event
         value
+      end
+
+      # @param from [Hash{String => String}] which tier had each of the keys
+      def tally(keys, from)
+        keys.each { |key| from.key?(key) ? @account.hit(@numbers[from[key]]) : @account.missed(key) } if @account
+      end
+
+      # The same of those of which the near tier was asked for frames.
+      def tally_all(keys, from)
+        tally(keys, from)
+        @account&.passed(0, keys.count { |key| from[key] != @backend.near.to_s })
       end
 
       # @param from [Hash{String => String}, nil] is told of each key which tier had it
@@ -153,8 +188,9 @@ module Tiercel
       end
 
       def get_multi_late(keys, found, from)
-        late = keys.reject { |key| found.key?(key) }.to_h { |key| [key, get_late(key)] }.compact
-        found.merge!(had(from, late) { @backend.before_last })
+        near = @backend.before_last
+        late = keys.reject { |key| found.key?(key) }.to_h { |key| [key, near.get_late(key, @stale_if_error)] }.compact
+        found.merge!(had(from, late) { near })
       end
 
       # @yieldreturn [#to_s] the tier that had all of what was found

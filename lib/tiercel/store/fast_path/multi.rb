@@ -71,12 +71,12 @@ module Tiercel
           unsettled.each do |key|
             entry = entry_of(found[key], key, compare: false)
             usable = entry && !entry.expired? && !entry.mismatched?(versions && versions[keys.index(key)])
-            next shown[key] = found.delete(key) unless usable
+            next shown[key] = found.delete(key).tap { |what| useless(what, key) } unless usable
             (tagged ||= {})[key] = entry if recorded_tags(entry)
             shown[key] = found[key]
             found[key] = entry.value
           end
-          outdated_among(tagged).each { |key| found.delete(key) } if tagged
+          outdated_among(tagged).each { |key| useless(found.delete(key), key) } if tagged
           unsettled.replace(shown.reject { |key, _| found.key?(key) }.to_a)
         end
 

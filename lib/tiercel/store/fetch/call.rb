@@ -128,7 +128,7 @@ module Tiercel
         def compute
           @computed = true
           @given = @store.send(:write_options, @own = @options.dup)
-          @block.call(@name, @given)
+          @store.account.timed(@key) { @block.call(@name, @given) }
         end
 
         # Runs the block, and stores what it gives in the place of the lease: through Rails' own method, so that whoever

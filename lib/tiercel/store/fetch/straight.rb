@@ -63,7 +63,7 @@ module Tiercel
           stored = false
           value = Held.with(flight) do |outermost|
             given = Tags::WriteOptions::CopiedWhenSet.new(@shares_options ? options : options.dup, self)
-            made = yield(name, given)
+            made = @settings.account.timed(flight.key) { yield(name, given) }
             own = given.options
             stored = store_straight(flight, lease, made, own, options, outermost) { write(name, made, own) }
             flight.tags = own[:tags]

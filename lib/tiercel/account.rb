@@ -1,0 +1,360 @@
+# frozen_string_literal: true
+
+require "etc"
+
+require_relative "clock"
+require_relative "account/figures"
+require_relative "account/segment_tier"
+require_relative "file_lock"
+
+module Tiercel
+  # What a cache does: hits, misses, what the misses cost, and which keys they are of. With `shared:`, `file:` and
+  # `sqlite:` all processes of a machine keep one account, in a file of 2 MB; elsewhere each process has its own.
+  #
+  #   Rails.cache.account.totals   # => { scope: :machine, hits: 91_204, misses: 512, block_seconds: 40.3, ... }
+  #   Rails.cache.account.minutes(60)
+  #   Rails.cache.account.classes(:hour, limit: 10)
+  #
+  # Totals are exact: each call counts at once, in memory that survives the process. Classes are put together once a
+  # second, so those of a process that is killed lack its last second.
+  class Account
+    # Loaded when there is something to count.
+    autoload :Book, File.expand_path("account/book", __dir__)
+    autoload :ClassTable, File.expand_path("account/class_table", __dir__)
+    autoload :KeyClass, File.expand_path("account/key_class", __dir__)
+    autoload :Minutes, File.expand_path("account/minutes", __dir__)
+    autoload :Words, File.expand_path("account/words", __dir__)
+
+    # Bytes of the counters at the beginning of the file, and the first word of the figures in them.
+    HEAD_BYTES = 4_096
+    FIGURES_AT = 16
+    CLASSES_AT = HEAD_BYTES
+    WORDS_AT = 675_840
+    MINUTES_AT = 811_008
+    BYTES = 1_642_496
+    # How many misses of a second have their class looked at; of those beyond, one of {SAMPLE} for all.
+    ALL_OF = 1_000
+    SAMPLE = 8
+    # Misses that wait for the next round at most.
+    MOST_PENDING = 512
+    DAY_MINUTES = 1_440
+    private_constant :FIGURES_AT, :CLASSES_AT, :WORDS_AT, :MINUTES_AT, :ALL_OF, :SAMPLE, :MOST_PENDING, :DAY_MINUTES
+
+    @open = ObjectSpace::WeakMap.new
+
+    # @private
+    # @param account [Account] whose last figures are kept when the process ends
+    # @return [void]
+    def self.flush_at_exit(account)
+      at_exit { @open.each_key(&:flush) } if @open.size.zero?
+      @open[account] = true
+    end
+
+    # @private
+    # @param backend [Backend]
+    # @param namespace [String, nil] of the store
+    def initialize(backend, namespace = nil)
+      tiers = backend.tiers.first(Figures::MOST_TIERS)
+      @names = tiers.map(&:to_s)
+      @last = tiers.size - 1
+      @last_hits = Figures.of_tier(@last, :hits)
+      @last_misses = Figures.of_tier(@last, :misses)
+      @segments = tiers.each_with_index.filter_map do |tier, number|
+        SegmentTier.new(tier, number) if tier.respond_to?(:segment) && tier.segment.respond_to?(:counters)
+      end
+      @private = backend.account_path ? @segments.select(&:private?) : []
+      @last_counts = @segments.last&.number == @last
+      @path = backend.account_path
+      @namespace = namespace
+      @opening = Mutex.new
+      @pending = []
+      @seen = 0
+      @second = @minute = 0
+      @round = Mutex.new
+      FileLock::Forks.track(self)
+    end
+
+    # @return [Symbol] :machine where all processes count together, :process where the figures are this process's alone
+    def scope = book.scope
+
+    # @return [String, nil] of the file; nil where there is none
+    def path = book.path
+
+    # All that was counted since the account was begun. Durations are in `*_seconds`.
+    #
+    # - `scope`, `host`, `since` (epoch seconds)
+    # - `hits`, `misses`: reads, fetches, `exist?` and names of multi reads. A hit of any tier is one hit
+    # - `writes`, `deletes`, `evictions`: of the last tier
+    # - `local_hits`: those of the hits that Rails' request-local cache has answered
+    # - `blocks`, `block_seconds`: blocks of `fetch` that ran, and how long
+    # - `lease_waits`, `lease_wait_seconds`, `lease_takeovers`, `stale_hits`, `background_refreshes`,
+    #   `early_refreshes`, `timeouts`, `tag_invalidations`
+    # - `failures`, `breaker_openings`: calls that the backend failed
+    # - `tiers`: by name, nearest first: `hits`, `misses`, `writes`, `deletes`, `evictions` and those by reason
+    #   (`small_evictions`, `main_evictions`, `expired_evictions`, `bound_evictions`, `index_evictions`), `resets`,
+    #   `lock_takeovers`
+    #
+    # @return [Hash{Symbol => Object}]
+    def totals
+      { scope:, host: Etc.uname[:nodename], since: book.since, **Figures.named(figures, @names) }
+    end
+
+    # What this process has done by itself since it was started or forked: as {#totals}, without `scope` and `host`.
+    # The sum over all processes is the machine's.
+    #
+    # @return [Hash{Symbol => Object}]
+    def own = Figures.named(own_figures, @names)
+
+    # The last minutes one by one, the present one at the end. Minutes without a call are there, with zeros.
+    #
+    # @param count [Integer] 1 to 1,440
+    # @return [Array<Hash{Symbol => Object}>] `at` (epoch seconds of its beginning) and the figures of {#totals}
+    def minutes(count = DAY_MINUTES)
+      minute = now / 60
+      book
+      round(now)
+      minutes_book.last(count.clamp(1, DAY_MINUTES), minute, figures, book.since / 60).map do |at, figures|
+        { at: at * 60, **Figures.named(figures, @names) }
+      end
+    end
+
+    # The classes of keys, those whose misses cost most first. Keys that have no part in common with others stand
+    # together at the end, as `*`.
+    #
+    # - `name`; `misses`; `seconds`: of the blocks that ran for them; `hits`: estimated from a sample
+    # - `longest_seconds`: of one block; `bytes`: written; both since the class is kept
+    # - `inherited_seconds`: by how much its rank may be too high (Space-Saving)
+    #
+    # @param period [Symbol] :hour or :day
+    # @param limit [Integer] how many
+    # @return [Array<Hash{Symbol => Object}>]
+    def classes(period = :day, limit: 1_000)
+      raise ArgumentError, "period: expected :hour or :day, got #{period.inspect}" unless %i[hour day].include?(period)
+      book
+      round(now)
+      class_table.all(period, now)
+              .sort_by { |one| [KeyClass.anything?(one[:name]) ? 1 : 0, -one[:seconds], -one[:misses]] }
+              .first(limit)
+    end
+
+    # --- counting ---
+
+    # @private
+    # A read has found nothing.
+    #
+    # @param key [String]
+    # @return [void]
+    def missed(key)
+      turn
+      add(MISSES)
+      add(@last_misses)
+      note(key, 1, 0.0)
+    end
+
+    # @private
+    # What a read has found, and what was counted as a hit, is of no use.
+    #
+    # @param key [String]
+    # @return [void]
+    def unserved(key)
+      add(@last_hits, -1)
+      missed(key)
+    end
+
+    # @private
+    # @param keys [Array<String>] that were asked for
+    # @param found [Hash{String => Object}]
+    # @return [void]
+    def missed_several(keys, found) = keys.each { |key| missed(key) unless found.key?(key) }
+
+    # @private
+    # As {#missed_several}, and counts the hits of the last tier.
+    def read_several(keys, found)
+      missed = 0
+      keys.each do |key|
+        next if found.key?(key)
+        missed += 1
+        missed(key)
+      end
+      add(@last_hits, keys.size - missed)
+    end
+
+    # @private
+    # @param tier [Integer]
+    # @param amount [Integer]
+    # @return [void]
+    def hit(tier = @last, amount = 1)
+      turn
+      add(Figures.of_tier(tier, :hits), amount)
+    end
+
+    # @private
+    # A tier that is not the last one has nothing of use.
+    def passed(tier, amount = 1) = add(Figures.of_tier(tier, :misses), amount)
+
+    # @private
+    # The request-local cache has answered.
+    #
+    # @param key [String]
+    # @param bytes [String, nil]
+    # @return [void]
+    def local(key, bytes)
+      return add(LOCAL_HITS) unless bytes.nil?
+      turn
+      add(MISSES)
+      note(key, 1, 0.0)
+    end
+
+    # @private
+    # The last tier was changed. One that is a segment counts by itself.
+    def wrote(amount = 1)
+      return if @last_counts
+      turn
+      add(Figures.of_tier(@last, :writes), amount)
+    end
+
+    # @private
+    # @see #wrote
+    def deleted(amount = 1) = @last_counts ? nil : add(Figures.of_tier(@last, :deletes), amount)
+
+    # @private
+    # Runs the block of a `fetch`.
+    #
+    # @param key [String]
+    # @return [Object] what it gives
+    def timed(key)
+      began = Clock.monotonic
+      yield
+    ensure
+      computed(key, Clock.monotonic - began)
+    end
+
+    # @private
+    # @param name [Symbol] of {Figures::STORE}
+    # @param amount [Integer]
+    # @return [void]
+    def count(name, amount = 1) = add(Figures.of_store(name), amount)
+
+    # Puts what is pending into the file.
+    #
+    # @private
+    # @return [void]
+    def flush = @book && round(now)
+
+    # Called in a child by the registry of forks.
+    #
+    # @private
+    def close_inherited
+      @round = Mutex.new
+      @pending = []
+      @opening = Mutex.new
+      @postponed = nil
+      @segments.each(&:forked)
+    end
+
+    MISSES = Figures.of_store(:misses)
+    LOCAL_HITS = Figures.of_store(:local_hits)
+    BLOCKS = Figures.of_store(:blocks)
+    BLOCK_NS = Figures.of_store(:block_ns)
+    private_constant :MISSES, :LOCAL_HITS, :BLOCKS, :BLOCK_NS
+
+    private
+
+    def open_book
+      @opening.synchronize do
+        next if @book
+        book = Book.new(@path, BYTES, @mode)
+        @second = now
+        @book = book
+      end
+      Account.flush_at_exit(self)
+      @book
+    end
+
+    def minutes_book = @minutes ||= Minutes.new(book, MINUTES_AT)
+    def class_table = @class_table ||= ClassTable.new(book, CLASSES_AT)
+    def words = @words ||= Words.new(book, WORDS_AT)
+    def class_of = @class_of ||= KeyClass.new(words, @namespace)
+
+    def book = @book || open_book
+    def add(figure, amount = 1) = book.counters.add(FIGURES_AT + figure, amount)
+    def now = Clock.now.to_i
+
+    def computed(key, seconds)
+      turn
+      add(BLOCKS)
+      add(BLOCK_NS, (seconds * 1e9).to_i)
+      note(key, 0, seconds)
+    end
+
+    # What comes first in a second begins a round, before it is counted.
+    def turn
+      second = now
+      round(second) if second != @second || @pending.size >= MOST_PENDING
+    end
+
+    def note(key, misses, seconds)
+      @seen += 1
+      weight = 1
+      if @seen > ALL_OF
+        return unless (@seen % SAMPLE).zero?
+        weight = SAMPLE
+      end
+      @pending << [key, misses * weight, seconds * weight, seconds]
+    end
+
+    # What is pending goes into the classes, and a new minute begins. One thread does it at a time, the others go on.
+    def round(second)
+      return unless @round.try_lock
+      begin
+        @seen = 0 if second != @second
+        @second = second
+        costs = costs_of(@pending.shift(@pending.size))
+        minute = second / 60
+        return if costs.empty? && minute == @minute && @private.empty?
+        book.hold { keep(costs, second, minute) } || (@postponed = costs)
+      ensure
+        @round.unlock
+      end
+    end
+
+    # @return [Hash{String => ClassTable::Cost}] with those for which the lock was not free
+    def costs_of(pending)
+      costs = @postponed || {}
+      @postponed = nil
+      pending.each do |key, misses, seconds, longest|
+        cost = costs[class_of.of(key)] ||= ClassTable::Cost.none
+        cost.misses += misses
+        cost.seconds += seconds
+        cost.longest_seconds = longest if longest > cost.longest_seconds
+      end
+      costs.size > ClassTable::SLOTS ? costs.max_by(ClassTable::SLOTS) { |_, cost| cost.seconds }.to_h : costs
+    end
+
+    def keep(costs, second, minute)
+      @segments.each { |tier| tier.keep_up(book.counters, FIGURES_AT) unless tier.private? }
+      @private.each { |tier| tier.hand_over(book.counters, FIGURES_AT) }
+      if minute != @minute
+        minutes_book.note(minute, figures) unless minutes_book.noted?(minute)
+        @minute = minute
+      end
+      words.exchange
+      class_table.add(costs, second) unless costs.empty?
+      true
+    end
+
+    def figures
+      counters = book.counters
+      figures = Array.new(Figures::COUNT) { |index| counters.load(FIGURES_AT + index) }
+      @segments.each { |tier| tier.add_to(figures) }
+      figures
+    end
+
+    def own_figures
+      counters = book.counters
+      figures = Array.new(Figures::COUNT) { |index| counters.own(FIGURES_AT + index) }
+      @segments.each { |tier| tier.add_own_to(figures) }
+      figures
+    end
+  end
+end

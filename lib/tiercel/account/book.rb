@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+require_relative "../codec"
+require_relative "../file_lock"
+
+module Tiercel
+  class Account
+    # Where an account is kept: a file that all processes of the machine share, or the memory of this one. The file's
+    # first page is mapped, so what is counted there outlives the process that counts. The rest is read and written
+    # under the file's lock.
+    #
+    # @private
+    class Book
+      # Words of the first page: this, then when the account was begun.
+      MAGIC = 0x316363416c637254 # "TrclAcc1", little endian
+      BEGUN_AT = 1
+      # How long is waited for the lock when the file is opened: another process may write it for the first time.
+      OPENING_SECONDS = 1.0
+      private_constant :MAGIC, :BEGUN_AT, :OPENING_SECONDS
+
+      # @return [#add, #load, #store, #own, #forget_own]
+      attr_reader :counters
+      # @return [String, nil] of the file
+      attr_reader :path
+
+      # @param path [String, nil] of the file; nil: the memory of this process
+      # @param bytes [Integer]
+      # @param mode [Integer, nil] permissions of the file
+      def initialize(path, bytes, mode = nil)
+        @path = path
+        @bytes = bytes
+        @mode = mode
+        open_file || open_memory
+        FileLock::Forks.track(self)
+      end
+
+      # @return [Symbol]
+      def scope = @path ? :machine : :process
+
+      # @return [Integer] epoch seconds
+      def since = @counters.load(BEGUN_AT)
+
+      # Runs the block alone among all processes, if that is possible at once.
+      #
+      # @return [Object, nil] what the block returns; nil where another process holds the lock
+      def hold(&)
+        return yield unless @path
+        @lock.hold(0.001) do |file|
+          begin_file(file) unless ::File.identical?(file, @mapped)
+          yield
+        end
+      rescue FileLock::Busy, SystemCallError, IOError
+        nil
+      end
+
+      def pread(length, offset) = @memory ? @memory.pread(length, offset) : @lock.file.pread(length, offset)
+      def pwrite(bytes, offset) = @memory ? @memory.pwrite(bytes, offset) : @lock.file.pwrite(bytes, offset)
+
+      # Called in a child: what its parent has counted is not its own.
+      def close_inherited = @counters.forget_own
+
+      private
+
+      def open_file
+        return if @path.nil? || !Codec.native
+        @lock = FileLock.new(@path, OPENING_SECONDS)
+        @lock.hold { |file| begin_file(file) }
+        true
+      rescue FileLock::Busy, SystemCallError, IOError
+        @lock&.close
+        false
+      end
+
+      # @param file [File] locked; of this user, or nobody could be sure that it keeps its size
+      def begin_file(file)
+        raise Errno::EPERM, @path unless file.stat.uid == Process.euid
+        write_anew(file) unless file.size == @bytes && file.pread(8, 0).unpack1("Q<") == MAGIC
+        @counters = Codec.native::CounterPage.new(file.fileno)
+        @mapped = file
+      end
+
+      # Every byte is written, so that none is missing later where the disk is full then. It never becomes shorter:
+      # another process may have it mapped.
+      def write_anew(file)
+        file.chmod(@mode) if @mode
+        file.pwrite("\0".b * @bytes, 0)
+        file.pwrite([Clock.now.to_i].pack("Q<"), BEGUN_AT * 8)
+        file.pwrite([MAGIC].pack("Q<"), 0)
+      end
+
+      def open_memory
+        require_relative "counters"
+        require_relative "medium"
+        @path = @lock = nil
+        @memory = Medium.new(@bytes)
+        @counters = Counters.new
+        @counters.store(BEGUN_AT, Clock.now.to_i)
+      end
+    end
+  end
+end

@@ -1,0 +1,168 @@
+# frozen_string_literal: true
+
+require "zlib"
+
+module Tiercel
+  class Account
+    # The 1,000 classes of keys whose misses cost most, each with its last hour in parts of five minutes and its last
+    # day in hours. A class that is new to a full table takes the place of the cheapest one, and is ranked as if it had
+    # cost as much as that one: Space-Saving (Metwally, Agrawal, El Abbadi: Efficient Computation of Frequent and
+    # Top-k Elements in Data Streams, ICDT 2005). So a class that costs more than a thousandth of all is never missing.
+    #
+    # The caller holds the account's lock around {#add}. Records are read without it, one `pread` each.
+    #
+    # @private
+    class ClassTable
+      SLOTS = 1_000
+      NAME_BYTES = 160
+      DAY_SECONDS = 86_400
+      # Seconds of a part, and how many parts: of the last hour, of the last day.
+      HOUR = [300, 12].freeze
+      DAY = [3_600, 24].freeze
+      PARTS = HOUR[1] + DAY[1]
+      # hash, touched_at, born_at, inherited seconds, longest seconds, bytes; name; misses, seconds, hits of each part
+      RECORD = "Q<3E2Q<Z#{NAME_BYTES}#{"L<eL<" * PARTS}".freeze
+      RECORD_BYTES = 640
+      # hash, cost, touched_at
+      INDEX = ("Q<EQ<" * SLOTS).freeze
+      INDEX_ENTRY = "Q<EQ<"
+      INDEX_ENTRY_BYTES = 24
+      INDEX_BYTES = SLOTS * INDEX_ENTRY_BYTES
+      BYTES = INDEX_BYTES + (SLOTS * RECORD_BYTES)
+      FIXED_FIELDS = 7
+      private_constant :RECORD, :INDEX, :INDEX_ENTRY, :FIXED_FIELDS
+
+      # What a class has cost. `hits` are estimated from samples.
+      Cost = Struct.new(:misses, :seconds, :hits, :longest_seconds, :bytes) do
+        def self.none = new(0, 0.0, 0, 0.0, 0)
+
+        def add(other)
+          self.misses += other.misses
+          self.seconds += other.seconds
+          self.hits += other.hits
+          self.longest_seconds = other.longest_seconds if other.longest_seconds > longest_seconds
+          self.bytes += other.bytes
+          self
+        end
+      end
+
+      # One class in memory.
+      Record = Struct.new(:hash, :touched_at, :born_at, :inherited, :longest_seconds, :bytes, :name, :parts) do
+        # Puts away the parts that have left the hour or the day since it was touched.
+        def turn(now)
+          turn_ring(now, 0, *HOUR)
+          turn_ring(now, HOUR[1], *DAY)
+          self.touched_at = now if now > touched_at
+          self.inherited = 0.0 if now - born_at > DAY_SECONDS
+          self
+        end
+
+        def add(now, cost)
+          [now / HOUR[0] % HOUR[1], HOUR[1] + (now / DAY[0] % DAY[1])].each do |index|
+            part = parts[index]
+            part[0] = [part[0] + cost.misses, 0xFFFF_FFFF].min
+            part[1] += cost.seconds
+            part[2] = [part[2] + cost.hits, 0xFFFF_FFFF].min
+          end
+          self.longest_seconds = [longest_seconds, cost.longest_seconds].max
+          self.bytes += cost.bytes
+        end
+
+        def of(period) = period == :hour ? parts.first(HOUR[1]) : parts.last(DAY[1])
+        def cost = inherited + of(:day).sum { |_, seconds| seconds }
+
+        private
+
+        def turn_ring(now, offset, seconds, count)
+          before = touched_at / seconds
+          ((before + 1)..[now / seconds, before + count].min).each { |at| parts[offset + (at % count)] = [0, 0.0, 0] }
+        end
+      end
+      private_constant :Record
+
+      # @param medium [File, Medium]
+      # @param offset [Integer] in it
+      def initialize(medium, offset)
+        @medium = medium
+        @offset = offset
+      end
+
+      # @param costs [Hash{String => Cost}] by class
+      # @param now [Integer] epoch seconds
+      # @return [void]
+      def add(costs, now)
+        index = read_index
+        slots = index.each_with_index.to_h { |(hash, _, _), slot| [hash, slot] }
+        costs.each do |name, cost|
+          name = name.byteslice(0, NAME_BYTES - 1)
+          hash = hash_of(name)
+          slot = slots[hash]
+          record = (slot && known(slot, hash, now)) || begin
+            slot ||= cheapest(index, now)
+            slots.delete(index[slot][0])
+            slots[hash] = slot
+            newcomer(name, hash, now, index[slot])
+          end
+          record.add(now, cost)
+          index[slot] = [hash, record.cost, record.touched_at]
+          write(slot, record)
+        end
+      end
+
+      # @param period [Symbol] :hour or :day
+      # @param now [Integer] epoch seconds
+      # @return [Array<Hash>] unordered
+      def all(period, now)
+        read_index.each_with_index.filter_map do |(hash, _, touched_at), slot|
+          next if hash.zero? || now - touched_at > DAY_SECONDS
+          record = known(slot, hash, now) or next
+          described(record, period)
+        end
+      end
+
+      private
+
+      def described(record, period)
+        misses, seconds, hits = record.of(period).transpose.map(&:sum)
+        return if misses.zero? && seconds.zero? && hits.zero?
+        { name: record.name, misses:, seconds: seconds.round(6), hits:, longest_seconds: record.longest_seconds,
+          bytes: record.bytes, inherited_seconds: record.inherited.round(6) }
+      end
+
+      def read_index = @medium.pread(INDEX_BYTES, @offset).unpack(INDEX).each_slice(3).to_a
+
+      def known(slot, hash, now)
+        fields = @medium.pread(RECORD_BYTES, record_at(slot)).unpack(RECORD)
+        return unless fields[0] == hash
+        fields[FIXED_FIELDS - 1].force_encoding(Encoding::UTF_8)
+        Record.new(*fields.first(FIXED_FIELDS), fields.drop(FIXED_FIELDS).each_slice(3).to_a).turn(now)
+      end
+
+      def newcomer(name, hash, now, (_, cost, touched_at))
+        inherited = touched_at.zero? || now - touched_at > DAY_SECONDS ? 0.0 : cost
+        Record.new(hash, now, now, inherited, 0.0, 0, name, Array.new(PARTS) { [0, 0.0, 0] })
+      end
+
+      def cheapest(index, now)
+        index.each_index.min_by do |slot|
+          hash, cost, touched_at = index[slot]
+          next -1.0 if hash.zero?
+          now - touched_at > DAY_SECONDS ? -0.5 : cost
+        end
+      end
+
+      # The record first: an index entry leads to the record of its class, or is skipped.
+      def write(slot, record)
+        fields = record.to_a
+        @medium.pwrite([*fields.first(FIXED_FIELDS), *fields.last.flatten].pack(RECORD), record_at(slot))
+        @medium.pwrite([record.hash, record.cost, record.touched_at].pack(INDEX_ENTRY),
+                       @offset + (slot * INDEX_ENTRY_BYTES))
+      end
+
+      def record_at(slot) = @offset + INDEX_BYTES + (slot * RECORD_BYTES)
+
+      # Never 0, which is an empty slot.
+      def hash_of(name) = (Zlib.crc32(name) << 32) | Zlib.crc32(name.reverse, 1) | 1
+    end
+  end
+end

@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+module Tiercel
+  class Account
+    # The names of all figures, and the place of each in the file. Numbers here are never reused once released: new
+    # names go to the end.
+    #
+    # @private
+    module Figures
+      # What calls of the store do. `*_ns` are durations.
+      STORE = %i[misses local_hits blocks block_ns lease_waits lease_wait_ns stale_hits
+                 lease_takeovers background_refreshes early_refreshes timeouts tag_invalidations failures
+                 breaker_openings].freeze
+      # What a tier does.
+      TIER = %i[hits misses small_evictions main_evictions expired_evictions bound_evictions index_evictions
+                evictions resets lock_takeovers writes deletes].freeze
+      EVICTIONS = TIER[2..6].freeze
+
+      MOST_TIERS = 4
+      STORE_ROOM = 20
+      TIER_ROOM = 12
+      # All figures of one moment, in this order.
+      COUNT = STORE_ROOM + (MOST_TIERS * TIER_ROOM)
+
+      # @param name [Symbol] of {STORE}
+      # @return [Integer]
+      def self.of_store(name) = STORE.index(name) || raise(KeyError, "unknown figure #{name.inspect}")
+
+      # @param tier [Integer] 0 is the nearest
+      # @param name [Symbol] of {TIER}
+      # @return [Integer]
+      def self.of_tier(tier, name) = STORE_ROOM + (tier * TIER_ROOM) + TIER.index(name)
+
+      # @param index [Integer] of a figure
+      # @return [Boolean] whether it grows without the account being told
+      def self.spread?(index)
+        index >= STORE_ROOM && TIER[(index - STORE_ROOM) % TIER_ROOM] != :misses
+      end
+
+      # @param figures [Array<Integer>] {COUNT} of them
+      # @param tiers [Array<String>] names
+      # @return [Hash{Symbol => Object}]
+      def self.named(figures, tiers)
+        of_tiers = tiers.each_with_index.to_h do |tier, index|
+          [tier, TIER.zip(figures[STORE_ROOM + (index * TIER_ROOM), TIER_ROOM]).to_h]
+        end
+        of_tiers.each_value { |tier| tier[:evictions] += tier.values_at(*EVICTIONS).sum }
+        of_store = in_seconds(STORE.zip(figures).to_h)
+        { hits: of_tiers.each_value.sum { |tier| tier[:hits] } + of_store[:local_hits], **of_store,
+          **of_tiers.values.last.slice(:writes, :deletes, :evictions), tiers: of_tiers }
+      end
+
+      def self.in_seconds(figures)
+        figures.to_h do |name, figure|
+          name.end_with?("_ns") ? [:"#{name.to_s.delete_suffix("_ns")}_seconds", figure / 1e9] : [name, figure]
+        end
+      end
+      private_class_method :in_seconds
+    end
+  end
+end

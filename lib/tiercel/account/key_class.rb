@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require_relative "words"
+
+module Tiercel
+  class Account
+    # The class of a key: its parts, with `*` in place of each that is not known to be harmless. Shown are the store's
+    # namespace, the path of a template, the name of a model, and plain words that at least 20 different keys share.
+    #
+    #   views/products/show:9a0364b9e99bb480dd25e1f0284c8555/products/7  ->  views/products/show:*/products/*
+    #   user:alice@example.com:inbox                                    ->  user:*:inbox
+    #
+    # @private
+    class KeyClass
+      # Of longer keys only these bytes are looked at.
+      LONGEST = 512
+      MOST_PARTS = 12
+      SEPARATORS = %r{[:/?&=|, ]}
+      # A template's path and its digest, as Action View names fragments.
+      TEMPLATE = %r{\Aviews/([A-Za-z0-9_\-/]{1,100}):\h{32}(?=/|\z)}
+      MASK = "*"
+      private_constant :SEPARATORS, :TEMPLATE, :MASK
+
+      # @param words [Words]
+      # @param namespace [String, nil] that keys of the store begin with
+      def initialize(words, namespace = nil)
+        @words = words
+        @namespace = namespace && "#{namespace}:"
+      end
+
+      # @param key [String] any bytes
+      # @return [String] printable ASCII, but for the namespace
+      def of(key)
+        text = key.byteslice(0, LONGEST)
+        text = text.dup.force_encoding(Encoding::UTF_8)
+        text = text.b unless text.valid_encoding?
+        return masked(text, key.hash, 0) unless @namespace && text.start_with?(@namespace)
+        printable(@namespace) + masked(text.delete_prefix(@namespace), key.hash, 1)
+      end
+
+      # @param name [String] of a class
+      # @return [Boolean] whether it says nothing but that there are keys
+      def self.anything?(name) = !name.match?(/[A-Za-z]/)
+
+      private
+
+      def masked(text, hash, position)
+        template = TEMPLATE.match(text)
+        return "views/#{template[1]}:*#{parts(template.post_match, hash, position + 2)}" if template
+        parts(text, hash, position)
+      end
+
+      def parts(text, hash, position)
+        separator = SEPARATORS.match?(text) || text.include?("@") ? SEPARATORS : /\./
+        result = +""
+        count = 0
+        until text.empty?
+          part, between, text = text.partition(separator)
+          result << (shown?(part, position + count, hash) ? part : (part.empty? ? "" : MASK)) << between
+          return result << MASK if (count += 1) >= MOST_PARTS && !text.empty?
+        end
+        result
+      end
+
+      def shown?(part, position, hash)
+        part.ascii_only? && (models.key?(part) || @words.show?(part, position, hash))
+      end
+
+      # What Active Record calls its records in keys, of those models that are loaded.
+      def models
+        return NO_MODELS unless defined?(::ActiveRecord::Base)
+        loaded = ::ActiveRecord::Base.descendants.size
+        return @models if @loaded == loaded
+        @loaded = loaded
+        @models = ::ActiveRecord::Base.descendants.each_with_object({}) do |model, names|
+          names[model.model_name.cache_key] = true if model.name
+        end
+      end
+      NO_MODELS = {}.freeze
+      private_constant :NO_MODELS
+
+      def printable(text) = text.scrub("?").gsub(/[^[:print:]]/, "?")
+    end
+  end
+end

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require_relative "figures"
+
+module Tiercel
+  class Account
+    # The last day, minute by minute: a ring of rows, each with all figures as they were when a minute began. What
+    # happened in a minute is the difference of two rows. Where minutes have no row (nothing but hits and writes of a
+    # segment happened), the sum of those is divided evenly among them.
+    #
+    # @private
+    class Minutes
+      ROWS = 1_441
+      ROW_BYTES = 576
+      BYTES = ROWS * ROW_BYTES
+      FORMAT = "q<#{Figures::COUNT + 1}".freeze
+      private_constant :FORMAT
+
+      # @param medium [File, Medium]
+      # @param offset [Integer] in it
+      def initialize(medium, offset)
+        @medium = medium
+        @offset = offset
+      end
+
+      # @param minute [Integer] since the epoch
+      # @param figures [Array<Integer>] as they are when it begins
+      # @return [void]
+      def note(minute, figures)
+        @medium.pwrite([minute, *figures].pack(FORMAT), @offset + ((minute % ROWS) * ROW_BYTES))
+      end
+
+      # @param minute [Integer]
+      # @return [Boolean] whether it has a row
+      def noted?(minute) = @medium.pread(8, @offset + ((minute % ROWS) * ROW_BYTES)).unpack1("Q<") == minute
+
+      # @param count [Integer] of minutes, at most 1,440
+      # @param minute [Integer] the present one, which is the last
+      # @param figures [Array<Integer>] as they are now
+      # @param begun [Integer] the minute in which the account was begun
+      # @return [Array<Array(Integer, Array<Integer>)>] minutes and what happened in them, oldest first
+      def last(count, minute, figures, begun)
+        points = rows(minute).reject { |at, _| at <= begun }.unshift([begun, [0] * Figures::COUNT])
+        points << [minute + 1, figures]
+        wanted = ((minute - count + 1)..minute)
+        found = points.each_cons(2).flat_map { |from, to| between(from, to) }.to_h
+        wanted.map { |at| [at, found[at] || [0] * Figures::COUNT] }
+      end
+
+      private
+
+      def rows(minute)
+        bytes = @medium.pread(BYTES, @offset)
+        rows = Array.new(ROWS) { |index| bytes.byteslice(index * ROW_BYTES, ROW_BYTES).unpack(FORMAT) }
+        rows.select! { |at, *| at.between?(minute - ROWS + 1, minute) }
+        rows.map! { |at, *figures| [at, figures] }.sort_by!(&:first)
+      end
+
+      # A miss begins a row, so the misses of minutes without one were all in the first of them.
+      def between((from, before), (to, after))
+        return [] if to <= from # the clock was moved back
+        happened = after.zip(before).map { |now, earlier| [now - earlier, 0].max }
+        return [[from, happened]] if to == from + 1
+        shares = (from...to).map { |at| [at, [0] * Figures::COUNT] }
+        happened.each_with_index { |figure, index| share_out(figure, index, shares) unless figure.zero? }
+        shares
+      end
+
+      # The remainder goes to the last one, so that sums stay what they are.
+      def share_out(figure, index, shares)
+        return shares.first[1][index] = figure unless Figures.spread?(index)
+        part, rest = figure.divmod(shares.size)
+        shares.each { |_, figures| figures[index] = part }
+        shares.last[1][index] += rest
+      end
+    end
+  end
+end

@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+# suites: store*
+
+require "test_helper"
+require "tiercel"
+
+# What the account of a store says of its own calls, on each kind of backend.
+class AccountTest < Tiercel::TestCase
+  def places(dir)
+    [["memory:"], ["shared:#{dir}/segment"], ["file:#{dir}/files"], ["sqlite:#{dir}/cache.sqlite3"],
+     ["shared:#{dir}/near", "sqlite:#{dir}/far.sqlite3"], ["memory:", "file:#{dir}/far"]]
+  end
+
+  def each_store
+    with_tmpdir do |dir|
+      places(dir).each do |urls|
+        store = Tiercel.new(*urls)
+        yield store, urls
+      ensure
+        store&.close
+      end
+    end
+  end
+
+  def test_totals_are_what_the_calls_were
+    each_store do |store, urls|
+      20.times { |index| store.fetch("item:#{index}") { { index: } } }
+      20.times { |index| store.fetch("item:#{index}") { flunk } }
+      store.write("text", "plain")
+      store.read("text")
+      store.read("nothing")
+      store.read_multi("text", "item:1", "nothing")
+      store.exist?("text")
+      store.delete("text")
+      totals = store.account.totals
+      assert_equal [24, 22, 20, 21, 1], totals.values_at(:hits, :misses, :blocks, :writes, :deletes), urls.inspect
+      assert_operator totals[:block_seconds], :>, 0
+    end
+  end
+
+  def test_what_has_ended_is_a_miss
+    each_store do |store, urls|
+      store.write("short", { a: 1 }, expires_in: 10)
+      store.write("text", "text", expires_in: 10)
+      travel(11) do
+        store.read("short")
+        store.read("text")
+        store.read_multi("short", "text")
+        store.exist?("short")
+      end
+      assert_equal [0, 5], store.account.totals.values_at(:hits, :misses), urls.inspect
+    end
+  end
+
+  def test_a_near_tier_and_the_last_one_are_told_apart
+    with_tmpdir do |dir|
+      store = Tiercel.new("shared:#{dir}/near", "sqlite:#{dir}/far.sqlite3")
+      store.write("a", "1")
+      3.times { store.read("a") }
+      store.read("b")
+      near, last = store.account.totals[:tiers].values
+      assert_equal [[3, 1], [0, 1]], [near, last].map { |tier| tier.values_at(:hits, :misses) }
+    ensure
+      store&.close
+    end
+  end
+
+  def test_minutes_tell_what_happened_in_each
+    each_store do |store, urls|
+      2.times { |index| store.fetch("first:#{index}") { "value" } }
+      travel(60) { 3.times { |index| store.fetch("second:#{index}") { "value" } } }
+      travel(180) do
+        store.read("nothing")
+        minutes = store.account.minutes(5)
+        assert_equal [0, 2, 3, 0, 1], minutes.map { |minute| minute[:misses] }, urls.inspect
+        assert_equal [60.0] * 4, minutes.each_cons(2).map { |one, other| other[:at] - one[:at] }
+      end
+    end
+  end
+
+  def test_scope
+    each_store do |store, urls|
+      assert_equal urls == ["memory:"] ? :process : :machine, store.account.scope
+    end
+  end
+end
