@@ -5,7 +5,7 @@ require "etc"
 require_relative "clock"
 require_relative "account/figures"
 require_relative "account/segment_tier"
-require_relative "file_lock"
+require_relative "forks"
 
 module Tiercel
   # What a cache does: hits, misses, what the misses cost, and which keys they are of. With `shared:`, `file:` and
@@ -40,15 +40,27 @@ module Tiercel
     DAY_MINUTES = 1_440
     private_constant :FIGURES_AT, :CLASSES_AT, :WORDS_AT, :MINUTES_AT, :ALL_OF, :SAMPLE, :MOST_PENDING, :DAY_MINUTES
 
-    @open = ObjectSpace::WeakMap.new
+    # Accounts in which this process has counted something. They are flushed when it ends, and begin anew in a child.
+    module Open
+      @accounts = ObjectSpace::WeakMap.new
 
-    # @private
-    # @param account [Account] whose last figures are kept when the process ends
-    # @return [void]
-    def self.flush_at_exit(account)
-      at_exit { @open.each_key(&:flush) } if @open.size.zero?
-      @open[account] = true
+      class << self
+        # @param account [Account]
+        # @return [void]
+        def add(account)
+          at_exit { @accounts.each_key(&:flush) } if @accounts.size.zero?
+          @accounts[account] = true
+        end
+
+        # Handler of forks.
+        def around_fork
+          yield.tap { |pid| @accounts.each_key(&:forked) if pid.zero? }
+        end
+      end
+
+      Forks.register(self)
     end
+    private_constant :Open
 
     # @private
     # @param backend [Backend]
@@ -71,7 +83,6 @@ module Tiercel
       @seen = 0
       @second = @minute = 0
       @round = Mutex.new
-      FileLock::Forks.track(self)
     end
 
     # @return [Symbol] :machine where all processes count together, :process where the figures are this process's alone
@@ -241,14 +252,16 @@ module Tiercel
     # @return [void]
     def flush = @book && round(now)
 
-    # Called in a child by the registry of forks.
+    # Called in a child: what its parent has counted is not its own.
     #
     # @private
-    def close_inherited
+    # @return [void]
+    def forked
+      @opening = Mutex.new
       @round = Mutex.new
       @pending = []
-      @opening = Mutex.new
       @postponed = nil
+      @book.counters.forget_own
       @segments.each(&:forked)
     end
 
@@ -267,7 +280,7 @@ module Tiercel
         @second = now
         @book = book
       end
-      Account.flush_at_exit(self)
+      Open.add(self)
       @book
     end
 

@@ -2,6 +2,7 @@
 
 require_relative "../codec"
 require_relative "../file_lock"
+require_relative "../clock"
 
 module Tiercel
   class Account
@@ -31,7 +32,6 @@ module Tiercel
         @bytes = bytes
         @mode = mode
         open_file || open_memory
-        FileLock::Forks.track(self)
       end
 
       # @return [Symbol]
@@ -55,9 +55,6 @@ module Tiercel
 
       def pread(length, offset) = @memory ? @memory.pread(length, offset) : @lock.file.pread(length, offset)
       def pwrite(bytes, offset) = @memory ? @memory.pwrite(bytes, offset) : @lock.file.pwrite(bytes, offset)
-
-      # Called in a child: what its parent has counted is not its own.
-      def close_inherited = @counters.forget_own
 
       private
 
