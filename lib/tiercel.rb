@@ -29,6 +29,8 @@ module Tiercel
     autoload :SerializerContract, "tiercel/contracts/serializer_contract"
   end
 
+  autoload :Web, "tiercel/web"
+
   # Builds a store; the same as
   # `ActiveSupport::Cache.lookup_store(:tiercel_store, *urls, **options)`.
   #

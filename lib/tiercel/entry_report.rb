@@ -18,10 +18,16 @@ module Tiercel
 
     # @param store [ActiveSupport::Cache::TiercelStore]
     # @param name [Object] as it is passed to `read`
-    def initialize(store, name)
+    # @param key [String] as the backends have it
+    def initialize(store, name, key: store.stored_key(name))
       @store = store
-      @key = store.stored_key(name)
+      @key = key
     end
+
+    # @param store [ActiveSupport::Cache::TiercelStore]
+    # @param key [String] as the backends have it
+    # @return [EntryReport]
+    def self.of_key(store, key) = new(store, key, key:)
 
     # @return [Hash{Symbol => Object}] :key as the backends have it, and under :tiers, nearest first, :tier (its name),
     #   :found, and of what was found :bytes, :type, :compressor, :ttl_seconds, :age_seconds, :version, :tags

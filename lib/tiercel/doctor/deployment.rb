@@ -14,6 +14,9 @@ module Tiercel
       # @return [Deployment] of the Rails application at hand
       def self.of_application = new(root: Rails.root.to_s)
 
+      # @return [Deployment] as {of_application}; outside Rails without an application's files
+      def self.at_hand = defined?(Rails.root) && Rails.root ? of_application : new
+
       # @param root [String, nil] folder of the application
       # @param env [#[]] environment variables
       # @param container [Boolean] whether this process runs in a container

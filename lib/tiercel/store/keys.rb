@@ -24,6 +24,10 @@ module Tiercel
       # @return [String] the key that the backend has
       def stored_key(name) = normalize_key(name, merged_options(nil))
 
+      # @private
+      # @return [String] what the keys of this store begin with: its namespace, or ""
+      def stored_prefix = key_prefix(merged_options(nil)).to_s
+
       private
 
       def normalize_key(name, options = nil)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Reports in a headless Chromium.
+# Pages in a headless Chromium: the lab's reports, and Tiercel::Web.
 module Browser
   PROGRAMS = %w[chromium chromium-browser google-chrome chrome].freeze
   OPTIONS = %w[no-sandbox disable-gpu disable-quic no-first-run disable-background-networking disable-component-update
@@ -33,12 +33,13 @@ module Browser
                         browser_options: OPTIONS.merge("user-data-dir" => profile))
   end
 
-  def open_page(browser, file, scheme, width)
+  # @param place [String] a file's path, or an address
+  def open_page(browser, place, scheme, width)
     page = browser.create_page
     messages = watch(page)
     page.command("Emulation.setEmulatedMedia", features: [{ name: "prefers-color-scheme", value: scheme }])
     page.set_viewport(width:, height: 900)
-    page.go_to("file://#{file}")
+    page.go_to(place.start_with?("http") ? place : "file://#{place}")
     page.define_singleton_method(:messages) { messages }
     page
   end

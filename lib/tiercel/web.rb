@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require "tiercel"
+
+module Tiercel
+  # A page that shows what the cache does: a Rack application for `config/routes.rb`.
+  #
+  #   mount Tiercel::Web => "/cache"                                                    # in development and test
+  #   mount Tiercel::Web.new(user: ENV["CACHE_USER"], password: ENV["CACHE_PASSWORD"]) => "/cache"
+  #   mount Tiercel::Web.new(authenticate: ->(request) { request.session[:admin] }, actions: true) => "/cache"
+  #
+  # The page is closed unless an option opens it; only in development and test it is open without one. It never loads a
+  # value. docs/observability.md describes it.
+  class Web
+    # Answers as an instance without options does.
+    #
+    # @param env [Hash{String => Object}] of Rack
+    # @return [Array] for Rack
+    def self.call(env) = (@default ||= new).call(env)
+
+    # @param store [ActiveSupport::Cache::Store, nil] Rails.cache by default
+    # @param authenticate [#call, nil] given an ActionDispatch::Request (outside Rails a Rack::Request), returns whether
+    #   this client sees the page
+    # @param user [String, nil] for HTTP Basic authentication, with `password`; without a value the page stays closed
+    # @param password [String, nil]
+    # @param protected_by [Symbol, nil] :routes, where the application's own routes let nobody else in
+    # @param metrics_token [String, nil] opens `/metrics` alone, to `Authorization: Bearer TOKEN`
+    # @param actions [Boolean] whether the page deletes, invalidates and clears
+    # @raise [ConfigurationError] for options that cannot work
+    def initialize(store: nil, authenticate: nil, user: nil, password: nil, protected_by: nil, metrics_token: nil,
+                   actions: false)
+      @store = store
+      @access = Access.new(authenticate:, user:, password:, protected_by:, metrics_token:)
+      unless [true, false].include?(actions)
+        raise ConfigurationError, "actions: expected true or false, got #{Redacted.text(actions)}"
+      end
+      @actions = actions
+      @examination = Examination.new
+    end
+
+    # @param env [Hash{String => Object}] of Rack
+    # @return [Array] for Rack
+    def call(env)
+      request = Request.new(env)
+      answer(request).to_rack(head: request.head?)
+    end
+
+    # @private
+    # @return [ActiveSupport::Cache::Store]
+    def store
+      @store || (Rails.cache if defined?(Rails) && Rails.respond_to?(:cache)) ||
+        raise(ConfigurationError, "Tiercel::Web has no store; outside Rails: Tiercel::Web.new(store: cache)")
+    end
+
+    # @private
+    # @return [Hash{String => ActiveSupport::Cache::Store}, nil] for the doctor; nil: those of the application
+    def given_stores = @store && { "cache" => @store }
+
+    # @private
+    # @return [Boolean]
+    def actions? = @actions
+
+    # @private
+    # @return [Examination]
+    attr_reader :examination
+
+    private
+
+    def answer(request)
+      refusal = request.path == "/metrics" ? @access.metrics_refusal(request) : @access.refusal(request)
+      return refusal if refusal
+      return Response.text(413, "The request is too large.\n") if request.too_large?
+      return Actions.new(self, request).answer if request.post?
+      return Response.text(405, "GET, HEAD and POST only.\n", { "allow" => "GET, HEAD, POST" }) unless request.get?
+      Pages.answer(self, request)
+    rescue Request::BadRequest => error
+      Response.text(400, "Bad request: #{error.message}\n")
+    end
+  end
+end
+
+# The class is defined by now, as its autoload expects.
+require_relative "web/access"
+require_relative "web/actions"
+require_relative "web/examination"
+require_relative "web/request"
+require_relative "web/response"
+require_relative "web/same_origin"
+require_relative "web/pages"

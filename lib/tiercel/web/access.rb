@@ -1,0 +1,122 @@
+# frozen_string_literal: true
+
+require "active_support/security_utils"
+require "digest"
+
+module Tiercel
+  class Web
+    # Decides who sees the page. Nobody does, unless an option opens it or the application runs in development or test.
+    #
+    # @private
+    class Access
+      # The names of this machine that no other machine's DNS can point here.
+      LOCAL_HOST = /\A(?:(?:[a-z0-9-]+\.)*localhost|\d{1,3}(?:\.\d{1,3}){3}|\[[\h:.]+\])(?::\d+)?\z/i
+      CHALLENGE = { "www-authenticate" => 'Basic realm="Tiercel", charset="UTF-8"' }.freeze
+      CLOSED = <<~TEXT
+        This page is closed. Open it in config/routes.rb, with one of:
+
+          mount Tiercel::Web.new(authenticate: ->(request) { ... }) => "/cache"
+          mount Tiercel::Web.new(user: "...", password: "...") => "/cache"
+          mount Tiercel::Web.new(protected_by: :routes) => "/cache"    # inside a constraint that authenticates
+      TEXT
+      UNKNOWN_HOST = "This page is open in development, but only under localhost, an IP address or a name of " \
+                     "config.hosts: a page of another site could read it through a name of its own.\n"
+      private_constant :LOCAL_HOST, :CHALLENGE, :CLOSED, :UNKNOWN_HOST
+
+      # @param authenticate [#call, nil]
+      # @param user [String, nil]
+      # @param password [String, nil]
+      # @param protected_by [Symbol, nil] :routes
+      # @param metrics_token [String, nil]
+      # @raise [ConfigurationError]
+      def initialize(authenticate: nil, user: nil, password: nil, protected_by: nil, metrics_token: nil)
+        @authenticate = callable(authenticate)
+        @user, @password = secret(:user, user), secret(:password, password)
+        @by_routes = by_routes?(protected_by)
+        @metrics_token = secret(:metrics_token, metrics_token)
+        check_ways(authenticate:, password: user || password, protected_by:)
+      end
+
+      # @param request [Request]
+      # @return [Response, nil] the refusal; nil where the page is open
+      def refusal(request)
+        return if @by_routes
+        return by_application(request) if @authenticate
+        return by_password(request) if @user && @password
+        return Response.text(403, CLOSED) unless local?
+        Response.text(403, UNKNOWN_HOST) unless rails.env.test? || known_host?(request)
+      end
+
+      # @param request [Request]
+      # @return [Response, nil] the refusal to show metrics
+      def metrics_refusal(request)
+        return if @metrics_token && same?(bearer(request), @metrics_token)
+        refusal(request)
+      end
+
+      private
+
+      def check_ways(**ways)
+        ways = ways.compact.keys
+        return if ways.size < 2
+        raise ConfigurationError, "#{ways.join(", ")}: expected one of them, since each alone opens the page"
+      end
+
+      def by_application(request)
+        Response.text(403, "Not authenticated.\n") unless @authenticate.call(request.for_application)
+      end
+
+      def by_password(request)
+        Response.text(401, "Not authenticated.\n", CHALLENGE) unless basic?(request)
+      end
+
+      def callable(object)
+        return object if object.nil? || object.respond_to?(:call)
+        raise ConfigurationError, "authenticate: expected a callable such as ->(request) { ... }, got #{object.class}"
+      end
+
+      # An environment variable that is not set leaves the page closed.
+      def secret(name, text)
+        return if text.nil? || text == ""
+        return text if text.is_a?(String)
+        raise ConfigurationError, "#{name}: expected a String, got #{text.class}"
+      end
+
+      def by_routes?(value)
+        return value == :routes if [nil, :routes].include?(value)
+        raise ConfigurationError, "protected_by: expected :routes, got #{Redacted.text(value)}"
+      end
+
+      def rails = (Rails if defined?(Rails) && Rails.respond_to?(:env) && Rails.env.respond_to?(:local?))
+
+      def local? = rails&.env&.local? || false
+
+      # A name that another site's DNS points to this machine is that site's origin, so its pages could read this one.
+      def known_host?(request)
+        request.hosts.all? { |host| LOCAL_HOST.match?(host) } || permitted_by_rails?(request)
+      end
+
+      def permitted_by_rails?(request)
+        return false unless defined?(ActionDispatch::HostAuthorization)
+        hosts = rails.application.config.hosts
+        return false if hosts.empty? # nothing is checked then
+        ActionDispatch::HostAuthorization.new(->(_env) { [204, {}, []] }, hosts).call(request.env.dup).first == 204
+      end
+
+      def basic?(request)
+        scheme, encoded = request.header("Authorization").to_s.split(" ", 2)
+        return false unless scheme&.casecmp?("basic") && encoded
+        user, password = encoded.unpack1("m").split(":", 2)
+        same?(user, @user) & same?(password, @password)
+      end
+
+      def bearer(request) = request.header("Authorization").to_s[/\ABearer +(\S+)\z/i, 1]
+
+      # In a time that tells neither length nor contents.
+      def same?(given, expected)
+        ActiveSupport::SecurityUtils.fixed_length_secure_compare(Digest::SHA256.digest(given.to_s),
+                                                                 Digest::SHA256.digest(expected))
+      end
+    end
+  end
+end

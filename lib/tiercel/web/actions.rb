@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+require "digest"
+require_relative "request"
+require_relative "same_origin"
+
+module Tiercel
+  class Web
+    # What the page changes: it deletes an entry, invalidates a tag, clears a prefix or everything.
+    #
+    # @private
+    class Actions
+      ACTIONS = { "/delete" => :delete, "/invalidate" => :invalidate, "/clear" => :clear }.freeze
+      NO_ACTIONS = "Actions are off: mount Tiercel::Web.new(actions: true, ...).\n"
+      private_constant :ACTIONS, :NO_ACTIONS
+
+      # @param web [Web]
+      # @param request [Request]
+      def initialize(web, request)
+        @web = web
+        @request = request
+      end
+
+      # @return [Response]
+      def answer
+        action = ACTIONS[@request.path] or return Response.text(404, "No such page.\n")
+        refusal = refusal()
+        log(action, refusal ? "refused (#{refusal.status})" : "allowed")
+        refusal || send(action)
+      end
+
+      private
+
+      def refusal
+        return Response.text(403, NO_ACTIONS) unless @web.actions?
+        return Response.text(415, "The body is no form.\n") unless @request.form?
+        Response.text(403, "Only this page's own forms may change the cache.\n") unless SameOrigin.new(@request).holds?
+      end
+
+      def delete
+        deleted = tiercel? ? store.delete(@request.key, namespace: nil) : store.delete(@request.key)
+        back("/keys", deleted ? "deleted" : "missing")
+      end
+
+      def invalidate
+        tag = @request["tag"].empty? ? @request.key : @request["tag"]
+        return back("/tags", "untagged") unless store.respond_to?(:invalidate_tags)
+        back("/tags", store.invalidate_tags(tag) ? "invalidated" : "failed")
+      rescue ArgumentError => error
+        raise Request::BadRequest, error.message
+      end
+
+      # An empty prefix clears everything, so the form has a box for that.
+      def clear
+        prefix = @request["prefix"]
+        if prefix.empty?
+          raise Request::BadRequest, "the prefix is missing" unless @request["everything"] == "yes"
+          store.clear
+          return back("/keys", "cleared")
+        end
+        back("/keys", clear_prefix(prefix) ? "cleared" : "failed")
+      end
+
+      def clear_prefix(prefix)
+        return store.delete_matched(/\A#{Regexp.escape(prefix)}/) unless tiercel?
+        store.delete_matched("#{prefix.gsub(/[*?\[\]\\]/) { |char| "\\#{char}" }}*")
+      end
+
+      def store = @web.store
+
+      def tiercel? = store.respond_to?(:stored_key)
+
+      def back(path, notice) = Response.redirect("#{@request.base}#{path}?notice=#{notice}")
+
+      # Keys and tags may hold secrets, so the log has a digest of them, which tells whether two lines are of the same.
+      def log(action, outcome)
+        subject = @request["id"] + @request["tag"] + @request["prefix"]
+        digest = subject.empty? ? "everything" : "SHA-256 #{Digest::SHA256.hexdigest(subject)[0, 16]}"
+        logger&.info { "Tiercel::Web: #{action} #{outcome}, #{digest}, client #{@request.remote_ip}" }
+      rescue Request::BadRequest
+        logger&.info { "Tiercel::Web: #{action} #{outcome}, form not readable, client #{@request.remote_ip}" }
+      end
+
+      def logger = store.respond_to?(:logger) ? store.logger : nil
+    end
+  end
+end

@@ -1,0 +1,134 @@
+# frozen_string_literal: true
+
+require "active_support"
+require "active_support/core_ext/string/output_safety"
+require_relative "format"
+
+module Tiercel
+  class Web
+    # A bar or line chart of figures over time, drawn as SVG, with the same figures as a table.
+    #
+    # @private
+    class Chart
+      # One kind of figures: a name for the reader, a CSS class, and a value or nil for each time.
+      Series = Struct.new(:name, :css, :values)
+
+      WIDTH, HEIGHT = 440, 168
+      LEFT, RIGHT, TOP, BOTTOM = 44, 6, 10, 22
+      ROOM_X, ROOM_Y = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+      private_constant :LEFT, :RIGHT, :TOP, :BOTTOM, :ROOM_X, :ROOM_Y
+
+      # @return [String]
+      attr_reader :title
+      # @return [String] anchor in the page
+      attr_reader :id
+      # @return [Array<Series>]
+      attr_reader :series
+      # @return [String] the latest figure, in large type
+      attr_reader :headline
+
+      # @param id [String]
+      # @param title [String]
+      # @param times [Array<Time>] at which each step begins
+      # @param series [Array<Series>] stacked where there are several
+      # @param format [Symbol] of {Format}, for the values
+      # @param headline [String]
+      # @param line [Boolean] a line in place of bars
+      # @param top [Numeric, nil] of the scale; by default it fits the values
+      def initialize(id:, title:, times:, series:, headline:, format: :compact, line: false, top: nil)
+        @id, @title, @times, @series, @headline = id, title, times, series, headline
+        @format, @line = format, line
+        @top = top || nice(sums.max || 0)
+      end
+
+      # @return [Boolean] whether there is no figure
+      def empty? = series.all? { |one| one.values.compact.empty? }
+
+      # @return [Array<Array<String>>] time and figures, the latest first
+      def rows
+        @times.each_index.map { |at| [clock(at), *series.map { |one| value(one.values[at]) }] }.reverse
+      end
+
+      # @return [ActiveSupport::SafeBuffer]
+      def svg
+        body = [grid, @line ? lines : bars, labels].join
+        %(<svg viewBox="0 0 #{WIDTH} #{HEIGHT}" role="img" aria-labelledby="#{id}-title">#{body}</svg>).html_safe
+      end
+
+      private
+
+      def sums = @times.each_index.map { |at| series.sum { |one| one.values[at] || 0 } }
+
+      # The next of 1, 2, 2.5, 5 and 10 times a power of ten.
+      def nice(value)
+        return 1.0 unless value.positive?
+        power = 10.0**Math.log10(value).floor
+        [1, 2, 2.5, 5, 10].map { |step| step * power }.find { |step| step >= value * 0.999 }
+      end
+
+      def step = ROOM_X / @times.size.to_f
+      def x(at) = LEFT + (at * step)
+      def y(value) = TOP + ROOM_Y - (value / @top.to_f * ROOM_Y)
+      def n(number) = format("%.1f", number).delete_suffix(".0")
+
+      def grid
+        [0, 0.5, 1].map do |part|
+          height = y(@top * part)
+          %(<line class="grid" x1="#{LEFT}" x2="#{WIDTH - RIGHT}" y1="#{n(height)}" y2="#{n(height)}"/>) +
+            %(<text class="axis" x="#{LEFT - 6}" y="#{n(height + 3.5)}" text-anchor="end">#{value(@top * part)}</text>)
+        end.join
+      end
+
+      def bars
+        width = [step - (step > 5 ? 1.5 : 0.8), 0.8].max
+        @times.each_index.map do |at|
+          bottom = 0
+          stack = series.filter_map do |one|
+            amount = one.values[at] or next
+            bottom += amount
+            next unless amount.positive?
+            %(<rect class="#{one.css}" x="#{n(x(at))}" width="#{n(width)}" y="#{n(y(bottom))}" ) +
+              %(height="#{n(y(bottom - amount) - y(bottom))}"/>)
+          end
+          "<g>#{tip(at)}#{stack.join}#{hover(at)}</g>"
+        end.join
+      end
+
+      # A time without a figure interrupts the line.
+      def lines
+        drawn = series.map do |one|
+          runs = one.values.each_with_index.chunk_while { |(a, _), (b, _)| a && b }
+          runs.filter_map { |run| stroke(run, one.css) if run.first.first }.join
+        end
+        drawn.join + @times.each_index.map { |at| "<g>#{tip(at)}#{hover(at)}</g>" }.join
+      end
+
+      def stroke(run, css)
+        points = run.map { |value, at| "#{n(x(at) + (step / 2))},#{n(y(value))}" }
+        points *= 2 if run.one? # round ends make a dot of it
+        %(<polyline class="#{css} line" points="#{points.join(" ")}"/>)
+      end
+
+      def tip(at)
+        figures = series.map { |one| "#{value(one.values[at])} #{one.name}" }.join(", ")
+        "<title>#{ERB::Util.html_escape("#{clock(at)}  #{figures}")}</title>"
+      end
+
+      def hover(at) = %(<rect class="hover" x="#{n(x(at))}" y="#{TOP}" width="#{n(step)}" height="#{ROOM_Y}"/>)
+
+      # Four times, the last of them now.
+      def labels
+        last = @times.size - 1
+        (0..3).map { |part| last * part / 3 }.uniq.map do |at|
+          anchor = { 0 => "start", last => "end" }.fetch(at, "middle")
+          place = { "start" => x(at), "end" => WIDTH - RIGHT, "middle" => x(at) + (step / 2) }[anchor]
+          %(<text class="axis" x="#{n(place)}" y="#{HEIGHT - 6}" text-anchor="#{anchor}">#{clock(at)}</text>)
+        end.join
+      end
+
+      def clock(at) = @times[at].strftime("%H:%M")
+
+      def value(number) = number.nil? ? "–" : Format.public_send(@format, number)
+    end
+  end
+end

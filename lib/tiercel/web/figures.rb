@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require_relative "../clock"
+
+module Tiercel
+  class Web
+    # The figures of a period: those of the machine's account where the store keeps one, else those that the backend has
+    # counted since it began.
+    #
+    # @private
+    class Figures
+      MINUTES = { "hour" => 60, "day" => 1_440 }.freeze
+      MOST_CLASSES = 1_000
+      # What happened from a moment on.
+      Step = Struct.new(:at, :figures)
+      # Keys whose variable parts are masked.
+      KeyClass = Struct.new(:name, :seconds, :misses, :hits)
+
+      # @return [Array<Step>] oldest first; none without an account
+      attr_reader :minutes
+
+      # @param store [ActiveSupport::Cache::Store]
+      # @param period [String] "hour" or "day"
+      # @raise [Error] where the backend does not answer
+      def initialize(store, period)
+        @store = store
+        @period = period
+        @stats = (store.stats if store.respond_to?(:backend)) || {}
+        @account = store.account if store.respond_to?(:account)
+        @minutes = @account ? steps : []
+        @sums = @account ? sums : @stats
+      end
+
+      # @return [Boolean] whether they are of the period, or of all time
+      def of_period? = !@account.nil?
+
+      # @return [String]
+      def title = of_period? ? { "hour" => "The last hour", "day" => "The last day" }.fetch(@period) : "Since the start"
+
+      # @return [String] whose figures they are
+      def scope
+        return "As the backend counts them." unless of_period?
+        machine? ? "All processes of this machine." : "This process alone: the account has no file here."
+      end
+
+      # @return [Boolean]
+      def machine? = @account.scope == :machine
+
+      %i[hits misses evictions stale_hits lease_waits lease_wait_seconds blocks block_seconds writes deletes]
+        .each do |name|
+        define_method(name) { @sums[name] || 0 }
+      end
+
+      # @return [Integer, nil] in the last tier
+      def entries = @stats[:entries]
+
+      # @return [String]
+      def entries_note = @stats[:tiers] ? "in the last of #{@stats[:tiers].size} tiers" : "at present"
+
+      # @return [Array(Integer, Integer), nil] bytes in use and all bytes, of the nearest tier that has a limit; of the
+      #   last tier alone where none has
+      def room
+        tiers = [*@stats[:tiers]&.values&.compact, @stats]
+        all = tiers.map { |stats| [stats[:bytes], stats[:log_bytes] || stats[:size_bytes]] }
+        all.find(&:all?) || (all.last if all.last.first)
+      end
+
+      # @param limit [Integer]
+      # @return [Array<KeyClass>] by the cost of their misses
+      def classes(limit = MOST_CLASSES)
+        return [] unless @account
+        @account.classes(@period.to_sym, limit:).map do |one|
+          KeyClass.new(one[:name], one[:seconds], one[:misses], one[:hits])
+        end
+      end
+
+      private
+
+      def steps
+        @account.minutes(MINUTES.fetch(@period)).map { |minute| Step.new(Time.at(minute[:at]), minute) }
+      end
+
+      def sums
+        names = %i[hits misses evictions stale_hits lease_waits lease_wait_seconds blocks block_seconds writes deletes]
+        names.to_h { |name| [name, minutes.sum { |minute| minute.figures[name] || 0 }] }
+      end
+    end
+  end
+end

@@ -1,0 +1,130 @@
+# frozen_string_literal: true
+
+require "socket"
+require "etc"
+require_relative "../clock"
+require_relative "../errors"
+require_relative "../redacted"
+require_relative "../version"
+require_relative "format"
+require_relative "template"
+
+module Tiercel
+  class Web
+    # What every page has: its frame, and the helpers of the templates.
+    #
+    # @private
+    class Page
+      ASSETS = ::File.expand_path("assets", __dir__)
+      STYLE, SCRIPT, ICON = %w[page.css page.js icon.svg].map do |name|
+        ::File.read(::File.join(ASSETS, name), encoding: Encoding::UTF_8).freeze
+      end
+      # What a form's answer says; the address carries the name alone.
+      NOTICES = {
+        "deleted" => "The entry is deleted.", "missing" => "There was no such entry.",
+        "invalidated" => "Entries with this tag are misses from now on.", "cleared" => "The entries are deleted.",
+        "failed" => "The backend did not answer: nothing may have changed.", "untagged" => "This store has no tags."
+      }.freeze
+      TABS = [["Overview", "/"], ["Classes", "/classes"], ["Keys", "/keys"], ["Tags", "/tags"], ["Tiers", "/tiers"],
+              ["Servers", "/servers"]].freeze
+      Template.define(self, :render_frame, "frame")
+      Template.define(self, :class_table, "class_table", "classes")
+
+      class << self
+        # @param title [String]
+        # @param template [String] its file's name
+        # @return [void]
+        def page(title, template)
+          define_method(:title) { title }
+          Template.define(self, :render_content, template)
+        end
+      end
+
+      # @param web [Web]
+      # @param request [Request]
+      # @param nonce [String]
+      def initialize(web, request, nonce)
+        @web = web
+        @store = web.store
+        @request = request
+        @nonce = nonce
+      end
+
+      # @return [String]
+      def render
+        @content = render_content
+        render_frame
+      end
+
+      private
+
+      attr_reader :store, :nonce, :content, :failure
+
+      def tiercel? = store.respond_to?(:stored_key)
+      def actions? = @web.actions?
+      def notice = NOTICES[@request["notice"]]
+
+      # The script that polls takes the contents alone: a parser would complain of a second style with another nonce.
+      def whole? = @request.header("X-Tiercel-Part").nil?
+
+      def style = STYLE.html_safe
+      def script = SCRIPT.html_safe
+      def icon = ICON.html_safe
+      def icon_address = "data:image/svg+xml;base64,#{[ICON.gsub("currentColor", "#1d6fb8")].pack("m0")}"
+
+      # @return [Array<Array(String, String, Boolean)>] name, address, and whether it is this page
+      def tabs = TABS.map { |name, path| [name, address(path), path == tab] }
+      def tab = @request.path
+
+      def address(path, **query)
+        query = query.compact
+        "#{@request.base}#{path}#{"?#{URI.encode_www_form(query)}" if query.any?}"
+      end
+
+      def key_address(key) = address("/key", id: Request.encode_key(key))
+
+      def host = Socket.gethostname
+      def mounted = Format.text(tiercel? ? store.backend.to_s : store.class.name)
+      def environment = defined?(Rails) && Rails.respond_to?(:env) ? Rails.env.to_s : "no Rails"
+      def clock(seconds) = Time.at(seconds).strftime("%H:%M:%S %Z")
+
+      def report = @report ||= @web.examination.report(@web.given_stores)
+      def examined_at = @web.examination.examined_at
+
+      # What the status line tells, also to a screen reader when it changes.
+      def status
+        return "The doctor examines the cache." unless report
+        count = report.findings.count(&:finding?)
+        count.zero? ? "The doctor found nothing." : "The doctor has #{count == 1 ? "1 finding" : "#{count} findings"}."
+      end
+
+      def health = report.nil? ? "waiting" : (report.sound? ? "sound" : "found")
+
+      def number(value) = Format.number(value)
+      def bytes(value) = Format.bytes(value)
+      def seconds(value) = Format.seconds(value)
+      def text(value, **) = Format.text(value.to_s, **)
+
+      # For a field of a form, whose text nothing may be added to.
+      def typed(value) = value.scrub("").gsub(/[[:cntrl:]\p{Cf}]/, "")
+
+      def percent(part, whole) = whole.zero? ? "–" : Format.percent(part.fdiv(whole))
+
+      # A bar of the given share, drawn without a style attribute, which the security policy forbids.
+      def bar(share, css = "share")
+        width = format("%.1f", share.clamp(0, 1) * 100)
+        (%(<svg class="bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">) +
+          %(<rect class="track" width="100" height="6"/>) +
+          %(<rect class="#{css}" width="#{width}" height="6"/></svg>)).html_safe
+      end
+
+      # Asks a backend; where it fails, the page tells so.
+      def ask
+        yield
+      rescue Error => error
+        @failure = Redacted.text(error.message.lines.first.to_s.chomp)
+        nil
+      end
+    end
+  end
+end

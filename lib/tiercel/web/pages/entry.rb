@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require_relative "../../entry_report"
+require_relative "../page"
+
+module Tiercel
+  class Web
+    module Pages
+      # Where the entry of one key lies, tier by tier.
+      #
+      # @private
+      class Entry < Page
+        page "Entry", "entry"
+
+        private
+
+        def tab = "/keys"
+
+        def entry
+          @entry ||= ask { tiercel? ? EntryReport.of_key(store, key).to_h : nil }
+        end
+
+        # A name goes through the store's namespace; a listed key has it already.
+        def key
+          name = @request["name_key"]
+          @key ||= name.empty? || !tiercel? ? @request.key : store.stored_key(name)
+        rescue ArgumentError
+          raise Request::BadRequest, "the name is blank"
+        end
+
+        def found = entry[:tiers].select { |tier| tier[:found] }
+
+        def rows(tier)
+          { "Size" => bytes(tier[:bytes]), "Type" => tier[:type], "Compressor" => tier[:compressor],
+            "Expires" => expiry(tier), "Age" => tier[:age_seconds]&.then { |age| seconds(age) },
+            "Version" => tier[:version]&.then { |version| text(version) } }.compact
+        end
+
+        def expiry(tier)
+          left = tier[:ttl_seconds]
+          return "never" if left.nil?
+          left.negative? ? "expired #{seconds(-left)} ago" : "in #{seconds(left)}"
+        end
+
+        def tags(tier) = (tier[:tags] || []).map { |tag| tag.b.sub(/\A.*?#{Store::Tags::KEY_PREFIX}/no, "") }
+      end
+    end
+  end
+end

@@ -1,0 +1,22 @@
+# frozen_string_literal: true
+
+require_relative "../key_list"
+require_relative "../page"
+
+module Tiercel
+  class Web
+    module Pages
+      # Looks for keys by their beginnings, and opens the entry of one.
+      #
+      # @private
+      class Keys < Page
+        page "Keys", "keys"
+
+        private
+
+        def prefix = @request["prefix"]
+        def list = @list ||= (ask { KeyList.new(store, prefix) } if tiercel? && !prefix.empty?)
+      end
+    end
+  end
+end

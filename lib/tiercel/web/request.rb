@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require "rack"
+require "uri"
+
+module Tiercel
+  class Web
+    # A request to the page. Keys travel as URL-safe base64, since a key may be any bytes and a form sends only UTF-8.
+    #
+    # @private
+    class Request
+      # Raised for a query or a form that cannot be parsed.
+      BadRequest = Class.new(Error)
+      MAX_QUERY_BYTES = 8_192
+      MAX_BODY_BYTES = 65_536
+      FORM = "application/x-www-form-urlencoded"
+
+      # @param key [String] any bytes
+      # @return [String]
+      def self.encode_key(key) = [key].pack("m0").tr("+/", "-_").delete("=")
+
+      # @return [Hash{String => Object}] of Rack
+      attr_reader :env
+
+      # @param env [Hash{String => Object}] of Rack
+      def initialize(env)
+        @env = env
+        @rack = ::Rack::Request.new(env)
+      end
+
+      # @return [String] "/keys" for example; "/" for the page's root
+      def path
+        path = @env["PATH_INFO"].to_s
+        path.empty? ? "/" : path
+      end
+
+      # @return [String] the path that the page is mounted at, "" for the root
+      def base
+        path = @env["SCRIPT_NAME"].to_s.gsub(/[^!-~]/, "").squeeze("/").chomp("/")
+        path.empty? || path.start_with?("/") ? path : "/#{path}"
+      end
+
+      def get? = @env["REQUEST_METHOD"] == "GET" || head?
+      def head? = @env["REQUEST_METHOD"] == "HEAD"
+      def post? = @env["REQUEST_METHOD"] == "POST"
+
+      # @return [Boolean]
+      def too_large?
+        @env["QUERY_STRING"].to_s.bytesize > MAX_QUERY_BYTES || @env["CONTENT_LENGTH"].to_i > MAX_BODY_BYTES
+      end
+
+      # @return [Boolean] whether the body is a form as an HTML form without files sends it
+      def form? = @rack.media_type == FORM
+
+      # @param name [String]
+      # @return [String] of the query or the form; "" where it is missing
+      # @raise [BadRequest]
+      def [](name)
+        value = parameters[name]
+        value.is_a?(String) ? value.dup.force_encoding(Encoding::UTF_8) : ""
+      end
+
+      # @return [String] the key or tag that the parameter "id" encodes
+      # @raise [BadRequest]
+      def key
+        key = self["id"].tr("-_", "+/").unpack1("m").force_encoding(Encoding::UTF_8)
+        key.empty? ? raise(BadRequest, "it names nothing") : key
+      end
+
+      # @return [Array<String>] the names under which the client, and a proxy before the server, call this host
+      def hosts = [header("Host").to_s, *header("X-Forwarded-Host").to_s.split(",").map(&:strip)]
+
+      # @param name [String] such as "Origin"
+      # @return [String, nil] the header's value, as bytes
+      def header(name) = @env["HTTP_#{name.upcase.tr("-", "_")}"]&.b
+
+      # @return [String, nil]
+      def remote_ip = @env["action_dispatch.remote_ip"]&.to_s || @rack.ip
+
+      # @return [Rack::Request] as an application's own code expects a request
+      def for_application = defined?(ActionDispatch::Request) ? ActionDispatch::Request.new(@env) : @rack
+
+      private
+
+      def parameters
+        @parameters ||= post? ? @rack.POST : @rack.GET
+      rescue StandardError => error # Rack has a dozen classes for them
+        raise BadRequest, "its #{post? ? "form" : "query"} cannot be parsed (#{error.class})"
+      end
+    end
+  end
+end
