@@ -29,7 +29,10 @@ enum {
     FRAME_OFFSET_PARTS_BYTES = 6,
     FRAME_OFFSET_EXPIRES_AT = 8,
     FRAME_OFFSET_PAYLOAD_BYTES = 16,
-    FRAME_OFFSET_CRC32 = 20
+    FRAME_OFFSET_CRC32 = 20,
+    FRAME_PART_TAGS = 0x02,
+    FRAME_PART_HEADER_BYTES = 3, /* u8 id, u16 bytes */
+    FRAME_TAG_FIXED_BYTES = 10   /* u16 bytes of the key and u64 generation, around the key */
 };
 
 /*
@@ -68,6 +71,26 @@ static inline int frame_plain_string(const uint64_t words[3], uint64_t frame_byt
     if (words[2] != frame_bytes - FRAME_HEADER_BYTES) return 0; /* CRC-32, the upper half, is 0 */
     if (((words[0] >> (8 * FRAME_OFFSET_CHECK)) & 0xff) != frame_header_check(words)) return 0;
     memcpy(expires_at, &words[1], sizeof(double));
+    return (int)type;
+}
+
+/*
+ * The same of a frame that would be one if it had no optional parts; their bytes, which are no more than the frame's,
+ * come back in parts_bytes.
+ */
+static inline int frame_string_with_parts(const uint64_t words[3], uint64_t frame_bytes, uint32_t *parts_bytes,
+                                          double *expires_at)
+{
+    const uint64_t parts_mask = UINT64_C(0xffff) << (8 * FRAME_OFFSET_PARTS_BYTES);
+    uint64_t type = (words[0] >> 16) & 0xff, parts = words[0] >> (8 * FRAME_OFFSET_PARTS_BYTES);
+
+    if (!frame_is_bare(words[0] & ~parts_mask)) return 0;
+    if (type < FRAME_TYPE_STRING_UTF_8 || type > FRAME_TYPE_STRING_US_ASCII) return 0;
+    if (parts > frame_bytes - FRAME_HEADER_BYTES) return 0;
+    if (words[2] != frame_bytes - FRAME_HEADER_BYTES - parts) return 0;
+    if (((words[0] >> (8 * FRAME_OFFSET_CHECK)) & 0xff) != frame_header_check(words)) return 0;
+    memcpy(expires_at, &words[1], sizeof(double));
+    *parts_bytes = (uint32_t)parts;
     return (int)type;
 }
 

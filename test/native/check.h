@@ -90,7 +90,7 @@ static inline bool check_ask_time(void *context, tseg_clock *clock, tseg **segme
     return true;
 }
 
-static inline bool check_take(void *context, const tseg *segment, const tseg_key *key, const tseg_entry *entry,
+static inline bool check_take(void *context, tseg *segment, const tseg_key *key, const tseg_entry *entry,
                               const tseg_clock *clock)
 {
     check_read *read = context;

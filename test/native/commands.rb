@@ -9,6 +9,8 @@ end
 %w[gcc clang asan].each { |kind| native.call("segment: operations (#{kind})", "#{kind}/operations_test") }
 native.call "segment: its limits (AddressSanitizer)", "asan/limits_test"
 native.call "segment: the memo (AddressSanitizer)", "asan/memo_test"
+native.call "segment: tags (AddressSanitizer)", "asan/tags_test"
+native.call "segment: tags (ThreadSanitizer)", "tsan/tags_test", "20000"
 native.call "segment: threads (ThreadSanitizer)", "tsan/threads_test", "20000"
 native.call "segment: threads (gcc)", "gcc/threads_test"
 native.call "segment: registration", "gcc/registration_test"

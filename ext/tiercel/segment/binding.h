@@ -163,8 +163,6 @@ bool segment_near_expected(VALUE epoch, uint64_t *expected);
 void segment_init_file(void);
 void segment_init_read(void);
 void segment_init_read_multi(void);
-/* binding_tags.c: of a frame of the caller's own that is a String with current tags, that one's bytes; else Qnil. */
-VALUE segment_tagged_string(VALUE self, VALUE frame);
 void segment_init_tags(void);
 void segment_init_token(void);
 void segment_init_write(void);

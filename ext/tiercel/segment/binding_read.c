@@ -6,6 +6,7 @@
 #include "binding_memo.h"
 #include "../frame_layout.h"
 #include "read.h"
+#include "tags.h"
 
 /* Encoding indexes that are fixed in CRuby. */
 enum { ENCODING_BINARY = 0, ENCODING_UTF_8 = 1, ENCODING_US_ASCII = 2 };
@@ -24,6 +25,7 @@ typedef struct {
     VALUE version;        /* that the caller wants, or nil */
     VALUE value;          /* what is kept of the entry, or a copy */
     bool kept;
+    bool tagged;          /* value: a String whose tags are current now */
     int frame_type;       /* of a frame that is copied whole; 0: of a plain String, or no frame */
     bool framed;
     double expires_at;    /* of the frame of a plain String */
@@ -35,8 +37,44 @@ PART_OF_READ void copy_whole(value_read *read, const tseg_entry *entry)
     tseg_copy_value(entry, RSTRING_PTR(read->value), 0, entry->value_bytes);
 }
 
+/* Longer parts are left to Ruby: of more than 100 tags of the usual length. */
+enum { TAGS_MOST_BYTES = 4096 };
+
+/*
+ * The payload of a frame that would be a plain String but for its tags, if those are current. The memory fetches their
+ * buckets while the payload is copied. Runs no Ruby code: the caller still has to see whether the entry is intact.
+ */
+__attribute__((noinline))
+static tseg_tags_answer copy_tagged(value_read *read, tseg *segment, const tseg_entry *entry, const tseg_clock *clock,
+                                    const uint64_t *header)
+{
+    uint8_t parts[TAGS_MOST_BYTES];
+    uint32_t parts_bytes, from;
+    const uint8_t *part;
+    size_t part_bytes;
+    double expires_at;
+    tseg_tags tags;
+    VALUE value;
+    int type = frame_string_with_parts(header, entry->value_bytes, &parts_bytes, &expires_at);
+
+    if (!type || parts_bytes > TAGS_MOST_BYTES) return TSEG_TAGS_OUTDATED;
+    if (!tseg_knows_time(clock, expires_at)) return TSEG_TAGS_NEED_TIME;
+    if (!(expires_at > clock->now)) return TSEG_TAGS_OUTDATED;
+    tseg_copy_value(entry, parts, FRAME_HEADER_BYTES, parts_bytes);
+    part = tseg_tags_among(parts, parts_bytes, &part_bytes);
+    if (!part || part_bytes + FRAME_PART_HEADER_BYTES != parts_bytes) return TSEG_TAGS_OUTDATED;
+    tseg_tags_begin(&tags, segment, part, part_bytes);
+    from = FRAME_HEADER_BYTES + parts_bytes;
+    value = rb_str_new(NULL, entry->value_bytes - from);
+    tseg_copy_value(entry, RSTRING_PTR(value), from, entry->value_bytes - from);
+    if (encoding_of_type[type]) ENCODING_SET_INLINED(value, encoding_of_type[type]);
+    read->value = value;
+    return tseg_tags_finish(&tags, segment, clock);
+}
+
 /* The payload of a frame that is a plain String and not over, else the whole frame. false: what time is it? */
-PART_OF_READ bool copy_decoded(value_read *read, const tseg_entry *entry, const tseg_clock *clock)
+PART_OF_READ bool copy_decoded(value_read *read, read_kind kind, tseg *segment, const tseg_entry *entry,
+                               const tseg_clock *clock)
 {
     uint64_t header[FRAME_HEADER_BYTES / 8] = {0};
     int type = 0;
@@ -48,6 +86,13 @@ PART_OF_READ bool copy_decoded(value_read *read, const tseg_entry *entry, const 
     if (type && !tseg_knows_time(clock, read->expires_at)) return false;
     read->framed = !type || !(read->expires_at > clock->now);
     if (read->framed) {
+        if (kind == READ_OWN && !type && !frame_is_bare(header[0])) {
+            tseg_tags_answer answer = copy_tagged(read, segment, entry, clock, header);
+            if (answer == TSEG_TAGS_NEED_TIME) return false;
+            read->tagged = answer == TSEG_TAGS_CURRENT;
+            read->framed = !read->tagged;
+            if (read->tagged) return true;
+        }
         read->frame_type = (header[0] & 0xff) == FRAME_MAGIC ? (int)(header[0] >> (8 * FRAME_OFFSET_TYPE) & 0xff) : 0;
         copy_whole(read, entry);
         return true;
@@ -113,18 +158,18 @@ PART_OF_READ bool ask_time(void *context, tseg_clock *clock, tseg **segment)
     return segment_ask_time(((value_read *)context)->self, clock, segment);
 }
 
-PART_OF_READ bool take_value(value_read *read, read_kind kind, bool keeps, const tseg *segment, const tseg_key *key,
+PART_OF_READ bool take_value(value_read *read, read_kind kind, bool keeps, tseg *segment, const tseg_key *key,
                              const tseg_entry *entry, const tseg_clock *clock)
 {
     VALUE kept = Qnil;
 
-    read->kept = read->framed = false;
+    read->kept = read->framed = read->tagged = false;
     if (keeps && is_looked_for_at_once(kind, entry)) kept = kept_of(read, kind, segment, key, entry, clock);
     if (kind == READ_BYTES) {
         copy_whole(read, entry);
         return true;
     }
-    if (kept == Qnil && !copy_decoded(read, entry, clock)) return false;
+    if (kept == Qnil && !copy_decoded(read, kind, segment, entry, clock)) return false;
     /* A short frame may be that of a long String. */
     if (keeps && !is_looked_for_at_once(kind, entry) && read->framed)
         kept = kept_of(read, kind, segment, key, entry, clock);
@@ -137,7 +182,7 @@ PART_OF_READ bool take_value(value_read *read, read_kind kind, bool keeps, const
 }
 
 #define TAKES(name, kind, keeps)                                                                            \
-    PART_OF_READ bool take_##name(void *read, const tseg *segment, const tseg_key *key,                     \
+    PART_OF_READ bool take_##name(void *read, tseg *segment, const tseg_key *key,                           \
                                   const tseg_entry *entry, const tseg_clock *clock)                         \
     {                                                                                                       \
         return take_value(read, kind, keeps, segment, key, entry, clock);                                   \
@@ -148,17 +193,6 @@ TAKES(kept, READ_OWN, true)
 TAKES(frozen, READ_FROZEN, true)
 TAKES(frozen_copy, READ_FROZEN, false)
 
-/* A frame whose type is that of a String: the String, if all that keeps it from being a plain one is current tags. */
-__attribute__((noinline))
-static VALUE string_or_frame(VALUE self, VALUE frame, int type)
-{
-    VALUE string = segment_tagged_string(self, frame);
-
-    if (NIL_P(string)) return rb_obj_freeze(frame);
-    rb_enc_associate_index(string, encoding_of_type[type]);
-    return string;
-}
-
 /* A frame that Ruby decodes: with its token where the memo wants what comes of it. */
 __attribute__((noinline))
 static VALUE hand_out_frame(VALUE self, read_kind kind, VALUE frame, int type, const tseg_key *key,
@@ -168,10 +202,6 @@ static VALUE hand_out_frame(VALUE self, read_kind kind, VALUE frame, int type, c
     bool may_be_kept = kind == READ_FROZEN ? type != 0
                                            : type >= FRAME_TYPE_STRING_UTF_8 && type <= FRAME_TYPE_STRING_ENCODED;
 
-    if (kind == READ_OWN && type >= FRAME_TYPE_STRING_UTF_8 && type <= FRAME_TYPE_STRING_US_ASCII) {
-        frame = string_or_frame(self, frame, type);
-        if (!OBJ_FROZEN(frame)) return frame;
-    }
     rb_obj_freeze(frame);
     if (memo && token && may_be_kept && segment_is_wanted(memo, key, token, (uint32_t)RSTRING_LEN(frame), true)) {
         VALUE both = rb_assoc_new(frame, segment_token_string(token));
@@ -189,7 +219,8 @@ PART_OF_READ VALUE hand_out(const value_read *read, read_kind kind, const tseg *
 
     if (!kept && (read->framed || is_long(entry))) token = tseg_token_of(segment, entry);
     if (read->framed) return hand_out_frame(read->self, kind, read->value, read->frame_type, key, &token);
-    if (!kept && is_long(entry)) kept = segment_keep_string(read->self, key, &token, read->expires_at, read->value);
+    if (!kept && is_long(entry) && !read->tagged)
+        kept = segment_keep_string(read->self, key, &token, read->expires_at, read->value);
     if (kind == READ_FROZEN) return rb_obj_freeze(read->value);
     return kept ? segment_share(read->value) : read->value;
 }

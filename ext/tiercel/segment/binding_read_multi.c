@@ -40,7 +40,8 @@ static void make_batch(read_batch *batch, VALUE keys, long from)
         segment_key(batch->segment, batch->keys + count, key);
         if (memo) tseg_memo_prefetch(memo, batch->keys[count].hash);
     }
-    tseg_prefetch(batch->segment, batch->keys, count);
+    tseg_prefetch_buckets(batch->segment, batch->keys, count);
+    tseg_prefetch_entries(batch->segment, batch->keys, count);
     for (; count < READ_BATCH; count++) batch->keys[count].bytes = NULL;
 }
 

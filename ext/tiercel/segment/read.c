@@ -128,13 +128,17 @@ static const tseg_word *probable_entry(const tseg *segment, const tseg_key *key)
     return NULL;
 }
 
-void tseg_prefetch(const tseg *segment, const tseg_key *keys, unsigned count)
+void tseg_prefetch_buckets(const tseg *segment, const tseg_key *keys, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         const tseg_word *index = segment->views[keys[i].shard].index;
         __builtin_prefetch(index + keys[i].bucket[0]);
         __builtin_prefetch(index + keys[i].bucket[1]);
     }
+}
+
+void tseg_prefetch_entries(const tseg *segment, const tseg_key *keys, unsigned count)
+{
     /* Header, key and the first of the value; the rest of it is asked for in order, as it is copied. */
     for (unsigned i = 0; i < count; i++) {
         const char *entry = (const char *)probable_entry(segment, keys + i);
@@ -152,7 +156,18 @@ bool tseg_is_live(const tseg *segment, const tseg_entry *entry, double now)
 
 void tseg_copy_value(const tseg_entry *entry, void *destination, uint32_t from, uint32_t bytes)
 {
-    tseg_copy_out(destination, entry->value + from / 8, bytes);
+    const tseg_word *source = entry->value + from / 8;
+    uint32_t skipped = from % 8, first = 8 - skipped < bytes ? 8 - skipped : bytes;
+    uint8_t *to = destination;
+    uint64_t word;
+
+    if (skipped) {
+        word = tseg_load(source++) >> (8 * skipped);
+        memcpy(to, &word, first);
+        to += first;
+        bytes -= first;
+    }
+    tseg_copy_out(to, source, bytes);
 }
 
 bool tseg_intact(const tseg_entry *entry)

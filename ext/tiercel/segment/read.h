@@ -10,7 +10,7 @@ typedef void tseg_key_function(void *context, const tseg *segment, tseg_key *key
 /* Fills the clock. false: *segment is another one now, and all that was found in it is not good any more. */
 typedef bool tseg_time_function(void *context, tseg_clock *clock, tseg **segment);
 /* Takes what it wants of the entry. false: the value has an end of its own, and the clock is not known. */
-typedef bool tseg_take_function(void *context, const tseg *segment, const tseg_key *key, const tseg_entry *entry,
+typedef bool tseg_take_function(void *context, tseg *segment, const tseg_key *key, const tseg_entry *entry,
                                 const tseg_clock *clock);
 
 /* Somebody writes over the value just now. */

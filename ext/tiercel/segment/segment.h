@@ -177,11 +177,15 @@ static inline uint32_t tseg_epoch(const tseg *segment)
 void tseg_make_key(const tseg *segment, tseg_key *key, const void *bytes, uint32_t count);
 /* The entry with these key bytes, whether or not it is live; TSEG_ABSENT if there is none. */
 tseg_result tseg_find(tseg *segment, const tseg_key *key, tseg_entry *entry);
-/* Asks the memory for what tseg_find and a read of these keys are going to look at. */
-void tseg_prefetch(const tseg *segment, const tseg_key *keys, unsigned count);
+/*
+ * Ask the memory for what tseg_find and a read of these keys are going to look at: first for all buckets, then, from
+ * what they hold, for the entries.
+ */
+void tseg_prefetch_buckets(const tseg *segment, const tseg_key *keys, unsigned count);
+void tseg_prefetch_entries(const tseg *segment, const tseg_key *keys, unsigned count);
 /* Of the current epoch, and not over at this time (epoch seconds; any will do for an entry without an end). */
 bool tseg_is_live(const tseg *segment, const tseg_entry *entry, double now);
-/* Part of the value as it is now; `from` is a multiple of 8. */
+/* Part of the value as it is now. */
 void tseg_copy_value(const tseg_entry *entry, void *destination, uint32_t from, uint32_t bytes);
 /* After copying: whether what was copied is the entry. */
 bool tseg_intact(const tseg_entry *entry);

@@ -50,4 +50,5 @@
 #include "section.c"
 #include "sidecar.c"
 #include "sweep.c"
+#include "tags.c"
 #include "write.c"

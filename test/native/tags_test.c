@@ -1,0 +1,182 @@
+/*
+ * Entries with tags: the bytes of a frame's tags against the generations in the segment, whatever the bytes are; and an
+ * invalidation that was over before a read began, beside a writer that begins new generations all the time.
+ */
+#include <pthread.h>
+
+#include "check.h"
+#include "tags.h"
+#include "../../ext/tiercel/frame_layout.h"
+
+enum { MOST = 8192, TAGS = 40 };
+
+static tseg *segment;
+
+/* One tag behind the ones that are there; the new length. */
+static size_t append_tag(uint8_t *part, size_t bytes, const char *key, uint64_t generation)
+{
+    size_t key_bytes = strlen(key);
+
+    part[bytes] = (uint8_t)key_bytes;
+    part[bytes + 1] = (uint8_t)(key_bytes >> 8);
+    memcpy(part + bytes + 2, key, key_bytes);
+    memcpy(part + bytes + 2 + key_bytes, &generation, TSEG_GENERATION_BYTES);
+    return bytes + FRAME_TAG_FIXED_BYTES + key_bytes;
+}
+
+static void set_generation(const char *text, uint64_t generation, double expires_at)
+{
+    tseg_value value = value_of(&generation, sizeof(generation));
+    tseg_key key = key_of(segment, text);
+
+    CHECK(PATIENTLY(segment, key.shard, tseg_set(segment, &key, &value, expires_at, -INFINITY)) == TSEG_OK);
+}
+
+static tseg_tags_answer ask(const uint8_t *part, size_t bytes, bool knows_time)
+{
+    tseg_clock clock = {knows_time, knows_time ? time_now : 0};
+    uint8_t *copy = malloc(bytes ? bytes : 1); /* of its exact length, for AddressSanitizer */
+    tseg_tags_answer answer;
+    tseg_tags tags;
+
+    memcpy(copy, part, bytes);
+    tseg_tags_begin(&tags, segment, copy, bytes);
+    answer = tseg_tags_finish(&tags, segment, &clock);
+    free(copy);
+    return answer;
+}
+
+/* More tags than are looked up together. */
+static size_t many_tags(uint8_t *part, size_t ends[TAGS])
+{
+    size_t bytes = 0;
+    char key[32];
+
+    for (unsigned i = 0; i < TAGS; i++) {
+        snprintf(key, sizeof(key), "tiercel:tag:%u", i);
+        set_generation(key, 1000 + i, INFINITY);
+        ends[i] = bytes = append_tag(part, bytes, key, 1000 + i);
+    }
+    return bytes;
+}
+
+static void current_until_one_changes(void)
+{
+    static uint8_t part[MOST];
+    size_t ends[TAGS], bytes = many_tags(part, ends);
+    char text[32];
+
+    CHECK(ask(part, 0, false) == TSEG_TAGS_CURRENT);
+    CHECK(ask(part, bytes, false) == TSEG_TAGS_CURRENT);
+    for (unsigned i = 0; i < TAGS; i++) {
+        snprintf(text, sizeof(text), "tiercel:tag:%u", i);
+        tseg_key key = key_of(segment, text);
+        tseg_value counter = value_of("12345678 and more", 17);
+        delete_key(segment, &key);
+        CHECK(ask(part, bytes, false) == TSEG_TAGS_OUTDATED);
+        set_generation(text, 2000, INFINITY);
+        CHECK(ask(part, bytes, false) == TSEG_TAGS_OUTDATED);
+        CHECK(set_value(segment, &key, &counter) == TSEG_OK);
+        CHECK(ask(part, bytes, false) == TSEG_TAGS_OUTDATED);
+        set_generation(text, 1000 + i, INFINITY);
+        CHECK(ask(part, bytes, false) == TSEG_TAGS_CURRENT);
+    }
+    for (size_t cut = 1, i = 0; cut < bytes; cut++) {
+        while (ends[i] < cut) i++;
+        CHECK(ask(part, cut, false) == (ends[i] == cut ? TSEG_TAGS_CURRENT : TSEG_TAGS_OUTDATED));
+    }
+}
+
+static void a_generation_with_an_end(void)
+{
+    uint8_t part[64];
+    size_t bytes = append_tag(part, 0, "ends", 7);
+
+    set_generation("ends", 7, time_now + 10);
+    CHECK(ask(part, bytes, false) == TSEG_TAGS_NEED_TIME);
+    CHECK(ask(part, bytes, true) == TSEG_TAGS_CURRENT);
+    set_generation("ends", 7, time_now - 10);
+    CHECK(ask(part, bytes, true) == TSEG_TAGS_OUTDATED);
+}
+
+static void other_bytes(unsigned long rounds)
+{
+    static uint8_t frame[MOST];
+    size_t ends[TAGS], bytes, part_bytes = many_tags(frame + FRAME_HEADER_BYTES + FRAME_PART_HEADER_BYTES, ends);
+    uint64_t random_state = 99;
+
+    bytes = FRAME_PART_HEADER_BYTES + part_bytes;
+    frame[FRAME_OFFSET_MAGIC] = FRAME_MAGIC;
+    memcpy(frame + FRAME_OFFSET_PARTS_BYTES, &(uint16_t){(uint16_t)bytes}, 2);
+    frame[FRAME_HEADER_BYTES] = FRAME_PART_TAGS;
+    memcpy(frame + FRAME_HEADER_BYTES + 1, &(uint16_t){(uint16_t)part_bytes}, 2);
+    bytes += FRAME_HEADER_BYTES;
+    for (unsigned long round = 0; round < rounds; round++) {
+        uint64_t random = next_random(&random_state);
+        size_t at = random % bytes, kept = random >> 20 & 1 ? bytes : (random >> 32) % bytes, found_bytes;
+        uint8_t before = frame[at], *copy;
+        const uint8_t *part;
+        frame[at] = (uint8_t)(random >> 8);
+        copy = malloc(kept ? kept : 1);
+        memcpy(copy, frame, kept);
+        part = tseg_tags_of(copy, kept, &found_bytes);
+        if (part) {
+            CHECK(part >= copy && part + found_bytes <= copy + kept);
+            if (ask(part, found_bytes, false) == TSEG_TAGS_CURRENT && kept == bytes && part_bytes == found_bytes)
+                CHECK(memcmp(part, frame + FRAME_HEADER_BYTES + FRAME_PART_HEADER_BYTES, found_bytes) == 0);
+        }
+        free(copy);
+        frame[at] = before;
+    }
+}
+
+/* No read that begins after the invalidation of a generation may find it current. */
+static _Atomic uint64_t invalidated;
+static _Atomic bool done;
+
+static void *renew(void *argument)
+{
+    tseg_key key = key_of(segment, "renewed");
+    unsigned long rounds = (unsigned long)(uintptr_t)argument;
+
+    for (uint64_t generation = 1; generation <= rounds; generation++) {
+        set_generation("renewed", generation, INFINITY);
+        delete_key(segment, &key);
+        atomic_store(&invalidated, generation);
+    }
+    atomic_store(&done, true);
+    return NULL;
+}
+
+static void invalidations(unsigned long rounds)
+{
+    unsigned long current = 0, asked = 0;
+    uint8_t part[64];
+    pthread_t thread;
+
+    CHECK(pthread_create(&thread, NULL, renew, (void *)(uintptr_t)rounds) == 0);
+    while (!atomic_load(&done)) {
+        uint64_t floor = atomic_load(&invalidated);
+        for (uint64_t generation = floor > 2 ? floor - 2 : 1; generation < floor + 3; generation++, asked++) {
+            bool is_current = ask(part, append_tag(part, 0, "renewed", generation), false) == TSEG_TAGS_CURRENT;
+            CHECK(!is_current || generation > floor);
+            current += is_current;
+        }
+    }
+    pthread_join(thread, NULL);
+    printf("%lu look-ups beside %lu invalidations, %lu found the generation current\n", asked, rounds, current);
+}
+
+int main(int count, char **arguments)
+{
+    unsigned long rounds = count > 1 ? strtoul(arguments[1], NULL, 10) : 100000;
+
+    segment = attach_or_die(NULL, 4 << 20, 1);
+    current_until_one_changes();
+    a_generation_with_an_end();
+    other_bytes(rounds);
+    invalidations(rounds);
+    tseg_release(segment);
+    printf("%lu checks\n", checks_made);
+    return 0;
+}
