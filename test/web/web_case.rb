@@ -36,10 +36,14 @@ class WebCase < Tiercel::TestCase
   def setup
     @log = StringIO.new
     @store = Tiercel.new("memory:", size: "4MB")
+    @logger = ActiveSupport::Cache::Store.logger # of all stores
     @store.logger = Logger.new(@log)
   end
 
-  def teardown = @store.close
+  def teardown
+    ActiveSupport::Cache::Store.logger = @logger
+    @store.close
+  end
 
   private
 

@@ -47,6 +47,18 @@ module Tiercel
         @kind ||= @store.class.ancestors.lazy.filter_map { |ancestor| KINDS[ancestor.name] }.first
       end
 
+      # Takes the hits of reads that served nobody out of the account of a Tiercel store.
+      #
+      # @param name [String] that was read
+      # @param reads [Integer] how often
+      # @return [void]
+      def uncount(name, reads)
+        return unless tiercel?
+        key = @store.stored_key(name)
+        tier = tiers.index { |one| one.get(key) }
+        @store.account.hit(tier, -reads) if tier
+      end
+
       # @return [Boolean]
       def tiercel? = kind == :tiercel_store
 

@@ -22,6 +22,7 @@ module Tiercel
           return unanswered unless subject.store.write(key, key, expires_in: 60)
           return lost unless subject.store.read(key) == key
           judge(round_trip(key))
+          subject.uncount(key, READS + 1)
         ensure
           subject.store.delete(key) if key
         end

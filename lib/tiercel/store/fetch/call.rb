@@ -210,7 +210,7 @@ module Tiercel
           filling.run do
             @store.send(:save_as_rails_does, @name, @key, @options) do |name, given|
               @given = @store.send(:with_tags, given)
-              filling.aside { @block.call(name, @given) }
+              filling.aside { @store.account.timed(@key) { @block.call(name, @given) } }
             end
           end
         end
