@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What docs/ shows of the lab's runs. Figures for readers come from a quiet machine:
+# Makes the pictures and results in docs/ from runs of the lab. Figures for readers come from a quiet machine:
 #
 #   bin/lab all --results results && bin/exec rake "lab:results[results/KEPT.jsonl]" "lab:pictures[results/KEPT.jsonl]"
 namespace :lab do

@@ -5,7 +5,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 state="$root/tmp/setup"
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/tiercel"
 
-# What a `bundle exec` around us has set would load its bundle into ours.
+# The variables of an outer `bundle exec` would load its bundle into ours.
 forget_outer_bundle() {
   unset RUBYOPT RUBYLIB BUNDLE_BIN_PATH BUNDLER_VERSION BUNDLER_SETUP
 }

@@ -27,7 +27,7 @@ module Tiercel
 
           def plan = planned.map(&:first)
 
-          # What is asked is on which side of its bound a ratio lies, not whether it is the baseline's.
+          # The question is on which side of its bound a ratio lies, not whether it equals the baseline.
           def take(comparisons)
             members = planned.to_h
             decided = lambda do |cell|

@@ -32,7 +32,7 @@ module Tiercel
               "figure" => outcome.figure&.record, "note" => outcome.note }
           end
 
-          # What was found.
+          # The findings.
           #
           # @!attribute [r] state
           #   @return [Symbol] :holds, :fails, :undecided, :reported, :cannot_run or :elsewhere

@@ -42,7 +42,7 @@ class OperationsTest < LabCase
     end
   end
 
-  # What is prepared for a slice is there for each call of it: none meets what one before has deleted or read.
+  # A slice prepares an entry for each of its calls: no call meets an entry that an earlier call deleted or read.
   def test_prepared_operations_have_a_name_for_each_call
     Lab::Operations.all.select { |operation| operation.kind == :store && operation.prepared? }.each do |operation|
       %w[string-1kb html-24kb-500 html-822kb].map { |name| Lab::Values.fetch(name) }.each do |value|

@@ -6,7 +6,7 @@ module Tiercel
   module Lab
     module Tables
       module Musts
-        # What the lab asks of itself.
+        # The lab's own targets.
         module Targets
           floor "lab-3", "the lab's own noise floor, in-process, a full run on a quiet machine: within 3 %",
                 value: "html-2kb", baseline: %w[memory_store read], at_most: 0.03

@@ -3,7 +3,7 @@
 require_relative "../support/lab_case"
 require_relative "../support/canned"
 
-# What all commands have in common.
+# Properties of every command.
 class EveryCommandTest < LabCase
   # A terminal, as far as output can tell.
   class Terminal < StringIO

@@ -6,7 +6,7 @@ require "tiercel/lab/engine/arm_process"
 class ArmProcessTest < LabCase
   ArmProcess = Lab::Engine::ArmProcess
 
-  # What an arm's process may hold and do.
+  # A contestant for an arm's process: it holds objects.
   class Holder
     def initialize(count) = @objects = Array.new(count) { Object.new }
     def live = [GC.start, GC.stat(:heap_live_slots)].last

@@ -4,7 +4,7 @@ require_relative "../support/lab_case"
 
 # Whole measurements with fresh workers, short ones.
 class MeasurementTest < LabCase
-  # What no other program can hide. What small differences are called is tested on recorded blocks: {LooksTest}.
+  # Differences that no other program can hide. {LooksTest} tests the verdicts on small ones, on recorded blocks.
   def test_ten_times_the_work_is_found
     slower = measure("steps:2000", "steps:20000", protocol: SHORT).fetch("steps:20000")
     assert_equal :slower, slower.summary.verdict, slower.summary.inspect

@@ -2,7 +2,7 @@
 
 require_relative "../support/lab_case"
 
-# What is made of blocks whose figures are known.
+# Summaries of blocks whose figures are known.
 class SummaryTest < LabCase
   def summarize(protocol: Lab::Engine::Protocol::FULL, **figures)
     comparison = compare("memory_store", "null_store")

@@ -66,7 +66,7 @@ module Record
     Recording.keep([recording])
   end
 
-  # What is printed is taken anew too.
+  # Records the printed form again, too.
   def render
     Recording.all.each { |recording| File.write(recording.printed_path, recording.rendered) }
     Recording.keep(Recording.all)

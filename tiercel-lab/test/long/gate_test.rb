@@ -21,7 +21,7 @@ class LongGateTest < LabCase
       end
     end
   RUBY
-  # What few calls cost, and what the collector does.
+  # A rare cost, and a cost of the collector.
   RARE = <<~RUBY
     module SmallGem
       STEPS = 800

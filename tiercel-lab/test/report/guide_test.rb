@@ -3,12 +3,12 @@
 require "test_helper"
 require_relative "sample"
 
-# What docs/report.md shows is run.
+# Runs the examples of docs/report.md.
 class ReportGuideTest < Tiercel::TestCase
   GUIDE = File.read(File.expand_path("../../../docs/report.md", __dir__))
   EXAMPLE = GUIDE[/^```ruby\n(.*?)^```$/m, 1]
 
-  # What the example takes for granted.
+  # The surroundings of the example.
   class Reader
     def results = { "schema" => "tiercel-lab/1" }
     def interval = Tiercel::Lab::Statistics::Interval.new(0.66, 0.64, 0.69)

@@ -90,7 +90,7 @@ class ChangePointsTest < Tiercel::TestCase
     assert_in_delta 1.05 / 1.2, steps[1].shift.exp.estimate, 0.01
   end
 
-  # What a single division does not see.
+  # A single division misses this.
   def test_a_level_that_came_and_went
     values = Array.new(60) { |index| ((20...35).cover?(index) ? 0.3 : 0.0) + (0.01 * noise(random)) }
     assert_equal [20, 35], Points.of(values, alpha: ALPHA).map(&:at)

@@ -6,7 +6,7 @@ require "tiercel/lab/load/subject"
 require "tiercel/lab/network"
 require "tiercel/lab/servers"
 
-# What is timed of a store with tiers begins when copies are kept.
+# The timing of a store with tiers begins once near copies are kept.
 class NearCopiesTest < LabCase
   NearCopies = Lab::Contestants::NearCopies
 

@@ -9,7 +9,7 @@ require_relative "../../musts/table"
 require_relative "planted"
 require_relative "schema"
 
-# What the lab's own tests share.
+# The base class of the lab's tests.
 class LabCase < Tiercel::TestCase
   Lab = Tiercel::Lab
   PLANTED = File.expand_path("planted.rb", __dir__)

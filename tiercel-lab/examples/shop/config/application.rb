@@ -19,7 +19,7 @@ module Shop
   class Application < Rails::Application
     config.load_defaults Rails::VERSION::STRING.to_f
 
-    # What stands after `config.cache_store =`, as words of the environment: CACHE_STORE="tiercel_store shared:",
+    # The arguments of `config.cache_store =`, as words of the environment: CACHE_STORE="tiercel_store shared:",
     # CACHE_STORE='redis_cache_store {"url":"redis://127.0.0.1:6379"}'.
     #
     # @return [Array] as ActiveSupport::Cache.lookup_store takes it

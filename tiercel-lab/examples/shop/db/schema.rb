@@ -9,7 +9,7 @@ ActiveRecord::Schema[7.2].define(version: 1) do
     table.timestamps
   end
 
-  # What Solid Cache keeps its entries in.
+  # The table of Solid Cache's entries.
   create_table :solid_cache_entries, force: :cascade do |table|
     table.binary :key, limit: 1024, null: false
     table.binary :value, limit: 536_870_912, null: false

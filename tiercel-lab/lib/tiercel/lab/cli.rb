@@ -13,7 +13,7 @@ module Tiercel
   module Lab
     # The command line: picks the command, and is the last to know of an interruption.
     module CLI
-      # What is no table.
+      # Commands that are no tables.
       OTHERS = { "all" => All::Command, "report" => ReportCommand, "history" => HistoryCommand,
                  "init" => InitCommand, "help" => Help }.freeze
 
@@ -56,7 +56,7 @@ module Tiercel
           All::View.new(results, command: Tables.command_line(All::NAME, results["run"]["arguments"], program)).build
         end
 
-        # What a run ended with, by what it kept.
+        # The exit code of a run, from its kept results.
         #
         # @param results [Hash{String => Object}]
         # @return [Integer] see {ExitCodes}

@@ -44,7 +44,7 @@ module Tiercel
           Codec.new(@deflate, @inflate, level || default)
         end
 
-        # What compressors are to Rails' stores and to Tiercel's.
+        # A compressor as Rails' stores and Tiercel's call it.
         class Codec
           def initialize(deflate, inflate, level)
             @deflate = deflate
@@ -62,7 +62,7 @@ module Tiercel
         end
       end
 
-      # What Rails uses unasked: the row that others are compared with.
+      # Rails' default, which is the baseline of the other rows.
       BASELINE = "zlib"
 
       add Library.new("none", deflate: ->(bytes, _level) { bytes }, inflate: ->(bytes) { bytes })

@@ -13,7 +13,7 @@ require_relative "engine/trial"
 
 module Tiercel
   module Lab
-    # What measures: plans, fresh processes, slices, and what is made of them. It knows no table and shows nothing.
+    # The measuring engine: plans, fresh processes, slices and their summaries. It knows no table and prints nothing.
     module Engine
     end
   end

@@ -245,7 +245,7 @@ module Tiercel
           arm.names.each_with_index { |name, index| put(arm, name, index % arm.values.size) }
         end
 
-        # What was written last is there; of a thousand others, some are not.
+        # The last entry is there; of a thousand others, some are missing.
         def verify(arm)
           name = arm.names.last
           put(arm, name, 0)

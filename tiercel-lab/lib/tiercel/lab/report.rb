@@ -4,7 +4,7 @@ require "erb/escape"
 
 module Tiercel
   module Lab
-    # What the lab shows: data in, text out. Nothing here measures or talks to
+    # The lab's output: data in, text out. Nothing here measures or talks to
     # a network.
     #
     #   document = Report::Document.new(title: "Reads")

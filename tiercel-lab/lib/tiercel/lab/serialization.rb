@@ -49,7 +49,7 @@ module Tiercel
           found.as_json == value.as_json
         end
 
-        # What serializers are to Rails' stores and to Tiercel's. The calls are fixed, so that their call sites see one
+        # A serializer as Rails' stores and Tiercel's call it. The calls are fixed, so that their call sites see one
         # receiver only.
         class Codec
           def initialize(dump, load)
@@ -67,10 +67,10 @@ module Tiercel
         end
       end
 
-      # What Rails uses unasked: the row that others are compared with.
+      # Rails' default, which is the baseline of the other rows.
       BASELINE = "marshal"
 
-      # What Paquito can be told to know.
+      # The types that Paquito can register.
       PAQUITO_TYPES = lambda do
         require "bigdecimal"
         require "date"

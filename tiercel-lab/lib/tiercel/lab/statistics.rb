@@ -14,7 +14,7 @@ require_relative "statistics/histogram"
 
 module Tiercel
   module Lab
-    # What the lab computes from its samples: pure functions of Arrays of
+    # The lab's statistics of its samples: pure functions of Arrays of
     # numbers, without a dependency, the same on every machine for a seed.
     module Statistics
     end

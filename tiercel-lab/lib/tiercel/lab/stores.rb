@@ -15,7 +15,7 @@ module Tiercel
     module Contestants
       @types = {}
 
-      # What a user of Rails knows, and Tiercel.
+      # The stores that Rails users know, and Tiercel.
       DEFAULT = %w[memory_store file_store:tmpfs file_store:disk mem_cache_store redis_cache_store tiercel].freeze
       # Several URLs of Tiercel, with spaces between, are tiers.
       FORM = /\A(?:(?<name>[\w.-]+)=)?(?<type>\w+)(?::(?<place>[^#]*))?(?:#(?<options>.*))?\z/
@@ -87,7 +87,7 @@ module Tiercel
         def configuration = configuration_line(":memory_store")
       end
 
-      # What Rails' machinery costs before any store is asked.
+      # The cost of Rails' machinery before any store is called.
       define "null_store", keeps?: false, places: [""] do
         def build(_context) = ActiveSupport::Cache::NullStore.new(**options)
         def stored_bytes(*) = 0

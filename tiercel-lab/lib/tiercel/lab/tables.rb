@@ -11,7 +11,7 @@ module Tiercel
     module Tables
       extend Catalogue
 
-      # What runs when none is named.
+      # The command that runs without a name.
       DEFAULT = "compare"
 
       def self.noun = "command"
@@ -35,7 +35,7 @@ module Tiercel
         [program, *(name unless unnamed), *arguments.map { |word| spaced(word) }].join(" ")
       end
 
-      # What a shell would take for several words, or read otherwise.
+      # Quotes a word that a shell would split or interpret.
       def self.spaced(word) = word.match?(/[\s>|&;<()$?*]/) ? Carried.quoted(word) : word
       private_class_method :spaced
 

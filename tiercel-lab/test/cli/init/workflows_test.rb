@@ -8,7 +8,7 @@ require "yaml"
 class InitWorkflowsTest < LabCase
   EXECUTABLE = File.expand_path("../../../exe/tiercel-lab", __dir__)
   FILES = %w[.github/workflows/benchmarks.yml .github/workflows/benchmark-history.yml].freeze
-  # What GitHub's syntax of workflows knows of what is used here.
+  # The keys of GitHub's workflow syntax that are used here.
   KEYS = { workflow: %w[name on permissions concurrency defaults env jobs],
            job: %w[name runs-on timeout-minutes permissions env steps needs if],
            step: %w[name id uses with run env if shell working-directory] }.freeze
@@ -50,7 +50,7 @@ class InitWorkflowsTest < LabCase
     end
   end
 
-  # What comes from outside reaches a shell in variables only.
+  # Outside text reaches a shell only through variables.
   def check_shell(text)
     refute_includes text, "${{"
     said, status = Open3.capture2e("bash", "-n", stdin_data: text)

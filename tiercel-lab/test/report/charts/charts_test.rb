@@ -4,7 +4,7 @@ require "test_helper"
 require "rexml/document"
 require_relative "../sample"
 
-# What holds for every chart, and what each of them draws.
+# Properties of every chart, and the drawings of each.
 class ReportChartsTest < Tiercel::TestCase
   Report = Tiercel::Lab::Report
   Charts = Report::Charts

@@ -3,7 +3,7 @@
 require_relative "../../support/lab_case"
 require_relative "../../support/small_gem"
 
-# What a gate reads of a repository, and that it leaves it as it is.
+# A gate reads a repository and leaves it unchanged.
 class GateCheckoutTest < LabCase
   def checkout(gem) = Lab::Tables::Gate::Checkout.new(gem.folder)
 

@@ -32,7 +32,7 @@ class GrowthDocumentTest < LabCase
     assert_match(/<svg/, Lab::Report::Html.render(document))
   end
 
-  # What there was no room for keeps its row; no slice of it is asked for.
+  # A point without room keeps its row; no slice of it runs.
   def test_what_was_left_out_says_why
     left_out = row("memory_store", 10_000_000, 1, "status" => "cannot run", "reason" => "needs 7.45 GB of memory")
                .except("processes_slices", "resident_bytes")

@@ -41,7 +41,7 @@ class HerdDocumentTest < LabCase
     assert_equal [3.0, 0.5, 0.0], loads.values_at(50.0, 150.0, 240.0)
   end
 
-  # What one round of many let through is said, and never rounded away.
+  # A single failed round of many is reported, and never rounded away.
   def test_a_lease_that_failed_once_is_not_called_once
     text = markdown(row("tiercel:shared:", LEASE, [[0.0, 100.0]]),
                     row("tiercel:shared:", LEASE, [[0.0, 100.0]] * 2, round: 1))

@@ -23,7 +23,7 @@ class SizesDocumentTest < LabCase
     Lab::Report::Markdown.render(document)
   end
 
-  # Who costs least and most is named as far as it was told.
+  # The view names the cheapest and the dearest size as far as verdicts carry it.
   def test_from_the_least_to_the_most
     one = cell("memory_store", "html-2kb", 6.21)
     assert_match(/What a hit costs\. html-2kb: 6\.21 us \(memory_store\)\./, render(one))

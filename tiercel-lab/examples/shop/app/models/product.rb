@@ -3,7 +3,7 @@
 class Product < ApplicationRecord
   scope :first_ones, ->(count) { order(:id).limit(count) }
 
-  # What costs too much to be made for each request.
+  # This report costs too much to be made for each request.
   #
   # @return [Hash{String => Object}]
   def summary

@@ -68,7 +68,7 @@ module Tiercel
         # Types that are no choice for an application: they measure parts.
         PARTS = /\A(?:null_store|raw_\w+|steps|mem_cache_store_as_shipped)/
 
-        # What a run with constraints measures unless the user names stores.
+        # The stores that a run with constraints measures, unless the user names others.
         ALL = ["memory_store", "tiercel:memory:", "tiercel:shared:", "file_store:tmpfs", "file_store:disk",
                "tiercel:sqlite:", "tiercel:shared: sqlite:", "mem_cache_store", "redis_cache_store",
                "tiercel:memcached:", "tiercel:redis:", "tiercel:shared: redis:"].freeze

@@ -14,7 +14,7 @@ module Tiercel
         # Between an application and a server on another machine, per call: assumed, because a run measures on one
         # machine.
         ROUND_TRIP_US = 500.0
-        # What a near tier sends on: misses, and their writes.
+        # The share of calls that a near tier passes on: misses, and their writes.
         FAR_SHARE = 0.1
         # Constraints that an application may meet next.
         OTHERS = [{ workers: 1, machines: 1 }, { machines: 2 }, { survives: "restart" }, { survives: "reboot" }].freeze

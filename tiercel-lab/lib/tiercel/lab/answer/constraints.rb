@@ -5,7 +5,7 @@ require_relative "../errors"
 module Tiercel
   module Lab
     module Answer
-      # What an application demands of its cache.
+      # The constraints of an application on its cache.
       #
       # @!attribute [r] machines
       #   @return [Integer] that have to see one cache
@@ -37,7 +37,7 @@ module Tiercel
         # @param record [Hash{String => Object}] of {#record}
         def self.from(record) = new(**record.transform_keys(&:to_sym))
 
-        # What a machine suggests: itself alone, a worker for each core.
+        # The constraints that a machine suggests: one machine, a worker for each core.
         #
         # @param environment [Hash] see {Engine::Machine.describe}
         # @param given [Hash{Symbol => Object}] what the user said

@@ -6,7 +6,7 @@ require_relative "candidate"
 module Tiercel
   module Lab
     module Answer
-      # What a page costs with each store of a run: the sum of its calls, by whole costs (means, with garbage
+      # The cost of a page with each store of a run: the sum of its calls, by whole costs (means, with garbage
       # collection) where the run has them. A store takes part if it has a figure for every call that the others have.
       class Figures
         # Reads of one page by value. A run that measured none of them counts every value once.

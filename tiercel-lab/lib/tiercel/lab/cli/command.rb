@@ -11,11 +11,11 @@ require_relative "settings"
 module Tiercel
   module Lab
     module CLI
-      # What the first word of a command line names: hears the options, refuses what does not belong, and does it.
+      # A command, named by the first word of a command line. It parses the options, refuses foreign ones, and runs.
       #
       # @abstract Subclasses implement {#perform}, {#facts}, and hear arguments in {#accept} and {#options}.
       class Command
-        # What help says of a command: its name, one line, command lines without the program, and the groups of
+        # The help of a command: its name, one line, command lines without the program, and the groups of
         # {Settings::OPTIONS} that it uses.
         Facts = Data.define(:name, :summary, :examples, :groups)
 
@@ -73,7 +73,7 @@ module Tiercel
         # Adds the options of all that the command may mean.
         def shape(parser) = parser.tap { options(parser) }
 
-        # What is meant by arguments that are no options.
+        # Interprets the arguments that are no options.
         def choose(_rest); end
 
         def options(_parser); end

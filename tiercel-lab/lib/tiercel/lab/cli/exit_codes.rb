@@ -3,7 +3,7 @@
 module Tiercel
   module Lab
     module CLI
-      # What the lab's commands exit with: one table for all of them.
+      # The exit codes of the lab's commands.
       module ExitCodes
         OK = 0
         DOES_NOT_HOLD = 1

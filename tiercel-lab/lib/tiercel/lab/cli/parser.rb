@@ -13,7 +13,7 @@ module Tiercel
         LEFT = 24
         private_constant :LEFT
 
-        # What begins with a dash would be heard as an option: no line begins with one.
+        # No line begins with a dash, because OptionParser would take the line for an option.
         def self.wrapped(text, width) = text.scan(/\S.{0,#{width - 1}}(?=\s(?!-)|\z)|\S{#{width},}/)
 
         # A command line that is too long for one line goes on in others, as a shell reads it.
@@ -31,14 +31,14 @@ module Tiercel
           self.version = VERSION
         end
 
-        # What is said of an option is one sentence, however many lines it takes.
+        # The text of an option is one sentence, however many lines it takes.
         def on(*words, &)
           said, facts = words.partition { |word| word.is_a?(String) && !word.start_with?("-") }
           super(*facts, *Parser.wrapped(said.join(" "), WIDTH - summary_indent.size - LEFT - 1), &)
         end
       end
 
-      # What of a command line is no option, without hearing the options: they have no effect, and may be wrong.
+      # Finds the arguments that are no options without applying the options, which may be wrong.
       class Shape < OptionParser
         # @return [Array<String>] files of `--require`
         attr_reader :requires

@@ -6,7 +6,7 @@ require_relative "../report"
 module Tiercel
   module Lab
     module CLI
-      # What would be measured, and how long that takes.
+      # The planned measurements and their expected time.
       class Plan
         # @param comparisons [Array<Engine::Comparison>]
         # @param protocol [Engine::Protocol]

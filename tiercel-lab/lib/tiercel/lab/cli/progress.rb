@@ -5,7 +5,8 @@ require_relative "../report"
 module Tiercel
   module Lab
     module CLI
-      # What is being measured and how long it will take, on stderr: one line that is overwritten at a terminal, plain
+      # Shows the current measurement and the remaining time on stderr: one line that is overwritten at a terminal,
+      # plain
       # lines now and then elsewhere.
       class Progress
         # Seconds between lines where they cannot be overwritten.

@@ -8,7 +8,7 @@ require_relative "../stores"
 module Tiercel
   module Lab
     module CLI
-      # What the options mean that commands have in common. A command names those that it uses ({Tables::Table.takes});
+      # The options that commands share. A command names those that it uses ({Tables::Table.takes});
       # the others are refused. Every one that measures has {OWN} and {OUTPUTS}.
       class Settings
         DEFAULT_SEED = 1

@@ -176,7 +176,7 @@ module Tiercel
                .new(store:, names:, values:, inputs:, count:)
         end
 
-        # What a compiled loop holds.
+        # The variables of a compiled loop.
         class TimedLoop
           # @return [Integer] blocks of fetches that ran although the value should have been there
           attr_reader :misses

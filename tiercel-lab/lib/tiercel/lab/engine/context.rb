@@ -6,7 +6,7 @@ require_relative "../errors"
 module Tiercel
   module Lab
     module Engine
-      # What a contestant may use while it is built: servers, folders, a limit.
+      # The resources of a contestant while it is built: servers, folders, a limit.
       class Context
         # Room in stores that must be given a size: many times what a cell writes (stores divide their room, and few
         # large entries fill a part), between these bounds. (A segment reserves its room when it is made: that takes

@@ -3,7 +3,7 @@
 module Tiercel
   module Lab
     module Engine
-      # What others took of the machine's time between two looks: the hypervisor (steal), and processes that
+      # The machine's time that others took between two looks: the hypervisor (steal), and processes that
       # had to wait for a CPU (pressure).
       class Disturbance
         def initialize

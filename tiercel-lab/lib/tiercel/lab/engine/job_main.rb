@@ -7,7 +7,7 @@ begin
   require "active_support"
   require "active_support/cache"
   require "active_support/notifications"
-  # What an application with current `load_defaults` has.
+  # The settings of an application with current `load_defaults`.
   ActiveSupport::Cache.format_version = 7.1 if ActiveSupport::Cache.respond_to?(:format_version=)
 rescue LoadError
   nil # the bundle of a gem without it, whose benchmarks need none

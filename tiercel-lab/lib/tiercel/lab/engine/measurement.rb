@@ -165,7 +165,7 @@ module Tiercel
           cells.all? { |cell| cell.settled? || !cell.comparison.equal?(comparison) }
         end
 
-        # What goes on is more than was planned: it is left where the budget has no room for it.
+        # Further rounds are more than was planned, so they are dropped where the budget has no room for them.
         def time_for?(comparisons, cells, processes, first:)
           return true if first
           seconds = comparisons.sum do |comparison|

@@ -7,7 +7,7 @@ require_relative "recorder"
 module Tiercel
   module Lab
     module Engine
-      # What was measured, read back from its file.
+      # The results of a run, read back from its file.
       module Results
         # @param path [String] a run's JSON lines, or a document of `--json`
         # @return [Hash{String => Object}] the document, see schema/tiercel-lab-1.json

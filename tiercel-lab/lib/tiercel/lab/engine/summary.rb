@@ -7,7 +7,7 @@ require_relative "protocol"
 module Tiercel
   module Lab
     module Engine
-      # What a cell's blocks say. Garbage collection is part of every figure, see {Cell#block_ns}.
+      # Summarizes a cell's blocks. Garbage collection is part of every figure, see {Cell#block_ns}.
       #
       # - `ns`: nanoseconds a call, median of the blocks (an interval); `mean_ns`: their mean (an interval over the
       #   processes); `mad_ns`: median absolute deviation of the blocks; `gc_ns`: the collector's part of a call, mean

@@ -64,7 +64,8 @@ module Tiercel
 
         private
 
-        # What the store holds is old, as in a process that has run for a while: the collector marks an object in each
+        # The objects of the store are old, as in a process that has run for a while: the collector marks an object in
+        # each
         # of its first collections.
         def age = Protocol::AGEING_COLLECTIONS.times { GC.start(full_mark: false) }
 

@@ -11,7 +11,7 @@ require_relative "slots"
 module Tiercel
   module Lab
     module Engine
-      # What is measured by jobs of a table's own rather than by slices: servers, folders and processes for as long as
+      # A measurement by a table's own jobs rather than by slices: servers, folders and processes for as long as
       # it runs, and rows that have a status.
       #
       # @abstract Subclasses implement {#measure}, and fill {#rows}.

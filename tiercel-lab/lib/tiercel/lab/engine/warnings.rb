@@ -5,7 +5,7 @@ require_relative "protocol"
 module Tiercel
   module Lab
     module Engine
-      # What a reader must know before believing a run's figures, in sentences.
+      # Sentences that a reader must know before believing a run's figures.
       module Warnings
         module_function
 

@@ -86,7 +86,7 @@ module Tiercel
           outcome
         end
 
-        # What one arm has loaded is there for those that are forked later.
+        # Libraries that one arm has loaded are present in arms that are forked later.
         def load(features)
           @settled = nil if features.any?
           features.each do |feature|

@@ -122,7 +122,7 @@ module Tiercel
 
         def gate?(part) = part["run"]["command"] == "gate"
 
-        # What a gate counted of its head, the least of its processes.
+        # The figures that a gate counted for its head, the least of its processes.
         def counted(part)
           rows = table(part, "counted").select { |row| row["side"] == "head" && row["status"] == "measured" }
           rows.group_by { |row| row["cell"] }.flat_map { |cell, of_cell|

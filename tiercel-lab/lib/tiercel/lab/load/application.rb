@@ -10,7 +10,7 @@ module Tiercel
     module Load
       # One application with one store, and the cache server that the store needs.
       class Application
-        # What can happen to one while it serves.
+        # Failures of an application while it serves.
         INCIDENTS = %w[kill_worker stop_server].freeze
         CACHE_BYTES = 64 * 1024 * 1024
         # Requests come in before it happens.

@@ -3,10 +3,10 @@
 module Tiercel
   module Lab
     module Network
-      # What can be kept back.
+      # The directions that a proxy can hold back.
       HELD = %w[replies requests both].freeze
 
-      # What a proxy does to what passes through it.
+      # The effects of a proxy on its traffic.
       #
       # - `delay`: seconds added to a round trip, half of them each way
       # - `bytes_per_second`: of each connection, each way; nil for no cap

@@ -5,7 +5,7 @@ module Tiercel
     module Network
       # One direction of one connection: bytes with the time at which they are due.
       class Lane
-        # What is read at a time, and, where there is a cap, what is sent at a time.
+        # Bytes read at a time, and bytes sent at a time where there is a cap.
         CHUNK_BYTES = 65_536
         CAPPED_CHUNK_BYTES = 4_096
         # Above it the sender is not read from, so that it feels the congestion.

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What a {Tiercel::Lab::Network::Proxy} starts: file descriptors of the listener
+# The child process of a {Tiercel::Lab::Network::Proxy}. Its arguments: file descriptors of the listener
 # and of the control socket, whether the listener is a Unix one, and the target.
 require_relative "relay"
 

@@ -10,7 +10,7 @@ module Tiercel
       class Route
         # How much of what its client says first a connection is known by.
         SAID_BYTES = 4_096
-        # What is done to a connection that the conditions are not for.
+        # The conditions of all other connections.
         PLAIN = Conditions.new
 
         # @return [Lane]

@@ -3,7 +3,7 @@
 module Tiercel
   module Lab
     module Operations
-      # What the operations below Rails' machinery have in common: a Tiercel backend's own methods, which know bytes
+      # The common part of operations below Rails' machinery: a Tiercel backend's own methods, which know bytes
       # only. Values that are not Strings are marshalled beforehand.
       module BelowStore
         def preamble = "backend = store.backend"

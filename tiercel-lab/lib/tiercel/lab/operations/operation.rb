@@ -2,7 +2,7 @@
 
 module Tiercel
   module Lab
-    # What is timed, and what is done around it.
+    # A timed operation, and the work around it.
     #
     # The timed part is one Ruby expression (`body`), compiled into a loop of each arm's own, so that every arm's call
     # sites see one class only. It may use these locals: `store` (what the contestant built), `names`, `values`,
@@ -22,7 +22,7 @@ module Tiercel
       # @return [Integer] calls of a prepared operation in a slice, at most
       def self.prepared_calls(value) = (PREPARED_BYTES / value.approximate_bytes).clamp(1, PREPARED_CALLS)
 
-      # What holds of an operation unless its declaration says otherwise:
+      # Defaults of an operation, which its declaration may override:
       #
       # - `name`, and `phrase`: what one call is, to be followed by "costs"
       # - `kind`: what kind of subject it works on; contestants say theirs
@@ -62,7 +62,7 @@ module Tiercel
       # @param arm [Engine::Arm]
       def setup(arm) = arm.fill
 
-      # What `inputs` is in the body.
+      # The value of `inputs` in the body.
       def inputs(_arm) = nil
 
       # Every name that the store may hold afterwards; where the store is the user's, these are deleted.

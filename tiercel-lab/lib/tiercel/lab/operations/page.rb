@@ -3,7 +3,7 @@
 module Tiercel
   module Lab
     module Operations
-      # What one page of an application asks its cache for: a read_multi of fragments (as `render collection, cached:
+      # The cache calls of one page of an application: a read_multi of fragments (as `render collection, cached:
       # true` has it), some reads, and fetches by a record, all of which hit. Within Rails' request-local cache, where
       # the store has one: it begins empty with each request. Timed by the CPU time of the process.
       define "page", "the cache work of a page in a request", clock: :cpu,

@@ -7,7 +7,7 @@ module Tiercel
       # the largest cache holds. Those have more pages than the translation buffers have entries.
       module ProcessorCaches
         SIZES = "/sys/devices/system/cpu/cpu0/cache/index*/size"
-        # What the kernel reports in a virtual machine may be the cache of a whole socket, or nothing.
+        # In a virtual machine the kernel may report the cache of a whole socket, or nothing.
         BYTES = (32 * 1024 * 1024)..(128 * 1024 * 1024)
         LARGER = 2
 
@@ -34,7 +34,7 @@ module Tiercel
         end
       end
 
-      # What the cold forms of operations have in common. Each slice begins with cold processor caches, and asks for
+      # The common part of the cold operations. Each slice begins with cold processor caches, and asks for
       # random names, none twice, so no call warms the entry of another one. The names alone are warm, because an
       # application makes a name just before it asks for it.
       module CpuCold

@@ -5,7 +5,7 @@ require_relative "format"
 module Tiercel
   module Lab
     module Report
-      # What stands in one place of a {Table}.
+      # One cell of a {Table}.
       #
       # Renderers ask a cell for its plain text ({#to_s}), for what goes into a
       # CSV file ({#data}), for its kind, and whether it is to be read with

@@ -13,10 +13,10 @@ module Tiercel
       #   document.section("Reads") { |section| section.add(table).add(chart) }
       class Document
         Verdict = Struct.new(:sentence, :tone, :warnings)
-        # What the reader came for: under which conditions, a sentence, up to three candidates (name, cost, memory,
+        # The answer: its conditions, a sentence, up to three candidates (name, cost, memory,
         # configuration), notes, what would change it; `lines`: all of that as a terminal has it.
         Answer = Struct.new(:conditions, :sentence, :candidates, :notes, :changes, :lines)
-        # What was found, in a sentence, and the title or anchor of what shows it.
+        # A finding in one sentence, and the title or anchor of the section that shows it.
         Finding = Struct.new(:text, :anchor)
         Paragraph = Struct.new(:text)
         # Something to copy: a command, a configuration.
@@ -25,7 +25,7 @@ module Tiercel
         Heading = Struct.new(:text) do
           def anchor = Report.slug(text)
         end
-        # What a page shows when it is asked for, and a terminal names; Markdown and CSV have it as it stands.
+        # Details that a page unfolds and a terminal names; Markdown and CSV contain them in full.
         Fold = Struct.new(:title, :elements)
 
         # Elements under one heading.
@@ -93,7 +93,7 @@ module Tiercel
           @sections = []
         end
 
-        # What the reader is to take away, above everything else.
+        # The main finding, above everything else.
         #
         # @param tone [Symbol] one of {Statistics::Verdict::ALL}, or :plain
         # @param warnings [Array<String>] what may have disturbed the run

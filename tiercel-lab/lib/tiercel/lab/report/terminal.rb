@@ -9,7 +9,7 @@ module Tiercel
     module Report
       # A document at the terminal: its answer and its sentence, then every table; charts are left to the other forms.
       module Terminal
-        # What of a document's environment is said here.
+        # The parts of a document's environment that a terminal shows.
         SAID = %w[Machine Pinning].freeze
 
         module_function

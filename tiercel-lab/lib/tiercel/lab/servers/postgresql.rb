@@ -42,7 +42,7 @@ module Tiercel
         # @return [String] name of the database's superuser
         def user = ROOT_RUNS_AS
 
-        # What a new server says while processes of one that was killed have not yet noticed its end.
+        # The message of a new server while processes of a killed one still run.
         STILL_THERE = /pre-existing shared memory block/
         private_constant :STILL_THERE
 

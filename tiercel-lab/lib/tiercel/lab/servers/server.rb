@@ -170,7 +170,7 @@ module Tiercel
         # @return [String, nil] the version when the server is ready to serve, nil before
         def ask_version = raise(NotImplementedError)
 
-        # What {#stop} sends, one after the other, until the process is gone.
+        # The signals that {#stop} sends, one after the other, until the process is gone.
         def stop_signals = %i[TERM KILL]
 
         def prepare

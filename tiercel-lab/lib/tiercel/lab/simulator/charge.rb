@@ -3,7 +3,7 @@
 module Tiercel
   module Lab
     module Simulator
-      # What one entry costs of a policy's capacity: anything that answers to
+      # The share of a policy's capacity that one entry takes: anything that answers to
       # `call(key, bytes)` with bytes.
       module Charge
         # The value's bytes alone.

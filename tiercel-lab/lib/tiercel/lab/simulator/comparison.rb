@@ -111,7 +111,7 @@ module Tiercel
         # A backend that is made anew for every trace.
         # @private
         class BackendContender
-          # Whose TTLs run on a clock that we cannot move.
+          # Backends whose TTLs run on a clock that the lab cannot move.
           REMOTE = %w[memcached redis rediss redis+cluster rediss+cluster unix].freeze
 
           attr_reader :title

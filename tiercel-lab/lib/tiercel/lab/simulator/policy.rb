@@ -17,7 +17,7 @@ module Tiercel
       #
       # @abstract
       class Policy
-        # What a policy knows of one key. `hits` and `queue` belong to the policy.
+        # A policy's record of one key. `hits` and `queue` belong to the policy.
         Entry = Struct.new(:key, :bytes, :expires_at, :hits, :queue)
 
         # @return [String] for tables

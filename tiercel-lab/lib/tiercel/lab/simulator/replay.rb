@@ -8,7 +8,7 @@ module Tiercel
       # Runs a trace against a policy or a backend as an application would use
       # a cache: look aside, and write what was missed.
       class Replay
-        # What came out.
+        # The results of a replay.
         #
         # @!attribute reads [Integer]
         # @!attribute hits [Integer]

@@ -37,7 +37,7 @@ module Tiercel
         # @return [Boolean] whether what a request stores can expire
         def ttls? = @ttls.nil? ? (@ttls = requests.any?(&:ttl)) : @ttls
 
-        # What a cache without a limit would hold at most: for every key its largest value.
+        # The size of a cache without a limit: for every key its largest value.
         #
         # @param charge [#call] (key, bytes) -> bytes charged, see {Charge}
         # @return [Integer] bytes

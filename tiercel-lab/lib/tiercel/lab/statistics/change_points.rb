@@ -154,7 +154,7 @@ module Tiercel
           [wide, Float::MIN].max
         end
 
-        # What is far from its neighbours becomes their median, where those before and behind it agree.
+        # Replaces an outlier by the median of its neighbours, where the neighbours on both sides agree.
         #
         # @return [Array<Float>]
         def cleaned(values)

@@ -48,7 +48,7 @@ module Tiercel
         # The look's number, from 0; sizes beyond the last one go on in the same way.
         def number(processes) = Math.log2(processes.fdiv(@first)).floor.clamp(0..)
 
-        # What an interval's width is in proportion to.
+        # The quantity that an interval's width is proportional to.
         def spread(processes)
           alpha = MedianInterval::ALPHA / (2**(number(processes) + 1))
           Statistics.t_quantile(1.0 - (alpha / 2), [processes - 1, 1].max) / Math.sqrt(processes)

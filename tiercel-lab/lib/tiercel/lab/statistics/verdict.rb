@@ -3,7 +3,7 @@
 module Tiercel
   module Lab
     module Statistics
-      # What an interval of ratios (an arm's time by the baseline's) says, given a margin that was fixed before anything
+      # Judges an interval of ratios (an arm's time by the baseline's), given a margin that was fixed before anything
       # was measured: the whole interval has to lie on one side of it. Noise widens the interval, never the margin.
       #
       # A cell has two such intervals: of the median, which is narrow, and of the mean, which counts rare costs too.

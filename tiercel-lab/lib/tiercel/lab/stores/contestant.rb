@@ -18,7 +18,7 @@ module Tiercel
     #
     # @abstract Subclasses implement {#build}; {Contestants.define} declares the rest.
     class Contestant
-      # What holds of a contestant unless its declaration says otherwise:
+      # Defaults of a contestant, which its declaration may override:
       #
       # - `kind`: what it builds; :store answers to Rails' cache API, operations say which kind they time
       # - `medium`: :process, :loopback, :disk or :remote: whose noise it has
@@ -63,7 +63,7 @@ module Tiercel
       # @return [Symbol] :cpu or :wall
       def clock = medium == :process ? :cpu : :wall
 
-      # What a plan accepts a run can build: a place that cannot be is refused when the text is parsed.
+      # Refuses an impossible place when the text is parsed, so a run can build whatever a plan accepts.
       #
       # @raise [UsageError]
       def check

@@ -169,7 +169,7 @@ module Tiercel
       end
     end
 
-    # What the wire and the server cost a store without any client: Strings through a {RawSocket}.
+    # The cost of the wire and the server for a store without a client: Strings through a {RawSocket}.
     class RawStore
       def initialize(socket)
         @socket = socket

@@ -14,7 +14,7 @@ module Tiercel
         SERVERS = { "memcached" => :memcached, "redis" => :redis, "redis+cluster" => :redis_cluster }.freeze
         FOLDERS = { "shared" => "tmpfs", "file" => "tmpfs", "sqlite" => "disk" }.freeze
         SIZED = %w[memory shared sqlite file].freeze
-        # What a call costs is measured, not after how long one gives up: Tiercel's own 0.25 s are soon over where other
+        # The lab measures what a call costs, not when a client gives up: Tiercel's own 0.25 s are soon over where other
         # programs want the CPUs too, or eight workers write to one database.
         PATIENCE_SECONDS = 2
         PATIENT = [*SERVERS.keys, "sqlite", "file"].freeze

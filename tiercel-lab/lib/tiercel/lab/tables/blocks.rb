@@ -5,7 +5,7 @@ require_relative "../report"
 module Tiercel
   module Lab
     module Tables
-      # What reports say of the blocks of a cell, for {View}.
+      # Sentences about the blocks of a cell, for {View}.
       module Blocks
         # In a line of a terminal.
         SHOWN = 84

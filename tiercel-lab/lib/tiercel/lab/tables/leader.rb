@@ -6,7 +6,7 @@ require_relative "../statistics"
 module Tiercel
   module Lab
     module Tables
-      # Who of several is the fastest, who the slowest, and what two are to each other, as far as verdicts carry it: all
+      # The fastest and the slowest of several, and how two compare, as far as verdicts carry it: all
       # sentences and marks of the lab ask here. Two are told apart by the quotient of their intervals, the farthest
       # apart; intervals of ratios to one baseline, or of times.
       #

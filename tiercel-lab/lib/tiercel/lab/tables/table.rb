@@ -39,9 +39,9 @@ module Tiercel
       #
       # docs/lab.md adds one, step by step.
       class Table
-        # What commands may take beside their own options; see {CLI::Settings}.
+        # Shared options that commands may take; see {CLI::Settings}.
         TAKEN = { cells: %i[budget processes require] }.freeze
-        # What a sort of exit is called for, by name.
+        # Exit codes by name.
         CODES = { ok: 0, does_not_hold: 1, undecided: 3, wrong: 4 }.freeze
 
         class << self
@@ -82,7 +82,7 @@ module Tiercel
           def arguments_in_all = @in_all[:arguments]
           def seconds_in_all = @in_all[:seconds]
 
-          # What differs from the lab's own protocol.
+          # Changes the lab's own protocol for this table.
           #
           # @param changes [Hash] of {Engine::Protocol}
           def full(**changes) = @full = Engine::Protocol::FULL.with(**changes)

@@ -131,7 +131,7 @@ module Tiercel
 
         def measured?(cell) = Engine::Outcome.measured?(cell) && !cell["summary"].nil?
 
-        # What a column of cells shows.
+        # Columns of cells.
 
         def name(cell) = cell["contestant"]["name"]
 
@@ -223,7 +223,7 @@ module Tiercel
           chart
         end
 
-        # Who is ahead of cells that keep something: by their ratios where they were interleaved, else by their times.
+        # The leader of the cells that keep something: by ratios where they were interleaved, else by times.
         #
         # @return [Leader] of cells
         def leader(cells) = told(cells.select { |cell| measured?(cell) && cell["contestant"]["keeps"] != false })

@@ -6,7 +6,7 @@ require_relative "rows"
 module Tiercel
   module Lab
     module Values
-      # What an API answers with, as text: {Rows} as JSON, cut off at exactly so many bytes.
+      # An API's answer as text: {Rows} as JSON, cut off at exactly so many bytes.
       class JSONText < Rows
         # Less than any row takes.
         ROW_BYTES = 100

@@ -5,7 +5,7 @@ require_relative "text"
 module Tiercel
   module Lab
     module Values
-      # What `pluck` or a JSON API gives: an Array of Hashes of plain values.
+      # Rows as `pluck` or a JSON API returns them: an Array of Hashes of plain values.
       class Rows < Value
         # @param rows [Integer] in each Array
         # @param options see {Value#initialize}

@@ -115,7 +115,7 @@ module Tiercel
 
           def to_measure = chosen.reject { |entry| done.any? { |part| part.name == entry.name } }
 
-          # What tables are called with that use it, as the user would type it.
+          # The arguments of the tables that use this option, as the user would type them.
           def given
             @given ||= {
               quick: ("--quick" if settings.quick),
@@ -206,7 +206,7 @@ module Tiercel
              ("Out of time: #{late.join(", ")}; #{again}" if late.any?)].compact
           end
 
-          # What would be done, and how long that takes.
+          # The plan: each table and its expected time.
           def plan
             columns = Report::Terminal::Columns.new([["table", :left], ["expected", :right], ["command", :left]])
             expected.each { |entry, seconds| columns.row(planned(entry, seconds)) }

@@ -4,7 +4,7 @@ module Tiercel
   module Lab
     module Report
       module Charts
-        # What a cost is made of, one bar a row: serialize, compress, client, wire, server.
+        # The parts of a cost, one bar a row: serialize, compress, client, wire, server.
         class StackedBar < Chart
           Row = Struct.new(:label, :parts, :reason) do
             def total = parts.values.sum

@@ -89,7 +89,7 @@ module Tiercel
             %(<details><summary>All #{count} blocks</summary><dl class="blocks">#{lines.join}</dl></details>)
           end
 
-          # What the cells of a column have in common: alignment, and the scale of their whiskers.
+          # The common properties of a column's cells: alignment, and the scale of their whiskers.
           class Column
             # Characters of a text that is kept in one line.
             SHORT = 12
@@ -153,7 +153,7 @@ module Tiercel
 
             private
 
-            # What the column is called stands in each cell, for pages too narrow for a header.
+            # Each cell names its column, for pages too narrow for a header.
             def td(css, content, mark = "")
               css = css.compact
               return "<td></td>" if content.empty?

@@ -51,7 +51,7 @@ module Tiercel
             connection.close
           end
 
-          # What is asked for, and what it has to be.
+          # A requested page, and the content that it must have.
           Page = Struct.new(:path, :sha256, :failures, :body) do
             # @return [Net::HTTPResponse, nil] nil for a request that failed, and may
             def get(connection)

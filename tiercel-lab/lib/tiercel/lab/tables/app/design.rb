@@ -4,7 +4,7 @@ module Tiercel
   module Lab
     module Tables
       module App
-        # What stands after `config.cache_store =` for each store, and the server it needs; and the pages.
+        # The `config.cache_store` line of each store, and the server it needs; and the pages.
         module Design
           # @!attribute [r] text
           #   @return [String] as the application takes it; `%<memory>s` and `%<disk>s` are folders of the run's own
@@ -45,7 +45,7 @@ module Tiercel
             "/products/1" => "a counter, a fragment",
             "/search?q=amber" => "a rate limit",
           }.freeze
-          # Whose bodies differ from request to request.
+          # Pages whose bodies differ from request to request.
           COUNTED = %w[/products/1].freeze
         end
       end

@@ -16,7 +16,7 @@ module Tiercel
         class Probe
           # 300 KB of a text: more than any store's threshold for compressing.
           TEXT = "All work and no play makes Jack a dull boy. " * 7_000
-          # What the medium is told by.
+          # The reads that reveal the medium.
           BULK_ITEMS = 64
           BULK_BYTES = 128 * 1024
           LOCAL_READS = 300
@@ -99,7 +99,7 @@ module Tiercel
             figures
           end
 
-          # What a read inside of the request-local cache gives before and after the caller changed it elsewhere.
+          # Reads within the request-local cache before and after the caller changes the entry elsewhere.
           #
           # @return [void]
           def local_begin

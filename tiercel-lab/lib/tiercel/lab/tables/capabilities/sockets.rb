@@ -4,7 +4,7 @@ module Tiercel
   module Lab
     module Tables
       module Capabilities
-        # What the system says of this process and of others (Linux: proc(5)).
+        # The sockets of this process and of others, as Linux lists them (proc(5)).
         module Sockets
           TABLES = %w[/proc/self/net/tcp /proc/self/net/tcp6].freeze
           ESTABLISHED = "01"

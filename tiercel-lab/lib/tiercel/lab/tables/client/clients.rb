@@ -20,7 +20,7 @@ module Tiercel
           def delete_multi(keys) = @client.delete_multi(keys)
           def close = @client.close
 
-          # What versions without calls for many offer: commands whose answers are not waited for one by one.
+          # For versions without multi calls: commands that do not wait for each answer.
           module Quiet
             def set_multi(pairs) = @client.quiet { pairs.each { |key, bytes| @client.set(key, bytes, nil, RAW) } }
             def delete_multi(keys) = @client.quiet { keys.each { |key| @client.delete(key) } }

@@ -5,7 +5,7 @@ require_relative "../../operations"
 module Tiercel
   module Lab
     module Operations
-      # What the operations on clients have in common: bytes under keys. Values that are not Strings are marshalled.
+      # The common part of operations on clients: bytes under keys. Values that are not Strings are marshalled.
       class OnClient < Operation
         facts kind: :client
 

@@ -22,7 +22,7 @@ module Tiercel
           full processes: 4, most_processes: 8, blocks: 3, budget_seconds: 240
 
           OPERATIONS = %w[client_get client_set client_get_multi client_set_multi client_delete_multi].freeze
-          # Who competes with a raw socket, by the servers they speak to.
+          # The clients to compare with a raw socket, by their servers.
           CLIENTS = { "memcached" => %w[dalli dalli#version=3.2 backend:memcached],
                       "ring" => %w[dalli:ring dalli:ring#version=3.2 backend:ring],
                       "redis" => %w[redis_client redis_client#driver=:hiredis redis_client#version=0.22 redis_gem

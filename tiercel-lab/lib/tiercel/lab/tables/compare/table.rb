@@ -17,7 +17,7 @@ module Tiercel
                   "compare --data storage/fragments --quick", "compare --plan",
                   "compare --quick --machines 2 --survives restart"
           takes :quick, :seed, :cells, :data, :url, :constraints
-          # What the answer is decided by.
+          # The cells that decide the answer.
           in_all 5, arguments: %w[--value html-2kb,rows-50 --op read,write]
 
           BASELINE = "memory_store"

@@ -10,7 +10,7 @@ module Tiercel
         # is what a hit costs with the fastest, and how many times faster that is than the others, where it is. Where
         # nobody is the fastest, the first of those that may be stands there.
         class View < Tables::View
-          # What is said first, where it was measured.
+          # The operations that come first, where they were measured.
           OPERATIONS = %w[read fetch].freeze
           COLUMNS = { "store" => :label, "median" => :time, "ratio" => :ratio, "by the mean" => :mean_ratio,
                       "verdict" => :verdict_flagged, "of it GC" => :collection, "objects" => :objects,
@@ -93,7 +93,7 @@ module Tiercel
 
           def program = command.split.first
 
-          # What to paste, and what to type next.
+          # The line to paste, and the command to type next.
           def advice(document)
             document.section("What next") do |section|
               leader = overall

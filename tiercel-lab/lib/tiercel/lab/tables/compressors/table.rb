@@ -64,7 +64,7 @@ module Tiercel
             end
           end
 
-          # What the user asks for by name is measured on everything.
+          # A level that the user names is measured on every value.
           def too_slow?(compressor, value)
             level = compressor.options[:level] or return false
             slow = SLOW_LEVELS[compressor.place] or return false

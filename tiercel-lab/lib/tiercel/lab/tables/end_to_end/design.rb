@@ -23,7 +23,7 @@ module Tiercel
                     values: %w[rows-50] }.freeze
           FULL = { serializers: SERIALIZERS, compressors: COMPRESSORS, stores: STORES, values: VALUES }.freeze
 
-          # What the first article advises: two factors from what Rails does unasked.
+          # The first article's advice: two factors away from Rails' defaults.
           ADVICE = %w[as_message_pack lz4_flex mem_cache_store].freeze
 
           # By what each server's bytes are asked for without a client.

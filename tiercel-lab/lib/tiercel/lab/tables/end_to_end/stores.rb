@@ -54,7 +54,7 @@ module Tiercel
       TIERCEL_COMPRESSORS = { "zlib" => :zlib, "brotli" => :brotli, "zstd" => :zstd, "snappy" => :snappy,
                               "lz4_flex" => :lz4 }.freeze
 
-      # What a serializer and a compressor make of a value, through a raw socket:
+      # A value, serialized and compressed, through a raw socket:
       # `wire:memcached#serializer=auto,compressor=zstd`.
       define "wire", like: RawContestant, kind: :wire, places: %w[memcached redis], internal?: true do
         def initialize(text:, name: text, **)

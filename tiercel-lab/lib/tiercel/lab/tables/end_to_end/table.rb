@@ -9,7 +9,7 @@ require_relative "view"
 module Tiercel
   module Lab
     module Tables
-      # What the first article's conclusion does: any serializer, any compressor and any store together, and where the
+      # The first article's conclusion: any serializer, any compressor and any store together, and where the
       # time goes.
       module EndToEnd
         class Table < Tables::Table

@@ -38,7 +38,7 @@ module Tiercel
             groups.each { |(value, operation), wholes| add(document, value, operation, wholes) }
           end
 
-          # What was varied, and how.
+          # The factors that varied, and how.
           #
           # @return [String]
           def reach

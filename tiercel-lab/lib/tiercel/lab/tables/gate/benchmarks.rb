@@ -45,7 +45,7 @@ module Tiercel
 
         # Those of the files that this process has loaded, by name.
         module Benchmarks
-          # What its block is given, and the block: what a contestant builds.
+          # A benchmark's block and its argument, as a contestant builds them.
           Ready = Struct.new(:benchmark, :subject) do
             def block = benchmark.block
 

@@ -12,7 +12,7 @@ module Tiercel
         # The user's repository: what Git knows of it. Nothing of it is changed: its index is copied, and new objects
         # are written beside its own.
         class Checkout
-          # What is committed, and how the checkout is now.
+          # The checkout as it is, with uncommitted changes.
           HERE = "."
 
           # @return [String] folder
@@ -75,7 +75,8 @@ module Tiercel
           # @return [String] first line of a commit's message
           def title(commit) = git("log", "-1", "--format=%s", commit).strip
 
-          # What commits between two revisions say they accept, in lines such as `Accept-Regression: parse: on purpose`.
+          # Regressions that commits between two revisions accept, in lines such as `Accept-Regression: parse: on
+          # purpose`.
           #
           # @return [Array<String>]
           def trailers(base, head, key)

@@ -8,7 +8,7 @@ module Tiercel
   module Lab
     module Tables
       module Gate
-        # What gates a repository: the section `gate` of its `.tiercel-lab.yml`. A word that is not known is refused: a
+        # A repository's gate: the section `gate` of its `.tiercel-lab.yml`. Unknown words are refused: a
         # misspelled margin would gate nothing.
         class Configuration
           FILE = ".tiercel-lab.yml"

@@ -17,7 +17,7 @@ module Tiercel
           CALLS = 50
           # A slow benchmark is called less often.
           SECONDS = 0.25
-          # What another thread allocates meanwhile is in some of the passes, not in all.
+          # Allocations of a concurrent thread appear in some passes, not in all.
           PASSES = 3
           # Neither does Rails count them: schema queries are cached, and transactions are not queries.
           NOT_COUNTED = %w[SCHEMA TRANSACTION].freeze

@@ -56,7 +56,7 @@ module Tiercel
             job&.stop
           end
 
-          # What a process did not live to say.
+          # Records the cells that a process died before reporting.
           def lost(tree, process, error)
             said = rows.filter_map { |row| row["cell"] if row.values_at("side", "process") == [tree.name, process] }
             failure = Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, error.message)

@@ -9,7 +9,7 @@ module Tiercel
   module Lab
     module Tables
       module Gate
-        # What is gated: a benchmark of the user's, or an operation of a store on a value.
+        # One gated cell: a benchmark of the user's, or an operation of a store on a value.
         GatedCell = Data.define(:label, :text, :operation, :value) do
           # @param name [String]
           # @param clock [String] "cpu" or "wall"

@@ -7,7 +7,7 @@ module Tiercel
   module Lab
     module Tables
       module Gate
-        # What figures of both sides say about one cell: a row for each metric, with a verdict.
+        # Judges the figures of both sides for one cell: a row for each metric, with a verdict.
         #
         # - "regressed": an exact figure grew, or the time did in two passes
         # - "not confirmed": the time grew in the first pass, and did not in the second

@@ -7,7 +7,7 @@ module Tiercel
   module Lab
     module Tables
       module Gate
-        # What a continuous integration reads: a summary of its step, test cases, and a comment on the pull request.
+        # Files for continuous integration: a summary of the step, test cases, and a comment on the pull request.
         class Outputs
           SUMMARY = "GITHUB_STEP_SUMMARY"
           # By it a workflow finds its comment again.

@@ -8,7 +8,7 @@ module Tiercel
   module Lab
     module Tables
       module Gate
-        # What a history is made of: every cell of one tree, counted, and timed by the reference work beside it.
+        # Records one revision for a history: every cell of a tree, counted, and timed by the reference work beside it.
         class Recording
           REFERENCE = "reference=reference_work"
 

@@ -6,7 +6,8 @@ require_relative "benchmarks"
 
 module Tiercel
   module Lab
-    # What gates measure beside stores: `benchmark:NAME?clock=cpu&servers=redis`, a benchmark of the user's by its name,
+    # Contestants of gates beside stores: `benchmark:NAME?clock=cpu&servers=redis`, a benchmark of the user's by its
+    # name,
     # form-encoded, with servers that it finds in the variables that their clients look into.
     # Work of the lab's own that histories measure by: a faster machine makes both faster.
     Contestants.define("reference_work", kind: :benchmark, internal?: true) do

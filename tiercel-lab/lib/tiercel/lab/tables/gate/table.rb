@@ -73,10 +73,10 @@ module Tiercel
             super.tap { |results| outputs.write(results) }
           end
 
-          # What was recorded of the sides has no status.
+          # Rows about the sides have no status.
           def recorded_rows = recorded("counted")
 
-          # What is wrong comes before what regressed, and that before what cannot be told.
+          # Wrong results come before regressions, and regressions before undecided cells.
           def exit_code
             return super if @record || @profile
             verdicts = recorded("gate").map { |row| row["verdict"] }

@@ -9,12 +9,12 @@ module Tiercel
   module Lab
     module Tables
       module Gate
-        # What a gate found: what fails it first, then everything.
+        # Shows a gate's findings: failures first, then everything.
         class View < Tables::View
           TOP = 5
           TONES = { Judgement::WRONG => :slower, Judgement::REGRESSED => :slower,
                     Judgement::CANNOT_TELL => :cannot_tell }.freeze
-          # What is said first.
+          # The order of the findings.
           ORDER = [Judgement::WRONG, Judgement::REGRESSED, Judgement::CANNOT_TELL, Judgement::NOT_CONFIRMED,
                    Judgement::ACCEPTED, Judgement::NEW, Judgement::IMPROVED, Judgement::SAME].freeze
           LEGEND = "Exact figures gate any growth beyond their margin; times where the whole interval of head by " \
@@ -137,7 +137,7 @@ module Tiercel
             end
           end
 
-          # What of the command is not about a runner's files.
+          # The command without the options about a runner's files.
           def here
             base = sides.find { |side| side["name"] == "base" }
             ["bundle exec tiercel-lab gate", ("--base #{Carried.quoted(base["text"])}" if base)].compact.join(" ")
@@ -186,7 +186,7 @@ module Tiercel
                                                                    names: %w[base head], command:))
           end
 
-          # What a call spends in each function itself: its share of the samples, of the time that was measured without
+          # The time that a call spends in each function itself: its share of the samples, of the time measured without
           # the profiler.
           def add_functions(document, cell, pair, command: self.command)
             times = pair.map { |row| time_of(row) }

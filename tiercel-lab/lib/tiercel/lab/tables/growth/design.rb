@@ -6,7 +6,7 @@ module Tiercel
   module Lab
     module Tables
       module Growth
-        # What is measured: stores, and the points at which each is looked at. One factor at a time grows from the
+        # The measured stores and points. One factor at a time grows from the
         # others' default.
         #
         # @!attribute [r] stores
@@ -76,7 +76,7 @@ module Tiercel
 
           # A store's room by what is written: stores divide theirs, and nothing shall be evicted.
           ROOM = 1.5
-          # What the index of a segment is made for; smaller entries need as much room.
+          # The entry size that a segment's index is made for; smaller entries need as much room.
           LEAST_ENTRY_BYTES = 512
           # Few large entries fill one part of a store before the others.
           SPARE_ENTRIES = 800

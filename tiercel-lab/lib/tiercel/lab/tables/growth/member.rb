@@ -8,7 +8,7 @@ module Tiercel
       module Growth
         # One process: has the store, perhaps fills it, and times calls of names that it picks at random from all.
         class Member < Load::Client
-          # What all values are pieces of.
+          # Every value is a piece of one text of this size.
           BASE_BYTES = 65_536
           # Bytes and names in one write_multi of the filling.
           FILL_BYTES = 4 * 1024 * 1024

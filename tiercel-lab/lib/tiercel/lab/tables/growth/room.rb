@@ -7,9 +7,9 @@ module Tiercel
   module Lab
     module Tables
       module Growth
-        # What this machine has left for entries, looked at before each store is filled.
+        # The room that this machine has left for entries, examined before each store is filled.
         class Room
-          # What the rest of the machine keeps: of free memory, and of what a file system has free.
+          # The share of free memory, and of free disk space, that entries may take.
           SHARE = 0.6
 
           # @param folders [Hash{String => String}] of the run, by medium

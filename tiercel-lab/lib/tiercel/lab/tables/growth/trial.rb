@@ -35,7 +35,7 @@ module Tiercel
             end
           end
 
-          # What lies on a tmpfs is memory: folders are gone afterwards.
+          # Files on a tmpfs take memory, so folders are removed afterwards.
           def configuration(store, point, round)
             refusal = @room.refusal(store.medium, @design.needed(store, point)) and raise CannotRun, refusal
             label = label(rows.size)

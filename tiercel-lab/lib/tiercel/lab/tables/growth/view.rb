@@ -9,7 +9,7 @@ module Tiercel
         # How cost grows: for each factor a table and charts on logarithmic axes.
         class View < Tables::View
           OPERATIONS = %w[read fetch write].freeze
-          # What each factor's column is called, and which figures are drawn.
+          # The name of each factor's column, and the figures that are drawn.
           FACTORS = { "entries" => ["entries", %w[read write resident]],
                       "bytes" => ["bytes of a value", %w[read write]],
                       "processes" => ["processes", %w[read resident]] }.freeze

@@ -6,7 +6,7 @@ module Tiercel
   module Lab
     module Tables
       module Herd
-        # What is measured: which stores, how many callers at once, and how long the block takes.
+        # The measured stores, the number of concurrent callers, and the duration of the block.
         #
         # @!attribute [r] stores
         #   @return [Array<String>] of contestants
@@ -21,7 +21,7 @@ module Tiercel
         Design = Data.define(:stores, :threads, :processes, :block_ms, :rounds)
 
         class Design
-          # What the callers find, and what they ask with.
+          # The state that the callers find, and the options of their calls.
           #
           # @!attribute [r] name
           #   @return [String]
@@ -57,7 +57,7 @@ module Tiercel
 
           # Seconds from the order to the moment at which all ask; a value that has ended was written before.
           LEAD_SECONDS = 0.25
-          # What the write of such a value says.
+          # The TTL of such a value.
           ENDS_SECONDS = 0.1
           PROCESS_SECONDS = 0.4
 

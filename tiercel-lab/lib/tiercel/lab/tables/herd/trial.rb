@@ -96,7 +96,7 @@ module Tiercel
               stale: calls.count { |call| call.last == Member::OLD }, blocks_ms: blocks.map { |block| block.drop(1) } }
           end
 
-          # What all processes find afterwards is what a block made.
+          # Checks that all processes now read a value that some block computed.
           def stored(members, key, makers)
             found = members.call("read", key:).map { |answer| answer["maker"] }
             raise Missed, "nothing was stored by a block that ran" if found.any?(&:nil?)

@@ -6,7 +6,7 @@ module Tiercel
   module Lab
     module Tables
       module Latency
-        # What the article measured, for comparison: facts of 2015, not of this machine.
+        # The article's own figures, for comparison: facts of 2015, not of this machine.
         #
         # Source: Adam N. England, "Rails Benchmarking - Cache Store Latency", 18 September 2015.
         module Article

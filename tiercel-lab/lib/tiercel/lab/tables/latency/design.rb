@@ -7,7 +7,7 @@ module Tiercel
   module Lab
     module Tables
       module Latency
-        # What is measured: which stores, how far away, how often.
+        # The measured stores, distances and rates.
         #
         # @!attribute [r] contestants
         #   @return [Array<Contestant>]

@@ -20,7 +20,7 @@ module Tiercel
           quick blocks: 3
           full processes: 4, most_processes: 8, blocks: 4, budget_seconds: 60
 
-          # What break-evens are computed from: reads of these, compressed and not.
+          # Break-evens are computed from reads of these, compressed and not.
           VALUES = %w[html-2kb rows-50 html-822kb].freeze
           QUICK_VALUES = %w[html-2kb html-822kb].freeze
           PLAIN = "redis_cache_store#compress=false"

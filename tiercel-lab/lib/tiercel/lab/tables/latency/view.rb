@@ -56,7 +56,7 @@ module Tiercel
           # @return [Array<LoopRow>]
           def loop_rows = @loop_rows ||= rows("loop").map { |row| LoopRow.new(row) }
 
-          # What others are compared with: Redis near, as in the article, or what comes first.
+          # The baseline: nearby Redis, as in the article, or else the first row.
           #
           # @return [LoopRow, nil]
           def baseline

@@ -48,7 +48,7 @@ module Tiercel
         end
 
         class View < Tables::View
-          # What each arm shows: contestant's name, operation, words.
+          # The meaning of each arm: contestant's name, operation, words.
           MEANINGS = [
             [/\Anull_store\z/, "miss",
              "Rails' own methods: options, name, version, events, Entry; nothing is looked up"],

@@ -18,7 +18,7 @@ module Tiercel
           # Each Rails client, and the bare socket to its server.
           in_all 90, arguments: %w[mem_cache_store redis_cache_store], seconds: 30
 
-          # What the fourth article watched.
+          # The client that the fourth article profiled.
           DEFAULT = "mem_cache_store"
           OPERATIONS = { store: "read", client: "client_get" }.freeze
           VALUE = "html-2kb"
@@ -27,7 +27,7 @@ module Tiercel
           # The bare socket to the same server: for stores, and for clients.
           RAW = { store: { memcached: "raw_memcached", redis: "raw_redis" },
                   client: { memcached: "raw:memcached", redis: "raw:redis", memcached_ring: "raw:ring" } }.freeze
-          # What a socket does in place of an operation of the store's.
+          # The socket's operation in place of the store's.
           RAW_OPERATIONS = { "fetch" => "read", "exist" => "read" }.freeze
           RAW_STORE_OPERATIONS = %w[read write].freeze
 

@@ -78,7 +78,7 @@ module Tiercel
             end
           end
 
-          # What has one baseline is measured together.
+          # Kinds with one baseline are measured together.
           def comparisons
             kinds.group_by(&:baseline).map do |baseline, group|
               Engine::Comparison.of(value: Values.fetch("string-100b"), operation: Operations.fetch("read"),

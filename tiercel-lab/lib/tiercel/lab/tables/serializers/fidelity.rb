@@ -7,7 +7,7 @@ require_relative "specimens"
 module Tiercel
   module Lab
     module Serialization
-      # What becomes of things of every kind on the way through one serializer: found by sending them through. In a
+      # Sends objects of every kind through one serializer and records what comes out. In a
       # process of its own, as some libraries extend Ruby's classes and some do not survive every object.
       class Fidelity
         SECONDS = 20

@@ -23,7 +23,7 @@ module Tiercel
           QUICK_VALUES = %w[books rows-50].freeze
           VALUES = %w[books-1mb books rows-50].freeze
           OPERATIONS = %w[dump load dump_load].freeze
-          # What probing one serializer takes, roughly.
+          # The approximate time to probe one serializer.
           FIDELITY_SECONDS = 0.5
 
           def options(parser)

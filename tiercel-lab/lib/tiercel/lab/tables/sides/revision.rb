@@ -16,7 +16,7 @@ module Tiercel
         # it is.
         class Revision < Side
           HERE = "."
-          # What a measurement can depend on.
+          # The files that a measurement can depend on.
           SOURCES = "{lib,ext}/**/*.{rb,c,h}"
 
           # @return [String] the repository that the lab lies in

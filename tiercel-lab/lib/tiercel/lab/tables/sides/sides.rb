@@ -9,7 +9,7 @@ require_relative "revision"
 module Tiercel
   module Lab
     module Tables
-      # What `compare A B` compares: two revisions of the repository, two versions of a gem, two stores.
+      # The two sides of `compare A B`: revisions of the repository, versions of a gem, or stores.
       module Sides
         GEM = /\A(?<name>[\w-]+(?:\.[\w-]+)*)@(?<version>\d[\w.]*)\z/
 

@@ -92,7 +92,7 @@ module Tiercel
 
           def revisions? = @sides.grep(Revision).any?
 
-          # What was recorded of the sides themselves has no status.
+          # Rows about the sides themselves have no status.
           def recorded_rows = []
 
           def keys

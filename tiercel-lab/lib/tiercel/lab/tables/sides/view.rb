@@ -148,7 +148,7 @@ module Tiercel
             [before, after].map { |figure| figure ? Report::Cell.count(figure).to_s : "?" }.join(" \u2192 ")
           end
 
-          # What is compared, as far as rows differ in it.
+          # The properties in which rows differ.
           def label(row)
             shown = [row.b["operation"], row.b["value"]].join(" ")
             sides.first&.fetch("kind") == "a store" ? shown : "#{shown}, #{row.b["contestant"]["text"]}"

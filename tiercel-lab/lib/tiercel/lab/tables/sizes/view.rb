@@ -6,7 +6,7 @@ module Tiercel
   module Lab
     module Tables
       module Sizes
-        # What a hit costs by the size of the value.
+        # The cost of a hit by the size of the value.
         class View < Tables::View
           article(/html-2kb\z|html-822kb\z|pair\z/)
 

@@ -9,7 +9,7 @@ module Tiercel
     module Tables
       # The fifth article's tables: caches on SQLite, by the size of the value, alone and two processes at once.
       module Sqlite
-        # What is measured: values and stores alone, and those that two processes share, in `processes` pairs of fresh
+        # The measured values and stores: alone, and shared by two processes, in `processes` pairs of fresh
         # processes, `rounds` of `seconds` each.
         Design = Data.define(:values, :stores, :shared_values, :shared_stores, :processes, :rounds, :seconds) do
           def expected_seconds

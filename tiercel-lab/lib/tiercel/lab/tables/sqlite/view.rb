@@ -14,7 +14,7 @@ module Tiercel
           COMPARED = { "store" => :name, "value" => ->(cell) { cell["value"] }, "time a call" => :time,
                        "ratio" => :ratio, "verdict" => :verdict, "objects" => :objects, "bytes" => :bytes }.freeze
           SHARED_HEADER = ["store", "value", "calls a second, both", "median", "p99", "max"].freeze
-          # What holds for the connections of each, as far as it is set by the store or by Rails' adapter.
+          # The settings of each store's connections, as the store or Rails' adapter makes them.
           PRAGMAS = {
             "litecache" => "as shipped: WAL, synchronous 0, mmap 128 MB",
             "litecache:equal" => "equal: WAL, synchronous 1, mmap 128 MB",

@@ -7,7 +7,7 @@ module Tiercel
   module Lab
     module Tables
       module Tiers
-        # What is measured beside hits: which stacks, how far away, which shares of near hits, how many changes.
+        # The measurements beside hits: stacks, distances, shares of near hits, numbers of changes.
         #
         # @!attribute [r] stores
         #   @return [Array<String>] of contestants with tiers
@@ -42,7 +42,7 @@ module Tiercel
           NEAR_SECONDS = 2e-6
           FAR_SECONDS = 0.15e-3
           CALLS = (20..400)
-          # What a look waits longer for each thread that computes, with several trips in it.
+          # The extra time for a look of several trips, for each computing thread.
           BUSY_SECONDS = 1.5
           PROCESS_SECONDS = 0.6
 

@@ -12,10 +12,10 @@ module Tiercel
           LONG_SECONDS = 3_600
           # Copies are over before they are read.
           SHORT_SECONDS = 1e-6
-          # What another machine has not seen after the copies' time and this, it will not see.
+          # The time beyond the copies' TTL after which another machine is taken to miss the change.
           PATIENCE_SECONDS = 0.5
           MOST_PATIENCE_SECONDS = 10.0
-          # Whose distance the proxy makes.
+          # Servers to which the proxy adds distance.
           SERVERS = { redis: "PING\r\n", memcached: "version\r\n" }.freeze
           FILES = %w[sqlite file].freeze
           # Last tiers that tell of changes.

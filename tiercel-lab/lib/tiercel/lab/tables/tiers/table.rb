@@ -18,7 +18,7 @@ module Tiercel
                   "tiers --store 'tiercel:memory: shared: redis:' --no-cells"
           takes :quick, :seed, :cells
           in_all 65, arguments: ["--store", "tiercel:shared: redis:", "--round-trips", "0,1,5", "--busy", "0,1"]
-          # What the last tier's cost is made of is no question here.
+          # This table does not break down the last tier's cost.
           full blocks: 6, budget_seconds: 150
 
           VALUES = %w[string-1kb-2000 html-24kb-500].freeze

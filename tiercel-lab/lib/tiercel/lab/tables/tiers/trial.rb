@@ -156,7 +156,7 @@ module Tiercel
             end
           end
 
-          # Who looks may be another process of the machine: one that computes looks when it gets its turn.
+          # The looker may be another process of the machine; a process that computes looks when it gets its turn.
           def watched(row, writer, looker)
             together(@design.changes, [writer, "change", { gap_ms: @design.gap_ms, seed: @seed }],
                      [looker, "watch", { seconds: @design.watch_seconds(@stack, row["busy"]) }])

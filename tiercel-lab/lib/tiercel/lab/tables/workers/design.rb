@@ -6,7 +6,7 @@ module Tiercel
   module Lab
     module Tables
       module Workers
-        # What is measured: which stores, how many workers, and the load.
+        # The measured stores, the number of workers, and the load.
         #
         # @!attribute [r] stores
         #   @return [Array<String>] of {STORES}

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What `tiercel-lab gate` measures: one call of a block. Its data is made outside of it. `expect:` is what a call
+# `tiercel-lab gate` measures one call of a block. Its data is made outside of it. `expect:` is what a call
 # returns, or a Proc that says whether that is right; `setup:` makes what the block is given; `clock: :wall` is for what
 # waits.
 require "<%= feature %>"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What `tiercel-lab gate` measures: one call of a block, with its objects, SQL queries and time. `expect:` is what a
+# `tiercel-lab gate` measures one call of a block, with its objects, SQL queries and time. `expect:` is what a
 # call returns; `setup:` makes what the block is given; `clock: :wall` is for what waits for a database or a cache.
 ENV["RAILS_ENV"] ||= "test"
 require_relative "../config/environment"
