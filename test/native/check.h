@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "read.h"
+#include "sweep.h"
 
 static _Atomic unsigned long checks_made;
 static double time_now = 1000.0; /* epoch seconds, as reads see it */

@@ -26,6 +26,8 @@ native.call "segment: leases, 60 of their holders killed", "gcc/lease_processes_
 native.call "segment: leases, 40 of their holders killed (AddressSanitizer)", "asan/lease_processes_test", "40"
 native.call "segment: near fills (AddressSanitizer)", "asan/near_test"
 native.call "segment: near fills (ThreadSanitizer)", "tsan/near_test"
+native.call "segment: all shards (AddressSanitizer)", "asan/all_shards_test"
+native.call "segment: all shards (ThreadSanitizer)", "tsan/all_shards_test"
 native.call "segment: coverage (AddressSanitizer)", "asan/coverage_test"
 native.call "segment: coverage (ThreadSanitizer)", "tsan/coverage_test"
 native.call "segment: 20,000 flipped bytes (AddressSanitizer)", "guarded/hostile_test", "20000"
@@ -35,7 +37,7 @@ native.call "segment: leases, fuzzed for 5 s", "fuzz/lease_fuzzer", "-max_total_
 native.call "segment: the memo, fuzzed for 5 s", "fuzz/memo_fuzzer", "-max_total_time=5 -max_len=2000 -verbosity=0"
 
 # The portable build: POSIX and C11 alone.
-%w[operations limits lease near coverage registration].each do |name|
+%w[operations limits lease near all_shards coverage registration].each do |name|
   native.call "segment: #{name} (portable, AddressSanitizer)", "portable-asan/#{name}_test"
 end
 native.call "segment: registration (portable, ThreadSanitizer)", "portable-tsan/registration_test"

@@ -104,6 +104,61 @@ static void test_too_many(void)
     test_one_writer();
 }
 
+static tseg_begun *begin_set(const tseg_stripe_set *set, size_t *bytes)
+{
+    tseg_begun *begun;
+
+    *bytes = tseg_begun_bytes(segment, set);
+    begun = malloc(*bytes);
+    tseg_near_begin_set(segment, set, begun);
+    return begun;
+}
+
+static void test_a_set_of_stripes(void)
+{
+    tseg_stripe_set one = {{0}}, all;
+    tseg_begun *begun;
+    uint64_t epoch;
+    size_t bytes;
+
+    tseg_near_mark(segment, &one, &key);
+    tseg_near_mark(segment, &one, &key);
+    begun = begin_set(&one, &bytes);
+    CHECK(tseg_is_begun(begun, bytes) && begun->count == 1 && begun->file_id == segment->file_id);
+    CHECK(tseg_near_own_epoch(begun, &epoch) && (epoch ^ segment->file_id) == word_now());
+    CHECK(tseg_near_end_set(segment, begun) && !tseg_near_is_changing(word_now()));
+    free(begun);
+    tseg_near_mark_all(&all);
+    begun = begin_set(&all, &bytes);
+    CHECK(begun->count == segment->geometry.stripes && tseg_near_is_changing(word_now()));
+    CHECK(!tseg_near_own_epoch(begun, &epoch));
+    CHECK(tseg_near_end_set(segment, begun) && !tseg_near_is_changing(word_now()));
+    begun->file_id++;
+    epoch = word_now();
+    CHECK(!tseg_near_end_set(segment, begun) && word_now() == epoch);
+    free(begun);
+}
+
+/* Bytes that the host kept are not believed: no stripe of another segment, none outside, none beyond the bytes. */
+static void test_begun_is_not_believed(void)
+{
+    uint64_t state = 11;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        size_t stripes = next_random(&state) % 4, bytes = sizeof(tseg_begun) + stripes * sizeof(tseg_begun_stripe);
+        uint8_t *raw = malloc(bytes);
+        tseg_begun *begun = (tseg_begun *)raw;
+        for (size_t i = 0; i < bytes; i++) raw[i] = (uint8_t)next_random(&state);
+        CHECK(!tseg_is_begun(begun, bytes - 1) && !tseg_is_begun(begun, 0));
+        begun->count = round % 2 ? stripes : begun->count;
+        begun->file_id = segment->file_id;
+        if (tseg_is_begun(begun, bytes)) tseg_near_end_set(segment, begun);
+        else CHECK(round % 2 == 0);
+        free(raw);
+    }
+    periods_pass(0, 2);
+}
+
 /* What is behind is a number that grows; a copy is never older than what was there when the read began. */
 static _Atomic uint64_t behind;
 
@@ -161,6 +216,8 @@ int main(void)
     test_the_dead_are_forgotten();
     test_one_who_was_forgotten_alone();
     test_too_many();
+    test_a_set_of_stripes();
+    test_begun_is_not_believed();
     test_threads();
     tseg_release(segment);
     printf("near: %lu checks\n", (unsigned long)checks_made);

@@ -12,6 +12,7 @@
 #include "coarse_clock.h"
 #include "memo.h"
 #include "segment.h"
+#include "sweep.h"
 
 /* One Tiercel::Segment: a handle on an attachment, which other handles of the process may share. */
 typedef struct {
@@ -141,19 +142,12 @@ void segment_raise(const segment_host *host);
  */
 void segment_run(tseg *segment, void (*work)(void *argument, const atomic_bool *stop), void *argument);
 
-/*
- * binding_sweep.c: visits the shards one after the other, without the GVL, from `shard` on (0 at first). Returns false
- * if the handle has moved to another file.
- */
-typedef struct segment_sweep {
-    tseg_result (*visit)(struct segment_sweep *sweep); /* of the shard `shard`; TSEG_OK or TSEG_WOULD_WAIT */
-    tseg *segment;
-    uint32_t shard;
-    tseg_result result;
-} segment_sweep;
-bool segment_sweep_all(VALUE self, segment_sweep *sweep);
-/* A writer who does not move for the whole bound counts as stuck; then the next try empties the slot. */
-void segment_wait_for_mover(tseg *segment, uint32_t shard, tseg_wait *wait);
+/* binding_sweep.c: Ruby's threads for what works on all shards. A segment_turns is good for one call of the core. */
+typedef struct {
+    tseg_turns base;
+    VALUE self;
+} segment_turns;
+segment_turns segment_turns_of(VALUE self);
 /* Whether there was something to delete. */
 bool segment_delete_key(VALUE self, VALUE key, tseg_result (*delete)(tseg *, const tseg_key *, double *));
 VALUE segment_clear(VALUE self);

@@ -1,15 +1,6 @@
-/* A segment in front of a farther tier. What a writer has begun is a String: the file, stripes, their words. */
+/* A segment in front of a farther tier. What a writer has begun is a String: a tseg_begun. */
 #include "binding.h"
 #include "near.h"
-
-typedef struct {
-    uint64_t stripe, word;
-} begun_stripe;
-
-typedef struct {
-    uint64_t file_id, count;
-    begun_stripe stripes[];
-} begun_change;
 
 /* An epoch belongs to its file. */
 static VALUE epoch_number(const tseg *segment, uint64_t word) { return ULL2NUM(word ^ segment->file_id); }
@@ -38,35 +29,18 @@ static VALUE segment_near_invalidate(VALUE self, VALUE key)
     return segment_delete_key(self, key, tseg_near_invalidate) ? Qtrue : Qfalse;
 }
 
-/* Which stripes the keys are in; all of them for nil. One bit each. */
-static void mark_stripes(const tseg *segment, VALUE keys, uint8_t *marked)
+/* Which stripes the keys are in; all of them for nil. */
+static tseg_stripe_set stripes_of(const tseg *segment, VALUE keys)
 {
-    memset(marked, NIL_P(keys) ? 0xff : 0, TSEG_STRIPES / 8);
-    if (NIL_P(keys)) return;
-    for (long i = 0; i < RARRAY_LEN(keys); i++) {
+    tseg_stripe_set set = {{0}};
+
+    if (NIL_P(keys)) tseg_near_mark_all(&set);
+    else for (long i = 0; i < RARRAY_LEN(keys); i++) {
         tseg_key key;
-        uint32_t stripe;
         segment_key(segment, &key, RARRAY_AREF(keys, i));
-        stripe = tseg_near_stripe(segment, &key);
-        marked[stripe / 8] |= (uint8_t)(1u << stripe % 8);
+        tseg_near_mark(segment, &set, &key);
     }
-}
-
-static VALUE begin_stripes(tseg *segment, const uint8_t *marked)
-{
-    begun_change begun = {.file_id = segment->file_id};
-    VALUE string;
-
-    for (uint32_t i = 0; i < segment->geometry.stripes; i++) begun.count += marked[i / 8] >> i % 8 & 1;
-    string = rb_str_new(NULL, (long)(sizeof(begun) + begun.count * sizeof(begun_stripe)));
-    memcpy(RSTRING_PTR(string), &begun, sizeof(begun));
-    for (uint32_t i = 0, at = 0; i < segment->geometry.stripes; i++) {
-        begun_stripe one = {.stripe = i};
-        if (!(marked[i / 8] >> i % 8 & 1)) continue;
-        one.word = tseg_near_begin(segment, i);
-        memcpy(RSTRING_PTR(string) + sizeof(begun) + at++ * sizeof(one), &one, sizeof(one));
-    }
-    return string;
+    return set;
 }
 
 static void delete_keys(VALUE self, VALUE keys, tseg_result (*delete)(tseg *, const tseg_key *, double *))
@@ -81,29 +55,28 @@ static void delete_keys(VALUE self, VALUE keys, tseg_result (*delete)(tseg *, co
  */
 static VALUE segment_near_begin(VALUE self, VALUE keys)
 {
-    uint8_t marked[TSEG_STRIPES / 8];
+    tseg_stripe_set set;
     tseg *segment;
     VALUE begun;
 
     if (!NIL_P(keys)) Check_Type(keys, T_ARRAY);
     do {
         segment = segment_current(self);
-        mark_stripes(segment, keys, marked);
-        begun = begin_stripes(segment, marked);
+        set = stripes_of(segment, keys);
+        begun = rb_str_new(NULL, (long)tseg_begun_bytes(segment, &set));
+        tseg_near_begin_set(segment, &set, (tseg_begun *)RSTRING_PTR(begun));
     } while (RB_UNLIKELY(tseg_is_retired(segment)));
     delete_keys(self, keys, tseg_delete);
     return rb_obj_freeze(begun);
 }
 
-static const begun_change *parse_begun(VALUE string)
+static const tseg_begun *parse_begun(VALUE string)
 {
-    const begun_change *begun;
+    const tseg_begun *begun;
 
     Check_Type(string, T_STRING);
-    begun = (const begun_change *)RSTRING_PTR(string);
-    if (RSTRING_LEN(string) < (long)sizeof(*begun) || begun->count > TSEG_STRIPES ||
-        RSTRING_LEN(string) != (long)(sizeof(*begun) + begun->count * sizeof(begun_stripe)))
-        rb_raise(rb_eArgError, "expected what near_begin gave");
+    begun = (const tseg_begun *)RSTRING_PTR(string);
+    if (!tseg_is_begun(begun, (size_t)RSTRING_LEN(string))) rb_raise(rb_eArgError, "expected what near_begin gave");
     return begun;
 }
 
@@ -113,21 +86,11 @@ static const begun_change *parse_begun(VALUE string)
  */
 static VALUE segment_near_end(VALUE self, VALUE keys, VALUE string, VALUE filled)
 {
-    const begun_change *begun = parse_begun(string);
-    tseg *segment;
-    bool in_time = true;
+    const tseg_begun *begun = parse_begun(string);
+    bool in_time;
 
     if (!NIL_P(keys)) Check_Type(keys, T_ARRAY);
-    segment = segment_current(self);
-    if (segment->file_id != begun->file_id) { /* nobody has begun in this one: what is there may be a fill */
-        delete_keys(self, keys, tseg_near_invalidate);
-        return Qnil;
-    }
-    for (uint64_t i = 0; i < begun->count; i++) {
-        begun_stripe one = begun->stripes[i];
-        if (one.stripe < segment->geometry.stripes && !tseg_near_end(segment, (uint32_t)one.stripe, one.word))
-            in_time = false;
-    }
+    in_time = tseg_near_end_set(segment_current(self), begun); /* in another file: what is there may be a fill */
     RB_GC_GUARD(string);
     if (!RTEST(filled) || !in_time) delete_keys(self, keys, tseg_near_invalidate);
     return Qnil;
@@ -135,17 +98,15 @@ static VALUE segment_near_end(VALUE self, VALUE keys, VALUE string, VALUE filled
 
 bool segment_near_expected(VALUE epoch, uint64_t *expected)
 {
-    const begun_change *begun;
+    bool found;
 
     if (!RB_TYPE_P(epoch, T_STRING)) {
         *expected = NUM2ULL(epoch);
         return true;
     }
-    begun = parse_begun(epoch);
-    if (begun->count != 1 || !tseg_near_is_alone(begun->stripes[0].word)) return false;
-    *expected = begun->stripes[0].word ^ begun->file_id;
+    found = tseg_near_own_epoch(parse_begun(epoch), expected);
     RB_GC_GUARD(epoch);
-    return true;
+    return found;
 }
 
 void segment_init_near(void)

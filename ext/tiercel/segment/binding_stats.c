@@ -46,35 +46,15 @@ static void put_memo(VALUE hash, const tseg_memo *memo)
     put(hash, "memo_pauses", memo->pauses);
 }
 
-typedef struct {
-    segment_sweep base;
-    double now;
-    tseg_stats stats;
-} stats_sweep;
-
-static tseg_result collect_shard_stats(segment_sweep *sweep)
-{
-    stats_sweep *collect = (stats_sweep *)sweep;
-
-    tseg_collect_shard_stats(sweep->segment, sweep->shard, collect->now, &collect->stats);
-    return TSEG_OK;
-}
-
 /* Segment#stats -> Hash */
 static VALUE segment_stats(VALUE self)
 {
-    stats_sweep sweep = {.base = {.visit = collect_shard_stats}, .now = segment_now()};
+    segment_turns turns = segment_turns_of(self);
+    double now = segment_now();
     VALUE hash = rb_hash_new();
-    const tseg_geometry *geometry;
     tseg_stats stats;
+    const tseg_geometry *geometry = &tseg_count_all(&turns.base, now, &stats)->geometry;
 
-    while (!segment_sweep_all(self, &sweep.base)) { /* moved meanwhile */
-        sweep.base.shard = 0;
-        sweep.stats = (tseg_stats){0};
-    }
-    tseg_collect_process_stats(sweep.base.segment, &sweep.stats);
-    geometry = &sweep.base.segment->geometry;
-    stats = sweep.stats;
     put(hash, "entries", stats.entries);
     put(hash, "bytes", stats.live_bytes);
     put(hash, "payload_bytes", stats.payload_bytes);

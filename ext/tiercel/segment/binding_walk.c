@@ -67,6 +67,7 @@ static void take_found(walk_call *call)
 static VALUE walk(VALUE argument)
 {
     walk_call *call = (walk_call *)argument;
+    segment_turns turns = segment_turns_of(call->self);
     const atomic_bool never = false;
     tseg_wait wait = {0};
 
@@ -84,7 +85,7 @@ static VALUE walk(VALUE argument)
         call->more = call->result != TSEG_ABSENT;
         if (call->result != TSEG_WOULD_WAIT) continue;
         call->segment = segment_current(call->self);
-        segment_wait_for_mover(call->segment, call->cursor.shard, &wait);
+        tseg_wait_for_mover(&turns.base, call->segment, call->cursor.shard, &wait);
     }
     return Qnil;
 }

@@ -94,3 +94,56 @@ bool tseg_near_end(tseg *segment, uint32_t stripe, uint64_t begun)
     tseg_fence(memory_order_seq_cst);
     return counted;
 }
+
+void tseg_near_mark(const tseg *segment, tseg_stripe_set *set, const tseg_key *key)
+{
+    uint32_t stripe = tseg_near_stripe(segment, key);
+    set->bits[stripe / 8] |= (uint8_t)(1u << stripe % 8);
+}
+
+void tseg_near_mark_all(tseg_stripe_set *set) { memset(set->bits, 0xff, sizeof set->bits); }
+
+static bool is_marked(const tseg_stripe_set *set, uint32_t stripe) { return set->bits[stripe / 8] >> stripe % 8 & 1; }
+
+size_t tseg_begun_bytes(const tseg *segment, const tseg_stripe_set *set)
+{
+    size_t count = 0;
+
+    for (uint32_t stripe = 0; stripe < segment->geometry.stripes; stripe++) count += is_marked(set, stripe);
+    return sizeof(tseg_begun) + count * sizeof(tseg_begun_stripe);
+}
+
+void tseg_near_begin_set(tseg *segment, const tseg_stripe_set *set, tseg_begun *begun)
+{
+    *begun = (tseg_begun){.file_id = segment->file_id};
+    for (uint32_t stripe = 0; stripe < segment->geometry.stripes; stripe++) {
+        if (!is_marked(set, stripe)) continue;
+        begun->stripes[begun->count++] = (tseg_begun_stripe){stripe, tseg_near_begin(segment, stripe)};
+    }
+}
+
+bool tseg_is_begun(const tseg_begun *begun, size_t bytes)
+{
+    if (bytes < sizeof *begun || begun->count > TSEG_STRIPES) return false;
+    return bytes == sizeof *begun + begun->count * sizeof(tseg_begun_stripe);
+}
+
+bool tseg_near_end_set(tseg *segment, const tseg_begun *begun)
+{
+    bool in_time = true;
+
+    if (segment->file_id != begun->file_id) return false;
+    for (uint64_t i = 0; i < begun->count; i++) {
+        tseg_begun_stripe one = begun->stripes[i];
+        if (one.stripe < segment->geometry.stripes && !tseg_near_end(segment, (uint32_t)one.stripe, one.word))
+            in_time = false;
+    }
+    return in_time;
+}
+
+bool tseg_near_own_epoch(const tseg_begun *begun, uint64_t *epoch)
+{
+    if (begun->count != 1 || !tseg_near_is_alone(begun->stripes[0].word)) return false;
+    *epoch = begun->stripes[0].word ^ begun->file_id;
+    return true;
+}

@@ -237,50 +237,11 @@ tseg_result tseg_touch(tseg *segment, const tseg_key *key, double expires_at, do
 tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at, double now,
                            uint64_t stripe_epoch);
 
-/* sweep.c: deletes and what walks the index, all without a lock */
-/* *expires_at: the end of what was deleted; +infinity where it cannot be told. */
+/* sweep.c: no lock is taken. *expires_at: the end of what was deleted; +infinity where it cannot be told. */
 tseg_result tseg_delete(tseg *segment, const tseg_key *key, double *expires_at);
 /* near.c, see near.h: taken before the farther read; no fill with an earlier one follows an invalidation. */
 uint64_t tseg_near_epoch(const tseg *segment, const tseg_key *key);
 tseg_result tseg_near_invalidate(tseg *segment, const tseg_key *key, double *expires_at);
-/*
- * One shard: empties what an earlier epoch left (raise it first), and its logs if the lock is free in time. In two
- * steps: tseg_empty_shard takes no lock, so that threads may do it without the host's; true: no entry is left.
- */
-uint32_t tseg_raise_epoch(tseg *segment);
-void tseg_clear_shard(tseg *segment, uint32_t shard, uint32_t epoch);
-bool tseg_empty_shard(tseg *segment, uint32_t shard, uint32_t epoch);
-void tseg_reset_shard(tseg *segment, uint32_t shard);
-/* Adds to *cleared; may be TSEG_WOULD_WAIT. */
-tseg_result tseg_clear_prefix(tseg *segment, uint32_t shard, const void *prefix, uint32_t count, uint64_t *cleared);
-
-/*
- * A walk over all entries: the cursor is zeroed at first, and begins anew where the file is another one. At
- * most one bucket's entries come back per call (their keys into `bytes`, grown by realloc). TSEG_OK,
- * TSEG_ABSENT at the end, or TSEG_WOULD_WAIT (for the cursor's shard).
- */
-typedef struct {
-    uint64_t file_id;
-    uint32_t shard;
-    uint32_t slot;
-} tseg_cursor;
-typedef struct {
-    uint8_t *bytes;
-    size_t capacity;
-    uint32_t count;
-    struct {
-        size_t key_offset;
-        uint32_t key_bytes;
-        uint32_t value_bytes;
-        uint32_t allocated_bytes;
-        double expires_at;
-        uint8_t log;
-        uint8_t hits;
-    } entries[TSEG_BUCKET_SLOTS];
-} tseg_batch;
-tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, uint32_t prefix_bytes, double now,
-                      tseg_batch *batch);
-
 /*
  * lease.c, lease_take.c, lease_fill.c: who computes the value of a key that is not there. take, fill and release are
  * made under the shard's lock, as writes are; look takes none. Lineages and holders are random numbers, neither 0 nor
@@ -345,16 +306,5 @@ uint64_t tseg_lease_count(const tseg *segment); /* that stand */
 /* futex.c: until the word is another, somebody wakes, a signal comes or the time is over. */
 void tseg_sleep(tseg_half *word, uint32_t seen, uint64_t longest_ns);
 void tseg_wake(tseg_half *word);
-
-typedef struct {
-    uint64_t entries, live_bytes, payload_bytes, log_bytes, used_bytes, processes, leases;
-    uint64_t process[TSEG_PROCESS_COUNTERS];
-    uint64_t shard[TSEG_SHARD_COUNTERS];
-} tseg_stats;
-void tseg_collect_stats(tseg *segment, double now, tseg_stats *stats);
-/* Its parts, which add to *stats: of one shard, and of what belongs to none. */
-void tseg_collect_shard_stats(tseg *segment, uint32_t shard, double now, tseg_stats *stats);
-void tseg_collect_counters(tseg *segment, tseg_stats *stats); /* without looking at entries */
-void tseg_collect_process_stats(tseg *segment, tseg_stats *stats);
 
 #endif

@@ -20,6 +20,7 @@
 #include "binding_walk.c"
 #include "binding_write.c"
 
+#include "all_shards.c"
 #include "append.c"
 #include "attach.c"
 #include "byte_lock.c"
