@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 require "etc"
+require "fileutils"
 
 require_relative "clock"
 require_relative "account/figures"
-require_relative "account/segment_tier"
 require_relative "forks"
 
 module Tiercel
@@ -22,6 +22,8 @@ module Tiercel
     autoload :Book, File.expand_path("account/book", __dir__)
     autoload :ClassTable, File.expand_path("account/class_table", __dir__)
     autoload :KeyClass, File.expand_path("account/key_class", __dir__)
+    autoload :ProcessTier, File.expand_path("account/process_tier", __dir__)
+    autoload :SegmentTier, File.expand_path("account/segment_tier", __dir__)
     autoload :Minutes, File.expand_path("account/minutes", __dir__)
     autoload :Words, File.expand_path("account/words", __dir__)
 
@@ -38,7 +40,11 @@ module Tiercel
     # Misses that wait for the next round at most.
     MOST_PENDING = 512
     DAY_MINUTES = 1_440
-    private_constant :FIGURES_AT, :CLASSES_AT, :WORDS_AT, :MINUTES_AT, :ALL_OF, :SAMPLE, :MOST_PENDING, :DAY_MINUTES
+    # Seconds that a round waits for the lock: in a caller's miss, and at the end of a process.
+    PATIENCE = 0.001
+    LAST_PATIENCE = 1.0
+    private_constant :CLASSES_AT, :WORDS_AT, :MINUTES_AT, :ALL_OF, :SAMPLE, :MOST_PENDING, :DAY_MINUTES, :PATIENCE,
+                     :LAST_PATIENCE
 
     # Accounts in which this process has counted something. They are flushed when it ends, and begin anew in a child.
     module Open
@@ -62,6 +68,17 @@ module Tiercel
     end
     private_constant :Open
 
+    # Removes the files of all accounts of a place.
+    #
+    # @private
+    # @param path [String] of {Backend::StoreParts#account_path}
+    # @return [void]
+    def self.remove(path)
+      folder, name = File.split(path)
+      names = Dir.children(folder).select { |child| child.start_with?(name) }
+      FileUtils.rm_f(names.map { |child| File.join(folder, child) })
+    end
+
     # @private
     # @param backend [Backend]
     # @param namespace [String, nil] of the store
@@ -71,11 +88,8 @@ module Tiercel
       @last = tiers.size - 1
       @last_hits = Figures.of_tier(@last, :hits)
       @last_misses = Figures.of_tier(@last, :misses)
-      @segments = tiers.each_with_index.filter_map do |tier, number|
-        SegmentTier.new(tier, number) if tier.respond_to?(:segment) && tier.segment.respond_to?(:counters)
-      end
-      @private = backend.account_path ? @segments.select(&:private?) : []
-      @last_counts = @segments.last&.number == @last
+      @counting = tiers.each_with_index.filter_map { |tier, number| counting(tier, number) }
+      @last_counts = tiers.last.respond_to?(:segment) && @counting.last&.number == @last
       @path = backend.account_path
       @namespace = namespace
       @opening = Mutex.new
@@ -229,6 +243,16 @@ module Tiercel
     def deleted(amount = 1) = @last_counts ? nil : add(Figures.of_tier(@last, :deletes), amount)
 
     # @private
+    # A call of the backend has failed.
+    #
+    # @param opened [Boolean] whether the breaker is open since then
+    # @return [void]
+    def failed(opened: false)
+      count(:failures)
+      count(:breaker_openings) if opened
+    end
+
+    # @private
     # Runs the block of a `fetch`.
     #
     # @param key [String]
@@ -250,7 +274,7 @@ module Tiercel
     #
     # @private
     # @return [void]
-    def flush = @book && round(now)
+    def flush = @book&.there? && round(now, ends: true)
 
     # Called in a child: what its parent has counted is not its own.
     #
@@ -262,7 +286,7 @@ module Tiercel
       @pending = []
       @postponed = nil
       @book.counters.forget_own
-      @segments.each(&:forked)
+      @counting.each(&:forked)
     end
 
     MISSES = Figures.of_store(:misses)
@@ -282,6 +306,11 @@ module Tiercel
       end
       Open.add(self)
       @book
+    end
+
+    def counting(tier, number)
+      return SegmentTier.new(tier, number) if tier.respond_to?(:segment) && tier.account_path
+      ProcessTier.new(tier, number) if tier.respond_to?(:evictions) || tier.respond_to?(:segment)
     end
 
     def minutes_book = @minutes ||= Minutes.new(book, MINUTES_AT)
@@ -317,15 +346,15 @@ module Tiercel
     end
 
     # What is pending goes into the classes, and a new minute begins. One thread does it at a time, the others go on.
-    def round(second)
+    def round(second, ends: false)
       return unless @round.try_lock
       begin
         @seen = 0 if second != @second
         @second = second
         costs = costs_of(@pending.shift(@pending.size))
         minute = second / 60
-        return if costs.empty? && minute == @minute && @private.empty?
-        book.hold { keep(costs, second, minute) } || (@postponed = costs)
+        return if costs.empty? && minute == @minute && !ends
+        book.hold(ends ? LAST_PATIENCE : PATIENCE) { keep(costs, second, minute) } || (@postponed = costs)
       ensure
         @round.unlock
       end
@@ -345,8 +374,7 @@ module Tiercel
     end
 
     def keep(costs, second, minute)
-      @segments.each { |tier| tier.keep_up(book.counters, FIGURES_AT) unless tier.private? }
-      @private.each { |tier| tier.hand_over(book.counters, FIGURES_AT) }
+      @counting.each { |tier| tier.keep_up(book.counters, FIGURES_AT) }
       if minute != @minute
         minutes_book.note(minute, figures) unless minutes_book.noted?(minute)
         @minute = minute
@@ -359,14 +387,14 @@ module Tiercel
     def figures
       counters = book.counters
       figures = Array.new(Figures::COUNT) { |index| counters.load(FIGURES_AT + index) }
-      @segments.each { |tier| tier.add_to(figures) }
+      @counting.each { |tier| tier.add_to(figures) }
       figures
     end
 
     def own_figures
       counters = book.counters
       figures = Array.new(Figures::COUNT) { |index| counters.own(FIGURES_AT + index) }
-      @segments.each { |tier| tier.add_own_to(figures) }
+      @counting.each { |tier| tier.add_own_to(figures) }
       figures
     end
   end

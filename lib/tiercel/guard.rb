@@ -28,6 +28,8 @@ module Tiercel
 
     # @return [Breaker, nil]
     attr_reader :breaker
+    # @return [Account, nil] that is told of failures
+    attr_writer :account
 
     # @param backend [Backend] whose calls are guarded; a near one gets no breaker
     # @param error_handler [#call, nil] called as `call(method:, returning:, exception:)` for each
@@ -113,8 +115,10 @@ module Tiercel
 
     def failed(error, method, key, returning)
       note_time(error)
+      was_open = open?
       returning = error.partial unless error.partial.nil?
       worth_a_report = worth_a_report?(error) && first_of_its_cause?(error, method)
+      @account&.failed(opened: !was_open && open?)
       report(error, method, key) if worth_a_report
       handle(error, method, returning) if worth_a_report || @handler_raises
       returning

@@ -40,12 +40,16 @@ module Tiercel
       # @return [Integer] epoch seconds
       def since = @counters.load(BEGUN_AT)
 
-      # Runs the block alone among all processes, if that is possible at once.
+      # @return [Boolean] whether nobody has removed it
+      def there? = @path.nil? || ::File.exist?(@path)
+
+      # Runs the block alone among all processes, if that is possible soon.
       #
+      # @param patience [Float] seconds
       # @return [Object, nil] what the block returns; nil where another process holds the lock
-      def hold(&)
+      def hold(patience)
         return yield unless @path
-        @lock.hold(0.001) do |file|
+        @lock.hold(patience) do |file|
           begin_file(file) unless ::File.identical?(file, @mapped)
           yield
         end

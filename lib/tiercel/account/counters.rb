@@ -2,32 +2,45 @@
 
 module Tiercel
   class Account
-    # Counters of one process, where there is no page that processes share: the same methods.
+    # Counters in the memory of this process: the methods of `CodecExt::CounterPage`, which processes share.
     #
     # @private
     class Counters
       WORDS = 512
+      private_constant :WORDS
 
       def initialize
         @words = Array.new(WORDS, 0)
+        @own = Array.new(WORDS, 0)
         @lock = Mutex.new
       end
 
       def add(index, amount)
+        @lock.synchronize do
+          @words[index] += amount
+          @own[index] += amount
+        end
+        nil
+      end
+
+      def add_silently(index, amount)
         @lock.synchronize { @words[index] += amount }
         nil
       end
 
-      alias add_silently add
-
       def load(index) = @words[index]
-      alias own load
+      def own(index) = @own[index]
 
       def store(index, number)
         @words[index] = number
       end
 
-      def forget_own = @words.fill(0, 8)
+      # A child has counted nothing; nor does it share what its parent has counted.
+      def forget_own
+        @lock = Mutex.new
+        @own.fill(0)
+        @words.fill(0, Account::FIGURES_AT)
+      end
     end
   end
 end

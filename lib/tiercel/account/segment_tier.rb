@@ -4,7 +4,7 @@ require_relative "figures"
 
 module Tiercel
   class Account
-    # A tier that counts by itself: the figures that its segment has beside those of the account. A segment that is
+    # A tier in shared memory, which counts by itself: its figures stand beside those of the account. A segment that is
     # put in the place of another one begins at zero; what was last seen of the old one is added to the account.
     #
     # @private
@@ -14,11 +14,10 @@ module Tiercel
                   **Figures::EVICTIONS.to_h { |name| [name, name] } }.freeze
       # The same of those that a segment knows of each process.
       COUNTED_HERE = { hits: :served_here, writes: :writes_here, deletes: :deletes_here }.freeze
-      NOTHING = [0, 0, 0].freeze
       # Words in the counters' page, for each tier: the segment's id, and what was last seen of each figure.
       SEEN_AT = 128
       SEEN_ROOM = 16
-      private_constant :COUNTED, :COUNTED_HERE, :NOTHING, :SEEN_AT, :SEEN_ROOM
+      private_constant :COUNTED, :COUNTED_HERE, :SEEN_AT, :SEEN_ROOM
 
       # @return [Integer] of the tier
       attr_reader :number
@@ -29,41 +28,20 @@ module Tiercel
         @segment = backend.segment
         @number = number
         @seen_at = SEEN_AT + (number * SEEN_ROOM)
-        @own_before = NOTHING
-        @handed_over = {}
       end
-
-      # @return [Boolean] whether it is the memory of this process
-      def private? = @segment.path.nil?
 
       # @param figures [Array<Integer>] to which the segment's are added
       # @return [void]
       def add_to(figures)
         counters = counted or return
-        COUNTED.each do |name, of_segment|
-          figures[Figures.of_tier(@number, name)] += counters[of_segment] - @handed_over.fetch(name, 0)
-        end
-      end
-
-      # Adds the figures of a private segment to the account of all processes, as far as they are not there.
-      #
-      # @param page [#add_silently] the account's counters
-      # @param figures_at [Integer] where the figures begin in it
-      # @return [void]
-      def hand_over(page, figures_at)
-        counters = counted or return
-        COUNTED.each do |name, of_segment|
-          at = figures_at + Figures.of_tier(@number, name)
-          page.add_silently(at, counters[of_segment] - @handed_over.fetch(name, 0))
-          @handed_over[name] = counters[of_segment]
-        end
+        COUNTED.each { |name, of_segment| figures[Figures.of_tier(@number, name)] += counters[of_segment] }
       end
 
       # The same of this process alone.
       def add_own_to(figures)
         counters = counted or return
-        COUNTED_HERE.each_with_index do |(name, of_segment), index|
-          figures[Figures.of_tier(@number, name)] += counters[of_segment] - @own_before[index]
+        COUNTED_HERE.each do |name, of_segment|
+          figures[Figures.of_tier(@number, name)] += counters[of_segment]
         end
       end
 
@@ -85,13 +63,8 @@ module Tiercel
         page.store(@seen_at, id)
       end
 
-      # Called in a child: the copy of a private segment has its parent's count.
-      def forked
-        return unless private?
-        counters = counted or return
-        COUNTED.each { |name, of_segment| @handed_over[name] = counters[of_segment] }
-        @own_before = counters.values_at(*COUNTED_HERE.values)
-      end
+      # Called in a child, which gets a slot of its own in the segment.
+      def forked; end
 
       private
 

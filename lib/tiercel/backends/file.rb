@@ -156,6 +156,10 @@ module Tiercel
       def local_cache? = false
 
       # @private
+      # @return [Integer] by this process
+      def evictions = @housekeeping.evictions
+
+      # @private
       # @see Backend::StoreParts#account_path
       def account_path = "#{@layout.root}/account"
 

@@ -221,6 +221,7 @@ module Tiercel
         close
         @file.remove_cache { true }
         FileUtils.rm_f(@file.lock.path)
+        Account.remove(account_path)
       rescue CacheFile::Foreign, CacheFile::Closed, FileLock::Busy, SystemCallError
         nil # what is no cache of ours stays
       end
@@ -232,6 +233,10 @@ module Tiercel
 
       # As for any other database in SQLite: the disk is trusted. `checksum: true` does otherwise.
       def checksum? = false
+
+      # @private
+      # @return [Integer] by this process
+      def evictions = @housekeeping.evictions
 
       # @private
       # @see Backend::StoreParts#account_path

@@ -44,12 +44,19 @@ module Tiercel
         end
       end
 
-      # @return [Hash{Symbol => Object}, nil] what the backend knows of :entries, :bytes, :hits, :misses and
-      #   :evictions, and more; nil where it failed. Of tiers whose last one failed :tiers, with what is known of the
-      #   near ones
+      # What the backend knows of :entries, :bytes and more, with the figures of the {#account} (:hits, :misses,
+      # :writes, :blocks...), which :scope tells to be those of all processes of this machine or of this process alone.
+      # Hits of a near tier are hits. Of tiers :tiers has the figures of each.
+      #
+      # @return [Hash{Symbol => Object}, nil] nil where the backend failed. Of tiers whose last one failed :tiers, with
+      #   what is known of the near ones
       def stats
-        of_backend = @settings.accessor.stats || @settings.backend.stats_while_away
-        of_backend && @settings.policy.lease ? of_backend.merge(@settings.statistics.to_h) : of_backend
+        of_backend = @settings.accessor.stats || @settings.backend.stats_while_away or return
+        totals = @settings.account.totals
+        tiers = of_backend[:tiers]&.to_h do |name, figures|
+          [name, figures && with_account(figures, totals[:tiers].fetch(name, {}))]
+        end
+        with_account(of_backend, totals.except(:host, :since, :tiers)).merge({ tiers: }.compact)
       end
 
       # @return [Account] hits, misses and what they cost, of all processes of this machine where they share a place:
@@ -75,6 +82,11 @@ module Tiercel
       end
 
       private
+
+      # A server knows its evictions better.
+      def with_account(figures, counted)
+        figures.merge(counted) { |name, known, count| name == :evictions ? [known, count].max : count }
+      end
 
       def pattern_for(matcher, options)
         case matcher

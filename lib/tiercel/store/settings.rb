@@ -36,8 +36,7 @@ module Tiercel
       attr_reader :cold_run
       # @return [Account] what the cache does
       attr_reader :account
-      # @return [Fetch::Statistics]
-      attr_reader :statistics
+      alias statistics account
       # @return [Tags::Generations]
       attr_reader :generations
       # @return [Fetch::TakeoverLog]
@@ -66,6 +65,7 @@ module Tiercel
         @fast_path = configuration.fast_path?
         @guard = @backend.build_guard(logger:, **configuration.guard_options)
         @account = Account.new(@backend, configuration.rails_options[:namespace])
+        @guard.account = @account
         build_accessor(@guard, configuration.policy)
         @takeovers = Fetch::TakeoverLog.new(logger)
         @uncached = Fetch::UncachedLog.new(logger)
@@ -88,7 +88,6 @@ module Tiercel
         @policy = configuration.policy
         @flights = Fetch::Flights.new
         @cold_run = Fetch::ColdRun.new if @leases.asks_at_once?
-        @statistics = Fetch::Statistics.new(@account)
         @early_refreshes = Fetch::Attempts.new
         @displacements = Fetch::Displacements.new
       end

@@ -24,6 +24,12 @@ module Tiercel
         @numbers = backend.tiers.each_with_index.to_h { |tier, number| [tier.to_s, number] }
       end
 
+      # What fails near is counted, too.
+      def account=(account)
+        super
+        @backend.near.guard.account = account
+      end
+
       # A copy that is no plain value (of another version, perhaps) is not taken for what is behind it.
       def read(key, version, event = nil)
         value = @near.read(key, version)

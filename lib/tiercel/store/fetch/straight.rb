@@ -43,6 +43,7 @@ module Tiercel
             answer = @settings.leases.take_absent(key, policy.lease_ttl, kept)
           end
           lease = Leases::Lease === answer
+          @settings.account.missed(key) if unread && (lease || answer.nil?)
           return compute_straight(flight, answer, name, options, &) if lease && answer.begun?
           return Accessor::Found.new(*answer.first(2)) if unread && answer && !lease
           miss(name, key, version, options, policy, fast: true, begun: [flight, answer], &)
