@@ -10,9 +10,9 @@ module Tiercel
   # == Values
   #
   # - `read(key, version, event)`: the value, {MISS} where nothing is there, or a {Found}
-  # - `read_multi(keys, versions, unsettled)`: Hash of keys and values, in the order of the keys; where a value would
-  #   be a {Found}, that is what is under the key, and the key is added to the Array `unsettled`. Nil where the
-  #   entries' way has to do it
+  # - `read_multi(keys, versions, unsettled, event)`: Hash of keys and values, in the order of the keys; where a
+  #   value would be a {Found}, that is what is under the key, and the key is added to the Array `unsettled`. Nil
+  #   where the entries' way has to do it
   # - `write(key, value, version, expires_at, ttl, threshold)`: as `Store#write`
   #
   # A {Found} carries the bytes that were read: whatever has to be decided about them (ended, of another version,
@@ -71,8 +71,8 @@ module Tiercel
       bytes.nil? ? MISS : decode(bytes, version) { token_of(bytes) }
     end
 
-    def read_multi(keys, versions, unsettled)
-      settled(get_multi(keys), keys, versions, unsettled)
+    def read_multi(keys, versions, unsettled, event = nil)
+      settled(get_multi(keys, event), keys, versions, unsettled)
     end
 
     def write(key, value, version, expires_at, ttl, threshold)

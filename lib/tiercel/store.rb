@@ -10,7 +10,8 @@ module Tiercel
   # a {Backend}; what they share is the store's {Settings}.
   #
   #   FastPath      the common calls: names to keys, values in and out
-  #   Fetch         misses: single flight, leases, stale values; EarlyFetch: hits that end soon; Telling: their events
+  #   Fetch         misses: single flight, leases, stale values; EarlyFetch: hits that end soon
+  #   Events        notifications and log lines
   #   Tags          what invalidates entries together
   #   Entries       what Rails' own public methods call for all others: entries, frames
   #   Keys          what Rails makes of names; WorkerKeys: in parallel tests

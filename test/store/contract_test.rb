@@ -59,6 +59,22 @@ module StoreContractTests
     def backend_options = PATIENCE
   end
 
+  # Somebody hears of every call: a subscriber, and a logger at the level debug.
+  module Heard
+    def setup
+      super
+      @subscriber = ActiveSupport::Notifications.subscribe(/\Acache_/) { |*| nil }
+      @logger = ActiveSupport::Cache::Store.logger
+      ActiveSupport::Cache::Store.logger = Logger.new(File::NULL, level: Logger::DEBUG)
+    end
+
+    def after_teardown
+      ActiveSupport::Cache::Store.logger = @logger
+      ActiveSupport::Notifications.unsubscribe(@subscriber)
+      super
+    end
+  end
+
   PLACES = { memory: InMemory, shared: InSharedMemory, sqlite: InSQLite, file: InFiles }.freeze
 
   # Options of the store under which callers should see no difference, tried over `memory:`.
@@ -79,10 +95,10 @@ module StoreContractTests
     scheme == :shared ? Tiercel::Extensions.load("segment") : Tiercel::Backends::REGISTRY.available?(scheme)
   end
 
-  def self.define(name, place, options)
+  def self.define(name, places, options)
     test_class = Class.new(Tiercel::TestCase) do
       include Tiercel::Contracts::StoreContract
-      include place
+      include(*places)
     end
     test_class.const_set(:OPTIONS, options.freeze)
     const_set("#{name}Test", test_class)
@@ -95,6 +111,8 @@ module StoreContractTests
   end
 
   define("SharedMemoFast", InSharedMemory, VARIANTS["Memo"]) if available?(:shared)
+
+  define("MemoryHeard", [Heard, InMemory], {})
 
   VARIANTS.each do |name, options|
     define("#{name}Fast", InMemory, options)

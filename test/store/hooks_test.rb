@@ -30,7 +30,7 @@ class StoreHooksTest < Tiercel::TestCase
   def test_private_methods_of_rails_that_are_replaced
     names = %i[instrument instrument_multi normalize_key normalize_version merged_options namespace_key expanded_key
                handle_expired_entry get_entry_value save_block_result_to_cache]
-    names -= %i[expanded_key] if Tiercel::Store::FastPath::RAILS_8_2 # not called for names that are Strings
+    names -= %i[expanded_key] if Tiercel::Store::Events::RAILS_8_2 # not called for names that are Strings
     names.each do |name|
       in_child do
         replace(Store, name)
@@ -212,11 +212,38 @@ class StoreHooksTest < Tiercel::TestCase
 
   def test_untouched_it_goes_around_rails
     store = TiercelStore.new("memory:")
-    rails = Store.instance_method(:initialize).source_location.first
-    passed = []
-    tracing = TracePoint.new(:call) { |call| passed << call.method_id if call.path == rails }
-    tracing.enable { exercise(store) }
+    passed = rails_methods { exercise(store) }
     assert_empty passed - %i[logger options merged_options initialize], "else these tests prove nothing"
     refute_includes passed, :instrument
+  end
+
+  # Development runs the code of production.
+  def test_subscribers_and_a_debug_logger_change_nothing_but_that_events_are_sent
+    fetches = %i[save_block_result_to_cache write fetch_multi write_multi] # a miss still writes as Rails does
+    with_listeners do
+      passed = rails_methods { exercise(TiercelStore.new("memory:")) }
+      assert_includes passed, :instrument
+      assert_empty passed & (PUBLIC_CALLS - fetches)
+    end
+  end
+
+  private
+
+  def with_listeners
+    subscriber = ActiveSupport::Notifications.subscribe(/\Acache_/) { |*| nil }
+    logger = Store.logger
+    Store.logger = Logger.new(File::NULL, level: Logger::DEBUG)
+    yield
+  ensure
+    Store.logger = logger
+    ActiveSupport::Notifications.unsubscribe(subscriber)
+  end
+
+  # @return [Array<Symbol>] methods of Rails' store that are entered
+  def rails_methods
+    rails = Store.instance_method(:initialize).source_location.first
+    passed = []
+    TracePoint.new(:call) { |call| passed << call.method_id if call.path == rails }.enable { yield }
+    passed
   end
 end

@@ -31,7 +31,7 @@ module ActiveSupport
       include ::Tiercel::Store::Entries
       include ::Tiercel::Store::Fetch
       include ::Tiercel::Store::EarlyFetch
-      include ::Tiercel::Store::Telling
+      include ::Tiercel::Store::Events
       include ::Tiercel::Store::Counters
       include ::Tiercel::Store::Tags
       include ::Tiercel::Store::Maintenance

@@ -27,7 +27,7 @@ module Tiercel
         nothing(key)
       end
 
-      def read_multi(keys, versions, unsettled)
+      def read_multi(keys, versions, unsettled, _event = nil)
         keys.each_with_index.with_object({}) do |(key, index), found|
           next if found.key?(key) # asked for twice
           value = read(key, versions && versions[index])

@@ -28,7 +28,7 @@ module Tiercel
         nothing(key)
       end
 
-      def read_multi(keys, versions, unsettled)
+      def read_multi(keys, versions, unsettled, _event = nil)
         found = @segment.read_multi(keys, framed = [], versions)
         @account&.missed_several(keys, found) if found.size < keys.size
         return found if framed.empty?

@@ -49,16 +49,17 @@ module Tiercel
       end
 
       # Nil where a copy is no plain value: whether its key has to be asked for is decided on the entries' way.
-      def read_multi(keys, versions, unsettled)
+      def read_multi(keys, versions, unsettled, event = nil)
         known = current&.read_multi_entries(keys)&.compact
-        return @far.read_multi(keys, versions, unsettled) if known.nil? || known.empty?
+        return @far.read_multi(keys, versions, unsettled, event) if known.nil? || known.empty?
         wanted = keys.zip(versions).to_h if versions
         found = known.to_h { |key, bytes| [key, decode(bytes, wanted && wanted[key])] }
         return if found.each_value.any?(Coder::Signal)
         found.each { |key, bytes| @account&.local(key, bytes) }
         unknown = keys.each_index.reject { |index| found.key?(keys[index]) }
         return found.slice(*keys) if unknown.empty?
-        found.merge!(@far.read_multi(keys.values_at(*unknown), versions&.values_at(*unknown), unsettled)).slice(*keys)
+        read = @far.read_multi(keys.values_at(*unknown), versions&.values_at(*unknown), unsettled, event)
+        found.merge!(read).slice(*keys)
       end
 
       def write(key, value, version, expires_at, ttl, threshold)

@@ -106,7 +106,7 @@ module Tiercel
         return value unless Fetch::EarlyRefresh.due?(ends_at, seconds)
         key, version = normalize_key(name, options), normalize_version(name, options)
         hit = Fetch::EarlyRefresh::Hit.new(self, name, key, version, options, policy, value:, seconds:, &)
-        Fetch::EarlyRefresh.new(@settings, hit, value).value.tap { tell(hit, true) if hit.account&.timeout }
+        Fetch::EarlyRefresh.new(@settings, hit, value).value.tap { notify(hit, true) if hit.account&.timeout }
       end
     end
   end

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
+require_relative "events"
 require_relative "fast_path/at_once"
 require_relative "fast_path/conditions"
 require_relative "fast_path/names"
 require_relative "fast_path/multi"
-require_relative "fast_path/observation"
 
 module Tiercel
   module Store
@@ -15,10 +15,12 @@ module Tiercel
     # method here serves the calls whose name and options it knows, and leaves
     # every other call to Rails' method (`super`).
     #
-    #   read, fetch:  fast? -> key_of, version_of -> who listens? -> Accessor#read -> value
+    #   read, fetch:  @fast -> key_of, version_of -> Accessor#read -> value
     #                 what is no plain value (Found) -> settle, on its bytes, as Rails' own methods would
     #   fetch, miss:  the block -> write
-    #   write:        fast? -> key_of, version_of -> who listens? -> Accessor#write
+    #   write:        @fast -> key_of, version_of -> Accessor#write
+    #
+    # Where a subscriber or a debug logger listens ({Events#heard?}), the same steps run within Rails' `instrument`.
     #
     # Nothing but time may differ: test/store/property_test.rb holds the two
     # ways against each other.
@@ -27,7 +29,6 @@ module Tiercel
       include Conditions
       include Names
       include Multi
-      include Observation
 
       MISS = Accessor::MISS
       private_constant :MISS
@@ -39,11 +40,10 @@ module Tiercel
       # See ActiveSupport::Cache::Store#read. A view's `cache` gives it an empty Hash, or what is for the write.
       def read(name, options = nil)
         options = nil if options && options.empty?
-        return super unless (options.nil? || usual_options?(options)) && fast?
+        return super unless (options.nil? || usual_options?(options)) && @fast
         key = key_of(name) or return super
         version = options ? version_asked(name, options) : version_of(name)
-        observers = observers_of(READ)
-        return options ? super : observed_read(name, key, version, observers) unless observers.empty?
+        return instrumented_read(name, key, version, options) if heard?(Events::READ)
         value = @settings.accessor.read(key, version)
         return value unless Coder::Signal === value
         value = settle(value, key, version)
@@ -53,80 +53,117 @@ module Tiercel
       # See ActiveSupport::Cache::Store#fetch.
       def fetch(name, options = nil, &)
         options = nil if options && options.empty?
-        return super unless block_given? && fast? && (options.nil? || usual_options?(options))
+        return super unless block_given? && @fast && (options.nil? || usual_options?(options))
         key = key_of(name) or return super
-        return observed?(READ) || observed?(FETCH_HIT) ? super : fetch_early(name, key, options, &) if @early
+        return heard?(Events::READ) || heard?(Events::FETCH_HIT) ? super : fetch_early(name, key, options, &) if @early
         version = options ? version_asked(name, options) : version_of(name)
-        observers = observers_of(READ)
-        if observers.empty?
-          return fetch_at_once(name, key, version, options, &) if @cold_run&.long?
-          value = @settings.accessor.read(key, version)
-          return no_plain_value(value, name, key, version, options, &) if Coder::Signal === value
-        else
-          value = observed_fetch(name, key, version, options, observers)
-          return miss_or_generate(name, key, version, options, value, &) if Coder::Signal === value
-        end
+        return instrumented_fetch(name, key, version, options, &) if heard?(Events::READ)
+        return fetch_at_once(name, key, version, options, &) if @cold_run&.long?
+        value = @settings.accessor.read(key, version)
+        return no_plain_value(value, name, key, version, options, &) if Coder::Signal === value
         @cold_run&.over
-        observed?(FETCH_HIT) ? tell_hit(value, name, options) : value
+        subscribed?(Events::FETCH_HIT) ? tell_hit(value, name, options) : value
       end
 
       # See ActiveSupport::Cache::Store#write.
       def write(name, value, options = nil)
         options = nil if options && options.empty?
-        return super unless fast? && @fast_writes && (options.nil? || only_expires_in?(options))
+        return super unless @fast && @fast_writes && (options.nil? || only_expires_in?(options))
         key = key_of(name) or return super
-        return super if observed?(WRITE)
         return super unless @settings.flights.idle?
-        defaults = @options
-        ends = if (expires_in = options ? options[:expires_in] : defaults[:expires_in])
-                 expires_in = expires_in.to_f
-                 ttl = backend_ttl(false, expires_in: expires_in, race_condition_ttl: defaults[:race_condition_ttl])
-                 end_after(expires_in)
-               end
-        @settings.accessor.write(key, value, version_of(name), ends, ttl, compress_threshold(defaults))
+        version = version_of(name)
+        return write_value(key, value, version, options) unless heard?(Events::WRITE)
+        instrument_one(:write, Events::WRITE, name, key, merged_options(options)) do
+          write_value(key, value, version, options)
+        end
       end
 
       # See ActiveSupport::Cache::Store#delete.
       def delete(name, options = nil)
         options = nil if options && options.empty?
-        return super unless options.nil? && fast?
+        return super unless options.nil? && @fast
         key = key_of(name) or return super
-        return super if observed?(DELETE) || !@settings.flights.idle?
-        @settings.accessor.delete(key)
+        return super unless @settings.flights.idle?
+        return @settings.accessor.delete(key) unless heard?(Events::DELETE)
+        instrument_one(:delete, Events::DELETE, name, key, @options) { @settings.accessor.delete(key) }
       end
 
       # See ActiveSupport::Cache::Store#exist?.
       def exist?(name, options = nil)
         options = nil if options && options.empty?
-        return super unless options.nil? && fast?
+        return super unless options.nil? && @fast
         key = key_of(name) or return super
-        return super if observed?(EXIST)
         version = version_of(name)
-        value = @settings.accessor.read(key, version)
-        !(Coder::Signal === value) || live?(value, key, version)
+        return present?(key, version) unless heard?(Events::EXIST)
+        instrument(:exist?, event_key(name, key, @options)) { |payload| present?(key, version, payload) }
       end
 
       # See {Counters#increment}.
       def increment(name, amount = 1, options = nil, **keywords)
-        return super unless options.nil? && keywords.empty? && fast?
+        return super unless options.nil? && keywords.empty? && @fast
         key = key_of(name) or return super
-        return super if observed?(INCREMENT)
+        return super if heard?(Events::INCREMENT)
         count(:increment, key, Integer(amount), @options[:expires_in])
       end
 
       private
+
+      def instrumented_read(name, key, version, options)
+        instrument_one(:read, Events::READ, name, key, merged_options(options)) do |payload|
+          value = @settings.accessor.read(key, version, payload)
+          value = settle(value, key, version) if Coder::Signal === value
+          payload[:hit] = !MISS.equal?(value)
+          forget_tier(payload)
+          value unless MISS.equal?(value)
+        end
+      end
+
+      def instrumented_fetch(name, key, version, options, &)
+        value = instrumented_fetch_read(name, key, version, options)
+        return miss_or_generate(name, key, version, options, value, &) if Coder::Signal === value
+        @cold_run&.over
+        heard?(Events::FETCH_HIT) ? tell_hit(value, name, options) : value
+      end
+
+      # @return [Object] the value, or what was found that is none
+      def instrumented_fetch_read(name, key, version, options)
+        options = merged_options(options)
+        instrument_one(:read, Events::READ, name, key, options) do |payload|
+          found = value = @settings.accessor.read(key, version, payload)
+          value = settle_for_fetch(found, key, version, options) if Coder::Signal === found
+          payload[:super_operation] = :fetch
+          payload[:hit] = !MISS.equal?(value)
+          forget_tier(payload)
+          MISS.equal?(value) ? found : value
+        end
+      end
+
+      def write_value(key, value, version, options)
+        defaults = @options
+        if (expires_in = options ? options[:expires_in] : defaults[:expires_in])
+          expires_in = expires_in.to_f
+          ttl = backend_ttl(false, expires_in: expires_in, race_condition_ttl: defaults[:race_condition_ttl])
+          ends = end_after(expires_in)
+        end
+        @settings.accessor.write(key, value, version, ends, ttl, compress_threshold(defaults))
+      end
+
+      def present?(key, version, event = nil)
+        value = @settings.accessor.read(key, version, event)
+        !(Coder::Signal === value) || live?(value, key, version)
+      end
 
       # Where a fetch has found nothing, or bytes that are no value by themselves.
       def no_plain_value(found, name, key, version, options, &)
         @cold_run&.over unless MISS.equal?(found)
         value = settle_for_fetch(found, key, version, options)
         return miss_or_generate(name, key, version, options, found, &) if MISS.equal?(value)
-        observed?(FETCH_HIT) ? tell_hit(value, name, options) : value
+        heard?(Events::FETCH_HIT) ? tell_hit(value, name, options) : value
       end
 
       def tell_hit(value, name, options)
         options = merged_options(options)
-        get_entry_value(Hit.new(value), RAILS_8_2 ? normalize_key(name, options) : name, options)
+        get_entry_value(Hit.new(value), Events::RAILS_8_2 ? normalize_key(name, options) : name, options)
       end
 
       # What Rails' `read` does with an entry.
@@ -167,7 +204,7 @@ module Tiercel
       def miss_or_generate(name, key, version, options, found, &)
         policy = @settings.policy
         return generate(name, options, &) unless policy.lease
-        fast = @fast_fills && fills_fast? && !observed?(GENERATE)
+        fast = @fast_fills && fills_fast? && !heard?(Events::GENERATE)
         shown = found unless MISS.equal?(found)
         options = merged_options(options)
         straight = fast && shown.nil? && options[:tags].nil? && !policy.timeout?
@@ -178,13 +215,13 @@ module Tiercel
 
       # Whether what a block gave may be stored without Rails' methods; asked again after the block, which may have
       # subscribed to events or changed the store.
-      def fills_fast? = @fast_writes && fast? && !observed?(WRITE)
+      def fills_fast? = @fast && @fast_writes && !heard?(Events::WRITE)
 
       # Rails' `save_block_result_to_cache`: what the block gives is written as `fetch` was called, unless the block
       # has changed the options that are handed to it.
       def generate(name, options, &)
         merged = merged_options(options)
-        if !@fast_fills || observed?(GENERATE)
+        if !@fast_fills || heard?(Events::GENERATE)
           return save_block_result_to_cache(name, normalize_key(name, merged), merged, &)
         end
         fix_tags(merged[:tags])

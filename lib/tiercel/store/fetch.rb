@@ -12,7 +12,7 @@ require_relative "fetch/shown"
 require_relative "fetch/straight"
 require_relative "fetch/takeover_log"
 require_relative "fetch/uncached_log"
-require_relative "telling"
+require_relative "events"
 
 module Tiercel
   module Store
@@ -64,7 +64,7 @@ module Tiercel
         given = true
         value
       ensure
-        tell(call, given || false) if call && (call.account || !call.computed?)
+        notify(call, given || false) if call && (call.account || !call.computed?)
       end
 
       # @param shown [Hash{String => Accessor::Found}] by key, what the read has found that was no value
@@ -80,7 +80,7 @@ module Tiercel
         given = true
         values
       ensure
-        calls&.each { |call| tell(call, given || false) if call.account || !call.computed? }
+        calls&.each { |call| notify(call, given || false) if call.account || !call.computed? }
       end
 
       def read_multi_entries(names, **)

@@ -41,19 +41,16 @@ module Tiercel
         bytes.nil? ? MISS : decode(bytes, version)
       end
 
-      def read_multi(keys, versions, unsettled)
+      def read_multi(keys, versions, unsettled, event = nil)
         found = @near.read_multi(keys, versions, of_no_use = [])
         @backend.forget(of_no_use.each { |key| found.delete(key) }) unless of_no_use.empty?
         @account&.hit(0, -of_no_use.size)
-        return found if found.size == keys.size
+        return found if found.size == keys.size && event.nil?
+        had(from = {}, found) { @backend.near }
         missing = keys.uniq.reject { |key| found.key?(key) }
-        return found if missing.empty?
-        @account&.passed(0, missing.size)
-        wanted = versions && keys.zip(versions).to_h.values_at(*missing)
-        bytes = had(from = {}, @backend.get_multi_between(missing)) { @backend.far.near }
-        bytes = get_multi_past(missing, bytes, from)
-        tally(missing, from)
-        found.merge!(settled(bytes, missing, wanted, unsettled)).slice(*keys)
+        found = read_multi_past(keys, versions, unsettled, found, missing, from) unless missing.empty?
+        tell_tiers(event, keys, from)
+        found
       end
 
       def get(key, event = nil)
@@ -128,6 +125,15 @@ module Tiercel
       end
 
       private
+
+      def read_multi_past(keys, versions, unsettled, found, missing, from)
+        @account&.passed(0, missing.size)
+        wanted = versions && keys.zip(versions).to_h.values_at(*missing)
+        between = had(from, @backend.get_multi_between(missing)) { @backend.far.near }
+        bytes = get_multi_past(missing, between, from)
+        tally(missing, from)
+        found.merge!(settled(bytes, missing, wanted, unsettled)).slice(*keys)
+      end
 
       def get_past(key, event)
         bytes = get_between(key, event) || get_far(key, event) || get_late(key, event)

@@ -4,7 +4,6 @@ require_relative "../../frame"
 require_relative "../../leases"
 require_relative "../../leases/placeholder"
 require_relative "../fetch/straight"
-require_relative "observation"
 
 module Tiercel
   module Store
@@ -32,14 +31,14 @@ module Tiercel
         def may_ask_at_once?(key, options)
           policy = @settings.policy
           policy.lease && !policy.timeout? && options[:tags].nil? && @fast_fills && fills_fast? &&
-            !observed?(GENERATE) && !observed?(FETCH_HIT) &&
+            !heard?(Events::GENERATE) && !heard?(Events::FETCH_HIT) &&
             @settings.request_local&.current&.read_entry(key).nil?
         end
 
         def read_alone(name, key, version, options, &)
           value = @settings.accessor.read(key, version)
           return no_plain_value(value, name, key, version, options, &) if Coder::Signal === value
-          observed?(FETCH_HIT) ? tell_hit(value, name, options) : value
+          heard?(Events::FETCH_HIT) ? tell_hit(value, name, options) : value
         end
 
         # Who has come along meanwhile looks for it, too.

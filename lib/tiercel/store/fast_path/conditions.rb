@@ -5,10 +5,9 @@ require_relative "patches"
 module Tiercel
   module Store
     module FastPath
-      # When the fast path may be taken: nobody has changed what it goes around,
-      # and nobody watches this call.
+      # When the fast path may be taken: nobody has changed what it goes around.
       #
-      # Asked of every call is {#fast?} alone; the rest is looked at when a store is built, and again whenever
+      # Every call looks at @fast; the rest is looked at when a store is built, and again whenever
       # {Patches} notices a change.
       #
       # @private
@@ -19,17 +18,20 @@ module Tiercel
         # a stub may override to see every call.
         HOOKS = %i[
           normalize_key normalize_version merged_options expanded_key expanded_version namespace_key
-          instrument instrument_multi _instrument handle_expired_entry get_entry_value save_block_result_to_cache
+          handle_expired_entry get_entry_value save_block_result_to_cache
           read_entry read_serialized_entry read_multi_entries deserialize_entry
           write_entry write_serialized_entry write_multi_entries serialize_entry
           delete_entry delete_multi_entries options normalize_options expand_and_namespace_key truncate_key
         ].freeze
 
+        # The way of every event: a patch of it sees every call, also where nobody subscribes.
+        INSTRUMENTS = %i[instrument instrument_multi _instrument].freeze
+
         # Rails' public methods that this module stands in front of.
         FRONTS = %i[read fetch write delete exist? read_multi fetch_multi write_multi].freeze
 
         # What Rails (or this library) defines the hooks in.
-        OWN = [ActiveSupport::Cache::Store, Keys, Entries, Fetch, EarlyFetch, Telling, Tags, WorkerKeys].freeze
+        OWN = [ActiveSupport::Cache::Store, Keys, Entries, Fetch, EarlyFetch, Events, Tags, WorkerKeys].freeze
 
         # Options whose defaults the fast path of a write does not know.
         SLOW_WRITE_OPTIONS = %i[raw unless_exist version expires_at].freeze
@@ -47,26 +49,22 @@ module Tiercel
 
         private
 
-        # Whether this call may be fast: asked first, of every call.
-        def fast?
-          @fast && (logger.nil? || silence? || !logger.debug?)
-        end
-
         # @return [void]
         def start_fast_path
           check_fast_path
           Patches.watch(self)
         end
 
-        # @fast: whether any call may be; @fast_writes: whether writes with the store's defaults may be; @fast_fills:
-        # whether what `fetch` computes may be written without Rails' method for it; @early: whether a hit of `fetch` is
-        # looked at for the time that is left of it; @fast_tags: whether those that a call names are of no use to its
-        # read; @cold_run: of `fetch`, where it is of any use; @shares_options: whether a block that sets no options
-        # needs no copy of them.
+        # @fast: whether any call may be fast; @always_heard: whether each is instrumented; @fast_writes: whether writes
+        # with the store's defaults may be; @fast_fills: whether what `fetch` computes may be written without Rails'
+        # method for it; @early: whether a hit of `fetch` is looked at for the time that is left of it; @fast_tags:
+        # whether those that a call names are of no use to its read; @cold_run: of `fetch`, where it is of any
+        # use; @shares_options: whether a block that sets no options needs no copy of them.
         def check_fast_path
           return unless @settings
           @fast = @settings.fast_path && @coder.equal?(@settings.coder) && @options.values_at(*SLOW_OPTIONS).none? &&
-                  Patches.rails_untouched? && own_hooks?
+                  Patches.stores_untouched? && own?(HOOKS)
+          @always_heard = !Patches.events_untouched? || !own?(INSTRUMENTS)
           @fast_writes = @options.values_at(*SLOW_WRITE_OPTIONS).none? && @settings.policy.stale_seconds.nil?
           @early = @settings.policy.lease && !@settings.policy.early_refresh.nil?
           @fast_tags = @settings.accessor.compares_tags?
@@ -76,8 +74,8 @@ module Tiercel
         end
 
         # A subclass or a singleton method that overrides a hook wants to see every call.
-        def own_hooks?
-          HOOKS.all? { |name| !respond_to?(name, true) || OWN.include?(method(name).owner) }
+        def own?(hooks)
+          hooks.all? { |name| !respond_to?(name, true) || OWN.include?(method(name).owner) }
         end
 
         def only_expires_in?(options) = options.size == 1 && ends?(options[:expires_in])

@@ -9,17 +9,17 @@ module Tiercel
       module Multi
         # See ActiveSupport::Cache::Store#read_multi.
         def read_multi(*names)
-          return super unless fast? && (keys = keys_of(names))
-          return super if observed?(READ_MULTI)
-          read_many(names, keys) || super
+          return super unless @fast && (keys = keys_of(names))
+          return read_many(names, keys) || super unless heard?(Events::READ_MULTI)
+          instrumented_read_multi(names, keys)
         end
 
         # See ActiveSupport::Cache::Store#fetch_multi.
         def fetch_multi(*names, &)
-          return super unless block_given? && fast? && (keys = keys_of(names)) && !@options[:skip_nil]
-          return super if @early || observed?(READ_MULTI)
+          return super unless block_given? && @fast && (keys = keys_of(names)) && !@options[:skip_nil]
+          return super if @early || heard?(Events::READ_MULTI)
           policy = @settings.policy
-          return super if policy.lease && !(@fast_fills && @fast_writes && !observed?(WRITE_MULTI))
+          return super if policy.lease && !(@fast_fills && @fast_writes && !heard?(Events::WRITE_MULTI))
           found = read_many(names, keys, shown = []) or return super
           return found if found.size == names.size
           return complete(names, keys, found, shown.to_h, policy, &) if policy.lease
@@ -31,14 +31,27 @@ module Tiercel
 
         # See ActiveSupport::Cache::Store#write_multi.
         def write_multi(hash, options = nil)
-          return super unless options.nil? && fast? && @fast_writes && (keys = keys_of(hash.keys))
-          return super if observed?(WRITE_MULTI)
+          return super unless options.nil? && @fast && @fast_writes && (keys = keys_of(hash.keys))
+          return write_many(hash, keys) unless heard?(Events::WRITE_MULTI)
+          instrument_multi(:write_multi, hash_in_event(hash, @options), @options) { write_many(hash, keys) }
+        end
+
+        private
+
+        def instrumented_read_multi(names, keys)
+          options = merged_options(nil)
+          instrument_multi(:read_multi, names_in_event(names, options), options) do |payload|
+            found = read_many(names, keys, [], payload) || read_multi_entries(names, **options, event: payload)
+            payload[:hits] = names_in_event(found.keys, options)
+            found
+          end
+        end
+
+        def write_many(hash, keys)
           frames = frames_of(hash, keys, @options[:expires_in]&.to_f)
           ttl = backend_ttl(false, **@options.slice(:expires_in, :race_condition_ttl))
           all_rewritten(frames, @settings.accessor.set_multi(frames, ttl))
         end
-
-        private
 
         # Where a block has subscribed to writes, the one that was done in the places of leases is told of.
         #
@@ -48,18 +61,19 @@ module Tiercel
           missing = names.values_at(*at)
           made = miss_multi(missing, keys.values_at(*at), missing.map { |name| version_of(name) },
                             merged_options(nil), policy, shown:, fast: true, &)
-          Fetch::Plan.stored(self, made) { write_multi(made) } if observed?(WRITE_MULTI)
+          written = hash_in_event(made, @options) if heard?(Events::WRITE_MULTI)
+          instrument_multi(:write_multi, written, @options) { true } if written
           names.index_with { |name| found.fetch(name) { made[name] } }
         end
 
         # @param unsettled [Array] gets the keys that have something that is no value, and the {Accessor::Found} of each
         # @return [Hash, nil] names and values, in the order of the names; nil where only the entries' way will do
-        def read_many(names, keys, unsettled = [])
+        def read_many(names, keys, unsettled = [], event = nil)
           own = keys.equal?(names)
           versions = own ? nil : versions_of(names)
           return if versions && keys.uniq.size < keys.size # names of one key, which may want different versions
           keys = frozen_keys(keys) if own
-          found = @settings.accessor.read_multi(keys, versions, unsettled) or return
+          found = @settings.accessor.read_multi(keys, versions, unsettled, event) or return
           settle_many(found, unsettled, keys, versions) unless unsettled.empty?
           own ? found : by_name(found, names, keys)
         end

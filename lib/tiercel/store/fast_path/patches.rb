@@ -41,25 +41,36 @@ module Tiercel
             ActiveSupport::Notifications.singleton_class.prepend(NoticingNotifier)
           end
 
-          # @return [Boolean] whether Rails' own code is what runs
-          def rails_untouched?
-            watched.all? { |owner, names, witness| names.all? { |name| original?(owner, name, witness) } } &&
+          # @return [Boolean] whether the methods of Rails' stores are Rails' own
+          def stores_untouched? = originals?(*stores)
+
+          # @return [Boolean] whether events pass through nothing but Rails' own code
+          def events_untouched?
+            events.all? { |watched| originals?(*watched) } &&
               %i[groups_for all_listeners_for].all? { |name| ActiveSupport::Notifications.notifier.respond_to?(name) }
           end
 
           private
 
           # Who owns which methods, and a method that nobody replaces, from whose file the others have to be.
-          def watched
+          def watched = [stores, *events]
+
+          def stores
+            @stores_methods ||= [ActiveSupport::Cache::Store, Conditions::FRONTS + Conditions::HOOKS, :initialize]
+          end
+
+          def events
             notifications = ActiveSupport::Notifications
-            @watched ||= [
-              [ActiveSupport::Cache::Store, Conditions::FRONTS + Conditions::HOOKS, :initialize],
+            @events ||= [
+              [ActiveSupport::Cache::Store, Conditions::INSTRUMENTS, :initialize],
               [notifications.singleton_class, %i[instrument], :publish],
               [notifications::Instrumenter, %i[instrument], :initialize],
-              [notifications::Fanout, %i[build_handle groups_for], :initialize],
+              [notifications::Fanout, %i[build_handle groups_for all_listeners_for], :initialize],
               [notifications::Fanout::Handle, %i[start finish finish_with_values], :initialize],
             ].freeze
           end
+
+          def originals?(owner, names, witness) = names.all? { |name| original?(owner, name, witness) }
 
           def original?(owner, name, witness)
             return true unless owner.method_defined?(name) || owner.private_method_defined?(name)

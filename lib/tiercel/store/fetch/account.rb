@@ -3,7 +3,7 @@
 module Tiercel
   module Store
     module Fetch
-      # What one call of `fetch` that has missed went through, for its events: {Telling}.
+      # What one call of `fetch` that has missed went through, for its events: {Events}.
       #
       # @private
       class Account

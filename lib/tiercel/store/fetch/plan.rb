@@ -15,15 +15,6 @@ module Tiercel
         # @return [Plan, nil]
         def self.current = Thread.current[CURRENT]
 
-        # @param store [ActiveSupport::Cache::TiercelStore]
-        # @param values [Hash{Object => Object}] by name, that are stored already
-        # @return [Object] the value of the block, in which a write of them has nothing to do
-        def self.stored(store, values, &)
-          plan = new(store) { values }
-          plan.value_of(values.each_key.first)
-          plan.run(&)
-        end
-
         # @return [Hash{String => Accessor::Found}] by key, what the read has found that was no value
         attr_reader :shown
 

@@ -1,0 +1,143 @@
+# frozen_string_literal: true
+
+require "active_support/notifications"
+require_relative "fetch/account"
+require_relative "fetch/call"
+require_relative "fetch/filling"
+
+module Tiercel
+  module Store
+    # Notifications and log lines. A call that nobody hears of sends none; nothing else depends on subscribers and
+    # loggers. They go through Rails' own `instrument`, except where subscribers of one kind are all that listens: they
+    # receive the same event from the same notifier, for 0.6 of the instructions.
+    #
+    # A `fetch` that misses sends one `cache_generate`, as from Rails' own stores, or one `cache_fetch_hit` where its
+    # caller receives the value of another caller or an expired one. Both carry what the {Fetch::Account} says. Past
+    # `timeout:` a `cache_fetch_timeout` follows.
+    module Events
+      READ = "cache_read.active_support"
+      READ_MULTI = "cache_read_multi.active_support"
+      FETCH_HIT = "cache_fetch_hit.active_support"
+      GENERATE = "cache_generate.active_support"
+      WRITE = "cache_write.active_support"
+      WRITE_MULTI = "cache_write_multi.active_support"
+      DELETE = "cache_delete.active_support"
+      EXIST = "cache_exist?.active_support"
+      INCREMENT = "cache_increment.active_support"
+
+      # Whether events are those of Rails 8.2: `fetch_hit` has the key in place of the name.
+      RAILS_8_2 = (ActiveSupport.gem_version.segments.first(2) <=> [8, 2]) >= 0
+      # Whether events of several names have their keys: Rails 7.2 gives the names.
+      KEYS_IN_EVENTS = ActiveSupport.gem_version.segments.first >= 8
+      # Where the payload of a `cache_read_multi` waits for the read: Rails' `fetch_multi` does not hand it on.
+      PAYLOAD = :tiercel_read_multi
+      private_constant :PAYLOAD
+
+      private
+
+      # @param event [String]
+      # @return [Boolean] whether a log line or a notification is due
+      def heard?(event) = debug_logger? || subscribed?(event)
+
+      def subscribed?(event)
+        @always_heard || !ActiveSupport::Notifications.notifier.all_listeners_for(event).empty?
+      end
+
+      def debug_logger?
+        logger = self.logger
+        !logger.nil? && logger.debug? && !silence?
+      end
+
+      # @param event [String] of the operation
+      # @param key [String] of the name, as the fast path makes it
+      # @param options [Hash] merged
+      def instrument_one(operation, event, name, key, options, &)
+        key = event_key(name, key, options)
+        groups = ActiveSupport::Notifications.notifier.groups_for(event) unless @always_heard || debug_logger?
+        return instrument(operation, key, options, &) unless groups && groups.size == 1
+        store = self.class.name
+        payload = (RAILS_8_2 ? { store:, key: } : { key:, store: }).merge!(options)
+        kind, subscribers = groups.first
+        send_event(event, payload, kind, subscribers, &)
+      end
+
+      # As `ActiveSupport::Notifications::Instrumenter#instrument` does it.
+      #
+      # @param kind [Class] of the subscribers' group
+      def send_event(event, payload, kind, subscribers)
+        id = ActiveSupport::Notifications.instrumenter.id
+        group = kind.new(subscribers, event, id, payload)
+        group.start(event, id, payload)
+        begin
+          yield payload
+        rescue Exception => error # rubocop:disable Lint/RescueException
+          payload[:exception] = [error.class.name, error.message]
+          payload[:exception_object] = error
+          raise
+        ensure
+          group.finish(event, id, payload)
+        end
+      end
+
+      # Rails takes a key's bytes for UTF-8, which subscribers see.
+      def event_key(name, key, options)
+        name.instance_of?(String) && key.encoding == Encoding::UTF_8 ? key : normalize_key(name, options)
+      end
+
+      # @return [Array<Object>] keys, or names on Rails 7.2
+      def names_in_event(names, options)
+        KEYS_IN_EVENTS ? names.map { |name| normalize_key(name, options) } : names
+      end
+
+      # @param hash [Hash{Object => Object}] names and values
+      def hash_in_event(hash, options)
+        KEYS_IN_EVENTS ? hash.transform_keys { |name| normalize_key(name, options) } : hash
+      end
+
+      # Every event of the store comes through here.
+      def instrument(operation, key, options = nil, &)
+        namespace = options && options[:namespace]
+        options = options.merge(namespace: namespace.proc) if Fetch::Call::OneNamespace === namespace
+        account = Fetch::Filling.current&.account if operation == :generate
+        return super(operation, key, { **options, **account.of_block }, &) if account
+        return super unless operation == :read && @settings.backend.tiered?
+        super { |payload| yield(payload).tap { forget_tier(payload) } }
+      end
+
+      # A tier whose value is useless (it has expired, or is of another version) has not answered.
+      def forget_tier(payload)
+        payload.delete(:tier) if payload[:hit] == false
+      end
+
+      # The same of those about several names.
+      def instrument_multi(operation, keys, options = nil)
+        return super unless operation == :read_multi && @settings.backend.tiered?
+        super do |payload|
+          Thread.current[PAYLOAD] = payload
+          yield payload
+        ensure
+          Thread.current[PAYLOAD] = nil
+        end
+      end
+
+      def read_multi_entries(names, event: nil, **options)
+        event ||= Thread.current[PAYLOAD]
+        Thread.current[PAYLOAD] = nil
+        super
+      end
+
+      # @param call [Fetch::Call]
+      # @param given [Boolean] whether its caller receives a value
+      # @return [void]
+      def notify(call, given)
+        account = call.account
+        @settings.account.count(:lease_wait_ns, (account.waited * 1e6).to_i) if account&.waited&.positive?
+        if account&.timeout
+          instrument(:fetch_timeout, call.name, { **call.options, seconds: account.timeout, stale: given })
+        end
+        return if !given || (call.computed? && !account&.stale)
+        instrument(:fetch_hit, call.name, account ? { **call.options, **account.of_hit } : call.options)
+      end
+    end
+  end
+end
