@@ -26,7 +26,7 @@ class WebAccountTest < WebCase
       load(store)
       before = store.account.totals.slice(:hits, :misses, :blocks)
       app = page(store)
-      %w[/ /classes /keys?prefix=views /key?name_key=views/1 /tags?prefix=p /tiers /servers].each do |path|
+      %w[/ /classes /keys?prefix_key=views /key?name_key=views/1 /tags?prefix_key=p /tiers /servers].each do |path|
         assert_equal 200, get(app, path).status
         assert_equal before, store.account.totals.slice(:hits, :misses, :blocks), "#{name}, #{path}"
       end

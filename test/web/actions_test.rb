@@ -15,17 +15,18 @@ class WebActionsTest < WebCase
   end
 
   def test_delete
-    answer = post(open_web(actions: true), "/delete", { id: id("views/1") })
+    answer = post(open_web(actions: true), "/delete", { entry_key: id("views/1") })
     assert_equal [303, "/keys?notice=deleted"], [answer.status, answer["location"]]
     assert_nil @store.read("views/1")
-    assert_equal "/keys?notice=missing", post(open_web(actions: true), "/delete", { id: id("views/1") })["location"]
+    answer = post(open_web(actions: true), "/delete", { entry_key: id("views/1") })
+    assert_equal "/keys?notice=missing", answer["location"]
   end
 
   def test_delete_of_any_bytes
     key = "caf\xE9\0<b>".b
     @store.write(key, 1)
     stored = @store.backend.scan.find { |one| one.b.start_with?("caf".b) }
-    assert_equal "/keys?notice=deleted", post(open_web(actions: true), "/delete", { id: id(stored) })["location"]
+    assert_equal "/keys?notice=deleted", post(open_web(actions: true), "/delete", { entry_key: id(stored) })["location"]
     refute(@store.backend.scan.any? { |one| one.b.start_with?("caf".b) })
   end
 
@@ -33,7 +34,7 @@ class WebActionsTest < WebCase
     cache = Tiercel.new("memory:", size: "4MB", namespace: "shop")
     cache.write("a", 1)
     app = Tiercel::Web.new(store: cache, protected_by: :routes, actions: true)
-    post(app, "/delete", { id: id("shop:a") })
+    post(app, "/delete", { entry_key: id("shop:a") })
     assert_nil cache.read("a")
   ensure
     cache&.close
@@ -50,13 +51,13 @@ class WebActionsTest < WebCase
 
   def test_clear
     @store.write("views*", 1)
-    assert_equal 303, post(open_web(actions: true), "/clear", { prefix: "views/" }).status
+    assert_equal 303, post(open_web(actions: true), "/clear", { prefix_key: "views/" }).status
     assert_equal [nil, nil, "c", 1], %w[views/1 views/2 users/1 views*].map { |name| @store.read(name) }
-    post(open_web(actions: true), "/clear", { prefix: "views*" })
+    post(open_web(actions: true), "/clear", { prefix_key: "views*" })
     assert_equal [nil, "c"], [@store.read("views*"), @store.read("users/1")]
-    assert_equal 400, post(open_web(actions: true), "/clear", { prefix: "" }).status
+    assert_equal 400, post(open_web(actions: true), "/clear", { prefix_key: "" }).status
     assert_equal "c", @store.read("users/1")
-    post(open_web(actions: true), "/clear", { prefix: "", everything: "yes" })
+    post(open_web(actions: true), "/clear", { prefix_key: "", everything: "yes" })
     assert_empty @store.backend.scan.to_a
   end
 
@@ -86,7 +87,7 @@ class WebActionsTest < WebCase
       "http://EXAMPLE.org" => {}, "http://[::1]:3000" => { "HTTP_HOST" => "[::1]:3000" },
       "https://shop.example" => { "HTTP_HOST" => "10.0.0.1:80", "HTTP_X_FORWARDED_HOST" => "shop.example" } }
       .each do |origin, headers|
-        answer = post(open_web(actions: true), "/delete", { id: id("nothing") },
+        answer = post(open_web(actions: true), "/delete", { entry_key: id("nothing") },
                       { "HTTP_HOST" => "example.org", "HTTP_ORIGIN" => origin, **headers })
         assert_equal 303, answer.status, origin
       end
@@ -95,10 +96,10 @@ class WebActionsTest < WebCase
   def test_other_methods_change_nothing
     app = open_web(actions: true)
     %w[GET HEAD].each do |verb|
-      assert_equal 404, Rack::MockRequest.new(app).request(verb, "/delete?id=#{id("views/1")}").status
+      assert_equal 404, Rack::MockRequest.new(app).request(verb, "/delete?entry_key=#{id("views/1")}").status
     end
     %w[PUT PATCH DELETE OPTIONS TRACE].each do |verb|
-      answer = Rack::MockRequest.new(app).request(verb, "/delete?id=#{id("views/1")}",
+      answer = Rack::MockRequest.new(app).request(verb, "/delete?entry_key=#{id("views/1")}",
                                                   "HTTP_SEC_FETCH_SITE" => "same-origin")
       assert_equal [405, "GET, HEAD, POST"], [answer.status, answer["allow"]], verb
     end
@@ -109,10 +110,11 @@ class WebActionsTest < WebCase
     app = open_web(actions: true)
     %w[text/plain application/json multipart/form-data].each do |type|
       answer = post(app, "/delete", nil, { "HTTP_SEC_FETCH_SITE" => "same-origin", "CONTENT_TYPE" => type,
-                                           :input => "id=#{id("views/1")}" })
+                                           :input => "entry_key=#{id("views/1")}" })
       assert_equal 415, answer.status, type
     end
-    malformed = ["id[a]=1&id=2", "id=%", "id=%zz", "id", "", "id[]=#{id("views/1")}", "a[b]=1&a[b][c]=2", "id=***"]
+    malformed = ["entry_key[a]=1&entry_key=2", "entry_key=%", "entry_key=%zz", "entry_key", "",
+                 "entry_key[]=#{id("views/1")}", "a[b]=1&a[b][c]=2", "entry_key=***"]
     malformed.each do |body|
       answer = post(app, "/delete", nil, { "HTTP_SEC_FETCH_SITE" => "same-origin", **FORM, :input => body })
       assert_equal 400, answer.status, body
@@ -121,7 +123,7 @@ class WebActionsTest < WebCase
   end
 
   def test_a_query_is_no_form
-    assert_equal 400, post(open_web(actions: true), "/delete?id=#{id("views/1")}").status
+    assert_equal 400, post(open_web(actions: true), "/delete?entry_key=#{id("views/1")}").status
     assert_equal "a", @store.read("views/1")
   end
 
@@ -131,9 +133,9 @@ class WebActionsTest < WebCase
 
   def test_the_log_tells_of_actions_without_their_keys
     app = open_web(actions: true)
-    post(app, "/delete", { id: id("token/#{SECRET}") }, { "HTTP_SEC_FETCH_SITE" => "same-origin",
+    post(app, "/delete", { entry_key: id("token/#{SECRET}") }, { "HTTP_SEC_FETCH_SITE" => "same-origin",
                                                           "REMOTE_ADDR" => "10.1.2.3" })
-    post(app, "/delete", { id: id("views/1") }, { "HTTP_SEC_FETCH_SITE" => "cross-site" })
+    post(app, "/delete", { entry_key: id("views/1") }, { "HTTP_SEC_FETCH_SITE" => "cross-site" })
     lines = @log.string.lines.grep(/Tiercel::Web/)
     assert_match(/delete allowed, SHA-256 \h{16}, client 10\.1\.2\.3$/, lines.first)
     assert_match(/delete refused \(403\), SHA-256 \h{16}/, lines.last)
@@ -145,18 +147,19 @@ class WebActionsTest < WebCase
     cache = ActiveSupport::Cache::MemoryStore.new
     cache.write("views/1", 1)
     app = Tiercel::Web.new(store: cache, protected_by: :routes, actions: true)
-    post(app, "/delete", { id: id("views/1") })
+    post(app, "/delete", { entry_key: id("views/1") })
     assert_nil cache.read("views/1")
     assert_equal "/tags?notice=untagged", post(app, "/invalidate", { tag: "a" })["location"]
     cache.write("views/1", 1)
-    post(app, "/clear", { prefix: "views/" })
+    post(app, "/clear", { prefix_key: "views/" })
     assert_nil cache.read("views/1")
   end
 
   private
 
   def assert_refused(app, message, headers = { "HTTP_SEC_FETCH_SITE" => "same-origin" })
-    { "/delete" => { id: id("views/1") }, "/invalidate" => { tag: "product:1" }, "/clear" => { everything: "yes" } }
+    { "/delete" => { entry_key: id("views/1") }, "/invalidate" => { tag: "product:1" },
+      "/clear" => { everything: "yes" } }
       .each do |path, form|
         assert_equal 403, post(app, path, form, headers).status, "#{path}: #{message}"
       end

@@ -12,7 +12,8 @@ class WebBrowserTest < WebCase
   include Browser
 
   GROUNDS = { "light" => "rgb(245, 246, 248)", "dark" => "rgb(15, 18, 21)" }.freeze
-  PATHS = %w[/ /?period=day /classes /keys?prefix=views /key?name_key=views/1 /tags?prefix=p /tiers /servers].freeze
+  PATHS = %w[/ /?period=day /classes /keys?prefix_key=views /key?name_key=views/1 /tags?prefix_key=p /tiers
+             /servers].freeze
   # Of each chart: its drawing's height, its name, and the rows of its table.
   CHARTS = <<~JS
     [...document.querySelectorAll("figure")].map((figure) => [
@@ -88,14 +89,14 @@ class WebBrowserTest < WebCase
   private
 
   def forms(place)
-    page = show("#{place}/keys?prefix=views/4")
+    page = show("#{place}/keys?prefix_key=views/4")
     page.at_xpath("//a[normalize-space()='views/42']").click
-    wait_for_page("the entry") { page.current_url.include?("/key?id=") }
+    wait_for_page("the entry") { page.current_url.include?("/key?entry_key=") }
     page.at_xpath("//button[.='Delete the entry']").click
     wait_for_page("the answer") { page.current_url.end_with?("/keys?notice=deleted") }
     wait_for_page("its text") { page.at_css(".notice")&.text == "The entry is deleted." }
     assert_nil @store.read("views/42")
-    page.go_to("#{place}/tags?prefix=product:7")
+    page.go_to("#{place}/tags?prefix_key=product:7")
     page.at_xpath("//button[@aria-label='Invalidate product:7']").click
     wait_for_page("the answer") { page.current_url.end_with?("/tags?notice=invalidated") }
     assert_nil @store.read("views/7")

@@ -9,15 +9,15 @@ require "support/rails_stub"
 class WebPagesTest < WebCase
   include RailsStub
 
-  PAGES = %w[/ /?period=day /classes /keys /keys?prefix=views /tags /tags?prefix=p /tiers /servers].freeze
+  PAGES = %w[/ /?period=day /classes /keys /keys?prefix_key=views /tags /tags?prefix_key=p /tiers /servers].freeze
   HOSTILE = [%(<script>alert(1)</script>), %("><img src=x onerror=alert(1)>), %('" onmouseover="alert(1)), "</title>",
              "\e[2J\e]0;owned\a", "caf\xE9\xFF".b, "\u202Egnp.exe", "a\0b", "{{7*7}}", "%><%= 1 %>",
              "javascript:alert(1)", "a\r\nset-cookie: x=1"].freeze
 
   def test_headers_of_every_answer
     app = open_web(actions: true)
-    answers = [*PAGES, "/nowhere", "/metrics", "/key?id=", "/key"].map { |path| get(app, path) }
-    answers << post(app, "/clear", {}) << post(open_web, "/clear") << post(app, "/delete", { id: id("a") })
+    answers = [*PAGES, "/nowhere", "/metrics", "/key?entry_key=", "/key"].map { |path| get(app, path) }
+    answers << post(app, "/clear", {}) << post(open_web, "/clear") << post(app, "/delete", { entry_key: id("a") })
     answers << get(web, "/") << get(web(user: "a", password: "b"), "/")
     answers.each do |answer|
       assert_includes answer["content-security-policy"], "default-src 'none'"
@@ -58,9 +58,9 @@ class WebPagesTest < WebCase
       @store.write("k:#{text.b}".b, "value", tags: "t:#{text.dup.force_encoding("UTF-8").scrub}")
     end
     app = open_web(actions: true)
-    ids = @store.backend.scan("k:").map { |key| "/key?id=#{id(key)}" }
+    ids = @store.backend.scan("k:").map { |key| "/key?entry_key=#{id(key)}" }
     assert_operator ids.size, :>=, HOSTILE.size - 1
-    ["/keys?prefix=k", "/tags?prefix=t", *ids].each { |path| assert_harmless get(app, path), path }
+    ["/keys?prefix_key=k", "/tags?prefix_key=t", *ids].each { |path| assert_harmless get(app, path), path }
   end
 
   def test_hostile_classes
@@ -72,8 +72,8 @@ class WebPagesTest < WebCase
     app = open_web(actions: true)
     HOSTILE.each do |text|
       encoded = URI.encode_www_form_component(text)
-      ["/keys?prefix=#{encoded}", "/tags?prefix=#{encoded}", "/key?name_key=#{encoded}", "/?period=#{encoded}",
-       "/classes?period=#{encoded}", "/keys?notice=#{encoded}", "/key?id=#{id(text)}"].each do |path|
+      ["/keys?prefix_key=#{encoded}", "/tags?prefix_key=#{encoded}", "/key?name_key=#{encoded}", "/?period=#{encoded}",
+       "/classes?period=#{encoded}", "/keys?notice=#{encoded}", "/key?entry_key=#{id(text)}"].each do |path|
         assert_harmless get(app, path), path
       end
       assert_harmless get(app, "/", "SCRIPT_NAME" => "/#{text}"), "mounted at #{text.inspect}"
@@ -85,7 +85,8 @@ class WebPagesTest < WebCase
     app = open_web(actions: true)
     { "//evil.example" => "/evil.example", "/cache" => "/cache", "/a\r\nset-cookie: x=1" => "/aset-cookie:x=1",
       "///" => "", "evil.example" => "/evil.example" }.each do |mount, base|
-      answer = post(app, "/delete", { id: id("a") }, { "HTTP_SEC_FETCH_SITE" => "same-origin", "SCRIPT_NAME" => mount })
+      headers = { "HTTP_SEC_FETCH_SITE" => "same-origin", "SCRIPT_NAME" => mount }
+      answer = post(app, "/delete", { entry_key: id("a") }, headers)
       assert_equal "#{base}/keys?notice=missing", answer["location"]
     end
   end
@@ -102,8 +103,9 @@ class WebPagesTest < WebCase
   end
 
   def test_large_and_malformed_queries
-    assert_equal 413, get(open_web, "/keys?prefix=#{"a" * 9_000}").status
-    { "/keys" => %w[prefix=% prefix=%zz a[b]=1&a[]=2], "/key" => %w[id= id=%% id[]=YQ id=**] }.each do |path, queries|
+    assert_equal 413, get(open_web, "/keys?prefix_key=#{"a" * 9_000}").status
+    { "/keys" => %w[prefix_key=% prefix_key=%zz a[b]=1&a[]=2],
+      "/key" => %w[entry_key= entry_key=%% entry_key[]=YQ entry_key=**] }.each do |path, queries|
       queries.each do |query|
         env = Rack::MockRequest.env_for(path).merge("QUERY_STRING" => query)
         assert_equal 400, open_web.call(env).first, "#{path}?#{query}"
@@ -114,7 +116,7 @@ class WebPagesTest < WebCase
   def test_keys_of_ten_megabytes
     cache = Tiercel.new("memory:", size: "64MB", max_key_size: false)
     cache.backend.set("k#{"x" * 60_000}", "1")
-    body = get(Tiercel::Web.new(store: cache, protected_by: :routes), "/keys?prefix=k").body
+    body = get(Tiercel::Web.new(store: cache, protected_by: :routes), "/keys?prefix_key=k").body
     assert_operator body.bytesize, :<, 40_000
     assert body.include?("kxxx")
   ensure
@@ -128,7 +130,7 @@ class WebPagesTest < WebCase
     loads = 0
     trace = TracePoint.new(:c_call) { |call| loads += 1 if call.method_id == :load && call.self == Marshal }
     trace.enable do
-      %w[/keys?prefix=secret /key?name_key=secret /key?name_key=object].each do |path|
+      %w[/keys?prefix_key=secret /key?name_key=secret /key?name_key=object].each do |path|
         refute_secret get(open_web, path), path
       end
     end
@@ -155,7 +157,7 @@ class WebPagesTest < WebCase
 
   def test_a_store_of_rails
     app = Tiercel::Web.new(store: ActiveSupport::Cache::MemoryStore.new, protected_by: :routes)
-    [*PAGES, "/key?id=#{id("a")}"].each { |path| assert_equal 200, get(app, path).status, path }
+    [*PAGES, "/key?entry_key=#{id("a")}"].each { |path| assert_equal 200, get(app, path).status, path }
     assert get(app, "/").body.include?("MemoryStore")
   end
 

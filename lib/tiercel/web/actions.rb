@@ -52,7 +52,7 @@ module Tiercel
 
       # An empty prefix clears everything, so the form has a box for that.
       def clear
-        prefix = @request["prefix"]
+        prefix = @request["prefix_key"]
         if prefix.empty?
           raise Request::BadRequest, "the prefix is missing" unless @request["everything"] == "yes"
           store.clear
@@ -74,14 +74,14 @@ module Tiercel
 
       # Keys and tags may hold secrets, so the log has a digest of them, which tells whether two lines are of the same.
       def log(action, outcome)
-        subject = @request["id"] + @request["tag"] + @request["prefix"]
+        subject = @request["entry_key"] + @request["tag"] + @request["prefix_key"]
         digest = subject.empty? ? "everything" : "SHA-256 #{Digest::SHA256.hexdigest(subject)[0, 16]}"
         logger&.info { "Tiercel::Web: #{action} #{outcome}, #{digest}, client #{@request.remote_ip}" }
       rescue Request::BadRequest
         logger&.info { "Tiercel::Web: #{action} #{outcome}, form not readable, client #{@request.remote_ip}" }
       end
 
-      def logger = store.respond_to?(:logger) ? store.logger : nil
+      def logger = store.logger || (Rails.logger if defined?(Rails.logger))
     end
   end
 end

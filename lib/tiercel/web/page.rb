@@ -81,7 +81,7 @@ module Tiercel
         "#{@request.base}#{path}#{"?#{URI.encode_www_form(query)}" if query.any?}"
       end
 
-      def key_address(key) = address("/key", id: Request.encode_key(key))
+      def key_address(key) = address("/key", entry_key: Request.encode_key(key))
 
       def host = Socket.gethostname
       def mounted = Format.text(tiercel? ? store.backend.to_s : store.class.name)

@@ -6,6 +6,7 @@ require "uri"
 module Tiercel
   class Web
     # A request to the page. Keys travel as URL-safe base64, since a key may be any bytes and a form sends only UTF-8.
+    # The names of their parameters end in "_key": by default a Rails application leaves such values out of its log.
     #
     # @private
     class Request
@@ -60,10 +61,10 @@ module Tiercel
         value.is_a?(String) ? value.dup.force_encoding(Encoding::UTF_8) : ""
       end
 
-      # @return [String] the key or tag that the parameter "id" encodes
+      # @return [String] the key or tag that the parameter "entry_key" encodes
       # @raise [BadRequest]
       def key
-        key = self["id"].tr("-_", "+/").unpack1("m").force_encoding(Encoding::UTF_8)
+        key = self["entry_key"].tr("-_", "+/").unpack1("m").force_encoding(Encoding::UTF_8)
         key.empty? ? raise(BadRequest, "it names nothing") : key
       end
 

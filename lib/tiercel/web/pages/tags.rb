@@ -14,7 +14,7 @@ module Tiercel
 
         private
 
-        def prefix = @request["prefix"]
+        def prefix = @request["prefix_key"]
 
         def list
           return if prefix.empty? || !tiercel?
