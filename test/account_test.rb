@@ -4,7 +4,7 @@
 require "test_helper"
 require "tiercel"
 
-# What the account of a store says of its own calls, on each kind of backend.
+# The account of a store counts its own calls, on each kind of backend.
 class AccountTest < Tiercel::TestCase
   def places(dir)
     [["memory:"], ["shared:#{dir}/segment"], ["file:#{dir}/files"], ["sqlite:#{dir}/cache.sqlite3"],

@@ -5,7 +5,7 @@ require "test_helper"
 require "active_support/cache/tiercel_store"
 require "tiercel/entry_report"
 
-# What is told of the entry of one key.
+# The report on the entry of one key.
 class EntryReportTest < Tiercel::TestCase
   def setup
     @store = Tiercel.new("memory:", namespace: "shop")

@@ -3,7 +3,7 @@
 require "test_helper"
 require "uri"
 
-# What messages show of values that callers passed.
+# Messages show callers' values without secrets.
 class RedactedTest < Tiercel::TestCase
   # An object with something in it.
   class Sealed

@@ -38,7 +38,7 @@ suite "rails_app", gemfile: "Gemfile", tests: ["test/rails_app/**/*_test.rb"]
 # The C cores without Ruby, under the sanitizers.
 suite "native", commands: "test/native/commands.rb"
 
-# What the built gems contain, and how long the lines of the repository are.
+# The content of the built gems, and the length of the repository's lines.
 suite "packaging", gemfile: "Gemfile", tests: ["test/packaging/**/*_test.rb"]
 
 # This runner itself.

@@ -7,7 +7,7 @@ require "tiercel/lab/servers"
 
 # Each test runs in processes of its own: a process stays the worker that it has become.
 class TestWorkerTest < Tiercel::TestCase
-  # What an application's tests do with a cache, while other workers do the same.
+  # An application's tests use a cache while other workers do the same.
   TRIPS = lambda do |store, index|
     25.times do |round|
       store.clear

@@ -4,7 +4,7 @@ require_relative "coder"
 require_relative "deep_freeze"
 
 module Tiercel
-  # What stands between the store and what is kept: one backend behind its guard, or other accessors. The store's
+  # Stands between the store and the backend: one backend behind its guard, or other accessors. The store's
   # two ways end here, the fast path in the first half, Rails' entries in the second.
   #
   # == Values

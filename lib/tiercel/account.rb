@@ -8,7 +8,8 @@ require_relative "account/figures"
 require_relative "forks"
 
 module Tiercel
-  # What a cache does: hits, misses, what the misses cost, and which keys they are of. With `shared:`, `file:` and
+  # Counts a cache's work: hits, misses, the cost of the misses, and the classes of their keys. With `shared:`,
+  # `file:` and
   # `sqlite:` all processes of a machine keep one account, in a file of 2 MB; elsewhere each process has its own.
   #
   #   Rails.cache.account.totals   # => { scope: :machine, hits: 91_204, misses: 512, block_seconds: 40.3, ... }
@@ -124,7 +125,7 @@ module Tiercel
       { scope:, host: Etc.uname[:nodename], since: book.since, **Figures.named(figures, @names) }
     end
 
-    # What this process has done by itself since it was started or forked: as {#totals}, without `scope` and `host`.
+    # The counts of this process alone since it was started or forked: as {#totals}, without `scope` and `host`.
     # The sum over all processes is the machine's.
     #
     # @return [Hash{Symbol => Object}]
@@ -177,7 +178,7 @@ module Tiercel
     end
 
     # @private
-    # What a read has found, and what was counted as a hit, is of no use.
+    # Takes back a counted hit whose value turned out to be unusable.
     #
     # @param key [String]
     # @return [void]
@@ -329,7 +330,7 @@ module Tiercel
       note(key, 0, seconds)
     end
 
-    # What comes first in a second begins a round, before it is counted.
+    # The first event in a second begins a round, before it is counted.
     def turn
       second = now
       round(second) if second != @second || @pending.size >= MOST_PENDING
@@ -345,7 +346,7 @@ module Tiercel
       @pending << [key, misses * weight, seconds * weight, seconds]
     end
 
-    # What is pending goes into the classes, and a new minute begins. One thread does it at a time, the others go on.
+    # Moves pending misses into the classes and begins a new minute. One thread does this at a time; the others go on.
     def round(second, ends: false)
       return unless @round.try_lock
       begin

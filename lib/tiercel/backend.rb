@@ -39,7 +39,7 @@ module Tiercel
   #   bytes changed in between (not even when they changed back). They are
   #   good in the process that read them.
   #
-  # What it is, as those above it ask: {Traits}. The published suite {Contracts::BackendContract} tests all of this.
+  # {Traits} describes it to the layers above. The published suite {Contracts::BackendContract} tests all of this.
   #
   # @abstract Subclasses implement every method that raises NotImplementedError here.
   class Backend
@@ -64,7 +64,7 @@ module Tiercel
     # @return [Array(String, Object), nil] bytes and the token for {#compare_and_set}, nil if absent
     def get_with_token(key) = raise(NotImplementedError)
 
-    # What came with the bytes of the last {#get} or {#get_multi} of this thread or fiber: to be asked for before it
+    # The token of the last {#get} or {#get_multi} of this thread or fiber. The caller asks for it before it
     # reads again.
     #
     # @return [Object, nil] for {#token_shown}
@@ -202,7 +202,7 @@ module Tiercel
     def scan(prefix = nil) = raise(NotImplementedError)
 
     # Removes everything, or everything whose key begins with `prefix`.
-    # What is written after the call began may stay.
+    # Entries written after the call began may stay.
     #
     # @param prefix [String, nil]
     # @return [void]

@@ -16,7 +16,7 @@ module Tiercel
     def self.native = NATIVE
 
     NATIVE = Extensions.load("codec") ? CodecExt : nil
-    # Who makes checksums: the extension needs a fraction of Zlib's time where the processor can fold.
+    # The maker of checksums: the extension needs a fraction of Zlib's time where the processor can fold.
     CHECKSUMS = NATIVE.respond_to?(:crc32) ? NATIVE : Zlib
     private_constant :NATIVE, :CHECKSUMS
 

@@ -23,14 +23,14 @@ module Tiercel
     STORE_OPTIONS = (%i[serializer compressor marshal legacy checksum inflate_limit error_handler breaker frozen
                         fast_path clear clear_visibility] + FetchPolicy::NAMES).freeze
 
-    # What Rails takes as a default for the calls of a store.
+    # Options that Rails takes as defaults for the calls of a store.
     RAILS_OPTIONS = (ActiveSupport::Cache::UNIVERSAL_OPTIONS +
                      %i[raw max_key_size expires_at version force unless_exist]).uniq.freeze
 
     DEFAULT_MAX_KEY_BYTES = 250
     # Seconds.
     DEFAULT_CLEAR_VISIBILITY = 1.0
-    # What stands in for the tail of a longer key (":hash:" and 32 or 64 hex digits) has to fit.
+    # The replacement for the tail of a longer key (":hash:" and 32 or 64 hex digits) has to fit.
     LEAST_MAX_KEY_BYTES = 40
 
     # Rails' names for its own serializers, for applications that bring their options along.
@@ -180,7 +180,7 @@ module Tiercel
       raise ConfigurationError, "frozen: expected true or false, got #{Redacted.text(value)}; memo: bounds what is kept"
     end
 
-    # What Rails would only notice in the calls.
+    # Checks times that Rails would only check in the calls.
     def check_times
       %i[expires_in expire_in expired_in race_condition_ttl].each do |name|
         value = @options[name]

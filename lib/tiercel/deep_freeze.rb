@@ -36,7 +36,7 @@ module Tiercel
         end
       end
 
-      # What was met before is looked at once: a shared object may be reached in more ways than there is time for.
+      # Visits a shared object once, because there may be too many ways to reach it.
       def plain_container?(value, depth, containers)
         return true if containers.key?(value)
         return false if depth > MAX_DEPTH

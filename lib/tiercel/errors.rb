@@ -73,7 +73,7 @@ module Tiercel
       super([@reason, ("key #{key.inspect}" if key), backend&.to_s].compact.join(" - "))
     end
 
-    # What was found, written or deleted before the failure, where an operation on many keys went to
+    # The keys found, written or deleted before the failure, where an operation on many keys went to
     # several servers and only some of them failed. The {Guard} returns it in place of the default.
     #
     # @return [Object, nil]

@@ -13,7 +13,7 @@ module Tiercel
 
     NAMES = %i[lease lease_ttl lease_wait stale_while_revalidate stale_if_error refresh jitter early_refresh
                fetch_timeout].freeze
-    # What a call may name. A store's own `timeout:` is that of its backend.
+    # The options of a call. A store's own `timeout:` is that of its backend.
     CALL_NAMES = [*NAMES, :timeout].freeze
     SECONDS = %i[lease_ttl lease_wait].freeze
     WINDOWS = %i[stale_while_revalidate stale_if_error].freeze

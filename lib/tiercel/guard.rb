@@ -137,7 +137,7 @@ module Tiercel
       !skipped
     end
 
-    # What is refused costs no time, so the breaker stays closed; but a full server or disk refuses every write.
+    # A refusal costs no time, so the breaker stays closed; but a full server or disk refuses every write.
     def first_of_its_cause?(error, method)
       return true unless error.is_a?(Refused)
       unreported = @refusals.admit([method, error.cause.class, error.reason.gsub(PARTICULAR, "#")])

@@ -3,7 +3,7 @@
 require_relative "clock"
 
 module Tiercel
-  # What a {Guard} writes into the log: each failure of a backend that still is
+  # The log of a {Guard}: each failure of a backend that still is
   # asked, one line when its breaker opens, and one when it answers again.
   #
   # @private

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Tiercel
-  # What `delete_matched` looks for: keys that begin with a prefix and match a Regexp.
+  # The pattern of `delete_matched`: keys that begin with a prefix and match a Regexp.
   #
   # @private
   class KeyPattern

@@ -3,7 +3,7 @@
 require_relative "leases/lease"
 
 module Tiercel
-  # Who may compute a value that is not there: the contract of every implementation.
+  # A lease is the right to compute a missing value. This is the contract of every implementation.
   #
   # A lease is the right to compute the value of one key. A caller whose plain read has shown a miss takes it, runs its
   # block, and fills. There are two implementations:
@@ -49,7 +49,7 @@ module Tiercel
     # more.
     OUTLIVES = 60.0
 
-    # What is under a key that a caller wanted to take, or waited for: not a lease.
+    # An entry under the key of a lease that a caller wanted to take, or waited for.
     #
     # `bytes`: a frame, or what a custom coder or `raw:` wrote.
     Present = Struct.new(:bytes)
@@ -164,7 +164,7 @@ module Tiercel
     # the
     # other fibers of a scheduler go on. Callers see to it that in one process one caller waits for one key.
     #
-    # Who implements the waiting: the segment's table sleeps on a futex, which a fill, a release, a delete and the death
+    # Implementations of waiting: the segment's table sleeps on a futex, which a fill, a release, a delete and the death
     # of the holder wake; {Placeholders} polls, every 2 to 50 ms with jitter.
     #
     # @param lease [Lease] of somebody else
@@ -175,7 +175,7 @@ module Tiercel
     #   the backend failed
     def wait(lease, deadline) = raise(NotImplementedError)
 
-    # What a plain read has found, where that is a lease.
+    # The lease that a plain read has found.
     #
     # @param key [String]
     # @param bytes [String] what was read

@@ -3,7 +3,7 @@
 require "did_you_mean"
 
 module Tiercel
-  # What was meant by an option that no store of this gem knows: one of another
+  # Suggests the meaning of an unknown option: one of another
   # store, or one with a slip in it.
   #
   # @private
@@ -33,7 +33,7 @@ module Tiercel
       compression_min_size: "say `compress_threshold: BYTES`", value_max_bytes: "it is the server's: `memcached -I 4m`",
     }.freeze
 
-    # What stands in the place of a URL where somebody thinks of another store.
+    # Names of other stores that users write in place of a URL.
     STORES = {
       "memory_store" => "memory:", "null_store" => "null:", "file_store" => "file:DIR",
       "mem_cache_store" => "memcached://HOST:11211", "redis_cache_store" => "redis://HOST:6379/0",

@@ -20,9 +20,9 @@ module Tiercel
       def option_names = tier ? [*backend_class.option_names, :ttl, :bus] : backend_class.option_names
     end
 
-    # What keeps copies, by how far its processes are apart.
+    # Near tiers, by how far their processes are apart.
     NEAR = { "memory" => 0, "shared" => 1 }.freeze
-    # What is no last tier.
+    # Backends that cannot be the last tier.
     NEVER_LAST = %w[memory null].freeze
     ONE_URL = "Several servers are one URL: \"memcached://HOST:PORT,HOST:PORT\", " \
               "\"redis+cluster://HOST:PORT,HOST:PORT\""
@@ -131,7 +131,7 @@ module Tiercel
       [url.to_s.chomp("/"), url.options[:db] || options[:db]].compact.join("/").delete_suffix("/0")
     end
 
-    # Whoever runs tests in several processes has no other machines.
+    # An application that runs its tests in several processes has no other machines.
     def bus?(last)
       said = all.select(&:tier).map { |place| switch(place) }.compact
       return said.all? && !TestWorker.number if last.subscribable?

@@ -3,7 +3,7 @@
 require "rails/railtie"
 
 module Tiercel
-  # What a Rails application loads besides the store: the rake tasks,
+  # A Rails application loads these besides the store: the rake tasks,
   # and a second look at what other gems have patched once all of them are there.
   class Railtie < Rails::Railtie
     config.after_initialize do

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Tiercel
-  # What of a value that a caller passed may stand in a message: enough to find
+  # The part of a caller's value that may appear in a message: enough to find
   # the mistake, and no password, wherever the caller has put it.
   #
   # @private

@@ -15,7 +15,7 @@ module Tiercel
     # More causes are not told apart: the oldest is forgotten, and reported again.
     MOST_CAUSES = 100
 
-    # What is known of one cause.
+    # The state of one cause.
     Cause = Struct.new(:pause, :silent_until, :unreported)
     private_constant :Cause
 

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 module Tiercel
-  # What the application's error reporter is told: failures that no caller sees as such.
+  # Reports to the application's error reporter: failures that no caller sees as such.
   #
   # @private
   module Reports
-    # What subscribers know them by.
+    # The source of the reports, for subscribers.
     SOURCE = "tiercel.active_support"
 
     # @param error [Exception]

@@ -17,9 +17,9 @@ module Tiercel
   # So what one worker writes, counts or clears is not seen by the others. Threads of a process share its stores.
   module TestWorker
     ON_DISK = %w[sqlite file].freeze
-    # What is each process's own, or nobody's.
+    # Backends of one process, or of none.
     PRIVATE = %w[memory null].freeze
-    # What a worker's part of `shared:` takes, unless `size` is less.
+    # The size of a worker's part of `shared:`, unless `size` is less.
     MEMORY_BYTES = 32 << 20
     MEMORY_OPTIONS = %i[size average_entry_bytes memo].freeze
 

@@ -7,7 +7,7 @@ require "dalli"
 require "redis"
 require "tiercel/lab/servers"
 
-# What Rails' own stores left in a server is read, and what we write is a miss for them: the way there and back.
+# Entries of Rails' own stores are read, and ours are misses for them: the way there and back.
 class RailsEntriesTest < Tiercel::TestCase
   Servers = Tiercel::Lab::Servers
 

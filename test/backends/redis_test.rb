@@ -18,7 +18,7 @@ class RedisRubyDriverTest < Tiercel::TestCase
   def build_peer = RedisServers.build(RedisServers.socket.url, driver: "ruby")
   def build_backend = build_peer.tap(&:clear)
 
-  # What TTLs do on a server is tested with one of them; here, that they reach it.
+  # One server's tests cover TTLs; here TTLs only have to reach the server.
   def remote_later(seconds, &)
     name == "test_an_entry_ends" ? super : skip("TTLs end by the clock of each server")
   end
@@ -110,7 +110,7 @@ class RedisDetailsTest < Tiercel::TestCase
     end
   end
 
-  # What a read has shown is its own token.
+  # The bytes of a read are their own token.
   def test_bytes_without_an_end_as_a_token
     backend.set("key", "one")
     bytes, = backend.get_with_token("key")

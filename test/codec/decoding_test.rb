@@ -4,7 +4,7 @@
 require "test_helper"
 require "open3"
 
-# What decoding costs: in proportion to the bytes, whatever they claim.
+# Decoding costs time in proportion to the bytes, whatever they claim.
 class CodecDecodingTest < Tiercel::TestCase
   LIB = File.expand_path("../../lib", __dir__)
   FORMS = { native: Tiercel::Codec.native, ruby: Tiercel::Serializers::Plain }.compact.freeze

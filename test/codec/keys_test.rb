@@ -13,7 +13,7 @@ class CodecKeysTest < Tiercel::TestCase
   Unversioned = Struct.new(:cache_key)
   Param = Struct.new(:to_param) { undef_method :to_a }
 
-  # What has a key here.
+  # Names with a key.
   KNOWN = [
     "a", "views/1", "\u00e9" * 10, "\xFF", "a".b, "a".encode(Encoding::US_ASCII), "a".encode(Encoding::ISO_8859_1),
     "x" * 250, :a, :"\u00e9", ["a"], [:a, "b"], ["a", ["b", [:c]]], ["", "a"], [[], "a"], Record.new("r/1", "1"),
@@ -27,10 +27,10 @@ class CodecKeysTest < Tiercel::TestCase
     Param.new("p"), ["a", Param.new(nil)], ["a", Param.new("\u00e9")], [1, Float::INFINITY]
   ].freeze
 
-  # What has none, alone.
+  # Names without a key, alone.
   BLANK = ["", [], [[]], Record.new(nil), Record.new(""), nil, [nil], [[nil]], Param.new(nil), Param.new("")].freeze
 
-  # What is left to Rails.
+  # Names that are left to Rails.
   UNKNOWN = [
     { a: 1 }, Class.new(String).new("a"), "a".html_safe, "\u00e9".b, "a".encode(Encoding::UTF_16LE), [true], [[false]],
     "\u00e9".encode(Encoding::ISO_8859_1), ["a", "\u00e9".b], Param.new(1), Param.new(:a), Param.new(true),

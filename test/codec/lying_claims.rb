@@ -45,7 +45,7 @@ class LyingClaims
     [first, claim(left)].pack("C#{size_of}")
   end
 
-  # What is left behind the header itself, more or less; cut to the format by pack.
+  # The bytes behind the header, more or less; cut to the format by pack.
   def claim(left)
     return SIZES.sample(random: @random) if @random.rand(3).zero?
     [left - @random.rand(8), 0].max

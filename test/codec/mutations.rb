@@ -78,7 +78,7 @@ class Mutations
     GC.stress = GC.auto_compact = false
   end
 
-  # What is dumped is what was there at one moment: one of the two.
+  # A dump contains the state of one moment: one of the two.
   def while_it_changes(graph)
     shared = Array.new(@random.rand(200..2_000)) { |i| (0..@random.rand(12)).to_h { |key| ["#{key}", [i]] } } << graph
     before = shared.dup

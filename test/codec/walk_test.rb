@@ -4,7 +4,7 @@
 require "test_helper"
 require "open3"
 
-# What holds while the C form walks through a value: no method is called, so no other thread runs, nothing changes and
+# While the C form walks through a value, no method is called, so no other thread runs, nothing changes and
 # nothing is raised; and what is raised afterwards leaves nothing behind.
 class CodecWalkTest < Tiercel::TestCase
   LIB = File.expand_path("../../lib", __dir__)

@@ -84,7 +84,7 @@ class RoundTripTest < Tiercel::TestCase
     @coders[{ serializer:, compressor: }]
   end
 
-  # What == does not see.
+  # Differences that == does not see.
   def describe(value)
     case value
     when String then [value.encoding, value.bytesize]

@@ -12,7 +12,8 @@ require_relative "fetch_contract/processes"
 
 module Tiercel
   module Contracts
-    # What `fetch` and `fetch_multi` of a store over any backend have to keep where many callers want one value: docs
+    # The contract of `fetch` and `fetch_multi` of a store over any backend where many callers want one value:
+    # documented
     # in docs/fetch.md. Include it in a Minitest class:
     #
     #   class MyFetchTest < Minitest::Test

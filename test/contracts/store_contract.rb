@@ -17,7 +17,7 @@ require "tiercel/contracts/moved_clock"
 
 module Tiercel
   module Contracts
-    # What a cache store over any backend has to pass: the contract of Rails'
+    # The contract of a cache store over any backend: that of Rails'
     # cache API on the three Rails lines, and what Tiercel adds to it. Include it
     # in a Minitest class:
     #

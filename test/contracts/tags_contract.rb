@@ -10,7 +10,8 @@ require "tiercel/contracts/moved_clock"
 
 module Tiercel
   module Contracts
-    # What `tags:` and `invalidate_tags` of a store over any backend have to keep: docs in docs/tags.md. Include it in a
+    # The contract of `tags:` and `invalidate_tags` of a store over any backend, described in docs/tags.md. Include it
+    # in a
     # Minitest class:
     #
     #   class MyTagsTest < Minitest::Test

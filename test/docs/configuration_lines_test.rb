@@ -14,7 +14,7 @@ class ConfigurationLinesTest < Tiercel::TestCase
   DOCS = File.expand_path("../../docs", __dir__)
   PAGES = %w[failures.md memcached.md migrating.md redis.md sqlite.md tiers.md].freeze
 
-  # What the lines are written for: an application's configuration and Gemfile.
+  # The target of the lines: an application's configuration and Gemfile.
   class Application
     attr_reader :stores
 

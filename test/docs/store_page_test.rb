@@ -5,7 +5,7 @@ require "test_helper"
 require "tiercel/backends"
 require "tiercel/sizes"
 
-# What docs/store.md says of the backends' defaults, held against them.
+# Compares the defaults in docs/store.md with the backends'.
 class StorePageTest < Tiercel::TestCase
   TEXT = File.read(File.expand_path("../../docs/store.md", __dir__))
 

@@ -4,7 +4,7 @@
 require "json"
 require_relative "doctor_case"
 
-# What the doctor makes of where the application runs.
+# The doctor judges the deployment of the application.
 class DoctorDeploymentTest < DoctorCase
   PUMA = { "config/puma.rb" => "workers ENV.fetch(\"WEB_CONCURRENCY\", 2)\n" }.freeze
   TWO_HOSTS = { "config/deploy.yml" => "servers:\n  web:\n    - 10.0.0.1\n    - 10.0.0.2\n" }.freeze

@@ -5,7 +5,7 @@ require "active_support/cache/tiercel_store"
 require "tiercel/doctor"
 require "tiercel/lab/servers"
 
-# What tests of the doctor share: an examination of one store in a deployment that the test describes.
+# The base of the doctor's tests: an examination of one store in a deployment that the test describes.
 class DoctorCase < Tiercel::TestCase
   Deployment = Tiercel::Doctor::Deployment
 

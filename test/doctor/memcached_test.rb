@@ -3,7 +3,7 @@
 
 require_relative "doctor_case"
 
-# What the doctor sees of a memcached.
+# The doctor examines a memcached.
 class DoctorMemcachedTest < DoctorCase
   def test_values_above_the_limit
     Tiercel::Lab::Servers::Memcached.run do |server|

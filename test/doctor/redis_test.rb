@@ -3,7 +3,7 @@
 
 require_relative "doctor_case"
 
-# What the doctor sees of a Redis, and of one that answers little.
+# The doctor examines a Redis, and one that answers little.
 class DoctorRedisTest < DoctorCase
   def setup
     @server = Tiercel::Lab::Servers::Redis.new.start

@@ -90,7 +90,7 @@ class RedisClusterFaultsTest < Tiercel::TestCase
     end
   end
 
-  # What is asked of a cluster that serves what it can, and of stores that know its layout.
+  # A cluster that serves the slots it can, and stores that know its layout.
   def with_broken_master(fault, node_timeout_ms: NEVER_MS)
     with_cluster(node_timeout_ms: node_timeout_ms) do |store, cluster|
       cluster.nodes.each { |node| node.command("CONFIG", "SET", "cluster-require-full-coverage", "no") }

@@ -6,7 +6,7 @@ require "stringio"
 require "tiercel/lab/network"
 require "tiercel/lab/servers"
 
-# What every store over a server keeps to when the server fails (docs/failures.md).
+# The rules of every store over a server when the server fails (docs/failures.md).
 module RemoteFailures
   Servers = Tiercel::Lab::Servers
   Proxy = Tiercel::Lab::Network::Proxy
@@ -18,7 +18,7 @@ module RemoteFailures
   # One that does not end while a test looks.
   LONG_BREAKER = { failures: 3, cool_down: 600, max_cool_down: 600 }.freeze
 
-  # What a call gives where the server cannot be asked.
+  # The answer of each call where the server is unreachable.
   MISSES = {
     read: [->(store) { store.read("key") }, nil],
     exist: [->(store) { store.exist?("key") }, false],
@@ -30,7 +30,7 @@ module RemoteFailures
     decrement: [->(store) { store.decrement("counter") }, nil],
   }.freeze
 
-  # What each of them is reported with; the others with "key".
+  # The key in each report; the other calls report "key".
   KEYS = { increment: "counter", decrement: "counter", read_multi: nil, delete_multi: nil }.freeze
 
   def build(url, **options)
@@ -147,7 +147,7 @@ module RemoteFailures
     assert_not_asked(store)
   end
 
-  # Who is asked in vain is reported, and costs the budget or a connection. (How long it takes is a figure for the
+  # A failed request is reported, and costs the budget or a connection. (How long it takes is a figure for the
   # lab.)
   def assert_not_asked(store)
     assert_empty capture_reports { within_budget { 20.times { assert_nil store.read("key") } } }

@@ -3,7 +3,8 @@
 require_relative "../support/tls_front"
 require_relative "remote_failures"
 
-# What TLS adds to the table. The class says `server` (what is behind it), `place(port, host)` (a URL) and
+# The rows that TLS adds to the table. The class defines `server` (the server behind TLS), `place(port, host)` (a URL)
+# and
 # `trusting(path)` (options).
 module TLSRows
   include RemoteFailures

@@ -5,10 +5,10 @@ require "test_helper"
 require "generators/tiercel/install/present_store"
 require "generators/tiercel/install/successor"
 
-# What `tiercel:install` writes for a store; test/rails_app/install_test.rb runs it in applications.
+# The lines that `tiercel:install` writes for a store; test/rails_app/install_test.rb runs it in applications.
 class InstallTest < Tiercel::TestCase
   MEMCACHED_LIST = ':tiercel_store, "memcached://#{[ENV["M"].split(",")].join(",").presence || "localhost:11211"}"'
-  # What an application has, and what the generator writes.
+  # An application's line, and the generator's.
   SUCCESSORS = {
     ":memory_store" => ":tiercel_store",
     ":memory_store, { size: 64.megabytes }" => ':tiercel_store, "shared:", { size: 64.megabytes }',

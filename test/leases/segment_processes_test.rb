@@ -98,7 +98,7 @@ class LeasesSegmentProcessesTest < Tiercel::TestCase
 
   def number(file) = file.pread(8, 0).unpack1("Q")
 
-  # What is read is at least what the last delete that this process made found.
+  # A read returns at least the value that this process's last delete found.
   def read_or_compute(origin)
     seen = @backend.get("origin")
     @floor ||= 0

@@ -48,7 +48,7 @@ static void take_lease(fuzzed *run, caller *by, unsigned number, uint8_t how)
     CHECK(result == TSEG_OK || result == TSEG_HELD || result == TSEG_PRESENT || result == TSEG_FULL);
     if (result != TSEG_OK) return;
     CHECK(lease.lineage == request.lineage || lease.taken_over || lease.lineage >= run->ended[number]);
-    /* What stood before it was displaced, or had ended. */
+    /* The lease before it was displaced, or had ended. */
     if (request.displaces && lease.lineage == request.lineage) run->ended[number] = request.lineage;
     *by = (caller){lease.lineage, request.holder, number};
 }

@@ -11,7 +11,7 @@
 
 enum { WORKERS = 8, KEYS = 12 };
 
-/* What a key's value is computed from, and the least that a read may give: what was there when a delete began. */
+/* The origin of a key's value, and the least value that a read may give: the origin when a delete began. */
 typedef struct {
     _Atomic uint64_t origin[KEYS], floor[KEYS], fills, lost, reads;
     _Atomic int finish;

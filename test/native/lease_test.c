@@ -62,7 +62,7 @@ static void given_back(void)
     CHECK(give_back(KEY, first.lineage, first.holder + 1, 0) == TSEG_ABSENT);
     CHECK(give_back(KEY, first.lineage, first.holder, 0) == TSEG_OK && state_of(KEY, &first) == TSEG_LEASE_GIVEN_BACK);
     CHECK(take(KEY) == TSEG_OK && lease.lineage == first.lineage);
-    /* Who waited for the first is told so, though somebody has it again. */
+    /* A waiter for the first lease learns this, though another caller has it again. */
     CHECK(state_of(KEY, &first) == TSEG_LEASE_GIVEN_BACK && state_of(KEY, &lease) == TSEG_LEASE_STANDS);
     CHECK(give_back(KEY, lease.lineage, lease.holder, 10 * SECOND) == TSEG_OK);
     CHECK(take(KEY) == TSEG_HELD && lease.holder == TSEG_LEASE_PAUSED);
@@ -164,7 +164,7 @@ static void a_full_table(void)
         delete_text(text);
     }
     CHECK(tseg_lease_count(segment) == 0);
-    /* What has lapsed gives way. */
+    /* A lapsed lease gives way. */
     for (int i = 0; i < 600; i++) {
         snprintf(text, sizeof text, "lapsed %d", i);
         CHECK(take_for(text, next_name += 2, 1, NULL) == TSEG_OK);

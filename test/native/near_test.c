@@ -159,7 +159,7 @@ static void test_begun_is_not_believed(void)
     periods_pass(0, 2);
 }
 
-/* What is behind is a number that grows; a copy is never older than what was there when the read began. */
+/* The last tier holds a number that grows; a copy is never older than the number when the read began. */
 static _Atomic uint64_t behind;
 
 static void write_behind(uint64_t number)

@@ -1,5 +1,5 @@
 /*
- * What the system does to a segment's file: reservations that signals undo, room for less than was wanted, file
+ * The system's effects on a segment's file: reservations that signals undo, room for less than was wanted, file
  * systems of a network, an id of the boot that cannot be read. Linked with --wrap for the calls that say so.
  */
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 static const char path[] = "/tmp/tiercel-platform-test";
 static const char lock_path[] = "/tmp/tiercel-platform-test.lock";
 
-/* What is played. */
+/* The simulated system. */
 static uint32_t file_system;       /* 0: as it is */
 static bool boot_id_is_hidden;
 static uint64_t largest_undisturbed; /* a longer reservation is interrupted, and undone */
@@ -191,7 +191,8 @@ static void date_back(double seconds)
     close(file);
 }
 
-/* Whoever can read it and who cannot agree on one file; what is older than the boot is nobody's even so. */
+/* Processes that can read it and those that cannot agree on one file; an older file than the boot is nobody's even
+ * so. */
 static void test_a_boot_id_that_some_cannot_read(void)
 {
     for (int first = 0; first < 2; first++) {

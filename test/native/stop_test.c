@@ -91,7 +91,7 @@ static void close_pipes(void)
     close(to_child[1]);
 }
 
-/* What runs while the call is stopped, and what must be true after it and after the call's end. */
+/* Runs while the call is stopped, and checks what must be true after it and after the call's end. */
 static void other_read(const stopped_call *call, pid_t pid)
 {
     CHECK(is(call, call->before) || is(call, call->after) || read_text(KEY) < 0);

@@ -93,7 +93,7 @@ module OldestGems
     end
   end
 
-  # What rests on the inside of these gems: deadlines, TLS, forks.
+  # Features that rest on the inside of these gems: deadlines, TLS, forks.
   class FaultsTest < Tiercel::TestCase
     include RemoteFailures
 

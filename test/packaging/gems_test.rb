@@ -8,7 +8,7 @@ require_relative "../support/committed_files"
 # The gems are built from a copy of what is under version control, as a release is.
 class GemsTest < Tiercel::TestCase
   ROOT = CommittedFiles::ROOT
-  # What of the repository is not for users of the gem.
+  # Files of the repository that are not for users of the gem.
   NOT_SHIPPED = /\.(lock|so|bundle|o)\z|(\A|\/)(test|fuzz|bench)\//
 
   # The gems are tried with RubyGems alone, not inside this suite's bundle.

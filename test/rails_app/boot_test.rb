@@ -2,7 +2,7 @@
 
 require_relative "support"
 
-# What every line of Rails has to do: boot, answer requests, run a runner, a task and tests.
+# Every line of Rails boots, answers requests, and runs a runner, a task and tests.
 class RailsAppBootTest < RailsAppTest
   PAGES_TEST = <<~RUBY
     require "test_helper"

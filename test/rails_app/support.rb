@@ -4,7 +4,7 @@ require "test_helper"
 require "support/rails_app"
 require "support/small_shared_memory"
 
-# What tests in a real Rails application inherit from.
+# The base of tests in a real Rails application.
 class RailsAppTest < Tiercel::TestCase
   private
 

@@ -45,7 +45,7 @@ module RailsBehaviours
     FailureSafetyBehavior, DeleteMatchedByGlob
   ].freeze
 
-  # What the classes here inherit from: stores of one backend's URL.
+  # The base of the classes here: stores of one backend's URL.
   #
   # TIERCEL_BEHAVIOURS_STORE=memory_store runs the classes against that store of Rails' instead: a check of
   # this harness, as Rails' own store must pass.

@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "small_repository"
 
-# What the runner makes of suites, files and their ends.
+# The runner's treatment of suites, files and their ends.
 class RunnerTest < Tiercel::TestCase
   include SmallRepository
 

@@ -9,7 +9,7 @@ module SmallRepository
   GEMFILE = File.expand_path("../../gemfiles/kernel.gemfile", __dir__)
   PASSING = "class PassingTest < Minitest::Test\n  def test_it = assert(true)\nend\n"
 
-  # What one run has printed, and its exit status.
+  # The output of one run, and its exit status.
   Result = Struct.new(:output, :status) do
     def summary = output.lines.last.chomp
   end

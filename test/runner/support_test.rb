@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-# What the tests themselves rely on.
+# Tests of the tests' own support.
 class SupportTest < Tiercel::TestCase
   # A test class that Minitest does not run by itself.
   def self.silent(&body)

@@ -6,7 +6,7 @@ require "test_helper"
 require "minitest/mock"
 require "tiercel/segment"
 
-# What other threads, and what the clock of an application's tests runs, may do to a segment in the midst of a call.
+# Other threads, and the clock of an application's tests, act on a segment in the middle of a call.
 class SegmentMidstOfACallTest < Tiercel::TestCase
   def setup
     super

@@ -4,7 +4,7 @@
 require "test_helper"
 require "tiercel/segment"
 
-# What is written into a part of the file that this process has not touched yet maps several pages at a time.
+# A write into a part of the file that this process has not touched yet maps several pages at a time.
 class SegmentPagesTest < Tiercel::TestCase
   PAGE = 4096
   ENTRIES = 1_000

@@ -75,7 +75,7 @@ module ProtocolCalls
       end
     end
 
-    # What compare_and_set, touch and increment do: only from the word that was read, and never into an empty slot.
+    # compare_and_set, touch and increment change a slot only from the word that was read, and never an empty slot.
     def change(value, broken: nil)
       locked do |memory|
         word = atomically { memory.slot }
@@ -134,7 +134,7 @@ module ProtocolCalls
       end
     end
 
-    # What no read may ever answer: two halves of different values, or another key's.
+    # No read may ever answer this: two halves of different values, or another key's.
     Garbage = Struct.new(:key, :low, :high)
 
     # The value, nil for a miss, Garbage where the protocol fails.

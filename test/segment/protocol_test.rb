@@ -90,7 +90,7 @@ class SegmentProtocolTest < Tiercel::TestCase
   rule("a_clear_empties_what_began_before_it", [:never_raises_the_epoch]) do |broken|
     violation(-> { Memory.new }, clear: Calls.in_turn(Calls.clear(broken:), Calls.read),
               set: Calls.set(1)) do |memory, calls|
-      # Whoever read the epoch before the clear has written nothing that can be read after it.
+      # A writer that read the epoch before the clear has written nothing that can be read after it.
       began_before = calls[:set].seen.first.zero? && (broken || memory.epoch == 1)
       entry = memory.slot.zero? ? nil : memory.at(memory.slot)
       "cleared, and readable" if began_before && entry && entry.epoch == memory.epoch

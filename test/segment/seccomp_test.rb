@@ -7,7 +7,7 @@ require_relative "../support/seccomp_filter"
 
 # A process whose container forbids a system call: the store works, or every call is a miss with one report.
 class SegmentSeccompTest < Tiercel::TestCase
-  # What a process may see of the cache, in the order of the calls.
+  # The states of the cache that a process may see, in the order of the calls.
   WORKS = [true, "value", 1].freeze
   MISSES = [nil, nil, nil].freeze
 

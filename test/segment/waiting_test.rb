@@ -7,7 +7,7 @@ require "timeout"
 require "tiercel/segment"
 require_relative "record_locks"
 
-# Whoever is stopped while the others need what he holds: they wait within their bounds, and let others run.
+# A process is stopped while it holds what the others need: they wait within their bounds, and let others run.
 class SegmentWaitingTest < Tiercel::TestCase
   def setup
     super
@@ -54,7 +54,7 @@ class SegmentWaitingTest < Tiercel::TestCase
         took = seconds { with_ticks { assert_raises(Timeout::Error) { Timeout.timeout(0.4) { command.call } } } }
         assert_operator took, :<, 2
       end
-      # What a boot does with the segments of other layouts: it does not wait for them.
+      # A boot does not wait for the segments of other layouts.
       assert_operator seconds { assert_equal false, Tiercel::Segment.remove(@path, only_unused: true) }, :<, 1
     end
   end

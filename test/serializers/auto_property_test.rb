@@ -4,7 +4,7 @@ require "test_helper"
 require "bigdecimal"
 require_relative "object_graphs"
 
-# What auto loads is what Marshal loads, down to the bytes that Marshal makes
+# The auto serializer loads the same as Marshal, down to the bytes that Marshal makes
 # of it: classes, encodings, instance variables, defaults, shared references.
 class AutoPropertyTest < Tiercel::TestCase
   Auto = Tiercel::Serializers::Auto

@@ -3,7 +3,7 @@
 require "test_helper"
 require "tiercel/serializers/plain"
 
-# What is plain and what is not, for the C form and the Ruby form.
+# Plain values and others, for the C form and the Ruby form.
 module PlainBehavior
   class Name < String; end
   class Names < Array; end

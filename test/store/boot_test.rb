@@ -5,7 +5,7 @@ require "test_helper"
 require "open3"
 require "rbconfig"
 
-# What a process loads for a store: a console, a task and each worker pay for it.
+# The files that a process loads for a store: a console, a task and each worker pay for them.
 class StoreBootTest < Tiercel::TestCase
   LIB = File.expand_path("../../lib", __dir__)
   # Libraries, and parts of Tiercel, that a store over one backend on this machine does not need.

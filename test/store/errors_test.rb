@@ -39,7 +39,7 @@ module StoreErrorsTests
 
   # The tests, for stores built with `self.class::FAST_PATH`.
   module Tests
-    # What each call is worth where the backend fails.
+    # The answer of each call where the backend fails.
     WORTH = {
       read: [nil, ->(store) { store.read("a") }],
       fetch_without_block: [nil, ->(store) { store.fetch("a") }],

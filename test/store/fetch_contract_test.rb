@@ -7,7 +7,7 @@ require "contracts/store_contract"
 require "support/cold_runs"
 require "support/fetch_places"
 
-# What `fetch` keeps where many callers want one value: over every backend, on the fast path and through Rails' methods.
+# `fetch` with many callers for one value: over every backend, on the fast path and through Rails' methods.
 module FetchContractTests
   module Place
     include Tiercel::Contracts::FetchContract

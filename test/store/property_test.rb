@@ -44,7 +44,7 @@ class StorePropertyTest < Tiercel::TestCase
     on_disk(calls(2_000)) { |path, options| Tiercel.new("shared:#{path}", size: "4MB", **options) }
   end
 
-  # What is kept decoded in the process is invalidated as well.
+  # Values that the process keeps decoded are invalidated as well.
   def test_over_shared_memory_with_a_memo
     needs :shared
     on_disk(calls(1_000)) { |path, options| Tiercel.new("shared:#{path}", size: "4MB", memo: "1MB", **options) }
@@ -60,7 +60,7 @@ class StorePropertyTest < Tiercel::TestCase
     on_disk(calls(400)) { |path, options| Tiercel.new("file:#{path}", **options) }
   end
 
-  # What is near is another form of what is behind it.
+  # A near copy is another form of the entry behind it.
   def test_over_tiers
     needs_extension "segment"
     LockStep::FarMemory.register

@@ -5,7 +5,7 @@ module RecordedCalls
   Store = ActiveSupport::Cache::Store
   TiercelStore = ActiveSupport::Cache::TiercelStore
 
-  # What the calls of {#exercise} are to a hook of each public method.
+  # The calls of {#exercise} as a hook of each public method sees them.
   PUBLIC_CALLS = %i[write read fetch exist? write_multi read_multi fetch_multi delete].freeze
 
   def setup

@@ -5,7 +5,7 @@ require "test_helper"
 require "contracts/tags_contract"
 require "support/fetch_places"
 
-# What tags keep: over every backend, on the fast path and through Rails' methods.
+# Tags over every backend, on the fast path and through Rails' methods.
 module TagsContractTests
   PLACES = [*FetchPlaces::URLS.keys, :tiers].freeze
 
@@ -22,7 +22,7 @@ module TagsContractTests
     end
   end
 
-  # What differs between the Rails lines has nothing to do with the backend.
+  # Differences between the Rails lines have nothing to do with the backend.
   on_this_line = ActiveSupport.version >= Gem::Version.new("8.1") ? PLACES : %i[sqlite]
   on_this_line.each do |place|
     { "Fast" => {}, "Plain" => { fast_path: false } }.each do |label, way|

@@ -12,7 +12,7 @@ class StoreTagsTripsTest < Tiercel::TestCase
   PAGE = File.read(File.expand_path("../../docs/tags.md", __dir__))
   NAMED = { tags: %w[one two three] }.freeze
 
-  # What is done, and what was there before.
+  # An operation, and the state before it.
   OPERATIONS = {
     "read, untagged" => [->(store) { store.read("plain") }],
     "read, tags named" => [->(store) { store.read("name", **NAMED) }],

@@ -17,7 +17,7 @@ class StoreTripsTest < Tiercel::TestCase
   NAME = Record.new("record/1", "2")
   OTHERS = ["other/1", "other/2"].freeze
 
-  # What is found under NAME: from there on Ruby's clock is so many seconds ahead.
+  # The entry under NAME: from there on Ruby's clock is so many seconds ahead.
   STATES = {
     hit: [->(store) { store.write(NAME, "value") }, 0],
     miss: [->(store) { store.delete(NAME) }, 0],
@@ -65,7 +65,7 @@ class StoreTripsTest < Tiercel::TestCase
     ->(_, operation, state) { operation == :write_unless_exist && state == :ended },
     ->(place, operation, _) { operation == :decrement && place == :memcached },
   ].freeze
-  # What takes a lease where there is no value, and the trips of that: where the block gives nothing to store the lease
+  # Calls that take a lease where there is no value, and their trips: where the block gives nothing to store the lease
   # is given back.
   TRIPS_OF_A_LEASE = OPERATIONS.keys.grep(/\Afetch/).to_h { |name| [name, 1] }
                                .merge(fetch_of_nil: 2, fetch_forced: 0).freeze

@@ -11,10 +11,10 @@ module Churn
   Pace = Struct.new(:trust, :interval, :seconds, :reads)
   SHORT = Pace.new(0.4, 0.1, 2, 500)
   LONG = Pace.new(3.0, 1.0, 120, 250_000)
-  # What a reader that was not given the processor, or the tick of the coarse clock, may add.
+  # The slack for a reader without a processor, and for the tick of the coarse clock.
   SLACK = 0.05
 
-  # What the writers know to be in the last tier, for all processes to see: a count for each key.
+  # The writers' knowledge of the last tier, for all processes to see: a count for each key.
   class Acknowledged
     def initialize(path, bound)
       @file = File.open(path, File::RDWR | File::CREAT)
@@ -95,7 +95,7 @@ module Churn
     Client.new(store, number, acknowledged, pace).run
   end
 
-  # What happens to a machine's connections.
+  # Faults of a machine's connections.
   FAULTS = [
     ->(proxy, _) { proxy.cut },
     ->(proxy, pause) { proxy.change(hold: true) && sleep(pause) && proxy.heal },

@@ -2,7 +2,7 @@
 
 require "open3"
 
-# What is under version control; in a copy without it, every file.
+# The files under version control; in a copy without it, every file.
 module CommittedFiles
   ROOT = File.expand_path("../..", __dir__)
 

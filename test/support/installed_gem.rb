@@ -17,7 +17,7 @@ class InstalledGem
   NEEDS_SEGMENT = %r{Tiercel::Segment|tiercel/segment|memory_segment|MemorySegment|Backends::Shared|shared:|Tiers|
                      segment_table|FetchPlaces}x
 
-  # What a command left behind.
+  # The result of a command.
   Ran = Struct.new(:out, :err, :status) do
     def ok? = status.success?
     def to_s = "#{status}\n#{out}\n#{err}"

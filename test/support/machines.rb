@@ -8,7 +8,7 @@ require "tiercel/lab/servers"
 
 # Machines with a near tier each, over one Redis: segments of their own, and processes that use them.
 module Machines
-  # What is to be seen within 100 ms, on a busy machine.
+  # The bound for an event of 100 ms, on a busy machine.
   SOON = 0.5
 
   # One server for all tests of a class.

@@ -18,7 +18,7 @@ require "tiercel/lab/errors"
 #     app.rails("test", env: { "RAILS_ENV" => "test" })
 #   end
 class RailsApp
-  # What a command left behind; {#ok?} whether it exited with 0.
+  # The result of a command; {#ok?} tells whether it exited with 0.
   Ran = Struct.new(:out, :err, :status) do
     def ok? = status.success?
     def to_s = "#{status}\n#{out}\n#{err}"

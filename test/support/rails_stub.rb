@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What of Rails the name of a segment is made of.
+# The parts of Rails that name a segment.
 module RailsStub
   # The application.
   Application = Struct.new(:secret_key_base) do

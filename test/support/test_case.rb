@@ -5,9 +5,9 @@ require_relative "forked_children"
 require_relative "moved_clock"
 
 module Tiercel
-  # What the project's tests inherit from.
+  # The base class of the project's tests.
   class TestCase < Minitest::Test
-    # What ActiveSupport.error_reporter was told.
+    # A report to ActiveSupport.error_reporter.
     Report = Struct.new(:error, :handled, :severity, :context, :source)
 
     # Subscriber of ActiveSupport.error_reporter.

@@ -66,7 +66,7 @@ module Tiercel
       client.read
     end
 
-    # What the server says comes piece by piece, the handshake too.
+    # Sends the server's bytes piece by piece, the handshake too.
     def trickle(client)
       near, far = UNIXSocket.pair
       in_thread { relay(far) }

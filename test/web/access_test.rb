@@ -4,7 +4,7 @@
 require_relative "web_case"
 require "support/rails_stub"
 
-# Who sees the page: nobody, unless an option opens it, or the application runs in development or test.
+# Nobody sees the page, unless an option opens it, or the application runs in development or test.
 class WebAccessTest < WebCase
   include RailsStub
 

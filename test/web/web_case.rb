@@ -7,7 +7,7 @@ require "rack/mock"
 require "active_support/cache/tiercel_store"
 require "tiercel/web"
 
-# What tests of the page share: a store, the page over it, and requests.
+# The base of the page's tests: a store, the page over it, and requests.
 class WebCase < Tiercel::TestCase
   # An account with large figures in every minute, and classes with hostile names.
   class FullAccount

@@ -105,7 +105,7 @@ FOLDING uint32_t remainder_of(__m128i sum)
     return (uint32_t)_mm_extract_epi32(_mm_xor_si128(sum, quotient), 1);
 }
 
-/* What is left behind `sum`, less than a lane at the end of it, which is zlib's. */
+/* Folds the rest behind `sum`, less than a lane, as zlib does. */
 FOLDING uint32_t finish(__m128i sum, const uint8_t *bytes, size_t size)
 {
     const __m128i by_lane = _mm_set_epi64x((long long)X_96, (long long)X_160);

@@ -4,7 +4,7 @@
 #include "msgpack.h"
 #include <math.h>
 
-/* What a walk needs, kept from one for the next. Ruby's lock guards the taking: this extension does not say that
+/* The memory of a walk, kept from one for the next. Ruby's lock guards the taking: this extension does not say that
  * it is safe for Ractors. Whoever takes it gives it back, so a walk that `finish` starts gets a new one. */
 typedef struct {
     buffer out;

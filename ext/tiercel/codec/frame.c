@@ -83,7 +83,7 @@ static VALUE dump_string(VALUE value, double expires_at, const version *v, bool 
     return frame;
 }
 
-/* What of a frame is known before its payload is. */
+/* The properties of a frame that are known before its payload is. */
 typedef struct {
     double expires_at;
     const version *version;

@@ -92,7 +92,7 @@ static inline void frame_write_header(uint8_t *bytes, const frame_header *header
 }
 
 /* Whether the bytes are a whole frame of this version with a sound header.
- * What is in it (type, compressor, flags, parts, checksum) is not looked at. */
+ * The content (type, compressor, flags, parts, checksum) is not examined. */
 static inline bool frame_read_header(const uint8_t *bytes, size_t size, frame_header *header)
 {
     uint64_t expires_at;

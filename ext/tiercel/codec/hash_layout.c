@@ -1,4 +1,4 @@
-/* What Ruby keeps to itself about a Hash: bits of its flags, its default, and
+/* Ruby's private knowledge about a Hash: bits of its flags, its default, and
  * the functions that its table compares with. Asking its methods would let
  * other threads run in the middle of a walk, so where these are is found out
  * at start, from Hashes that are known to differ in one property. */

@@ -47,7 +47,8 @@ static bool append_names(VALUE key, VALUE names, int depth)
     return true;
 }
 
-/* What is none of the kinds that Rails expands itself. It is asked each time: an application may have given Integers a
+/* An object of a kind that Rails does not expand itself. It is asked each time: an application may have given
+ * Integers a
  * to_param of its own. */
 static bool append_param(VALUE key, VALUE name, int depth)
 {

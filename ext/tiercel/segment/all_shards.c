@@ -1,5 +1,5 @@
 /*
- * What is made of all shards, one after the other, while other threads of the host run: they may move to another file
+ * Work on all shards, one after the other, while other threads of the host run: they may move to another file
  * in the middle, and then it begins anew there.
  */
 #include "internal.h"

@@ -1,4 +1,4 @@
-/* What the files that deal with files and processes share with each other. */
+/* Shared by the sources that deal with files and processes. */
 #ifndef TIERCEL_SEGMENT_ATTACH_H
 #define TIERCEL_SEGMENT_ATTACH_H
 

@@ -1,4 +1,4 @@
-/* What the files of the Ruby binding share. No algorithm of the segment is in them. */
+/* Shared by the files of the Ruby binding. They contain no algorithm of the segment. */
 #ifndef TIERCEL_SEGMENT_BINDING_H
 #define TIERCEL_SEGMENT_BINDING_H
 

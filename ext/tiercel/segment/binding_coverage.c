@@ -1,4 +1,4 @@
-/* What listeners of a farther tier tell a segment, and whether its copies are trusted. */
+/* Listeners of a farther tier tell a segment of changes; reads ask whether its copies are trusted. */
 #include "binding.h"
 #include "coverage.h"
 

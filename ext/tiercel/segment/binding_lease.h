@@ -1,4 +1,4 @@
-/* What takes leases and who waits for them have in common. */
+/* Shared by the calls that take leases and those that wait for them. */
 #ifndef TIERCEL_SEGMENT_BINDING_LEASE_H
 #define TIERCEL_SEGMENT_BINDING_LEASE_H
 

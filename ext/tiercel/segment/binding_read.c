@@ -210,7 +210,7 @@ static VALUE hand_out_frame(VALUE self, read_kind kind, VALUE frame, int type, c
     return kind == READ_FROZEN ? rb_ary_new_from_args(1, frame) : frame;
 }
 
-/* What the caller gets: of what is kept a String that shares its bytes, or the frozen object itself. */
+/* The caller gets a String that shares the kept bytes, or the frozen object itself. */
 PART_OF_READ VALUE hand_out(const value_read *read, read_kind kind, const tseg *segment, const tseg_key *key,
                             const tseg_entry *entry)
 {

@@ -1,4 +1,4 @@
-/* What calls are told and find: a key, a value, an entry, and its token. */
+/* Arguments and results of calls: a key, a value, an entry, and its token. */
 #ifndef TIERCEL_SEGMENT_ENTRY_H
 #define TIERCEL_SEGMENT_ENTRY_H
 

@@ -156,7 +156,7 @@ bool tseg_file_may_be(const char *path, tseg_error *error)
     return may_be;
 }
 
-/* Where it is long enough for a header. */
+/* Maps a file that is long enough for a header. */
 static bool map_file(tseg_file *file, int descriptor, const struct stat *status)
 {
     file->bytes = (size_t)status->st_size;

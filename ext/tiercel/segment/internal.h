@@ -1,4 +1,4 @@
-/* What the files of the core share with each other only. */
+/* Shared by the sources of the core only. */
 #ifndef TIERCEL_SEGMENT_INTERNAL_H
 #define TIERCEL_SEGMENT_INTERNAL_H
 
@@ -120,7 +120,7 @@ static inline uint64_t tseg_monotonic_ns(void)
 }
 
 /* read.c */
-/* What can be said of the bytes at a slot's position. */
+/* The verdicts on the bytes at a slot's position. */
 typedef enum { TSEG_SAME_KEY, TSEG_OTHER_KEY, TSEG_NOT_VERIFIABLE } tseg_verdict;
 tseg_verdict tseg_compare(const tseg *segment, const tseg_view *view, uint64_t word, const tseg_key *key,
                           tseg_entry *entry);

@@ -5,7 +5,7 @@
 #include "change.h"
 
 #define TSEG_NS_PER_S UINT64_C(1000000000)
-/* What is further away was altered from outside. */
+/* A later end was altered from outside. */
 #define TSEG_LEASE_MAX_TTL_NS (86400 * TSEG_NS_PER_S)
 /* How long a lineage outlives its lease: ten times the lease's time, and at least a minute; given back, two seconds. */
 #define TSEG_LEASE_OUTLIVES 10u

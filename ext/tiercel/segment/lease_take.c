@@ -77,7 +77,7 @@ static bool take_over(tseg_section *section, tseg_lease_slot *slot, const tseg_l
     return tseg_load_acquire(&slot->lineage) == lineage;
 }
 
-/* What plain reads are to see while the value is computed. */
+/* Puts in place the value that plain reads see during the computation. */
 static tseg_result show(tseg_section *section, const tseg_key *key, const tseg_lease_request *request,
                         const tseg_entry *old)
 {

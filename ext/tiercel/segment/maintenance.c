@@ -27,7 +27,7 @@ static bool remove_files(const char *path, tseg_sidecar *sidecar, tseg_file *fil
     return true;
 }
 
-/* What the caller left open is as it was; as many shards as are chosen unasked are not taken for a choice. */
+/* Options that the caller left open stay as they were; a default number of shards does not count as a choice. */
 static tseg_options options_of(const tseg_options *given, const tseg_file *file, bool readable)
 {
     const tseg_geometry *old = &file->header.geometry;

@@ -24,7 +24,7 @@ typedef struct {
 } tseg_stripe_set;
 void tseg_near_mark(const tseg *segment, tseg_stripe_set *set, const tseg_key *key);
 void tseg_near_mark_all(tseg_stripe_set *set);
-/* What a writer has begun: the file, and each stripe's word. The host keeps it as bytes, which are not believed. */
+/* A writer's beginning: the file, and each stripe's word. The host keeps it as bytes, which are not believed. */
 typedef struct {
     uint64_t stripe, word;
 } tseg_begun_stripe;

@@ -46,7 +46,7 @@ void tseg_init_header(tseg_header *header, const tseg_geometry *geometry, const 
     }
 }
 
-/* What was stale gives up its room as soon as nobody has it mapped. */
+/* A stale file gives up its room as soon as nobody has it mapped. */
 static void give_way(const char *path, tseg_file *stale, tseg_host *host)
 {
     tseg_file_retire(stale);

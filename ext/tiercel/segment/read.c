@@ -75,7 +75,7 @@ tseg_verdict tseg_compare(const tseg *segment, const tseg_view *view, uint64_t w
         entry->units = (uint32_t)word0;
         in_bounds = TSEG_ENTRY_WORDS + key_words + tseg_words(word1 >> 32) <= (word0 & 0xffffffff) * (TSEG_UNIT / 8);
     }
-    /* Whoever writes over these bytes has stored the tail before: had we read any of his, we see it now. */
+    /* A writer stores the tail before it writes over these bytes: had we read any new byte, we see that tail now. */
     tseg_fence(memory_order_acquire);
     if (position < tseg_load(&view->control->tail[log]) || !in_bounds) return TSEG_NOT_VERIFIABLE;
     return same ? TSEG_SAME_KEY : TSEG_OTHER_KEY;

@@ -4,7 +4,7 @@
 
 #include "internal.h"
 
-/* What tseg_read asks of whoever calls it; `context` is his. */
+/* The callbacks of tseg_read; `context` is the caller's. */
 /* The key in this segment: anew for each try, since asking for the time may have let others change it. */
 typedef void tseg_key_function(void *context, const tseg *segment, tseg_key *key);
 /* Fills the clock. false: *segment is another one now, and all that was found in it is not good any more. */

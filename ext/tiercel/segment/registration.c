@@ -5,7 +5,7 @@
 
 #include "attach.h"
 
-/* What others have counted in the slot before. */
+/* The counts of earlier owners of the slot. */
 static void remember_counters(tseg *segment)
 {
     for (int i = 0; i < TSEG_PROCESS_COUNTERS; i++)

@@ -57,7 +57,7 @@ tseg_result tseg_enter(tseg_section *section, tseg *segment, uint32_t shard, uin
     if (result != TSEG_OK) return result;
     enter_locked(section, segment, shard, epoch, now);
     if (TSEG_UNLIKELY(taken_over)) tseg_count(section, TSEG_COUNT_TAKEOVERS);
-    /* Whoever left it set is dead or was overruled: nobody changes a value outside the lock. */
+    /* The process that left it set is dead or was overruled: nobody changes a value outside the lock. */
     if (TSEG_UNLIKELY(tseg_load(&section->view->control->changing))) drop_half_written(section);
     return TSEG_OK;
 }

@@ -90,7 +90,7 @@ typedef struct tseg {
 /* Reads: at most this many tries, then a miss. */
 #define TSEG_READ_TRIES 4
 
-/* What a read knows of the time: it is asked for at most once, and only where something has an end. */
+/* The time of a read: it is asked for at most once, and only where something has an end. */
 typedef struct {
     bool known;
     double now;
@@ -296,7 +296,7 @@ tseg_result tseg_lease_release(tseg *segment, const tseg_key *key, uint64_t line
  * (TSEG_ABSENT) if another process holds the lease by now, or another holder than this one (0: any of this process).
  */
 tseg_result tseg_lease_abandon(const tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder);
-/* What became of a lease, for who saw this holder. to_wait: tseg_sleep on its signal then ends with a change. */
+/* The state of a lease for a caller that saw this holder. to_wait: tseg_sleep on its signal then ends with a change. */
 tseg_lease_state tseg_lease_look(const tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder,
                                  bool to_wait, tseg_lease *lease);
 /* Ends a key's lineage, or those of a shard that are older than an epoch, and wakes who waits. No lock. */

@@ -11,7 +11,7 @@
 
 #include "attach.h"
 
-/* What a lock file of ours contains, so that a damaged file beside it can be told from a stranger's. */
+/* The content of our lock files, which tells a damaged file beside one from a stranger's. */
 #define TSEG_MARK "Tiercel: locks of the segment beside this file, layout "
 #define TSEG_MARK_BYTES 80
 /* A process that makes or removes files locks byte 0 and, for messages, the byte of its pid from here on. */

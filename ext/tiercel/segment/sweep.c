@@ -1,4 +1,4 @@
-/* What needs no lock besides reading: deleting, and walking the index. */
+/* Calls without a lock besides reads: deletes, and walks of the index. */
 #include <math.h>
 #include <stdlib.h>
 

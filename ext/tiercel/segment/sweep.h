@@ -1,4 +1,4 @@
-/* What goes over an index: of one shard (sweep.c), and of all shards while other threads run (all_shards.c). */
+/* Passes over an index: of one shard (sweep.c), and of all shards while other threads run (all_shards.c). */
 #ifndef TIERCEL_SEGMENT_SWEEP_H
 #define TIERCEL_SEGMENT_SWEEP_H
 
@@ -54,7 +54,7 @@ void tseg_collect_counters(tseg *segment, tseg_stats *stats); /* without looking
 void tseg_collect_process_stats(tseg *segment, tseg_stats *stats);
 
 /*
- * What work on all shards asks of its host. Other threads run during each of these calls, and may close the segment or
+ * Callbacks of work on all shards. Other threads run during each of these calls, and may close the segment or
  * move to another file: then the work begins anew there. A call need not return (an interrupt that raises): the work
  * holds nothing.
  */

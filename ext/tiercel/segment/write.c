@@ -1,4 +1,4 @@
-/* What changes entries: all under one shard's lock. */
+/* Changes of entries, all under one shard's lock. */
 #include <math.h>
 
 #include "change.h"
@@ -194,7 +194,7 @@ tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value 
     result = tseg_enter(&section, segment, key->shard, epoch, now);
     if (result != TSEG_OK) return result;
     found = tseg_find(segment, key, &old) == TSEG_OK;
-    /* What is there has come later, or is as good. An odd sequence is that of a fill which was not completed. */
+    /* An existing entry came later, or is as good. An odd sequence is that of a fill which was not completed. */
     if (found && !(old.sequence & 1) && tseg_is_live(segment, &old, now)) result = TSEG_PRESENT;
     else result = tseg_append(&section, &change, found ? &old : NULL);
     tseg_leave(&section);

@@ -2,7 +2,7 @@
 
 require "active_support"
 require "active_support/cache"
-# What active_support/cache uses without requiring it (its log lines), and what options may be.
+# active_support/cache uses these without requiring them (for its log lines), and so may options.
 require "active_support/core_ext/object/blank"
 require "active_support/duration"
 require "tiercel"
@@ -117,7 +117,7 @@ module ActiveSupport
         mount
       end
 
-      # What belongs to this object alone.
+      # State of this object alone.
       def mount
         extend ::Tiercel::Store::LocalCaching if @settings.request_local
         worker = ::Tiercel::TestWorker.namespace(@configuration.url)

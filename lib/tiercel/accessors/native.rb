@@ -83,7 +83,7 @@ module Tiercel
         value
       end
 
-      # What the segment said without the guard is told to it.
+      # Passes the segment's error to the guard.
       def failed(method, key, error) = @guard.call(method, key) { raise error }
     end
   end

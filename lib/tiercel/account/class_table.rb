@@ -32,7 +32,7 @@ module Tiercel
       FIXED_FIELDS = 7
       private_constant :RECORD, :INDEX, :INDEX_ENTRY, :FIXED_FIELDS
 
-      # What a class has cost. `hits` are estimated from samples.
+      # The cost of a class. `hits` are estimated from samples.
       Cost = Struct.new(:misses, :seconds, :hits, :longest_seconds, :bytes) do
         def self.none = new(0, 0.0, 0, 0.0, 0)
 

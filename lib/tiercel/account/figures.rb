@@ -7,11 +7,11 @@ module Tiercel
     #
     # @private
     module Figures
-      # What calls of the store do. `*_ns` are durations.
+      # Counters of the store's calls. `*_ns` are durations.
       STORE = %i[misses local_hits blocks block_ns lease_waits lease_wait_ns stale_hits
                  lease_takeovers background_refreshes early_refreshes timeouts tag_invalidations failures
                  breaker_openings].freeze
-      # What a tier does.
+      # Counters of a tier.
       TIER = %i[hits misses small_evictions main_evictions expired_evictions bound_evictions index_evictions
                 evictions resets lock_takeovers writes deletes].freeze
       EVICTIONS = TIER[2..6].freeze

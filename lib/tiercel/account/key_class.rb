@@ -66,7 +66,7 @@ module Tiercel
         part.ascii_only? && (models.key?(part) || @words.show?(part, position, hash))
       end
 
-      # What Active Record calls its records in keys, of those models that are loaded.
+      # The names of the loaded Active Record models, as they appear in keys.
       def models
         return NO_MODELS unless defined?(::ActiveRecord::Base)
         loaded = ::ActiveRecord::Base.descendants.size

@@ -2,7 +2,7 @@
 
 module Tiercel
   class Backend
-    # What a {Backend} is, for those above it: what they do about its entries, and about its failures, goes by this.
+    # The traits of a {Backend}. The layers above decide by them how to treat its entries and its failures.
     # Each answer is the same for as long as the backend lives, but those of {#answers_elsewhere?} and
     # {#compares?}.
     module Traits
@@ -32,7 +32,7 @@ module Tiercel
       # @return [Boolean] whether Rails' request-local cache pays in front of it
       def local_cache? = !near?
 
-      # What a near backend holds uncompressed: only values that would take much room are worth the time.
+      # A near backend keeps smaller values uncompressed: only large values are worth the time.
       NEAR_COMPRESS_THRESHOLD_BYTES = 128 * 1024
 
       # @return [Integer, nil] bytes from which values are compressed by default; nil for Rails' own default

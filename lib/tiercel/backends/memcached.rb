@@ -144,7 +144,7 @@ module Tiercel
         found(present, line) if present
       end
 
-      # What is there is given though nothing can be written; the order of the two requests is of no account.
+      # Returns an existing entry even if nothing can be written; the order of the two requests does not matter.
       def get_or_occupy(key, bytes, ttl = nil)
         occupy(key, bytes, ttl)
       rescue Refused

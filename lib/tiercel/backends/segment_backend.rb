@@ -63,7 +63,7 @@ module Tiercel
         Leases::Segment.new(@segment, guard)
       end
 
-      # What has no entry yet is found by no scan: where entries are deleted by their names, all leases end.
+      # A scan finds no key without an entry: where entries are deleted by their names, all leases end.
       #
       # @return [void]
       def end_leases = @segment.end_leases

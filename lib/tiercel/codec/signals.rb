@@ -2,7 +2,7 @@
 
 module Tiercel
   module Codec
-    # What is said where there is no value to answer with. Nothing that was stored is ever one, so a caller asks
+    # Answers in place of a value. No stored value is ever a signal, so a caller asks
     # `Codec::Signal === answer` and has a value otherwise.
     class Signal
       # @param name [String] for {#inspect}
@@ -15,7 +15,7 @@ module Tiercel
       def inspect = "#{Codec}::#{@name}"
     end
 
-    # What {Coder#load_value} answers where there is no value: nothing usable;
+    # The answers of {Coder#load_value} without a value: nothing usable;
     # an entry whose time is over; a frame that {Coder#load} has to look at.
     # FALLBACK is what the C extension says where the Ruby form has to look.
     MISS, EXPIRED, SLOW, FALLBACK = %w[MISS EXPIRED SLOW FALLBACK].map { |name| Signal.new(name) }

@@ -5,7 +5,7 @@ require_relative "../sizes"
 
 module Tiercel
   module Compressors
-    # What all built-in compressors do with sizes that they are told.
+    # All built-in compressors check claimed sizes like this.
     #
     # @private
     module Bounds

@@ -4,7 +4,7 @@ require "tiercel"
 
 module Tiercel
   module Contracts
-    # What every compressor has to pass. Include it in a Minitest class:
+    # The contract of every compressor. Include it in a Minitest class:
     #
     #   class MyCompressorTest < Minitest::Test
     #     include Tiercel::Contracts::CompressorContract

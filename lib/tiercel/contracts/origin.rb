@@ -4,7 +4,8 @@ require "tempfile"
 
 module Tiercel
   module Contracts
-    # What is cached, where many processes read and invalidate: a file of counts. Who changes one raises it, and
+    # The origin of cached values, where many processes read and invalidate: a file of counts. A writer raises a
+    # count, and
     # invalidates alone with it; a reader looks at the count first, and must not be given anything older.
     #
     # @private

@@ -4,7 +4,7 @@ require "tiercel"
 
 module Tiercel
   module Contracts
-    # What every serializer has to pass. Include it in a Minitest class:
+    # The contract of every serializer. Include it in a Minitest class:
     #
     #   class MySerializerTest < Minitest::Test
     #     include Tiercel::Contracts::SerializerContract

@@ -4,7 +4,7 @@ require_relative "finding"
 
 module Tiercel
   class Doctor
-    # What an examination found, as text, as data, and as an exit code for deploy scripts.
+    # The findings of an examination, as text, as data, and as an exit code for deploy scripts.
     class Report
       MARKS = { sound: "ok      ", finding: "FINDING ", unknown: "unknown " }.freeze
 

@@ -31,7 +31,7 @@ module Tiercel
       MAX_TAGS_BYTES = 32_000
       MAX_PAYLOAD_BYTES = 0xFFFF_FFFF
 
-      # What the payload is.
+      # Types of payloads.
       TYPE_STRING_UTF_8 = 0x01
       TYPE_STRING_BINARY = 0x02
       TYPE_STRING_US_ASCII = 0x03
@@ -49,7 +49,7 @@ module Tiercel
         TYPE_MARSHAL, TYPE_PLAIN, TYPE_MESSAGE_PACK, TYPE_JSON, TYPE_AS_JSON, TYPE_CUSTOM, TYPE_PLACEHOLDER,
       ].freeze
 
-      # What the payload was compressed with.
+      # Compressors of payloads.
       COMPRESSOR_NONE = 0x00
       COMPRESSOR_ZLIB = 0x01
       COMPRESSOR_LZ4 = 0x02

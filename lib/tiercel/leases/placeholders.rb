@@ -14,7 +14,7 @@ module Tiercel
     #
     # @private
     class Placeholders < Leases
-      # What a guarded call is worth where the backend failed.
+      # The answer of a guarded call where the backend failed.
       LOST = Object.new.freeze
       # The same where it was not even asked: its breaker is open, or the caller has just waited for it in vain.
       UNASKED = Object.new.freeze
@@ -168,7 +168,7 @@ module Tiercel
         [found, unanswered]
       end
 
-      # What the answer to a claim means; where something is in the place that has to go, claims in its stead.
+      # Interprets the answer to a claim; where something in the place has to go, claims in its stead.
       def settle(mine, ttl, answer, displaces = nil)
         TRIES.times do
           return mine.unsure if LOST.equal?(answer)

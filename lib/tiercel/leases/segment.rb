@@ -16,7 +16,7 @@ module Tiercel
     #
     # @private
     class Segment < Leases
-      # What a guarded call is worth where the backend failed.
+      # The answer of a guarded call where the backend failed.
       LOST = Object.new.freeze
       # Others may change an entry between each two looks at it; after so many one computes without knowing.
       TRIES = 5
@@ -25,7 +25,7 @@ module Tiercel
       # In the place of a {Lease#token}: the table was full. `seen`: what the segment said of deletes before the block;
       # `entry`: the token of what was under the key.
       Unheld = Struct.new(:seen, :entry)
-      # What the table says of a lease, where only the hash of a version is kept.
+      # Stands for a version that the caller does not name, because the table keeps only the hash of a version.
       OTHER_VERSION = "\0another version"
       private_constant :LOST, :TRIES, :POLL, :Unheld, :OTHER_VERSION
 
@@ -123,7 +123,7 @@ module Tiercel
         end
       end
 
-      # What the segment said without the guard is told to it.
+      # Passes the segment's error to the guard.
       def failed(method, key, returning, error) = @guard.call(method, key, returning:) { raise error }
 
       def settle(mine, answer, stale, token)

@@ -5,7 +5,7 @@ require_relative "../reports"
 
 module Tiercel
   class Segment
-    # What a segment has to say beside the answer to a call: to the application's error reporter and its log.
+    # Messages of a segment beside the answer to a call: to the application's error reporter and its log.
     module Notice
       # Bytes of ours that somebody else altered. What was in them is lost; the call goes on.
       #
@@ -16,7 +16,7 @@ module Tiercel
         logger&.warn { "Tiercel: #{message}" }
       end
 
-      # What whoever runs the application should do something about; without a log it goes to standard error.
+      # A message that asks the operator to act; without a log it goes to standard error.
       #
       # @param message [String]
       # @return [void]

@@ -15,7 +15,7 @@ module Tiercel
     # made there even where no byte is free. A file of another user is never
     # joined. Where both places have one, that in shared memory is taken.
     class Opening
-      # What keeps a segment from being made at present, and is no mistake of the configuration.
+      # Errors that keep a segment from being made at present, and are no mistakes of the configuration.
       NOT_NOW = [
         Errno::ENOSPC, Errno::EDQUOT, Errno::ENOMEM, Errno::EFBIG, Errno::EROFS, Errno::EPERM, Errno::ENOSYS,
         Errno::EMFILE, Errno::ENFILE, Errno::EAGAIN, Errno::EIO,

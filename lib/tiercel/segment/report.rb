@@ -8,7 +8,7 @@ require_relative "../sizes"
 
 module Tiercel
   class Segment
-    # What `rake tiercel:segments` prints: the segments of this user, and what is in one of them.
+    # The output of `rake tiercel:segments`: the segments of this user, and the content of one of them.
     class Report
       # Key prefixes end at one of these.
       SEPARATORS = %r{[:/.?]}

@@ -6,7 +6,7 @@ require_relative "same_origin"
 
 module Tiercel
   class Web
-    # What the page changes: it deletes an entry, invalidates a tag, clears a prefix or everything.
+    # The actions of the page: it deletes an entry, invalidates a tag, clears a prefix or everything.
     #
     # @private
     class Actions

@@ -11,7 +11,7 @@ module Tiercel
     class Figures
       MINUTES = { "hour" => 60, "day" => 1_440 }.freeze
       MOST_CLASSES = 1_000
-      # What happened from a moment on.
+      # The figures from one moment on.
       Step = Struct.new(:at, :figures)
       # Keys whose variable parts are masked.
       KeyClass = Struct.new(:name, :seconds, :misses, :hits)

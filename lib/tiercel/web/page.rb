@@ -11,7 +11,7 @@ require_relative "template"
 
 module Tiercel
   class Web
-    # What every page has: its frame, and the helpers of the templates.
+    # The base of every page: its frame, and the helpers of the templates.
     #
     # @private
     class Page
@@ -19,7 +19,7 @@ module Tiercel
       STYLE, SCRIPT, ICON = %w[page.css page.js icon.svg].map do |name|
         ::File.read(::File.join(ASSETS, name), encoding: Encoding::UTF_8).freeze
       end
-      # What a form's answer says; the address carries the name alone.
+      # The texts after a form was sent; the address carries the name alone.
       NOTICES = {
         "deleted" => "The entry is deleted.", "missing" => "There was no such entry.",
         "invalidated" => "Entries with this tag are misses from now on.", "cleared" => "The entries are deleted.",
@@ -91,7 +91,7 @@ module Tiercel
       def report = @report ||= @web.examination.report(@web.given_stores)
       def examined_at = @web.examination.examined_at
 
-      # What the status line tells, also to a screen reader when it changes.
+      # The text of the status line, which a screen reader reads when it changes.
       def status
         return "The doctor examines the cache." unless report
         count = report.findings.count(&:finding?)

@@ -17,7 +17,7 @@ class RedisClusterSubscriptionTest < Tiercel::TestCase
     @backend.close
   end
 
-  # What a node tells until the block gives true.
+  # The node's messages until the block returns true.
   def told(node)
     told = []
     told << node.read(5) until !told.empty? && yield(told.last)

@@ -11,7 +11,7 @@ class RedisClusterTest < Tiercel::TestCase
   def build_peer = RedisServers.build(RedisServers.cluster.url)
   def build_backend = build_peer.tap(&:clear)
 
-  # What TTLs do on a server is tested with one of them; here, that they reach it.
+  # One server's tests cover TTLs; here TTLs only have to reach the server.
   def remote_later(seconds, &)
     name == "test_an_entry_ends" ? super : skip("TTLs end by the clock of each server")
   end

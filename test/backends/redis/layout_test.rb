@@ -6,7 +6,7 @@ require "tiercel/backends/redis"
 require "redis-cluster-client"
 require "tiercel/backends/redis/layout"
 
-# What a node of a cluster says about all of them.
+# The layout of a cluster, as one node describes it.
 class RedisLayoutTest < Tiercel::TestCase
   TEXT = <<~REPLY
     a1 127.0.0.1:30001@31001 myself,master - 0 0 1 connected 0-5460 5462 [93->-d4] [5462-<-b2]

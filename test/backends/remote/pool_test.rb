@@ -116,7 +116,7 @@ class PoolTest < Tiercel::TestCase
     assert_kind_of FakeConnection, pool.with(soon, wait: false) { |connection| connection }
   end
 
-  # What was given to one whose wait ended in that moment goes to the next.
+  # A connection for a waiter whose wait ended in that moment goes to the next one.
   def test_waiters_that_are_interrupted_keep_nothing
     100.times do
       threads = pool(size: 1).with(soon) { waiters(3) { nil } }
@@ -125,7 +125,7 @@ class PoolTest < Tiercel::TestCase
     end
   end
 
-  # What another thread raises.
+  # Another thread raises this.
   class Cut < StandardError; end
 
   # At any point between taking and giving back.

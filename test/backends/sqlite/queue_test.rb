@@ -19,7 +19,7 @@ class SQLiteQueueTest < Tiercel::TestCase
     FileUtils.rm_rf(@directory)
   end
 
-  # Whoever asks again and again may be passed over: only the first in the queue does.
+  # A process that asks again and again may be passed over: only the first in the queue asks.
   def test_of_writers_that_wait_one_asks
     build.set("key", "value")
     attempts = while_writing do
@@ -78,7 +78,7 @@ class SQLiteQueueTest < Tiercel::TestCase
   def test_eight_processes_count_and_none_gives_up
     build.increment("counter", 0)
     each = long? ? 2_500 : 250
-    # What a loaded machine may take; adr/007-sqlite.md has the figures of a quiet one with the default of 0.25 s.
+    # A bound for a loaded machine; adr/007-sqlite.md has the figures of a quiet one with the default of 0.25 s.
     fork_and_wait(8, within: 120) { build(timeout: 20).then { |backend| each.times { backend.increment("counter") } } }
     assert_equal (8 * each).to_s, build.get("counter")
   end

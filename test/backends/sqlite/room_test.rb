@@ -6,7 +6,7 @@ require "tiercel/backends/sqlite"
 require "delegate"
 require "tmpdir"
 
-# What a full file takes, what it gives up for that, and what it gives back.
+# A full file takes new entries, gives up old ones for them, and gives room back.
 class SQLiteRoomTest < Tiercel::TestCase
   SIZE = 4 * 1024**2
   BEFORE_IDS = Tiercel::Backends::SQLite::Schema::BEFORE_IDS
@@ -149,7 +149,7 @@ class SQLiteRoomTest < Tiercel::TestCase
 
   def housekeeping(backend) = backend.instance_variable_get(:@housekeeping)
 
-  # What a round of housekeeping sees of the first 64.
+  # The rows that a round of housekeeping sees of the first 64.
   def rows(backend) = access(backend).write { |connection| connection.rows(:sample, BEFORE_IDS, 64) }
 
   def disk_bytes = Dir[File.join(@directory, "cache.sqlite3*")].sum { |file| File.size?(file) || 0 }

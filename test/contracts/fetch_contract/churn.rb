@@ -12,7 +12,7 @@ module Tiercel
         # How long it goes on; a class may take longer (seconds).
         def churn_seconds = 1.0
 
-        # Who changes a count deletes or writes, alone with it.
+        # A writer changes a count, and deletes or writes, alone with it.
         def test_no_process_is_given_what_was_computed_before_an_invalidation
           needs_processes
           with_origin do |path|

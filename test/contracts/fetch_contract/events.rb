@@ -7,7 +7,7 @@ require "stringio"
 module Tiercel
   module Contracts
     module FetchContract
-      # What subscribers and the log hear: each `fetch` that has missed tells one `cache_generate`, or one
+      # The events and log lines of `fetch`: each `fetch` that missed sends one `cache_generate`, or one
       # `cache_fetch_hit` where its own block gave no value.
       module Events
         HEARD = %w[cache_fetch_hit cache_generate cache_fetch_timeout].freeze

@@ -180,7 +180,7 @@ module Tiercel
 
         private
 
-        # What a dying thread's own report raises (its errors have no exception for a cause) is not of interest here.
+        # The errors of a dying thread's own report (they have no exception for a cause) are not of interest here.
         def fetch_some(patient, index)
           names = Array.new(2) { "killed/#{rand(3)}" }
           return patient.fetch(names.first) { sleep rand * 0.001; 1 } if index.even?

@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module FetchContract
-      # What happens to a key while its block runs: nothing that was deleted comes back.
+      # Deletes while a block runs: no deleted value comes back.
       module Invalidation
         CHANGES = {
           delete: ->(store) { store.delete("name") },

@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module FetchContract
-      # What others see of a key while its value is being computed: nothing.
+      # Other callers see nothing of a key while its value is being computed.
       module Placeholders
         def test_reads_see_a_miss
           during_a_block do

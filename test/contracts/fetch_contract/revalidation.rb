@@ -3,7 +3,8 @@
 module Tiercel
   module Contracts
     module FetchContract
-      # Who waits while a value is refreshed, counted in processes with several threads: the refresh does not end before
+      # Counts waiting callers while a value is refreshed, in processes with several threads: the refresh does not end
+      # before
       # all others have their answers, so one that waited for it would stop them all.
       module Revalidation
         PROCESSES = 4

@@ -11,7 +11,7 @@ module Tiercel
           delete_multi: ->(store) { store.delete_multi(["views/7"]) },
         }.freeze
 
-        # What a block may do to its own key, beside deleting it.
+        # Changes that a block may make to its own key, beside deleting it.
         CHANGES = {
           write: ->(store) { store.write("name", "inner") },
           write_that_expires: ->(store) { store.write("name", "inner", expires_in: 60, race_condition_ttl: 1) },

@@ -54,7 +54,7 @@ module Tiercel
           assert_equal [*names, "same", "same"].sort, notes.sort
         end
 
-        # What is computed is stored while others compute the rest.
+        # Computed values are stored while other callers compute the rest.
         def test_fetch_multi_of_a_thousand_keys_is_stored_though_it_takes_three_leases
           slow = new_store(lease_ttl: 0.4, lease_wait: PATIENCE)
           names = Array.new(1_000) { |index| "slow/#{index}" }

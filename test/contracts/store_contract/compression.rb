@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # What is compressed, from which size on.
+      # Compression begins at a size.
       module Compression
         SMALL = "compressible" * 10
         LARGE = "compressible" * 1_000

@@ -5,9 +5,9 @@ module Tiercel
     module StoreContract
       # From names to keys.
       module Names
-        # What answers to `to_param` only.
+        # An object with `to_param` only.
         Parameter = Struct.new(:to_param)
-        # What has a name for views (`to_param`) besides its key.
+        # An object with a name for views (`to_param`) besides its key.
         Keyed = Struct.new(:cache_key) { def to_param = "not this" }
 
         # One value under the first name is found under the second one.

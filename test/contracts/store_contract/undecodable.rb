@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # What cannot be decoded is a miss, with one report, never an exception.
+      # An undecodable entry is a miss, with one report, never an exception.
       module Undecodable
         GARBAGE = ["\x7Fgarbage", "", "\x00", "\x04\x08", "\x00\x11", "hello", "\xFF" * 100].map(&:b).freeze
 

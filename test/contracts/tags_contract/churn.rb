@@ -13,7 +13,7 @@ module Tiercel
         # How long it goes on; a class may take longer (seconds).
         def churn_seconds = 1.0
 
-        # Who invalidates raises a count and invalidates its tag, alone with it.
+        # A writer raises a count and invalidates its tag, alone with it.
         def test_no_read_that_begins_after_an_invalidation_gives_what_was_computed_before_it
           needs_processes
           with_origin do |path|

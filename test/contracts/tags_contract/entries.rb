@@ -114,7 +114,7 @@ module Tiercel
           assert_equal "new", store.read("a")
         end
 
-        # What was remembered of the tag before is older than such an entry.
+        # The remembered generation of the tag is older than such an entry.
         def test_within_a_request_one_reads_what_is_written_after_another_process_has_invalidated
           return assert_equal(false, store.backend.local_cache?) unless store.backend.local_cache?
           other = new_store

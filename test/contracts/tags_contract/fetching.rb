@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module TagsContract
-      # What is invalidated while its block runs: with leases and without.
+      # Invalidations while the block runs: with leases and without.
       module Fetching
         # Less than a lease lasts, much more than anything takes (seconds).
         PATIENCE = 8
@@ -90,7 +90,7 @@ module Tiercel
           end
         end
 
-        # What runs for tags that are invalidated by now is waited for by nobody who names them.
+        # Callers never wait for a computation whose tags have since been invalidated.
         in_both_ways(:test_who_reads_after_an_invalidation_does_not_wait_for_what_began_before) do
           began = Queue.new
           finish = Queue.new

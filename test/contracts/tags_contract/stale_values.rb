@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module TagsContract
-      # What was invalidated is not served, however welcome a stale value is.
+      # An invalidated entry is not served, however welcome a stale value is.
       module StaleValues
         WINDOWS = { stale_while_revalidate: 600, stale_if_error: 600 }.freeze
 

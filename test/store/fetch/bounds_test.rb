@@ -6,7 +6,7 @@ require "active_support/cache/tiercel_store"
 require "tiercel/contracts/moved_clock"
 require "timeout"
 
-# What `fetch` keeps of calls that are under way, and of what is to be refreshed: no more than it says.
+# `fetch` keeps a bounded record of running calls and of pending refreshes.
 class FetchBoundsTest < Tiercel::TestCase
   Background = Tiercel::Store::Fetch::Background
   PATIENCE = 20

@@ -4,7 +4,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# What a hit pays for `early_refresh:`, and how much is kept of what was tried.
+# The cost of `early_refresh:` for a hit, and the bound on remembered attempts.
 class EarlyRefreshTest < Tiercel::TestCase
   Attempts = Tiercel::Store::Fetch::Attempts
 

@@ -58,7 +58,7 @@ class FetchInFibersTest < Tiercel::TestCase
     end
   end
 
-  # What Async's timeouts do.
+  # Async's timeouts raise like this.
   def test_what_is_raised_into_a_fiber_is_its_own
     @stores.each do |store|
       leader = nil

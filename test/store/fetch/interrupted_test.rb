@@ -30,7 +30,7 @@ class FetchInterruptedTest < Tiercel::TestCase
     end
   end
 
-  # What has interrupted it is raised, though there is no flight yet.
+  # The call raises its interruption, though there is no flight yet.
   def test_a_call_that_is_interrupted_before_its_flight_is_there
     key = +"key"
     key.define_singleton_method(:dup) { raise Interrupted }
@@ -63,7 +63,7 @@ class FetchInterruptedTest < Tiercel::TestCase
     true
   end
 
-  # Whoever has come along computes it then.
+  # A caller that joined computes the value then.
   def test_who_waits_for_a_call_that_ends_in_finish_goes_on
     interrupt(:finish)
     gate, began = Queue.new, Queue.new

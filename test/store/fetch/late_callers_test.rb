@@ -4,7 +4,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# Whoever comes along while the leader's take is on its way, and has read after a delete that the take has not seen.
+# Callers that arrive during the leader's take, and have read after a delete that the take has not seen.
 class FetchLateCallersTest < Tiercel::TestCase
   def setup
     super

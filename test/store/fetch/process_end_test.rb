@@ -6,7 +6,7 @@ require "active_support/cache/tiercel_store"
 require "open3"
 require "tmpdir"
 
-# What becomes of blocks in other threads when a process ends or forks: in Ruby processes of their own, which end as
+# Blocks in other threads when a process ends or forks: in Ruby processes of their own, which end as
 # applications do.
 class ProcessEndTest < Tiercel::TestCase
   LIB = File.expand_path("../../../lib", __dir__)

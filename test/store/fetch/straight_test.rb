@@ -78,7 +78,7 @@ class FetchStraightTest < Tiercel::TestCase
     end
   end
 
-  # What it writes under its own key is of the block around it too.
+  # A write of the inner block under the same key belongs to the outer block too.
   def test_a_block_within_another_one_of_the_same_key
     each_store do |store|
       assert_equal "outer", store.fetch("name") { store.fetch("name") { "inner" } && "outer" }

@@ -9,7 +9,7 @@ require "active_support/isolated_execution_state"
 require "i18n"
 require "tiercel/contracts/moved_clock"
 
-# What a block that runs in another thread finds there: what its caller would have given it.
+# A block that runs in another thread finds the surroundings of its caller.
 class SurroundingsTest < Tiercel::TestCase
   class Current < ActiveSupport::CurrentAttributes
     attribute :account, :user

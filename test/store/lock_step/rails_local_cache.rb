@@ -74,7 +74,7 @@ module LockStep
       remember_locally(key, backend.peek(key)) if local_cache&.read_entry(key)
     end
 
-    # What is written in the places of leases Rails' does not see.
+    # Rails' request-local cache does not see the writes of placeholders.
     def remember_locally(key, bytes)
       return unless local_cache
       bytes ? local_cache.write_entry(key, bytes) : local_cache.delete_entry(key)

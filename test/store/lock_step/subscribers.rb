@@ -78,7 +78,7 @@ module LockStep
     end
   end
 
-  # What two runs are compared by: everything but the identity of objects.
+  # Two runs are compared by everything but the identity of objects.
   module Comparable
     module_function
 

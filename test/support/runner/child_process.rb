@@ -48,7 +48,7 @@ module TestRunner
       finished.last
     end
 
-    # What the process left running goes with it, also when we are interrupted.
+    # Ends the children of the process with it, also when we are interrupted.
     def signal_group(name)
       Process.kill(name, -@pid)
     rescue Errno::ESRCH

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module TestRunner
-  # What became of one suite.
+  # The outcome of one suite.
   class Outcome
     # @return [String] the suite's name
     attr_reader :suite
@@ -27,7 +27,7 @@ module TestRunner
 
     def fail(what) = @failures << what
 
-    # What failed has passed in a second run.
+    # Counts the failures as passed: they passed in a second run.
     def forgive
       @passed += @failures.size
       @failures.clear

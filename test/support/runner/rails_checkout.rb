@@ -7,7 +7,7 @@ require_relative "suite"
 module TestRunner
   # Rails' repository on this machine, as the source of its own test suites. Nothing in it is changed.
   class RailsCheckout
-    # What the behaviour suites need of it.
+    # The folders that the behaviour suites need.
     FOLDERS = %w[activesupport/test tools].freeze
 
     # @param path [String] a work tree or a bare repository, with release tags

@@ -4,7 +4,7 @@ require "json"
 require_relative "child_process"
 
 module TestRunner
-  # What a suite's process says about its tests, line by line in a file: so that a process that dies in the
+  # The record of a suite's process about its tests, line by line in a file: so that a process that dies in the
   # middle has told what it did, and which test it was in.
   #
   #   {"start": "FooTest#test_a"}

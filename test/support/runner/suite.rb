@@ -4,7 +4,7 @@ module TestRunner
   # A mistake in how the runner was called, or in what it was given.
   class Error < StandardError; end
 
-  # What is run in one process (or by one list of commands), as test/suites.rb declares it.
+  # Tests that run in one process (or by one list of commands), as test/suites.rb declares them.
   class Suite
     # The comment that says which suites a file belongs to. It stands before the first line of code.
     COMMENT = /^# suites: (.+)$/

@@ -9,7 +9,7 @@ require_relative "production_plan"
 require_relative "test_helper_file"
 
 module Tiercel
-  # What Rails finds as `tiercel:install`.
+  # Rails finds this generator as `tiercel:install`.
   module Generators
     # `bin/rails generate tiercel:install`: mounts Tiercel in place of the cache store that production has today.
     #

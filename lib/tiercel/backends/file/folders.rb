@@ -118,7 +118,7 @@ module Tiercel
           end
         end
 
-        # What file systems and Ruby can keep as a time.
+        # A time that file systems and Ruby can represent.
         def hint(expires_at) = expires_at && expires_at < ENDLESS_AT ? expires_at : ENDLESS_AT
       end
     end

@@ -54,7 +54,7 @@ module Tiercel
           @settings = settings
           @interval = settings.max_entries ? (settings.max_entries / 20).clamp(1, INTERVAL) : INTERVAL
           @patience_seconds = [settings.timeout_seconds, PATIENCE_SECONDS].min
-          # What is between the fill that sweeps aim at and `size`.
+          # The room between the fill that sweeps aim at and `size`.
           @slack_bytes = settings.size_bytes - target_bytes
           @writes = @added_bytes = @evictions = 0
           @above_size = false
@@ -177,7 +177,7 @@ module Tiercel
           look(folder, names).tap { |files| recount(stripe, folder, files) }
         end
 
-        # What another process wrote or used since it was seen stays.
+        # Keeps files that another process wrote or used since the look.
         #
         # @return [Array(Integer, Integer)] bytes and entries that are still to go
         def remove(files, bytes, entries)
@@ -201,7 +201,7 @@ module Tiercel
           end
         end
 
-        # Who wrote it held this lock and is gone.
+        # The writer held this lock and is gone.
         def leftover(path)
           ::File.unlink(path)
           nil

@@ -25,11 +25,11 @@ module Tiercel
       class Connection
         # The server closed a connection that had served calls before: worth one more try on a new one.
         class Lost < IOError; end
-        # What came is not the meta protocol.
+        # The server's bytes are not the meta protocol.
         class Garbage < IOError; end
 
         CHUNK_BYTES = 64 * 1024
-        # What is read at once of a value that is larger than a chunk.
+        # Bytes read at once of a value that is larger than a chunk.
         READ_BYTES = 1024 * 1024
         # The largest -I that memcached takes.
         VALUE_BYTES = 1024 * 1024 * 1024

@@ -16,7 +16,7 @@ module Tiercel
       class Counters
         # Above it a sum could leave the signed range from anywhere in it.
         NATIVE_MAX = 2**32
-        # What the server's own subtraction, by other clients, leaves behind a number that lost digits.
+        # The server's own subtraction, by other clients, leaves spaces behind a number that lost digits.
         PADDING = / +\z/n
 
         # @param node [Node]

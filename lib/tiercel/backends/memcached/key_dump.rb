@@ -18,7 +18,7 @@ module Tiercel
       # caller after.
       class KeyDump
         REQUESTS = ["lru_crawler metadump hash\r\n", "lru_crawler metadump all\r\n"].freeze
-        # What the server says while it lists keys for another client, since it makes one list at a time, and (from
+        # The server's answer while it lists keys for another client, since it makes one list at a time, and (from
         # 1.6.29 on) while its table grows.
         LATER = ["BUSY", "ERROR locked"].freeze
         # Before it is asked again: about what one list of a small cache takes. It differs from client to client, so

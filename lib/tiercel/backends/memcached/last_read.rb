@@ -6,7 +6,7 @@ require_relative "token"
 module Tiercel
   module Backends
     class Memcached < Backend
-      # What came with the bytes of the last read of this thread or fiber: the reply's lines, which say its cas numbers.
+      # The reply's lines of the last read of this thread or fiber, which contain its cas numbers.
       # A read that finds a value costs no object more for it.
       module LastRead
         LINES = :tiercel_memcached_last_read

@@ -19,7 +19,7 @@ module Tiercel
       # One server of the ring: its connections, its time budget, and the way
       # from what a socket raises to a {BackendError}.
       class Node
-        # What a socket, its name look-up, TLS and Dalli's opening of it raise.
+        # Errors of a socket, its name look-up, TLS, and Dalli's opening of it.
         NETWORK_ERRORS = [IOError, SystemCallError, SocketError, OpenSSL::SSL::SSLError, Timeout::Error].freeze
         TIMEOUTS = [IO::TimeoutError, Errno::ETIMEDOUT, Timeout::Error].freeze
 

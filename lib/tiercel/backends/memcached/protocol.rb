@@ -27,7 +27,7 @@ module Tiercel
 
         module_function
 
-        # What {LastRead} keeps is told to it.
+        # Passes the reply's lines to {LastRead}.
         #
         # @return [String, nil]
         def get(connection, key, deadline)

@@ -33,7 +33,7 @@ module Tiercel
         # A context that the application made.
         Given = Struct.new(:current)
 
-        # What OpenSSL::SSL::SSLContext.new makes checks nothing at all.
+        # A plain OpenSSL::SSL::SSLContext.new checks nothing at all.
         def self.of_its_own(context)
           unless context.verify_mode.to_i.anybits?(OpenSSL::SSL::VERIFY_PEER) && context.verify_hostname
             warn "Tiercel: memcached: the SSLContext given as ssl does not check whose certificate the server shows; " \

@@ -6,7 +6,7 @@ require_relative "openings"
 module Tiercel
   module Backends
     class Memcached < Backend
-      # What {Backend#compare_and_set} needs of an entry: its cas number, and the number of the newest connection of
+      # The token for {Backend#compare_and_set}: the cas number of an entry, and the number of the newest connection of
       # this process when the entry was read.
       #
       # A restarted server counts its cas numbers from 1 again. A connection that is older than the read, and works

@@ -72,7 +72,7 @@ module Tiercel
 
         private
 
-        # What is neither a reply nor a refusal (the server is loading, say) decides nothing.
+        # Neither a reply nor a refusal (the server is loading, say): nothing is decided.
         def answer
           return @answer if known?
           *scripts, ends = @commands.pipelined([*SCRIPTS, REDIS_7])

@@ -11,7 +11,7 @@ require_relative "scripts"
 module Tiercel
   module Backends
     class Redis < Backend
-      # What depends on what is there: tokens, and what leases are taken and filled with. A token is the end in ms (nil
+      # Conditional writes: tokens, and the commands of leases. A token is the end in ms (nil
       # for any) and the bytes.
       #
       # @private
@@ -20,7 +20,7 @@ module Tiercel
         SHORT_BYTES = 256
         private_constant :SHORT_BYTES
 
-        # What is still the same is what was shown, whatever happened in between.
+        # An unchanged entry is the one that was read, whatever happened in between.
         def token_shown(bytes, _last_read, _index = 0) = [nil, bytes]
 
         def get_with_token(key)
@@ -33,7 +33,7 @@ module Tiercel
           [binary(bytes), [ends_at, bytes], seconds(left)] if bytes
         end
 
-        # What was written is its own token: see {Backend#occupy} on bytes that no other caller writes.
+        # The written bytes are their own token: see {Backend#occupy} on bytes that no other caller writes.
         def occupy(key, bytes, ttl = nil, token = nil)
           if token
             reply = guarded(key) do

@@ -34,7 +34,7 @@ module Tiercel
           Thread.current[VARIABLE] = at
         end
 
-        # What the block asks of a server belongs to no call.
+        # The block's requests belong to no call.
         #
         # @return [Object] the block's value
         def self.outside

@@ -17,7 +17,7 @@ module Tiercel
         # second half of a handshake does not come, its first write tries again and again for as long as nobody stops
         # it; so that write is made while connecting, by a PING.
         module HiredisSockets
-          # What it says itself is that something is temporarily unavailable.
+          # hiredis itself only says that something is temporarily unavailable.
           UNNAMED = "TLS could not be set up, which hiredis gives no reason for; the certificate may be at fault"
 
           def call(command, timeout) = watched { super }

@@ -8,7 +8,7 @@ require_relative "../../errors"
 module Tiercel
   module Backends
     class Redis < Backend
-      # What one node of a cluster says about all of them: the reply to CLUSTER NODES.
+      # The layout of a cluster as one node describes it: the reply to CLUSTER NODES.
       class Layout
         SLOTS = 16_384
         # Of a node that takes no writes, unless it has slots.

@@ -82,7 +82,7 @@ module Tiercel
             end
           end
 
-          # What the part has counted down counts for the others.
+          # The time that this part has used up counts for the others.
           def go_on(task, deadline = nil)
             @shared.zip(task.fiber.resume(deadline)) { |name, value| Thread.current[name] = value }
           end
@@ -90,7 +90,7 @@ module Tiercel
           def left = @shared.map { |name| Thread.current[name] }
         end
 
-        # What redis-cluster-client expects of its workers.
+        # The interface that redis-cluster-client expects of its workers.
         class Workers
           # @param shared [Array<Symbol>] see {Group}
           # @param otherwise [#new_group] redis-cluster-client's own

@@ -10,7 +10,7 @@ require_relative "node_fibers"
 module Tiercel
   module Backends
     class Redis < Backend
-      # What one node of a cluster may take of a call's budget.
+      # The share of a call's budget that one node of a cluster may take.
       #
       # A call may ask several nodes, whose replies are read one node after the other. While others are still to be
       # read, each gets half of what is left, so that one that hangs leaves the others enough time. Commands are sent to
@@ -82,7 +82,7 @@ module Tiercel
             raise
           end
 
-          # What redis-cluster-client adds to the connections of redis-client.
+          # redis-cluster-client adds these methods to the connections of redis-client.
           def call_pipelined_aware_of_redirection(commands, timeouts, exception:)
             NodeShare.of(commands.size) do
               @part = true

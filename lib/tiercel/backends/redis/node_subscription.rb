@@ -69,7 +69,7 @@ module Tiercel
 
         private
 
-        # What changed meanwhile is told of before it.
+        # Its answer comes after the messages about earlier changes.
         #
         # @return [String] the answer to the first question
         def answer

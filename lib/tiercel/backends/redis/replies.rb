@@ -6,7 +6,7 @@ require_relative "../../errors"
 module Tiercel
   module Backends
     class Redis < Backend
-      # What a reply has to be. One of another kind comes from a server that is none of Redis' family, or belongs to
+      # Checks the kind of a reply. A reply of another kind comes from a server outside Redis' family, or belongs to
       # another command: then no connection that is open is used again.
       #
       # @private
@@ -31,7 +31,7 @@ module Tiercel
           replies.size == count ? replies : expect(nil, replies)
         end
 
-        # What is frozen is a status, such as OK, and no value.
+        # A frozen reply is a status, such as OK, and no value.
         #
         # @return [String, nil] in binary
         def binary(reply)

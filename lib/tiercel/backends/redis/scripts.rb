@@ -72,7 +72,7 @@ module Tiercel
           replies
         end
 
-        # What is there: the end in ms, the bytes, and what is left of the ttl in ms. KEYS: key.
+        # Returns the end in ms, the bytes, and the rest of the ttl in ms. KEYS: key.
         LOOK = new(<<~LUA)
           local bytes = redis.pcall('GET', KEYS[1])
           if not bytes or bytes.err then return bytes end

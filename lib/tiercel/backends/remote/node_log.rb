@@ -6,7 +6,7 @@ require_relative "../../guard_log"
 module Tiercel
   module Backends
     module Remote
-      # What is logged of one server of several, each of which has a breaker of its own: one line when it opens, one
+      # The log of one server of several, each of which has a breaker of its own: one line when it opens, one
       # when the server answers again. A server has one for the whole process, whoever asks it.
       module NodeLog
         @logs = {}

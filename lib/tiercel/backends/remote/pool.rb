@@ -15,7 +15,7 @@ module Tiercel
       # (adr/006): taking and giving back are single Array operations, which are
       # atomic in CRuby; the lock is for those who have to wait.
       #
-      # What it keeps connects when it is used, not when it is built, and
+      # Its connections connect when they are used, not when they are built. A connection
       # answers to `clean?` (no reply is outstanding) and `close`. One that
       # comes back unclean (its call was cut short by an error, Timeout or
       # Thread#kill) is closed, so no reply reaches another caller.

@@ -7,7 +7,7 @@ require_relative "../../errors"
 module Tiercel
   module Backends
     module Remote
-      # What a store's connections set TLS up with, made of the option
+      # The TLS context of a store's connections, made of the option
       # `ssl_params`.
       #
       # It is made once, not for each connection: reading the authorities of a
@@ -18,7 +18,7 @@ module Tiercel
         PLACES = %i[ca_file ca_path].freeze
         # Options that name files, or are what the file would hold.
         PLACES_OR_TEXTS = %i[cert key].freeze
-        # What the libraries raise where they can make no context.
+        # Errors that the libraries raise where they can make no context.
         ERRORS = [TypeError, ArgumentError, NoMethodError, RuntimeError, SystemCallError,
                   OpenSSL::OpenSSLError].freeze
         private_constant :PLACES, :PLACES_OR_TEXTS, :ERRORS

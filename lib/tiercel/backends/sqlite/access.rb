@@ -192,7 +192,7 @@ module Tiercel
           @connection = nil
         end
 
-        # Whoever holds both locks took that of the file first.
+        # A holder of both locks took that of the file first.
         def set_aside(error, key)
           damaged = @lock.synchronize { @connection&.inode.tap { drop } }
           moved_to = @file.set_aside { damaged ? damaged == CacheFile.inode(@file.path) : unusable? }

@@ -207,7 +207,7 @@ module Tiercel
 
         private
 
-        # What is left is told, or it is not; what is told is right to some seconds.
+        # A backend may return the remaining TTL or nil; a returned one is right to some seconds.
         def assert_left(ttl, left)
           assert_includes (ttl - 30)..(ttl + 1), left unless left.nil?
         end

@@ -13,7 +13,7 @@ module Tiercel
       #
       # @private
       class Reader
-        # What follows the first byte: a template of String#unpack1, and its bytes.
+        # The bytes after the first one: a template of String#unpack1, and their number.
         NUMBERS = { 0xCB => ["G", 8], 0xCC => ["C", 1], 0xCD => ["n", 2], 0xCE => ["N", 4], 0xCF => ["Q>", 8],
                     0xD0 => ["c", 1], 0xD1 => ["s>", 2], 0xD2 => ["l>", 4], 0xD3 => ["q>", 8] }.freeze
         # Of what has a size: what it is, template and bytes of the size.

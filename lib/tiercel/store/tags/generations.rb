@@ -10,7 +10,7 @@ module Tiercel
       #
       # @private
       class Generations
-        # What a guarded call is worth where the backend failed.
+        # The answer of a guarded call where the backend failed.
         LOST = Object.new.freeze
         private_constant :LOST
 
