@@ -33,6 +33,7 @@ typedef struct {
 
 PART_OF_READ void copy_whole(value_read *read, const tseg_entry *entry)
 {
+    tseg_prefetch_value(entry);
     read->value = rb_str_new(NULL, entry->value_bytes);
     tseg_copy_value(entry, RSTRING_PTR(read->value), 0, entry->value_bytes);
 }
@@ -97,6 +98,7 @@ PART_OF_READ bool copy_decoded(value_read *read, read_kind kind, tseg *segment, 
         copy_whole(read, entry);
         return true;
     }
+    tseg_prefetch_value(entry);
     read->value = rb_str_new(NULL, entry->value_bytes - FRAME_HEADER_BYTES);
     tseg_copy_value(entry, RSTRING_PTR(read->value), FRAME_HEADER_BYTES, entry->value_bytes - FRAME_HEADER_BYTES);
     if (encoding_of_type[type]) ENCODING_SET_INLINED(read->value, encoding_of_type[type]);

@@ -50,15 +50,28 @@ static bool same_bytes(const tseg_word *stored, const tseg_key *key)
     return tseg_load(stored) == word;
 }
 
+/* Header, key and the first of the value. The processor sees by itself that the rest is copied in order. */
+static void prefetch_entry(const tseg_word *entry)
+{
+    __builtin_prefetch((const char *)entry);
+    __builtin_prefetch((const char *)entry + 64);
+    __builtin_prefetch((const char *)entry + 128);
+}
+
 tseg_verdict tseg_compare(const tseg *segment, const tseg_view *view, uint64_t word, const tseg_key *key,
                           tseg_entry *entry)
 {
     int log = tseg_log_of(word);
     uint64_t position = tseg_position(word), key_words;
     tseg_word *at = tseg_at(segment, view, log, position);
-    uint64_t word0 = tseg_load(at), word1 = tseg_load_acquire(at + TSEG_ENTRY_LENGTHS);
-    bool in_bounds = tseg_bounds(segment, log, position, word0, &key_words);
-    bool same = in_bounds && word0 >> 32 == key->count && same_bytes(at + TSEG_ENTRY_WORDS, key);
+    uint64_t word0, word1;
+    bool in_bounds, same;
+
+    prefetch_entry(at);
+    word0 = tseg_load(at);
+    word1 = tseg_load_acquire(at + TSEG_ENTRY_LENGTHS);
+    in_bounds = tseg_bounds(segment, log, position, word0, &key_words);
+    same = in_bounds && word0 >> 32 == key->count && same_bytes(at + TSEG_ENTRY_WORDS, key);
 
     if (same) {
         entry->word = word;
@@ -86,10 +99,22 @@ static void back_off(int attempt)
     for (int i = 0; i < 1 << (2 * attempt); i++) tseg_relax();
 }
 
+/*
+ * Everything whose place the key alone tells: both buckets, of which either may have the entry, and the tails that a
+ * read compares at its end. With cold caches they come from memory together, not one after the other.
+ */
+static void prefetch_of_key(const tseg_view *view, const tseg_key *key)
+{
+    __builtin_prefetch(view->index + key->bucket[0]);
+    __builtin_prefetch(view->index + key->bucket[1]);
+    __builtin_prefetch((const void *)view->control->tail);
+}
+
 tseg_result tseg_find(tseg *segment, const tseg_key *key, tseg_entry *entry)
 {
     const tseg_view *view = &segment->views[key->shard];
 
+    prefetch_of_key(view, key);
     for (int which = 0; which < 2; which++) {
         tseg_word *slots = view->index + key->bucket[which];
         if (which && key->bucket[1] == key->bucket[0]) break;
@@ -139,13 +164,9 @@ void tseg_prefetch_buckets(const tseg *segment, const tseg_key *keys, unsigned c
 
 void tseg_prefetch_entries(const tseg *segment, const tseg_key *keys, unsigned count)
 {
-    /* Header, key and the first of the value; the rest of it is asked for in order, as it is copied. */
     for (unsigned i = 0; i < count; i++) {
-        const char *entry = (const char *)probable_entry(segment, keys + i);
-        if (!entry) continue;
-        __builtin_prefetch(entry);
-        __builtin_prefetch(entry + 64);
-        __builtin_prefetch(entry + 128);
+        const tseg_word *entry = probable_entry(segment, keys + i);
+        if (entry) prefetch_entry(entry);
     }
 }
 
