@@ -36,6 +36,13 @@ class MemcachedKeyDumpTest < Tiercel::TestCase
     assert_equal ["mn\r\n", *["lru_crawler metadump hash\r\n"] * 8], requests
   end
 
+  def test_a_newer_server_announces_its_list
+    listed, = with_stand_in(["MN\r\n", "OK\r\nkey=a:1 exp=-1\nkey=a:2 exp=-1\nEND\r\n"]) do |url|
+      Tiercel::Backends::REGISTRY.fetch(:memcached).build(Tiercel::BackendURL.parse(url)).scan("a:").to_a
+    end
+    assert_equal %w[a:1 a:2], listed
+  end
+
   def test_one_that_never_has_time_refuses
     with_stand_in(["BUSY currently processing crawler request\r\n"].cycle) do |url|
       store = Tiercel.new(url, namespace: "a")

@@ -21,6 +21,8 @@ module Tiercel
         # The server's answer while it lists keys for another client, since it makes one list at a time, and (from
         # 1.6.29 on) while its table grows.
         LATER = ["BUSY", "ERROR locked"].freeze
+        # Newer servers (seen: 1.6.45) announce the list.
+        STARTED = "OK"
         # Before it is asked again: about what one list of a small cache takes. It differs from client to client, so
         # that none of several is always the late one.
         PAUSE_SECONDS = (0.005..0.02)
@@ -80,6 +82,8 @@ module Tiercel
               sleep(rand(PAUSE_SECONDS))
             elsif line.start_with?("BADCLASS", "ERROR") && others.any?
               request = others.shift
+            elsif line.start_with?(STARTED)
+              return connection.read_line(give_up_at, "\n")
             else
               return line
             end
