@@ -4,6 +4,7 @@ require_relative "backend/store_parts"
 require_relative "backend/traits"
 require_relative "clock"
 require_relative "errors"
+require_relative "frame"
 
 module Tiercel
   # One place that keeps bytes under keys: the contract of every backend.
@@ -177,6 +178,21 @@ module Tiercel
     # @return [Integer] how many were there
     def delete_multi(keys) = keys.count { |key| delete(key) }
 
+    # Deletes the frames under these keys, each in one step that checks first: raw bytes, counters and frames written
+    # with `unless_exist` stay ({Frame.replaceable?}). So a delete that comes late takes nobody's lock away.
+    #
+    # @param keys [Array<String>]
+    # @return [Hash{String => BackendError}] the keys of which this failed, and why
+    def delete_frames(keys)
+      away = nil
+      keys.each_with_object({}) do |key, failed|
+        away ? failed[key] = away : delete_frame(key)
+      rescue BackendError => error
+        failed[key] = error
+        away = error if error.is_a?(Unavailable) && !several_servers?
+      end
+    end
+
     # Adds to a counter: a value of decimal ASCII digits with an optional minus
     # sign, in the signed 64-bit range. An absent key starts at `amount` with
     # `ttl`; a present one keeps the end it has.
@@ -268,5 +284,15 @@ module Tiercel
     private
 
     def clear_all = raise(NotImplementedError)
+
+    # Seconds that a backend keeps the expired frame that has taken the place of another.
+    EXPIRED_TTL = 1.0
+    private_constant :EXPIRED_TTL
+
+    # By {#compare_and_set}, which every backend has. A frame that has changed in between is newer.
+    def delete_frame(key)
+      bytes, token = get_with_token(key)
+      compare_and_set(key, Frame::EXPIRED, token, EXPIRED_TTL) if bytes && Frame.replaceable?(bytes)
+    end
   end
 end

@@ -101,6 +101,17 @@ module Tiercel
       end
     end
 
+    # Tells that a call that was let through has not asked the backend: the next caller does.
+    #
+    # @return [void]
+    def not_asked
+      return unless @probing
+      @lock.synchronize do
+        @probe_at = @clock.call if @probing && @probe_at
+        @probing = false
+      end
+    end
+
     private
 
     # Under the lock. The next probe is a cool-down away, whatever becomes of this one.

@@ -108,6 +108,11 @@ module Tiercel
     def counts_for_breaker? = false
   end
 
+  # The last tier of a stack was not asked for a key whose change it has not received yet.
+  #
+  # @private
+  class Unsettled < BreakerOpen; end
+
   # The backend answered that it will not do this one thing: read-only,
   # out of memory, key of another type, value too large. Others may work.
   class Refused < BackendError

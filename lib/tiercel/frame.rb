@@ -60,6 +60,21 @@ module Tiercel
       end
 
       # @param bytes [String] what a backend had
+      # @return [Boolean] whether they are a frame that was written without `unless_exist`: only these may be deleted on
+      #   behalf of a change of long ago. Locks, counters and raw values are somebody else's by now
+      def replaceable?(bytes)
+        return false unless frame?(bytes) && bytes.bytesize >= HEADER_BYTES
+        position = HEADER_BYTES
+        finish = position + bytes.unpack1("S<", offset: PARTS_BYTES_AT)
+        while position + PART_HEADER_BYTES <= [finish, bytes.bytesize].min
+          id, length = bytes.unpack("CS<", offset: position)
+          return false if id == PART_EXCLUSIVE
+          position += PART_HEADER_BYTES + length
+        end
+        true
+      end
+
+      # @param bytes [String] what a backend had
       # @return [Frame] whose header, sizes and checksum are right
       # @raise [MalformedFrame] if they are not, or if this version cannot read it
       def parse(bytes)
@@ -135,6 +150,9 @@ module Tiercel
       @payload = @payload.b unless @payload.encoding == Encoding::BINARY
       @parts = parts_bytes.zero? ? NO_PARTS : Parts.decode(bytes.byteslice(HEADER_BYTES, parts_bytes))
     end
+
+    # A frame that reads as a miss, in the place of one that is to go.
+    EXPIRED = build(TYPE_STRING_BINARY, "", expires_at: 1.0).freeze
 
     # @return [Boolean] whether it stands for a value that is being computed
     def placeholder? = type == TYPE_PLACEHOLDER

@@ -2,9 +2,8 @@
 
 require_relative "backend"
 require_relative "tiers/bus"
-require_relative "tiers/far_guard"
 require_relative "tiers/near"
-require_relative "tiers/outage"
+require_relative "tiers/settler"
 require_relative "tiers/stack_accessor"
 require_relative "tiers/stack_leases"
 require_relative "tiers/uses"
@@ -37,7 +36,7 @@ module Tiercel
       @near.uses = Uses.new(near.backend.segment, far)
       @far = far
       @nested = far.is_a?(Tiers)
-      @outage = Outage.new(near, far, place) unless @nested
+      @settler = near.settler = Settler.new(near, far, place) unless @nested
     end
 
     # @return [Backend] the last tier, which has everything
@@ -55,11 +54,24 @@ module Tiercel
 
     # @private
     # @return [String, nil] what a tier after the first and before the last one has
-    def get_between(key) = @nested ? @near.filled(key, self) { @far.get_near(key) } : nil
+    def get_between(key) = @nested ? @near.filled(key) { @far.get_near(key) } : nil
 
     # @private
     # @return [String, nil] what the last tier has
-    def get_far(key) = @near.filled(key, self) { @nested ? @far.get_far(key) : behind.get(key) }
+    def get_far(key) = @near.filled(key) { @nested ? @far.get_far(key) : get_last(key) }
+
+    # @private
+    # @return [String, nil] what the last tier has, with no copy of it
+    # @raise [Unsettled] if the key is
+    def get_last(key) = @nested ? @far.get_last(key) : settled(key) { @far.get(key) }
+
+    # @private
+    # @return [Hash{String => String}] as {#get_last}, in one trip where the last tier allows
+    # @raise [Unsettled] with what was found, if some of the keys are
+    def get_multi_last(keys)
+      return @far.get_multi_last(keys) if @nested
+      settled_among(keys) { |settled| @far.get_multi(settled) }
+    end
 
     # @private
     # @return [Hash{String => String}] as {#get_near}
@@ -71,46 +83,52 @@ module Tiercel
 
     # @private
     # @return [Hash{String => String}] as {#get_between}
-    def get_multi_between(keys) = @nested ? @near.filled_multi(keys, self) { @far.get_multi_near(keys) } : {}
+    def get_multi_between(keys) = @nested ? @near.filled_multi(keys) { @far.get_multi_near(keys) } : {}
 
     # @private
     # @return [Hash{String => String}] as {#get_far}, in one trip where the last tier allows
     def get_multi_far(keys)
-      @near.filled_multi(keys, self) { @nested ? @far.get_multi_far(keys) : behind.get_multi(keys) }
+      @near.filled_multi(keys) { @nested ? @far.get_multi_far(keys) : get_multi_last(keys) }
     end
 
     # Tokens are the far tier's, and so are the bytes that belong to them.
-    def get_with_token(key) = @far.get_with_token(key)
-    def look(key) = @far.look(key)
+    def get_with_token(key) = settled(key) { @far.get_with_token(key) }
+    def look(key) = settled(key) { @far.look(key) }
     def scan(prefix = nil, &) = @far.scan(prefix, &)
 
     # --- change ---
 
-    def set(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { behind.set(key, bytes, ttl) }
-    def set_multi(pairs, ttl = nil) = @near.change(pairs.keys) { behind.set_multi(pairs, ttl) }
-    def add(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { behind.add(key, bytes, ttl) }
-    def add_or_get(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { behind.add_or_get(key, bytes, ttl) }
+    def set(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { @far.set(key, bytes, ttl) }
+    def set_multi(pairs, ttl = nil) = @near.change(pairs.keys) { @far.set_multi(pairs, ttl) }
+    def add(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { @far.add(key, bytes, ttl) }
+    def add_or_get(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { @far.add_or_get(key, bytes, ttl) }
 
+    # What was computed before an unsettled change is older than that.
     def compare_and_set(key, bytes, token, ttl = nil)
-      @near.change([key], bytes, ttl) { behind.compare_and_set(key, bytes, token, ttl) }
+      @near.change([key], bytes, ttl) { settled(key) { @far.compare_and_set(key, bytes, token, ttl) } }
     end
 
     def compare_and_set_multi(changes, ttl = nil)
-      @near.change(changes.keys) { behind.compare_and_set_multi(changes, ttl) }
+      @near.change(changes.keys) do
+        settled_among(changes.keys) { |settled| @far.compare_and_set_multi(changes.slice(*settled), ttl) }
+      end
     end
 
     # A placeholder is no other value than the one that reads see beside it: the copies may stay, and so does a lease
     # that somebody of this machine has near while the last tier does not answer.
-    def occupy(key, bytes, ttl = nil, token = nil) = @far.occupy(key, bytes, ttl, token)
-    def occupy_multi(pairs, ttl = nil, tokens = {}) = @far.occupy_multi(pairs, ttl, tokens)
+    def occupy(key, bytes, ttl = nil, token = nil) = settled(key) { @far.occupy(key, bytes, ttl, token) }
 
-    def delete(key) = @near.change([key]) { behind.delete(key) }
-    def delete_multi(keys) = @near.change(keys) { behind.delete_multi(keys) }
-    def increment(key, amount = 1, ttl = nil) = @near.change([key]) { behind.increment(key, amount, ttl) }
-    def touch(key, ttl) = @near.change([key]) { behind.touch(key, ttl) }
+    def occupy_multi(pairs, ttl = nil, tokens = {})
+      settled_among(pairs.keys) { |settled| @far.occupy_multi(pairs.slice(*settled), ttl, tokens) }
+    end
+
+    def delete(key) = @near.change([key]) { @far.delete(key) }
+    def delete_multi(keys) = @near.change(keys) { @far.delete_multi(keys) }
+    def increment(key, amount = 1, ttl = nil) = @near.change([key]) { @far.increment(key, amount, ttl) }
+    def touch(key, ttl) = @near.change([key]) { @far.touch(key, ttl) }
 
     def clear(prefix = nil)
-      @near.clear(prefix) { behind.clear(prefix) }
+      @near.clear(prefix) { @far.clear(prefix) }
       nil
     end
 
@@ -124,62 +142,44 @@ module Tiercel
       @near.forget(keys)
     end
 
-    # What the last tier was not told, or perhaps not: the near copies go now, and what is there when it is back. The
-    # note comes first: who looks at a stripe's epoch after the copies went finds it ({#behind}).
+    # Notes a change that the last tier did not receive, or perhaps did not, and deletes the near copies. The note comes
+    # first: a reader who takes a stripe's epoch after the copies went finds it ({#settled}).
     #
     # @private
-    # @param keys [Array<String>, Hash{String => String}, String] Hash: of what was to be written
+    # @param keys [Array<String>]
+    # @param kind [Integer] see {Journal#note}
+    # @param late [Boolean] whether the change may still arrive
     # @return [void]
-    def untold(keys)
-      keys = keys.is_a?(Hash) ? keys.keys : Array(keys)
-      @nested ? @far.untold(keys) : @outage.note(keys)
+    def unsettle(keys, kind = Journal::FRAME, late: false)
+      @nested ? @far.unsettle(keys, kind, late:) : @settler.note(keys, kind, late:)
     ensure
       @near.forget(keys)
     end
 
-    # The same of a {#clear}.
+    # The same of generations, which are no frames.
+    #
+    # @private
+    # @param keys [Array<String>]
+    # @return [void]
+    def unsettle_generations(keys) = unsettle(keys, Journal::GENERATION)
+
+    # Deletes near copies where the last tier did not receive a `clear`, or a `delete_matched`.
     #
     # @private
     # @param prefix [String, nil]
     # @return [void]
-    def untold_clear(prefix)
-      @nested ? @far.untold_clear(prefix) : @outage.note_clear(prefix)
-    ensure
+    def clear_copies(prefix)
+      @far.clear_copies(prefix) if @nested
       @near.clear(prefix)
     end
 
-    # The same of a `delete_matched`.
-    #
-    # @private
-    # @param pattern [KeyPattern]
-    # @return [void]
-    def untold_matching(pattern)
-      @nested ? @far.untold_matching(pattern) : @outage.note_matching(pattern)
-    ensure
-      @near.clear(pattern.prefix) # leases too, of which nobody knows the names
-    end
-
-    # Before the last tier is asked for anything: it is told what it was not told while it was away.
-    #
-    # @private
-    # @return [void]
-    # @raise [BackendError] see {Outage#settle}
-    def settle = @nested ? @far.settle : @outage.settle
-
     # @private
     # @return [Boolean] whether there are changes that the last tier has not received
-    def pending? = @nested ? @far.pending? : @outage.pending?
+    def pending? = @nested ? @far.pending? : @settler.pending?
 
     # @private
-    # @return [Boolean] whether what is read in the last tier may become a copy: see {Outage#told?}
-    def told? = @nested ? @far.told? : @outage.told?
-
-    # @private
-    # @param prefix [String, nil] what the keys of the store's namespace begin with
-    # @return [void]
-    def prefix=(prefix)
-      (@nested ? @far : @outage).prefix = prefix
-    end
+    # @return [Settler]
+    def settler = @nested ? @far.settler : @settler
 
     # @private
     # @param pattern [KeyPattern] whose copies go
@@ -230,6 +230,7 @@ module Tiercel
     def listen = @near.listen
 
     def close
+      @settler&.close
       @near.close
       @far.close
     end
@@ -240,7 +241,7 @@ module Tiercel
     # @see Backend::StoreParts#build_guard
     def build_guard(**options)
       guard_near(**options)
-      FarGuard.new(self, **options)
+      Guard.new(self, **options)
     end
 
     # @private
@@ -274,13 +275,25 @@ module Tiercel
 
     private
 
-    # Called after the near tier has given the epoch of a stripe, or has begun a change. {#settle} was before that, and
-    # somebody may have made a note in between, whose invalidation is in that epoch already.
+    # Called after the near tier has given the epoch of a stripe, or has begun a change: a change that is noted later
+    # raises that epoch.
     #
-    # @return [Backend] the far tier, which may be asked
-    def behind
-      @outage&.settle
-      @far
+    # @raise [Unsettled] if the key is
+    def settled(key)
+      return yield if @nested || @settler.unsettled([key]).empty?
+      raise Unsettled.new("not asked: a change of this key did not reach it yet", backend: @far.to_s, key:)
+    end
+
+    # @yieldparam keys [Array<String>] those that are settled
+    # @yieldreturn [Hash, Array] what was found or done
+    # @raise [Unsettled] with that, if some of the keys are
+    def settled_among(keys)
+      unsettled = @nested ? [] : @settler.unsettled(keys)
+      return yield(keys) if unsettled.empty?
+      rest = keys - unsettled
+      result = yield(rest) unless rest.empty?
+      raise Unsettled.new("#{unsettled.size} of #{keys.size} keys are not asked for: changes of them did not reach it " \
+                          "yet", backend: @far.to_s).with_partial(result)
     end
   end
 end

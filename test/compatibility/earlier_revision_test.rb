@@ -35,6 +35,20 @@ class EarlierRevisionTest < Tiercel::TestCase
     end
   end
 
+  # Such a frame has a part that the earlier revision does not know.
+  def test_what_was_written_with_unless_exist
+    %w[sqlite file].each do |scheme|
+      beside("#{scheme}:%s/cache") do |store, ask|
+        VALUES.each { |name, value| store.write("here #{name}", value, unless_exist: true, expires_in: 60) }
+        here = ask.call('VALUES.keys.to_h { |name| [name, store.read("here #{name}")] }')
+        assert_equal Marshal.dump(VALUES), Marshal.dump(here)
+        assert_equal [false, true], ask.call('[store.write("here text", 1, unless_exist: true), store.delete("here text")]')
+        ask.call('store.write("here text", "theirs", unless_exist: true)')
+        assert_equal ["theirs", false], [store.read("here text"), store.write("here text", 1, unless_exist: true)]
+      end
+    end
+  end
+
   def test_an_entry_expires_for_both_at_one_time
     beside("file:%s/cache") do |store, ask|
       store.write("here", 1, expires_in: 60)

@@ -52,6 +52,7 @@ module GoldenFrames
     "part_inflated_bytes" => { inflated_bytes: 123_456 },
     "part_stale" => { stale: [1_800_000_001.5, 1_800_000_002.5] },
     "part_created_at" => { created_at: [1_700_000_000.5, 0.25] },
+    "part_exclusive" => { exclusive: true },
     "placeholder" => { lease: ["0123456789abcdef".b, 1_800_000_000.5], version: "1" },
   }.freeze
 

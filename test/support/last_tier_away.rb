@@ -34,6 +34,18 @@ module LastTierAway
     store
   end
 
+  # Until the last tier has deleted what it did not receive.
+  def settled(store)
+    30_000.times { store.backend.pending? ? sleep(0.001) : return }
+    flunk "the journal is not settled"
+  end
+
+  # The last tier deletes nothing of the journal while the block runs.
+  def unsettled(*stores, &)
+    refused = ->(keys) { keys.to_h { |key| [key, Tiercel::Refused.new("no")] } }
+    stores.inject(-> { yield }) { |inner, store| -> { store.backend.last.stub(:delete_frames, refused) { inner.call } } }.call
+  end
+
   # With the breaker open all the while: what the block does the server is not told.
   def away(store)
     breaker = store.instance_variable_get(:@settings).accessor.instance_variable_get(:@guard).breaker

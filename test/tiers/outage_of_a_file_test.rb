@@ -62,12 +62,11 @@ class TiersOutageOfAFileTest < Tiercel::TestCase
     store.backend.near.backend.segment.near_trust = Tiercel::Tiers::Coverage::TRUST_SECONDS
   end
 
-  OLD = %w[deleted written matched-1 kept].to_h { |name| [name, "old"] }.freeze
+  OLD = %w[deleted written kept].to_h { |name| [name, "old"] }.freeze
 
   def change(store)
     assert_equal false, store.delete("deleted")
     assert_nil store.write("written", "new")
-    assert_nil store.delete_matched("matched*")
   end
 
   def test_what_could_not_be_changed_does_not_come_back
@@ -76,7 +75,7 @@ class TiersOutageOfAFileTest < Tiercel::TestCase
     store.read_multi(*OLD.keys)
     locked do
       change(store)
-      assert_empty store.read_multi("deleted", "written", "matched-1")
+      assert_empty store.read_multi("deleted", "written")
     end
     assert_equal({ "kept" => "old" }, store.read_multi(*OLD.keys))
     assert_equal ["old"], fork_and_wait(1) { build.read("kept") }

@@ -60,21 +60,10 @@ class TiersOutageRacesTest < Tiercel::TestCase
   # The copies had gone before there was a note.
   def test_a_reader_who_asks_after_the_copies_went
     build("memory:").write("key", "old")
-    journal = @other.backend.instance_variable_get(:@outage)
-    during(-> { away(@other) { @other.delete("key") } }) { held_up(journal, :note) { @store.read("key") } }
+    settler = @other.backend.settler
+    during(-> { away(@other) { @other.delete("key") } }) { held_up(settler, :note) { @store.read("key") } }
     assert_nil @store.backend.near.get("key")
     assert_nil @store.read("key")
-  end
-
-  def test_patterns_and_clears_are_noted_before_the_copies_go
-    %i[note_clear note_matching].each do |method|
-      store, other = Array.new(2) { build(shared, namespace: "app") }
-      build("memory:", namespace: "app").write("key", "old")
-      call = method == :note_clear ? -> { other.clear } : -> { other.delete_matched("k*") }
-      outage = other.backend.instance_variable_get(:@outage)
-      during(-> { away(other) { call.call } }) { held_up(outage, method) { store.read("key") } }
-      assert_nil store.backend.near.get("app:key"), method
-    end
   end
 
   # The copies of the tier in the middle went last, so the first one had them again.
@@ -115,51 +104,39 @@ class TiersOutageRacesTest < Tiercel::TestCase
     assert_nil @store.read("key")
   end
 
-  # A replica that has been a master takes no changes, and is read: what was to be deleted became a copy, which was read
-  # after the server had taken changes again, for as long as nobody of the machine asked for anything else.
-  def test_what_was_refused_leaves_no_copies_of_what_is_read_meanwhile
+  # A server that takes no writes, a replica that was a master: the key stays in the journal, and no read finds what was
+  # to be deleted. The other keys are read, and become copies.
+  def test_a_server_that_refuses_to_delete
     [@store, build("memory:?ttl=600&bus=false", shared)].each do |store|
       names = %w[a b]
       store.write_multi(names.to_h { |name| [name, "old"] })
       @server.command("REPLICAOF", "127.0.0.1", "1")
       assert_equal false, store.delete("a")
-      assert_equal "old", store.read("a")
-      assert_equal({ "a" => "old", "b" => "old" }, store.read_multi(*names))
-      assert_equal "old", @other.read("a")
-      assert_equal [nil, nil], names.map { |name| store.backend.get_near(name) }
-      @server.command("REPLICAOF", "NO", "ONE")
-      pauses_over(store, @other)
-      assert_equal [nil, nil, "old"], [store.read("a"), @other.read("a"), store.read("b")]
+      assert_nil store.write("a", "new")
+      assert_nil store.read("a")
+      assert_equal({ "b" => "old" }, store.read_multi(*names))
+      assert_nil @other.read("a")
+      assert_equal [true, "old"], [@other.backend.pending?, @other.read("b")]
+      assert_nil store.backend.get_near("a")
       refute_nil store.backend.get_near("b")
+      @server.command("REPLICAOF", "NO", "ONE")
+      settled(store)
+      assert_equal [nil, nil, "old"], [store.read("a"), @other.read("a"), store.read("b")]
     end
   end
 
-  def pauses_over(*stores)
-    stores.each do |store|
-      tiers = store.backend
-      tiers = tiers.far while tiers.far.is_a?(Tiercel::Tiers)
-      tiers.instance_variable_get(:@outage).instance_variable_set(:@again_at, nil)
-    end
-  end
-
-  # The pattern was noted, and whatever anybody of the machine asked for raised what it had raised.
-  def test_a_pattern_that_takes_too_long
-    slow = /\A(a+)+\1\z|\A(?:a|aa)+(?=(b))\2\z/
-    @store.write_multi({ "#{"a" * 60}c" => 1, "b" => "old", "key" => 1 })
-    limited(0.05) do
-      assert_raises(Regexp::TimeoutError) { @store.delete_matched(slow) }
-      away(@store) { @store.delete_matched(/\Ab/) }
-      assert_output(nil, /took longer/) { assert_nil @store.read("b") }
-      assert_equal 1, @other.read("key")
-    end
-  end
-
-  def limited(seconds)
-    before = Regexp.timeout
-    Regexp.timeout = seconds
-    yield
+  # A full server stores nothing and deletes: no other key is concerned.
+  def test_a_server_that_is_full
+    @store.write_multi({ "a" => "old", "b" => "old", "c" => "old", "d" => "old" })
+    @server.command("CONFIG", "SET", "maxmemory", "1")
+    assert_nil @store.write("a", "new")
+    assert_equal false, @store.backend.pending?
+    assert_nil build("memory:").read("a")
+    assert_nil @store.write_multi({ "b" => "new", "c" => "new" }) || nil
+    assert_equal({ "d" => "old" }, @store.read_multi("a", "b", "c", "d"))
+    assert_equal [false, "old"], [@store.backend.pending?, @other.read("d")]
   ensure
-    Regexp.timeout = before
+    @server.command("CONFIG", "SET", "maxmemory", "0")
   end
 
   # Each try to delete it was in vain, so nothing that was noted was ever deleted, and nothing became a copy.
@@ -171,7 +148,8 @@ class TiersOutageRacesTest < Tiercel::TestCase
     store.write_multi({ "a" => "old", "b" => "old" })
     assert_equal false, store.delete("key", namespace: "other")
     assert_empty Dir["#{@dir}/*.journal-*"].select { |path| File.size?(path) }
-    store.backend.untold(%w[app:a other:key])
+    store.backend.unsettle(%w[app:a other:key])
+    settled(store)
     assert_equal [nil, "old"], [store.read("a"), store.read("b")]
     refute_nil store.backend.near.get("app:b")
   end

@@ -73,6 +73,7 @@ module Tiercel
       PART_STALE = 0x06
       PART_CREATED_AT = 0x07
       PART_COMPUTED_AT = 0x08
+      PART_EXCLUSIVE = 0x09
       CRITICAL_PARTS = 0x80
       PART_HEADER_BYTES = 3
 

@@ -34,6 +34,8 @@ module Tiercel
       # @return [Integer, nil] of a near copy that was computed while the tier behind it did not answer: when its block
       #   began, nanoseconds of the machine's monotonic clock
       attr_reader :computed_at
+      # @return [Boolean, nil] whether the entry was written with `unless_exist`
+      attr_reader :exclusive
 
       class << self
         # @param version [String, nil]
@@ -44,10 +46,11 @@ module Tiercel
         # @param stale [Array(Float, Float), nil]
         # @param created_at [Array(Float, Float), nil]
         # @param computed_at [Integer, nil]
+        # @param exclusive [Boolean, nil]
         # @return [String] the encoded parts, in the order of their ids
         # @raise [SerializationError] if tags take more than {Layout::MAX_TAGS_BYTES}
         def encode(version: nil, tags: nil, lease: nil, encoding: nil, inflated_bytes: nil, stale: nil, created_at: nil,
-                   computed_at: nil)
+                   computed_at: nil, exclusive: nil)
           bytes = String.new
           append(bytes, PART_VERSION, encode_version(version)) if version
           append(bytes, PART_TAGS, encode_tags(tags)) if tags
@@ -57,6 +60,7 @@ module Tiercel
           append(bytes, PART_STALE, stale.pack("EE")) if stale
           append(bytes, PART_CREATED_AT, created_at.pack("Ee")) if created_at
           append(bytes, PART_COMPUTED_AT, [computed_at].pack("Q<")) if computed_at
+          append(bytes, PART_EXCLUSIVE, "") if exclusive
           bytes
         end
 
@@ -135,6 +139,7 @@ module Tiercel
         when PART_STALE then @stale = sized(id, data, 16).unpack("EE")
         when PART_CREATED_AT then @created_at = sized(id, data, 12).unpack("Ee")
         when PART_COMPUTED_AT then @computed_at = data.unpack1("Q<")
+        when PART_EXCLUSIVE then @exclusive = true
         else
           raise MalformedFrame, format("critical part 0x%02X is unknown to this version", id) if id >= CRITICAL_PARTS
         end

@@ -177,6 +177,7 @@ module Tiercel
       def write_serialized_entry(key, payload, raw: false, unless_exist: false, batch: nil, **options)
         bytes = bytes_of(payload, **options)
         bytes = with_stale_windows(bytes, policy_for(options)) unless raw
+        bytes = exclusive(bytes) if unless_exist && !raw
         return if options[:tags] && !(bytes = tagged(bytes, options[:tags]))
         return !!(batch[key] = bytes) if batch
         ttl = backend_ttl(raw, policy: policy_for(options), **options)
@@ -186,6 +187,11 @@ module Tiercel
         stored = @settings.accessor.add(key, bytes, ttl) { |present| ended?(present, key) }
         rewritten(key, bytes) if stored
         stored
+      end
+
+      # A delete that a server receives late leaves such a frame alone ({Backend#delete_frames}).
+      def exclusive(bytes)
+        @settings.backend.near? || !Frame.frame?(bytes) ? bytes : Frame.with_parts(bytes, exclusive: true)
       end
 
       def write_anew(key, bytes, ttl)

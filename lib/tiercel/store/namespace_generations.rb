@@ -60,8 +60,8 @@ module Tiercel
           bytes = new_generation
           @lock.synchronize do
             done = @guard.call(:clear, key) { @backend.set(key, bytes) }
-            later = !done && @backend.respond_to?(:untold) # by {Tiers}: the key goes when the last one is back
-            @backend.untold(key) if later
+            later = !done && @backend.tiered? # the last tier deletes the key when it is back
+            @backend.unsettle_generations([key]) if later
             remember(namespace, bytes, Clock.monotonic) if done || later
             done
           end

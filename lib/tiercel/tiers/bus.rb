@@ -149,6 +149,7 @@ module Tiercel
         @listener = Listener.new(@far.subscription, @coverages)
         @listener.start
         while @listener.alive? && wanted?
+          @nears.last.settler&.wake
           @listener.beat(@interval)
           @listener.wait(@interval / 4)
           next check_silence unless @listener.heard

@@ -5,85 +5,85 @@ require_relative "../errors"
 
 module Tiercel
   class Tiers < Backend
-    # What was to be changed in the last tier while that took no change: keys, to be deleted there when it comes back,
-    # what begins with a prefix, and what matches a pattern. Never values: what was written meanwhile is old by then,
-    # and somebody else may have written since.
+    # The keys that the last tier has to delete, since it did not receive a change of them. The journal holds keys and
+    # no values: another machine may have written a newer value since.
     #
-    # Where a `shared:` tier is in front it is a file beside that segment ({File}), for all processes of the machine;
-    # else, and for what that file does not take, it is this process's ({Own}).
+    # A key is unsettled from its note until its page is settled. A note with `late` keeps the key for {LATE_SECONDS}
+    # more: the write that timed out may arrive within that time.
+    #
+    # The notes lie in two files beside the segment ({Ring}), for all processes of the machine. Without a `shared:`
+    # tier, or if the file cannot be written, each process keeps its own notes ({Own}).
     #
     # @private
     class Journal
-      # Bytes of keys that it takes, and how many.
-      MOST_BYTES = 1 << 20
-      MOST_KEYS = 16_384
-      # Keys that are repeated in one call of the last tier.
-      BATCH = 500
-      # Repeating goes on for so long within one call; the next one goes on with it.
-      BUDGET_SECONDS = 0.25
+      # Bytes that the notes take at most, in each file and in each process.
+      MOST_BYTES = 16 << 20
+      # Keys that one page holds.
+      PAGE = 500
+      # A request that timed out arrives within this time, or never.
+      LATE_SECONDS = 8.0
+      # A settler waits this long before it looks again at a page that another settler holds.
+      BUSY_SECONDS = 0.5
+      # The kinds of notes: the last tier deletes a frame after a check, and a generation always.
+      FRAME, GENERATION = 1, 2
 
-      # What is to be repeated. `patterns`: dumped ones. `lost`: there was more than it could take, of which it does
-      # not know the keys.
-      Changes = Struct.new(:keys, :prefixes, :patterns, :lost)
+      # Keys to settle. `damaged`: the file was altered, and an unknown number of keys is lost.
+      Page = Struct.new(:frames, :generations, :damaged)
 
-      # @param path [String, nil] of the segment that it lies beside
-      # @param far [String] what the last tier is
-      # @param segment [Segment, nil] that one, where its word says whether there may be something
-      def initialize(path, far, segment = nil)
-        @own = Own.new
-        @file = File.new(path, far) if path
+      # @param path [String, nil] of the segment that the files lie beside
+      # @param last [String] the URL of the last tier: stacks over one segment may have different ones
+      # @param segment [Segment, nil] whose word changes with every note
+      def initialize(path, last, segment = nil)
+        delays = [0.0, LATE_SECONDS]
+        @own = delays.map { |delay| Own.new(delay) }
+        @files = path ? delays.map { |delay| Ring.new(path, last, delay) } : []
         @segment = segment
       end
 
       # @param keys [Array<String>]
-      # @param prefix [String, nil] what is to be cleared where there is no room for the keys
-      # @return [void]
-      def note(keys, prefix)
-        (@file&.note(keys, prefix) && tell) || @own.note(keys, prefix)
+      # @param kind [Integer] {FRAME} or {GENERATION}
+      # @param late [Boolean] whether the change may still arrive
+      # @return [Boolean] false if the journal is full: then the keys are lost
+      def note(keys, kind = FRAME, late: false)
+        kept = keep(0, keys, kind)
+        kept &&= keep(1, keys, kind) if late
+        kept
       end
 
-      # @param prefix [String] whose keys were to be cleared
-      # @return [void]
-      def note_clear(prefix)
-        (@file&.note_clear(prefix) && tell) || @own.note_clear(prefix)
-      end
-
-      # @param pattern [String] of {KeyPattern#dump}
-      # @param prefix [String, nil] see {#note}
-      # @return [void]
-      def note_matching(pattern, prefix)
-        (@file&.note_matching(pattern, prefix) && tell) || @own.note_matching(pattern, prefix)
-      end
-
-      # Asked before each call of the last tier. The file is looked at where the segment's word is another one than it
-      # was when there was nothing: somebody has noted something, or a second has passed.
+      # Looks at the files only if the segment's word has changed since they were empty. The word changes with every
+      # note, and once a second.
       #
-      # @return [Boolean] whether there is anything to be repeated
+      # @return [Boolean] whether any key is unsettled
       def pending?
-        return true if @own.pending?
-        return false unless @file
+        return true if @own.any?(&:pending?)
+        return false if @files.empty?
         noted = @segment&.near_noted
         return false if noted && noted == @nothing_at
-        @file.pending?.tap { |pending| @nothing_at = pending ? nil : noted }
+        @files.any?(&:pending?).tap { |pending| @nothing_at = pending ? nil : noted }
       rescue BackendError
-        @file.pending? # there is no segment at present
+        @files.any?(&:pending?) # no segment at present
       end
 
-      # Repeats what there is. What the block raises ends it, and what is not done stays.
+      # @param key [String]
+      # @return [Boolean] whether the key is unsettled
+      def include?(key) = @own.any? { |notes| notes.include?(key) } || @files.any? { |notes| notes.include?(key) }
+
+      # Settles one page of each place. A page whose block raises stays unsettled.
       #
-      # @yieldparam changes [Changes] a part of it
-      # @yieldreturn [Symbol, Object] :stays where none of it could be done
-      # @return [Boolean, nil] false if it is not done: another process or thread is at it, or it takes too long for one
-      #   call; nil if the block said that something stays
-      def repeat(&)
-        give_up_at = Clock.monotonic + BUDGET_SECONDS
-        answers = [@own, @file].compact.map { |kept| !kept.pending? || kept.repeat(give_up_at, &) }
-        answers.include?(false) ? false : answers.all? || nil
-      end
+      # @yieldparam page [Page]
+      # @return [Float, nil] seconds until the next step; nil if no key is unsettled
+      def settle(&) = (@own + @files).filter_map { |notes| notes.settle(&) }.min
 
       private
 
-      # @return [Boolean] false where there is no segment: then other processes do not look at once
+      def keep(index, keys, kind)
+        kept = @files[index]&.note(keys, kind)
+        return @own[index].note(keys, kind) if kept.nil?
+        @own[index].note(keys, kind) if kept && !tell
+        kept
+      end
+
+      # @return [Boolean] false if there is no segment: then other processes look a second later
       def tell
         @segment&.near_note
         true
@@ -94,5 +94,5 @@ module Tiercel
   end
 end
 
-require_relative "journal/file"
 require_relative "journal/own"
+require_relative "journal/ring"

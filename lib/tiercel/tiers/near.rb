@@ -37,6 +37,8 @@ module Tiercel
       attr_writer :uses
       # @return [Bus, Watch, nil]
       attr_accessor :bus
+      # @return [Settler, nil] of a tier in front of the last one
+      attr_accessor :settler
 
       # @param backend [Backends::SegmentBackend]
       # @param ttl [Numeric, nil] seconds, > 0; nil for the usual ones
@@ -91,14 +93,13 @@ module Tiercel
 
       # What the block brings back from behind, and is filled on its way, where that may be.
       #
-      # @param tiers [Tiers, nil] that this tier is the near one of
       # @yieldreturn [String, nil]
       # @return [String, nil]
-      def filled(key, tiers = nil)
+      def filled(key)
         epoch = epoch(key)
         @uses&.read
         bytes = yield
-        fill(key, bytes, nil, epoch) if epoch && bytes && (tiers.nil? || tiers.told?)
+        fill(key, bytes, nil, epoch) if epoch && bytes
         bytes
       end
 
@@ -106,11 +107,10 @@ module Tiercel
       #
       # @yieldreturn [Hash{String => String}]
       # @return [Hash{String => String}]
-      def filled_multi(keys, tiers = nil)
+      def filled_multi(keys)
         epochs = keys.to_h { |key| [key, epoch(key)] }
         @uses&.read
         found = yield
-        return found unless tiers.nil? || tiers.told?
         found.each { |key, bytes| fill(key, bytes, nil, epochs[key]) if epochs[key] }
         found
       end
@@ -145,16 +145,17 @@ module Tiercel
         end
       end
 
-      # Around a clear behind.
+      # Around a clear behind. A clear that ended in doubt has ended: if it arrives late it takes values away, and nobody
+      # was promised that they are gone.
       #
       # @param prefix [String, nil]
       # @return [void]
       def clear(prefix)
         begun = @guard.call(:clear) { @segment.near_begin(nil) }
         clear_copies(prefix)
-        ended = -> { begun && @guard.call(:clear) { @segment.near_end(nil, begun, true) } }
-        settling(ended) { yield if block_given? }
-        ended.call
+        yield if block_given?
+      ensure
+        @guard.call(:clear) { @segment.near_end(nil, begun, true) } if begun
         clear_copies(prefix)
       end
 

@@ -2,6 +2,8 @@
 
 require_relative "../accessors/framed"
 require_relative "../backend"
+require_relative "../errors"
+require_relative "journal"
 
 module Tiercel
   class Tiers < Backend
@@ -84,13 +86,13 @@ module Tiercel
 
       # Raw bytes have no copies.
       def get_raw(key, event = nil)
-        bytes = @guard.call(:read_entry, key) { @backend.last.get(key) }
+        bytes = @guard.call(:read_entry, key) { @backend.get_last(key) }
         bytes ? @account&.hit : @account&.missed(key)
         bytes && answered(event, @backend.last, bytes)
       end
 
       def get_multi_raw(keys, event = nil)
-        found = @guard.call(:read_multi_entries, returning: {}) { @backend.last.get_multi(keys) }
+        found = @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi_last(keys) }
         had(from = {}, found) { @backend.last }
         tally(keys, from)
         tell_tiers(event, keys, from)
@@ -98,16 +100,16 @@ module Tiercel
       end
 
       def set(key, bytes, ttl)
-        written(change(:write_entry, key, key:, bytes:) { @backend.set(key, bytes, ttl) })
+        written(change(:write_entry, [key], key:, bytes:) { @backend.set(key, bytes, ttl) })
       end
 
       def set_multi(frames, ttl)
-        written(change(:write_multi_entries, frames, bytes: frames) { @backend.set_multi(frames, ttl) }, frames.size)
+        written(change(:write_multi_entries, frames.keys, bytes: frames) { @backend.set_multi(frames, ttl) }, frames.size)
       end
 
       def delete(key)
         @account&.deleted
-        change(:delete_entry, key, key:, failed: false) { @backend.delete(key) }
+        change(:delete_entry, [key], key:, failed: false) { @backend.delete(key) }
       end
 
       def delete_multi(keys)
@@ -115,12 +117,15 @@ module Tiercel
         change(:delete_multi_entries, keys, failed: 0) { @backend.delete_multi(keys) }
       end
 
-      def invalidate(keys) = change(:invalidate_tags, keys) { @backend.delete_multi(keys) && true }
-      def clear(prefix) = change(:clear, prefix, later: :untold_clear) { @backend.clear(prefix) }
+      def invalidate(keys)
+        change(:invalidate_tags, keys, kind: Journal::GENERATION) { @backend.delete_multi(keys) && true }
+      end
+
+      def clear(prefix) = sweep(:clear, prefix) { @backend.clear(prefix) }
 
       def delete_matching(pattern)
-        count = change(:delete_matched, pattern, later: :untold_matching) { delete_scanned(pattern) }
-        @backend.forget_matching(pattern) unless count.nil? # what the last tier has evicted may have a copy still
+        count = sweep(:delete_matched, pattern.prefix) { delete_scanned(pattern) }
+        @backend.forget_matching(pattern) unless count.nil? # the last tier may have evicted what has a copy still
         count
       end
 
@@ -217,25 +222,57 @@ module Tiercel
         event[:tiers] = from.slice(*keys).values.tally if event
       end
 
-      # What the last tier is not told now it is told later.
+      # A change that the last tier did not receive is noted. A write that it refused becomes a delete at once: a full
+      # server deletes.
       #
-      # @param what [Object] that `later` takes
       # @param key [String, nil] for the report
       # @param bytes [String, Hash{String => String}, nil] that are to be stored
       # @param failed [Object] what the call is worth where the last tier has failed
-      # @param later [Symbol] of {Tiers}
-      def change(method, what, key: nil, bytes: nil, failed: nil, later: :untold)
-        told = false
+      # @param kind [Integer] see {Journal#note}
+      def change(method, keys, key: nil, bytes: nil, failed: nil, kind: Journal::FRAME)
+        told = sent = false
         @guard.call(method, key, returning: failed) do
+          sent = true
           done = yield
           told = true
           done || (bytes ? too_large(key, bytes) : done)
         rescue Refused => error
-          told ||= error.forbidden # later as well
+          told ||= error.forbidden || (bytes && deleted?(keys))
+          raise
+        rescue Unavailable => error
+          sent = error.counts_for_breaker?
           raise
         end
       ensure
-        @backend.public_send(later, what) unless told
+        @backend.unsettle(keys, kind, late: sent && !bytes.nil?) unless told
+      end
+
+      def deleted?(keys)
+        @backend.delete_multi(keys)
+        true
+      rescue BackendError
+        false
+      end
+
+      # A clear or a `delete_matched` that the last tier did not receive is reported, and not repeated. The guard reports
+      # a call that failed; this reports a call that the breaker skipped.
+      #
+      # @param prefix [String, nil] of the near copies that go in any case, leases too
+      def sweep(method, prefix)
+        sent = told = false
+        @guard.call(method) do
+          sent = true
+          yield.tap { told = true }
+        end
+      ensure
+        @backend.clear_copies(prefix) unless told
+        skipped(method) unless sent
+      end
+
+      def skipped(method)
+        @backend.near.guard.call(method) do
+          raise Refused.new("#{method} did not reach it, and is not repeated: call it again", backend: @backend.last.to_s)
+        end
       end
 
       def too_large(key, bytes)

@@ -93,10 +93,27 @@ module Tiercel
           end
         end
 
+        # Without scripts the look and the delete are two steps.
+        def delete_frames(keys)
+          return {} if keys.empty?
+          return super unless compares?
+          replies = guarded do
+            Script::DELETE_FRAME.call_many(@commands, keys.map { |key| [key, *Script::OF_FRAMES] })
+          end
+          keys.zip(replies).filter_map { |key, reply| [key, translate(reply, key)] if reply.is_a?(Exception) }.to_h
+        rescue BackendError => error
+          keys.to_h { |key| [key, error] }
+        end
+
         # Scripts compare.
         def compares?(ask: true) = ask || abilities.known? ? guarded { abilities.scripts? } : nil
 
         private
+
+        def delete_frame(key)
+          bytes = get(key)
+          delete(key) if bytes.nil? || Frame.replaceable?(bytes)
+        end
 
         def abilities = @commands.abilities
 

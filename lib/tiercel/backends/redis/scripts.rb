@@ -3,6 +3,7 @@
 require "digest"
 
 require_relative "../../backend"
+require_relative "../../frame/layout"
 
 module Tiercel
   module Backends
@@ -111,6 +112,30 @@ module Tiercel
           redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[4])
           return 1
         LUA
+
+        # Deletes a frame, unless it has the part EXCLUSIVE: see {Backend#delete_frames}. Where nothing is, too, so that a
+        # server that takes no writes says so. KEYS: key. ARGV: first byte of a frame, bytes of its header, where that
+        # has the size of the parts, the part's number.
+        DELETE_FRAME = new(<<~LUA)
+          local magic, header = tonumber(ARGV[1]), tonumber(ARGV[2])
+          local size_at, exclusive = tonumber(ARGV[3]), tonumber(ARGV[4])
+          local function two_bytes(bytes, at) return bytes:byte(at) + 256 * bytes:byte(at + 1) end
+          local head = redis.pcall('GETRANGE', KEYS[1], 0, header - 1)
+          if type(head) ~= 'string' then return 0 end
+          if #head > 0 then
+            if head:byte(1) ~= magic or #head < header then return 0 end
+            local size, at = two_bytes(head, size_at + 1), 1
+            local parts = size == 0 and '' or redis.call('GETRANGE', KEYS[1], header, header + size - 1)
+            while at + 2 <= #parts do
+              if parts:byte(at) == exclusive then return 0 end
+              at = at + 3 + two_bytes(parts, at + 1)
+            end
+          end
+          return redis.call('UNLINK', KEYS[1])
+        LUA
+        # @private
+        OF_FRAMES = [Frame::Layout::MAGIC, Frame::Layout::HEADER_BYTES, Frame::Layout::PARTS_BYTES_AT,
+                     Frame::Layout::PART_EXCLUSIVE].map(&:to_s).freeze
 
         # A counter that keeps the end it has. The count comes back as a String: a number of Lua has 53
         # bits. Where the end is a mark (see Lifetime) it is renewed, as it is when bytes are set.

@@ -5,106 +5,68 @@ require_relative "../../clock"
 module Tiercel
   class Tiers < Backend
     class Journal
-      # What one process keeps by itself.
+      # The notes of one process, in memory. See {Ring} for the methods.
       #
       # @private
       class Own
-        def initialize
+        Note = Struct.new(:kind, :at)
+        private_constant :Note
+
+        def initialize(delay)
+          @delay = delay
           @lock = Mutex.new
-          @repeating = Mutex.new
-          forget
+          @settling = Mutex.new
+          @notes = {}
+          @bytes = 0
         end
 
-        # @return [Boolean]
-        def pending? = @any
+        def pending? = !@notes.empty?
 
-        # @return [true]
-        def note(keys, prefix)
+        def include?(key) = @notes.key?(key)
+
+        def note(keys, kind)
+          at = Clock.monotonic
           @lock.synchronize do
-            bytes = @bytes + keys.sum { |key| @keys.key?(key) ? 0 : key.bytesize }
-            room = bytes <= MOST_BYTES && (@keys.size + keys.size <= MOST_KEYS || (@keys.keys | keys).size <= MOST_KEYS)
-            room ? keep(keys, bytes) : clear(prefix)
-            @any = true
-          end
-        end
-
-        # @return [true]
-        def note_matching(pattern, prefix)
-          @lock.synchronize do
-            bytes = @bytes + (@patterns.key?(pattern) ? 0 : pattern.bytesize)
-            if bytes <= MOST_BYTES
-              @bytes = bytes
-              @patterns[pattern] = (@number += 1)
-            else
-              clear(prefix)
-            end
-            @any = true
-          end
-        end
-
-        # @return [true]
-        def note_clear(prefix)
-          @lock.synchronize do
-            clear(prefix)
-            @any = true
-          end
-        end
-
-        # @yieldparam changes [Changes]
-        # @yieldreturn [Symbol, Object] :stays where none of it could be done
-        # @return [Boolean, nil] nil: something stays
-        def repeat(give_up_at)
-          return false unless @repeating.try_lock
-          begin
-            while (changes, noted = take)
-              return if (yield changes) == :stays
-              settle(*noted)
-              return false if pending? && Clock.monotonic >= give_up_at
+            bytes = keys.sum { |key| @notes.key?(key) ? 0 : key.bytesize }
+            next false if @bytes + bytes > MOST_BYTES
+            @bytes += bytes
+            keys.each do |key|
+              @notes.delete(key) # a key that is noted again is settled last
+              @notes[key] = Note.new(kind, at)
             end
             true
+          end
+        end
+
+        def settle
+          return unless pending?
+          return BUSY_SECONDS unless @settling.try_lock
+          begin
+            due = @lock.synchronize { due_notes }
+            return @notes.first&.then { |_, note| note.at + @delay - Clock.monotonic } if due.empty?
+            generations, frames = due.keys.partition { |key| due[key].kind == GENERATION }
+            yield Page.new(frames, generations, false)
+            remove(due)
+            pending? ? 0.0 : nil
           ensure
-            @repeating.unlock
+            @settling.unlock
           end
         end
 
         private
 
-        # The last ones come last, so that others have their turn before what is noted while it is repeated.
-        def keep(keys, bytes)
-          @bytes = bytes
-          keys.each do |key|
-            @keys.delete(key)
-            @keys[key] = (@number += 1)
-          end
+        def due_notes
+          now = Clock.monotonic
+          @notes.first(PAGE).take_while { |_, note| note.at + @delay <= now }.to_h
         end
 
-        # @param prefix [String, nil] nil: keys were lost
-        def clear(prefix) = @prefixes[prefix] = (@number += 1)
-
-        def take
+        # A key that was noted again while its page was settled has another note.
+        def remove(settled)
           @lock.synchronize do
-            next unless @any
-            noted = [@keys.first(BATCH).to_h, @prefixes.dup, @patterns.dup]
-            [Changes.new(noted[0].keys, noted[1].keys.compact, noted[2].keys, noted[1].key?(nil)), noted]
+            settled.each do |key, note|
+              @bytes -= @notes.delete(key) ? key.bytesize : 0 if @notes[key].equal?(note)
+            end
           end
-        end
-
-        # What was noted again meanwhile is to be repeated again.
-        def settle(keys, prefixes, patterns)
-          @lock.synchronize do
-            @keys.delete_if { |key, number| keys[key] == number && (@bytes -= key.bytesize) }
-            @prefixes.delete_if { |prefix, number| prefixes[prefix] == number }
-            @patterns.delete_if { |pattern, number| patterns[pattern] == number && (@bytes -= pattern.bytesize) }
-            forget if @keys.empty? && @prefixes.empty? && @patterns.empty?
-          end
-        end
-
-        def forget
-          @keys = {}
-          @prefixes = {}
-          @patterns = {}
-          @bytes = @number = 0
-          @any = false
         end
       end
     end

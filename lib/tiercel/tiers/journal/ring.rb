@@ -1,0 +1,317 @@
+# frozen_string_literal: true
+
+require "securerandom"
+require "zlib"
+
+require_relative "../../clock"
+
+module Tiercel
+  class Tiers < Backend
+    class Journal
+      # The notes of a machine, in a file beside the segment with the segment's permissions. The file is empty while
+      # every key is settled.
+      #
+      #   header   generation (8 random bytes) | settler (8 random bytes, or zeros) | end of his term (monotonic
+      #            seconds) | head | taken | tail
+      #   slots    for each hash of a key the position of its latest record
+      #   ring     records from head to tail; taken is the end of the page that a settler has taken
+      #   record   bytes of the key | CRC-32 of kind and key | kind | time of the note | position of the former record
+      #            of the slot | the key
+      #
+      # Positions only grow; the place of a position in the file is its remainder. A writer holds the file's lock
+      # (flock) for moments. The writer stores the records, then the header, then the slots. A killed writer leaves a
+      # record without its slot at most, and his caller was told nothing.
+      #
+      # A reader takes no lock: it follows the slot's chain down to the head.
+      #
+      # @private
+      class Ring
+        HEADER = "a8a8EQ<Q<Q<"
+        HEADER_BYTES = 48
+        SLOTS = 65_536
+        SLOT_BYTES = 8
+        RECORDS_AT = HEADER_BYTES + (SLOTS * SLOT_BYTES)
+        CAPACITY = MOST_BYTES - RECORDS_AT
+        RECORD = "L<L<CEQ<"
+        RECORD_BYTES = 25
+        NOBODY = ("\0" * 8).b.freeze
+        # A settler renews its term with each page. A settler that is stopped loses it.
+        TERM_SECONDS = 5.0
+        # A writer waits this long for the lock, and this long between two tries.
+        PATIENCE_SECONDS = 0.1
+        PAUSE_SECONDS = 0.0005
+        # Opens of a file that another process removes meanwhile.
+        ATTEMPTS = 3
+        # Another process holds the lock for too long.
+        class Busy < StandardError; end
+        # The file belongs to another user.
+        class Foreign < StandardError; end
+        UNUSABLE = [SystemCallError, Foreign].freeze
+        # The file exists, and this process cannot open it at present.
+        EXHAUSTED = [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM].freeze
+        Header = Struct.new(:generation, :settler, :ends_at, :head, :taken, :tail) do
+          def to_s = to_a.pack(HEADER)
+        end
+        Record = Struct.new(:key, :kind, :at, :former, :finish, :intact)
+        Taken = Struct.new(:name, :generation, :head, :finish, :page)
+        private_constant :Header, :Record, :Taken, :UNUSABLE, :EXHAUSTED
+
+        # @param segment_path [String]
+        # @param last [String] the URL of the last tier
+        # @param delay [Float] seconds between a note and its settling
+        def initialize(segment_path, last, delay)
+          @segment_path = segment_path
+          @path = "#{segment_path}.journal-#{Zlib.crc32(last).to_s(36)}.#{delay.zero? ? "keys" : "late"}"
+          @delay = delay
+        end
+
+        # @return [Boolean]
+        def pending? = !::File.size?(@path).nil?
+
+        # @param key [String]
+        # @return [Boolean]
+        def include?(key)
+          return false unless pending?
+          ::File.open(@path, flags(false)) do |file|
+            check(file)
+            position = slot(file, key) # before the header: a record is in the tail before it is in a slot
+            header = header_at(file) or next file.size.positive?
+            noted?(file, position, key, header.head, header.tail)
+          end
+        rescue *EXHAUSTED
+          true # unknown
+        rescue *UNUSABLE
+          false
+        end
+
+        # @param keys [Array<String>]
+        # @param kind [Integer]
+        # @return [Boolean, nil] false if the file is full, nil if it cannot be written
+        def note(keys, kind)
+          locked(create: true) do |file, header|
+            records, slots = records_of(file, header, keys, kind)
+            next false if header.tail + records.bytesize - header.head > CAPACITY
+            append(file, header, records, slots) unless records.empty?
+            true
+          end
+        rescue *UNUSABLE, Busy
+          nil
+        end
+
+        # @yieldparam page [Page]
+        # @return [Float, nil] see {Journal#settle}
+        def settle
+          return unless pending?
+          taken = take(SecureRandom.bytes(8))
+          yield lost if taken.nil? && @damaged
+          return taken unless taken.is_a?(Taken)
+          done = false
+          begin
+            yield taken.page
+            done = true
+          ensure
+            finish(taken, done)
+          end
+          pending? ? 0.0 : nil
+        rescue Busy, *EXHAUSTED
+          BUSY_SECONDS
+        rescue *UNUSABLE
+          nil
+        end
+
+        private
+
+        # --- notes ---
+
+        # A key that is noted, and not taken yet, needs no second record. Its last write decides when it is late.
+        def records_of(file, header, keys, kind)
+          records = String.new
+          slots = {}
+          now = Clock.monotonic
+          keys.map(&:b).uniq.each do |key|
+            at = slot_at(key)
+            former = slot(file, key)
+            next if @delay.zero? && noted?(file, former, key, header.taken, header.tail)
+            position = header.tail + records.bytesize
+            records << [key.bytesize, crc(kind, key), kind, now, slots[at] || former].pack(RECORD) << key
+            slots[at] = position
+          end
+          [records, slots]
+        end
+
+        def append(file, header, records, slots)
+          write_ring(file, header.tail, records)
+          header.tail += records.bytesize
+          write(file, header.to_s, 0)
+          slots.each { |at, position| write(file, [position].pack("Q<"), at) }
+        end
+
+        # Records of the slot that come after the head form a chain of falling positions.
+        def noted?(file, position, key, head, tail)
+          key = key.b
+          while position >= head && position < tail
+            record = record_at(file, position, tail) or return false
+            return true if record.key == key
+            return false if record.former >= position
+            position = record.former
+          end
+          false
+        end
+
+        def slot_at(key) = HEADER_BYTES + ((Zlib.crc32(key) % SLOTS) * SLOT_BYTES)
+        def slot(file, key) = read(file, SLOT_BYTES, slot_at(key)).unpack1("Q<") || 0
+        def crc(kind, key) = Zlib.crc32(key, Zlib.crc32([kind].pack("C")))
+
+        # @return [Record, nil] nil for what is no record
+        def record_at(file, position, tail)
+          size, crc, kind, at, former = read_ring(file, position, RECORD_BYTES).unpack(RECORD)
+          finish = position + RECORD_BYTES + size.to_i
+          return if former.nil? || finish > tail
+          key = read_ring(file, position + RECORD_BYTES, size)
+          Record.new(key, kind, at, former, finish, key.bytesize == size && !key.empty? && crc(kind, key) == crc)
+        end
+
+        # --- pages ---
+
+        # @return [Taken, Float, nil] the seconds until a page is due
+        def take(name)
+          locked do |file, header|
+            next empty(file) if header.head >= header.tail
+            next BUSY_SECONDS if header.settler != NOBODY && holds?(header)
+            page, finish, wait = page(file, header)
+            next wait if wait
+            header.settler = name
+            header.ends_at = Clock.monotonic + TERM_SECONDS
+            header.taken = [header.taken, finish].max
+            write(file, header.to_s, 0)
+            Taken.new(name, header.generation, header.head, finish, page)
+          end
+        end
+
+        def lost
+          @damaged = false
+          Page.new([], [], true)
+        end
+
+        # A machine that was started again has another clock.
+        def holds?(header) = (header.ends_at - Clock.monotonic).between?(0, TERM_SECONDS)
+
+        # A damaged record hides the records behind it.
+        def page(file, header)
+          page = @damaged ? lost : Page.new([], [], false)
+          position = header.head
+          while position < header.tail && page.frames.size + page.generations.size < PAGE
+            record = record_at(file, position, header.tail)
+            return [page.tap { page.damaged = true }, header.tail] unless record&.intact
+            wait = record.at + @delay - Clock.monotonic
+            return position == header.head ? [nil, nil, wait] : [page, position] if wait.positive? && wait <= @delay
+            (record.kind == GENERATION ? page.generations : page.frames) << record.key.force_encoding(Encoding::UTF_8)
+            position = record.finish
+          end
+          [page, position]
+        end
+
+        # A settler that has lost its term has settled its page all the same.
+        def finish(taken, done)
+          locked do |file, header|
+            next unless header.generation == taken.generation
+            header.head = taken.finish if done && header.head == taken.head
+            header.settler = NOBODY if header.settler == taken.name
+            header.head >= header.tail ? empty(file) : write(file, header.to_s, 0)
+          end
+        rescue *UNUSABLE, Busy
+          nil # the page is settled again
+        end
+
+        def empty(file)
+          file.truncate(0)
+          nil
+        end
+
+        # --- the file ---
+
+        # Runs the block with the file and its header, alone among all threads and processes.
+        def locked(create: false)
+          ATTEMPTS.times do
+            ::File.open(@path, flags(create), create ? mode : 0) do |file|
+              check(file) # first: the owner of a foreign file may keep it locked
+              lock(file)
+              return yield(file, header_at(file) || anew(file)) if current?(file)
+            end
+          end
+          raise Busy
+        end
+
+        def flags(create)
+          ::File::RDWR | ::File::NOFOLLOW | ::File::NONBLOCK | ::File::BINARY | (create ? ::File::CREAT : 0)
+        end
+
+        def mode = ::File.stat(@segment_path).mode & 0o666
+
+        def lock(file)
+          give_up_at = Clock.monotonic + PATIENCE_SECONDS
+          until file.flock(::File::LOCK_EX | ::File::LOCK_NB)
+            raise Busy if Clock.monotonic >= give_up_at
+            sleep(PAUSE_SECONDS)
+          end
+        end
+
+        # In a directory that everybody may write, another user may have put a file there.
+        def check(file)
+          stat = file.stat
+          owners = [Process.euid, ::File.stat(@segment_path).uid]
+          raise Foreign unless stat.file? && owners.include?(stat.uid) && stat.nlink <= 1
+          file.chmod(mode) if stat.size.zero? && stat.owned? && stat.mode & 0o666 != mode
+        end
+
+        def current?(file)
+          there = ::File.lstat(@path)
+          stat = file.stat
+          there.ino == stat.ino && there.dev == stat.dev
+        rescue Errno::ENOENT
+          false
+        end
+
+        # @return [Header, nil] nil if the file is empty, or altered
+        def header_at(file)
+          bytes = read(file, HEADER_BYTES, 0)
+          header = Header.new(*bytes.unpack(HEADER)) if bytes.bytesize == HEADER_BYTES
+          header if header && sound?(header)
+        end
+
+        def anew(file)
+          @damaged = true if file.size.positive?
+          file.truncate(0)
+          Header.new(SecureRandom.bytes(8), NOBODY, 0.0, 1, 1, 1)
+        end
+
+        def sound?(header)
+          header.head.positive? && header.head <= header.taken && header.taken <= header.tail &&
+            header.tail - header.head <= CAPACITY
+        end
+
+        def read(file, count, at)
+          file.pread(count, at)
+        rescue EOFError
+          ""
+        end
+
+        def read_ring(file, position, count)
+          at = position % CAPACITY
+          first = read(file, [count, CAPACITY - at].min, RECORDS_AT + at)
+          at + count > CAPACITY ? first + read(file, count - (CAPACITY - at), RECORDS_AT) : first
+        end
+
+        def write(file, bytes, at)
+          raise Errno::ENOSPC if file.pwrite(bytes, at) < bytes.bytesize
+        end
+
+        def write_ring(file, position, bytes)
+          at = position % CAPACITY
+          write(file, bytes.byteslice(0, CAPACITY - at), RECORDS_AT + at)
+          write(file, bytes.byteslice(CAPACITY - at..), RECORDS_AT) if at + bytes.bytesize > CAPACITY
+        end
+      end
+    end
+  end
+end
