@@ -292,8 +292,8 @@ module Tiercel
       return yield(keys) if unsettled.empty?
       rest = keys - unsettled
       result = yield(rest) unless rest.empty?
-      raise Unsettled.new("#{unsettled.size} of #{keys.size} keys are not asked for: changes of them did not reach it " \
-                          "yet", backend: @far.to_s).with_partial(result)
+      raise Unsettled.new("#{unsettled.size} of #{keys.size} keys are not asked for: changes of them did not reach " \
+                          "it yet", backend: @far.to_s).with_partial(result)
     end
   end
 end

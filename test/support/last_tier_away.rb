@@ -41,9 +41,11 @@ module LastTierAway
   end
 
   # The last tier deletes nothing of the journal while the block runs.
-  def unsettled(*stores, &)
+  def unsettled(*stores)
     refused = ->(keys) { keys.to_h { |key| [key, Tiercel::Refused.new("no")] } }
-    stores.inject(-> { yield }) { |inner, store| -> { store.backend.last.stub(:delete_frames, refused) { inner.call } } }.call
+    stores.inject(-> { yield }) do |inner, store|
+      -> { store.backend.last.stub(:delete_frames, refused) { inner.call } }
+    end.call
   end
 
   # With the breaker open all the while: what the block does the server is not told.

@@ -145,8 +145,8 @@ module Tiercel
         end
       end
 
-      # Around a clear behind. A clear that ended in doubt has ended: if it arrives late it takes values away, and nobody
-      # was promised that they are gone.
+      # Around a clear behind. One that ended in doubt counts as ended: if it arrives late it takes values away, and
+      # nobody was promised that they are gone.
       #
       # @param prefix [String, nil]
       # @return [void]

@@ -104,7 +104,8 @@ module Tiercel
       end
 
       def set_multi(frames, ttl)
-        written(change(:write_multi_entries, frames.keys, bytes: frames) { @backend.set_multi(frames, ttl) }, frames.size)
+        stored = change(:write_multi_entries, frames.keys, bytes: frames) { @backend.set_multi(frames, ttl) }
+        written(stored, frames.size)
       end
 
       def delete(key)
@@ -254,8 +255,8 @@ module Tiercel
         false
       end
 
-      # A clear or a `delete_matched` that the last tier did not receive is reported, and not repeated. The guard reports
-      # a call that failed; this reports a call that the breaker skipped.
+      # A clear or a `delete_matched` that the last tier did not receive is reported, and not repeated. The guard
+      # reports a call that failed; this reports a call that the breaker skipped.
       #
       # @param prefix [String, nil] of the near copies that go in any case, leases too
       def sweep(method, prefix)
@@ -271,7 +272,8 @@ module Tiercel
 
       def skipped(method)
         @backend.near.guard.call(method) do
-          raise Refused.new("#{method} did not reach it, and is not repeated: call it again", backend: @backend.last.to_s)
+          raise Refused.new("#{method} did not reach it, and is not repeated: call it again",
+                            backend: @backend.last.to_s)
         end
       end
 

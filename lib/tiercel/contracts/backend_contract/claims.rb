@@ -54,6 +54,20 @@ module Tiercel
           assert_equal true, backend.compare_and_set("key", "value", again[1])
         end
 
+        def test_delete_frames_deletes_frames_and_nothing_else
+          layout = Frame::Layout
+          parts = Frame::Parts.encode(version: "1" * 300)
+          frame = Frame.build(layout::TYPE_STRING_UTF_8, "long" * 50_000, parts:)
+          exclusive = Frame.with_parts(frame, exclusive: true)
+          kept = { "exclusive" => exclusive, "counter" => "12", "raw" => "bytes", "short" => "\xF5".b, "empty" => "" }
+          backend.set_multi({ "frame" => frame, "plain" => Frame::EXPIRED, **kept })
+          assert_equal({}, backend.delete_frames(["frame", "plain", "nothing", *kept.keys]))
+          assert_equal kept.transform_values(&:b), backend.get_multi(kept.keys)
+          refute_equal frame, backend.get("frame")
+          assert_includes [nil, Frame::EXPIRED], backend.get("frame")
+          assert_equal({}, backend.delete_frames([]))
+        end
+
         def test_get_or_occupy_writes_where_nothing_is
           bytes, token, = backend.get_or_occupy("key", "mine", CLAIM_TTL)
           assert_equal "mine".b, bytes

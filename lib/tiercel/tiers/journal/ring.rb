@@ -4,6 +4,7 @@ require "securerandom"
 require "zlib"
 
 require_relative "../../clock"
+require_relative "locked_file"
 
 module Tiercel
   class Tiers < Backend
@@ -37,50 +38,37 @@ module Tiercel
         NOBODY = ("\0" * 8).b.freeze
         # A settler renews its term with each page. A settler that is stopped loses it.
         TERM_SECONDS = 5.0
-        # A writer waits this long for the lock, and this long between two tries.
-        PATIENCE_SECONDS = 0.1
-        PAUSE_SECONDS = 0.0005
-        # Opens of a file that another process removes meanwhile.
-        ATTEMPTS = 3
-        # Another process holds the lock for too long.
-        class Busy < StandardError; end
-        # The file belongs to another user.
-        class Foreign < StandardError; end
-        UNUSABLE = [SystemCallError, Foreign].freeze
-        # The file exists, and this process cannot open it at present.
-        EXHAUSTED = [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM].freeze
         Header = Struct.new(:generation, :settler, :ends_at, :head, :taken, :tail) do
           def to_s = to_a.pack(HEADER)
         end
         Record = Struct.new(:key, :kind, :at, :former, :finish, :intact)
         Taken = Struct.new(:name, :generation, :head, :finish, :page)
-        private_constant :Header, :Record, :Taken, :UNUSABLE, :EXHAUSTED
+        private_constant :Header, :Record, :Taken
 
         # @param segment_path [String]
         # @param last [String] the URL of the last tier
         # @param delay [Float] seconds between a note and its settling
         def initialize(segment_path, last, delay)
-          @segment_path = segment_path
-          @path = "#{segment_path}.journal-#{Zlib.crc32(last).to_s(36)}.#{delay.zero? ? "keys" : "late"}"
+          path = "#{segment_path}.journal-#{Zlib.crc32(last).to_s(36)}.#{delay.zero? ? "keys" : "late"}"
+          @file = LockedFile.new(path, segment_path)
           @delay = delay
         end
 
         # @return [Boolean]
-        def pending? = !::File.size?(@path).nil?
+        def pending? = @file.filled?
 
         # @param key [String]
         # @return [Boolean]
         def include?(key)
           return false unless pending?
-          ::File.open(@path, flags(false)) do |file|
-            check(file)
+          @file.open do |file|
             position = slot(file, key) # before the header: a record is in the tail before it is in a slot
             header = header_at(file) or next file.size.positive?
             noted?(file, position, key, header.head, header.tail)
           end
-        rescue *EXHAUSTED
+        rescue *LockedFile::EXHAUSTED
           true # unknown
-        rescue *UNUSABLE
+        rescue *LockedFile::UNUSABLE
           false
         end
 
@@ -94,7 +82,7 @@ module Tiercel
             append(file, header, records, slots) unless records.empty?
             true
           end
-        rescue *UNUSABLE, Busy
+        rescue *LockedFile::UNUSABLE, LockedFile::Busy
           nil
         end
 
@@ -113,9 +101,9 @@ module Tiercel
             finish(taken, done)
           end
           pending? ? 0.0 : nil
-        rescue Busy, *EXHAUSTED
+        rescue LockedFile::Busy, *LockedFile::EXHAUSTED
           BUSY_SECONDS
-        rescue *UNUSABLE
+        rescue *LockedFile::UNUSABLE
           nil
         end
 
@@ -219,7 +207,7 @@ module Tiercel
             header.settler = NOBODY if header.settler == taken.name
             header.head >= header.tail ? empty(file) : write(file, header.to_s, 0)
           end
-        rescue *UNUSABLE, Busy
+        rescue *LockedFile::UNUSABLE, LockedFile::Busy
           nil # the page is settled again
         end
 
@@ -232,44 +220,7 @@ module Tiercel
 
         # Runs the block with the file and its header, alone among all threads and processes.
         def locked(create: false)
-          ATTEMPTS.times do
-            ::File.open(@path, flags(create), create ? mode : 0) do |file|
-              check(file) # first: the owner of a foreign file may keep it locked
-              lock(file)
-              return yield(file, header_at(file) || anew(file)) if current?(file)
-            end
-          end
-          raise Busy
-        end
-
-        def flags(create)
-          ::File::RDWR | ::File::NOFOLLOW | ::File::NONBLOCK | ::File::BINARY | (create ? ::File::CREAT : 0)
-        end
-
-        def mode = ::File.stat(@segment_path).mode & 0o666
-
-        def lock(file)
-          give_up_at = Clock.monotonic + PATIENCE_SECONDS
-          until file.flock(::File::LOCK_EX | ::File::LOCK_NB)
-            raise Busy if Clock.monotonic >= give_up_at
-            sleep(PAUSE_SECONDS)
-          end
-        end
-
-        # In a directory that everybody may write, another user may have put a file there.
-        def check(file)
-          stat = file.stat
-          owners = [Process.euid, ::File.stat(@segment_path).uid]
-          raise Foreign unless stat.file? && owners.include?(stat.uid) && stat.nlink <= 1
-          file.chmod(mode) if stat.size.zero? && stat.owned? && stat.mode & 0o666 != mode
-        end
-
-        def current?(file)
-          there = ::File.lstat(@path)
-          stat = file.stat
-          there.ino == stat.ino && there.dev == stat.dev
-        rescue Errno::ENOENT
-          false
+          @file.locked(create:) { |file| yield file, header_at(file) || anew(file) }
         end
 
         # @return [Header, nil] nil if the file is empty, or altered
