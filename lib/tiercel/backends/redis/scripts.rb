@@ -114,8 +114,8 @@ module Tiercel
         LUA
 
         # Deletes a frame, unless it has the part EXCLUSIVE: see {Backend#delete_frames}. It deletes also where nothing
-        # is, so that a server that takes no writes says so. KEYS: key. ARGV: first byte of a frame, bytes of its header,
-        # where that has the size of the parts, the part's number.
+        # is, so that a server that takes no writes says so. KEYS: key. ARGV: first byte of a frame, bytes of its
+        # header, where that has the size of the parts, the part's number.
         DELETE_FRAME = new(<<~LUA)
           local magic, header = tonumber(ARGV[1]), tonumber(ARGV[2])
           local size_at, exclusive = tonumber(ARGV[3]), tonumber(ARGV[4])
