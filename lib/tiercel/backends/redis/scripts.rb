@@ -130,6 +130,8 @@ module Tiercel
               if parts:byte(at) == exclusive then return 0 end
               at = at + 3 + two_bytes(parts, at + 1)
             end
+          elseif redis.call('EXISTS', KEYS[1]) == 1 then
+            return 0
           end
           return redis.call('UNLINK', KEYS[1])
         LUA
