@@ -5,8 +5,8 @@ require_relative "../../clock"
 module Tiercel
   class Tiers < Backend
     class Journal
-      # A file beside a segment, with its permissions, that one thread of one process changes at a time. It may be removed
-      # together with the segment.
+      # A file beside a segment, with its permissions, that one thread of one process changes at a time. Another process
+      # may remove it together with the segment.
       #
       # @private
       class LockedFile
