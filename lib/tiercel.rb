@@ -29,6 +29,7 @@ module Tiercel
     autoload :SerializerContract, "tiercel/contracts/serializer_contract"
   end
 
+  autoload :Metrics, "tiercel/metrics"
   autoload :Web, "tiercel/web"
 
   # Builds a store; the same as

@@ -13,7 +13,7 @@
 # Which of kernel, store, store_8_0 and store_7_2 run one of these files is said by a comment at its top,
 # "# suites: store*"; without it, all four do.
 library = { tests: ["test/**/*_test.rb"],
-            except: ["test/{native,oldest_gems,packaging,rails_app,rails_behaviours,runner}/**/*"] }
+            except: ["test/{metrics,native,oldest_gems,packaging,rails_app,rails_behaviours,runner}/**/*"] }
 
 # No Rails beyond ActiveSupport, no optional gem.
 suite "kernel", gemfile: "gemfiles/kernel.gemfile", **library
@@ -29,6 +29,9 @@ suite "store_main", gemfile: "gemfiles/rails_main/Gemfile", needs: "RAILS_SOURCE
 # The oldest versions of other gems that are said to work.
 suite "oldest_gems", gemfile: "gemfiles/oldest_gems.gemfile",
                      tests: ["test/oldest_gems/**/*_test.rb", "test/compressors/{brotli,lz4,snappy,zstd}_test.rb"]
+
+# Yabeda and OpenTelemetry.
+suite "metrics", gemfile: "gemfiles/metrics.gemfile", tests: ["test/metrics/**/*_test.rb"]
 
 suite "lab", gemfile: "Gemfile", alone: true, workers: 2, tests: ["tiercel-lab/test/**/*_test.rb"]
 

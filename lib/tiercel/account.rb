@@ -117,8 +117,8 @@ module Tiercel
     #   `early_refreshes`, `timeouts`, `tag_invalidations`
     # - `failures`, `breaker_openings`: calls that the backend failed
     # - `tiers`: by name, nearest first: `hits`, `misses`, `writes`, `deletes`, `evictions` and those by reason
-    #   (`small_evictions`, `main_evictions`, `expired_evictions`, `bound_evictions`, `index_evictions`), `resets`,
-    #   `lock_takeovers`
+    #   (`small_evictions`, `main_evictions`, `expired_evictions`, `bound_evictions`, `index_evictions`,
+    #   `other_evictions`), `resets`, `lock_takeovers`
     #
     # @return [Hash{Symbol => Object}]
     def totals
@@ -148,7 +148,7 @@ module Tiercel
     # together at the end, as `*`.
     #
     # - `name`; `misses`; `seconds`: of the blocks that ran for them; `hits`: estimated from a sample
-    # - `longest_seconds`: of one block; `bytes`: written; both since the class is kept
+    # - `longest_seconds`: of one block; `total_misses` and `total_seconds`: all of them, since the class is kept
     # - `inherited_seconds`: by how much its rank may be too high (Space-Saving)
     #
     # @param period [Symbol] :hour or :day

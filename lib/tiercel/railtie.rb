@@ -14,6 +14,12 @@ module Tiercel
       ActiveSupport::Reloader.before_class_unload { Memo.clear_all } if defined?(Memo)
     end
 
+    # Where Yabeda or OpenTelemetry's metrics are loaded.
+    config.after_initialize do
+      watched = defined?(::Yabeda::DSL) || defined?(::OpenTelemetry::Metrics)
+      Metrics.export(Rails.cache) if watched && Rails.cache.respond_to?(:account)
+    end
+
     # The newest line of Rails that the suites run on.
     NEWEST_RAILS = Gem::Version.new("8.2")
 

@@ -14,14 +14,15 @@ module Tiercel
     # @private
     class ClassTable
       SLOTS = 1_000
-      NAME_BYTES = 160
+      NAME_BYTES = 152
       DAY_SECONDS = 86_400
       # Seconds of a part, and how many parts: of the last hour, of the last day.
       HOUR = [300, 12].freeze
       DAY = [3_600, 24].freeze
       PARTS = HOUR[1] + DAY[1]
-      # hash, touched_at, born_at, inherited seconds, longest seconds, bytes; name; misses, seconds, hits of each part
-      RECORD = "Q<3E2Q<Z#{NAME_BYTES}#{"L<eL<" * PARTS}".freeze
+      # hash, touched_at, born_at; inherited seconds, longest seconds, all seconds; all misses; name; misses, seconds and
+      # hits of each part
+      RECORD = "Q<3E3Q<Z#{NAME_BYTES}#{"L<eL<" * PARTS}".freeze
       RECORD_BYTES = 640
       # hash, cost, touched_at
       INDEX = ("Q<EQ<" * SLOTS).freeze
@@ -29,25 +30,17 @@ module Tiercel
       INDEX_ENTRY_BYTES = 24
       INDEX_BYTES = SLOTS * INDEX_ENTRY_BYTES
       BYTES = INDEX_BYTES + (SLOTS * RECORD_BYTES)
-      FIXED_FIELDS = 7
+      FIXED_FIELDS = 8
       private_constant :RECORD, :INDEX, :INDEX_ENTRY, :FIXED_FIELDS
 
       # The cost of a class. `hits` are estimated from samples.
-      Cost = Struct.new(:misses, :seconds, :hits, :longest_seconds, :bytes) do
-        def self.none = new(0, 0.0, 0, 0.0, 0)
-
-        def add(other)
-          self.misses += other.misses
-          self.seconds += other.seconds
-          self.hits += other.hits
-          self.longest_seconds = other.longest_seconds if other.longest_seconds > longest_seconds
-          self.bytes += other.bytes
-          self
-        end
+      Cost = Struct.new(:misses, :seconds, :hits, :longest_seconds) do
+        def self.none = new(0, 0.0, 0, 0.0)
       end
 
       # One class in memory.
-      Record = Struct.new(:hash, :touched_at, :born_at, :inherited, :longest_seconds, :bytes, :name, :parts) do
+      Record = Struct.new(:hash, :touched_at, :born_at, :inherited, :longest_seconds, :total_seconds,
+                          :total_misses, :name, :parts) do
         # Puts away the parts that have left the hour or the day since it was touched.
         def turn(now)
           turn_ring(now, 0, *HOUR)
@@ -65,7 +58,8 @@ module Tiercel
             part[2] = [part[2] + cost.hits, 0xFFFF_FFFF].min
           end
           self.longest_seconds = [longest_seconds, cost.longest_seconds].max
-          self.bytes += cost.bytes
+          self.total_seconds += cost.seconds
+          self.total_misses += cost.misses
         end
 
         def of(period) = period == :hour ? parts.first(HOUR[1]) : parts.last(DAY[1])
@@ -125,8 +119,9 @@ module Tiercel
       def described(record, period)
         misses, seconds, hits = record.of(period).transpose.map(&:sum)
         return if misses.zero? && seconds.zero? && hits.zero?
-        { name: record.name, misses:, seconds: seconds.round(6), hits:, longest_seconds: record.longest_seconds,
-          bytes: record.bytes, inherited_seconds: record.inherited.round(6) }
+        { name: record.name, misses:, seconds: seconds.round(6), hits:, longest_seconds: record.longest_seconds.round(6),
+          total_misses: record.total_misses, total_seconds: record.total_seconds.round(6),
+          inherited_seconds: record.inherited.round(6) }
       end
 
       def read_index = @medium.pread(INDEX_BYTES, @offset).unpack(INDEX).each_slice(3).to_a
@@ -140,7 +135,7 @@ module Tiercel
 
       def newcomer(name, hash, now, (_, cost, touched_at))
         inherited = touched_at.zero? || now - touched_at > DAY_SECONDS ? 0.0 : cost
-        Record.new(hash, now, now, inherited, 0.0, 0, name, Array.new(PARTS) { [0, 0.0, 0] })
+        Record.new(hash, now, now, inherited, 0.0, 0.0, 0, name, Array.new(PARTS) { [0, 0.0, 0] })
       end
 
       def cheapest(index, now)

@@ -13,8 +13,8 @@ module Tiercel
                  breaker_openings].freeze
       # Counters of a tier.
       TIER = %i[hits misses small_evictions main_evictions expired_evictions bound_evictions index_evictions
-                evictions resets lock_takeovers writes deletes].freeze
-      EVICTIONS = TIER[2..6].freeze
+                other_evictions resets lock_takeovers writes deletes].freeze
+      EVICTIONS = TIER[2..7].freeze
 
       MOST_TIERS = 4
       STORE_ROOM = 20
@@ -44,7 +44,7 @@ module Tiercel
         of_tiers = tiers.each_with_index.to_h do |tier, index|
           [tier, TIER.zip(figures[STORE_ROOM + (index * TIER_ROOM), TIER_ROOM]).to_h]
         end
-        of_tiers.each_value { |tier| tier[:evictions] += tier.values_at(*EVICTIONS).sum }
+        of_tiers.each_value { |tier| tier[:evictions] = tier.values_at(*EVICTIONS).sum }
         of_store = in_seconds(STORE.zip(figures).to_h)
         { hits: of_tiers.each_value.sum { |tier| tier[:hits] } + of_store[:local_hits], **of_store,
           **of_tiers.values.last.slice(:writes, :deletes, :evictions), tiers: of_tiers }

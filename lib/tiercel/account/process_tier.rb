@@ -11,7 +11,7 @@ module Tiercel
     class ProcessTier
       # Names of {Figures::TIER}, and of `Segment#counters`.
       OF_SEGMENT = { hits: :served, writes: :writes, deletes: :deletes, resets: :resets,
-                     **Figures::EVICTIONS.to_h { |name| [name, name] } }.freeze
+                     **Figures::EVICTIONS[..-2].to_h { |name| [name, name] } }.freeze
       private_constant :OF_SEGMENT
 
       # @return [Integer] of the tier
@@ -59,7 +59,7 @@ module Tiercel
       end
 
       def counted
-        return { evictions: @backend.evictions } unless @segment
+        return { other_evictions: @backend.evictions } unless @segment
         counters = @segment.counters
         OF_SEGMENT.transform_values { |name| counters[name] }
       end

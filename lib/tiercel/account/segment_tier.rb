@@ -11,7 +11,7 @@ module Tiercel
     class SegmentTier
       # Names of {Figures::TIER}, and of `Segment#counters`.
       COUNTED = { hits: :served, writes: :writes, deletes: :deletes, resets: :resets, lock_takeovers: :lock_takeovers,
-                  **Figures::EVICTIONS.to_h { |name| [name, name] } }.freeze
+                  **Figures::EVICTIONS[..-2].to_h { |name| [name, name] } }.freeze
       # The same of those that a segment knows of each process.
       COUNTED_HERE = { hits: :served_here, writes: :writes_here, deletes: :deletes_here }.freeze
       # Words in the counters' page, for each tier: the segment's id, and what was last seen of each figure.

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require_relative "increments"
+
+module Tiercel
+  module Metrics
+    # Counters of the meter `tiercel`.
+    #
+    # The SDK for Ruby adds up what callbacks of observable counters return, and so counts everything twice from the
+    # second collection on. So these are plain counters: one observable instrument, which is declared first and reports
+    # nothing, has them brought up to date when a reader collects.
+    #
+    # @private
+    module OpenTelemetry
+      # Of {Definition#unit}, as UCUM has it.
+      UNITS = { seconds: "s" }.freeze
+      private_constant :UNITS
+
+      class << self
+        # @param account [Account]
+        # @return [Boolean] true
+        def install(account)
+          increments = Increments.new(account)
+          counters = {}
+          meter = ::OpenTelemetry.meter_provider.meter("tiercel", version: VERSION)
+          meter.create_observable_gauge("tiercel.exports", unit: "1", description: "Brings the counters up to date",
+                                                           callback: -> { count(increments, counters) })
+          [*OF_STORE, *OF_TIER.uniq(&:name)].each do |one|
+            counters[one.name] = meter.create_counter(name_of(one), unit: UNITS.fetch(one.unit, "1"),
+                                                                    description: one.text)
+          end
+          true
+        end
+
+        private
+
+        def name_of(definition)
+          name = definition.name.to_s.sub(/\Atier_/, "tier.")
+          "tiercel.#{name}#{".duration" if definition.unit == :seconds}"
+        end
+
+        # @return [nil] no value of the gauge
+        def count(increments, counters)
+          increments.each do |definition, tags, increment|
+            counters.fetch(definition.name).add(increment, attributes: tags.transform_keys { |tag| "tiercel.#{tag}" })
+          end
+          nil
+        end
+      end
+    end
+  end
+end
