@@ -5,7 +5,8 @@ require "test_helper"
 require "tiercel"
 
 class MetricsTest < Tiercel::TestCase
-  LINE = /\A(?:# (?:HELP|TYPE) tiercel_\w+ .+|tiercel_\w+(?:\{\w+="(?:[^"\\\n]|\\.)*"(?:,\w+="(?:[^"\\\n]|\\.)*")*\})? [\d.e-]+)\z/
+  LABEL = /\w+="(?:[^"\\\n]|\\.)*"/
+  LINE = /\A(?:# (?:HELP|TYPE) tiercel_\w+ .+|tiercel_\w+(?:\{#{LABEL}(?:,#{LABEL})*\})? [\d.e-]+)\z/
 
   def with_store(*urls, **options)
     with_tmpdir do |dir|

@@ -66,7 +66,9 @@ class ExportsTest < Tiercel::TestCase
         2.times { Yabeda.collect! }
         store.read("key:0-0")
         Yabeda.collect!
-        Yabeda::TestAdapter.instance.counters.to_h { |counter, values| [counter.name, [counter.unit, values.values.sum]] }
+        Yabeda::TestAdapter.instance.counters.to_h do |counter, values|
+          [counter.name, [counter.unit, values.values.sum]]
+        end
       end
       assert_equal [[nil, 6], [nil, 3], [nil, 3]], counts.values_at(:hits, :misses, :tier_writes)
       assert_equal :seconds, counts[:block].first

@@ -94,7 +94,7 @@ module Tiercel
       # @yieldreturn [Integer, nil] the new count
       # @return [Integer, nil]
       def count(operation, key)
-        @guard.call(operation, key) { yield @backend }
+        written(@guard.call(operation, key) { yield @backend })
       end
 
       # @param pattern [KeyPattern]

@@ -20,8 +20,8 @@ module Tiercel
       HOUR = [300, 12].freeze
       DAY = [3_600, 24].freeze
       PARTS = HOUR[1] + DAY[1]
-      # hash, touched_at, born_at; inherited seconds, longest seconds, all seconds; all misses; name; misses, seconds and
-      # hits of each part
+      # hash, touched_at, born_at; inherited seconds, longest seconds, all seconds; all misses; name; then misses,
+      # seconds and hits of each part
       RECORD = "Q<3E3Q<Z#{NAME_BYTES}#{"L<eL<" * PARTS}".freeze
       RECORD_BYTES = 640
       # hash, cost, touched_at
@@ -119,9 +119,9 @@ module Tiercel
       def described(record, period)
         misses, seconds, hits = record.of(period).transpose.map(&:sum)
         return if misses.zero? && seconds.zero? && hits.zero?
-        { name: record.name, misses:, seconds: seconds.round(6), hits:, longest_seconds: record.longest_seconds.round(6),
-          total_misses: record.total_misses, total_seconds: record.total_seconds.round(6),
-          inherited_seconds: record.inherited.round(6) }
+        { name: record.name, misses:, seconds: seconds.round(6), hits:,
+          longest_seconds: record.longest_seconds.round(6), total_misses: record.total_misses,
+          total_seconds: record.total_seconds.round(6), inherited_seconds: record.inherited.round(6) }
       end
 
       def read_index = @medium.pread(INDEX_BYTES, @offset).unpack(INDEX).each_slice(3).to_a

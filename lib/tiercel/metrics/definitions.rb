@@ -15,7 +15,7 @@ module Tiercel
       Definition.new(:blocks, :blocks, nil, {}, "Blocks of fetch that ran"),
       Definition.new(:block, :block_seconds, :seconds, {}, "Time that blocks of fetch took"),
       Definition.new(:lease_waits, :lease_waits, nil, {}, "Callers that waited for another process's block"),
-      Definition.new(:lease_wait, :lease_wait_seconds, :seconds, {}, "Time that callers waited for another one's block"),
+      Definition.new(:lease_wait, :lease_wait_seconds, :seconds, {}, "Time that callers waited for such a block"),
       Definition.new(:lease_takeovers, :lease_takeovers, nil, {}, "Leases whose holder did not fill in time"),
       Definition.new(:stale_hits, :stale_hits, nil, {}, "Expired values that fetch returned"),
       Definition.new(:background_refreshes, :background_refreshes, nil, {}, "Values computed in the background"),
@@ -33,7 +33,7 @@ module Tiercel
       Definition.new(:tier_writes, :writes, nil, {}, "Values written into the tier"),
       Definition.new(:tier_deletes, :deletes, nil, {}, "Deletes in the tier"),
       *%w[small main expired bound index other].map do |reason|
-        Definition.new(:tier_evictions, :"#{reason}_evictions", nil, { reason: }, "Entries evicted, by reason")
+        Definition.new(:tier_evictions, :"#{reason}_evictions", nil, { reason: }, "Evicted entries, by reason")
       end,
       Definition.new(:tier_resets, :resets, nil, {}, "Parts of the segment that were emptied after damage"),
       Definition.new(:tier_lock_takeovers, :lock_takeovers, nil, {}, "Locks of the segment taken over from the dead"),

@@ -24,7 +24,9 @@ module Tiercel
           return found if found.size == names.size
           return complete(names, keys, found, shown.to_h, policy, &) if policy.lease
           writes = {}
-          ordered = names.index_with { |name| found.fetch(name) { writes[name] = yield(name) } }
+          ordered = names.index_with do |name|
+            found.fetch(name) { writes[name] = @settings.account.timed(key_of(name)) { yield(name) } }
+          end
           write_multi(writes)
           ordered
         end

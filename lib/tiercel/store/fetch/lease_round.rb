@@ -152,6 +152,7 @@ module Tiercel
           @computed.each do |call, value|
             lease = @open.delete(call)
             done = stored&.include?(call.key) || (frames[call] && overwrite(call, frames[call], ttl))
+            @settings.account.wrote if done
             call.remember(done ? frames[call] : nil)
             give_back(call, lease) unless done
             @flown[call].land_value(value) { call.copy(value) }
