@@ -2,6 +2,7 @@
 
 require "erb"
 require "yaml"
+require_relative "capistrano_files"
 require_relative "puma_file"
 
 module Tiercel
@@ -10,6 +11,11 @@ module Tiercel
     class Deployment
       CONTAINER_MARKS = %w[/.dockerenv /run/.containerenv].freeze
       SHARED_MEMORY = "/dev/shm"
+      # Variables that a platform sets in each of its containers.
+      PLATFORMS = { "KUBERNETES_SERVICE_HOST" => "Kubernetes", "DYNO" => "Heroku", "FLY_MACHINE_ID" => "Fly",
+                    "RENDER_INSTANCE_ID" => "Render", "ECS_CONTAINER_METADATA_URI_V4" => "ECS",
+                    "K_SERVICE" => "Cloud Run", "KAMAL_CONTAINER_NAME" => "Kamal" }.freeze
+      private_constant :PLATFORMS
 
       # @return [Deployment] of the Rails application at hand
       def self.of_application = new(root: Rails.root.to_s)
@@ -38,7 +44,7 @@ module Tiercel
 
       # @return [Boolean]
       def self.container?(env = ENV)
-        CONTAINER_MARKS.any? { |mark| ::File.exist?(mark) } || !env["KUBERNETES_SERVICE_HOST"].nil?
+        CONTAINER_MARKS.any? { |mark| ::File.exist?(mark) } || PLATFORMS.keys.any? { |name| env[name] }
       end
 
       # @return [Boolean]
@@ -58,8 +64,24 @@ module Tiercel
         @puma_workers = path && ::File.file?(path) ? PumaFile.new(path, @env).workers : nil
       end
 
-      # @return [Array<String>] hosts of Kamal's config/deploy.yml
-      def hosts = roles.values.flatten.uniq
+      # @return [Array<String>] hosts of Kamal's config/deploy.yml, or of Capistrano's files
+      def hosts = (hosts = roles.values.flatten.uniq).any? ? hosts : capistrano_hosts
+
+      # @return [String] the file that names the hosts
+      def hosts_file = roles.any? ? "config/deploy.yml" : "config/deploy/"
+
+      # What runs this container, where no file here tells how many there are of them.
+      #
+      # @return [String, nil] such as "Kubernetes"
+      def platform
+        return if hosts.any?
+        PLATFORMS.find { |name, _| @env[name] }&.last
+      end
+
+      # Heroku numbers the dynos of a type, so the second one knows of the first.
+      #
+      # @return [String, nil] "web.2"; nil for a first dyno, and elsewhere
+      def later_dyno = @env["DYNO"].to_s[/\A(?!run\.|release\.|scheduler\.)\w+\.(?:[2-9]|\d{2,3})\z/]
 
       # @return [Hash{String => Array<String>}] roles of Kamal's config/deploy.yml, with their hosts; empty without one
       def roles
@@ -71,6 +93,13 @@ module Tiercel
       end
 
       private
+
+      def capistrano_hosts
+        folder = @root && ::File.join(@root, "config/deploy")
+        @capistrano_hosts ||= folder && ::File.directory?(folder) ? CapistranoFiles.new(folder).hosts(stage) : []
+      end
+
+      def stage = @env["RAILS_ENV"] || @env["RACK_ENV"] || "production"
 
       def deploy_file
         path = @root && ::File.join(@root, "config/deploy.yml")

@@ -16,15 +16,18 @@ module Tiercel
         attr_reader :warned
       end
 
+      # @param path [String] of a segment, as `shared:NAME` names its file
+      # @return [OtherUsers]
+      def self.beside(path) = new(nil, paths: [path])
+
       # @param place [Place]
-      def initialize(place)
-        @place = place
+      def initialize(place, paths: place.named? ? place.paths : [])
+        @paths = paths
       end
 
       # @return [Array<String>] paths
       def segments
-        return [] unless @place.named?
-        @place.paths.flat_map do |path|
+        @paths.flat_map do |path|
           beginning, ending = around_user(path)
           next [] unless beginning
           Dir.glob("#{escaped(beginning)}*#{escaped(ending)}").select { |other| same_name?(other, beginning, ending) }
@@ -46,6 +49,10 @@ module Tiercel
         end
       end
 
+      # @param path [String] of a segment
+      # @return [String] name of its user
+      def owner(path) = Ownership.user(::File.stat(path).uid)
+
       private
 
       # The user's number is between the name (and the environment) and the secret's digest.
@@ -60,8 +67,6 @@ module Tiercel
       rescue SystemCallError
         false
       end
-
-      def owner(path) = Ownership.user(::File.stat(path).uid)
 
       def escaped(path) = path.gsub(/[\\*?\[\]{}]/) { |char| "\\#{char}" }
     end

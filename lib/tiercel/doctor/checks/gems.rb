@@ -11,8 +11,14 @@ module Tiercel
       class Gems < Check
         private
 
+        # Of the gems behind Rails' own stores: the oldest versions that their maintainers still repair, and Rails' line
+        # for the Gemfile.
+        MAINTAINED = { redis_cache_store: ["redis", "5.0"], mem_cache_store: ["dalli", "3.2"],
+                       solid_cache_store: ["solid_cache", "1.0"] }.freeze
+        private_constant :MAINTAINED
+
         def examine
-          return unless subject.tiercel?
+          return of_rails unless subject.tiercel?
           untested
           hiredis if subject.over?("Redis")
           compressor unless subject.last.near?
@@ -25,6 +31,13 @@ module Tiercel
             found("#{gem} #{version} is newer than what Tiercel was tested with (#{newest})",
                   fix: "#{gem} < #{Gem::Version.new(newest).bump} in the Gemfile, or a newer Tiercel")
           end
+        end
+
+        def of_rails
+          gem, oldest = MAINTAINED[subject.kind]
+          version = gem && Gem.loaded_specs[gem]&.version or return
+          return sound("#{gem} #{version}") if version >= Gem::Version.new(oldest)
+          found("#{gem} #{version} is no longer maintained", fix: "gem \"#{gem}\", \">= #{oldest}\" in the Gemfile")
         end
 
         def hiredis

@@ -38,8 +38,12 @@ module Tiercel
         def of_a_machine(where)
           hosts = deployment.hosts.size
           if hosts > 1
-            found("config/deploy.yml names #{hosts} hosts, and each has a cache of its own (#{subject})",
-                  fix: 'use a server for all of them: config.cache_store = :tiercel_store, "shared:", "redis://..."')
+            several("#{deployment.hosts_file} names #{hosts} hosts, and each has a cache of its own (#{subject})")
+          elsif deployment.later_dyno
+            several("this is the dyno #{deployment.later_dyno}, and each dyno has a cache of its own (#{subject})")
+          elsif deployment.platform && deployment.container?
+            unknown("#{deployment.platform} does not tell how many containers there are; #{subject} is the cache of " \
+                    "one, unless they share its folder (docs/platforms.md)")
           elsif where == "in one container" && deployment.roles.size > 1
             found("config/deploy.yml has the roles #{deployment.roles.keys.join(", ")}: each container has a cache " \
                   "of its own, so a delete by a job does not reach the web processes",
@@ -47,6 +51,11 @@ module Tiercel
           else
             sound("all processes #{where} share the cache")
           end
+        end
+
+        def several(text)
+          found(text, fix: "use a server for all of them: " \
+                           'config.cache_store = :tiercel_store, "shared:", "redis://..."')
         end
       end
     end

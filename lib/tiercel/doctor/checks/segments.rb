@@ -19,7 +19,10 @@ module Tiercel
         def examine
           segments = subject.tiers.filter_map { |tier| tier.segment if tier.respond_to?(:segment) }.select(&:path)
           return if segments.empty?
-          segments.each { |segment| placed(segment) }
+          segments.each do |segment|
+            placed(segment)
+            of_other_users(segment)
+          end
           leftovers
         end
 
@@ -32,6 +35,16 @@ module Tiercel
           return sound("#{segment.path} lies where it was put") unless displaced?(segment.path)
           found("#{segment.path} is not in #{deployment.shared_memory}, so its pages are written to a disk",
                 fix: "give #{deployment.shared_memory} more room, or the segment a smaller size:")
+        end
+
+        def of_other_users(segment)
+          require_relative "../../segment/other_users"
+          others = Segment::OtherUsers.beside(segment.path)
+          others.segments.each do |path|
+            found("#{path} is the segment of the same name of #{others.owner(path)}: a delete or a clear of one user " \
+                  "does not reach the other's cache",
+                  fix: "run the site, its jobs and consoles as one user, and remove the other segment as its user")
+          end
         end
 
         # A path that the configuration names is the user's choice; a name goes to shared memory if that has room.

@@ -1,0 +1,24 @@
+# frozen_string_literal: true
+# suites: store*
+
+require_relative "doctor_case"
+
+# Segments of the same name that other users have.
+class DoctorSegmentsTest < DoctorCase
+  OTHER = 12_345
+
+  def test_segments_of_other_users
+    skip "[environment] giving files away needs root" unless Process.uid.zero?
+    with_tmpdir do |folder|
+      store = Tiercel.new("shared:#{folder}/tiercel-shop-production-#{Process.euid}-00000000.v2", size: "4MB")
+      assert_nothing_found examine(store, deployment: here(shared_memory: folder))
+      other = "#{folder}/tiercel-shop-production-#{OTHER}-00000000.v2"
+      Tiercel::Segment.open(other, bytes: 1 << 20).close
+      File.chown(OTHER, OTHER, other)
+      assert_found(/#{other} is the segment of the same name of user #{OTHER}/,
+                   examine(store, deployment: here(shared_memory: folder)))
+    ensure
+      store&.close
+    end
+  end
+end
