@@ -7,8 +7,8 @@ require_relative "recording"
 # they were made is what `report` prints of them.
 class GoldenTest < LabCase
   # Commands that keep a run; of `compare` both jobs.
-  COMMANDS = %w[all capabilities client cold compare compare-sides compressors end-to-end growth herd hit-ratio http
-                latency layers musts profile scaling selfcheck serializers sizes sqlite tiers workers].freeze
+  COMMANDS = %w[all boot capabilities client cold compare compare-sides compressors end-to-end growth herd hit-ratio
+                http latency layers musts profile scaling selfcheck serializers sizes sqlite tiers workers].freeze
   LARGEST_BYTES = 64 * 1024
   MEANT = "is rendered otherwise than before; where that is meant: " \
           "bin/exec ruby -Itiercel-lab/lib tiercel-lab/test/golden/record.rb --render"

@@ -13,6 +13,7 @@ require_relative "recording"
 module Record
   QUICK = %w[--quick --budget 0.001].freeze
   RUNS = {
+    "boot" => %w[--quick --rounds 2 --store memory_store,redis_cache_store,tiercel:shared:],
     "capabilities" => %w[--quick --store memory_store --store tiercel:shared: --store redis_cache_store],
     "client" => [*QUICK, *%w[--value string-1kb --op client_get --server memcached]],
     "cold" => [*QUICK, *%w[--keys 200 --op read,read_multi --store memory_store --store tiercel:shared:]],

@@ -13,7 +13,7 @@ module Tiercel
                           examples: ["help", "help sizes", "help stores"])
         # Commands by what they are for, with one example of each group.
         GROUPS = {
-          "Which store" => [%w[compare all capabilities app http workers tiers growth],
+          "Which store" => [%w[compare all capabilities app http workers tiers growth boot],
                             "compare --quick --machines 2 --workers 4"],
           "What a call costs" => [%w[sizes cold layers client sqlite latency herd scaling],
                                   "sizes --quick --size 2KB,100KB"],

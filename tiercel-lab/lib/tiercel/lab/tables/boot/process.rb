@@ -1,0 +1,22 @@
+# frozen_string_literal: true
+
+# Run by {Tiercel::Lab::Tables::Boot::Trial} in a fresh process that loads nothing of the lab: boots the store that its
+# first argument configures, and prints what that took. What an application of Rails has loaded by then anyway does
+# not count.
+require "active_support"
+require "active_support/cache"
+
+cpu = -> { Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) }
+bytes = -> { File.read("/proc/self/status")[/^VmRSS:\s*(\d+) kB/, 1].to_i * 1024 }
+
+bytes.call
+GC.start
+files = $LOADED_FEATURES.size
+before_bytes = bytes.call
+before = cpu.call
+store = ActiveSupport::Cache.lookup_store(*eval("[#{ARGV.first}]")) # rubocop:disable Security/Eval
+found = store.read("tiercel-lab-boot")
+seconds = cpu.call - before
+after_bytes = bytes.call
+abort "a read of a name that nobody wrote returned #{found.class}" unless found.nil?
+puts format("%.6f %d %d", seconds, after_bytes - before_bytes, $LOADED_FEATURES.size - files)

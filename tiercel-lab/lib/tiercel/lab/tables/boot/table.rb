@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require_relative "../table"
+require_relative "design"
+require_relative "trial"
+require_relative "view"
+
+module Tiercel
+  module Lab
+    module Tables
+      # What a process pays for its store before the first read.
+      module Boot
+        class Table < Tables::Table
+          called "boot", "What a store costs a process until its first read."
+          example "boot --quick", "boot --store redis_cache_store,tiercel:shared: --rounds 40"
+          takes :quick, :seed
+          in_all 25
+
+          def options(parser)
+            names parser, "--store", Design::STORES, :stores
+            fact parser, "--rounds N", "fresh processes of each store (20; quick 8)", :rounds, :count
+          end
+
+          def expected_seconds = design.expected_seconds
+
+          def plan_in_words
+            "#{design.stores.join(", ")}: each boots in #{design.rounds} fresh processes, in turn; about " \
+              "#{Report::Format.minutes(design.expected_seconds)}."
+          end
+
+          def take(_comparisons)
+            trial = Trial.new(design, seed: settings.seed)
+            run.try(trial, design.expected_seconds)
+            run.table("boot", trial.rows, **design.to_h)
+          end
+
+          # @return [Design]
+          def design = @design ||= designed(Design)
+        end
+      end
+
+      add Boot::Table
+    end
+  end
+end
