@@ -13,5 +13,9 @@ module Tiercel
 
     # @return [Float] seconds of a clock that only moves forward, for budgets and waits
     def self.monotonic = PROCESS_CLOCK.call(Process::CLOCK_MONOTONIC)
+
+    # @param deadline [Float] of {monotonic}
+    # @return [Float, 0] seconds; 0 past it
+    def self.seconds_until(deadline) = [deadline - monotonic, 0].max
   end
 end

@@ -8,6 +8,7 @@ require_relative "../../clock"
 require_relative "../../errors"
 require_relative "../remote/dial"
 require_relative "../remote/handshake"
+require_relative "../remote/socket_wait"
 require_relative "token"
 
 module Tiercel
@@ -189,7 +190,7 @@ module Tiercel
         def wait_to_write(state, deadline)
           io = @io.to_io
           readable, = IO.select([io], state == :wait_writable ? [io] : nil, nil,
-                                seconds_until(deadline)) || timed_out
+                                Clock.seconds_until(deadline)) || timed_out
           return if readable.empty?
           chunk = @io.read_nonblock(CHUNK_BYTES, exception: false)
           lost if chunk.nil?
@@ -201,10 +202,10 @@ module Tiercel
         def fill(deadline, wanted = 0)
           empty = @position >= @buffer.bytesize
           wanted = wanted.clamp(CHUNK_BYTES, READ_BYTES)
-          @io.wait_readable(seconds_until(deadline)) || timed_out unless @tls
+          @io.wait_readable(Clock.seconds_until(deadline)) || timed_out unless @tls
           until (chunk = @io.read_nonblock(wanted, empty ? @buffer : nil, exception: false)).is_a?(String)
             lost if chunk.nil?
-            wait_for(chunk, deadline)
+            Remote::SocketWait.call(@io, chunk, deadline) || timed_out
           end
           return @position = 0 if empty
           drop_what_was_read
@@ -216,17 +217,6 @@ module Tiercel
         def drop_what_was_read
           @buffer.bytesplice(0, @position, "")
           @position = 0
-        end
-
-        def wait_for(state, deadline)
-          io = @io.to_io
-          seconds = seconds_until(deadline)
-          (state == :wait_writable ? io.wait_writable(seconds) : io.wait_readable(seconds)) || timed_out
-        end
-
-        def seconds_until(deadline)
-          seconds = deadline - Clock.monotonic
-          seconds.positive? ? seconds : 0
         end
 
         def timed_out = raise(IO::TimeoutError, "no reply within the time budget")

@@ -113,8 +113,12 @@ module Tiercel
         # @return [Numeric, nil] seconds, at most those that are left; 0 where none are
         def self.at_most(timeout)
           at = Thread.current[VARIABLE] or return timeout
-          [timeout, [at - Clock.monotonic, 0].max].compact.min
+          [timeout, Clock.seconds_until(at)].compact.min
         end
+
+        # @param timeout [Numeric] seconds
+        # @return [Float] of {Clock.monotonic}: until then a connection has to be there
+        def self.of_connecting(timeout) = Clock.monotonic + at_most(timeout)
 
         # The waits of a socket, each of which would otherwise have all of its timeout: of a reply that comes in
         # pieces, and of a handshake.

@@ -3,7 +3,6 @@
 require "redis-client"
 require "timeout"
 
-require_relative "../../clock"
 require_relative "../remote/dial"
 require_relative "deadline"
 require_relative "reply_watch"
@@ -58,7 +57,7 @@ module Tiercel
           def connect_by_address
             @server_key = config.server_key
             whole = @connect_timeout
-            deadline = Clock.monotonic + Deadline.at_most(whole)
+            deadline = Deadline.of_connecting(whole)
             Remote::Dial.each_address(config.host, config.port, deadline) do |address, seconds|
               self.connect_timeout = seconds
               _connect(nil, address.ip_address, config.port, config.ssl_context)

@@ -4,7 +4,6 @@ require "openssl"
 require "redis_client/ruby_connection"
 require "socket"
 
-require_relative "../../clock"
 require_relative "../remote/dial"
 require_relative "../remote/handshake"
 require_relative "deadline"
@@ -27,7 +26,7 @@ module Tiercel
 
           def connect
             @server_key = config.server_key
-            deadline = Clock.monotonic + Deadline.at_most(@connect_timeout)
+            deadline = Deadline.of_connecting(@connect_timeout)
             socket = open_socket(deadline).extend(Waits)
             socket = Remote::Handshake.over(socket, config.ssl_context, config.host, deadline) if config.ssl
             @io = RedisClient::RubyConnection::BufferedIO.new(socket, read_timeout: @read_timeout,

@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
-require "io/wait"
 require "openssl"
 
-require_relative "../../clock"
+require_relative "socket_wait"
 
 module Tiercel
   module Backends
@@ -12,6 +11,9 @@ module Tiercel
       # says nothing, stops in the middle, or sends its part byte by byte holds
       # nobody up.
       module Handshake
+        LATE = "TLS could not be set up within the time budget"
+        private_constant :LATE
+
         module_function
 
         # @param socket [Socket] connected; closed where the handshake fails
@@ -25,19 +27,12 @@ module Tiercel
           secured.hostname = host
           secured.sync_close = true
           until (state = secured.connect_nonblock(exception: false)).equal?(secured)
-            wait(socket, state, deadline)
+            SocketWait.call(socket, state, deadline) || raise(IO::TimeoutError, LATE)
           end
           done = secured
         ensure
           socket.close unless done
         end
-
-        def wait(socket, state, deadline)
-          seconds = [deadline - Clock.monotonic, 0].max
-          return if state == :wait_writable ? socket.wait_writable(seconds) : socket.wait_readable(seconds)
-          raise IO::TimeoutError, "TLS could not be set up within the time budget"
-        end
-        private_class_method :wait
       end
     end
   end
