@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "leases.h"
 #include "read.h"
 #include "sweep.h"
 

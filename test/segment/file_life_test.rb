@@ -3,23 +3,10 @@
 
 require "test_helper"
 require "tiercel/backends/shared"
+require_relative "segment_files"
 
 class SegmentFileLifeTest < Tiercel::TestCase
-  def setup
-    super
-    @directory = Dir.mktmpdir("tiercel-segment-")
-    @path = File.join(@directory, "segment")
-  end
-
-  def teardown
-    @opened&.each(&:close)
-    FileUtils.remove_entry(@directory)
-    super
-  end
-
-  def open(path = @path, **options)
-    Tiercel::Segment.open(path, bytes: 2 << 20, **options).tap { |segment| (@opened ||= []) << segment }
-  end
+  include SegmentFiles
 
   def test_handles_of_a_process_share_one_attachment
     one = open
@@ -138,36 +125,6 @@ class SegmentFileLifeTest < Tiercel::TestCase
     assert_equal id, open.file_id
   end
 
-  def test_a_file_with_other_names_is_left_alone
-    other = File.join(@directory, "other")
-    { "x" * 10_000 => "tiercel-app-0.v2", "" => "tiercel-app-1.v2" }.each do |content, name|
-      File.write(other, content)
-      File.link(other, path = File.join(@directory, name))
-      error = assert_raises(Tiercel::ConfigurationError) { open(path) }
-      assert_match(/#{path} has other names too \(hard links\)/, error.message)
-      assert_match(/hard links/, assert_raises(Tiercel::Unavailable) { Tiercel::Segment.remove(path) }.message)
-      assert_equal content, File.read(other)
-      FileUtils.rm_f([other, path])
-    end
-  end
-
-  def test_another_segments_name_for_a_segment
-    open.set("key", "value")
-    File.link(@path, link = File.join(@directory, "link"))
-    assert_match(/hard links/, assert_raises(Tiercel::ConfigurationError) { open(link) }.message)
-    assert_equal "value", @opened.first.get("key")
-    File.write("#{link}.text", "text")
-    File.link("#{link}.text", File.join(@directory, "third.lock"))
-    assert_match(/third.lock has other names/,
-                 assert_raises(Tiercel::ConfigurationError) { open(File.join(@directory, "third")) }.message)
-  end
-
-  def test_an_empty_file_that_was_never_ours_is_not_removed
-    File.write(@path, "")
-    assert_match(/is not a segment/, assert_raises(Tiercel::Unavailable) { Tiercel::Segment.remove(@path) }.message)
-    assert_path_exists @path
-  end
-
   # Killed at a random moment, they leave a whole segment or no file.
   def test_processes_that_are_killed_while_they_make_a_file_leave_nothing
     20.times do |attempt|
@@ -242,17 +199,6 @@ class SegmentFileLifeTest < Tiercel::TestCase
     assert_equal 2 << 20, File.size(@path)
   end
 
-  def test_what_is_no_segment_is_left_alone
-    File.write(@path, "something else" * 1_000)
-    error = assert_raises(Tiercel::ConfigurationError) { open }
-    assert_match(/#{@path} is not a segment/, error.message)
-    assert_equal "something else" * 1_000, File.read(@path)
-    assert_raises(Tiercel::Unavailable) { Tiercel::Segment.replace(@path, bytes: 2 << 20) }
-    assert_raises(Tiercel::Unavailable) { Tiercel::Segment.remove(@path) }
-    assert_equal "something else" * 1_000, File.read(@path)
-    assert_equal %w[segment], Dir.children(@directory) # no lock file beside what is not ours
-  end
-
   def test_a_replacement_that_fails_leaves_the_segment_as_it_is
     segment = open
     segment.set("key", "value")
@@ -310,76 +256,6 @@ class SegmentFileLifeTest < Tiercel::TestCase
     assert_equal "value", open(File.join(@directory, "relative")).get("key")
   end
 
-  def test_links_directories_and_missing_places_are_refused
-    File.symlink(File.join(@directory, "target"), @path)
-    assert_match(/symbolic link/, assert_raises(Tiercel::ConfigurationError) { open }.message)
-    assert_match(/directory|regular file/, assert_raises(Tiercel::ConfigurationError) { open(@directory) }.message)
-    missing = File.join(@directory, "missing", "segment")
-    assert_match(/#{missing}.*cannot be opened: No such file/,
-                 assert_raises(Tiercel::ConfigurationError) { open(missing) }.message)
-    File.symlink("/etc/passwd", "#{@path}2.lock")
-    assert_match(/symbolic link/, assert_raises(Tiercel::ConfigurationError) { open("#{@path}2") }.message)
-  end
-
-  def test_another_users_segment_is_refused
-    skip "[environment] needs root" unless Process.euid.zero?
-    open.close
-    File.chown(65_534, nil, @path)
-    assert_match(/belongs to user 65534/, assert_raises(Tiercel::ConfigurationError) { open }.message)
-    File.chown(65_534, nil, "#{@path}.lock")
-    Process.wait(fork do
-      Process::Sys.setuid(65_533)
-      Tiercel::Segment.open(@path, bytes: 2 << 20)
-    rescue Tiercel::ConfigurationError
-      exit!(0)
-    end)
-    assert_predicate $?, :success?
-  end
-
-  def test_a_size_that_does_not_fit_is_an_error_and_leaves_nothing
-    error = assert_raises(Tiercel::ConfigurationError) do
-      Tiercel::Segment.open("/dev/shm/tiercel-test-large", bytes: 1 << 41)
-    end
-    assert_match(/cannot be reserved: give a smaller size/, error.message)
-    assert_empty Dir["/dev/shm/tiercel-test-large*"] - ["/dev/shm/tiercel-test-large.lock"]
-  ensure
-    FileUtils.rm_f("/dev/shm/tiercel-test-large.lock")
-  end
-
-  # Past it the kernel sends a signal that ends the process.
-  def test_a_size_past_the_limit_of_the_process_is_an_error_and_leaves_nothing
-    answers = fork_and_wait(1) do
-      Process.setrlimit(:FSIZE, 1 << 20)
-      open
-    rescue Tiercel::ConfigurationError => error
-      error.message
-    end
-    assert_match(/cannot be reserved \(RLIMIT_FSIZE is less\): give a smaller size/, answers.first)
-    assert_empty Dir.children(@directory).grep(/\.new/)
-  end
-
-  def test_the_default_shrinks_to_what_is_free
-    with_small_tmpfs do |directory|
-      segment = open(File.join(directory, "segment"), least_bytes: 1 << 20)
-      assert_equal 1 << 20, segment.size_bytes
-      assert_equal true, segment.set("key", "value")
-      segment.close
-    end
-  end
-
-  def test_a_place_that_is_full_or_read_only_is_an_error_at_once
-    with_small_tmpfs do |directory|
-      assert_match(/cannot be reserved/,
-                   assert_raises(Tiercel::ConfigurationError) { open(File.join(directory, "segment")) }.message)
-      File.write(File.join(directory, "filler"), "x" * 1_400_000)
-      error = assert_raises(Tiercel::ConfigurationError) { open(File.join(directory, "segment"), least_bytes: 1 << 20) }
-      assert_match(/cannot be reserved/, error.message)
-      system("mount", "-o", "remount,ro", directory, exception: true)
-      assert_match(/cannot be/,
-                   assert_raises(Tiercel::ConfigurationError) { open(File.join(directory, "other")) }.message)
-    end
-  end
-
   def test_it_uses_one_descriptor_and_gives_it_back
     before = Dir.children("/proc/self/fd").size
     segments = Array.new(3) { open }
@@ -400,17 +276,5 @@ class SegmentFileLifeTest < Tiercel::TestCase
     false
   rescue Tiercel::Unavailable
     true
-  end
-
-  # 1.5 MB of memory that can be filled without harm.
-  def with_small_tmpfs
-    skip "[environment] needs root to mount" unless Process.euid.zero?
-    mount = File.join(@directory, "mount")
-    Dir.mkdir(mount)
-    mounted = system("mount", "-t", "tmpfs", "-o", "size=1536k", "tmpfs", mount, err: File::NULL)
-    skip "[environment] mounting is not allowed here" unless mounted
-    yield mount
-  ensure
-    system("umount", "-l", mount) if mounted
   end
 end

@@ -11,9 +11,9 @@ require_relative "../../ext/compilation"
 # the tiers' own tests run with it; test/native has the C suites.
 class SegmentPortableTest < Tiercel::TestCase
   ROOT = File.expand_path("../..", __dir__)
-  TESTS = %w[segment/segment segment/file_life segment/waiting segment/registration segment/slots segment/daemons
-             segment/processes segment/opening leases/segment leases/segment_busy leases/segment_processes
-             backends/shared tiers/near].freeze
+  TESTS = %w[segment/segment segment/file_life segment/file_refusals segment/waiting segment/registration segment/slots
+             segment/daemons segment/processes segment/opening leases/segment leases/segment_busy
+             leases/segment_processes backends/shared tiers/near].freeze
   LONG_TESTS = %w[segment/busy segment/damage segment/midst_of_a_call segment/place segment/report segment/absent
                   segment/orphans segment/tags segment/memo segment/memo_processes segment/seccomp store/fetch_contract
                   store/tags_contract tiers/coverage tiers/journal tiers/backend_contract tiers/store_contract

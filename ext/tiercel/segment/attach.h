@@ -49,6 +49,8 @@ tseg_byte_state tseg_byte_look(const tseg_sidecar *sidecar, off_t first, off_t c
 /* sidecar.c */
 tseg_sidecar *tseg_sidecar_open(const char *segment_path, mode_t mode, bool create, tseg_error *error);
 void tseg_sidecar_release(tseg_sidecar *sidecar);
+/* Whether its descriptor is still open, and not a stranger's. */
+bool tseg_sidecar_is_whole(const tseg_sidecar *sidecar);
 /* false: the descriptor was closed by other code, and with it the slot is lost. Opens it anew where that can be. */
 bool tseg_sidecar_mend(tseg_sidecar *sidecar);
 /* Lost, and its path leads to another file or none. */
@@ -58,10 +60,14 @@ bool tseg_sidecar_is_marked(const tseg_sidecar *sidecar);
 /* Its content is neither nothing nor a mark of ours. */
 bool tseg_sidecar_is_strange(const tseg_sidecar *sidecar);
 void tseg_sidecar_mark(const tseg_sidecar *sidecar);
+void tseg_sidecar_set_making(tseg_sidecar *sidecar, int descriptor); /* -1: none any more */
+/* In a child: gives up the parent's open file descriptions, and opens the files anew. Allocates nothing. */
+void tseg_sidecars_renew(void);
+
+/* sidecar_locks.c */
 /* Does not wait: EAGAIN and the holder where another process has the lock. */
 bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error);
 void tseg_sidecar_unlock_files(tseg_sidecar *sidecar);
-void tseg_sidecar_set_making(tseg_sidecar *sidecar, int descriptor); /* -1: none any more */
 bool tseg_sidecar_take_slot(tseg_sidecar *sidecar, uint32_t process_slots);
 /*
  * Once a second. Locks the slot's byte again where other code of the process may have dropped its record lock; a slot
@@ -72,8 +78,6 @@ void tseg_sidecar_keep_slot(tseg_sidecar *sidecar);
 bool tseg_sidecar_is_locked(const tseg_sidecar *sidecar, uint32_t slot);
 /* Whether another process has locked any slot's byte; likewise. */
 bool tseg_sidecar_in_use(const tseg_sidecar *sidecar);
-/* In a child: gives up the parent's open file descriptions, and opens the files anew. Allocates nothing. */
-void tseg_sidecars_renew(void);
 
 /* geometry.c */
 uint32_t tseg_default_shards(uint64_t bytes);

@@ -10,6 +10,7 @@
 #include <ruby/thread.h>
 
 #include "coarse_clock.h"
+#include "leases.h"
 #include "memo.h"
 #include "segment.h"
 #include "sweep.h"

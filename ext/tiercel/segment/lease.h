@@ -3,6 +3,7 @@
 #define TIERCEL_SEGMENT_LEASE_H
 
 #include "change.h"
+#include "leases.h"
 
 #define TSEG_NS_PER_S UINT64_C(1000000000)
 /* A later end was altered from outside. */

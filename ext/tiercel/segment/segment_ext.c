@@ -50,6 +50,7 @@
 #include "reserve.c"
 #include "section.c"
 #include "sidecar.c"
+#include "sidecar_locks.c"
 #include "sweep.c"
 #include "tags.c"
 #include "write.c"

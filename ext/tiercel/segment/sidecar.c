@@ -1,4 +1,4 @@
-/* The lock file beside a segment: byte 0 for making and removing files, then one byte per process slot. */
+/* The lock file beside a segment: how it is opened, once for each inode, kept over forks, and marked as ours. */
 #include "system.h"
 
 #include <errno.h>
@@ -14,8 +14,6 @@
 /* The content of our lock files, which tells a damaged file beside one from a stranger's. */
 #define TSEG_MARK "Tiercel: locks of the segment beside this file, layout "
 #define TSEG_MARK_BYTES 80
-/* A process that makes or removes files locks byte 0 and, for messages, the byte of its pid from here on. */
-#define TSEG_MAKER_AT ((off_t)1 << 30)
 
 static tseg_sidecar *all_sidecars;
 
@@ -28,7 +26,7 @@ static bool is_sidecar(const tseg_sidecar *sidecar, const struct stat *file)
  * Other code of the process may have closed the descriptor (a daemon closes all it inherited), and its number may be
  * a stranger's by now, whose record locks, if it takes any, say nothing. So nothing is asked of it before this.
  */
-static bool is_whole(const tseg_sidecar *sidecar)
+bool tseg_sidecar_is_whole(const tseg_sidecar *sidecar)
 {
     struct stat file;
     return sidecar->descriptor >= 0 && fstat(sidecar->descriptor, &file) == 0 && is_sidecar(sidecar, &file);
@@ -137,7 +135,7 @@ void tseg_sidecar_release(tseg_sidecar *sidecar)
     tseg_hold_forks();
     while (*link != sidecar) link = &(*link)->next;
     *link = sidecar->next;
-    if (is_whole(sidecar)) close(sidecar->descriptor);
+    if (tseg_sidecar_is_whole(sidecar)) close(sidecar->descriptor);
     tseg_allow_forks();
     free(sidecar->path);
     free(sidecar);
@@ -158,7 +156,7 @@ static void open_anew(tseg_sidecar *sidecar)
 
 bool tseg_sidecar_mend(tseg_sidecar *sidecar)
 {
-    if (is_whole(sidecar)) return true;
+    if (tseg_sidecar_is_whole(sidecar)) return true;
     tseg_hold_forks();
     open_anew(sidecar);
     tseg_allow_forks();
@@ -187,7 +185,7 @@ static void close_making(tseg_sidecar *sidecar)
 /* Record locks are not inherited, so a descriptor of such locks can stay. */
 static void renew(tseg_sidecar *sidecar)
 {
-    bool whole = is_whole(sidecar), stays = whole && sidecar->record_locks;
+    bool whole = tseg_sidecar_is_whole(sidecar), stays = whole && sidecar->record_locks;
 
     close_making(sidecar);
     sidecar->files_locked = false;
@@ -200,21 +198,21 @@ static void renew(tseg_sidecar *sidecar)
 void tseg_sidecars_renew(void)
 {
     for (tseg_sidecar *sidecar = all_sidecars; sidecar; sidecar = sidecar->next)
-        if (sidecar->opened_by != getpid() || !is_whole(sidecar)) renew(sidecar);
+        if (sidecar->opened_by != getpid() || !tseg_sidecar_is_whole(sidecar)) renew(sidecar);
 }
 
 bool tseg_sidecar_is_gone(const tseg_sidecar *sidecar)
 {
     struct stat file;
 
-    if (is_whole(sidecar)) return false;
+    if (tseg_sidecar_is_whole(sidecar)) return false;
     return lstat(sidecar->path, &file) == 0 ? !is_sidecar(sidecar, &file) : errno == ENOENT || errno == ENOTDIR;
 }
 
 /* The mark as it is in the file; its length. */
 static ssize_t read_mark(const tseg_sidecar *sidecar, char mark[TSEG_MARK_BYTES])
 {
-    ssize_t count = is_whole(sidecar) ? pread(sidecar->descriptor, mark, TSEG_MARK_BYTES - 1, 0) : -1;
+    ssize_t count = tseg_sidecar_is_whole(sidecar) ? pread(sidecar->descriptor, mark, TSEG_MARK_BYTES - 1, 0) : -1;
     if (count >= 0) mark[count] = 0;
     return count;
 }
@@ -241,79 +239,4 @@ void tseg_sidecar_mark(const tseg_sidecar *sidecar)
     if (tseg_sidecar_is_marked(sidecar) || tseg_sidecar_is_strange(sidecar)) return;
     /* On a full volume it stays without: then a damaged segment of no default name is refused, not replaced. */
     if (pwrite(sidecar->descriptor, ours, (size_t)count, 0) == count && ftruncate(sidecar->descriptor, count) != 0) {}
-}
-
-/* The pid of the process that makes or removes files; 0: unknown. */
-static pid_t maker(const tseg_sidecar *sidecar)
-{
-    off_t byte;
-    bool found = tseg_byte_look(sidecar, TSEG_MAKER_AT, 0, &byte, NULL) == TSEG_BYTE_LOCKED;
-    return found ? (pid_t)(byte - TSEG_MAKER_AT) : 0;
-}
-
-bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error)
-{
-    char pid[32] = "";
-
-    if (sidecar->files_locked) error->holder = getpid();
-    if (sidecar->files_locked)
-        return tseg_fail(error, EAGAIN, "%s is locked by another thread, which makes or removes the segment",
-                         sidecar->path);
-    for (int attempt = 0; attempt < 3; attempt++) {
-        pid_t holder = 0;
-        if (!is_whole(sidecar)) return tseg_fail(error, EBADF, "%s was closed by other code", sidecar->path);
-        sidecar->files_locked = tseg_byte_lock(sidecar, 0);
-        if (sidecar->files_locked) {
-            tseg_byte_lock(sidecar, TSEG_MAKER_AT + getpid());
-            return true;
-        }
-        if (errno != EACCES && errno != EAGAIN)
-            return tseg_fail(error, errno, "%s: file locks do not work here: %s", sidecar->path, strerror(errno));
-        if (tseg_byte_look(sidecar, 0, 1, NULL, &holder) != TSEG_BYTE_LOCKED) continue;
-        error->holder = holder ? holder : maker(sidecar);
-        break;
-    }
-    if (error->holder) snprintf(pid, sizeof pid, " (%ld)", (long)error->holder);
-    return tseg_fail(error, EAGAIN, "%s is locked by another process%s, which makes or removes the segment",
-                     sidecar->path, pid);
-}
-
-void tseg_sidecar_unlock_files(tseg_sidecar *sidecar)
-{
-    sidecar->files_locked = false;
-    if (!is_whole(sidecar)) return;
-    tseg_byte_unlock(sidecar, TSEG_MAKER_AT + getpid());
-    tseg_byte_unlock(sidecar, 0);
-}
-
-bool tseg_sidecar_take_slot(tseg_sidecar *sidecar, uint32_t process_slots)
-{
-    if (sidecar->slot >= 0) return true;
-    if (!is_whole(sidecar)) {
-        if (!sidecar->refused) sidecar->refused = EBADF;
-        return false;
-    }
-    sidecar->refused = 0;
-    for (int slot = 0; sidecar->slot < 0 && !sidecar->refused && slot < (int)process_slots; slot++) {
-        if (tseg_byte_lock(sidecar, 1 + slot)) sidecar->slot = slot;
-        else if (errno != EACCES && errno != EAGAIN) sidecar->refused = errno;
-    }
-    return sidecar->slot >= 0;
-}
-
-void tseg_sidecar_keep_slot(tseg_sidecar *sidecar)
-{
-    if (sidecar->record_locks && sidecar->slot >= 0 && !tseg_byte_lock(sidecar, 1 + sidecar->slot)) sidecar->slot = -1;
-}
-
-/* Where the question cannot be asked, nobody is declared dead. */
-bool tseg_sidecar_is_locked(const tseg_sidecar *sidecar, uint32_t slot)
-{
-    return !is_whole(sidecar) || tseg_byte_look(sidecar, 1 + (off_t)slot, 1, NULL, NULL) != TSEG_BYTE_FREE;
-}
-
-bool tseg_sidecar_in_use(const tseg_sidecar *sidecar)
-{
-    /* To the end: other layouts may have more slots. */
-    return !is_whole(sidecar) || tseg_byte_look(sidecar, 1, 0, NULL, NULL) != TSEG_BYTE_FREE;
 }

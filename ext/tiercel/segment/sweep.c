@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "internal.h"
+#include "leases.h"
 #include "sweep.h"
 
 tseg_result tseg_delete(tseg *segment, const tseg_key *key, double *expires_at)

@@ -1,0 +1,20 @@
+# frozen_string_literal: true
+
+# Segments of 2 MB in a folder that is removed after the test.
+module SegmentFiles
+  def setup
+    super
+    @directory = Dir.mktmpdir("tiercel-segment-")
+    @path = File.join(@directory, "segment")
+  end
+
+  def teardown
+    @opened&.each(&:close)
+    FileUtils.remove_entry(@directory)
+    super
+  end
+
+  def open(path = @path, **options)
+    Tiercel::Segment.open(path, bytes: 2 << 20, **options).tap { |segment| (@opened ||= []) << segment }
+  end
+end
