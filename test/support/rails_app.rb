@@ -109,9 +109,12 @@ class RailsApp
 
   # @param arguments [Array<String>] of bin/rails
   # @param env [Hash{String => String, nil}]
+  # @param folder [String, nil] of another application inside this one, which is run with this one's bundle
   # @return [Ran]
-  def rails(*arguments, env: {})
-    Ran.new(*Open3.capture3(environment(env), *here, *@shop.command(*arguments), stdin_data: ""))
+  def rails(*arguments, env: {}, folder: nil)
+    return Ran.new(*Open3.capture3(environment(env), *here, *@shop.command(*arguments), stdin_data: "")) unless folder
+    command = [RbConfig.ruby, "bin/rails", *arguments]
+    Ran.new(*Open3.capture3(environment(env), *prefix, "env", "-C", path(folder), *command, stdin_data: ""))
   end
 
   # @param code [String] of Ruby
@@ -138,7 +141,7 @@ class RailsApp
   # @return [void]
   def remove_segments
     [secret, read("tmp/local_secret.txt")].each do |own|
-      name = "tiercel-shop-*-#{Digest::SHA256.hexdigest("tiercel segment #{own}")[0, 8]}.*"
+      name = "tiercel-*-#{Digest::SHA256.hexdigest("tiercel segment #{own}")[0, 8]}.*"
       FileUtils.rm_f(Dir["/dev/shm/#{name}", "#{Dir.tmpdir}/#{name}"])
     end
   end

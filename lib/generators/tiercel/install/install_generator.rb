@@ -42,12 +42,13 @@ module Tiercel
       SIZED = %w[shared memory sqlite file].freeze
       THREADS = "  Tests run in parallel threads, which share one cache: a clear would disturb other tests. Tests " \
                 "keep the store that they have."
+      PAGE = %(  See it at work: bin/rails tiercel:doctor; in config/routes.rb: mount Tiercel::Web => "/cache")
       INSTALLED = "  It is installed already. For another choice: bin/rails destroy tiercel:install, then generate."
       HOSTS = "config/deploy.yml has %d hosts, each of which gets a cache of its own. For one cache: bin/rails " \
               "destroy tiercel:install, then generate with --url=redis://HOST:6379/0."
       BOOT = "The generator boots config/environments/production.rb with SECRET_KEY_BASE_DUMMY=1, as an asset build " \
              "does. If your own code requires a variable, type: NAME=value bin/rails generate tiercel:install"
-      private_constant :BOOT, :SIZED, :THREADS, :INSTALLED, :HOSTS
+      private_constant :BOOT, :SIZED, :THREADS, :INSTALLED, :HOSTS, :PAGE
 
       # A refusal ends with the status of a failure.
       #
@@ -116,6 +117,7 @@ module Tiercel
         end
         [*plan.notes, hosts_note].compact.each { |note| say "  #{note}", :yellow }
         say "  Run `bundle install`." if options[:gems] && plan.gems.any?
+        say PAGE
       end
 
       private
