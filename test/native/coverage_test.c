@@ -23,14 +23,14 @@ static void test_gaps(void)
     uint64_t now = tseg_monotonic_ns(), epoch = tseg_near_epoch(segment, &key);
 
     CHECK(tseg_covered_ns(segment) == 0 && !tseg_is_trusted(segment, TRUST_NS));
-    CHECK(!tseg_cover(segment, 0, now) && tseg_covered_ns(segment) == 0); /* nobody has heard of what was before */
+    CHECK(!tseg_cover(segment, 0, now, 0) && tseg_covered_ns(segment) == 0); /* nobody has heard of what was before */
     tseg_begin_gap(segment);
     CHECK(fill(epoch) == TSEG_CHANGED && tseg_covered_ns(segment) == 0);
     tseg_end_gap(segment, now);
     CHECK(tseg_covered_ns(segment) == now && tseg_is_trusted(segment, TRUST_NS));
-    CHECK(tseg_cover(segment, now, now + 5) && tseg_covered_ns(segment) == now + 5);
-    CHECK(tseg_cover(segment, now, now + 2) && tseg_covered_ns(segment) == now + 5);
-    CHECK(!tseg_cover(segment, now + 6, now + 7) && tseg_covered_ns(segment) == now + 5);
+    CHECK(tseg_cover(segment, now, now + 5, 0) && tseg_covered_ns(segment) == now + 5);
+    CHECK(tseg_cover(segment, now, now + 2, 0) && tseg_covered_ns(segment) == now + 5);
+    CHECK(!tseg_cover(segment, now + 6, now + 7, 0) && tseg_covered_ns(segment) == now + 5);
     tseg_end_gap(segment, now + 1);
     CHECK(tseg_covered_ns(segment) == now + 5);
 }
@@ -53,10 +53,45 @@ static void test_times_to_come(void)
     for (int i = 0; i < 3; i++) {
         tseg_store(&segment->header->near_covered, wrong[i]);
         CHECK(!tseg_is_trusted(segment, TRUST_NS) && tseg_covered_ns(segment) == 0);
-        CHECK(!tseg_cover(segment, 0, now));
+        CHECK(!tseg_cover(segment, 0, now, 0));
         tseg_end_gap(segment, now);
         CHECK(tseg_covered_ns(segment) == now);
     }
+}
+
+/* Another server's listener says nothing of this one's changes, and puts all copies away first. */
+static void test_servers(void)
+{
+    uint64_t now = tseg_monotonic_ns();
+
+    tseg_find_gap(segment, 7);
+    tseg_end_gap(segment, now);
+    CHECK(!tseg_cover(segment, now - 5, now, 8) && !tseg_cover(segment, now - 5, now, 0));
+    CHECK(tseg_cover(segment, now - 5, now + 1, 7) && tseg_covered_ns(segment) == now + 1);
+    tseg_find_gap(segment, 0);
+}
+
+static bool take_seat(uint64_t process, bool is_busy)
+{
+    tseg_store(&segment->owner, process);
+    return tseg_take_seat(segment, is_busy);
+}
+
+/* Two of the machine's processes; a busy one only as long as there is no other. */
+static void test_seats(void)
+{
+    uint64_t owner = tseg_load(&segment->owner);
+
+    CHECK(take_seat(1, false) && take_seat(512, false) && !take_seat(3, false));
+    CHECK(take_seat(1, true) && !take_seat(3, true) && take_seat(3, false) && !take_seat(1, false));
+    CHECK(take_seat(512, false) && take_seat(3, false));
+    tseg_store(&segment->header->near_seats, tseg_load(&segment->header->near_seats) - 11 - (UINT64_C(11) << 32));
+    CHECK(take_seat(1, true) && take_seat(4, false) && !take_seat(512, true));
+    CHECK(!take_seat(0, false)); /* a process without a slot */
+    tseg_store(&segment->header->near_seats, UINT64_MAX); /* altered from outside */
+    CHECK(take_seat(1, false));
+    tseg_store(&segment->header->near_seats, 0);
+    tseg_store(&segment->owner, owner);
 }
 
 /* Each listener says what it has heard; the covered time never goes back. */
@@ -67,7 +102,7 @@ static void *listen(void *argument)
     for (int i = 0; i < ROUNDS; i++) {
         uint64_t sent = tseg_monotonic_ns(), covered;
         if (i % 100 == 99) since = sent;
-        if (!tseg_cover(segment, since, sent)) {
+        if (!tseg_cover(segment, since, sent, 0)) {
             tseg_begin_gap(segment);
             tseg_end_gap(segment, sent);
         }
@@ -93,6 +128,8 @@ int main(void)
     test_gaps();
     test_trust();
     test_times_to_come();
+    test_servers();
+    test_seats();
     test_threads();
     tseg_release(segment);
     printf("coverage: %lu checks\n", (unsigned long)checks_made);

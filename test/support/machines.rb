@@ -79,7 +79,7 @@ module Machines
   def listen_through_proxy(store)
     @proxy = Tiercel::Lab::Network::Proxy.new(server).start
     listening = Tiercel::Backends::Redis.build(Tiercel::BackendURL.parse(@proxy.url), {})
-    store.backend.last.define_singleton_method(:subscription) { listening.subscription }
+    store.backend.last.define_singleton_method(:subscription) { |*prefix| listening.subscription(*prefix) }
     store
   end
 end

@@ -91,29 +91,6 @@ class TiersBusTest < Tiercel::TestCase
     assert_equal 1, gaps(other)
   end
 
-  # They may lead to a server whose place another one has taken: what is read there nobody would ever put away.
-  def test_after_a_cut_nothing_is_filled_through_connections_of_before
-    store = listening(listen_through_proxy(machine(:one)))
-    kept = calling
-    @proxy.change(refuse: true)
-    @proxy.cut
-    store.read("other")
-    assert_equal kept, calling
-    cut = coverage(store).now
-    @proxy.heal
-    listening_again(store, cut)
-    store.read("other")
-    refute_equal kept, calling
-    kept = calling
-    store.read("another")
-    assert_equal kept, calling
-  end
-
-  # @return [Array<String>] of the connections that reads go through
-  def calling
-    server.command("CLIENT", "LIST").lines.grep(/cmd=get /).filter_map { |line| line[/\bid=(\d+)/, 1] }
-  end
-
   # Nothing is lost on the way, but all of it comes late.
   def test_what_is_held_back_is_not_trusted_and_comes_late
     store = listening(listen_through_proxy(machine(:one)))
@@ -257,8 +234,10 @@ class TiersBusTest < Tiercel::TestCase
     server.command("ACL", "DELUSER", "limited")
   end
 
-  def test_where_the_server_does_not_tell_copies_live_a_second = refusing("-client|tracking")
-  def test_where_heartbeats_may_not_be_written_copies_live_a_second = refusing("resetkeys", "~app:*")
+  def test_where_the_server_sends_nothing_copies_live_a_second = refusing("-client|tracking")
+  def test_where_the_role_is_not_said_copies_live_a_second = refusing("-role")
+  def test_where_the_server_does_not_name_itself_copies_live_a_second = refusing("-info")
+  def test_where_no_key_may_be_changed_copies_live_a_second = refusing("resetkeys", "~app:*")
 
   # It is tried again every minute.
   def test_one_refusal_is_reported_once
@@ -294,20 +273,5 @@ class TiersBusTest < Tiercel::TestCase
     assert_match(/bus: expected true or false.*"sometimes"/, error.message)
     error = assert_raises(Tiercel::ConfigurationError) { machine(:one, url: "sqlite:/nowhere", near: "&bus=true") }
     assert_match(/does not tell of changes/, error.message)
-  end
-
-  def test_heartbeats_are_of_one_segment
-    heartbeat = Tiercel::Tiers::Bus::Heartbeat
-    key = heartbeat.key(35 << 40, 123)
-    assert heartbeat.heartbeat?(key)
-    assert_equal 123, heartbeat.sent(key, 35 << 40)
-    ["#{key}:1", "#{key}x", heartbeat.key(36, 123), heartbeat.key(35 << 40, -1), heartbeat.key(35 << 40, 1 << 63),
-     heartbeat::PREFIX, "#{heartbeat::PREFIX}\xFF:1"].each { |other| assert_nil heartbeat.sent(other, 35 << 40), other }
-    store = listening(machine(:one))
-    sent = coverage(store).now + 3_600_000_000_000
-    server.command("SET", heartbeat.key(coverage(store).segment.file_id, sent), "")
-    sleep 0.05
-    assert_operator coverage(store).covered, :<=, coverage(store).now
-    wait_until("heartbeats to be gone", within: 2) { server.command("DBSIZE").to_i <= 2 }
   end
 end

@@ -32,22 +32,24 @@ static VALUE segment_near_clear(VALUE self)
 }
 
 /*
- * Segment#near_cover(since, sent) -> true, false or nil. Times of the monotonic clock in nanoseconds: a listener heard
- * of every change behind that was made from `since`, when he began, until `sent`, and all of them were put away through
- * this Segment. true: the copies are good. false: nobody covered the time before `since`; all copies were put away.
- * nil: it says nothing, since `sent` is before the listener, or this Segment's move to another file
+ * Segment#near_cover(since, sent, server) -> true, false or nil. Nanoseconds of the monotonic clock: a listener
+ * of that server heard of every change behind from `since`, when it began, until `sent`, and all of them were put away
+ * through this Segment. true: the copies are good. false: nobody covered the time before `since`, or another server's
+ * listener did; all copies were put away. nil: it says nothing, since `sent` is before the listener, or this Segment's
+ * move to another file
  */
-static VALUE segment_near_cover(VALUE self, VALUE since, VALUE sent)
+static VALUE segment_near_cover(VALUE self, VALUE since, VALUE sent, VALUE server)
 {
     uint64_t since_ns = NUM2ULL(since), sent_ns = NUM2ULL(sent), now_ns = tseg_monotonic_ns();
+    uint64_t server_id = NUM2ULL(server);
     tseg *segment = segment_current(self);
     const segment_handle *handle = segment_handle_of(self);
 
     if (sent_ns > now_ns) sent_ns = now_ns;
     if (since_ns < handle->attached_ns) since_ns = handle->attached_ns;
     if (sent_ns < since_ns) return Qnil;
-    if (tseg_cover(segment, since_ns, sent_ns)) return Qtrue;
-    tseg_find_gap(segment);
+    if (tseg_cover(segment, since_ns, sent_ns, server_id)) return Qtrue;
+    tseg_find_gap(segment, server_id);
     segment = put_away(self, segment);
     if (!segment) return Qnil;
     tseg_end_gap(segment, sent_ns);
@@ -56,6 +58,21 @@ static VALUE segment_near_cover(VALUE self, VALUE since, VALUE sent)
 
 /* Segment#near_covered -> nanoseconds of the monotonic clock, 0 for never */
 static VALUE segment_near_covered(VALUE self) { return ULL2NUM(tseg_covered_ns(segment_current(self))); }
+
+/* Segment#near_server -> which server's listeners covered it last, a number; 0 for none */
+static VALUE segment_near_server(VALUE self)
+{
+    return ULL2NUM(atomic_load_explicit(&segment_current(self)->header->near_server, memory_order_seq_cst));
+}
+
+/*
+ * Segment#near_listen(busy) -> whether this process is one of the two of its machine that listen, for a second from
+ * now. One that says it is busy gives its place to one that is not
+ */
+static VALUE segment_near_listen(VALUE self, VALUE busy)
+{
+    return tseg_take_seat(segment_current(self), RTEST(busy)) ? Qtrue : Qfalse;
+}
 
 /* Segment#near_gaps -> how often copies were put away since nobody had covered them */
 static VALUE segment_near_gaps(VALUE self)
@@ -101,11 +118,13 @@ static VALUE segment_near_trusted(VALUE self) { return segment_to_read(self) ? Q
 void segment_init_coverage(void)
 {
     rb_define_method(tiercel_segment_class, "near_clear", segment_near_clear, 0);
-    rb_define_method(tiercel_segment_class, "near_cover", segment_near_cover, 2);
+    rb_define_method(tiercel_segment_class, "near_cover", segment_near_cover, 3);
     rb_define_method(tiercel_segment_class, "near_covered", segment_near_covered, 0);
     rb_define_method(tiercel_segment_class, "near_gaps", segment_near_gaps, 0);
+    rb_define_method(tiercel_segment_class, "near_listen", segment_near_listen, 1);
     rb_define_method(tiercel_segment_class, "near_note", segment_near_note, 0);
     rb_define_method(tiercel_segment_class, "near_noted", segment_near_noted, 0);
+    rb_define_method(tiercel_segment_class, "near_server", segment_near_server, 0);
     rb_define_method(tiercel_segment_class, "near_trust=", segment_set_near_trust, 1);
     rb_define_method(tiercel_segment_class, "near_trusted?", segment_near_trusted, 0);
 }

@@ -28,16 +28,17 @@ static inline bool tseg_is_trusted(const tseg *segment, uint64_t trust_ns)
 /* 0: never. */
 uint64_t tseg_covered_ns(const tseg *segment);
 /*
- * A listener has put away all that was changed from since_ns until sent_ns. true: nothing before it is missing, and
- * the segment is covered until sent_ns. false: there is a gap before it. Then all copies are to be put away, late
- * fills too (tseg_begin_gap, a clear), and the segment is covered by tseg_end_gap. Whoever dies in between has
- * covered nothing. Before all that it is counted (tseg_find_gap): who takes an epoch that is of after the gap finds
- * that there was one.
+ * A listener of that server has put away all that was changed from since_ns until sent_ns. true: nothing before it is
+ * missing, and the segment is covered until sent_ns. false: there is a gap before it, or another server. Then the gap
+ * and the server are recorded (tseg_find_gap), all copies are put away, late fills too (tseg_begin_gap, a clear), and
+ * the segment is covered by tseg_end_gap. A process that dies in between has covered nothing.
  */
-bool tseg_cover(tseg *segment, uint64_t since_ns, uint64_t sent_ns);
-void tseg_find_gap(tseg *segment);
+bool tseg_cover(tseg *segment, uint64_t since_ns, uint64_t sent_ns, uint64_t server);
+void tseg_find_gap(tseg *segment, uint64_t server);
 /* No fill whose epoch was taken before is made after it. */
 void tseg_begin_gap(tseg *segment);
 void tseg_end_gap(tseg *segment, uint64_t sent_ns);
+/* Takes or keeps one of the two seats of this machine's listeners, for a second. false: others have them. */
+bool tseg_take_seat(tseg *segment, bool is_busy);
 
 #endif

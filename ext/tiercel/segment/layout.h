@@ -128,6 +128,8 @@ typedef struct {
     tseg_word near_covered; /* ns of the monotonic clock: until then every change behind was heard of; 0 never */
     tseg_word near_gaps;    /* how often all copies were put away, since nobody had covered them */
     tseg_word near_noted;   /* how often something was noted that the tier behind is to be told later */
+    tseg_word near_server;  /* which server behind the listeners hear, and of which keys; 0 unknown */
+    tseg_word near_seats;   /* which processes listen: two seats, see coverage.c */
 } tseg_header;
 
 /* One attached process: its counters stay when the slot is used again. */

@@ -22,6 +22,8 @@ AT(tseg_header, retired, 260);
 AT(tseg_header, near_covered, 264);
 AT(tseg_header, near_gaps, 272);
 AT(tseg_header, near_noted, 280);
+AT(tseg_header, near_server, 288);
+AT(tseg_header, near_seats, 296);
 
 AT(tseg_geometry, file_bytes, 0);
 AT(tseg_geometry, shards, 8);

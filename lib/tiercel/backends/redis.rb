@@ -15,6 +15,7 @@ require_relative "redis/failures"
 require_relative "redis/lifetime"
 require_relative "redis/replies"
 require_relative "redis/scripts"
+require_relative "redis/seen_servers"
 require_relative "redis/single"
 require_relative "redis/subscription"
 require_relative "remote/options"
@@ -71,7 +72,7 @@ module Tiercel
         @name = url.to_s.freeze
         @several = address.cluster?
         @database = address.database
-        subscribable = options[:role]&.to_sym != :replica
+        subscribable = options[:role]&.to_sym != :replica && !@several
         @listening = Address.new(url, { **options, driver: :ruby }, timeout) if subscribable
         @commands = commands(address, timeout, pool)
       end
@@ -173,13 +174,20 @@ module Tiercel
 
       def close = @commands.close
 
-      # A replica may be behind what it has told of.
+      # A replica may be behind what it has sent. The masters of a cluster change at any time: adr/016.
       def subscribable? = !@listening.nil?
 
-      # @return [Subscription, ClusterSubscription] not open yet
-      def subscription
-        config = @listening.config(protocol: 3)
-        @several ? ClusterSubscription.new(config, @name, @masters ||= {}) : Subscription.new(config, @name)
+      # @param prefix [String, nil] of the keys that are of interest; nil for all
+      # @return [Subscription] not open yet
+      def subscription(prefix = nil)
+        Subscription.new(@name, prefix) { |protocol| @listening.config(protocol:) }
+      end
+
+      # @param prefix [String, nil] see {#subscription}
+      # @return [SeenServers] to which the connections led since the last {#renew}, from now on
+      def watch_servers(prefix = nil)
+        @commands.servers ||= SeenServers.new
+        @commands.servers.tap { |servers| servers.prefix = prefix }
       end
 
       # From now on no call goes to a server over a connection that was there before, as its address may lead to another
@@ -202,7 +210,6 @@ module Tiercel
         return Single.new(address.config, timeout: timeout, pool: pool) unless address.cluster?
         config = address.config
         require_relative "redis/cluster"
-        require_relative "redis/cluster_subscription"
         Cluster.new(config, timeout: timeout, pool: pool)
       end
 

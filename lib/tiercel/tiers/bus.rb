@@ -3,52 +3,70 @@
 require "weakref"
 
 require_relative "../backend"
+require_relative "../clock"
 require_relative "../errors"
 require_relative "../forks"
 require_relative "bus/listener"
 
 module Tiercel
   class Tiers < Backend
-    # Tells the near tiers of a stack what others change in the last one: other machines, and other programs. Each
-    # process that reads has a listener of its own; together they cover the machine's near tiers ({Coverage}), so that
-    # one that ends, or is slow, leaves no gap while another listens.
+    # Deletes the near copies of what others change in the last tier: other machines, and other programs. Two processes
+    # of a machine listen; together they cover its near tiers ({Coverage}), so that one that ends, or is slow, leaves no
+    # gap while the other one listens. (`memory:` as the nearest tier is one process's own, which listens itself.)
     #
-    # Two threads: one reads ({Listener}); this one keeps it going, and sees to the heartbeats. They are started by the
-    # first read that misses near, and again by the next one after a fork or where they were killed.
+    # Each process that reads has a thread that keeps one of the two seats, or waits for one. A process with a seat has
+    # one more, which reads ({Listener}). The first read that misses near starts them, and the next one after a fork.
     #
-    # Where the last tier cannot tell of changes, copies live as long as without a bus, a second at most.
+    # Where the last tier cannot send changes, copies live as long as without a bus, a second at most.
     #
     # @private
     class Bus
+      # Between two questions to the server.
+      INTERVAL_SECONDS = 1.0
+      # Of an interval, between two looks at seat and question.
+      TICK = 0.25
+      # Looks for which a listener goes on that has lost its seat, while its successor begins.
+      LINGER = 8
+      # A process that waits so long for the interpreter's lock, several times in a row, gives its seat away.
+      LATE_SECONDS = 0.02
+      LATE_TICKS = 3
+      MOST_LATE_TICKS = 6
       # Between two tries to subscribe: so long at first, then twice as long each time, up to the second of these.
       FIRST_PAUSE_SECONDS = 0.05
       LONGEST_PAUSE_SECONDS = 2.0
       # After a refusal.
       REFUSED_PAUSE_SECONDS = 60.0
-      # So many in a row are reported: copies are not trusted by then.
+      # So many failures in a row are reported: copies are not trusted by then.
       REPORTED_FAILURE = 6
-      # A heartbeat that has not come back by then is none that the server tells of.
-      SILENCE_SECONDS = 10.0
-      # Of a new segment.
-      FIRST_GAP = 1
-      private_constant :FIRST_PAUSE_SECONDS, :LONGEST_PAUSE_SECONDS, :REFUSED_PAUSE_SECONDS, :REPORTED_FAILURE,
-                       :SILENCE_SECONDS, :FIRST_GAP
+      # So many changes of the server within so many seconds are no failover: several servers answer at one address.
+      SEVERAL_SERVERS = 3
+      SEVERAL_SERVERS_SECONDS = 60.0
+      # Between two tries to reach the server that is listened to.
+      RENEWAL_SECONDS = 1.0
+      private_constant :INTERVAL_SECONDS, :TICK, :LINGER, :LATE_SECONDS, :LATE_TICKS, :MOST_LATE_TICKS,
+                       :FIRST_PAUSE_SECONDS, :LONGEST_PAUSE_SECONDS, :REFUSED_PAUSE_SECONDS, :REPORTED_FAILURE,
+                       :SEVERAL_SERVERS, :SEVERAL_SERVERS_SECONDS, :RENEWAL_SECONDS
 
-      # @return [Float] seconds between two heartbeats
+      # @return [Float] seconds between two questions to the server
       attr_accessor :interval
 
-      # @param far [Backend] the last tier, whose `subscription` tells of changes
+      # @param far [Backend] the last tier, whose `subscription` sends changes
       # @param nears [Array<Near>] nearest first, all of them with a {Coverage}
       def initialize(far, nears)
         @far = far
         @nears = nears.map { |near| WeakRef.new(near) } # a store that nobody has any more listens no longer
         @coverages = nears.map(&:coverage)
-        @farthest = @coverages.last.segment # where a gap is noticed first
-        @interval = Heartbeat::INTERVAL_SECONDS
+        @nearest = @coverages.first.segment
+        @farthest = @coverages.last.segment
+        @interval = INTERVAL_SECONDS
+        @servers = far.watch_servers
+        @renewed_at = -RENEWAL_SECONDS
+        @late = 0
+        @moves = []
         @lock = Mutex.new
       end
 
-      # Sees to it that this process listens. Never waits.
+      # Sees to it that this process listens, or is ready to. Never waits.
       #
       # @return [true] this process is told of what others change
       def listen
@@ -62,21 +80,24 @@ module Tiercel
         true
       end
 
-      # Who only writes needs no listener: the news of his own changes takes the copies that they leave anyhow.
+      # A process that only writes needs no listener: the invalidations of its own changes delete the copies of them.
       #
       # @return [void]
       def before_change = nil
 
-      # Where nobody listened for a while, another server may be the last tier's by now, and a connection of before lead
-      # to the one that it was: what is read there may be older than what nobody was told of.
+      # @return [Object] for {#fill?}, after the epoch was taken and before anything is read
+      def before_fill = @servers.ids
+
+      # A connection may lead to another server than the one that is listened to: a former master, say. Nobody would
+      # ever delete the copies of what is read there.
       #
-      # @return [void]
-      # @raise [BackendError] where there is no segment
-      def before_fill
-        gaps = @farthest.near_gaps
-        return if gaps == @gaps
-        @far.renew if gaps > FIRST_GAP
-        @gaps = gaps
+      # @param seen [Object] of {#before_fill}
+      # @return [Boolean] whether what was read since may become a copy
+      def fill?(seen)
+        server = @farthest.near_server
+        return seen.equal?(@servers.ids) if seen.all?(server)
+        renew unless server.zero? # nobody has listened yet
+        false
       end
 
       # Stops listening, until the next read that misses near.
@@ -88,14 +109,21 @@ module Tiercel
         thread&.kill&.join(1) unless Thread.current.equal?(thread)
       end
 
-      # @return [Hash{Symbol => Object}] :listening, whether this process does; :invalidations, keys that it was told of
-      #   since it began
+      # @return [Hash{Symbol => Object}] :listening, whether this process has one of the two seats; :invalidations, keys
+      #   that it was sent since then
       def stats
         listener = @listener if Forks.current?(@process)
         { listening: listener&.alive? || false, invalidations: listener&.invalidations || 0 }
       end
 
       private
+
+      def renew
+        now = Clock.monotonic
+        return if now - @renewed_at < RENEWAL_SECONDS
+        @renewed_at = now
+        @far.renew
+      end
 
       # Fiber storage is not inherited: what is held around the caller is no business of this thread.
       def start
@@ -117,42 +145,62 @@ module Tiercel
       # @param failures [Integer] in a row
       # @return [Integer] with this one
       def attempt(failures)
-        listen_until_it_fails { failures = 0 }
+        seat? ? listen_until_it_fails { failures = 0 } : watch
         failures
       rescue Refused => error
         refused(error)
         sleep REFUSED_PAUSE_SECONDS
         failures
       rescue StandardError => error
-        failures += 1
-        given_up = failures >= REPORTED_FAILURE && answers? && refused(error)
+        failed(error, failures + 1)
+      end
+
+      def failed(error, failures)
+        given_up = (several_servers?(error) || (failures >= REPORTED_FAILURE && answers?)) && refused(error)
         report(backend_error(error)) if failures == REPORTED_FAILURE && !given_up
         pause = [FIRST_PAUSE_SECONDS * (2**[failures, 10].min), LONGEST_PAUSE_SECONDS].min
         sleep(given_up ? REFUSED_PAUSE_SECONDS : pause)
         failures
       end
 
-      # Whether the server is there: what fails again and again then is the subscription, perhaps at a proxy that cuts
-      # off, or does not answer, whom it does not understand. Of several servers one may be away.
+      def several_servers?(error)
+        return false unless error.is_a?(Listener::AnotherServer)
+        now = Clock.monotonic
+        @moves << now
+        @moves.shift while now - @moves.first > SEVERAL_SERVERS_SECONDS
+        @moves.size >= SEVERAL_SERVERS
+      end
+
+      # Whether the server is there: what fails again and again then is the subscription, perhaps at a proxy that does
+      # not understand it, and closes the connection or gives no answer.
       def answers?
-        return false if @far.several_servers?
-        @far.get(Heartbeat::PREFIX)
-        true
+        @far.ask("PING") && true
       rescue BackendError
         false
       end
 
       def wanted? = @nears.first.weakref_alive?
 
-      # @yield once an echo has come
+      # The segment's word names the processes that listen. Whether copies are trusted does not depend on it.
+      def seat? = @nearest.near_listen(@late >= LATE_TICKS)
+
+      # Others listen.
+      def watch
+        @nears.each(&:trust_bus) if @coverages.all?(&:trusted?)
+        tick { |seconds| sleep(seconds) }
+      end
+
+      # @yield once the near tiers are covered
       def listen_until_it_fails
-        @listener = Listener.new(@far.subscription, @coverages)
+        without = 0
+        @listener = Listener.new(@far.subscription, @coverages, @interval)
         @listener.start
         while @listener.alive? && wanted?
+          return if (without = seat? ? 0 : without + 1) > LINGER
+          @listener.ask
           @nears.last.settler&.wake
-          @listener.beat(@interval)
-          @listener.wait(@interval / 4)
-          next check_silence unless @listener.heard
+          tick { |seconds| @listener.wait(seconds) }
+          next unless @listener.heard
           @nears.each(&:trust_bus)
           @refusal = nil
           yield
@@ -163,9 +211,13 @@ module Tiercel
         @listener.close
       end
 
-      def check_silence
-        return if @far.several_servers? || !@listener.silent_for?(SILENCE_SECONDS)
-        raise Unavailable.new("no heartbeat came back in #{SILENCE_SECONDS} s", backend: @far.to_s)
+      # @yieldparam seconds [Float] to wait
+      def tick
+        seconds = @interval * TICK
+        due_at = Clock.monotonic + seconds
+        yield seconds
+        late = Clock.monotonic - due_at > LATE_SECONDS
+        @late = (@late + (late ? 1 : -1)).clamp(0, MOST_LATE_TICKS)
       end
 
       # Copies that live longer may be there as long as others listen, or did lately: those are trusted by what is

@@ -12,7 +12,7 @@ module Tiercel
     #
     #   coverage = Tiercel::Tiers::Coverage.new(segment)
     #   since = coverage.now             # from here on this process hears of every change, and puts the copies away
-    #   sent = coverage.now              # something is sent to the tier behind, and its echo came the same way
+    #   sent = coverage.now              # the tier behind is asked something, and answers on the same connection
     #   coverage.cover(since, sent)      # => false: nobody covered the time before, all copies were put away
     #   coverage.trusted?                # => true
     class Coverage
@@ -73,11 +73,13 @@ module Tiercel
       # copies of all of these away, through this segment.
       #
       # @param since [Integer] nanoseconds
-      # @param sent [Integer] nanoseconds: when something was sent to the tier behind whose echo came the listener's way
-      # @return [Boolean, nil] true: the copies are good; false: there was a gap before `since`, so all copies were put
-      #   away; nil: it says nothing, since `sent` is before `since`, or before this process' move to a new segment
+      # @param sent [Integer] nanoseconds: when the tier behind was asked something that it has answered since
+      # @param server [Integer] which one it was
+      # @return [Boolean, nil] true: the copies are good; false: there was a gap before `since`, or another server, so
+      #   all copies were put away; nil: it says nothing, since `sent` is before `since`, or before this process' move
+      #   to a new segment
       # @raise [BackendError] where there is no segment
-      def cover(since, sent) = arm && @segment.near_cover(since, sent)
+      def cover(since, sent, server = 0) = arm && @segment.near_cover(since, sent, server)
 
       # @return [Integer] nanoseconds: all that was changed before is known of; 0 for never
       def covered = @segment.near_covered

@@ -97,9 +97,10 @@ module Tiercel
       # @return [String, nil]
       def filled(key)
         epoch = epoch(key)
+        seen = @bus&.before_fill # after it: no epoch of after a gap goes with a server of before it
         @uses&.read
         bytes = yield
-        fill(key, bytes, nil, epoch) if epoch && bytes
+        fill(key, bytes, nil, epoch) if epoch && bytes && fill?(seen)
         bytes
       end
 
@@ -109,8 +110,10 @@ module Tiercel
       # @return [Hash{String => String}]
       def filled_multi(keys)
         epochs = keys.to_h { |key| [key, epoch(key)] }
+        seen = @bus&.before_fill
         @uses&.read
         found = yield
+        return found unless fill?(seen)
         found.each { |key, bytes| fill(key, bytes, nil, epochs[key]) if epochs[key] }
         found
       end
@@ -126,8 +129,9 @@ module Tiercel
         @bus&.before_change
         @uses&.changed(keys.size)
         begun = @guard.call(:write_entry, keys.first) { @segment.near_begin(keys) }
+        seen = @bus&.before_fill
         result = settling(-> { finish(keys, begun, false) }) { yield }
-        finish(keys, begun, result == true && bytes && begun && fill(keys.first, bytes, ttl, begun))
+        finish(keys, begun, result == true && bytes && begun && fill?(seen) && fill(keys.first, bytes, ttl, begun))
         result
       end
 
@@ -230,10 +234,11 @@ module Tiercel
         @bus&.listen
         @guard.call(:read_entry, key) do
           next if @covering && !@coverage.arm
-          # In this order: no epoch of after a gap goes with a connection of before it.
-          @segment.near_epoch(key).tap { @bus&.before_fill }
+          @segment.near_epoch(key)
         end
       end
+
+      def fill?(seen) = !@covering || @bus.nil? || @guard.call(:read_entry) { @bus.fill?(seen) }
 
       # @return [Boolean, nil] whether it was filled
       def fill(key, bytes, ttl, epoch)

@@ -64,6 +64,7 @@ module Tiercel
 
       # The file is the file.
       def before_fill = nil
+      def fill?(_seen) = true
 
       def close = nil
 

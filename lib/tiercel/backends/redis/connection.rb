@@ -25,8 +25,10 @@ module Tiercel
         DONE = "OK"
 
         # @param config [RedisClient::Config::Common]
-        def initialize(config)
+        # @param servers [SeenServers, nil] gets to know where it leads, if anybody wants to know
+        def initialize(config, servers = nil)
           @config = config
+          @servers = servers
           @client = config.new_client
           @driver = nil
           @busy = false
@@ -103,7 +105,9 @@ module Tiercel
 
         def exchange
           @busy = true
-          reply = yield(@driver || connect)
+          driver = @driver || connect
+          @servers&.used(@server)
+          reply = yield(driver)
           @busy = false
           reply
         rescue RedisClient::CommandError => error
@@ -112,7 +116,11 @@ module Tiercel
         end
 
         # redis-client opens it: address, TLS, AUTH, SELECT, and with Sentinels the role.
-        def connect = @driver = @client.disable_reconnection(&:itself)
+        def connect
+          driver = @client.disable_reconnection(&:itself)
+          @server = @servers&.identify(driver)
+          @driver = driver
+        end
 
         # A deadline is a budget later than the call's begin, which is near enough here.
         def check

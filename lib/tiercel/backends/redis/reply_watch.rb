@@ -52,6 +52,7 @@ module Tiercel
             begin
               @thread = Fiber.new(storage: {}) { Thread.new { run } }.resume
               @thread.name = "tiercel deadlines"
+              @thread.thread_variable_set(:fork_safe, true) # a child starts its own
             ensure
               @start.unlock
             end

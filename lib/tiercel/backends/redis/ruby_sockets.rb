@@ -22,12 +22,21 @@ module Tiercel
             raise RedisClient::ProtocolError, error.message
           end
 
+          # Ends the connection, though children that were forked have a copy of its descriptor.
+          #
+          # @return [void]
+          def shut_down
+            @socket.shutdown
+          rescue SystemCallError, IOError
+            nil # it has ended
+          end
+
           private
 
           def connect
             @server_key = config.server_key
             deadline = Deadline.of_connecting(@connect_timeout)
-            socket = open_socket(deadline).extend(Waits)
+            @socket = socket = open_socket(deadline).extend(Waits)
             socket = Remote::Handshake.over(socket, config.ssl_context, config.host, deadline) if config.ssl
             @io = RedisClient::RubyConnection::BufferedIO.new(socket, read_timeout: @read_timeout,
                                                                       write_timeout: @write_timeout)

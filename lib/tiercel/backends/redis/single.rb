@@ -22,12 +22,14 @@ module Tiercel
           @config = config
           @timeout = timeout
           @one_by_one = Deadline.known?
-          @pool = Remote::Pool.new(**pool) { Connection.new(config) }
+          @pool = Remote::Pool.new(**pool) { Connection.new(config, @servers) }
           @abilities = Abilities.new(self)
         end
 
         # @return [Abilities]
         attr_reader :abilities
+        # @return [SeenServers, nil] where the connections lead, for whoever sets one before the first call
+        attr_accessor :servers
 
         # @param command [Array<String>]
         # @param resend [Boolean] whether it may be sent twice
@@ -106,6 +108,7 @@ module Tiercel
           @config.reset if @config.sentinel?
           @abilities.forget
           @pool.renew
+          @servers&.forget # last: whoever sees the new list has a connection that is in it
         end
 
         # @return [void]

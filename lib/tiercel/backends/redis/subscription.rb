@@ -1,40 +1,59 @@
 # frozen_string_literal: true
 
 require "redis-client"
+require "securerandom"
 
 require_relative "../../backend"
+require_relative "../../clock"
 require_relative "../../errors"
+require_relative "../../forks"
 require_relative "deadline"
 require_relative "failures"
+require_relative "run_id"
 
 module Tiercel
   module Backends
     class Redis < Backend
-      # A connection of its own over which one server tells of every key that changes: client tracking in broadcast
-      # mode, which RESP3 alone has. It tells of other programs' writes too, of keys that end or are evicted, in all of
-      # the server's databases, and does not say who has changed them. Why not pub/sub: adr/016.
+      # A connection of its own over which one server sends the keys that change: client tracking in broadcast mode,
+      # which RESP3 alone has. The server sends other programs' writes too, and keys that expire or are evicted, in all
+      # of its databases, and does not say who has changed them. Why not pub/sub: adr/016.
       #
-      # One thread reads; another may send heartbeats meanwhile.
+      # One thread reads; another one asks.
       #
-      # @see ClusterSubscription
       # @see Tiers::Bus
       class Subscription
-        # A subscriber that does not read is cut off by the server when so many bytes wait for it that its
-        # client-output-buffer-limit for "pubsub" is reached; clients that are told of keys alone have no limit.
+        # The server cuts off a subscriber that does not read once so many bytes wait for it that its
+        # client-output-buffer-limit for "pubsub" is reached; clients that only track keys have no limit.
         LIMITED = ["SUBSCRIBE", "tiercel:bus"].freeze
         TRACKING = %w[CLIENT TRACKING ON BCAST].freeze
         INVALIDATE = "invalidate"
-        # A heartbeat's key has to be there for no longer than it takes to be told of it.
-        HEARTBEAT_MS = "100"
+        ROLE = ["ROLE"].freeze
+        MASTER = "master"
+        REPLICA = "slave"
+        PROBE = "tiercel:probe:"
+        # The key of a probe has to live for no longer than its invalidation takes.
+        PROBE_MS = "100"
+        # For the answer of a new connection.
+        CHECK_SECONDS = 1.0
         # Answers after which it is no use to try again soon.
         IMPOSSIBLE = /\A(NOPERM|NOPROTO)|unknown (sub)?command|syntax error|CLIENT subcommand/i
-        private_constant :LIMITED, :TRACKING, :INVALIDATE, :HEARTBEAT_MS, :IMPOSSIBLE
+        # Answers of a server that is at work on something else. They say nothing about what it has sent.
+        AT_WORK = /\A(BUSY|LOADING|MASTERDOWN)\b/
+        private_constant :LIMITED, :TRACKING, :INVALIDATE, :ROLE, :MASTER, :REPLICA, :PROBE, :PROBE_MS, :CHECK_SECONDS,
+                         :IMPOSSIBLE, :AT_WORK
 
-        # @param config [RedisClient::Config::Common] for RESP3 and the driver in Ruby
+        # @return [Integer] which server it is, and which keys it sends
+        attr_reader :server
+
         # @param name [String] of the backend, for errors
-        def initialize(config, name)
-          @client = config.new_client
+        # @param prefix [String, nil] of the keys that the server is to send; nil for all
+        # @yieldparam protocol [Integer]
+        # @yieldreturn [RedisClient::Config::Common] where to connect, asked anew of the Sentinels; with the driver in
+        #   Ruby
+        def initialize(name, prefix = nil, &config)
           @name = name
+          @prefix = prefix
+          @config = config
         end
 
         # @param error [Exception] one of {Failures::ERRORS}
@@ -49,57 +68,77 @@ module Tiercel
         end
 
         def self.impossible?(error)
-          error.is_a?(RedisClient::UnsupportedServer) ||
+          error.is_a?(RedisClient::UnsupportedServer) || error.is_a?(RunId::Unknown) ||
             (error.is_a?(RedisClient::CommandError) && IMPOSSIBLE.match?(error.message))
         end
         private_class_method :impossible?
 
-        # @return [Array<Subscription>] each to be read by a thread of its own
-        def streams = [self]
-
-        # @return [false] a heartbeat counts once it was told of, whoever has sent it
-        def confirms? = false
-
-        # @return [void]
-        def confirm(_pause) = nil
-
-        # Connects and subscribes. Every key that changes after it has returned is told of.
+        # Connects and subscribes. Every key that changes after it has returned is sent.
         #
         # @return [self]
         # @raise [Refused] if this server will not do so, however often it is asked
         # @raise [BackendError]
         def open
           guarded do
+            @process = Forks.current
+            @client = @config.call(3).new_client
             @driver = @client.disable_reconnection(&:itself)
+            @server = RunId.of(@driver, @prefix)
             limit
-            @driver.call(TRACKING, nil)
+            @driver.call([*TRACKING, *(["PREFIX", @prefix] if @prefix)], nil)
           end
           self
         end
 
-        # Waits for what the server has to tell.
+        # Waits for what the server sends, however long.
         #
-        # @param timeout [Float] seconds
-        # @return [Array<String>, nil, false] keys that have changed; nil for all of them; false for something else
-        # @raise [BackendError] if the connection is of no use any more, or nothing came in time
-        def read(timeout)
-          message = guarded { @driver.read(timeout) }
-          return refused(message) if message.is_a?(RedisClient::Error)
-          message.is_a?(Array) && message.first == INVALIDATE ? told(message[1]) : answered(message)
+        # @return [Array<String>, nil, Symbol] keys that have changed; nil for all of them; :master, the answer to
+        #   {#ask}; :busy for an answer that says nothing; :none for something else
+        # @raise [BackendError] if the connection is of no use any more
+        def read
+          kind, content = message = guarded { @driver.read(0) }
+          return content if kind == INVALIDATE
+          return :master if kind == MASTER
+          raise Unavailable.new("a replica answers", backend: @name) if kind == REPLICA
+          return :none unless message.is_a?(RedisClient::Error)
+          AT_WORK.match?(message.message) ? :busy : guarded { raise message }
         end
 
-        # Changes a key, of which the server then tells. Does not wait for that.
+        # Asks for the server's role. {#read} gives the answer.
         #
-        # @param key [String]
         # @return [void]
         # @raise [BackendError]
-        def beat(key)
-          guarded { @driver.write(["SET", key, "", "PX", HEARTBEAT_MS]) }
+        def ask = guarded { @driver.write(ROLE) }
+
+        # @return [String] that nobody else has
+        def probe_key = "#{@prefix}#{PROBE}#{SecureRandom.hex(8)}"
+
+        # Changes a key, which the server then sends. Does not wait for that.
+        #
+        # @param key [String] of {#probe_key}
+        # @return [void]
+        # @raise [BackendError]
+        def probe(key) = guarded { @driver.write(["SET", key, "", "PX", PROBE_MS]) }
+
+        # @return [Boolean] whether a new connection leads to the same server
+        # @raise [BackendError] if it has no answer in time
+        def same_server?
+          guarded do
+            Deadline.set(Clock.monotonic + CHECK_SECONDS)
+            client = @config.call(2).new_client
+            RunId.of(client.disable_reconnection(&:itself), @prefix) == @server
+          ensure
+            client&.close
+          end
         end
+
+        # @return [String]
+        def to_s = @name
 
         # @return [void]
         def close
-          @client.close
+          @driver.shut_down if Forks.current?(@process) && @driver.respond_to?(:shut_down)
+          @client&.close
         rescue *Failures::ERRORS
           nil
         end
@@ -112,10 +151,6 @@ module Tiercel
         rescue RedisClient::CommandError
           nil
         end
-
-        def told(keys) = keys
-        def answered(_reply) = false
-        def refused(error) = guarded { raise error }
 
         def guarded(&)
           Deadline.outside(&)

@@ -1,49 +1,50 @@
 # frozen_string_literal: true
 
 require_relative "../../backend"
-require_relative "../../clock"
 require_relative "../../errors"
 require_relative "../coverage"
-require_relative "heartbeat"
 
 module Tiercel
   class Tiers < Backend
     class Bus
-      # One subscription from its begin to its end, and the threads that read it, one for each server: they put away the
-      # copies of what has changed, and tell the near tiers until when they have heard of everything.
+      # One subscription from its begin to its end, and the thread that reads it: the thread deletes the copies of what
+      # has changed, and records in the near tiers until when it has heard of every change ("The bus" in
+      # docs/memory-model.md).
       #
       # @private
       class Listener
-        # Another process of the machine that has listened all the while may be slower to say so.
-        PATIENCE_SECONDS = 0.25
-        # The same where a heartbeat has to be confirmed: until the other's next one is.
-        CONFIRMED_PATIENCE_SECONDS = 1.5
-        POLL_SECONDS = 0.01
-        # Of an interval, after which a heartbeat is due.
+        # A new connection leads to another server than the subscription.
+        class AnotherServer < Unavailable; end
+
+        # Of an interval, after which the server is asked again.
         NEARLY = 0.95
-        # The same where another process was the last one to cover the near tiers, whose turn it is then.
+        # The same where another process of the machine asked last, whose turn it is.
         ANOTHERS = 1.75
-        # Of an interval, between the echoes of a heartbeat and the question that confirms it.
-        SETTLED = 0.25
-        private_constant :PATIENCE_SECONDS, :CONFIRMED_PATIENCE_SECONDS, :POLL_SECONDS, :NEARLY, :ANOTHERS, :SETTLED
+        # Of an interval: so long a new listener waits for another process to cover the time before its begin.
+        PATIENCE = 1.5
+        # An answer that has not come by then is lost, if new connections get one.
+        LOST_NS = 10 * Coverage::NANOSECONDS
+        private_constant :NEARLY, :ANOTHERS, :PATIENCE, :LOST_NS
 
         # @return [StandardError, nil] why it has ended
         attr_reader :error
-        # @return [Boolean] whether an echo has come
+        # @return [Boolean] whether the near tiers were covered by it
         attr_reader :heard
-        # @return [Integer] keys that it was told of
+        # @return [Integer] keys that the server has sent
         attr_reader :invalidations
 
-        # @param subscription [Backends::Redis::Subscription, Backends::Redis::ClusterSubscription]
+        # @param subscription [Backends::Redis::Subscription]
         # @param coverages [Array<Coverage>] nearest first
-        def initialize(subscription, coverages)
+        # @param interval [Numeric] seconds between two questions
+        def initialize(subscription, coverages, interval)
           @subscription = subscription
           # A copy of a nearer tier may be one of a farther tier's: that one has to go first.
           @coverages = coverages.reverse
           @segments = @coverages.map(&:segment)
+          @interval = interval * Coverage::NANOSECONDS
           @invalidations = 0
           @heard = false
-          @ended = Thread::Queue.new # closed by the first thread that ends
+          @news = Thread::Queue.new # closed when the thread ends
         end
 
         # @return [void]
@@ -51,37 +52,38 @@ module Tiercel
         def start
           @subscription.open
           @since = now
-          @threads = @subscription.streams.map { |stream| start_thread(stream) }
+          @proven = @segments.first.near_server == @subscription.server
+          thread = Thread.new { run }
+          thread.name = "tiercel listener"
+          thread.thread_variable_set(:fork_safe, true)
+          thread.report_on_exception = false
+          @thread = thread
         end
 
         # @return [Boolean]
-        def alive? = !@ended.closed? && !@threads.nil? && @threads.all?(&:alive?)
+        def alive? = !@news.closed? && (@thread&.alive? || false)
 
-        # Sends a heartbeat, unless another process of the machine has done so lately, and this one has heard of it.
+        # Asks the server, if it is time to. One question at a time: docs/memory-model.md needs that.
         #
-        # @param interval [Float] seconds
         # @return [void]
         # @raise [BackendError]
-        def beat(interval)
-          @subscription.confirm(interval * SETTLED)
-          sent = now
-          return unless due?(sent, interval * Coverage::NANOSECONDS)
-          @beat_at = sent
-          @subscription.beat(Heartbeat.key(segment_id, sent))
+        def ask
+          asked = now
+          return unless due?(asked)
+          @tried = asked
+          return unless same_server?
+          return give_up(asked) if @asked
+          @asked = asked
+          @proven ? @subscription.ask : @subscription.probe(@probe = @subscription.probe_key)
         end
 
-        # @param seconds [Float]
-        # @return [Boolean] whether it has listened for so long and no echo has come
-        def silent_for?(seconds) = !@heard && now - @since > seconds * Coverage::NANOSECONDS
-
-        # @param seconds [Float]
+        # @param seconds [Numeric] at most
         # @return [void]
-        def wait(seconds) = @ended.pop(timeout: seconds)
+        def wait(seconds) = @news.pop(timeout: seconds)
 
         # @return [void]
         def close
-          threads = (@threads || []) - [Thread.current]
-          threads.each(&:kill).each { |thread| thread.join(1) }
+          @thread&.kill&.join(1) unless Thread.current.equal?(@thread)
           @subscription.close
         end
 
@@ -89,68 +91,75 @@ module Tiercel
 
         def now = @coverages.first.now
 
-        # The farthest near tier is the one that the machine's processes have in common.
-        def segment_id = @segments.first.file_id
-
-        def start_thread(stream)
-          thread = Thread.new { run(stream) }
-          thread.name = "tiercel listener"
-          thread.thread_variable_set(:fork_safe, true)
-          thread.report_on_exception = false
-          thread
-        end
-
-        # Heartbeats come every second, so silence is a failure too.
-        def run(stream)
-          loop { hear(stream.read(@coverages.first.trust)) }
+        def run
+          loop { hear(@subscription.read) }
         rescue StandardError => error
-          @error ||= error
+          @error = error
         ensure
-          @ended.close
+          @news.close
         end
 
-        # @param sent [Integer] nanoseconds: now
-        # @param interval [Float] nanoseconds
-        def due?(sent, interval)
+        # @param time [Integer] nanoseconds: now
+        def due?(time)
+          return true unless @heard
           oldest = @coverages.map(&:covered).min
-          age = sent - oldest
-          return oldest < @since || age >= interval * NEARLY unless @subscription.confirms?
-          @heard ||= oldest >= @since
-          return false if @beat_at && sent - @beat_at < interval * NEARLY
-          oldest == @covered || age >= interval * ANOTHERS || (oldest < @since && !@coverages.first.shared?)
+          share = oldest == @covered ? NEARLY : ANOTHERS
+          time - [oldest, @tried].max >= @interval * NEARLY && time - oldest >= @interval * share
         end
 
-        # @param keys [Array<String>, nil, false]
-        def hear(keys)
-          return if keys == false
-          return @segments.each(&:near_clear) if keys.nil?
-          beats = nil
-          keys.each do |key|
-            next (beats ||= []) << key if Heartbeat.heartbeat?(key)
-            @segments.each { |segment| segment.near_invalidate(key) }
-            @invalidations += 1
+        # @return [Boolean] false if no new connection has an answer
+        def same_server?
+          same = @subscription.same_server?
+        rescue Unavailable
+          false
+        else
+          same or raise AnotherServer.new("another server answers than the one that is listened to",
+                                          backend: @subscription.to_s)
+        end
+
+        def give_up(time)
+          return if time - @asked < LOST_NS
+          error = @proven ? Unavailable : Refused
+          raise error.new("a connection has had no answer for #{LOST_NS / Coverage::NANOSECONDS} s, which others have",
+                          backend: @subscription.to_s)
+        end
+
+        def hear(message)
+          case message
+          when Array then message.each { |key| changed(key) }
+          when nil then @segments.each(&:near_clear)
+          when :master then answered
+          when :busy then @asked = nil
           end
-          beats&.each { |beat| echoed(beat) }
+        end
+
+        def changed(key)
+          return proven if key == @probe
+          @segments.each { |segment| segment.near_invalidate(key) }
+          @invalidations += 1
+        end
+
+        def proven
+          @proven = true
+          @probe = @asked = nil
+          @news.push(true) # the first question need not wait
         end
 
         # What a nearer tier was filled with came from the farther one: it is covered where that one is.
-        def echoed(beat)
-          sent = Heartbeat.sent(beat, segment_id)
-          return if sent.nil? || !sent.between?(@since, now)
+        def answered
+          asked = @asked
+          @asked = nil
+          return if asked.nil? || others_first?
+          return unless @coverages.all? { |coverage| !coverage.cover(@since, asked, @subscription.server).nil? }
+          @covered = asked
           @heard = true
-          @coverages.each do |coverage|
-            wait_for_others(coverage)
-            break if coverage.cover(@since, sent).nil?
-          end
-          @covered = sent
         end
 
         # A listener of another process that was there before this one covers the time until this one began.
-        def wait_for_others(coverage)
-          return if coverage.covered >= @since || !coverage.shared? || !coverage.trusted?
-          patience = @subscription.confirms? ? CONFIRMED_PATIENCE_SECONDS : PATIENCE_SECONDS
-          deadline = Clock.monotonic + patience
-          sleep POLL_SECONDS while coverage.covered < @since && Clock.monotonic < deadline
+        def others_first?
+          now - @since < @interval * PATIENCE && @coverages.any? do |coverage|
+            coverage.covered < @since && coverage.shared? && coverage.trusted?
+          end
         end
       end
     end

@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+require "socket"
+
+# A load balancer that leads new connections elsewhere and leaves those that are there alone.
+class MovingProxy
+  # @yieldreturn [Integer] the port of 127.0.0.1 that the next connection leads to
+  def initialize(&target)
+    @target = target
+    @server = TCPServer.new("127.0.0.1", 0)
+    @sockets = []
+    @threads = [Thread.new { loop { accept } }]
+  end
+
+  def url = "redis://127.0.0.1:#{@server.addr[1]}/0"
+
+  def stop
+    @threads.each(&:kill).each(&:join)
+    [@server, *@sockets].each(&:close)
+  end
+
+  private
+
+  def accept
+    client = @server.accept
+    @sockets.push(client, behind = TCPSocket.new("127.0.0.1", @target.call))
+    [[client, behind], [behind, client]].each { |from, to| @threads << Thread.new { pass(from, to) } }
+  end
+
+  def pass(from, to)
+    loop { to.write(from.readpartial(65_536)) }
+  rescue IOError, SystemCallError
+    [from, to].each(&:close)
+  end
+end
