@@ -18,6 +18,7 @@ enum {
     FRAME_TYPE_STRING_BINARY = 2,
     FRAME_TYPE_STRING_US_ASCII = 3,
     FRAME_TYPE_STRING_ENCODED = 4,
+    FRAME_TYPE_MARSHAL = 0x10,
     FRAME_TYPE_PLACEHOLDER = 0x20,
     FRAME_CHECK_XOR = 0xA5,
     FRAME_OFFSET_MAGIC = 0,
@@ -31,6 +32,7 @@ enum {
     FRAME_OFFSET_PAYLOAD_BYTES = 16,
     FRAME_OFFSET_CRC32 = 20,
     FRAME_PART_TAGS = 0x02,
+    FRAME_PART_INFLATED_BYTES = 0x05,
     FRAME_PART_HEADER_BYTES = 3, /* u8 id, u16 bytes */
     FRAME_TAG_FIXED_BYTES = 10   /* u16 bytes of the key and u64 generation, around the key */
 };

@@ -4,13 +4,13 @@ require_relative "deep_freeze"
 require_relative "frame"
 
 module Tiercel
-  # What a process keeps of a segment's values once they are decoded: long
-  # Strings, of which readers share the bytes, and with `frozen: true` whole
-  # objects. docs/memo.md says what is promised.
+  # The values that a process keeps once they are decoded: long Strings, of
+  # which readers share the bytes, and with `frozen: true` whole objects.
+  # docs/memo.md has the guarantees.
   #
-  # The table is the segment's ({Segment#keep}, `memo_bytes=`): it finds what is
-  # kept while it looks for the entry, and knows whether that is still the one.
-  # Here is what it has to be told of a value.
+  # The table is the segment's ({Segment#keep}, `memo_bytes=`): the segment
+  # finds a kept value while it looks the entry up, and knows whether the value
+  # is current. This module passes decoded values to it.
   #
   # @private
   module Memo
@@ -33,7 +33,7 @@ module Tiercel
       # @return [void]
       def watch(segment) = @segments[segment] = true
 
-      # Keeps a String as it was decoded; readers get Strings of their own that share the bytes of a copy.
+      # Keeps a String or a SafeBuffer as it was decoded; readers get Strings of their own that share its bytes.
       #
       # @param segment [Segment]
       # @param key [String]
@@ -42,9 +42,9 @@ module Tiercel
       # @param string [String]
       # @return [Boolean] whether it is kept
       def keep_string(segment, key, bytes, token, string)
-        frame = Frame.parse(bytes)
-        return false if frame.parts.tags
-        segment.keep(key, token, string, frame.expires_at, frame.parts.version, nil)
+        return keep(segment, key, bytes, token, string, nil) if string.instance_of?(String)
+        return false unless safe_buffer?(string)
+        keep(segment, key, bytes, token, string.dup.freeze, string.bytesize)
       end
 
       # Keeps an object that every reader gets.
@@ -53,9 +53,7 @@ module Tiercel
       # @param value [Object] frozen, with all that is in it
       # @return [Boolean] whether it is kept
       def keep_frozen(segment, key, bytes, token, value)
-        frame = Frame.parse(bytes)
-        return false if frame.parts.tags
-        segment.keep(key, token, value, frame.expires_at, frame.parts.version, bytes.bytesize + weight(value))
+        keep(segment, key, bytes, token, value, bytes.bytesize + weight(value))
       end
 
       # @param value [Object] of plain types, see {DeepFreeze}
@@ -76,6 +74,17 @@ module Tiercel
       end
 
       private
+
+      def keep(segment, key, bytes, token, value, weight)
+        segment.keep(key, token, value, bytes, Frame.parse(bytes).parts.version, weight)
+      end
+
+      # With its own state alone, which no reader can change for others.
+      def safe_buffer?(string)
+        string.class.name == "ActiveSupport::SafeBuffer" && string.instance_variables.all? do |name|
+          [true, false, nil].include?(string.instance_variable_get(name))
+        end
+      end
 
       def add_members(rest, object)
         case object

@@ -24,20 +24,20 @@ module Tiercel
   # get_with_token, set, set_multi, add, compare_and_set, delete, delete_multi,
   # touch, stats and close. Besides them, for the store's fast path:
   #
-  # - `read(key, version = nil)`: nil if absent. A frame that is a String as it is and not over comes
+  # - `read(key, version = nil, ahead = nil)`: nil if absent. A frame that is a String as it is and not over comes
   #   back decoded: fresh, mutable, in its encoding. Any other comes back whole and *frozen*; where the memo wants
   #   what is decoded of it, as a frozen Array of the frame and the entry's token, for `keep`
   # - `read_frozen(key, version = nil)`: the same for values that all readers share, which are frozen; what has to be
   #   decoded is an Array that is *not* frozen: the frame, and the token where the memo wants the value
-  # - `keep(key, token, value, expires_at, version, bytes)`: gives the memo what was decoded, a String (bytes: nil; a
-  #   copy is kept) or a frozen value with the bytes of all that is in it; true if it is kept
+  # - `keep(key, token, value, frame, version, bytes)`: gives the memo the value that was decoded of a frame, a String
+  #   (bytes: nil; a copy is kept) or a frozen value with the bytes of all that is in it; true if it is kept
   # - `read_multi(keys, frames = nil, versions = nil)`: Hash of what `read` gives, without the absent ones; the keys of
   #   what has to be decoded are added to the Array `frames`
   # - `write_string(key, string, expires_at, ttl)`: stores the frame of a String, true if stored,
   #   false if too large, nil if its encoding has no frame type (UTF-8, binary and US-ASCII have)
   # - `memo_bytes = bytes`: how much this process keeps of the values that `read`, `read_multi` and `read_frozen` gave
-  #   more than once (docs/memo.md). 0 (as at first) keeps none.
-  #   `clear_memo` forgets them
+  #   more than once (docs/memo.md). 0 (as at first) keeps none; nil keeps long values within a share of the machine's
+  #   budget. `clear_memo` forgets them
   # - `unchanged?(key, token)`: whether the entry is there and still the one of the token; counts as a hit
   # - for a segment as a near tier (docs/memory-model.md, "Near fill"): `near_epoch(key)` before the farther read, nil
   #   while a writer is at work; `near_fill(key, bytes, ttl, epoch)` after it, true if it was made; or
@@ -49,8 +49,7 @@ module Tiercel
   #   so many buckets of the index, the keys of those that were read since they were written or last moved
   # - for a near tier that others may change behind ({Tiers::Coverage}): `near_cover(since, sent)`, `near_covered`,
   #   `near_gaps`, `near_clear`; `near_trust = seconds` has this handle's reads be misses so long after the covered
-  #   time, but for `get_late(key)`, `get_late_with_token(key)`, `near_epoch(key, true)`; `near_trusted?`;
-  #   `near_trust_recorded = seconds` as well, once anybody has covered them; `near_uncover(covered)`: nobody does now
+  #   time, but for `get_late(key)`, `get_late_with_token(key)`, `near_epoch(key, true)`; `near_trusted?`
   #
   # A segment is for the main Ractor: Ruby raises Ractor::UnsafeError elsewhere.
   # What is promised between processes is in docs/memory-model.md.

@@ -40,8 +40,8 @@ class SharedTest < Tiercel::TestCase
   end
 
   def test_the_memo
-    { {} => 0, { memo: nil } => 0, { memo: false } => 0, { memo: true } => 16 << 20, { memo: "2MB" } => 2 << 20,
-      { memo: 1 << 20 } => 1 << 20, { memo: "1TB" } => 1 << 40 }.each do |options, bytes|
+    { {} => 2 << 20, { memo: nil } => 2 << 20, { memo: false } => 0, { memo: true } => 16 << 20,
+      { memo: "2MB" } => 2 << 20, { memo: 1 << 20 } => 1 << 20, { memo: "1TB" } => 1 << 40 }.each do |options, bytes|
       backend = build_backend(**options)
       assert_equal bytes, backend.segment.memo_bytes
       backend.close

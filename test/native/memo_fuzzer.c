@@ -1,5 +1,5 @@
 /*
- * For libFuzzer: the input says which keys are read, overwritten and dropped, and what the memo's bounds are. The memo
+ * For libFuzzer: the input says which keys are read, overwritten and dropped, and how the bound changes. The memo
  * may forget any value at any time; it never returns one that was not kept for that token, and never counts wrongly.
  */
 #include "check.h"
@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { KEYS = 256, TRIED = 3 };
+enum { KEYS = 256 };
 
 typedef struct {
     tseg_memo memo;
@@ -29,7 +29,7 @@ static void check_counts(const tseg_memo *memo)
         bytes += tseg_memo_cost(memo->slots[at].bytes);
     }
     CHECK(count == memo->count);
-    CHECK(bytes <= memo->bytes && memo->bytes <= memo->limit_bytes);
+    CHECK(bytes + tseg_memo_memory(memo) == memo->bytes && memo->bytes <= memo->limit_bytes);
     CHECK(memo->used <= memo->capacity);
 }
 
@@ -39,21 +39,18 @@ static void read_key(fuzzed *run, uint32_t key, uint32_t bytes)
     tseg_memo *memo = &run->memo;
     uint64_t hash = tseg_mix((key + 1) * UINT64_C(0x9e3779b97f4a7c15));
     tseg_token token = {1, (uint64_t)key * 64, run->version[key] * 2};
+    tseg_memo_candidate candidate = {hash, &token, bytes, run->decodes};
     tseg_memo_slot *slot;
+    unsigned reads;
 
     tseg_memo_prefetch(memo, hash);
-    if (memo->pause) {
-        memo->pause--;
-        return;
-    }
     slot = tseg_memo_find(memo, hash, &token);
     if (slot) {
-        CHECK(slot->value == (memo->failed ? TRIED : value_of_read(key, run->version[key])));
-        tseg_memo_hit(memo, slot, run->decodes);
-    } else if (tseg_memo_is_read_again(memo, hash, &token, run->decodes ? 0 : bytes)) {
-        if (memo->failed) tseg_memo_try(memo, hash, &token, bytes, TRIED);
-        else if (tseg_memo_make_room(memo, bytes))
-            tseg_memo_keep(memo, hash, &token, INFINITY, value_of_read(key, run->version[key]), 0, bytes);
+        CHECK(slot->value == value_of_read(key, run->version[key]));
+        tseg_memo_hit(memo, slot);
+    } else if (tseg_memo_wants(memo, &candidate)) {
+        reads = tseg_memo_admit(memo, &candidate);
+        if (reads) tseg_memo_keep(memo, &candidate, INFINITY, value_of_read(key, run->version[key]), 0, reads);
     }
 }
 
@@ -64,7 +61,8 @@ static void take_step(fuzzed *run, const uint8_t *step)
     switch (step[0] & 15) {
     case 0: run->version[key] = (run->version[key] + 1) & 0x3fffff; break;
     case 1: run->decodes = step[1] & 1; break;
-    case 2: tseg_memo_set_limit(&run->memo, (uint64_t)step[1] << (step[2] & 15)); break;
+    case 2: tseg_memo_set_limit(&run->memo, (uint64_t)step[1] << (step[2] & 15), 1); break;
+    case 5: tseg_memo_resize(&run->memo, (uint64_t)step[1] << (step[2] & 15)); break;
     case 3: tseg_memo_clear(&run->memo); break;
     case 4:
         if (run->memo.count && run->memo.slots[key % run->memo.used].value)
@@ -81,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static fuzzed run; /* too large for the stack */
 
     memset(&run, 0, sizeof run);
-    tseg_memo_set_limit(&run.memo, 1 << 20);
+    tseg_memo_set_limit(&run.memo, 1 << 20, 1);
     for (; size >= 4; data += 4, size -= 4) {
         take_step(&run, data);
         check_counts(&run.memo);

@@ -77,7 +77,7 @@ class SegmentMemoCallersTest < Tiercel::TestCase
       Warning[:experimental] = false
       segment = Tiercel::Segment.open(bytes: 1 << 20)
       segment.memo_bytes = 1 << 20
-      segment.write_string("key", "a" * 2_000, nil, nil)
+      segment.write_string("key", "a" * 40_000, nil, nil)
       3.times { segment.read("key") }
       ractors = Array.new(2) do
         Ractor.new(Ractor.make_shareable(segment.read("key"))) { |text| Array.new(500) { (text.dup << "x").size } }
@@ -85,10 +85,10 @@ class SegmentMemoCallersTest < Tiercel::TestCase
       500.times { segment.read("key") << "y" }
       GC.compact if GC.respond_to?(:compact)
       sizes = ractors.flat_map { |ractor| ractor.respond_to?(:value) ? ractor.value : ractor.take }
-      p sizes.uniq, segment.read("key") == "a" * 2_000, segment.stats[:memo_hits] > 500
+      p sizes.uniq, segment.read("key") == "a" * 40_000, segment.stats[:memo_hits] > 500
     RUBY
     lib = File.expand_path("../../lib", __dir__)
-    assert_equal "[2001]\ntrue\ntrue\n", IO.popen([RbConfig.ruby, "-I", lib, "-e", script], err: %i[child out], &:read)
+    assert_equal "[40001]\ntrue\ntrue\n", IO.popen([RbConfig.ruby, "-I", lib, "-e", script], err: %i[child out], &:read)
   end
 
   # Time.now is asked in the midst of a read of what has an end: it may raise, fork, read on, or be interrupted.

@@ -29,17 +29,22 @@ class SegmentMemoProcessesTest < Tiercel::TestCase
   def test_under_a_collector_that_compacts
     processes(600, hits: 1, every: 20) do
       GC.auto_compact = true if GC.respond_to?(:auto_compact=)
-      Thread.new { loop { GC.start(full_mark: true) && sleep(0.01) } }
-      nil
+      method(:collecting)
     end
   end
 
   # Eight keys, so that few reads are enough for hits. A collection at each allocation, some of which move objects.
   def test_under_a_collector_that_runs_all_the_time
-    processes(long? ? 2_000 : 40, hits: 1, every: 10, keys: 8) { method(:under_stress) }
+    processes(long? ? 2_000 : 100, hits: 1, every: 10, keys: 8) { method(:under_stress) }
   end
 
   private
+
+  def collecting
+    @calls = (@calls || 0) + 1
+    GC.start if @calls % 30 == 0
+    yield
+  end
 
   # Minor collections: those of all objects, at each allocation, would take minutes.
   def under_stress

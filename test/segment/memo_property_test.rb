@@ -49,7 +49,7 @@ class SegmentMemoPropertyTest < Tiercel::TestCase
       end
     end
 
-    def text(random) = "#{Process.pid}/#{random.rand(1 << 60)}".*(random.rand(5..900)).freeze
+    def text(random) = "#{Process.pid}/#{random.rand(1 << 60)}".*(random.rand(5..3_000)).freeze
 
     # Some are kept, with a copy of their bytes; some are changed.
     def alter(value, random)
@@ -104,7 +104,7 @@ class SegmentMemoPropertyTest < Tiercel::TestCase
   def test_under_a_collector_that_runs_all_the_time
     segment = Tiercel::Segment.open(@path, bytes: 8 << 20).tap { |opened| opened.memo_bytes = 1 << 20 }
     keys = KEYS.first(4)
-    texts = keys.to_h { |key| [key, (key * 400).freeze] }
+    texts = keys.to_h { |key| [key, (key * 10_000).freeze] }
     texts.each { |key, text| segment.write_string(key, text, nil, nil) }
     values = with_stress do
       4.times.flat_map { keys.map { |key| segment.read(key).tap { |value| value << key } } }
@@ -115,28 +115,28 @@ class SegmentMemoPropertyTest < Tiercel::TestCase
 
   def test_a_fork_goes_its_own_way
     segment = Tiercel::Segment.open(@path, bytes: 8 << 20).tap { |opened| opened.memo_bytes = 1 << 20 }
-    segment.write_string("key", "a" * 2_000, nil, nil)
+    segment.write_string("key", "a" * 40_000, nil, nil)
     4.times { segment.read("key") }
     fork_and_wait(2) do |index|
-      raise "not as it was" unless ["a" * 2_000, ("b" * 2_000 unless index.zero?)].include?(segment.read("key"))
-      segment.write_string("own#{index}", index.to_s * 2_000, nil, nil)
+      raise "not as it was" unless ["a" * 40_000, ("b" * 40_000 unless index.zero?)].include?(segment.read("key"))
+      segment.write_string("own#{index}", index.to_s * 40_000, nil, nil)
       GC.compact if GC.respond_to?(:compact)
-      4.times { raise "not its own" unless segment.read("own#{index}") == index.to_s * 2_000 }
-      index.zero? && segment.write_string("key", "b" * 2_000, nil, nil)
+      4.times { raise "not its own" unless segment.read("own#{index}") == index.to_s * 40_000 }
+      index.zero? && segment.write_string("key", "b" * 40_000, nil, nil)
     end
-    assert_equal "b" * 2_000, segment.read("key")
+    assert_equal "b" * 40_000, segment.read("key")
   end
 
   # Private memory: parent and child go on with the same names for different entries.
   def test_a_fork_of_private_memory
     segment = Tiercel::Segment.open(bytes: 4 << 20).tap { |opened| opened.memo_bytes = 1 << 20 }
-    segment.write_string("key", "a" * 2_000, nil, nil)
+    segment.write_string("key", "a" * 40_000, nil, nil)
     3.times { segment.read("key") }
     child = fork_and_wait(1) do
-      segment.write_string("key", "c" * 2_000, nil, nil)
+      segment.write_string("key", "c" * 40_000, nil, nil)
       Array.new(4) { segment.read("key")[0] }
     end
-    segment.write_string("key", "p" * 2_000, nil, nil)
+    segment.write_string("key", "p" * 40_000, nil, nil)
     assert_equal [%w[c c c c], %w[p p p p]], [child.first, Array.new(4) { segment.read("key")[0] }]
   end
 
@@ -152,7 +152,7 @@ class SegmentMemoPropertyTest < Tiercel::TestCase
     random = Random.new(index)
     2_000.times do
       key = KEYS.sample(random: random)
-      segment.write_string(key, "#{key}:" * random.rand(200..900), nil, nil) if random.rand < 0.1
+      segment.write_string(key, "#{key}:" * random.rand(2_000..9_000), nil, nil) if random.rand < 0.1
       value = segment.read(key) or next
       whole = value.delete_prefix("#{key}:") == value[0, value.bytesize - key.bytesize - 1]
       return "#{key}: #{value[0, 40]}" unless whole
@@ -193,7 +193,7 @@ class SegmentMemoPropertyTest < Tiercel::TestCase
       at = random.rand(KEYS.size)
       if at % PROCESSES == index && random.rand < 0.3
         count = counts.increment(KEYS[at])
-        segment.write_string(KEYS[at], "#{KEYS[at]}:#{count};" * (100 + (count * 37 % 500)), nil, nil)
+        segment.write_string(KEYS[at], "#{KEYS[at]}:#{count};" * (1_000 + (count * 37 % 5_000)), nil, nil)
         counts.increment("done #{KEYS[at]}")
       end
       segment.delete(KEYS[at]) if random.rand < 0.01
@@ -206,7 +206,7 @@ class SegmentMemoPropertyTest < Tiercel::TestCase
     least = counts.get("done #{key}").to_i
     value = segment.read(key) or return
     name, count = value[0, value.index(";")].split(":")
-    whole = value == "#{key}:#{count};" * (100 + (count.to_i * 37 % 500))
+    whole = value == "#{key}:#{count};" * (1_000 + (count.to_i * 37 % 5_000))
     raise "torn: #{value[0, 80]}" unless name == key && whole
     raise "stale: #{count} of #{key}, #{least} was there" if count.to_i < least
     value.replace("mine")

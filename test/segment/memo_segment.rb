@@ -5,7 +5,8 @@ require "tiercel/segment"
 
 # A segment with a memo of 4 MB, for the tests of the memo.
 module MemoSegment
-  LONG = 2_000
+  # Such a String enters at its second read.
+  LONG = 37_000
 
   def setup
     super

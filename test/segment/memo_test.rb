@@ -12,7 +12,7 @@ class SegmentMemoTest < Tiercel::TestCase
 
   # Through the store: compressed, of a record's version, of any encoding, with a checksum.
   def test_strings_that_ruby_decodes
-    text = "Zażółć gęślą jaźń. " * 500
+    text = "Zażółć gęślą jaźń. " * 2_000
     { compressed: { compress: true, compress_threshold: 1 }, versioned: { version: "v1" },
       both: { compress: true, compress_threshold: 1, version: "v1" }, checked: { checksum: true } }.each do |name, opts|
       store = Tiercel.new("shared:#{@path}-#{name}?size=8MB", memo: "4MB", **opts.slice(:checksum))
@@ -75,13 +75,16 @@ class SegmentMemoTest < Tiercel::TestCase
     @segment.read("key")
     frame, token = @segment.read("key")
     assert_predicate frame, :frozen?
-    assert_raises(ArgumentError) { @segment.keep("key", token, [1], nil, nil, 100) }
-    assert_raises(TypeError) { @segment.keep("key", token, [1].freeze, nil, nil, nil) }
-    assert_raises(TypeError) { @segment.keep(:key, token, "a", nil, nil, nil) }
-    ["", "a" * 20, nil].each { |wrong| refute @segment.keep("key", wrong, "a" * LONG, nil, nil, nil) }
-    refute @segment.keep("key", token, 5, nil, nil, 10)
-    refute @segment.keep("key", token, [1].freeze, nil, nil, 1 << 40)
-    assert @segment.keep("key", token, "b" * LONG, nil, nil, nil)
+    assert_raises(ArgumentError) { @segment.keep("key", token, [1], frame, nil, 100) }
+    assert_raises(TypeError) { @segment.keep("key", token, [1].freeze, frame, nil, nil) }
+    assert_raises(TypeError) { @segment.keep(:key, token, "a", frame, nil, nil) }
+    assert_raises(TypeError) { @segment.keep("key", token, "a", nil, nil, nil) }
+    ["", "a" * 20, nil].each { |wrong| refute @segment.keep("key", wrong, "a" * LONG, frame, nil, nil) }
+    refute @segment.keep("key", token, "a" * LONG, "short", nil, nil)
+    refute @segment.keep("key", token, 5, frame, nil, 10)
+    refute @segment.keep("key", token, [1].freeze, frame, nil, 1 << 40)
+    assert @segment.keep("key", token, "b" * LONG, frame, nil, nil)
+    refute @segment.keep("key", token, "b" * LONG, frame, nil, nil), "no read was counted since"
     assert_equal "b" * LONG, @segment.read("key")
     @segment.set("key", Frame.build(Frame::Layout::TYPE_STRING_ENCODED, "c" * LONG))
     assert_includes @segment.read("key"), "c" * LONG
@@ -216,11 +219,11 @@ class SegmentMemoTest < Tiercel::TestCase
   def test_an_old_handle_and_young_strings
     GC.start
     4.times { GC.start(full_mark: false) }
-    200.times { |i| write("key#{i}", "#{i}:" * 500) && 2.times { @segment.read("key#{i}") } }
+    50.times { |i| write("key#{i}", "#{i}:" * 20_000) && 2.times { @segment.read("key#{i}") } }
     before = stats(:memo_hits)
     5.times { GC.start(full_mark: false) && Array.new(2_000) { "x" * 2_000 } }
-    200.times { |i| assert_equal "#{i}:" * 500, @segment.read("key#{i}") }
-    assert_equal 200, stats(:memo_hits) - before
+    50.times { |i| assert_equal "#{i}:" * 20_000, @segment.read("key#{i}") }
+    assert_equal 50, stats(:memo_hits) - before
   end
 
   # Time.now is Ruby code, which may do anything to the handle that asks it in the midst of a read.

@@ -6,7 +6,7 @@ require "active_support/cache/tiercel_store"
 
 # The memo of a near tier: what it has is handed out without a copy, as long as the tier below says that it is so.
 class TiersMemoTest < Tiercel::TestCase
-  TEXT = ("fragment " * 1_000).freeze
+  TEXT = ("fragment " * 5_000).freeze
 
   def test_hits_near_come_from_its_memo
     over_sqlite(memo: "4MB") do |store|

@@ -25,9 +25,10 @@ typedef struct {
     bool joined;          /* makes no file at first, but makes the file again that was lost */
     int64_t checked_at;   /* seconds of the monotonic clock when the path was last looked at */
     tseg_memo memo;       /* of Strings: see binding_memo.h */
+    bool shares_budget;   /* the memo's bound is a share of the machine's budget */
+    int64_t shared_at;    /* seconds of the monotonic clock when that was last computed */
     uint64_t attached_ns; /* of the monotonic clock, when it was attached */
     uint64_t near_trust_ns; /* copies are read for so long after they were covered; 0: always */
-    bool near_unless_covered; /* and also as long as nobody has covered them: see near_trust_recorded= */
     tseg *dropped;        /* a large attachment that the maker's thread releases; NULL: none */
     pid_t maker;          /* the process whose thread makes the lost file again; 0: none does */
     int64_t maker_began_at; /* seconds of the monotonic clock */

@@ -6,7 +6,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "binding.h"
+#include "binding_memo.h"
 #include "internal.h"
 
 #define OPENING_WAIT_NS UINT64_C(10000000000)
@@ -63,9 +63,12 @@ static tseg *attach_handle(VALUE self, segment_handle *handle, uint64_t patience
 
     while (!handle->attached) { /* another thread may have done it while this one waited */
         attach_once(handle, &error);
-        if (handle->attached) handle->given_up_on = 0;
-        else if (!wait_for_files(&error, patience_ns, &waited_ns, &handle->given_up_on))
+        if (handle->attached) {
+            handle->given_up_on = 0;
+            segment_share_budget(handle);
+        } else if (!wait_for_files(&error, patience_ns, &waited_ns, &handle->given_up_on)) {
             fail_with_error(self, &error);
+        }
         if (!error.replaced) continue;
         rb_funcall(tiercel_segment_class, id_report_replaced, 1, rb_utf8_str_new_cstr(error.message));
     }
@@ -167,7 +170,10 @@ tseg *segment_make_current(VALUE self)
     tseg *attached = handle->attached;
     bool lost = false;
 
-    if (RB_UNLIKELY(tseg_forked())) tseg_after_fork();
+    if (RB_UNLIKELY(tseg_forked())) {
+        tseg_after_fork();
+        if (attached) segment_share_budget(handle);
+    }
     if (RB_UNLIKELY(!attached)) {
         if (!handle->opened) rb_raise(rb_eArgError, "a segment that was never opened: use Tiercel::Segment.open");
         return attach_again(self, handle);
@@ -177,6 +183,7 @@ tseg *segment_make_current(VALUE self)
     if (RB_UNLIKELY(now != handle->checked_at)) {
         handle->checked_at = now;
         lost = !tseg_path_is_current(attached) || !tseg_keep_registered(attached);
+        segment_share_budget_again(handle, now);
     }
     if (RB_LIKELY(!lost && !tseg_is_retired(attached))) return attached;
     return attach_again(self, handle);

@@ -1,53 +1,73 @@
 /* The memo and Ruby's garbage collector; Segment#memo_bytes= and #keep. */
 #include "binding_memo.h"
+#include "tags.h"
 
-/* The last that is done: what allocates has been done, and a collection in between finds a table in order. */
-static bool keep_value(VALUE self, const tseg_key *key, const tseg_token *token, double expires_at, VALUE value,
-                       VALUE version, uint64_t bytes)
+/* How long a process keeps to a share; counting processes asks the kernel about each. */
+#define SHARE_SECONDS 8
+
+/* How many bytes the frame's value will have as a String: of a compressed one its part says so. */
+static uint32_t decoded_bytes(VALUE frame)
 {
-    uintptr_t kept_version = NIL_P(version) ? 0 : (uintptr_t)version;
+    const uint8_t *bytes = (const uint8_t *)RSTRING_PTR(frame), *part;
+    size_t part_bytes;
 
-    if (!tseg_memo_keep(segment_memo(self), key->hash, token, expires_at, (uintptr_t)value, kept_version,
-                        (uint32_t)bytes))
-        return false;
-    RB_OBJ_WRITTEN(self, Qundef, value);
-    if (kept_version) RB_OBJ_WRITTEN(self, Qundef, version);
-    return true;
+    part = tseg_part_of(bytes, (size_t)RSTRING_LEN(frame), FRAME_PART_INFLATED_BYTES, &part_bytes);
+    if (!part || part_bytes < 4) return (uint32_t)RSTRING_LEN(frame) - FRAME_HEADER_BYTES;
+    return (uint32_t)part[0] | (uint32_t)part[1] << 8 | (uint32_t)part[2] << 16 | (uint32_t)part[3] << 24;
 }
 
-bool segment_is_wanted(tseg_memo *memo, const tseg_key *key, const tseg_token *token, uint32_t bytes, bool decoded)
+static bool is_string(VALUE frame)
 {
-    if (!tseg_memo_is_read_again(memo, key->hash, token, decoded ? 0 : bytes)) return false;
-    if (!memo->failed) return true;
-    tseg_memo_try(memo, key->hash, token, bytes, decoded ? SEGMENT_TRIED_DECODED : SEGMENT_TRIED_STRING);
-    return false;
+    uint8_t type = (uint8_t)RSTRING_PTR(frame)[FRAME_OFFSET_TYPE];
+
+    return type >= FRAME_TYPE_STRING_UTF_8 && type <= FRAME_TYPE_STRING_ENCODED;
 }
 
-/* Its code range is looked for once, here: otherwise each reader's String would be scanned anew. */
-__attribute__((noinline))
-bool segment_keep_string(VALUE self, const tseg_key *key, const tseg_token *token, double expires_at, VALUE string)
+/* Whether Ruby has to do more for the frame's value than to copy it. */
+static bool is_decoded(VALUE frame)
 {
+    const uint8_t *bytes = (const uint8_t *)RSTRING_PTR(frame);
+
+    return bytes[FRAME_OFFSET_TYPE] > FRAME_TYPE_STRING_US_ASCII || bytes[FRAME_OFFSET_COMPRESSOR] ||
+           bytes[FRAME_OFFSET_FLAGS];
+}
+
+/* Marshal's bytes of an ActiveSupport::SafeBuffer, which is a String that Ruby can share as well. */
+static bool is_safe_buffer(VALUE frame)
+{
+    static const char beginning[] = "\x04\x08IC:\x1e" "ActiveSupport::SafeBuffer\"";
+    const uint8_t *bytes = (const uint8_t *)RSTRING_PTR(frame);
+    size_t before = FRAME_HEADER_BYTES + (bytes[FRAME_OFFSET_PARTS_BYTES] | bytes[FRAME_OFFSET_PARTS_BYTES + 1] << 8);
+
+    return bytes[FRAME_OFFSET_TYPE] == FRAME_TYPE_MARSHAL && !bytes[FRAME_OFFSET_COMPRESSOR] &&
+           (size_t)RSTRING_LEN(frame) >= before + sizeof(beginning) - 1 &&
+           memcmp(bytes + before, beginning, sizeof(beginning) - 1) == 0;
+}
+
+bool segment_wants_frame(VALUE self, VALUE frame, const tseg_key *key, const tseg_token *token, bool objects)
+{
+    tseg_memo_candidate candidate = {.hash = key->hash, .token = token};
     tseg_memo *memo = segment_memo(self);
-    bool kept;
 
-    if (!memo || RSTRING_LEN(string) < TSEG_MEMO_LEAST_BYTES) return false;
-    if (!segment_is_wanted(memo, key, token, (uint32_t)RSTRING_LEN(string), false)) return false;
-    if (!tseg_memo_make_room(memo, (uint64_t)RSTRING_LEN(string))) return false;
-    rb_enc_str_coderange(string);
-    rb_obj_freeze(string);
-    kept = keep_value(self, key, token, expires_at, string, Qnil, (uint64_t)RSTRING_LEN(string));
-    RB_GC_GUARD(string);
-    return kept;
+    if (!memo || RSTRING_LEN(frame) < FRAME_HEADER_BYTES) return false;
+    if (!objects && !is_string(frame) && !is_safe_buffer(frame)) return false;
+    candidate.bytes = decoded_bytes(frame);
+    candidate.decoded = is_decoded(frame);
+    /* Where short Strings enter, so does every value that has to be decoded. */
+    if (memo->least_bytes > TSEG_MEMO_LEAST_BYTES && candidate.bytes < memo->least_bytes) return false;
+    return tseg_memo_wants(memo, &candidate);
 }
 
-/* A frozen String of exactly these bytes: what was decoded may have room to spare, or share a frame's bytes. */
-static VALUE copy_of_string(VALUE string)
+/* The last step: whatever allocates was done before, so that a collection finds a table in order. */
+static bool keep_value(VALUE self, const tseg_memo_candidate *candidate, double expires_at, VALUE value, VALUE terms,
+                       unsigned reads)
 {
-    VALUE copy = rb_enc_str_new(RSTRING_PTR(string), RSTRING_LEN(string), rb_enc_get(string));
+    uintptr_t kept_terms = NIL_P(terms) ? 0 : (uintptr_t)terms;
 
-    rb_enc_str_coderange(copy);
-    RB_GC_GUARD(string);
-    return rb_obj_freeze(copy);
+    if (!tseg_memo_keep(segment_memo(self), candidate, expires_at, (uintptr_t)value, kept_terms, reads)) return false;
+    RB_OBJ_WRITTEN(self, Qundef, value);
+    if (kept_terms) RB_OBJ_WRITTEN(self, Qundef, terms);
+    return true;
 }
 
 /* What it takes beside TSEG_MEMO_ENTRY_BYTES: its bytes or, where it lies in its slot (of 40 * 2^n), that. */
@@ -60,34 +80,115 @@ static uint64_t bytes_of_string(VALUE string)
     return slot_bytes <= 640 ? slot_bytes - 40 : bytes;
 }
 
+static uint64_t bytes_of_terms(VALUE terms)
+{
+    uint64_t bytes = TSEG_MEMO_ENTRY_BYTES;
+
+    if (NIL_P(terms)) return 0;
+    if (RB_TYPE_P(terms, T_STRING)) return bytes + bytes_of_string(terms);
+    if (!NIL_P(RARRAY_AREF(terms, 0))) bytes += TSEG_MEMO_ENTRY_BYTES + bytes_of_string(RARRAY_AREF(terms, 0));
+    return bytes + TSEG_MEMO_ENTRY_BYTES + bytes_of_string(RARRAY_AREF(terms, 1));
+}
+
+/* Its code range is looked for once, here: otherwise each reader's String would be scanned anew. */
+static bool keep_read_string(VALUE self, const tseg_memo_candidate *candidate, double expires_at, VALUE string,
+                             VALUE terms)
+{
+    unsigned reads = tseg_memo_admit(segment_memo(self), candidate);
+    bool kept;
+
+    if (!reads) return false;
+    rb_enc_str_coderange(string);
+    rb_obj_freeze(string);
+    kept = keep_value(self, candidate, expires_at, string, terms, reads);
+    RB_GC_GUARD(string);
+    RB_GC_GUARD(terms);
+    return kept;
+}
+
+__attribute__((noinline))
+bool segment_keep_string(VALUE self, const tseg_key *key, const tseg_token *token, double expires_at, VALUE string)
+{
+    tseg_memo_candidate candidate = {key->hash, token, (uint64_t)RSTRING_LEN(string), false};
+    tseg_memo *memo = segment_memo(self);
+
+    if (!memo || candidate.bytes < memo->least_bytes) return false;
+    return tseg_memo_wants(memo, &candidate) && keep_read_string(self, &candidate, expires_at, string, Qnil);
+}
+
+bool segment_keep_tagged_string(VALUE self, const tseg_key *key, const tseg_token *token, double expires_at,
+                                VALUE string, VALUE tags)
+{
+    VALUE terms = rb_obj_freeze(rb_assoc_new(Qnil, tags));
+    uint64_t bytes = (uint64_t)RSTRING_LEN(string) + bytes_of_terms(terms);
+    tseg_memo_candidate candidate = {key->hash, token, bytes, false};
+
+    return keep_read_string(self, &candidate, expires_at, string, terms);
+}
+
+/* A frozen String of exactly these bytes: what was decoded may have room to spare, or share a frame's bytes. */
+static VALUE copy_of_string(VALUE string)
+{
+    VALUE copy = rb_enc_str_new(RSTRING_PTR(string), RSTRING_LEN(string), rb_enc_get(string));
+
+    rb_enc_str_coderange(copy);
+    RB_GC_GUARD(string);
+    return rb_obj_freeze(copy);
+}
+
+/* The frame's part TAGS, frozen, or nil. */
+static VALUE tags_of_frame(VALUE frame)
+{
+    size_t bytes;
+    const uint8_t *part = tseg_tags_of((const uint8_t *)RSTRING_PTR(frame), (size_t)RSTRING_LEN(frame), &bytes);
+
+    return part ? rb_obj_freeze(rb_str_new((const char *)part, (long)bytes)) : Qnil;
+}
+
+static VALUE terms_of(VALUE version, VALUE frame)
+{
+    VALUE tags = tags_of_frame(frame);
+
+    if (!NIL_P(version)) version = rb_str_new_frozen(StringValue(version));
+    return NIL_P(tags) ? version : rb_obj_freeze(rb_assoc_new(version, tags));
+}
+
 /*
- * Segment#keep(key, token, value, expires_at, version, bytes) -> whether it is kept. What was decoded of the frame
- * that #read or #read_frozen gave with this token. bytes: nil for a String, of which a copy is kept; else of all that
- * belongs to the value, which is frozen.
+ * Segment#keep(key, token, value, frame, version, bytes) -> whether it is kept. The value was decoded of the frame that
+ * #read or #read_frozen gave with this token; version is the frame's, or nil. bytes: nil for a String, of which a copy
+ * is kept; else of all that belongs to the value, which is frozen.
  */
-static VALUE segment_keep(VALUE self, VALUE key_string, VALUE token_string, VALUE value, VALUE expires_at,
-                          VALUE version, VALUE bytes)
+static VALUE segment_keep(VALUE self, VALUE key_string, VALUE token_string, VALUE value, VALUE frame, VALUE version,
+                          VALUE bytes)
 {
     segment_handle *handle = segment_handle_of(self);
     tseg_memo *memo = segment_memo(self);
-    double end = NIL_P(expires_at) ? INFINITY : NUM2DBL(expires_at);
-    uint64_t size;
+    tseg_memo_candidate candidate = {0};
+    double expires_at;
+    unsigned reads;
     tseg_token token;
     tseg_key key;
+    bool kept;
 
     Check_Type(key_string, T_STRING);
+    Check_Type(frame, T_STRING);
     if (NIL_P(bytes)) Check_Type(value, T_STRING);
-    if (!NIL_P(version)) version = rb_str_new_frozen(StringValue(version));
-    size = NIL_P(bytes) ? bytes_of_string(value) : NUM2ULL(bytes);
-    if (!NIL_P(version)) size += bytes_of_string(version) + TSEG_MEMO_ENTRY_BYTES;
+    else if (!OBJ_FROZEN(value)) rb_raise(rb_eArgError, "what is kept has to be frozen");
     /* Special constants cost nothing to decode. */
-    if (!memo || memo->failed || RB_SPECIAL_CONST_P(value) || !segment_parse_token(token_string, &token)) return Qfalse;
+    if (!memo || RB_SPECIAL_CONST_P(value) || !segment_parse_token(token_string, &token)) return Qfalse;
+    if (RSTRING_LEN(frame) < FRAME_HEADER_BYTES) return Qfalse;
+    memcpy(&expires_at, RSTRING_PTR(frame) + FRAME_OFFSET_EXPIRES_AT, sizeof(expires_at));
+    candidate.decoded = is_decoded(frame);
+    version = terms_of(version, frame);
+    candidate.bytes = (NIL_P(bytes) ? bytes_of_string(value) : NUM2ULL(bytes)) + bytes_of_terms(version);
     if (!handle->attached || handle->attached->file_id != token.file_id) return Qfalse;
-    if (!tseg_memo_make_room(memo, size)) return Qfalse;
-    if (NIL_P(bytes)) value = copy_of_string(value);
-    if (!OBJ_FROZEN(value)) rb_raise(rb_eArgError, "what is kept has to be frozen");
     segment_key(handle->attached, &key, key_string);
-    bool kept = keep_value(self, &key, &token, end, value, version, size);
+    candidate.hash = key.hash;
+    candidate.token = &token;
+    reads = tseg_memo_admit(memo, &candidate);
+    if (!reads) return Qfalse;
+    if (NIL_P(bytes)) value = copy_of_string(value);
+    kept = keep_value(self, &candidate, expires_at, value, version, reads);
     RB_GC_GUARD(value);
     RB_GC_GUARD(version);
     RB_GC_GUARD(key_string);
@@ -96,45 +197,71 @@ static VALUE segment_keep(VALUE self, VALUE key_string, VALUE token_string, VALU
 
 void segment_mark_memo(const tseg_memo *memo)
 {
-    if (memo->failed) return;
     for (const tseg_memo_slot *slot = memo->slots; slot < memo->slots + memo->used; slot++) {
         if (!slot->value) continue;
         rb_gc_mark_movable((VALUE)slot->value);
-        if (slot->version) rb_gc_mark_movable((VALUE)slot->version);
+        if (slot->terms) rb_gc_mark_movable((VALUE)slot->terms);
     }
 }
 
 void segment_update_memo(tseg_memo *memo)
 {
-    if (memo->failed) return;
     for (tseg_memo_slot *slot = memo->slots; slot < memo->slots + memo->used; slot++) {
         if (!slot->value) continue;
         slot->value = (uintptr_t)rb_gc_location((VALUE)slot->value);
-        if (slot->version) slot->version = (uintptr_t)rb_gc_location((VALUE)slot->version);
+        if (slot->terms) slot->terms = (uintptr_t)rb_gc_location((VALUE)slot->terms);
     }
 }
 
-/* Segment#memo_bytes = Integer: forgets what is kept; 0 keeps nothing more */
+void segment_share_budget(segment_handle *handle)
+{
+    const tseg *attached = handle->attached;
+    uint32_t none;
+
+    handle->shared_at = segment_seconds();
+    if (!handle->shares_budget || !attached) return;
+    tseg_memo_resize(&handle->memo, tseg_memo_share(attached->geometry.file_bytes,
+                                                    (unsigned)tseg_registered(handle->attached, &none, 0),
+                                                    attached->references));
+}
+
+void segment_share_budget_again(segment_handle *handle, int64_t now)
+{
+    if (handle->shares_budget && now - handle->shared_at >= SHARE_SECONDS) segment_share_budget(handle);
+}
+
+/*
+ * Segment#memo_bytes = Integer or nil: forgets what is kept; 0 keeps nothing more, nil keeps long values within a share
+ * of the machine's budget
+ */
 static VALUE segment_set_memo_bytes(VALUE self, VALUE bytes)
 {
-    int64_t limit_bytes = NUM2LL(bytes);
-    tseg_memo *memo = &segment_handle_of(self)->memo;
+    segment_handle *handle = segment_handle_of(self);
+    int64_t limit_bytes = NIL_P(bytes) ? 0 : NUM2LL(bytes);
 
     if (limit_bytes < 0) rb_raise(rb_eArgError, "memo_bytes: expected 0 or more, got %"PRIsVALUE, bytes);
-    tseg_memo_set_limit(memo, (uint64_t)limit_bytes);
+    handle->shares_budget = NIL_P(bytes);
+    tseg_memo_set_limit(&handle->memo, (uint64_t)limit_bytes,
+                        NIL_P(bytes) ? TSEG_MEMO_LONG_BYTES : TSEG_MEMO_LEAST_BYTES);
+    segment_share_budget(handle);
     return bytes;
 }
 
 /* Segment#memo_bytes -> Integer */
 static VALUE segment_memo_bytes(VALUE self) { return ULL2NUM(segment_handle_of(self)->memo.limit_bytes); }
 
-/* Segment#clear_memo: forgets the kept values; keeps the limits */
+/* Segment#clear_memo: forgets the kept values; keeps the bound */
 static VALUE segment_clear_memo(VALUE self)
 {
-    tseg_memo *memo = &segment_handle_of(self)->memo;
-
-    tseg_memo_set_limit(memo, memo->limit_bytes);
+    tseg_memo_clear(&segment_handle_of(self)->memo);
     return Qnil;
+}
+
+/* @private Segment#share_budget -> Integer: counts the processes now, and adapts memo_bytes */
+static VALUE segment_share_budget_now(VALUE self)
+{
+    segment_share_budget(segment_handle_of(self));
+    return segment_memo_bytes(self);
 }
 
 void segment_init_memo(void)
@@ -143,4 +270,5 @@ void segment_init_memo(void)
     rb_define_method(tiercel_segment_class, "memo_bytes=", segment_set_memo_bytes, 1);
     rb_define_method(tiercel_segment_class, "memo_bytes", segment_memo_bytes, 0);
     rb_define_method(tiercel_segment_class, "keep", segment_keep, 6);
+    rb_define_private_method(tiercel_segment_class, "share_budget", segment_share_budget_now, 0);
 }

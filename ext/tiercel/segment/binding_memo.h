@@ -2,37 +2,46 @@
 #ifndef TIERCEL_SEGMENT_BINDING_MEMO_H
 #define TIERCEL_SEGMENT_BINDING_MEMO_H
 
+#include "../frame_layout.h"
 #include "binding.h"
 
-/* The memo of a segment where it is in use, or NULL. Whoever calls it has asked for the segment: self is one. */
+/* The memo of a segment where it is in use, or NULL. The caller has asked for the segment: self is one. */
 static inline tseg_memo *segment_memo(VALUE self)
 {
     tseg_memo *memo = &((segment_handle *)RTYPEDDATA_DATA(self))->memo;
     return memo->limit_bytes ? memo : NULL;
 }
 
-/* What stands in a trial for a String as it is stored, and for what has to be decoded: no objects. */
-#define SEGMENT_TRIED_STRING ((uintptr_t)INT2FIX(0))
-#define SEGMENT_TRIED_DECODED ((uintptr_t)INT2FIX(1))
-
-/* The same for a read; while the memo pauses, counted in reads, there is none. */
-static inline tseg_memo *segment_memo_to_read(VALUE self)
+/* Terms of an entry: 0, its version (a String), or an Array of its version or nil and its frame's part TAGS. */
+static inline VALUE segment_terms_version(uintptr_t terms)
 {
-    tseg_memo *memo = segment_memo(self);
-
-    if (RB_LIKELY(!memo || !memo->pause)) return memo;
-    memo->pause--;
-    return NULL;
+    if (!terms) return Qnil;
+    return RB_TYPE_P((VALUE)terms, T_ARRAY) ? RARRAY_AREF((VALUE)terms, 0) : (VALUE)terms;
+}
+static inline VALUE segment_terms_tags(uintptr_t terms)
+{
+    return terms && RB_TYPE_P((VALUE)terms, T_ARRAY) ? RARRAY_AREF((VALUE)terms, 1) : Qnil;
 }
 
-/* A String of the caller's own, which shares the bytes of a frozen one until somebody changes it. */
-static inline VALUE segment_share(VALUE frozen) { return rb_str_dup(frozen); }
+/* A String of the caller's own, which shares the bytes of a frozen one until one of them changes. */
+static inline VALUE segment_share(VALUE frozen)
+{
+    return RB_LIKELY(RBASIC_CLASS(frozen) == rb_cString) ? rb_str_dup(frozen) : rb_obj_dup(frozen);
+}
 
-/* Whether an entry that was just read, and is not kept, was read before and is to be kept. */
-bool segment_is_wanted(tseg_memo *memo, const tseg_key *key, const tseg_token *token, uint32_t bytes, bool decoded);
+/* Counts a read of a frame that Ruby decodes: whether the memo wants its value. objects: also what is no String. */
+bool segment_wants_frame(VALUE self, VALUE frame, const tseg_key *key, const tseg_token *token, bool objects);
 
-/* Keeps the String that was just read, if it is to be kept; it is frozen then. */
+/* Keeps the String that was just read, if the memo admits it; it is frozen then. */
 bool segment_keep_string(VALUE self, const tseg_key *key, const tseg_token *token, double expires_at, VALUE string);
+/* The same of a String whose entry has tags (its frame's part TAGS) and that the memo wants. */
+bool segment_keep_tagged_string(VALUE self, const tseg_key *key, const tseg_token *token, double expires_at,
+                                VALUE string, VALUE tags);
+
+/* Sets the memo's bound to its share of the machine's budget, if it has no bound of its own. */
+void segment_share_budget(segment_handle *handle);
+/* The same, unless it was done a few seconds ago. */
+void segment_share_budget_again(segment_handle *handle, int64_t now);
 
 void segment_mark_memo(const tseg_memo *memo);
 void segment_update_memo(tseg_memo *memo); /* after compaction */

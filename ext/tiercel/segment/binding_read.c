@@ -24,6 +24,8 @@ typedef struct {
     tseg_memo *memo;      /* NULL: nothing is kept */
     VALUE version;        /* that the caller wants, or nil */
     VALUE value;          /* what is kept of the entry, or a copy */
+    VALUE tags;           /* the part TAGS of what the memo wants, or nil */
+    double ahead;         /* seconds that the value has to be good for, from now on */
     bool kept;
     bool tagged;          /* value: a String whose tags are current now */
     int frame_type;       /* of a frame that is copied whole; 0: of a plain String, or no frame */
@@ -41,26 +43,33 @@ PART_OF_READ void copy_whole(value_read *read, const tseg_entry *entry)
 /* Longer parts are left to Ruby: of more than 100 tags of the usual length. */
 enum { TAGS_MOST_BYTES = 4096 };
 
+static bool wants_tagged(tseg_memo *memo, const tseg *segment, const tseg_key *key, const tseg_entry *entry)
+{
+    tseg_token token = tseg_token_of(segment, entry);
+    tseg_memo_candidate candidate = {key->hash, &token, entry->value_bytes, false};
+
+    return candidate.bytes >= memo->least_bytes && tseg_memo_wants(memo, &candidate);
+}
+
 /*
  * The payload of a frame that would be a plain String but for its tags, if those are current. The memory fetches their
  * buckets while the payload is copied. Runs no Ruby code: the caller still has to see whether the entry is intact.
  */
 __attribute__((noinline))
-static tseg_tags_answer copy_tagged(value_read *read, tseg *segment, const tseg_entry *entry, const tseg_clock *clock,
-                                    const uint64_t *header)
+static tseg_tags_answer copy_tagged(value_read *read, tseg *segment, const tseg_key *key, const tseg_entry *entry,
+                                    const tseg_clock *clock, const uint64_t *header)
 {
     uint8_t parts[TAGS_MOST_BYTES];
     uint32_t parts_bytes, from;
     const uint8_t *part;
     size_t part_bytes;
-    double expires_at;
     tseg_tags tags;
     VALUE value;
-    int type = frame_string_with_parts(header, entry->value_bytes, &parts_bytes, &expires_at);
+    int type = frame_string_with_parts(header, entry->value_bytes, &parts_bytes, &read->expires_at);
 
     if (!type || parts_bytes > TAGS_MOST_BYTES) return TSEG_TAGS_OUTDATED;
-    if (!tseg_knows_time(clock, expires_at)) return TSEG_TAGS_NEED_TIME;
-    if (!(expires_at > clock->now)) return TSEG_TAGS_OUTDATED;
+    if (!tseg_knows_time(clock, read->expires_at)) return TSEG_TAGS_NEED_TIME;
+    if (!(read->expires_at > clock->now + read->ahead)) return TSEG_TAGS_OUTDATED;
     tseg_copy_value(entry, parts, FRAME_HEADER_BYTES, parts_bytes);
     part = tseg_tags_among(parts, parts_bytes, &part_bytes);
     if (!part || part_bytes + FRAME_PART_HEADER_BYTES != parts_bytes) return TSEG_TAGS_OUTDATED;
@@ -70,12 +79,14 @@ static tseg_tags_answer copy_tagged(value_read *read, tseg *segment, const tseg_
     tseg_copy_value(entry, RSTRING_PTR(value), from, entry->value_bytes - from);
     if (encoding_of_type[type]) ENCODING_SET_INLINED(value, encoding_of_type[type]);
     read->value = value;
+    if (read->memo && wants_tagged(read->memo, segment, key, entry))
+        read->tags = rb_obj_freeze(rb_str_new((const char *)part, (long)part_bytes));
     return tseg_tags_finish(&tags, segment, clock);
 }
 
 /* The payload of a frame that is a plain String and not over, else the whole frame. false: what time is it? */
-PART_OF_READ bool copy_decoded(value_read *read, read_kind kind, tseg *segment, const tseg_entry *entry,
-                               const tseg_clock *clock)
+PART_OF_READ bool copy_decoded(value_read *read, read_kind kind, tseg *segment, const tseg_key *key,
+                               const tseg_entry *entry, const tseg_clock *clock)
 {
     uint64_t header[FRAME_HEADER_BYTES / 8] = {0};
     int type = 0;
@@ -85,10 +96,10 @@ PART_OF_READ bool copy_decoded(value_read *read, read_kind kind, tseg *segment, 
         type = frame_plain_string(header, entry->value_bytes, &read->expires_at);
     }
     if (type && !tseg_knows_time(clock, read->expires_at)) return false;
-    read->framed = !type || !(read->expires_at > clock->now);
+    read->framed = !type || !(read->expires_at > clock->now + read->ahead);
     if (read->framed) {
         if (kind == READ_OWN && !type && !frame_is_bare(header[0])) {
-            tseg_tags_answer answer = copy_tagged(read, segment, entry, clock, header);
+            tseg_tags_answer answer = copy_tagged(read, segment, key, entry, clock, header);
             if (answer == TSEG_TAGS_NEED_TIME) return false;
             read->tagged = answer == TSEG_TAGS_CURRENT;
             read->framed = !read->tagged;
@@ -108,41 +119,56 @@ PART_OF_READ bool copy_decoded(value_read *read, read_kind kind, tseg *segment, 
 /* Whether what is kept is of the version that the caller wants; one without a version suits every caller. */
 static inline bool suits(const tseg_memo_slot *slot, VALUE wanted)
 {
-    if (RB_LIKELY(!slot->version || NIL_P(wanted))) return true;
-    return RB_TYPE_P(wanted, T_STRING) && rb_str_hash_cmp((VALUE)slot->version, wanted) == 0;
+    VALUE version = segment_terms_version(slot->terms);
+
+    if (RB_LIKELY(NIL_P(version) || NIL_P(wanted))) return true;
+    return RB_TYPE_P(wanted, T_STRING) && rb_str_hash_cmp(version, wanted) == 0;
+}
+
+__attribute__((noinline))
+static tseg_tags_answer look_at_tags(VALUE part, tseg *segment, const tseg_clock *clock)
+{
+    tseg_tags tags;
+    tseg_tags_answer answer;
+
+    tseg_tags_begin(&tags, segment, (const uint8_t *)RSTRING_PTR(part), (size_t)RSTRING_LEN(part));
+    answer = tseg_tags_finish(&tags, segment, clock);
+    RB_GC_GUARD(part);
+    return answer;
 }
 
 /* Qnil: nothing is kept of the entry that may be handed out; Qundef: what time is it? */
-PART_OF_READ VALUE kept_of(const value_read *read, read_kind kind, const tseg *segment, const tseg_key *key,
+PART_OF_READ VALUE kept_of(const value_read *read, read_kind kind, tseg *segment, const tseg_key *key,
                            const tseg_entry *entry, const tseg_clock *clock)
 {
     tseg_token token = tseg_token_of(segment, entry);
     tseg_memo_slot *slot = tseg_memo_find(read->memo, key->hash, &token);
-    bool is_string;
+    VALUE tags;
 
     if (!slot) return Qnil;
-    if (RB_UNLIKELY(read->memo->failed)) {
-        tseg_memo_hit(read->memo, slot, slot->value == SEGMENT_TRIED_DECODED);
-        return Qnil;
-    }
     if (!tseg_knows_time(clock, slot->expires_at)) return Qundef;
-    if (slot->expires_at != INFINITY && !(slot->expires_at > clock->now)) return Qnil;
+    if (slot->expires_at != INFINITY && !(slot->expires_at > clock->now + read->ahead)) return Qnil;
     if (!suits(slot, read->version)) return Qnil;
-    is_string = RB_BUILTIN_TYPE((VALUE)slot->value) == T_STRING;
-    if (kind == READ_OWN && !is_string) return Qnil;
-    tseg_memo_hit(read->memo, slot, slot->bytes < TSEG_MEMO_LEAST_BYTES || !is_string);
+    if (kind == READ_OWN && RB_BUILTIN_TYPE((VALUE)slot->value) != T_STRING) return Qnil;
+    tags = segment_terms_tags(slot->terms);
+    if (RB_UNLIKELY(!NIL_P(tags))) {
+        tseg_tags_answer answer = look_at_tags(tags, segment, clock);
+        if (answer != TSEG_TAGS_CURRENT) return answer == TSEG_TAGS_NEED_TIME ? Qundef : Qnil;
+    }
+    tseg_memo_hit(read->memo, slot);
     return (VALUE)slot->value;
 }
 
-static inline bool is_long(const tseg_entry *entry)
+/* Whether its String may enter the memo as it is stored. */
+static inline bool is_long(const value_read *read, const tseg_entry *entry)
 {
-    return entry->value_bytes >= TSEG_MEMO_LEAST_BYTES + FRAME_HEADER_BYTES;
+    return entry->value_bytes >= (uint64_t)read->memo->least_bytes + FRAME_HEADER_BYTES;
 }
 
 /* Whether that is known before its frame is looked at. */
-static inline bool is_looked_for_at_once(read_kind kind, const tseg_entry *entry)
+static inline bool is_looked_for_at_once(const value_read *read, read_kind kind, const tseg_entry *entry)
 {
-    return kind == READ_FROZEN || (kind == READ_OWN && is_long(entry));
+    return kind == READ_FROZEN || (kind == READ_OWN && is_long(read, entry));
 }
 
 PART_OF_READ void make_key(void *context, const tseg *segment, tseg_key *key)
@@ -152,7 +178,6 @@ PART_OF_READ void make_key(void *context, const tseg *segment, tseg_key *key)
     if (read->made) *key = *read->made;
     else segment_key(segment, key, read->key_string);
     read->made = NULL;
-    if (read->memo) tseg_memo_prefetch(read->memo, key->hash);
 }
 
 PART_OF_READ bool ask_time(void *context, tseg_clock *clock, tseg **segment)
@@ -166,14 +191,15 @@ PART_OF_READ bool take_value(value_read *read, read_kind kind, bool keeps, tseg 
     VALUE kept = Qnil;
 
     read->kept = read->framed = read->tagged = false;
-    if (keeps && is_looked_for_at_once(kind, entry)) kept = kept_of(read, kind, segment, key, entry, clock);
+    read->tags = Qnil;
+    if (keeps && is_looked_for_at_once(read, kind, entry)) kept = kept_of(read, kind, segment, key, entry, clock);
     if (kind == READ_BYTES) {
         copy_whole(read, entry);
         return true;
     }
-    if (kept == Qnil && !copy_decoded(read, kind, segment, entry, clock)) return false;
+    if (kept == Qnil && !copy_decoded(read, kind, segment, key, entry, clock)) return false;
     /* A short frame may be that of a long String. */
-    if (keeps && !is_looked_for_at_once(kind, entry) && read->framed)
+    if (keeps && !is_looked_for_at_once(read, kind, entry) && read->framed)
         kept = kept_of(read, kind, segment, key, entry, clock);
     if (kept == Qundef) return false;
     if (kept == Qnil) return true;
@@ -195,17 +221,15 @@ TAKES(kept, READ_OWN, true)
 TAKES(frozen, READ_FROZEN, true)
 TAKES(frozen_copy, READ_FROZEN, false)
 
-/* A frame that Ruby decodes: with its token where the memo wants what comes of it. */
+/* A frame that Ruby decodes: with its token where the memo wants the value. */
 __attribute__((noinline))
 static VALUE hand_out_frame(VALUE self, read_kind kind, VALUE frame, int type, const tseg_key *key,
                             const tseg_token *token)
 {
-    tseg_memo *memo = segment_memo(self);
-    bool may_be_kept = kind == READ_FROZEN ? type != 0
-                                           : type >= FRAME_TYPE_STRING_UTF_8 && type <= FRAME_TYPE_STRING_ENCODED;
+    bool wanted = token && type && segment_wants_frame(self, frame, key, token, kind == READ_FROZEN);
 
     rb_obj_freeze(frame);
-    if (memo && token && may_be_kept && segment_is_wanted(memo, key, token, (uint32_t)RSTRING_LEN(frame), true)) {
+    if (wanted) {
         VALUE both = rb_assoc_new(frame, segment_token_string(token));
         return kind == READ_FROZEN ? both : rb_obj_freeze(both);
     }
@@ -219,10 +243,12 @@ PART_OF_READ VALUE hand_out(const value_read *read, read_kind kind, const tseg *
     tseg_token token;
     bool kept = read->kept;
 
-    if (!kept && (read->framed || is_long(entry))) token = tseg_token_of(segment, entry);
+    if (!kept && (read->framed || is_long(read, entry))) token = tseg_token_of(segment, entry);
     if (read->framed) return hand_out_frame(read->self, kind, read->value, read->frame_type, key, &token);
-    if (!kept && is_long(entry) && !read->tagged)
+    if (!kept && is_long(read, entry) && !read->tagged)
         kept = segment_keep_string(read->self, key, &token, read->expires_at, read->value);
+    if (!kept && is_long(read, entry) && !NIL_P(read->tags))
+        kept = segment_keep_tagged_string(read->self, key, &token, read->expires_at, read->value, read->tags);
     if (kind == READ_FROZEN) return rb_obj_freeze(read->value);
     return kept ? segment_share(read->value) : read->value;
 }
@@ -264,9 +290,18 @@ READS_IN_ONE_PIECE get_kept(VALUE self, tseg *segment, VALUE key, VALUE version,
     value_read read = {.self = self, .key_string = key, .memo = memo, .version = version};
     return read_key(&read, take_kept, READ_OWN, true, segment, NULL);
 }
+/* As one of the two above, of what will be good for so many seconds; else its frame. */
+READS_IN_ONE_PIECE get_ahead(VALUE self, tseg *segment, VALUE key, VALUE version, double ahead)
+{
+    value_read read = {.self = self, .key_string = key, .memo = segment_memo(self), .version = version,
+                       .ahead = ahead};
+
+    if (read.memo) return read_key(&read, take_kept, READ_OWN, true, segment, NULL);
+    return read_key(&read, take_own, READ_OWN, false, segment, NULL);
+}
 READS_IN_ONE_PIECE get_frozen(VALUE self, tseg *segment, VALUE key, VALUE version)
 {
-    value_read read = {.self = self, .key_string = key, .memo = segment_memo_to_read(self), .version = version};
+    value_read read = {.self = self, .key_string = key, .memo = segment_memo(self), .version = version};
 
     if (read.memo) return read_key(&read, take_frozen, READ_FROZEN, true, segment, NULL);
     return read_key(&read, take_frozen_copy, READ_FROZEN, false, segment, NULL);
@@ -280,7 +315,7 @@ READS_IN_ONE_PIECE get_made(VALUE self, tseg *segment, VALUE key, const tseg_key
 }
 READS_IN_ONE_PIECE read_made(VALUE self, tseg *segment, VALUE key, const tseg_key *made, VALUE version)
 {
-    value_read read = {.self = self, .key_string = key, .made = made, .memo = segment_memo_to_read(self),
+    value_read read = {.self = self, .key_string = key, .made = made, .memo = segment_memo(self),
                        .version = version};
 
     if (read.memo) return read_key(&read, take_kept, READ_OWN, true, segment, NULL);
@@ -298,15 +333,20 @@ static VALUE segment_get(VALUE self, VALUE key)
 /* Segment#get_late(key) -> String or nil, as get, whether copies are trusted or not */
 static VALUE segment_get_late(VALUE self, VALUE key) { return get_bytes(self, segment_current(self), key); }
 
-/* Segment#read(key, version = nil) -> the decoded String; or, frozen, a frame or [frame, token]; or nil */
+/*
+ * Segment#read(key, version = nil, ahead = nil) -> the decoded String; or, frozen, a frame or [frame, token]; or nil.
+ * With `ahead`, Strings that expire within so many seconds come as frames.
+ */
 static VALUE segment_read(int count, VALUE *arguments, VALUE self)
 {
+    double ahead = count > 2 && !NIL_P(arguments[2]) ? NUM2DBL(arguments[2]) : 0;
     tseg *segment = segment_to_read(self);
     tseg_memo *memo;
 
-    rb_check_arity(count, 1, 2);
+    rb_check_arity(count, 1, 3);
     if (RB_UNLIKELY(!segment)) return Qnil;
-    memo = segment_memo_to_read(self);
+    if (RB_UNLIKELY(count > 2)) return get_ahead(self, segment, arguments[0], arguments[1], ahead);
+    memo = segment_memo(self);
     if (!memo) return get_own(self, segment, arguments[0]);
     return get_kept(self, segment, arguments[0], count > 1 ? arguments[1] : Qnil, memo);
 }

@@ -38,7 +38,7 @@ static void make_batch(read_batch *batch, VALUE keys, long from)
         VALUE key = RARRAY_AREF(keys, from + count);
         if (!RB_TYPE_P(key, T_STRING)) break; /* reading it raises */
         segment_key(batch->segment, batch->keys + count, key);
-        if (memo) tseg_memo_prefetch(memo, batch->keys[count].hash);
+        if (memo && memo->least_bytes < TSEG_MEMO_LONG_BYTES) tseg_memo_prefetch(memo, batch->keys[count].hash);
     }
     tseg_prefetch_buckets(batch->segment, batch->keys, count);
     tseg_prefetch_entries(batch->segment, batch->keys, count);

@@ -39,11 +39,11 @@ static void put_leases(VALUE hash, const tseg_stats *stats)
 /* Of this process. */
 static void put_memo(VALUE hash, const tseg_memo *memo)
 {
-    put(hash, "memo_entries", memo->failed ? 0 : memo->count); /* in a trial there are no values */
-    put(hash, "memo_bytes", memo->failed ? tseg_memo_memory(memo) : memo->bytes);
+    put(hash, "memo_entries", memo->count);
+    put(hash, "memo_bytes", memo->bytes);
+    put(hash, "memo_limit_bytes", memo->limit_bytes);
     put(hash, "memo_hits", memo->hits);
     put(hash, "memo_evictions", memo->evictions);
-    put(hash, "memo_pauses", memo->pauses);
 }
 
 /* Segment#stats -> Hash */

@@ -1,15 +1,10 @@
-/*
- * The memo's table: chains of slots, by the key's hash, and in buckets the marks of what was read once. Who gets in and
- * who goes: memo_admission.c.
- */
+/* The memo's table: chains of slots, by the key's hash. What enters and what leaves: memo_admission.c. */
 #include <stdlib.h>
 
 #include "internal.h"
 #include "memo.h"
 
 #define TSEG_MEMO_FIRST_SLOTS 64u
-#define TSEG_MEMO_INDEX_BITS 24
-#define TSEG_MEMO_MARK_BUCKET 4u
 #define TSEG_MEMO_MOST_SLOTS ((UINT32_C(1) << TSEG_MEMO_INDEX_BITS) - 1)
 
 static inline uint64_t table_bytes(uint32_t capacity, uint32_t chain_count)
@@ -29,14 +24,13 @@ static inline uint32_t chains_for(const tseg_memo *memo, uint32_t capacity)
     return chain_count < capacity ? chain_count * 2 : chain_count;
 }
 
-bool tseg_memo_has_room(const tseg_memo *memo, uint64_t cost)
+uint64_t tseg_memo_growth(const tseg_memo *memo)
 {
-    if (!memo->free_slot && memo->used == memo->capacity) {
-        uint32_t capacity = next_capacity(memo);
-        if (capacity > TSEG_MEMO_MOST_SLOTS) return false;
-        cost += table_bytes(capacity, chains_for(memo, capacity)) - table_bytes(memo->capacity, memo->chain_count);
-    }
-    return memo->bytes + cost <= tseg_memo_may_take(memo);
+    uint32_t capacity = next_capacity(memo);
+
+    if (memo->free_slot || memo->used < memo->capacity) return 0;
+    if (capacity > TSEG_MEMO_MOST_SLOTS) return UINT64_MAX >> 1;
+    return table_bytes(capacity, chains_for(memo, capacity)) - table_bytes(memo->capacity, memo->chain_count);
 }
 
 /* A chain's number is the lower part of the mixed hash; the upper one chooses the bit. */
@@ -66,35 +60,9 @@ tseg_memo_slot *tseg_memo_find(tseg_memo *memo, uint64_t hash, const tseg_token 
     return NULL;
 }
 
-/* The first of a bucket's marks, the newest. */
-static inline uint32_t *marks_of(const tseg_memo *memo, uint64_t hash)
-{
-    return memo->marks + (tseg_mix(hash) >> 8 & (TSEG_MEMO_MARKS - TSEG_MEMO_MARK_BUCKET));
-}
-
 void tseg_memo_prefetch(const tseg_memo *memo, uint64_t hash)
 {
     if (memo->count) __builtin_prefetch(chain_of(memo, hash));
-    if (memo->marks && !memo->full) __builtin_prefetch(marks_of(memo, hash), 1);
-}
-
-bool tseg_memo_mark(tseg_memo *memo, uint64_t hash, const tseg_token *token)
-{
-    /* Each shard has positions of its own: without the hash, entries at the same place of two shards would be one. */
-    uint32_t mark = (uint32_t)(tseg_mix(hash ^ token->origin ^ (uint64_t)token->sequence << 40) >> 32) | 1, *bucket;
-
-    if (!memo->marks) {
-        if (memo->bytes + TSEG_MEMO_MARKS * sizeof(*memo->marks) > memo->limit_bytes) return false;
-        memo->marks = calloc(TSEG_MEMO_MARKS, sizeof(*memo->marks));
-        if (!memo->marks) return false;
-        memo->bytes += TSEG_MEMO_MARKS * sizeof(*memo->marks);
-    }
-    bucket = marks_of(memo, hash);
-    for (unsigned i = 0; i < TSEG_MEMO_MARK_BUCKET; i++)
-        if (bucket[i] == mark) return true;
-    for (unsigned i = TSEG_MEMO_MARK_BUCKET - 1; i; i--) bucket[i] = bucket[i - 1];
-    bucket[0] = mark;
-    return false;
 }
 
 static void put_in_chain(tseg_memo *memo, uint32_t index)
@@ -131,7 +99,7 @@ void tseg_memo_drop(tseg_memo *memo, uint32_t index)
     memo->free_slot = index + 1;
 }
 
-static void drop_key(tseg_memo *memo, uint64_t hash)
+void tseg_memo_drop_key(tseg_memo *memo, uint64_t hash)
 {
     if (!memo->count) return;
     for (uint32_t at = first_of(*chain_of(memo, hash)); at; at = memo->slots[at - 1].next) {
@@ -182,21 +150,30 @@ static uint32_t take_slot(tseg_memo *memo)
     return ++memo->used;
 }
 
-bool tseg_memo_keep(tseg_memo *memo, uint64_t hash, const tseg_token *token, double expires_at, uintptr_t value,
-                    uintptr_t version, uint32_t bytes)
+bool tseg_memo_keep(tseg_memo *memo, const tseg_memo_candidate *candidate, double expires_at, uintptr_t value,
+                    uintptr_t terms, unsigned reads)
 {
-    uint32_t taken;
+    const tseg_token *token = candidate->token;
+    uint32_t taken = take_slot(memo);
 
-    drop_key(memo, hash);
-    if (!tseg_memo_has_room(memo, tseg_memo_cost(bytes))) return false;
-    taken = take_slot(memo);
     if (!taken) return false;
-    memo->slots[taken - 1] = (tseg_memo_slot){hash,    token->file_id,  token->origin, expires_at, value,
-                                              version, token->sequence, bytes,         0,          1};
+    memo->slots[taken - 1] = (tseg_memo_slot){
+        .hash = candidate->hash, .file_id = token->file_id, .origin = token->origin, .sequence = token->sequence,
+        .expires_at = expires_at, .value = value, .terms = terms, .bytes = (uint32_t)candidate->bytes,
+        .decoded = candidate->decoded, .reads = (uint16_t)reads, .period = memo->period};
     put_in_chain(memo, taken - 1);
-    memo->bytes += tseg_memo_cost(bytes);
+    memo->bytes += tseg_memo_cost(candidate->bytes);
     memo->count++;
     return true;
+}
+
+void tseg_memo_pass(tseg_memo *memo)
+{
+    if (memo->slots[memo->hand].value) {
+        tseg_memo_drop(memo, memo->hand);
+        memo->evictions++;
+    }
+    if (++memo->hand >= memo->used) memo->hand = 0;
 }
 
 void tseg_memo_clear(tseg_memo *memo)
@@ -206,14 +183,22 @@ void tseg_memo_clear(tseg_memo *memo)
     free(memo->slots);
     free(memo->chains);
     free(memo->marks);
-    *memo = (tseg_memo){.limit_bytes = was.limit_bytes, .hits = was.hits,
-                        .evictions = was.evictions, .pauses = was.pauses};
+    *memo = (tseg_memo){.limit_bytes = was.limit_bytes, .least_bytes = was.least_bytes, .hits = was.hits,
+                        .evictions = was.evictions};
 }
 
-void tseg_memo_set_limit(tseg_memo *memo, uint64_t limit_bytes)
+void tseg_memo_set_limit(tseg_memo *memo, uint64_t limit_bytes, uint32_t least_bytes)
 {
     tseg_memo_clear(memo);
     memo->limit_bytes = limit_bytes;
+    memo->least_bytes = least_bytes;
+}
+
+void tseg_memo_resize(tseg_memo *memo, uint64_t limit_bytes)
+{
+    memo->limit_bytes = limit_bytes;
+    if (tseg_memo_memory(memo) > limit_bytes) tseg_memo_clear(memo); /* the table does not shrink */
+    while (memo->bytes > limit_bytes && memo->count) tseg_memo_pass(memo);
 }
 
 size_t tseg_memo_memory(const tseg_memo *memo)

@@ -1,182 +1,172 @@
 /*
- * Who gets into the memo and who goes, and whether it pays at all.
+ * What enters the memo and what leaves, by one rule: a value enters when the bytes that were copied for it lately
+ * exceed the bytes that were not copied, in the same time, thanks to the values that have to leave for it, by what an
+ * entry costs the collector.
  *
- * In: what is read a second time, as a mark says. A scan leaves marks and nothing else.
+ *   reads * bytes  >=  TSEG_MEMO_PRICE_BYTES  +  the sum of reads * bytes of those that leave
  *
- * Out: a hand goes round the slots; each hit since it passed saves a value once, three times at most. What others
- * have to go for is paid for: a hit earns two, a read of a value that would like to get in one; a value of 1 KB costs
- * 512, one of 16 KB or more 32. So a working set that is larger than the memo does not make it copy all day, and
- * another working set still gets in.
+ * So a scan fills nothing, a working set that exceeds the memo does not displace itself, and a value of 24 KB enters at
+ * its third read, one of 100 KB at its second: the first read of an entry never counts.
  *
- * Whether it pays: what is kept lies scattered in memory, which the collector and malloc pay for at each read, hit or
- * not. A hit saves a copy, the more the longer it is. Where the hits of a full memo are too few for that, it forgets
- * all and pauses: reads do not look at it. Then it tries, after longer pauses each time: with an eighth of its bytes
- * for an eighth of the keys, of which as many are hits, and without any values. When that pays, it begins anew.
- *
- * What has been kept is a burden until the collector looks at old objects. So short Strings, of which many fit, take
- * an eighth of it first. From the hits of that is seen whether they would pay with all of it, if each part of it had as
- * many hits.
+ * Reads of entries that are not kept are counted in marks, in buckets of four; a new mark takes the place of the one
+ * with the fewest reads. All counts are halved from time to time, so that what was popular gives way. What leaves is
+ * whatever follows a hand that goes round; the hand moves on where that is worth too much.
  */
-#include <math.h>
+#include <stdlib.h>
 
 #include "internal.h"
 #include "memo.h"
 
-#define TSEG_MEMO_MOST_WANTED 3u
-#define TSEG_MEMO_STEPS 64u     /* of the hand, for one value */
-#define TSEG_MEMO_PRICE_OF_1_KB 512u /* of letting something in for which others go; less of what is larger */
-#define TSEG_MEMO_LEAST_PRICE 32u
-#define TSEG_MEMO_HIT 2u        /* what one earns */
-#define TSEG_MEMO_TURN 128u     /* how many reads an eighth of the keys has its turn */
-#define TSEG_MEMO_MOST_CREDIT 1024u
-#define TSEG_MEMO_SHARE 4u      /* no value is larger than this part of the memo */
-/* Worth: a hit on 1 KB is worth what a read costs that finds nothing while the memo is full; on 16 KB 16 times it. */
-#define TSEG_MEMO_MOST_GAIN 16u
-#define TSEG_MEMO_WORTH 4096 /* so far below 0 it does not pay; so far above it is not counted on */
-#define TSEG_MEMO_TRIAL_WORTH 1024
-#define TSEG_MEMO_TRIAL_READS 16384u
-#define TSEG_MEMO_TRIAL_ENTRIES 64u
-#define TSEG_MEMO_PROMISE 16u /* how often a hit counts while short Strings have an eighth: so half of all is enough */
-#define TSEG_MEMO_LONGER_PAUSES 3u /* each is four times the one before */
-#define TSEG_MEMO_PAUSE_PER_ENTRY 16u /* reads of the first pause, at most */
+#define TSEG_MEMO_MARK_BUCKET 4u
+#define TSEG_MEMO_MARK_READS UINT32_C(0xff) /* the rest of a mark says which entry it is of */
 
-static inline void earn(tseg_memo *memo, uint32_t credit)
+static void halve_marks(tseg_memo *memo)
 {
-    if (memo->credit < TSEG_MEMO_MOST_CREDIT) memo->credit += credit;
-}
-
-static inline bool is_first_part_full(const tseg_memo *memo)
-{
-    return !memo->proven && memo->short_bytes >= memo->limit_bytes / TSEG_MEMO_TRIAL;
-}
-
-static inline bool is_judged(const tseg_memo *memo)
-{
-    return memo->full || memo->failed || is_first_part_full(memo);
-}
-
-static inline int32_t most_worth(const tseg_memo *memo)
-{
-    return memo->failed || !memo->proven ? TSEG_MEMO_TRIAL_WORTH : TSEG_MEMO_WORTH;
-}
-
-/* It has all of it from now on. */
-static void prove(tseg_memo *memo)
-{
-    if (memo->failed) tseg_memo_clear(memo);
-    memo->proven = true;
-    memo->worth = 0;
-}
-
-static inline void gain(tseg_memo *memo, uint32_t bytes, bool decoded)
-{
-    uint32_t worth = decoded ? TSEG_MEMO_MOST_GAIN : bytes >> 10;
-
-    if (worth > TSEG_MEMO_MOST_GAIN) worth = TSEG_MEMO_MOST_GAIN;
-    if (!worth) worth = 1;
-    memo->worth += (int32_t)(memo->failed || memo->proven ? worth : worth * TSEG_MEMO_PROMISE);
-    if (memo->worth < most_worth(memo)) return;
-    if (memo->failed || !memo->proven) prove(memo);
-    else memo->worth = most_worth(memo);
-}
-
-void tseg_memo_hit(tseg_memo *memo, tseg_memo_slot *slot, bool decoded)
-{
-    if (!memo->failed) memo->hits++;
-    if (slot->wanted < TSEG_MEMO_MOST_WANTED) slot->wanted++;
-    earn(memo, TSEG_MEMO_HIT);
-    if (is_judged(memo)) gain(memo, slot->bytes, decoded);
-}
-
-/* For as long as it took to find out that it does not pay, and each time that it still does not, four times that. */
-static void pause_all(tseg_memo *memo)
-{
-    uint32_t failed = memo->failed < TSEG_MEMO_LONGER_PAUSES ? memo->failed : TSEG_MEMO_LONGER_PAUSES;
-    uint64_t longest = ((uint64_t)memo->count * TSEG_MEMO_PAUSE_PER_ENTRY + TSEG_MEMO_WORTH) *
-                       (memo->failed ? TSEG_MEMO_TRIAL : 1);
-    uint64_t pause = (memo->asked < longest ? memo->asked : longest) << (2 * failed);
-
-    if (!memo->failed) memo->evictions += memo->count;
-    memo->pauses++;
-    tseg_memo_clear(memo);
-    memo->pause = pause;
-    memo->failed = failed + 1;
-}
-
-/* Where others would have to go, one key in eight is looked at, in turns: marks are far from the processor's cache. */
-static bool has_its_turn(tseg_memo *memo, uint64_t hash)
-{
-    if (!memo->full) return true;
-    if (((hash >> 20 ^ memo->asked / TSEG_MEMO_TURN) & 7) == 0) return true;
-    earn(memo, 1);
-    return false;
-}
-
-/* Of few keys there may be none in the sample: then all are tried. */
-static bool is_tried(tseg_memo *memo, uint64_t hash)
-{
-    if ((hash >> 40) % TSEG_MEMO_TRIAL == 0) return true;
-    if (memo->asked >= TSEG_MEMO_TRIAL_READS && !memo->full && memo->count < TSEG_MEMO_TRIAL_ENTRIES) prove(memo);
-    return false;
-}
-
-bool tseg_memo_is_read_again(tseg_memo *memo, uint64_t hash, const tseg_token *token, uint32_t bytes)
-{
-    bool limited = !memo->failed && !memo->proven && bytes && bytes < TSEG_MEMO_SHORT_BYTES;
-
-    memo->asked++;
-    if (memo->failed && (!is_tried(memo, hash) || tseg_memo_find(memo, hash, token))) return false;
-    if ((memo->full || is_first_part_full(memo)) && --memo->worth < -most_worth(memo)) {
-        pause_all(memo);
-        return false;
+    for (uint32_t i = 0; i < TSEG_MEMO_MARKS; i++) {
+        uint32_t mark = memo->marks[i];
+        memo->marks[i] = (mark & ~TSEG_MEMO_MARK_READS) | (mark & TSEG_MEMO_MARK_READS) >> 1;
     }
-    if (limited && is_first_part_full(memo)) return false;
-    if (!has_its_turn(memo, hash) || !tseg_memo_mark(memo, hash, token)) return false;
-    if (limited) memo->short_bytes += tseg_memo_cost(bytes);
+}
+
+static inline void count_period(tseg_memo *memo, uint64_t bytes)
+{
+    memo->period_bytes += bytes;
+    if (TSEG_LIKELY(memo->period_bytes < TSEG_MEMO_PERIOD_BYTES)) return;
+    memo->period_bytes = 0;
+    memo->period++;
+    if (memo->marks) halve_marks(memo);
+}
+
+static inline uint32_t reads_of(const tseg_memo *memo, const tseg_memo_slot *slot)
+{
+    uint16_t age = (uint16_t)(memo->period - slot->period);
+    return age < 16 ? (uint32_t)slot->reads >> age : 0;
+}
+
+void tseg_memo_hit(tseg_memo *memo, tseg_memo_slot *slot)
+{
+    uint32_t reads = reads_of(memo, slot);
+
+    memo->hits++;
+    slot->reads = (uint16_t)(reads < UINT16_MAX ? reads + 1 : reads);
+    slot->period = memo->period;
+    count_period(memo, slot->bytes);
+}
+
+/* Decoding in Ruby takes as long as an entry costs, or longer. */
+static inline uint64_t saved_bytes(uint64_t reads, uint64_t bytes, bool decoded)
+{
+    return reads * (decoded && bytes < TSEG_MEMO_PRICE_BYTES ? TSEG_MEMO_PRICE_BYTES : bytes);
+}
+
+static uint32_t *marks_of(const tseg_memo *memo, uint64_t hash)
+{
+    return memo->marks + (tseg_mix(hash) >> 8 & (TSEG_MEMO_MARKS - TSEG_MEMO_MARK_BUCKET));
+}
+
+/* Each shard has positions of its own: without the hash, entries at the same place of two shards would be one. */
+static uint32_t mark_of(const tseg_memo_candidate *candidate)
+{
+    const tseg_token *token = candidate->token;
+    uint64_t mixed = tseg_mix(candidate->hash ^ token->origin ^ (uint64_t)token->sequence << 40);
+
+    return ((uint32_t)(mixed >> 32) & ~TSEG_MEMO_MARK_READS) | (TSEG_MEMO_MARK_READS + 1); /* never 0, a free one */
+}
+
+/* The candidate's mark, or NULL. */
+static uint32_t *find_mark(const tseg_memo *memo, const tseg_memo_candidate *candidate)
+{
+    uint32_t mark = mark_of(candidate), *bucket;
+
+    if (!memo->marks) return NULL;
+    bucket = marks_of(memo, candidate->hash);
+    for (unsigned i = 0; i < TSEG_MEMO_MARK_BUCKET; i++)
+        if ((bucket[i] & ~TSEG_MEMO_MARK_READS) == mark) return bucket + i;
+    return NULL;
+}
+
+static bool has_marks(tseg_memo *memo)
+{
+    uint64_t bytes = TSEG_MEMO_MARKS * sizeof(*memo->marks);
+
+    if (memo->marks) return true;
+    if (memo->bytes + bytes > memo->limit_bytes) return false;
+    memo->marks = calloc(TSEG_MEMO_MARKS, sizeof(*memo->marks));
+    if (!memo->marks) return false;
+    memo->bytes += bytes;
     return true;
 }
 
-/* One step of the hand. */
-static void pass_one(tseg_memo *memo)
+static void leave_mark(tseg_memo *memo, const tseg_memo_candidate *candidate)
 {
-    tseg_memo_slot *slot = memo->slots + memo->hand;
+    uint32_t *bucket = marks_of(memo, candidate->hash), *fewest = bucket;
 
-    if (slot->value && slot->wanted) {
-        slot->wanted--;
-    } else if (slot->value) {
-        tseg_memo_drop(memo, memo->hand);
-        if (!memo->failed) memo->evictions++;
+    for (unsigned i = 1; i < TSEG_MEMO_MARK_BUCKET; i++)
+        if ((bucket[i] & TSEG_MEMO_MARK_READS) < (*fewest & TSEG_MEMO_MARK_READS)) fewest = bucket + i;
+    for (unsigned i = 0; i < TSEG_MEMO_MARK_BUCKET; i++)
+        if (!bucket[i]) fewest = bucket + i;
+    *fewest = mark_of(candidate);
+}
+
+/* How many slots the hand has to pass for the value; negative: the rule does not admit it. */
+static int64_t slots_to_pass(const tseg_memo *memo, const tseg_memo_candidate *candidate, uint32_t reads)
+{
+    uint64_t worth = saved_bytes(reads, candidate->bytes, candidate->decoded), price = TSEG_MEMO_PRICE_BYTES;
+    uint64_t wanted = memo->bytes + tseg_memo_cost(candidate->bytes), growth = tseg_memo_growth(memo);
+    uint32_t at = memo->hand;
+
+    if (worth < price || candidate->bytes > UINT32_MAX) return -1;
+    if (wanted + growth <= memo->limit_bytes) return 0;
+    for (int64_t passed = 1; passed <= (int64_t)memo->used; passed++) {
+        const tseg_memo_slot *slot = memo->slots + at;
+        if (slot->value) {
+            price += saved_bytes(reads_of(memo, slot), slot->bytes, slot->decoded);
+            if (worth < price) return -1;
+            wanted -= tseg_memo_cost(slot->bytes); /* and there is a free slot */
+            if (wanted <= memo->limit_bytes) return passed;
+        }
+        if (++at == memo->used) at = 0;
     }
+    return -1;
+}
+
+bool tseg_memo_wants(tseg_memo *memo, const tseg_memo_candidate *candidate)
+{
+    uint32_t *mark;
+
+    if (!has_marks(memo)) return false;
+    count_period(memo, candidate->bytes);
+    mark = find_mark(memo, candidate);
+    if (!mark) {
+        leave_mark(memo, candidate);
+        return false;
+    }
+    if ((*mark & TSEG_MEMO_MARK_READS) < TSEG_MEMO_MARK_READS) ++*mark;
+    if (slots_to_pass(memo, candidate, *mark & TSEG_MEMO_MARK_READS) >= 0) return true;
     if (++memo->hand >= memo->used) memo->hand = 0;
-}
-
-/* The collector pays by the object, and what is saved is the bytes. */
-static uint32_t price_of(uint64_t bytes)
-{
-    uint64_t price = TSEG_MEMO_PRICE_OF_1_KB * 1024 / (bytes + 1);
-
-    if (price > TSEG_MEMO_PRICE_OF_1_KB) return TSEG_MEMO_PRICE_OF_1_KB;
-    return price < TSEG_MEMO_LEAST_PRICE ? TSEG_MEMO_LEAST_PRICE : (uint32_t)price;
-}
-
-bool tseg_memo_make_room(tseg_memo *memo, uint64_t bytes)
-{
-    uint64_t cost = tseg_memo_cost(bytes), price = price_of(bytes);
-
-    if (bytes > UINT32_MAX || cost > memo->limit_bytes / TSEG_MEMO_SHARE) return false;
-    memo->full = !tseg_memo_has_room(memo, cost);
-    if (!memo->full) return true;
-    earn(memo, 1);
-    if (memo->credit < price || !memo->count) return false;
-    memo->credit -= (uint32_t)price;
-    for (unsigned step = 0; step < TSEG_MEMO_STEPS && memo->count; step++) {
-        pass_one(memo);
-        if (tseg_memo_has_room(memo, cost)) return true;
-    }
     return false;
 }
 
-void tseg_memo_try(tseg_memo *memo, uint64_t hash, const tseg_token *token, uint32_t bytes, uintptr_t value)
+unsigned tseg_memo_admit(tseg_memo *memo, const tseg_memo_candidate *candidate)
 {
-    if (tseg_memo_make_room(memo, bytes)) tseg_memo_keep(memo, hash, token, INFINITY, value, 0, bytes);
+    uint32_t *mark = find_mark(memo, candidate), reads;
+    int64_t passed;
+
+    if (!mark) return 0;
+    reads = *mark & TSEG_MEMO_MARK_READS;
+    tseg_memo_drop_key(memo, candidate->hash);
+    passed = slots_to_pass(memo, candidate, reads);
+    if (passed < 0) return 0;
+    while (passed--) tseg_memo_pass(memo);
+    *mark = 0;
+    return reads;
+}
+
+uint64_t tseg_memo_share(uint64_t segment_bytes, unsigned processes, unsigned handles)
+{
+    uint64_t share = segment_bytes / TSEG_MEMO_BUDGET_PART / (processes ? processes : 1);
+
+    if (share > TSEG_MEMO_LARGEST_SHARE) share = TSEG_MEMO_LARGEST_SHARE;
+    share /= handles ? handles : 1;
+    return share < TSEG_MEMO_LEAST_SHARE ? 0 : share;
 }

@@ -13,25 +13,35 @@ typedef struct {
 
 static uint32_t two_bytes(const uint8_t *at) { return (uint32_t)(at[0] | at[1] << 8); }
 
-const uint8_t *tseg_tags_among(const uint8_t *parts, size_t parts_bytes, size_t *bytes)
+static const uint8_t *part_among(const uint8_t *parts, size_t parts_bytes, int id, size_t *bytes)
 {
     for (size_t part_bytes; parts_bytes >= FRAME_PART_HEADER_BYTES; parts += part_bytes, parts_bytes -= part_bytes) {
         *bytes = two_bytes(parts + 1);
         part_bytes = FRAME_PART_HEADER_BYTES + *bytes;
         if (part_bytes > parts_bytes) return NULL;
-        if (*parts == FRAME_PART_TAGS) return parts + FRAME_PART_HEADER_BYTES;
+        if (*parts == id) return parts + FRAME_PART_HEADER_BYTES;
     }
     return NULL;
 }
 
-const uint8_t *tseg_tags_of(const uint8_t *frame, size_t frame_bytes, size_t *bytes)
+const uint8_t *tseg_part_of(const uint8_t *frame, size_t frame_bytes, int id, size_t *bytes)
 {
     size_t parts_bytes;
 
     if (frame_bytes < FRAME_HEADER_BYTES || frame[FRAME_OFFSET_MAGIC] != FRAME_MAGIC) return NULL;
     parts_bytes = two_bytes(frame + FRAME_OFFSET_PARTS_BYTES);
     if (parts_bytes > frame_bytes - FRAME_HEADER_BYTES) return NULL;
-    return tseg_tags_among(frame + FRAME_HEADER_BYTES, parts_bytes, bytes);
+    return part_among(frame + FRAME_HEADER_BYTES, parts_bytes, id, bytes);
+}
+
+const uint8_t *tseg_tags_among(const uint8_t *parts, size_t parts_bytes, size_t *bytes)
+{
+    return part_among(parts, parts_bytes, FRAME_PART_TAGS, bytes);
+}
+
+const uint8_t *tseg_tags_of(const uint8_t *frame, size_t frame_bytes, size_t *bytes)
+{
+    return tseg_part_of(frame, frame_bytes, FRAME_PART_TAGS, bytes);
 }
 
 /* Makes the keys of the next tags. None, with bytes left: the part is cut off. */

@@ -26,6 +26,8 @@ typedef struct {
     tseg_key keys[TSEG_TAGS_BATCH];
 } tseg_tags;
 
+/* A part of a whole frame, its length in *bytes; NULL if there is none, or the parts are cut off. */
+const uint8_t *tseg_part_of(const uint8_t *frame, size_t frame_bytes, int id, size_t *bytes);
 /* The part TAGS among the optional parts of a frame, its length in *bytes; NULL if there is none. */
 const uint8_t *tseg_tags_among(const uint8_t *parts, size_t parts_bytes, size_t *bytes);
 /* The same of a whole frame. */

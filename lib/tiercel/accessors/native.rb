@@ -79,7 +79,7 @@ module Tiercel
         return decode(read, version) unless Array === read
         bytes, token = read
         value = decode(bytes, version)
-        Memo.keep_string(@segment, key, bytes, token, value) if value.instance_of?(String)
+        Memo.keep_string(@segment, key, bytes, token, value) if String === value
         value
       end
 

@@ -90,6 +90,8 @@ module Tiercel
       end
 
       def open_memory
+        require_relative "counters"
+        require_relative "medium"
         @path = @lock = nil
         @memory = Medium.new(@bytes)
         @counters = Counters.new

@@ -17,8 +17,8 @@ module Tiercel
 
         # @param _url [BackendURL]
         # @param options [Hash] `size:` bytes or a String (at least 1 MB), `average_entry_bytes:` what the index is made
-        #   for, `memo:` bytes ("16MB") of long Strings that are kept to hand them out without a copy; they are in
-        #   this process's memory twice then (false: none)
+        #   for, `memo:` bytes ("16MB") of long Strings that are kept to hand them out without a copy, and are in this
+        #   process's memory twice then; by default an eighth of `size` (false: none)
         # @return [MemorySegment]
         # @raise [ConfigurationError] if so much memory cannot be had
         def build(_url, options)

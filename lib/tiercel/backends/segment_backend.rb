@@ -96,11 +96,12 @@ module Tiercel
           raise ConfigurationError, "shards: expected a power of two up to 64, got #{Redacted.text(options[:shards])}"
         end
 
-        # Off unless it is asked for: it pays by what the machine's workers read, times how many they are.
+        # @return [Integer, nil] nil: a share of the machine's budget
         def memo_bytes(options)
           value = options[:memo]
           case value
-          when nil, false, "false" then 0 # a URL has Strings
+          when nil then nil
+          when false, "false" then 0 # a URL has Strings
           when true, "true" then Sizes.bytes(MEMO_SIZE)
           else memo_size(value)
           end

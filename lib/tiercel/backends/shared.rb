@@ -25,7 +25,8 @@ module Tiercel
         # @param options [Hash] `size:` of a new segment, bytes or a String ("256MB"; at least 1 MB), by default
         #   what {Segment::Place#default_bytes} says; `shards:` a power of two up to 64; `average_entry_bytes:`
         #   what the index is made for (512); `mode:` permissions of a new file (0600); `memo:` bytes ("16MB") of
-        #   long Strings that this process keeps to hand them out without a copy, true for 16 MB (false: none);
+        #   long Strings that this process keeps to hand them out without a copy, true for 16 MB, false for none; by
+        #   default a share of an eighth of the segment;
         #   `on_unavailable:` :miss, or :raise where a segment that cannot be made at present shall be an error
         # @return [Shared]
         # @raise [ConfigurationError] if the segment can never be made or attached to

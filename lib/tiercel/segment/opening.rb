@@ -33,7 +33,7 @@ module Tiercel
 
       # @param place [Place]
       # @param bytes [Integer, nil] of a new segment; nil: what is usual, or less where there is no room
-      # @param memo_bytes [Integer] of values that this process keeps
+      # @param memo_bytes [Integer, nil] of values that this process keeps; nil: its share of the machine's budget
       # @param options [Hash] shards:, average_entry_bytes: and mode: of {Segment.open}
       def initialize(place, bytes: nil, memo_bytes: 0, **options)
         @place = place

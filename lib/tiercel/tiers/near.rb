@@ -5,7 +5,6 @@ require_relative "../errors"
 require_relative "../guard"
 require_relative "copy"
 require_relative "coverage"
-require_relative "recorded_coverage"
 
 module Tiercel
   class Tiers < Backend
@@ -51,7 +50,6 @@ module Tiercel
         @given_ttl = ttl&.to_f
         @ttl = @given_ttl || (bus ? BUS_TTL_SECONDS : TTL_SECONDS)
         @coverage = Coverage.new(@segment) if bus
-        @recorded = RecordedCoverage.new(@segment) unless bus || path.nil?
         @covering = bus
         @longest = [backend.compress_threshold_bytes, inflate_limit && (inflate_limit + 1)].compact.min
         @guard = Guard.new(backend)
@@ -199,7 +197,6 @@ module Tiercel
         @ttl = [@given_ttl || TTL_SECONDS, TTL_SECONDS].min
         @covering = false
         @coverage.disarm
-        @recorded = RecordedCoverage.new(@segment) unless path.nil?
       end
 
       # @return [Boolean, nil] whether copies are read at present
@@ -236,7 +233,7 @@ module Tiercel
       def epoch(key)
         @bus&.listen
         @guard.call(:read_entry, key) do
-          next if @covering ? !@coverage.arm : @recorded && !@recorded.respect
+          next if @covering && !@coverage.arm
           @segment.near_epoch(key)
         end
       end

@@ -1,0 +1,159 @@
+# frozen_string_literal: true
+# suites: kernel
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+
+# The memo that every process has by default: its share of the machine's budget, and what enters it.
+class SegmentMemoBudgetTest < Tiercel::TestCase
+  MB = 1 << 20
+  TEXT = ("é" * 20_000).freeze
+
+  def setup
+    super
+    @directory = Dir.mktmpdir("tiercel-memo-")
+    @path = File.join(@directory, "segment")
+  end
+
+  def teardown
+    FileUtils.remove_entry(@directory)
+    super
+  end
+
+  def test_one_process_has_an_eighth_of_the_segment_and_16_mb_at_most
+    { 32 => 4, 64 => 8, 192 => 16, 4 => 0 }.each do |size, expected|
+      store = Tiercel.new("shared:#{@path}-#{size}?size=#{size}MB")
+      assert_equal expected * MB, store.stats[:memo_limit_bytes]
+    end
+    assert_equal 4 * MB, Tiercel.new("memory:").stats[:memo_limit_bytes]
+  end
+
+  def test_a_size_is_bytes_for_each_process_and_false_is_none
+    { "2MB" => 2 * MB, true => 16 * MB, false => 0 }.each do |memo, expected|
+      store = Tiercel.new("shared:#{@path}?size=64MB", memo: memo)
+      store.backend.segment.send(:share_budget)
+      assert_equal expected, store.stats[:memo_limit_bytes]
+    end
+  end
+
+  def test_stores_of_one_process_divide_its_share
+    stores = Array.new(3) { Tiercel.new("shared:#{@path}?size=64MB") }
+    stores.each { |store| store.backend.segment.send(:share_budget) }
+    assert_equal [8 * MB / 3], stores.map { |store| store.stats[:memo_limit_bytes] }.uniq
+  end
+
+  # A process gives back what others are entitled to, and has it again when they have ended.
+  def test_processes_give_memory_back_as_others_start
+    store = filled_store
+    full = store.stats
+    assert_operator full[:memo_bytes], :>, 7 * MB
+    at_once(3) do
+      share(store)
+      assert_equal 2 * MB, store.stats[:memo_limit_bytes]
+      assert_operator store.stats[:memo_bytes], :<=, 2 * MB
+      assert_operator store.stats[:memo_entries], :>, 30
+    end
+    assert_equal 8 * MB, share(store)
+  end
+
+  def test_a_share_that_would_not_pay_for_the_table_is_none
+    store = filled_store
+    at_once(9) do
+      assert_equal 0, share(store)
+      assert_equal [0, 0], store.stats.values_at(:memo_entries, :memo_bytes)
+      assert_equal TEXT, store.read("key1")
+    end
+    share(store)
+    4.times { store.read("key1") }
+    assert_equal 1, store.stats[:memo_entries]
+  end
+
+  # Without being asked: a process counts the others again after a few seconds.
+  def test_a_process_counts_the_others_by_itself
+    store = filled_store
+    at_once(3) do
+      reached = within(30) { store.read("key1") && store.stats[:memo_limit_bytes] == 2 * MB }
+      assert reached, store.stats.inspect
+    end
+  end
+
+  # Of a master whose memo is full: the child keeps of it what its share is, on the master's pages.
+  def test_a_child_keeps_its_share_of_what_the_master_kept
+    store = filled_store
+    limit, bytes, entries, values, hits = fork_and_wait(1) do
+      before = store.stats[:memo_hits]
+      values = Array.new(2) { |i| store.read("key#{i}") }
+      stats = store.stats
+      [*stats.values_at(:memo_limit_bytes, :memo_bytes, :memo_entries), values.uniq, stats[:memo_hits] - before]
+    end.first
+    assert_equal [4 * MB, [TEXT]], [limit, values]
+    assert_operator bytes, :<=, 4 * MB
+    assert_operator entries, :>, 60
+    assert_operator hits, :<=, 2
+  end
+
+  def test_only_strings_from_8_kb_on_enter
+    store = Tiercel.new("shared:#{@path}?size=64MB")
+    entered = [1_000, 4_000, 8_000, 8_192, 24_000].select do |bytes|
+      store.write("key#{bytes}", "a" * bytes)
+      before = store.stats[:memo_entries]
+      50.times { store.read("key#{bytes}") }
+      store.stats[:memo_entries] > before
+    end
+    assert_equal [8_192, 24_000], entered
+  end
+
+  # A compressed String by the bytes that it has once it is inflated.
+  def test_a_compressed_string_enters_by_its_own_length
+    store = Tiercel.new("shared:#{@path}?size=64MB", compress: true, compress_threshold: 1)
+    store.write("short", "a" * 7_000)
+    store.write("long", "a" * 24_000)
+    10.times { %w[short long].each { |key| store.read(key) } }
+    assert_equal 1, store.stats[:memo_entries]
+    assert_equal "a" * 24_000, store.read("long")
+  end
+
+  private
+
+  def filled_store
+    store = Tiercel.new("shared:#{@path}?size=64MB")
+    220.times { |i| store.write("key#{i}", TEXT) }
+    4.times { 220.times { |i| store.read("key#{i}") } }
+    store
+  end
+
+  def share(store) = store.backend.segment.send(:share_budget)
+
+  # Beside so many other processes that use the segment.
+  def at_once(count)
+    ready, begun = IO.pipe
+    finish, over = IO.pipe
+    pids = Array.new(count) { start_other(ready, begun, finish, over) }
+    begun.close
+    assert_equal count, ready.read(count).size
+    yield
+  ensure
+    [ready, begun, finish, over].each { |pipe| pipe.close unless pipe.closed? }
+    pids&.each { |pid| Process.wait(pid) }
+  end
+
+  def start_other(ready, begun, finish, over)
+    fork do
+      [ready, over].each(&:close)
+      Tiercel.new("shared:#{@path}?size=64MB").read("key")
+      begun.write("x")
+      finish.read
+    ensure
+      exit!(0)
+    end
+  end
+
+  def within(seconds)
+    ends_at = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+    until (answer = yield)
+      return false if Process.clock_gettime(Process::CLOCK_MONOTONIC) > ends_at
+      sleep 0.05
+    end
+    answer
+  end
+end
