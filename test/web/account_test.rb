@@ -35,6 +35,16 @@ class WebAccountTest < WebCase
     end
   end
 
+  def test_metrics
+    @store.fetch("views/1") { "x" }
+    @store.read("views/1")
+    answer = get(open_web, "/metrics")
+    assert_equal [200, "text/plain; version=0.0.4; charset=utf-8"], [answer.status, answer["content-type"]]
+    assert_match(/^tiercel_\w*hits_total(\{[^}]*\})? 1$/, answer.body)
+    rails = Tiercel::Web.new(store: ActiveSupport::Cache::MemoryStore.new, protected_by: :routes)
+    assert_equal 404, get(rails, "/metrics").status
+  end
+
   def test_classes_by_the_cost_of_their_misses
     30.times { |index| @store.fetch("views/#{index}") { "x" } }
     body = get(open_web, "/classes").body

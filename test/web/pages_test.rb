@@ -138,9 +138,32 @@ class WebPagesTest < WebCase
   end
 
   def test_no_key_is_shown_unless_its_beginning_is_named
-    keys = Array.new(200) { |index| "reset/#{SECRET}#{index}" }
-    keys.each { |key| @store.fetch(key) { SECRET } }
-    PAGES.each { |path| refute_secret get(open_web, path), path }
+    forms = ["reset/%s", "user:%s@example.org:inbox", "%s", "orders/%s/items", "session?token=%s", "posts/%s-a-slug"]
+    10_000.times { |index| @store.fetch(format(forms[index % forms.size], "#{SECRET}#{index}")) { SECRET } }
+    (PAGES + ["/metrics"]).each { |path| refute_secret get(open_web(actions: true), path), path }
+    refute_includes @log.string.lines.grep_v(/Cache/).join, SECRET
+  end
+
+  def test_rack_finds_nothing_to_say
+    app = Rack::Lint.new(open_web(actions: true))
+    (PAGES + ["/nowhere", "/key"]).each { |path| assert_operator get(app, path).status, :<, 500 }
+    assert_equal 200, Rack::MockRequest.new(app).head("/").status
+    form = { params: { entry_key: id("a") }, "HTTP_SEC_FETCH_SITE" => "same-origin" }
+    assert_equal 303, Rack::MockRequest.new(app).post("/delete", **form).status
+  end
+
+  def test_a_server_that_does_not_answer_beside_a_tier_that_does
+    with_tmpdir do |dir|
+      cache = Tiercel.new("shared:#{dir}/near?size=4MB", "redis://127.0.0.1:1/0", timeout: 0.05,
+                                                                                  error_handler: ->(**) {})
+      app = Tiercel::Web.new(store: cache, protected_by: :routes)
+      body = get(app, "/servers").body
+      assert body.include?("Largest value")
+      assert body.include?("<dd>no: ")
+      PAGES.each { |path| assert_equal 200, get(app, path).status, path }
+    ensure
+      cache&.close
+    end
   end
 
   def test_a_store_that_does_not_answer

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "digest"
+require_relative "format"
 require_relative "request"
 require_relative "same_origin"
 
@@ -76,10 +77,13 @@ module Tiercel
       def log(action, outcome)
         subject = @request["entry_key"] + @request["tag"] + @request["prefix_key"]
         digest = subject.empty? ? "everything" : "SHA-256 #{Digest::SHA256.hexdigest(subject)[0, 16]}"
-        logger&.info { "Tiercel::Web: #{action} #{outcome}, #{digest}, client #{@request.remote_ip}" }
+        logger&.info { "Tiercel::Web: #{action} #{outcome}, #{digest}, client #{client}" }
       rescue Request::BadRequest
-        logger&.info { "Tiercel::Web: #{action} #{outcome}, form not readable, client #{@request.remote_ip}" }
+        logger&.info { "Tiercel::Web: #{action} #{outcome}, form not readable, client #{client}" }
       end
+
+      # Perhaps as a header of the client names it.
+      def client = Format.text(@request.remote_ip.to_s, most: 64)
 
       def logger = store.logger || (Rails.logger if defined?(Rails.logger))
     end

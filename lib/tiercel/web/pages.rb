@@ -29,7 +29,7 @@ module Tiercel
       end
 
       def self.metrics(store)
-        return Response.text(501, "This version has no metrics.\n") unless defined?(Metrics)
+        return Response.text(404, "#{store.class} has no metrics.\n") unless store.respond_to?(:account)
         Response.text(200, Metrics.to_prometheus(store), type: "text/plain; version=0.0.4")
       end
       private_class_method :metrics

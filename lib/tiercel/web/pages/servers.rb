@@ -26,7 +26,7 @@ module Tiercel
         private
 
         def places
-          @places ||= ask { tiercel? ? store.backend.tiers.flat_map { |tier| of_tier(tier) } : [] } || []
+          @places ||= tiercel? ? store.backend.tiers.flat_map { |tier| of_tier(tier) } : []
         end
 
         def of_tier(tier)
@@ -34,6 +34,8 @@ module Tiercel
           return of_memcached(tier) if tier.respond_to?(:server_stats)
           return [of_redis(tier)] if tier.respond_to?(:ask)
           [Place.new(tier.to_s, of_stats(tier), nil)]
+        rescue BackendError => error
+          [Place.new(tier.to_s, { "Answers" => text("no: #{error.message.lines.first}") }, nil)]
         end
 
         def of_segment(tier)
