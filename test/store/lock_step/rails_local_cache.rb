@@ -65,9 +65,10 @@ module LockStep
       raise
     end
 
-    # Rails' remembers the bytes without their tags, and so what is invalidated.
+    # Rails' remembers the bytes without their tags (so it serves invalidated entries), and without the mark of
+    # `unless_exist`.
     def write_serialized_entry(key, _payload, batch: nil, **options)
-      super.tap { |stored| remember_tagged(key) if stored && options[:tags] && !batch }
+      super.tap { |stored| remember_tagged(key) if stored && (options[:tags] || options[:unless_exist]) && !batch }
     end
 
     def remember_tagged(key)
