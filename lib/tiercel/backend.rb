@@ -244,7 +244,7 @@ module Tiercel
     def uses_wanted? = false
 
     # Tells of reads that a tier before this one has answered, so that a backend that evicts by use keeps what they
-    # were of. It costs no trip and no write of its own.
+    # were of. It costs no write of its own, and a trip only of a {#remote?} backend, which no caller waits for.
     #
     # @param keys [Array<String>] that were read lately; each counts as one read
     # @return [void]

@@ -27,7 +27,9 @@ module Tiercel
     ONE_URL = "Several servers are one URL: \"memcached://HOST:PORT,HOST:PORT\", " \
               "\"redis+cluster://HOST:PORT,HOST:PORT\""
     ON_DISK = %w[sqlite file].freeze
-    private_constant :NEAR, :NEVER_LAST, :ONE_URL, :ON_DISK
+    # Places that send the changes of keys with one prefix.
+    WITH_PREFIX = /\A(rediss?|unix)\z/
+    private_constant :NEAR, :NEVER_LAST, :ONE_URL, :ON_DISK, :WITH_PREFIX
 
     # @return [Array<Place>]
     attr_reader :all
@@ -110,7 +112,7 @@ module Tiercel
       names = place.backend_class.option_names
       own = options.slice(*names).merge(place.url.options.except(*(%i[ttl bus] if place.tier)))
       own = memo.merge(own) if names.include?(:memo)
-      own[:behind] = behind(options) if place.tier && place.url.scheme == "shared"
+      own[:behind] = heard(options) if place.tier && place.url.scheme == "shared"
       url, own = TestWorker.place(place.url, own)
       return place.backend_class.build(url, own) if url.equal?(place.url)
       Backends::REGISTRY.fetch(url.scheme).build(url, own)
@@ -124,6 +126,13 @@ module Tiercel
       "#{url.scheme}:#{path}"
     rescue SystemCallError # a link to nowhere
       "#{url.scheme}:#{path}"
+    end
+
+    # What a segment's listeners hear of: over Redis the keys of one namespace.
+    def heard(options)
+      namespace = options[:namespace]
+      return behind(options) if namespace.nil? || namespace.respond_to?(:call) || !WITH_PREFIX.match?(url.scheme)
+      "#{behind(options)} #{namespace}:"
     end
 
     # However the number of Redis' database is said.

@@ -33,7 +33,7 @@ module Tiercel
     def initialize(near, far, place = far.to_s)
       super()
       @near = near
-      @near.uses = Uses.new(near.backend.segment, far)
+      @near.uses = Uses.new(near.backend.segment, far) unless far.remote? # to which the bus passes them on
       @far = far
       @nested = far.is_a?(Tiers)
       @settler = near.settler = Settler.new(near, far, place) unless @nested
@@ -187,6 +187,13 @@ module Tiercel
     def forget_matching(pattern)
       @far.forget_matching(pattern) if @nested
       @near.forget_matching(pattern)
+    end
+
+    # @private
+    # @see Backend::StoreParts#prefix=
+    def prefix=(prefix)
+      @near.prefix = prefix
+      @far.prefix = prefix
     end
 
     # @private

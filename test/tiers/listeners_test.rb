@@ -3,6 +3,7 @@
 
 require "test_helper"
 require "support/machines"
+require "support/moved_clock"
 require "support/moving_proxy"
 
 # Two processes of a machine listen, to the server that answers: which ones, and until when that holds.
@@ -72,8 +73,7 @@ class TiersListenersTest < Tiercel::TestCase
     store = listening(machine(:one))
     wait_until("the second seat", within: PATIENCE) { listens?(store) }
     process
-    store.write("key", "value", expires_in: 600)
-    near(store, "key", "value")
+    kept(store, "key", "value")
     end_child(listener)
     wait_until("the third process", within: PATIENCE) { listeners == 2 && coverage(store).trusted? }
     near(store, "key", "value")
@@ -110,6 +110,16 @@ class TiersListenersTest < Tiercel::TestCase
     assert listens?(store)
   end
 
+  # A copy that no late invalidation of its own write deletes.
+  def kept(store, key, value, at: key)
+    told = store.backend.near.bus.stats[:invalidations]
+    store.write(key, value, expires_in: 600)
+    wait_until("the invalidation of the write", within: PATIENCE) do
+      store.backend.near.bus.stats[:invalidations] > told
+    end
+    wait_until("a copy of #{key}", within: PATIENCE) { store.read(key) == value && store.backend.get_near(at) }
+  end
+
   # @param trust [Float] seconds
   def with_trust(trust, *stores)
     stores.each { |store| coverage(store).trust = trust }
@@ -120,8 +130,7 @@ class TiersListenersTest < Tiercel::TestCase
   def test_a_server_that_stands_still_costs_no_copies
     own = Tiercel::Lab::Servers::Redis.new.start
     store = listening(machine(:one, url: own.url, error_handler: ->(**) {}))
-    store.write("key", "value", expires_in: 600)
-    near(store, "key", "value")
+    kept(store, "key", "value")
     own.pause
     with_trust(0.2, store) do
       wait_until("distrust", within: PATIENCE) { !coverage(store).trusted? }
@@ -140,8 +149,7 @@ class TiersListenersTest < Tiercel::TestCase
   def test_a_script_that_runs_for_long_costs_no_copies
     own = Tiercel::Lab::Servers::Redis.new(args: %w[--busy-reply-threshold 1]).start
     store = listening(machine(:one, url: own.url, error_handler: ->(**) {}))
-    store.write("key", "value", expires_in: 600)
-    near(store, "key", "value")
+    kept(store, "key", "value")
     covered = coverage(store).covered
     script = Thread.new { own.command("EVAL", "while true do end", "0") }
     with_trust(0.2, store) { wait_until("distrust", within: PATIENCE) { !coverage(store).trusted? } }
@@ -205,5 +213,84 @@ class TiersListenersTest < Tiercel::TestCase
     store&.close
     proxy&.stop
     servers&.each(&:stop)
+  end
+
+  def test_the_server_sends_the_keys_of_the_namespace_alone
+    store = listening(machine(:one, namespace: "app"))
+    kept(store, "key", "value", at: "app:key")
+    told = store.backend.near.bus.stats[:invalidations]
+    Array.new(100) { |number| server.command("SET", "other:#{number}", "x") }
+    server.command("SET", "app:key", "x")
+    wait_until("the change of its key", within: PATIENCE) { store.backend.near.bus.stats[:invalidations] > told }
+    assert_equal told + 1, store.backend.near.bus.stats[:invalidations]
+    assert_nil store.backend.get_near("app:key")
+  end
+
+  # What a stopped machine costs the server of everybody.
+  def test_nothing_waits_in_the_server_for_a_process_that_is_stopped_but_its_own_keys
+    stopped = process(:one, namespace: "app") { |store| wait_until("a seat", within: PATIENCE) { listens?(store) } }
+    Process.kill(:STOP, stopped)
+    value = "x" * 1_000
+    20.times do |round|
+      server.command("MSET", *Array.new(500) { |number| ["other:#{round}:#{number}" * 10, value] }.flatten)
+    end
+    waiting = server.command("CLIENT", "LIST", "TYPE", "pubsub").scan(/omem=(\d+)/).flatten
+    assert_equal ["0"], waiting
+  ensure
+    Process.kill(:CONT, stopped) if stopped
+  end
+
+  def test_a_copy_of_another_namespace_lives_a_second
+    store = listening(machine(:one, namespace: "app"))
+    other = { namespace: "other", expires_in: 600 }
+    kept(store, "key", "value", at: "app:key")
+    store.write("key", "value", **other)
+    wait_until("a copy", within: PATIENCE) do
+      store.read("key", namespace: "other") && store.backend.get_near("other:key")
+    end
+    MovedClock.by(1.5) do
+      assert store.backend.get_near("app:key")
+      assert_nil store.backend.get_near("other:key")
+    end
+  end
+
+  def test_stores_of_two_namespaces_have_a_segment_each
+    paths = [nil, "one", "two", -> { "three" }].map do |namespace|
+      store = ActiveSupport::Cache::TiercelStore.new("shared:listeners-#{Process.pid}?size=1MB", server.url, namespace:)
+      @stores << store
+      store.backend.near.path
+    end
+    assert_equal paths[0], paths[3]
+    assert_equal 3, paths.uniq.size
+  ensure
+    paths&.uniq&.each do |path|
+      FileUtils.rm_f(Dir["#{path}*"] + Dir[File.join(File.dirname(path), ".*#{File.basename(path)}*")])
+    end
+  end
+
+  def test_many_keys_of_others_are_reported_where_there_is_no_namespace
+    said = []
+    store = listening(machine(:one))
+    listener = store.backend.near.bus.instance_variable_get(:@listener)
+    listener.define_singleton_method(:invalidations) { @sum = (@sum || 0) + 5_000 }
+    Tiercel::Segment::Notice.stub(:warn, ->(message) { said << message }) do
+      wait_until("a report", within: PATIENCE) { said.any? }
+    end
+    assert_match(/namespace:/, said.first)
+  end
+
+  def test_what_is_read_near_counts_as_used_where_the_server_evicts_by_use
+    own = Tiercel::Lab::Servers::Redis.new(maxmemory: "64mb", policy: "allkeys-lfu").start
+    own.command("CONFIG", "SET", "lfu-log-factor", "0")
+    store = listening(machine(:one, url: own.url))
+    kept(store, "key", "value")
+    used = -> { Integer(own.command("OBJECT", "FREQ", "key")) }
+    before = used.call
+    wait_until("uses", within: PATIENCE) do
+      assert store.backend.get_near("key")
+      used.call > before
+    end
+  ensure
+    own&.stop
   end
 end

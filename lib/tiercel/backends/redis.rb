@@ -7,6 +7,7 @@ require_relative "../optional_gems"
 %w[redis-client connection_pool].each { |name| Tiercel::OptionalGems.check(name) }
 
 require_relative "../backend"
+require_relative "../clock"
 require_relative "../counter"
 require_relative "redis/abilities"
 require_relative "redis/address"
@@ -37,6 +38,9 @@ module Tiercel
       include Replies
 
       SCAN_COUNT = "1000"
+      # Of a server that evicts, and by use.
+      BY_USE = /^maxmemory:[1-9].*^maxmemory_policy:\w+-l[rf]u/m
+      POLICY_SECONDS = 60.0
       GLOB_CHARACTERS = /[*?\[\]\\]/n
 
       # @return [Array<Symbol>]
@@ -176,6 +180,21 @@ module Tiercel
 
       # A replica may be behind what it has sent. The masters of a cluster change at any time: adr/016.
       def subscribable? = !@listening.nil?
+
+      # Asked once a minute: somebody may have changed the server's policy.
+      def uses_wanted?
+        return false if @several
+        now = Clock.monotonic
+        return @evicts_by_use if @asked_at && now - @asked_at < POLICY_SECONDS
+        @asked_at = now
+        @evicts_by_use = BY_USE.match?(expect(String, ask("INFO", "memory")))
+      end
+
+      # @param keys [Array<String>] that were read in a near tier
+      def used(keys)
+        call(["TOUCH", *keys], nil)
+        nil
+      end
 
       # @param prefix [String, nil] of the keys that are of interest; nil for all
       # @return [Subscription] not open yet

@@ -6,7 +6,9 @@ require_relative "../backend"
 require_relative "../clock"
 require_relative "../errors"
 require_relative "../forks"
+require_relative "../segment/notice"
 require_relative "bus/listener"
+require_relative "uses"
 
 module Tiercel
   class Tiers < Backend
@@ -41,11 +43,17 @@ module Tiercel
       # So many changes of the server within so many seconds are no failover: several servers answer at one address.
       SEVERAL_SERVERS = 3
       SEVERAL_SERVERS_SECONDS = 60.0
+      # Keys a second of which a listener without a prefix is to hear before it says what that costs.
+      MANY_KEYS = 1_000
+      # Entries of a near tier that are looked at in a second, and buckets, for keys that were read there.
+      USED_ENTRIES = 1_024
+      USED_BUCKETS = USED_ENTRIES * 8
       # Between two tries to reach the server that is listened to.
       RENEWAL_SECONDS = 1.0
       private_constant :INTERVAL_SECONDS, :TICK, :LINGER, :LATE_SECONDS, :LATE_TICKS, :MOST_LATE_TICKS,
                        :FIRST_PAUSE_SECONDS, :LONGEST_PAUSE_SECONDS, :REFUSED_PAUSE_SECONDS, :REPORTED_FAILURE,
-                       :SEVERAL_SERVERS, :SEVERAL_SERVERS_SECONDS, :RENEWAL_SECONDS
+                       :SEVERAL_SERVERS, :SEVERAL_SERVERS_SECONDS, :MANY_KEYS, :USED_ENTRIES, :USED_BUCKETS,
+                       :RENEWAL_SECONDS
 
       # @return [Float] seconds between two questions to the server
       attr_accessor :interval
@@ -56,6 +64,7 @@ module Tiercel
         @far = far
         @nears = nears.map { |near| WeakRef.new(near) } # a store that nobody has any more listens no longer
         @coverages = nears.map(&:coverage)
+        @uses = nears.map { |near| Uses.new(near.backend.segment, far) }
         @nearest = @coverages.first.segment
         @farthest = @coverages.last.segment
         @interval = INTERVAL_SECONDS
@@ -64,6 +73,12 @@ module Tiercel
         @late = 0
         @moves = []
         @lock = Mutex.new
+      end
+
+      # @param prefix [String] of the keys that the server is to send
+      # @return [void]
+      def prefix=(prefix)
+        @prefix = @servers.prefix = prefix
       end
 
       # Sees to it that this process listens, or is ready to. Never waits.
@@ -193,11 +208,11 @@ module Tiercel
       # @yield once the near tiers are covered
       def listen_until_it_fails
         without = 0
-        @listener = Listener.new(@far.subscription, @coverages, @interval)
+        @listener = Listener.new(@far.subscription(@prefix), @coverages, @interval)
         @listener.start
         while @listener.alive? && wanted?
           return if (without = seat? ? 0 : without + 1) > LINGER
-          @listener.ask
+          asked if @listener.ask
           @nears.last.settler&.wake
           tick { |seconds| @listener.wait(seconds) }
           next unless @listener.heard
@@ -209,6 +224,16 @@ module Tiercel
         raise @listener.error || Unavailable.new("the listener was killed", backend: @far.to_s)
       ensure
         @listener.close
+      end
+
+      # One process of the machine asks, about once a second.
+      def asked
+        @uses.each { |uses| uses.tell(USED_ENTRIES, USED_BUCKETS) }
+        keys, @keys_before = @listener.invalidations - (@keys_before || 0), @listener.invalidations
+        return if @prefix || @told_many || keys < MANY_KEYS * @interval
+        @told_many = true
+        Segment::Notice.warn("#{@far} sends #{keys} changed keys in #{@interval} s, those of other applications too, " \
+                             "to two processes of each machine: with namespace: it sends the keys of this store alone")
       end
 
       # @yieldparam seconds [Float] to wait

@@ -55,6 +55,13 @@ module Tiercel
         @guard = Guard.new(backend)
       end
 
+      # @param prefix [String, nil] of all keys that a {Bus} is to hear of; a copy of another key lives a second at most
+      # @return [void]
+      def prefix=(prefix)
+        return unless @bus.is_a?(Bus)
+        @bus.prefix = @prefix = prefix
+      end
+
       # @param key [String]
       # @return [String, nil]
       def get(key) = @guard.call(:read_entry, key) { @segment.get(key) }
@@ -163,12 +170,13 @@ module Tiercel
         clear_copies(prefix)
       end
 
+      # @param key [String]
       # @param bytes [String] of the tier behind
       # @param ttl [Numeric, nil] of those
       # @param began [Integer, nil] when the block began, of what is not stored behind; see {#now}
       # @return [Array(String, Float), nil] what is kept of them, and for how long
-      def copy(bytes, ttl, began = nil)
-        ttl = Copy.ttl(bytes, ttl && ttl < @ttl ? ttl : @ttl) or return
+      def copy(key, bytes, ttl, began = nil)
+        ttl = Copy.ttl(bytes, longest(key, ttl)) or return
         copy = Copy.of(bytes, @longest) or return
         [began ? Copy.computed(copy, began) : copy, ttl]
       end
@@ -238,15 +246,21 @@ module Tiercel
         end
       end
 
+      # @return [Float] seconds that a copy lives at most
+      def longest(key, ttl)
+        longest = ttl && ttl < @ttl ? ttl : @ttl
+        @prefix && longest > TTL_SECONDS && !key.start_with?(@prefix) ? TTL_SECONDS : longest
+      end
+
       def fill?(seen) = !@covering || @bus.nil? || @guard.call(:read_entry) { @bus.fill?(seen) }
 
       # @return [Boolean, nil] whether it was filled
       def fill(key, bytes, ttl, epoch)
-        longest = ttl && ttl < @ttl ? ttl : @ttl
+        longest = longest(key, ttl)
         @guard.call(:write_entry, key) do
           filled = @segment.near_fill_frame(key, bytes, longest, epoch)
           next filled unless filled.nil?
-          copy, ttl = copy(bytes, longest)
+          copy, ttl = copy(key, bytes, longest)
           copy && @segment.near_fill(key, copy, ttl, epoch)
         end
       end

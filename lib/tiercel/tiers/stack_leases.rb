@@ -42,7 +42,7 @@ module Tiercel
         # As a copy of what cannot be stored behind. None while somebody changes the key there, or has died doing so:
         # who begins after this look ends the lease.
         def fill(lease, bytes, ttl)
-          copy, ttl = @near.copy(bytes, ttl, lease.met_at)
+          copy, ttl = @near.copy(lease.key, bytes, ttl, lease.met_at)
           free = copy && @guard.call(:write_entry, lease.key) { @segment.near_epoch(lease.key, true) }
           free ? super(lease, copy, ttl) : false
         end

@@ -33,22 +33,31 @@ module Tiercel
       end
 
       # @return [void]
-      def read = (@count += 1) >= READS && tell
+      def read = (@count += 1) >= READS && look
 
       # @param count [Integer] of keys
       # @return [void]
-      def changed(count) = (@count += count * (READS / CHANGES)) >= READS && tell
+      def changed(count) = (@count += count * (READS / CHANGES)) >= READS && look
 
-      private
-
-      def tell
-        entries = [@count * CHANGES / READS, MOST].min * ENTRIES
-        @count = 0
+      # Passes on which entries of a part of the index were hit.
+      #
+      # @param entries [Integer] about so many
+      # @param buckets [Integer] at most
+      # @return [void]
+      def tell(entries, buckets)
         return unless @far.uses_wanted?
-        @cursor, keys = @segment.used_keys(@cursor, entries, entries * BUCKETS)
+        @cursor, keys = @segment.used_keys(@cursor, entries, buckets)
         @far.used(keys) unless keys.empty?
       rescue BackendError
         @cursor = nil # the near tier's own calls report it
+      end
+
+      private
+
+      def look
+        entries = [@count * CHANGES / READS, MOST].min * ENTRIES
+        @count = 0
+        tell(entries, entries * BUCKETS)
       end
     end
   end

@@ -65,16 +65,17 @@ module Tiercel
 
         # Asks the server, if it is time to. One question at a time: docs/memory-model.md needs that.
         #
-        # @return [void]
+        # @return [Boolean] whether the server was asked for the machine
         # @raise [BackendError]
         def ask
           asked = now
-          return unless due?(asked)
+          return false unless due?(asked)
           @tried = asked
-          return unless same_server?
+          return false unless same_server?
           return give_up(asked) if @asked
           @asked = asked
           @proven ? @subscription.ask : @subscription.probe(@probe = @subscription.probe_key)
+          @proven
         end
 
         # @param seconds [Numeric] at most
@@ -118,7 +119,7 @@ module Tiercel
         end
 
         def give_up(time)
-          return if time - @asked < LOST_NS
+          return false if time - @asked < LOST_NS
           error = @proven ? Unavailable : Refused
           raise error.new("a connection has had no answer for #{LOST_NS / Coverage::NANOSECONDS} s, which others have",
                           backend: @subscription.to_s)
