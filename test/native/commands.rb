@@ -35,6 +35,8 @@ native.call "segment: what the system does to its file (AddressSanitizer)", "pla
 native.call "segment: fuzzed for 10 s", "fuzz/segment_fuzzer", "-max_total_time=10 -max_len=600 -verbosity=0"
 native.call "segment: leases, fuzzed for 5 s", "fuzz/lease_fuzzer", "-max_total_time=5 -max_len=2000 -verbosity=0"
 native.call "segment: the memo, fuzzed for 5 s", "fuzz/memo_fuzzer", "-max_total_time=5 -max_len=2000 -verbosity=0"
+native.call "segment: bytes of tags and of begun changes, fuzzed for 5 s", "fuzz/bytes_fuzzer",
+            "-max_total_time=5 -max_len=2000 -verbosity=0"
 
 # The portable build: POSIX and C11 alone.
 %w[operations limits lease near all_shards coverage registration].each do |name|
@@ -52,7 +54,7 @@ native.call "segment: processes, ten million reads, 1,000 of them killed", "gcc/
 native.call "segment: leases, 3,000 of their holders killed", "gcc/lease_processes_test", "3000", long: true
 native.call "segment: threads, long (ThreadSanitizer)", "tsan/threads_test", "500000", long: true
 native.call "segment: a million flipped bytes (AddressSanitizer)", "guarded/hostile_test", "1000000", long: true
-{ "segment" => 600, "lease" => 2000, "memo" => 2000 }.each do |part, longest|
+{ "segment" => 600, "lease" => 2000, "memo" => 2000, "bytes" => 2000 }.each do |part, longest|
   native.call "segment: #{part}_fuzzer for ten minutes", "fuzz/#{part}_fuzzer",
               "-max_total_time=600 -max_len=#{longest} -verbosity=0", long: true
 end
