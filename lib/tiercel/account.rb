@@ -20,32 +20,15 @@ module Tiercel
   # second, so those of a process that is killed lack its last second.
   class Account
     # Loaded when there is something to count.
-    autoload :Book, File.expand_path("account/book", __dir__)
-    autoload :ClassTable, File.expand_path("account/class_table", __dir__)
-    autoload :KeyClass, File.expand_path("account/key_class", __dir__)
-    autoload :ProcessTier, File.expand_path("account/process_tier", __dir__)
-    autoload :SegmentTier, File.expand_path("account/segment_tier", __dir__)
-    autoload :Minutes, File.expand_path("account/minutes", __dir__)
-    autoload :Words, File.expand_path("account/words", __dir__)
+    %i[Book Counters Medium ProcessTier Rounds SegmentTier].each do |name|
+      autoload name, File.expand_path("account/#{name.to_s.gsub(/(?<=[a-z])(?=[A-Z])/, "_").downcase}", __dir__)
+    end
+    autoload :ClassTable, File.expand_path("account/rounds", __dir__)
 
-    # Bytes of the counters at the beginning of the file, and the first word of the figures in them.
-    HEAD_BYTES = 4_096
+    # The first word of the figures in the file's counters.
     FIGURES_AT = 16
-    CLASSES_AT = HEAD_BYTES
-    WORDS_AT = 675_840
-    MINUTES_AT = 811_008
-    BYTES = 1_642_496
-    # How many misses of a second have their class looked at; of those beyond, one of {SAMPLE} for all.
-    ALL_OF = 1_000
-    SAMPLE = 8
-    # Misses that wait for the next round at most.
-    MOST_PENDING = 512
     DAY_MINUTES = 1_440
-    # Seconds that a round waits for the lock: in a caller's miss, and at the end of a process.
-    PATIENCE = 0.001
-    LAST_PATIENCE = 1.0
-    private_constant :CLASSES_AT, :WORDS_AT, :MINUTES_AT, :ALL_OF, :SAMPLE, :MOST_PENDING, :DAY_MINUTES, :PATIENCE,
-                     :LAST_PATIENCE
+    private_constant :DAY_MINUTES
 
     # Accounts in which this process has counted something. They are flushed when it ends, and begin anew in a child.
     module Open
@@ -94,10 +77,6 @@ module Tiercel
       @path = backend.account_path
       @namespace = namespace
       @opening = Mutex.new
-      @pending = []
-      @seen = 0
-      @second = @minute = 0
-      @round = Mutex.new
     end
 
     # @return [Symbol] :machine where all processes count together, :process where the figures are this process's alone
@@ -136,11 +115,8 @@ module Tiercel
     # @param count [Integer] 1 to 1,440
     # @return [Array<Hash{Symbol => Object}>] `at` (epoch seconds of its beginning) and the figures of {#totals}
     def minutes(count = DAY_MINUTES)
-      minute = now / 60
-      book
-      round(now)
-      minutes_book.last(count.clamp(1, DAY_MINUTES), minute, figures, book.since / 60).map do |at, figures|
-        { at: at * 60, **Figures.named(figures, @names) }
+      rounds.minutes(count.clamp(1, DAY_MINUTES), now).map do |minute, figures|
+        { at: minute * 60, **Figures.named(figures, @names) }
       end
     end
 
@@ -156,11 +132,7 @@ module Tiercel
     # @return [Array<Hash{Symbol => Object}>]
     def classes(period = :day, limit: 1_000)
       raise ArgumentError, "period: expected :hour or :day, got #{period.inspect}" unless %i[hour day].include?(period)
-      book
-      round(now)
-      class_table.all(period, now)
-              .sort_by { |one| [KeyClass.anything?(one[:name]) ? 1 : 0, -one[:seconds], -one[:misses]] }
-              .first(limit)
+      rounds.classes(period, limit, now)
     end
 
     # --- counting ---
@@ -275,7 +247,7 @@ module Tiercel
     #
     # @private
     # @return [void]
-    def flush = @book&.there? && round(now, ends: true)
+    def flush = @book&.there? && rounds.finish(now)
 
     # Called in a child: what its parent has counted is not its own.
     #
@@ -283,9 +255,7 @@ module Tiercel
     # @return [void]
     def forked
       @opening = Mutex.new
-      @round = Mutex.new
-      @pending = []
-      @postponed = nil
+      @rounds&.forget
       @book.counters.forget_own
       @counting.each(&:forked)
     end
@@ -301,25 +271,29 @@ module Tiercel
     def open_book
       @opening.synchronize do
         next if @book
-        book = Book.new(@path, BYTES, @mode)
-        @second = now
-        @book = book
+        @began = now
+        @book = Book.new(@path, Rounds::BYTES, @mode)
       end
       Open.add(self)
       @book
     end
+
+    def book = @book || open_book
+
+    def open_rounds
+      book = self.book
+      @opening.synchronize do
+        @rounds ||= Rounds.new(book, @began, @namespace) { |keep: false| figures(keep:) }
+      end
+    end
+
+    def rounds = @rounds || open_rounds
 
     def counting(tier, number)
       return SegmentTier.new(tier, number) if tier.respond_to?(:segment) && tier.account_path
       ProcessTier.new(tier, number) if tier.respond_to?(:evictions) || tier.respond_to?(:segment)
     end
 
-    def minutes_book = @minutes ||= Minutes.new(book, MINUTES_AT)
-    def class_table = @class_table ||= ClassTable.new(book, CLASSES_AT)
-    def words = @words ||= Words.new(book, WORDS_AT)
-    def class_of = @class_of ||= KeyClass.new(words, @namespace)
-
-    def book = @book || open_book
     def add(figure, amount = 1) = book.counters.add(FIGURES_AT + figure, amount)
     def now = Clock.now.to_i
 
@@ -330,63 +304,13 @@ module Tiercel
       note(key, 0, seconds)
     end
 
-    # The first event in a second begins a round, before it is counted.
-    def turn
-      second = now
-      round(second) if second != @second || @pending.size >= MOST_PENDING
-    end
+    def turn = rounds.turn(now)
+    def note(key, misses, seconds) = rounds.note(key, misses, seconds)
 
-    def note(key, misses, seconds)
-      @seen += 1
-      weight = 1
-      if @seen > ALL_OF
-        return unless (@seen % SAMPLE).zero?
-        weight = SAMPLE
-      end
-      @pending << [key, misses * weight, seconds * weight, seconds]
-    end
-
-    # Moves pending misses into the classes and begins a new minute. One thread does this at a time; the others go on.
-    def round(second, ends: false)
-      return unless @round.try_lock
-      begin
-        @seen = 0 if second != @second
-        @second = second
-        costs = costs_of(@pending.shift(@pending.size))
-        minute = second / 60
-        return if costs.empty? && minute == @minute && !ends
-        book.hold(ends ? LAST_PATIENCE : PATIENCE) { keep(costs, second, minute) } || (@postponed = costs)
-      ensure
-        @round.unlock
-      end
-    end
-
-    # @return [Hash{String => ClassTable::Cost}] with those for which the lock was not free
-    def costs_of(pending)
-      costs = @postponed || {}
-      @postponed = nil
-      pending.each do |key, misses, seconds, longest|
-        cost = costs[class_of.of(key)] ||= ClassTable::Cost.none
-        cost.misses += misses
-        cost.seconds += seconds
-        cost.longest_seconds = longest if longest > cost.longest_seconds
-      end
-      costs.size > ClassTable::SLOTS ? costs.max_by(ClassTable::SLOTS) { |_, cost| cost.seconds }.to_h : costs
-    end
-
-    def keep(costs, second, minute)
-      @counting.each { |tier| tier.keep_up(book.counters, FIGURES_AT) }
-      if minute != @minute
-        minutes_book.note(minute, figures) unless minutes_book.noted?(minute)
-        @minute = minute
-      end
-      words.exchange
-      class_table.add(costs, second) unless costs.empty?
-      true
-    end
-
-    def figures
+    # @param keep [Boolean] under the lock: the tiers' own figures are kept, too
+    def figures(keep: false)
       counters = book.counters
+      @counting.each { |tier| tier.keep_up(counters, FIGURES_AT) } if keep
       figures = Array.new(Figures::COUNT) { |index| counters.load(FIGURES_AT + index) }
       @counting.each { |tier| tier.add_to(figures) }
       figures

@@ -90,8 +90,6 @@ module Tiercel
       end
 
       def open_memory
-        require_relative "counters"
-        require_relative "medium"
         @path = @lock = nil
         @memory = Medium.new(@bytes)
         @counters = Counters.new

@@ -19,13 +19,16 @@ module Tiercel
       # A template's path and its digest, as Action View names fragments.
       TEMPLATE = %r{\Aviews/([A-Za-z0-9_\-/]{1,100}):\h{32}(?=/|\z)}
       MASK = "*"
-      private_constant :SEPARATORS, :TEMPLATE, :MASK
+      # Control characters, and those that turn or break a line.
+      UNPRINTABLE = /[^[:print:]]|[\p{Cf}\p{Zl}\p{Zp}]/
+      private_constant :SEPARATORS, :TEMPLATE, :MASK, :UNPRINTABLE
 
       # @param words [Words]
       # @param namespace [String, nil] that keys of the store begin with
       def initialize(words, namespace = nil)
         @words = words
-        @namespace = namespace && "#{namespace}:"
+        @namespace = "#{namespace}:" if namespace.is_a?(String) || namespace.is_a?(Symbol)
+        @shown_namespace = printable(@namespace.to_s)
       end
 
       # @param key [String] any bytes
@@ -35,12 +38,12 @@ module Tiercel
         text = text.dup.force_encoding(Encoding::UTF_8)
         text = text.b unless text.valid_encoding?
         return masked(text, key.hash, 0) unless @namespace && text.start_with?(@namespace)
-        printable(@namespace) + masked(text.delete_prefix(@namespace), key.hash, 1)
+        @shown_namespace + masked(text.delete_prefix(@namespace), key.hash, 1)
       end
 
       # @param name [String] of a class
-      # @return [Boolean] whether it says nothing but that there are keys
-      def self.anything?(name) = !name.match?(/[A-Za-z]/)
+      # @return [Boolean] whether it shows no part of its keys, but the namespace
+      def other?(name) = !name.delete_prefix(@shown_namespace).match?(/[A-Za-z]/)
 
       private
 
@@ -79,7 +82,7 @@ module Tiercel
       NO_MODELS = {}.freeze
       private_constant :NO_MODELS
 
-      def printable(text) = text.scrub("?").gsub(/[^[:print:]]/, "?")
+      def printable(text) = text.scrub("?").gsub(UNPRINTABLE, "?")
     end
   end
 end

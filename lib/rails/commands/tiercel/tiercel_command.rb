@@ -21,11 +21,21 @@ module Rails
         exit report.exit_code
       end
 
-      desc "stats", "Print what Rails.cache knows of its hits, misses, entries and bytes, tier by tier"
+      desc "stats", "Print the hits, misses, entries and bytes of Rails.cache: all processes, tier by tier"
       def stats(*)
         figures = cache.respond_to?(:stats) ? cache.stats : refuse("#{cache.class} has no statistics")
         refuse("the backend did not answer") if figures.nil?
         say options[:json] ? json(figures) : lines(figures)
+      end
+
+      desc "top", "Watch the cache: rates, tier by tier, and the keys whose misses cost most"
+      method_option :day, type: :boolean, default: false, desc: "Classes of the last day, not of the last hour"
+      method_option :interval, type: :numeric, default: 2, desc: "Seconds between two screens"
+      def top(*)
+        account = cache.respond_to?(:account) ? cache.account : refuse("#{cache.class} has no account")
+        require "tiercel/top"
+        top = ::Tiercel::Top.new(account, period: options[:day] ? :day : :hour)
+        options[:json] ? say(json(top.to_h)) : top.run(interval_seconds: options[:interval].clamp(0.1, 3_600))
       end
 
       desc "get KEY", "Print where the entry of KEY lies: tier, size, encoding, TTL, version, tags"
