@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+# suites: store
+
+require "test_helper"
+require "rexml/document"
+require_relative "../../rakelib/diagrams/pictures"
+
+# The pictures of the docs are those that `rake diagrams` draws, and pages show them.
+class DiagramsTest < Tiercel::TestCase
+  ROOT = File.expand_path("../..", __dir__)
+
+  Pictures.all.each do |name, svg|
+    define_method("test_#{name}") do
+      assert_equal File.read("#{ROOT}/docs/#{name}.svg"), svg, "type: bin/exec rake diagrams"
+      picture = REXML::Document.new(svg).root
+      assert_equal %w[svg img], [picture.name, picture.attributes["role"]]
+      refute_empty picture.attributes["aria-label"]
+      shown = Dir["#{ROOT}/{README.md,docs/*.md}"].select { |page| File.read(page).include?("#{name}.svg)") }
+      refute_empty shown, "no page shows #{name}.svg"
+    end
+  end
+end
