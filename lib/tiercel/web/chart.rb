@@ -14,9 +14,10 @@ module Tiercel
       Series = Struct.new(:name, :css, :values)
 
       WIDTH, HEIGHT = 440, 168
-      LEFT, RIGHT, TOP, BOTTOM = 44, 6, 10, 22
+      LEFT, RIGHT, TOP, BOTTOM = 48, 6, 10, 22
+      STEPS = [1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10].freeze
       ROOM_X, ROOM_Y = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
-      private_constant :LEFT, :RIGHT, :TOP, :BOTTOM, :ROOM_X, :ROOM_Y
+      private_constant :LEFT, :RIGHT, :TOP, :BOTTOM, :STEPS, :ROOM_X, :ROOM_Y
 
       # @return [String]
       attr_reader :title
@@ -57,13 +58,15 @@ module Tiercel
 
       private
 
-      def sums = @times.each_index.map { |at| series.sum { |one| one.values[at] || 0 } }
+      def sums = @sums ||= @times.each_index.map { |at| series.sum { |one| one.values[at] || 0 } }
 
-      # The next of 1, 2, 2.5, 5 and 10 times a power of ten.
+      # The next round number, half of which is round too: a power of ten times one of {STEPS}, of durations a number
+      # of minutes or hours.
       def nice(value)
         return 1.0 unless value.positive?
-        power = 10.0**Math.log10(value).floor
-        [1, 2, 2.5, 5, 10].map { |step| step * power }.find { |step| step >= value * 0.999 }
+        unit = { seconds: [3_600, 60].find { |seconds| value >= seconds } }.fetch(@format, nil) || 1
+        power = 10.0**Math.log10(value.fdiv(unit)).floor
+        STEPS.map { |step| step * power * unit }.find { |step| step >= value * 0.999 }
       end
 
       def step = ROOM_X / @times.size.to_f
@@ -72,7 +75,7 @@ module Tiercel
       def n(number) = format("%.1f", number).delete_suffix(".0")
 
       def grid
-        [0, 0.5, 1].map do |part|
+        (sums.any?(&:positive?) ? [0, 0.5, 1] : [0]).map do |part|
           height = y(@top * part)
           %(<line class="grid" x1="#{LEFT}" x2="#{WIDTH - RIGHT}" y1="#{n(height)}" y2="#{n(height)}"/>) +
             %(<text class="axis" x="#{LEFT - 6}" y="#{n(height + 3.5)}" text-anchor="end">#{value(@top * part)}</text>)

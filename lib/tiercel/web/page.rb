@@ -85,7 +85,7 @@ module Tiercel
 
       def host = Socket.gethostname
       def mounted = Format.text(tiercel? ? store.backend.to_s : store.class.name)
-      def environment = defined?(Rails) && Rails.respond_to?(:env) ? Rails.env.to_s : "no Rails"
+      def environment = defined?(Rails) && Rails.respond_to?(:env) ? Rails.env.to_s : nil
       def clock(seconds) = Time.at(seconds).strftime("%H:%M:%S %Z")
 
       def report = @report ||= @web.examination.report(@web.given_stores)
@@ -95,7 +95,8 @@ module Tiercel
       def status
         return "The doctor examines the cache." unless report
         count = report.findings.count(&:finding?)
-        count.zero? ? "The doctor found nothing." : "The doctor has #{count == 1 ? "1 finding" : "#{count} findings"}."
+        return "The doctor found nothing wrong." if count.zero?
+        "The doctor has #{count == 1 ? "1 finding" : "#{count} findings"}."
       end
 
       def health = report.nil? ? "waiting" : (report.sound? ? "sound" : "found")
