@@ -49,7 +49,8 @@ module Tiercel
   #   so many buckets of the index, the keys of those that were read since they were written or last moved
   # - for a near tier that others may change behind ({Tiers::Coverage}): `near_cover(since, sent)`, `near_covered`,
   #   `near_gaps`, `near_clear`; `near_trust = seconds` has this handle's reads be misses so long after the covered
-  #   time, but for `get_late(key)`, `get_late_with_token(key)`, `near_epoch(key, true)`; `near_trusted?`
+  #   time, but for `get_late(key)`, `get_late_with_token(key)`, `near_epoch(key, true)`; `near_trusted?`;
+  #   `near_trust_recorded = seconds` as well, once anybody has covered them; `near_uncover(covered)`: nobody does now
   #
   # A segment is for the main Ractor: Ruby raises Ractor::UnsafeError elsewhere.
   # What is promised between processes is in docs/memory-model.md.

@@ -29,6 +29,7 @@ typedef struct {
     int64_t shared_at;    /* seconds of the monotonic clock when that was last computed */
     uint64_t attached_ns; /* of the monotonic clock, when it was attached */
     uint64_t near_trust_ns; /* copies are read for so long after they were covered; 0: always */
+    bool near_unless_covered; /* and also as long as nobody has covered them: see near_trust_recorded= */
     tseg *dropped;        /* a large attachment that the maker's thread releases; NULL: none */
     pid_t maker;          /* the process whose thread makes the lost file again; 0: none does */
     int64_t maker_began_at; /* seconds of the monotonic clock */

@@ -4,7 +4,9 @@
 
 bool segment_is_trusted(VALUE self, const tseg *segment)
 {
-    return tseg_is_trusted(segment, ((const segment_handle *)RTYPEDDATA_DATA(self))->near_trust_ns);
+    const segment_handle *handle = RTYPEDDATA_DATA(self);
+    return tseg_is_trusted(segment, handle->near_trust_ns) ||
+           (handle->near_unless_covered && !tseg_covered_ns(segment));
 }
 
 __attribute__((noinline)) tseg *segment_distrusted(tseg *segment)
@@ -109,7 +111,32 @@ static VALUE segment_set_near_trust(VALUE self, VALUE seconds)
     if (!NIL_P(seconds) && !(trust > 0 && trust <= 1e9))
         rb_raise(rb_eArgError, "near_trust: expected seconds > 0 or nil, got %" PRIsVALUE, seconds);
     segment_handle_of(self)->near_trust_ns = (uint64_t)(trust * 1e9);
+    segment_handle_of(self)->near_unless_covered = false;
     return seconds;
+}
+
+/*
+ * Segment#near_trust_recorded = seconds: as near_trust=, but as long as no process of the machine covers the copies, they
+ * are read until they expire
+ */
+static VALUE segment_set_near_trust_recorded(VALUE self, VALUE seconds)
+{
+    segment_set_near_trust(self, seconds);
+    segment_handle_of(self)->near_unless_covered = true;
+    return seconds;
+}
+
+/*
+ * Segment#near_uncover(covered) -> nil. The process that covered the copies until then has ended: all copies go, and the
+ * segment is one that nobody covers. Not if a process covers it again
+ */
+static VALUE segment_near_uncover(VALUE self, VALUE covered)
+{
+    uint64_t covered_ns = NUM2ULL(covered);
+    tseg *segment = put_away(self, segment_current(self));
+
+    if (segment) tseg_swap(&segment->header->near_covered, &covered_ns, 0);
+    return Qnil;
 }
 
 /* Segment#near_trusted? */
@@ -126,5 +153,7 @@ void segment_init_coverage(void)
     rb_define_method(tiercel_segment_class, "near_noted", segment_near_noted, 0);
     rb_define_method(tiercel_segment_class, "near_server", segment_near_server, 0);
     rb_define_method(tiercel_segment_class, "near_trust=", segment_set_near_trust, 1);
+    rb_define_method(tiercel_segment_class, "near_trust_recorded=", segment_set_near_trust_recorded, 1);
+    rb_define_method(tiercel_segment_class, "near_uncover", segment_near_uncover, 1);
     rb_define_method(tiercel_segment_class, "near_trusted?", segment_near_trusted, 0);
 }

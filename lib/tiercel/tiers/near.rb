@@ -5,6 +5,7 @@ require_relative "../errors"
 require_relative "../guard"
 require_relative "copy"
 require_relative "coverage"
+require_relative "recorded_coverage"
 
 module Tiercel
   class Tiers < Backend
@@ -50,6 +51,7 @@ module Tiercel
         @given_ttl = ttl&.to_f
         @ttl = @given_ttl || (bus ? BUS_TTL_SECONDS : TTL_SECONDS)
         @coverage = Coverage.new(@segment) if bus
+        @recorded = RecordedCoverage.new(@segment) unless bus || path.nil?
         @covering = bus
         @longest = [backend.compress_threshold_bytes, inflate_limit && (inflate_limit + 1)].compact.min
         @guard = Guard.new(backend)
@@ -205,6 +207,7 @@ module Tiercel
         @ttl = [@given_ttl || TTL_SECONDS, TTL_SECONDS].min
         @covering = false
         @coverage.disarm
+        @recorded = RecordedCoverage.new(@segment) unless path.nil?
       end
 
       # @return [Boolean, nil] whether copies are read at present
@@ -241,7 +244,7 @@ module Tiercel
       def epoch(key)
         @bus&.listen
         @guard.call(:read_entry, key) do
-          next if @covering && !@coverage.arm
+          next if @covering ? !@coverage.arm : @recorded && !@recorded.respect
           @segment.near_epoch(key)
         end
       end

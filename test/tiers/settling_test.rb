@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "tiercel/tiers"
+require "support/last_tier_away"
+
+# How the journal of an outage is settled: in the background, without a call of anybody.
+class TiersSettlingTest < Tiercel::TestCase
+  include LastTierAway
+
+  PATIENCE_SECONDS = 30
+  FRAME = Tiercel::Frame.build(Tiercel::Frame::Layout::TYPE_STRING_UTF_8, "text")
+
+  def journal(store)
+    Tiercel::Tiers::Journal.new(store.backend.before_last.path, @server.url.delete_suffix("/0"))
+  end
+
+  def server_has?(key) = @server.command("EXISTS", key) == "1"
+
+  # The process that deleted it goes on, and calls nothing more.
+  def test_a_delete_with_no_call_after_it
+    store = build(shared)
+    @server.command("SET", "key", FRAME)
+    away(store) { assert_equal false, store.delete("key") }
+    wait_until("the key to be deleted", within: PATIENCE_SECONDS) { !server_has?("key") }
+  end
+
+  # The process that deleted it is killed. Another one of the machine listens, and calls nothing.
+  def test_a_delete_of_a_process_that_was_killed
+    store = build("shared:#{@dir}/segment?size=1MB")
+    store.read("nothing")
+    wait_until("the bus", within: PATIENCE_SECONDS) { store.backend.near.coverage.trusted? }
+    @server.command("SET", "key", FRAME)
+    journal(store).note(%w[key])
+    wait_until("the key to be deleted", within: PATIENCE_SECONDS) { !server_has?("key") }
+  end
+
+  # The thread of one process settles, another one's takes over.
+  def test_a_settler_that_is_killed
+    store = build(shared)
+    @server.command("MSET", *Array.new(3) { |number| ["key #{number}", FRAME] }.flatten)
+    journal(store).note(Array.new(3) { |number| "key #{number}" })
+    pid = fork do
+      store.backend.last.define_singleton_method(:delete_frames) { |_| Process.kill(:KILL, Process.pid) && sleep }
+      store.backend.settler.step
+    end
+    Process.wait(pid)
+    assert_equal Tiercel::Tiers::Journal::BUSY_SECONDS, store.backend.settler.step
+    later(Tiercel::Tiers::Journal::Ring::TERM_SECONDS + 0.1) { store.backend.settler.step }
+    refute(Array.new(3) { |number| server_has?("key #{number}") }.any?)
+  end
+
+  def later(seconds, &)
+    now = Tiercel::Clock.monotonic + seconds
+    Tiercel::Clock.stub(:monotonic, now, &)
+  end
+
+  # The write timed out, another process deleted the key, then the write arrived: its value was read from then on.
+  def test_a_write_that_arrives_late
+    store = build(shared, breaker: false)
+    other = build(shared, breaker: false)
+    store.write("key", "before")
+    late = nil
+    set = ->(*arguments) { (late = arguments) && raise(Tiercel::TimedOut) }
+    store.backend.last.stub(:set, set) { assert_nil store.write("key", "late") }
+    other.delete("key")
+    wait_until("the first delete", within: PATIENCE_SECONDS) { !server_has?("key") }
+    store.backend.last.set(*late)
+    assert_equal [nil, nil], [store.read("key"), other.read("key")]
+    assert_equal "value", store.write("other", "value") && other.read("other")
+    [store, other].each { |each| each.backend.settler.close } # which wait by the clock of the machine
+    later(Tiercel::Tiers::Journal::LATE_SECONDS + 1) { store.backend.settler.step }
+    refute server_has?("key")
+    assert_equal [nil, nil], [store.read("key"), other.read("key")]
+    store.write("key", "new")
+    assert_equal "new", other.read("key")
+  end
+
+  # A delete that arrives late deletes.
+  def test_a_delete_that_arrives_late_is_settled_once
+    store = build(shared, breaker: false)
+    store.backend.last.stub(:delete, ->(*) { raise Tiercel::TimedOut }) { store.delete("key") }
+    settled(store)
+    refute store.backend.pending?
+  end
+
+  def populate(count)
+    script = "for i = ARGV[1], ARGV[2] do redis.call('SET', 'other:' .. i, 'value') end"
+    0.step(count - 1, 50_000) { |first| @server.command("EVAL", script, 0, first, first + 49_999) }
+    assert_equal count.to_s, @server.command("DBSIZE")
+  end
+
+  # With a `clear` in the journal, the first calls scanned the server: 10 s for seven million keys.
+  def test_no_call_pays_for_an_outage_of_a_large_server
+    populate(long? ? 7_000_000 : 50_000)
+    store = build(shared, namespace: "app")
+    store.write_multi(Array.new(100) { |number| ["key #{number}", number] }.to_h)
+    away(store) do
+      store.clear
+      store.delete_matched("views/*")
+      store.delete_multi(Array.new(5_000) { |number| "key #{number}" })
+    end
+    longest = Array.new(300) { |number|
+      began = Tiercel::Clock.monotonic
+      store.fetch("key #{number % 150}") { "made" }
+      store.read("other #{number}")
+      Tiercel::Clock.monotonic - began
+    }.max
+    assert_operator longest, :<, 5 * 2 * 5 # of 5 s for each call, with slack
+    refute_match(/cmdstat_scan:/, @server.command("INFO", "commandstats"))
+    settled(store)
+    refute_match(/cmdstat_scan:/, @server.command("INFO", "commandstats"))
+    assert_equal "made", store.read("key 100") || store.fetch("key 100") { "made" }
+  end
+
+  # Those of a server that is away, of several, stay in the journal, and the others are settled.
+  def test_keys_that_are_left
+    store = build(shared)
+    store.backend.settler.close
+    %w[a b].each { |key| @server.command("SET", key, FRAME) }
+    last = store.backend.last
+    all = last.method(:delete_frames)
+    some = ->(keys) { all.call(keys - %w[a]).merge((keys & %w[a]).to_h { |key| [key, Tiercel::Unavailable.new] }) }
+    journal(store).note(%w[a b])
+    last.stub(:delete_frames, some) { assert_equal Tiercel::Tiers::Settler::PAUSE_SECONDS, store.backend.settler.step }
+    assert_equal [true, false], [server_has?("a"), server_has?("b")]
+    assert_equal [true, false], [journal(store).include?("a"), journal(store).include?("b")]
+    store.backend.settler.wake
+    settled(store)
+    refute server_has?("a")
+  end
+end
