@@ -116,8 +116,8 @@ static VALUE segment_set_near_trust(VALUE self, VALUE seconds)
 }
 
 /*
- * Segment#near_trust_recorded = seconds: as near_trust=, but as long as no process of the machine covers the copies, they
- * are read until they expire
+ * Segment#near_trust_recorded = seconds: as near_trust=, but as long as no process of the machine covers the copies,
+ * they are read until they expire
  */
 static VALUE segment_set_near_trust_recorded(VALUE self, VALUE seconds)
 {
@@ -127,8 +127,8 @@ static VALUE segment_set_near_trust_recorded(VALUE self, VALUE seconds)
 }
 
 /*
- * Segment#near_uncover(covered) -> nil. The process that covered the copies until then has ended: all copies go, and the
- * segment is one that nobody covers. Not if a process covers it again
+ * Segment#near_uncover(covered) -> nil. The process that covered the copies until then has ended: all copies go, and
+ * the segment is one that nobody covers. Not if a process covers it again
  */
 static VALUE segment_near_uncover(VALUE self, VALUE covered)
 {
