@@ -28,7 +28,9 @@ module Tiercel
     # The first word of the figures in the file's counters.
     FIGURES_AT = 16
     DAY_MINUTES = 1_440
-    private_constant :DAY_MINUTES
+    # A hit in 16 asks whether a second is over: the others cost two additions.
+    TURN_MASK = 15
+    private_constant :DAY_MINUTES, :TURN_MASK
 
     # Accounts in which this process has counted something. They are flushed when it ends, and begin anew in a child.
     module Open
@@ -70,7 +72,9 @@ module Tiercel
       tiers = backend.tiers.first(Figures::MOST_TIERS)
       @names = tiers.map(&:to_s)
       @last = tiers.size - 1
-      @last_hits = Figures.of_tier(@last, :hits)
+      @hits = 0
+      @hits_of = Array.new(tiers.size) { |tier| Figures.of_tier(tier, :hits) }
+      @last_hits = @hits_of.last
       @last_misses = Figures.of_tier(@last, :misses)
       @counting = tiers.each_with_index.filter_map { |tier, number| counting(tier, number) }
       @last_counts = tiers.last.respond_to?(:segment) && @counting.last&.number == @last
@@ -182,8 +186,8 @@ module Tiercel
     # @param amount [Integer]
     # @return [void]
     def hit(tier = @last, amount = 1)
-      turn
-      add(Figures.of_tier(tier, :hits), amount)
+      turn if ((@hits += 1) & TURN_MASK).zero?
+      add(@hits_of[tier], amount)
     end
 
     # @private

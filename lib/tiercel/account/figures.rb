@@ -26,10 +26,13 @@ module Tiercel
       # @return [Integer]
       def self.of_store(name) = STORE.index(name) || raise(KeyError, "unknown figure #{name.inspect}")
 
+      PLACES = TIER.each_with_index.to_h.freeze
+      private_constant :PLACES
+
       # @param tier [Integer] 0 is the nearest
       # @param name [Symbol] of {TIER}
       # @return [Integer]
-      def self.of_tier(tier, name) = STORE_ROOM + (tier * TIER_ROOM) + TIER.index(name)
+      def self.of_tier(tier, name) = STORE_ROOM + (tier * TIER_ROOM) + PLACES.fetch(name)
 
       # @param index [Integer] of a figure
       # @return [Boolean] whether it grows without the account being told

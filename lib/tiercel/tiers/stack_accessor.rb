@@ -46,7 +46,7 @@ module Tiercel
       def read_multi(keys, versions, unsettled, event = nil)
         found = @near.read_multi(keys, versions, of_no_use = [])
         @backend.forget(of_no_use.each { |key| found.delete(key) }) unless of_no_use.empty?
-        @account&.hit(0, -of_no_use.size)
+        @account&.hit(0, -of_no_use.size) unless of_no_use.empty?
         return found if found.size == keys.size && event.nil?
         had(from = {}, found) { @backend.near }
         missing = keys.uniq.reject { |key| found.key?(key) }
@@ -152,25 +152,30 @@ module Tiercel
       def get_late(key, event = nil)
         near = @backend.before_last
         bytes = near.get_late(key, @stale_if_error) or return
-        answered(event, near, bytes, counted: true)
+        answered_behind(event, near, bytes)
       end
 
       # What the tiers between the first and the last one have.
       def get_between(key, event)
         bytes = @backend.get_between(key) or return
-        answered(event, @backend.far.near, bytes, counted: true)
+        answered_behind(event, @backend.far.near, bytes)
       end
 
       def get_far(key, event)
         bytes = @guard.call(:read_entry, key) { @backend.get_far(key) || ABSENT }
-        bytes.nil? || ABSENT.equal?(bytes) ? bytes : answered(event, @backend.last, bytes, counted: true)
+        bytes.nil? || ABSENT.equal?(bytes) ? bytes : answered_behind(event, @backend.last, bytes)
       end
 
       # The notification of a read says which tier had it.
-      def answered(event, tier, value, counted: false)
-        @account&.hit(@numbers[tier.to_s]) if counted
+      def answered(event, tier, value)
         event[:tier] = tier.to_s if event
         value
+      end
+
+      # The same of a tier whose hits are not counted by its segment.
+      def answered_behind(event, tier, value)
+        @account&.hit(@numbers[tier.to_s])
+        answered(event, tier, value)
       end
 
       # @param from [Hash{String => String}] which tier had each of the keys
