@@ -21,6 +21,22 @@ class WebAccountTest < WebCase
     end
   end
 
+  def test_figures_of_eight_processes
+    with_tmpdir do |dir|
+      { "shared" => ["shared:#{dir}/one?size=4MB"],
+        "stack" => ["shared:#{dir}/near?size=4MB", "sqlite:#{dir}/behind.sqlite3"] }.each do |name, urls|
+        store = Tiercel.new(*urls)
+        fork_and_wait(8) { |index| load(Tiercel.new(*urls), "of_#{("a".."h").to_a[index]}") }
+        figures = Tiercel::Web::Figures.new(store, "hour")
+        assert_predicate figures, :machine?
+        assert_equal [480, 240, 240], [figures.hits, figures.misses, figures.blocks], name
+        assert get(page(store), "/").body.include?("720 reads, 240 misses"), name
+      ensure
+        store&.close
+      end
+    end
+  end
+
   def test_look_ups_of_the_page_and_of_the_doctor_are_no_hits
     with_stores do |store, name|
       load(store)
@@ -53,9 +69,9 @@ class WebAccountTest < WebCase
 
   private
 
-  def load(store)
-    30.times { |index| store.fetch("views/#{index}") { "x" * 10 } }
-    60.times { |index| store.read("views/#{index % 30}") }
+  def load(store, name = "views")
+    30.times { |index| store.fetch("#{name}/#{index}") { "x" * 10 } }
+    60.times { |index| store.read("#{name}/#{index % 30}") }
   end
 
   # One whose doctor has examined.
