@@ -152,6 +152,9 @@ module Tiercel
         @guard.call(method, key) do
           answer = LOST
           answer = yield
+        rescue Unsettled
+          answer = UNASKED
+          raise
         end
         answer
       end

@@ -250,7 +250,7 @@ module Tiercel
           raise
         end
       ensure
-        @backend.unsettle(keys, kind, late: sent && !bytes.nil?) unless told
+        @backend.unsettle(keys, kind, late: sent && bytes && @backend.remote?) unless told
       end
 
       def deleted?(keys)
