@@ -47,6 +47,17 @@ class BreakerTest < Tiercel::TestCase
     assert_equal false, @breaker.allow?
   end
 
+  def test_a_probe_that_asked_nothing_goes_to_the_next_caller
+    open
+    @now += 1.01
+    assert_equal true, @breaker.allow?
+    @breaker.not_asked
+    assert_equal [true, true, false], [@breaker.open?, @breaker.allow?, @breaker.allow?]
+    @breaker.succeeded
+    @breaker.not_asked
+    refute_predicate @breaker, :open?
+  end
+
   def test_a_probe_that_succeeds_closes
     open
     @now += 1.01
