@@ -5,6 +5,7 @@
 #include "codec.h"
 #include "crc32.h"
 #include "frame.h"
+#include "frame_parts.h"
 
 /* From this size on a String shares the frame's bytes instead of copying them.
  * It is about what Ruby keeps inside of the object (adr/004-frame.md). */
@@ -13,39 +14,10 @@ enum { SHARED_PAYLOAD_BYTES = 640 };
 static VALUE signal_miss, signal_expired, signal_slow, signal_fallback, clock_module;
 static ID id_now;
 
-/* A version that C can write and compare: a String in UTF-8 or US-ASCII. */
-typedef struct {
-    VALUE string;
-    size_t size;
-    uint8_t type; /* 0: no version */
-} version;
-
-static uint8_t encoding_type(VALUE string)
-{
-    int encoding = rb_enc_get_index(string);
-    if (encoding == rb_utf8_encindex()) return FRAME_TYPE_STRING_UTF_8;
-    if (encoding == rb_ascii8bit_encindex()) return FRAME_TYPE_STRING_BINARY;
-    if (encoding == rb_usascii_encindex()) return FRAME_TYPE_STRING_US_ASCII;
-    return 0;
-}
-
-/* False for a version that is left to Ruby. */
-static bool read_version(VALUE object, version *v)
-{
-    *v = (version){0};
-    if (NIL_P(object)) return true;
-    if (!RB_TYPE_P(object, T_STRING)) return false;
-    v->type = encoding_type(object);
-    v->string = object;
-    v->size = (size_t)RSTRING_LEN(object);
-    return (v->type == FRAME_TYPE_STRING_UTF_8 || v->type == FRAME_TYPE_STRING_US_ASCII) &&
-           v->size <= FRAME_MAX_VERSION_BYTES;
-}
-
-static size_t parts_bytes(const version *v) { return v->type ? FRAME_PART_HEADER_BYTES + 1 + v->size : 0; }
+static size_t parts_bytes(const frame_version *v) { return v->type ? FRAME_PART_HEADER_BYTES + 1 + v->size : 0; }
 
 /* Header and parts, in front of a payload that is already there. */
-static void write_front(uint8_t *frame, uint8_t type, size_t payload_bytes, double expires_at, const version *v,
+static void write_front(uint8_t *frame, uint8_t type, size_t payload_bytes, double expires_at, const frame_version *v,
                         bool with_checksum)
 {
     size_t parts = parts_bytes(v);
@@ -68,9 +40,9 @@ static void write_front(uint8_t *frame, uint8_t type, size_t payload_bytes, doub
     frame_write_header(frame, &header);
 }
 
-static VALUE dump_string(VALUE value, double expires_at, const version *v, bool with_checksum, VALUE threshold)
+static VALUE dump_string(VALUE value, double expires_at, const frame_version *v, bool with_checksum, VALUE threshold)
 {
-    uint8_t type = encoding_type(value);
+    uint8_t type = frame_encoding_type(value);
     size_t size = (size_t)RSTRING_LEN(value);
     size_t front = FRAME_HEADER_BYTES + parts_bytes(v);
     VALUE frame;
@@ -86,7 +58,7 @@ static VALUE dump_string(VALUE value, double expires_at, const version *v, bool 
 /* The properties of a frame that are known before its payload is. */
 typedef struct {
     double expires_at;
-    const version *version;
+    const frame_version *version;
     bool with_checksum;
 } plain_frame;
 
@@ -108,8 +80,8 @@ static VALUE dump_frame(VALUE self, VALUE value, VALUE expires_at, VALUE entry_v
 {
     double end = NIL_P(expires_at) ? INFINITY : NUM2DBL(expires_at);
     VALUE frame = Qnil;
-    version v;
-    if ((RTEST(with_checksum) && !crc32_available()) || !read_version(entry_version, &v)) return Qnil;
+    frame_version v;
+    if ((RTEST(with_checksum) && !crc32_available()) || !frame_read_version(entry_version, &v)) return Qnil;
     if (RB_TYPE_P(value, T_STRING) && rb_obj_class(value) == rb_cString) {
         frame = dump_string(value, end, &v, RTEST(with_checksum), threshold);
     }
@@ -157,74 +129,6 @@ static bool expired(double expires_at, VALUE now)
     return expires_at <= NUM2DBL(now);
 }
 
-enum verdict { SUITS, ASK_CALLER, ASK_RUBY };
-
-/* A version suits as Ruby's String#== says. */
-static enum verdict check_version(const uint8_t *data, size_t size, VALUE wanted)
-{
-    uint8_t type;
-    version v;
-    if (size < 1) return ASK_RUBY;
-    type = data[0];
-    if (type != FRAME_TYPE_STRING_UTF_8 && type != FRAME_TYPE_STRING_US_ASCII) return ASK_RUBY;
-    if (NIL_P(wanted)) return SUITS;
-    if (!read_version(wanted, &v)) return ASK_RUBY;
-    if (v.size != size - 1 || memcmp(RSTRING_PTR(wanted), data + 1, v.size) != 0) return ASK_CALLER;
-    return v.type == type || ascii_only(data + 1, v.size) ? SUITS : ASK_RUBY;
-}
-
-/* Only the caller knows the generations of tags; here each is only whole, or not. */
-static enum verdict check_tags(const uint8_t *data, size_t size, bool compared)
-{
-    while (size) {
-        size_t one = size < 2 ? SIZE_MAX : FRAME_TAG_FIXED_BYTES + (size_t)frame_get16(data);
-        if (one > size) return ASK_RUBY;
-        data += one;
-        size -= one;
-    }
-    return compared ? SUITS : ASK_CALLER;
-}
-
-static enum verdict check_part(uint8_t id, const uint8_t *data, size_t size, VALUE wanted, bool tags_compared)
-{
-    switch (id) {
-      case FRAME_PART_VERSION: return check_version(data, size, wanted);
-      case FRAME_PART_TAGS: return check_tags(data, size, tags_compared);
-      case FRAME_PART_LEASE: return size == FRAME_PART_LEASE_BYTES ? SUITS : ASK_RUBY;
-      case FRAME_PART_ENCODING: return ASK_RUBY;
-      case FRAME_PART_INFLATED_BYTES: return size == FRAME_PART_INFLATED_BYTES_BYTES ? SUITS : ASK_RUBY;
-      case FRAME_PART_STALE: return size == FRAME_PART_STALE_BYTES ? SUITS : ASK_RUBY;
-      case FRAME_PART_CREATED_AT: return size == FRAME_PART_CREATED_AT_BYTES ? SUITS : ASK_RUBY;
-      default: return id < FRAME_CRITICAL_PARTS ? SUITS : ASK_RUBY;
-    }
-}
-
-/*
- * Whether what the parts say suits the caller: another version and any tags are left to him, parts that are cut
- * off, of a wrong size, repeated, or critical and unknown to Ruby, which says so.
- */
-static enum verdict check_parts(const uint8_t *parts, size_t size, VALUE wanted, bool tags_compared)
-{
-    enum verdict verdict = SUITS, one;
-    uint64_t seen[4] = {0};
-
-    while (size) {
-        uint8_t id;
-        size_t bytes;
-        if (size < FRAME_PART_HEADER_BYTES) return ASK_RUBY;
-        id = parts[0];
-        bytes = frame_get16(parts + 1);
-        if (bytes > size - FRAME_PART_HEADER_BYTES || seen[id >> 6] >> (id & 63) & 1) return ASK_RUBY;
-        seen[id >> 6] |= UINT64_C(1) << (id & 63);
-        one = check_part(id, parts + FRAME_PART_HEADER_BYTES, bytes, wanted, tags_compared);
-        if (one > verdict) verdict = one;
-        if (verdict == ASK_RUBY) return verdict;
-        parts += FRAME_PART_HEADER_BYTES + bytes;
-        size -= FRAME_PART_HEADER_BYTES + bytes;
-    }
-    return verdict;
-}
-
 /* Whether the checksum is right, if there is one; false also where Ruby has to say. */
 static bool sound(const uint8_t *data, const frame_header *header)
 {
@@ -255,12 +159,13 @@ static VALUE load(VALUE bytes, VALUE now, VALUE wanted, bool tags_compared)
 {
     frame_header header;
     const uint8_t *data;
-    enum verdict verdict = SUITS;
+    enum frame_verdict verdict = SUITS;
     Check_Type(bytes, T_STRING);
     data = (const uint8_t *)RSTRING_PTR(bytes);
     if (!frame_read_header(data, (size_t)RSTRING_LEN(bytes), &header)) return signal_fallback;
     if (!for_c(&header) || !sound(data, &header)) return signal_fallback;
-    if (header.parts_bytes) verdict = check_parts(data + FRAME_HEADER_BYTES, header.parts_bytes, wanted, tags_compared);
+    if (header.parts_bytes)
+        verdict = frame_check_parts(data + FRAME_HEADER_BYTES, header.parts_bytes, wanted, tags_compared);
     if (verdict == ASK_RUBY) return signal_fallback;
     if (header.type == FRAME_TYPE_PLACEHOLDER) return signal_miss;
     if (expired(header.expires_at, now)) return signal_expired;
@@ -286,7 +191,7 @@ static VALUE unchecked_frame(VALUE self, VALUE bytes)
     data = (const uint8_t *)RSTRING_PTR(bytes);
     if (!frame_read_header(data, (size_t)RSTRING_LEN(bytes), &header) || !for_c(&header) ||
         header.type == FRAME_TYPE_PLACEHOLDER || !sound(data, &header) ||
-        check_parts(data + FRAME_HEADER_BYTES, header.parts_bytes, Qnil, false) != SUITS)
+        frame_check_parts(data + FRAME_HEADER_BYTES, header.parts_bytes, Qnil, false) != SUITS)
         return Qnil;
     if (!header.flags) return bytes;
     header.flags = 0;
