@@ -24,9 +24,9 @@ module Tiercel
     # @private
     class Bus
       # Between two questions to the server.
-      INTERVAL_SECONDS = 1.0
+      INTERVAL_SECONDS = 2.0
       # Of an interval, between two looks at seat and question.
-      TICK = 0.25
+      TICK = 0.125
       # Looks for which a listener goes on that has lost its seat, while its successor begins.
       LINGER = 8
       # A process that waits so long for the interpreter's lock, several times in a row, gives its seat away.
@@ -45,8 +45,8 @@ module Tiercel
       SEVERAL_SERVERS_SECONDS = 60.0
       # Keys a second of which a listener without a prefix is to hear before it says what that costs.
       MANY_KEYS = 1_000
-      # Entries of a near tier that are looked at in a second, and buckets, for keys that were read there.
-      USED_ENTRIES = 1_024
+      # Entries of a near tier that are looked at in an interval, and buckets, for keys that were read there.
+      USED_ENTRIES = 2_048
       USED_BUCKETS = USED_ENTRIES * 8
       # Between two tries to reach the server that is listened to.
       RENEWAL_SECONDS = 1.0
@@ -197,7 +197,9 @@ module Tiercel
       def wanted? = @nears.first.weakref_alive?
 
       # The segment's word names the processes that listen. Whether copies are trusted does not depend on it.
-      def seat? = @nearest.near_listen(@late >= LATE_TICKS)
+      def seat? = @nearest.near_listen(late?)
+
+      def late? = @late >= LATE_TICKS
 
       # Others listen.
       def watch
@@ -212,7 +214,7 @@ module Tiercel
         @listener.start
         while @listener.alive? && wanted?
           return if (without = seat? ? 0 : without + 1) > LINGER
-          asked if @listener.ask
+          asked if @listener.ask(late?)
           @nears.last.settler&.wake
           tick { |seconds| @listener.wait(seconds) }
           next unless @listener.heard
@@ -226,7 +228,7 @@ module Tiercel
         @listener.close
       end
 
-      # One process of the machine asks, about once a second.
+      # One process of the machine asks, about once in an interval.
       def asked
         @uses.each { |uses| uses.tell(USED_ENTRIES, USED_BUCKETS) }
         keys, @keys_before = @listener.invalidations - (@keys_before || 0), @listener.invalidations

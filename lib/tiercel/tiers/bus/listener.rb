@@ -18,13 +18,13 @@ module Tiercel
 
         # Of an interval, after which the server is asked again.
         NEARLY = 0.95
+        # The same where this process waits for the interpreter: it needs the time before trust ends.
+        HURRIED = 0.5
         # The same where another process of the machine asked last, whose turn it is.
-        ANOTHERS = 1.75
-        # Of an interval: so long a new listener waits for another process to cover the time before its begin.
-        PATIENCE = 1.5
+        ANOTHERS = 1.3
         # An answer that has not come by then is lost, if new connections get one.
         LOST_NS = 10 * Coverage::NANOSECONDS
-        private_constant :NEARLY, :ANOTHERS, :PATIENCE, :LOST_NS
+        private_constant :NEARLY, :HURRIED, :ANOTHERS, :LOST_NS
 
         # @return [StandardError, nil] why it has ended
         attr_reader :error
@@ -65,11 +65,12 @@ module Tiercel
 
         # Asks the server, if it is time to. One question at a time: docs/memory-model.md needs that.
         #
+        # @param late [Boolean] whether this process waits for the interpreter
         # @return [Boolean] whether the server was asked for the machine
         # @raise [BackendError]
-        def ask
+        def ask(late = false)
           asked = now
-          return false unless due?(asked)
+          return false unless due?(asked, late)
           @tried = asked
           return false unless same_server?
           return give_up(asked) if @asked
@@ -101,11 +102,11 @@ module Tiercel
         end
 
         # @param time [Integer] nanoseconds: now
-        def due?(time)
+        def due?(time, late)
           return true unless @heard
           oldest = @coverages.map(&:covered).min
-          share = oldest == @covered ? NEARLY : ANOTHERS
-          time - [oldest, @tried].max >= @interval * NEARLY && time - oldest >= @interval * share
+          share = oldest == @covered ? (late ? HURRIED : NEARLY) : ANOTHERS
+          time - @tried >= @interval * HURRIED && time - oldest >= @interval * share
         end
 
         # @return [Boolean] false if no new connection has an answer
@@ -158,7 +159,7 @@ module Tiercel
 
         # A listener of another process that was there before this one covers the time until this one began.
         def others_first?
-          now - @since < @interval * PATIENCE && @coverages.any? do |coverage|
+          now - @since < @interval * ANOTHERS && @coverages.any? do |coverage|
             coverage.covered < @since && coverage.shared? && coverage.trusted?
           end
         end
