@@ -41,19 +41,15 @@ class WebBrowserTest < WebCase
     place = serve(open_web(actions: true))
     GROUNDS.each do |scheme, ground|
       [400, 1_400].each do |width|
+        page = show(place, scheme, width)
         (scheme == "light" ? PATHS : PATHS.values_at(0, 3, 6)).each do |path|
-          page = show(place + path, scheme, width)
-          where = "#{path}, #{scheme}, #{width} px"
-          assert_empty page.messages, where
-          assert_equal width, page.evaluate("document.documentElement.scrollWidth"), where
-          assert_empty page.evaluate(OVERFLOWING), where
-          assert_equal ground, page.evaluate("getComputedStyle(document.body).backgroundColor"), where
-          assert_nil page.evaluate("window.hacked"), where
+          page.network.clear(:traffic)
+          page.go_to(place + path)
+          inspect_page(page, path, ground, width, "#{path}, #{scheme}, #{width} px")
           fetched = page.network.traffic.map(&:url).reject { |url| url.start_with?("data:") }
-          assert_equal [place + path], fetched, where
-          charts(page, path, where)
-          page.close
+          assert_equal [place + path], fetched
         end
+        page.close
       end
     end
   end
@@ -124,6 +120,15 @@ class WebBrowserTest < WebCase
     assert_operator page.evaluate("document.activeElement.getBoundingClientRect().top"), :>=, 0
     page.keyboard.type(:enter)
     wait_for_page("the content has the focus") { page.evaluate("document.activeElement.id") == "main" }
+  end
+
+  def inspect_page(page, path, ground, width, where)
+    assert_empty page.messages, where
+    assert_equal width, page.evaluate("document.documentElement.scrollWidth"), where
+    assert_empty page.evaluate(OVERFLOWING), where
+    assert_equal ground, page.evaluate("getComputedStyle(document.body).backgroundColor"), where
+    assert_nil page.evaluate("window.hacked"), where
+    charts(page, path, where)
   end
 
   # @return [String] its address
