@@ -56,9 +56,9 @@ module Tiercel
       end
 
       def count(operation, key, amount, expires_in)
-        ttl = backend_ttl(true, expires_in: expires_in)
+        ttl = @settings.writer.ttl(true, expires_in: expires_in)
         count = @settings.accessor.count(operation, key) { |backend| counted(backend, key, amount, ttl) }
-        rewritten(key, count) if count
+        @settings.writer.rewritten(key, count) if count
         count
       end
 
@@ -75,7 +75,7 @@ module Tiercel
           break unless count && in_range?(count)
           return count if backend.compare_and_set(key, count.to_s, token, rest)
         end
-        report_undecodable(failure, key)
+        @settings.reader.report_undecodable(failure, key)
       end
 
       # Whether the bytes have become a counter meanwhile, and stay one.
@@ -91,9 +91,9 @@ module Tiercel
       # entry with tags too, since a counter has none.
       def next_count(bytes, amount, ttl)
         return if Counter.parse(bytes)
-        entry = load_entry(bytes)
-        return [amount, ttl] if entry.nil? || entry.expired? || outdated?(entry)
-        return if recorded_tags(entry)
+        entry = (@coder.equal?(Entries::PASS_THROUGH) ? @settings.coder : @coder).load(bytes)
+        return [amount, ttl] if entry.nil? || entry.expired? || @settings.reader.outdated?(entry)
+        return if @settings.reader.recorded_tags(entry)
         value = entry.value
         [value + amount, entry.expires_at && (entry.expires_at - Clock.now)] if value.is_a?(Integer)
       rescue MalformedFrame, SerializationError, ActiveSupport::Cache::DeserializationError

@@ -14,27 +14,10 @@ module Tiercel
     module Entries
       include ReadOnce
 
-      # How long an entry outlives its end where `race_condition_ttl` is set,
-      # so that there is something stale to give (seconds; Rails' own figure).
-      RACE_CONDITION_GRACE = 300
-
       # What Rails makes of `coder: nil`.
       #
       # @private
       PASS_THROUGH = ActiveSupport::Cache::SerializerWithFallback[:passthrough]
-
-      # What a TTL of zero or less becomes for the backend (seconds); the frame says that it has ended.
-      SHORTEST_TTL = 0.001
-
-      # See ActiveSupport::Cache::Store#fetch_multi. What the request-local cache has is taken from there; Rails' own
-      # method (and its event) is for the other names.
-      def fetch_multi(*names, &)
-        return super unless block_given? && @settings.request_local&.current
-        options = merged_options(names.extract_options!)
-        local = options[:force] ? {} : read_local_entries(names, **options)
-        unknown = local.empty? ? names : names - local.keys
-        unknown.empty? ? local : local.merge!(super(*unknown, options, &)).slice(*names)
-      end
 
       # Deletes several names. Rails 7.2 and 8.0 would normalize them in the
       # caller's own Array.
@@ -89,12 +72,11 @@ module Tiercel
       end
 
       # What has ended is left to the backend, as Rails' stores on servers do: deleting it would be another trip.
-      def read_far_entries(names, event: nil, **options)
+      def read_far_entries(names, event: nil, findings: nil, **options)
         return {} if names.empty?
         tags = options[:tags]
         keys = names.map { |name| normalize_key(name, options) }
-        ends = Thread.current[EarlyFetch::ENDS]
-        found = read_near_values(names, keys, options) unless ends
+        found = read_near_values(names, keys, options) unless (ends = findings&.ends)
         found ||= read_far_frames(asked = keys.uniq, tags, options[:raw], event)
         last_read = @settings.backend.last_read
         tagged = nil
@@ -108,14 +90,21 @@ module Tiercel
           entry = deserialize_entry(bytes, key: key, compare: false, **options)
           if entry.nil? || entry.expired? || entry.mismatched?(normalize_version(name, options))
             @settings.account.unserved(key)
-            next unusable(key, bytes, last_read, asked || keys)
+            next useless_among(findings, key, bytes, last_read, asked || keys)
           end
-          (tagged ||= {})[name] = entry if recorded_tags(entry)
+          (tagged ||= {})[name] = entry if @settings.reader.recorded_tags(entry)
           results[name] = entry.value
           ends[name] = entry.expires_at if ends && entry.expires_at
         end
-        outdated_among(tagged, tags).each { |name| results.delete(name) } if tagged
+        @settings.reader.outdated_among(tagged, tags).each { |name| results.delete(name) } if tagged
         results
+      end
+
+      # What is no value is kept for the miss.
+      def useless_among(findings, key, bytes, last_read, keys)
+        return unless findings
+        token = @settings.backend.token_shown(bytes, last_read, keys.index(key))
+        findings.useless[key] = Accessor::Found.new(bytes, token)
       end
 
       # What a near backend gives decoded, from its memo perhaps; of the rest what was read.
@@ -132,37 +121,11 @@ module Tiercel
         raw ? accessor.get_multi_raw(keys, event) : accessor.get_multi(keys, event)
       end
 
-      # `tags`: what was read of their generations with the payload; `compare: false`: the caller compares.
+      # `tags`: what was read of their generations with the payload; `compare: false`: the caller compares. With
+      # `coder: nil` Rails' pass-through neither dumps nor loads: what comes from a backend then is a frame.
       def deserialize_entry(payload, raw: false, key: nil, report: true, tags: nil, compare: true, **)
-        return if payload.nil?
-        payload = payload.bytes if payload.is_a?(SerializedFrame)
-        payload = Leases::Placeholder.visible(payload) or return if payload.is_a?(String)
-        return ActiveSupport::Cache::Entry.new(raw_value(payload)) if raw
-        entry = load_entry(payload)
-        return entry if entry.nil? || entry.expired?
-        return if compare && outdated?(entry, tags)
-        value = entry.value
-        DeepFreeze.call(value) if @settings.frozen_values
-        entry
-      rescue MalformedFrame, SerializationError, ActiveSupport::Cache::DeserializationError => error
-        report_undecodable(error, key) if report
-        nil
-      end
-
-      # With `coder: nil` Rails' pass-through neither dumps nor loads: what comes
-      # from a backend then is a frame ({#bytes_of}).
-      def load_entry(payload)
-        coder = payload.is_a?(String) && @coder.equal?(PASS_THROUGH) ? @settings.coder : @coder
-        coder.load(payload)
-      end
-
-      # A bad frame is a miss, and worth knowing about: it says that something
-      # else writes to these keys, that a class is gone, or that bytes were lost.
-      def report_undecodable(error, key) = Reports.handled(error, backend: @settings.backend.to_s, key:)
-
-      def raw_value(bytes)
-        text = bytes.dup.force_encoding(Encoding::UTF_8)
-        text.valid_encoding? ? text : text.force_encoding(Encoding::BINARY)
+        coder = @coder.equal?(PASS_THROUGH) && !payload.is_a?(ActiveSupport::Cache::Entry) ? @settings.coder : @coder
+        @settings.reader.entry(payload, coder:, raw:, key:, report:, tags:, compare:)
       end
 
       # --- write ---
@@ -176,46 +139,32 @@ module Tiercel
       # `batch`: a Hash that collects the frame instead of writing it at once.
       def write_serialized_entry(key, payload, raw: false, unless_exist: false, batch: nil, **options)
         bytes = bytes_of(payload, **options)
-        bytes = with_stale_windows(bytes, policy_for(options)) unless raw
-        bytes = exclusive(bytes) if unless_exist && !raw
-        return if options[:tags] && !(bytes = tagged(bytes, options[:tags]))
+        writer = @settings.writer
+        bytes = writer.with_stale_windows(bytes, policy_for(options)) unless raw
+        bytes = writer.exclusive(bytes) if unless_exist && !raw
+        return if options[:tags] && !(bytes = writer.tagged(bytes, options[:tags]))
         return !!(batch[key] = bytes) if batch
-        ttl = backend_ttl(raw, policy: policy_for(options), **options)
-        filling = Fetch::Filling.of(@settings.backend, key)
-        return fill(filling, bytes, ttl, unless_exist:) if filling
-        return write_anew(key, bytes, ttl) unless unless_exist
-        stored = @settings.accessor.add(key, bytes, ttl) { |present| ended?(present, key) }
-        rewritten(key, bytes) if stored
-        stored
-      end
-
-      # A delete that a server receives late leaves such a frame alone ({Backend#delete_frames}).
-      def exclusive(bytes)
-        @settings.backend.near? || !Frame.frame?(bytes) ? bytes : Frame.with_parts(bytes, exclusive: true)
-      end
-
-      def write_anew(key, bytes, ttl)
-        stored = @settings.accessor.set(key, bytes, ttl)
-        rewritten(key, bytes) if stored
-        stored
+        ttl = writer.ttl(raw, policy: policy_for(options), **options)
+        return writer.write(key, bytes, ttl) unless unless_exist
+        writer.add(key, bytes, ttl) { |present| expired_bytes?(present, key) }
       end
 
       def write_multi_entries(entries, raw: false, unless_exist: false, **options)
-        return if options[:tags] && !fix_tags(options[:tags])
+        return if options[:tags] && !@settings.generations.fix(options[:tags])
         if unless_exist
           return entries.each { |key, entry| write_entry(key, entry, raw: raw, unless_exist: true, **options) }
         end
         batch = {}
         entries.each { |key, entry| write_entry(key, entry, raw: raw, batch: batch, **options) }
-        stored = @settings.accessor.set_multi(batch, backend_ttl(raw, policy: policy_for(options), **options))
-        all_rewritten(batch, stored)
+        ttl = @settings.writer.ttl(raw, policy: policy_for(options), **options)
+        @settings.writer.write_multi(batch, ttl)
       end
 
       def serialize_entry(entry, raw: false, **options)
         return entry.value.to_s.b.freeze if raw
         return entry if @coder.equal?(PASS_THROUGH) # whose own compression would marshal it
         serialized = super(entry, **options)
-        @coder.is_a?(Coder) ? SerializedFrame.new(with_recorded_tags(serialized, entry)) : serialized
+        @coder.is_a?(Coder) ? SerializedFrame.new(@settings.writer.with_recorded_tags(serialized, entry)) : serialized
       end
 
       # What a backend keeps of a serialized entry. `coder: nil` leaves the
@@ -224,38 +173,13 @@ module Tiercel
         case payload
         when SerializedFrame then payload.bytes
         when String then payload
-        else
-          coder = @settings.coder
-          bytes = compress ? coder.dump_compressed(payload, compress_threshold) : coder.dump(payload)
-          with_recorded_tags(bytes, payload)
+        else @settings.writer.frame_of_entry(payload, compress, compress_threshold)
         end
-      end
-
-      # What is said to live for an infinite time, or for none that is a number, has no end, as in Rails' own stores.
-      #
-      # @param seconds [Float]
-      # @return [Float, nil] epoch seconds
-      def end_after(seconds) = (Clock.now + seconds if seconds.finite?)
-
-      # The entry's own end is in its frame (or in what a custom coder made of
-      # it); the backend keeps it longer where a stale value may still be asked
-      # for. Raw bytes have no frame, so theirs is exact.
-      def backend_ttl(raw, expires_in: nil, race_condition_ttl: nil, policy: @settings.policy, **)
-        return unless expires_in
-        ttl = [expires_in.to_f, SHORTEST_TTL].max unless expires_in.to_f.nan?
-        ttl = framed_ttl(ttl, race_condition_ttl, policy) if ttl && !raw
-        ttl if ttl&.finite?
-      end
-
-      def framed_ttl(ttl, race_condition_ttl, policy)
-        ttl += policy.stale_seconds if policy.stale_seconds
-        return ttl + [RACE_CONDITION_GRACE, race_condition_ttl.to_f * 2].max if race_condition_ttl
-        @settings.backend.remote? ? ttl : ttl + [ttl, RACE_CONDITION_GRACE].min
       end
 
       # Where the entry that is there has ended (its frame outlives it), it
       # counts as absent.
-      def ended?(bytes, key)
+      def expired_bytes?(bytes, key)
         return false if Counter.parse(bytes)
         entry = deserialize_entry(bytes, key: key)
         entry.nil? || entry.expired?
@@ -264,12 +188,12 @@ module Tiercel
       # --- delete ---
 
       def delete_entry(key, **)
-        deleted([key])
+        @settings.writer.deleted([key])
         @settings.accessor.delete(key)
       end
 
       def delete_multi_entries(keys, **)
-        deleted(keys)
+        @settings.writer.deleted(keys)
         @settings.accessor.delete_multi(keys)
       end
     end

@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
 require "active_support/notifications"
-require_relative "fetch/account"
 require_relative "fetch/call"
-require_relative "fetch/filling"
 
 module Tiercel
   module Store
@@ -12,7 +10,7 @@ module Tiercel
     # receive the same event from the same notifier, for 0.6 of the instructions.
     #
     # A `fetch` that misses sends one `cache_generate`, as from Rails' own stores, or one `cache_fetch_hit` where its
-    # caller receives the value of another caller or an expired one. Both carry what the {Fetch::Account} says. Past
+    # caller receives the value of another caller or an expired one. Both carry what the {Fetch::Trace} says. Past
     # `timeout:` a `cache_fetch_timeout` follows.
     module Events
       READ = "cache_read.active_support"
@@ -29,9 +27,6 @@ module Tiercel
       RAILS_8_2 = (ActiveSupport.gem_version.segments.first(2) <=> [8, 2]) >= 0
       # Whether events of several names have their keys: Rails 7.2 gives the names.
       KEYS_IN_EVENTS = ActiveSupport.gem_version.segments.first >= 8
-      # Where the payload of a `cache_read_multi` waits for the read: Rails' `fetch_multi` does not hand it on.
-      PAYLOAD = :tiercel_read_multi
-      private_constant :PAYLOAD
 
       private
 
@@ -98,8 +93,6 @@ module Tiercel
       def instrument(operation, key, options = nil, &)
         namespace = options && options[:namespace]
         options = options.merge(namespace: namespace.proc) if Fetch::Call::OneNamespace === namespace
-        account = Fetch::Filling.current&.account if operation == :generate
-        return super(operation, key, { **options, **account.of_block }, &) if account
         return super unless operation == :read && @settings.backend.tiered?
         super { |payload| yield(payload).tap { forget_tier(payload) } }
       end
@@ -109,34 +102,17 @@ module Tiercel
         payload.delete(:tier) if payload[:hit] == false
       end
 
-      # The same of those about several names.
-      def instrument_multi(operation, keys, options = nil)
-        return super unless operation == :read_multi && @settings.backend.tiered?
-        super do |payload|
-          Thread.current[PAYLOAD] = payload
-          yield payload
-        ensure
-          Thread.current[PAYLOAD] = nil
-        end
-      end
-
-      def read_multi_entries(names, event: nil, **options)
-        event ||= Thread.current[PAYLOAD]
-        Thread.current[PAYLOAD] = nil
-        super
-      end
-
       # @param call [Fetch::Call]
       # @param given [Boolean] whether its caller receives a value
       # @return [void]
       def notify(call, given)
-        account = call.account
-        @settings.account.count(:lease_wait_ns, (account.waited * 1e6).to_i) if account&.waited&.positive?
-        if account&.timeout
-          instrument(:fetch_timeout, call.name, { **call.options, seconds: account.timeout, stale: given })
+        trace = call.trace
+        @settings.account.count(:lease_wait_ns, (trace.waited * 1e6).to_i) if trace&.waited&.positive?
+        if trace&.timeout
+          instrument(:fetch_timeout, call.name, { **call.options, seconds: trace.timeout, stale: given })
         end
-        return if !given || (call.computed? && !account&.stale)
-        instrument(:fetch_hit, call.name, account ? { **call.options, **account.of_hit } : call.options)
+        return if !given || (call.computed? && !trace&.stale)
+        instrument(:fetch_hit, call.name, trace ? { **call.options, **trace.of_hit } : call.options)
       end
     end
   end

@@ -53,7 +53,7 @@ module Tiercel
       # See ActiveSupport::Cache::Store#fetch.
       def fetch(name, options = nil, &)
         options = nil if options && options.empty?
-        return super unless block_given? && @fast && (options.nil? || usual_options?(options))
+        return super unless block_given? && @fast_fetch && (options.nil? || usual_options?(options))
         key = key_of(name) or return super
         return heard?(Events::READ) || heard?(Events::FETCH_HIT) ? super : fetch_early(name, key, options, &) if @early
         version = options ? version_asked(name, options) : version_of(name)
@@ -142,8 +142,8 @@ module Tiercel
         defaults = @options
         if (expires_in = options ? options[:expires_in] : defaults[:expires_in])
           expires_in = expires_in.to_f
-          ttl = backend_ttl(false, expires_in: expires_in, race_condition_ttl: defaults[:race_condition_ttl])
-          ends = end_after(expires_in)
+          ttl = @settings.writer.ttl(false, expires_in: expires_in, race_condition_ttl: defaults[:race_condition_ttl])
+          ends = @settings.writer.end_after(expires_in)
         end
         @settings.accessor.write(key, value, version, ends, ttl, compress_threshold(defaults))
       end
@@ -204,24 +204,17 @@ module Tiercel
       def miss_or_generate(name, key, version, options, found, &)
         policy = @settings.policy
         return generate(name, options, &) unless policy.lease
-        fast = @fast_fills && fills_fast? && !heard?(Events::GENERATE)
-        shown = found unless MISS.equal?(found)
         options = merged_options(options)
-        straight = fast && shown.nil? && options[:tags].nil? && !policy.timeout?
+        straight = MISS.equal?(found) && options[:tags].nil? && !policy.timeout?
         return miss_straight(name, key, version, options, policy, &) if straight
-        key = normalize_key(name, options) unless fast # whose encoding is seen in events
-        miss(name, key, version, options, policy, shown:, fast:, &)
+        miss(name, key, version, options, policy, found: (found unless MISS.equal?(found)), &)
       end
-
-      # Whether what a block gave may be stored without Rails' methods; asked again after the block, which may have
-      # subscribed to events or changed the store.
-      def fills_fast? = @fast && @fast_writes && !heard?(Events::WRITE)
 
       # Rails' `save_block_result_to_cache`: what the block gives is written as `fetch` was called, unless the block
       # has changed the options that are handed to it.
       def generate(name, options, &)
         merged = merged_options(options)
-        if !@fast_fills || heard?(Events::GENERATE)
+        if heard?(Events::GENERATE)
           return save_block_result_to_cache(name, normalize_key(name, merged), merged, &)
         end
         fix_tags(merged[:tags])

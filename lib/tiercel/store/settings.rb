@@ -2,6 +2,8 @@
 
 require_relative "../accessor"
 require_relative "../account"
+require_relative "reader"
+require_relative "writer"
 
 module Tiercel
   module Store
@@ -16,6 +18,12 @@ module Tiercel
       attr_reader :accessor
       # @return [Accessors::RequestLocal, nil] that accessor, where Rails' request-local cache pays in front of it
       attr_reader :request_local
+      # @return [Reader]
+      attr_reader :reader
+      # @return [Writer]
+      attr_reader :writer
+      # @return [FallbackLog]
+      attr_reader :fallbacks
       # @return [Coder] of the frames
       attr_reader :coder
       # @return [Integer, false] bytes; false for no limit
@@ -67,6 +75,9 @@ module Tiercel
         @account = Account.new(@backend, configuration.rails_options[:namespace])
         @guard.account = @account
         build_accessor(@guard, configuration.policy)
+        @reader = Reader.new(self)
+        @writer = Writer.new(self)
+        @fallbacks = FallbackLog.new(logger)
         @takeovers = Fetch::TakeoverLog.new(logger)
         @uncached = Fetch::UncachedLog.new(logger)
         build_fetch(configuration)

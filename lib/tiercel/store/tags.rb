@@ -37,16 +37,15 @@ module Tiercel
         end
       end
 
-      # See ActiveSupport::Cache::Store#fetch_multi. Rails' method merges the options once to read and once to write:
-      # what the read has found out is for both.
-      def fetch_multi(*names)
-        options = names.last
-        return super unless block_given? && options.is_a?(Hash) && options[:tags]
-        options = merged_options(options)
-        super(*names[..-2], options) do |name|
-          fix_tags(options[:tags])
-          yield name
-        end
+      # What the block of a `fetch` sets: generations are read now, but for those that are known since before.
+      #
+      # @private
+      # @param options [Hash] of the write, which it changes
+      def retag(options, tags)
+        before = options[:tags]
+        named = tags && named_tags(tags, options)
+        fix_tags(named)
+        options[:tags] = named&.keep(before)
       end
 
       private
@@ -82,14 +81,6 @@ module Tiercel
         names.map { |name| normalize_key("#{KEY_PREFIX}#{name}", namespace: namespace) }
       end
 
-      # What the block of a `fetch` sets: generations are read now, but for those that are known since before.
-      def retag(options, tags)
-        before = options[:tags]
-        named = tags && named_tags(tags, options)
-        fix_tags(named)
-        options[:tags] = named&.keep(before)
-      end
-
       # @param tags [Named, nil]
       # @return [Boolean] whether what is computed from now on can be written with them
       def fix_tags(tags) = tags.nil? || @settings.generations.fix(tags)
@@ -115,45 +106,6 @@ module Tiercel
         super
       end
 
-      # @param bytes [String] a frame without tags
-      # @param tags [Named, nil]
-      # @return [String, nil] the frame with its tags; nil where nobody knows their generations
-      def tagged(bytes, tags)
-        return bytes unless tags
-        Frame.with_parts(bytes, tags: tags.known) if fix_tags(tags)
-      end
-
-      # @param bytes [String] a frame that was made of an entry
-      # @param entry [ActiveSupport::Cache::Entry]
-      # @return [String] with the tags that the entry was read with
-      def with_recorded_tags(bytes, entry)
-        recorded = recorded_tags(entry)
-        recorded ? Frame.with_parts(bytes, tags: recorded) : bytes
-      end
-
-      def recorded_tags(entry) = (entry.frame.parts.tags if Coder::LazyEntry === entry)
-
-      # @param tags [Named]
-      # @return [Boolean] whether none was invalidated since their generations were read
-      def current_tags?(tags) = tags.known.nil? || @settings.generations.current?(tags.known)
-
-      # @param entry [ActiveSupport::Cache::Entry]
-      # @param tags [Named, nil] that were read with it
-      # @return [Boolean] whether one of its tags was invalidated since
-      def outdated?(entry, tags = nil)
-        recorded = recorded_tags(entry)
-        !recorded.nil? && !@settings.generations.current?(recorded, tags)
-      end
-
-      # @param entries [Hash{Object => ActiveSupport::Cache::Entry}]
-      # @param tags [Named, nil] that were read with them
-      # @return [Array<Object>] the keys of those of which a tag was invalidated; one trip at most
-      def outdated_among(entries, tags = nil)
-        recorded = entries.filter_map { |key, entry| (all = recorded_tags(entry)) && [key, all] }.to_h
-        return [] if recorded.empty?
-        current = @settings.generations.all_current(recorded.values, tags)
-        recorded.keys.zip(current).filter_map { |key, good| key unless good }
-      end
     end
   end
 end

@@ -47,7 +47,7 @@ class StorePatchesTest < Tiercel::TestCase
     in_child do
       store = used_store
       store.fetch("made") { Store.prepend(recording_module(PUBLIC_CALLS)) && 1 }
-      assert_equal %i[write], @seen
+      assert_empty @seen, "a fetch ends as it has begun"
       assert_sees_every_call(store)
     end
   end

@@ -14,6 +14,8 @@ module LockStep
     def initialize(seed)
       super do |fast_path:, **options|
         options.delete(:coder) if options[:coder].nil? # Rails' then remembers the caller's own objects
+        # Over Rails' own cache, which overrides hooks, `fetch` takes no leases.
+        options[:lease] = false
         store = Tiercel.new(fast_path ? "far:" : "far-unmounted:", fast_path: fast_path, **options)
         store.extend(RailsLocalCache) unless fast_path
         store

@@ -30,8 +30,7 @@ module Tiercel
         # Where {Fetch::Straight} would go on, and nothing is remembered.
         def may_ask_at_once?(key, options)
           policy = @settings.policy
-          policy.lease && !policy.timeout? && options[:tags].nil? && @fast_fills && fills_fast? &&
-            !heard?(Events::GENERATE) && !heard?(Events::FETCH_HIT) &&
+          policy.lease && !policy.timeout? && options[:tags].nil? &&
             @settings.request_local&.current&.read_entry(key).nil?
         end
 
@@ -48,7 +47,8 @@ module Tiercel
           bytes = found.bytes
           value = @settings.accessor.decode(bytes, version) { found.token }
           @settings.request_local&.current&.write_entry(key, bytes) unless Leases::Placeholder.placeholder?(bytes)
-          Coder::Signal === value ? no_plain_value(value, name, key, version, options, &) : value
+          return no_plain_value(value, name, key, version, options, &) if Coder::Signal === value
+          heard?(Events::FETCH_HIT) ? tell_hit(value, name, options) : value
         end
       end
     end

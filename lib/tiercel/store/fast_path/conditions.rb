@@ -27,6 +27,9 @@ module Tiercel
         # The way of every event: a patch of it sees every call, also where nobody subscribes.
         INSTRUMENTS = %i[instrument instrument_multi _instrument].freeze
 
+        # What Rails' `fetch` and `fetch_multi` write through.
+        WRITES = %i[write write_multi].freeze
+
         # Rails' public methods that this module stands in front of.
         FRONTS = %i[read fetch write delete exist? read_multi fetch_multi write_multi].freeze
 
@@ -55,27 +58,33 @@ module Tiercel
           Patches.watch(self)
         end
 
-        # @fast: whether any call may be fast; @always_heard: whether each is instrumented; @fast_writes: whether writes
-        # with the store's defaults may be; @fast_fills: whether what `fetch` computes may be written without Rails'
-        # method for it; @early: whether a hit of `fetch` is looked at for the time that is left of it; @fast_tags:
-        # whether those that a call names are of no use to its read; @cold_run: of `fetch`, where it is of any
-        # use; @shares_options: whether a block that sets no options needs no copy of them.
+        # @own: whether this library's own `fetch` runs; @patched: what stands in its way; @fast: whether calls may be
+        # fast; @fast_fetch: the same of `fetch`; @always_heard: whether each is instrumented; @fast_writes: whether
+        # writes with the store's defaults may be; @early: whether a hit of `fetch` is looked at for the time that is
+        # left of it; @fast_tags: whether the tags that a call names are useless to its read; @cold_run: of `fetch`,
+        # where it is useful; @shares_options: whether a block that sets no options needs no copy of them.
         def check_fast_path
           return unless @settings
-          @fast = @settings.fast_path && @coder.equal?(@settings.coder) && @options.values_at(*SLOW_OPTIONS).none? &&
-                  Patches.stores_untouched? && own?(HOOKS)
-          @always_heard = !Patches.events_untouched? || !own?(INSTRUMENTS)
+          @patched = Patches.of_stores | foreign(HOOKS, @settings.namespaces ? [*OWN, NamespaceGenerations] : OWN)
+          ours = @patched.empty? && @coder.equal?(@settings.coder)
+          @patched |= foreign(WRITES, FastPath.ancestors) if ours
+          @own = ours && @patched.empty?
+          @fast = ours && @settings.fast_path && @settings.namespaces.nil? && @options.values_at(*SLOW_OPTIONS).none?
+          @fast_fetch = @fast && @own
+          @always_heard = !Patches.events_untouched? || foreign(INSTRUMENTS, OWN).any?
           @fast_writes = @options.values_at(*SLOW_WRITE_OPTIONS).none? && @settings.policy.stale_seconds.nil?
           @early = @settings.policy.lease && !@settings.policy.early_refresh.nil?
           @fast_tags = @settings.accessor.compares_tags?
           @cold_run = @settings.cold_run
           @shares_options = Tags::WriteOptions::CopiedWhenSet.possible?
-          @fast_fills = FRONTS.all? { |name| respond_to?(name) && FastPath <= method(name).owner }
         end
 
-        # A subclass or a singleton method that overrides a hook wants to see every call.
-        def own?(hooks)
-          hooks.all? { |name| !respond_to?(name, true) || OWN.include?(method(name).owner) }
+        # A subclass or a singleton method that overrides one wants to see every call.
+        #
+        # @param owners [Array<Module>] whose methods are not foreign
+        # @return [Array<Symbol>] those that are
+        def foreign(names, owners)
+          names.select { |name| respond_to?(name, true) && !owners.include?(method(name).owner) }
         end
 
         def only_expires_in?(options) = options.size == 1 && ends?(options[:expires_in])

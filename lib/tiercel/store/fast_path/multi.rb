@@ -16,10 +16,9 @@ module Tiercel
 
         # See ActiveSupport::Cache::Store#fetch_multi.
         def fetch_multi(*names, &)
-          return super unless block_given? && @fast && (keys = keys_of(names)) && !@options[:skip_nil]
-          return super if @early || heard?(Events::READ_MULTI)
+          return super unless block_given? && @fast_fetch && (keys = keys_of(names)) && !@options[:skip_nil]
+          return super if @early || heard?(Events::READ_MULTI) || heard?(Events::WRITE_MULTI)
           policy = @settings.policy
-          return super if policy.lease && !(@fast_fills && @fast_writes && !heard?(Events::WRITE_MULTI))
           found = read_many(names, keys, shown = []) or return super
           return found if found.size == names.size
           return complete(names, keys, found, shown.to_h, policy, &) if policy.lease
@@ -51,8 +50,8 @@ module Tiercel
 
         def write_many(hash, keys)
           frames = frames_of(hash, keys, @options[:expires_in]&.to_f)
-          ttl = backend_ttl(false, **@options.slice(:expires_in, :race_condition_ttl))
-          all_rewritten(frames, @settings.accessor.set_multi(frames, ttl))
+          ttl = @settings.writer.ttl(false, **@options.slice(:expires_in, :race_condition_ttl))
+          @settings.writer.write_multi(frames, ttl)
         end
 
         # Where a block has subscribed to writes, the one that was done in the places of leases is told of.
@@ -62,7 +61,7 @@ module Tiercel
           at = names.each_index.reject { |index| found.key?(names[index]) }
           missing = names.values_at(*at)
           made = miss_multi(missing, keys.values_at(*at), missing.map { |name| version_of(name) },
-                            merged_options(nil), policy, shown:, fast: true, &)
+                            merged_options(nil), policy, useless: shown, &)
           written = hash_in_event(made, @options) if heard?(Events::WRITE_MULTI)
           instrument_multi(:write_multi, written, @options) { true } if written
           names.index_with { |name| found.fetch(name) { made[name] } }
@@ -88,16 +87,16 @@ module Tiercel
             entry = entry_of(found[key], key, compare: false)
             usable = entry && !entry.expired? && !entry.mismatched?(versions && versions[keys.index(key)])
             next shown[key] = found.delete(key).tap { |what| useless(what, key) } unless usable
-            (tagged ||= {})[key] = entry if recorded_tags(entry)
+            (tagged ||= {})[key] = entry if @settings.reader.recorded_tags(entry)
             shown[key] = found[key]
             found[key] = entry.value
           end
-          outdated_among(tagged).each { |key| useless(found.delete(key), key) } if tagged
+          @settings.reader.outdated_among(tagged).each { |key| useless(found.delete(key), key) } if tagged
           unsettled.replace(shown.reject { |key, _| found.key?(key) }.to_a)
         end
 
         def frames_of(hash, keys, expires_in)
-          ends = end_after(expires_in) if expires_in
+          ends = @settings.writer.end_after(expires_in) if expires_in
           compress, threshold = @options.values_at(:compress, :compress_threshold)
           coder = @settings.coder
           frames = {}

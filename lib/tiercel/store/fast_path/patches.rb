@@ -41,12 +41,15 @@ module Tiercel
             ActiveSupport::Notifications.singleton_class.prepend(NoticingNotifier)
           end
 
-          # @return [Boolean] whether the methods of Rails' stores are Rails' own
-          def stores_untouched? = originals?(*stores)
+          # @return [Array<Symbol>] methods of Rails' stores that are not Rails' own
+          def of_stores
+            owner, names, witness = stores
+            names.reject { |name| original?(owner, name, witness) }
+          end
 
           # @return [Boolean] whether events pass through nothing but Rails' own code
           def events_untouched?
-            events.all? { |watched| originals?(*watched) } &&
+            events.all? { |owner, names, witness| names.all? { |name| original?(owner, name, witness) } } &&
               %i[groups_for all_listeners_for].all? { |name| ActiveSupport::Notifications.notifier.respond_to?(name) }
           end
 
@@ -69,8 +72,6 @@ module Tiercel
               [notifications::Fanout::Handle, %i[start finish finish_with_values], :initialize],
             ].freeze
           end
-
-          def originals?(owner, names, witness) = names.all? { |name| original?(owner, name, witness) }
 
           def original?(owner, name, witness)
             return true unless owner.method_defined?(name) || owner.private_method_defined?(name)

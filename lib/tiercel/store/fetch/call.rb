@@ -6,9 +6,9 @@ require_relative "../../coder"
 require_relative "../../deep_freeze"
 require_relative "../../frame"
 require_relative "../../leases"
-require_relative "account"
-require_relative "filling"
-require_relative "shown"
+require_relative "../tags/write_options"
+require_relative "../writer"
+require_relative "trace"
 
 module Tiercel
   module Store
@@ -38,31 +38,28 @@ module Tiercel
         attr_reader :token
         # @return [Hash] merged
         attr_reader :options
-        # @return [Account, nil] what it went through, if that is worth telling
-        attr_reader :account
-        # @return [Boolean] whether the store answered to nothing but its own methods when it began
-        attr_reader :fast
+        # @return [Trace, nil] what it went through, if that is worth telling
+        attr_reader :trace
 
-        # @param store [ActiveSupport::Cache::TiercelStore]
+        # @param store [ActiveSupport::Cache::TiercelStore] whose {Fetch#run_block} and {Fetch#store_result} it calls
+        # @param settings [Settings]
         # @param options [Hash] merged
-        # @param shown [Accessor::Found, Shown, nil] what the caller's read has found that was no value
-        # @param fast [Boolean] whether the fill may go the fast path's way
-        def initialize(store, name, key, version, options, policy, shown: nil, fast: false, &block)
+        # @param found [Accessor::Found, nil] what the caller's read has found that was no value
+        def initialize(store, settings, name, key, version, options, policy, found: nil, &block)
           @store = store
+          @settings = settings
           @name = name
           @key = key
           @version = version
           @options = in_one_namespace(options)
           @policy = policy
-          @found = shown&.bytes
-          @token = shown&.token
-          @found_entry = shown.entry if shown.is_a?(Shown)
-          @fast = fast
+          @found = found&.bytes
+          @token = found&.token
           @block = block
         end
 
         # @return [Tags::Named, nil] that the caller has named, with the generations that they had before its block
-        def tags = @options[:tags].tap { |tags| @store.send(:fix_tags, tags) }
+        def tags = @options[:tags]&.tap { |tags| @settings.generations.fix(tags) }
 
         # @return [Object] what is wanted: with whom this call may share a block
         def wanted = (tags = self.tags) ? [@version, tags.known] : @version
@@ -81,7 +78,8 @@ module Tiercel
         def accepts?(others)
           return true if others.nil?
           return false if others.lost?
-          @options[:tags]&.known == others.known || @store.send(:current_tags?, others)
+          known = others.known
+          @options[:tags]&.known == known || known.nil? || @settings.generations.current?(known)
         end
 
         # @param bytes [String, nil]
@@ -93,12 +91,12 @@ module Tiercel
 
         # @param bytes [String, nil]
         # @param after_error [Boolean] whether it is asked for because a block raised
-        # @return [Object] the value, if it has ended and may be served all the same; else MISS
+        # @return [Object] the value, if it has expired and may be served all the same; else MISS
         def stale_value_of(bytes, after_error: false)
           entry = entry_of(bytes) or return MISS
           return MISS unless entry.is_a?(Coder::LazyEntry) && useful?(entry, after_error)
           return MISS if entry.mismatched?(@version) || outdated?(entry)
-          DeepFreeze.call(entry.value) if @store.send(:frozen_values?)
+          DeepFreeze.call(entry.value) if @settings.frozen_values
           entry.value
         rescue ActiveSupport::Cache::DeserializationError
           MISS
@@ -116,8 +114,8 @@ module Tiercel
           bytes if entry.is_a?(Coder::LazyEntry) && useful?(entry, true) && !outdated?(entry)
         end
 
-        # @return [Account]
-        def account! = @account ||= Account.new
+        # @return [Trace]
+        def trace! = @trace ||= Trace.new
 
         # @return [Boolean] whether its block has run
         def computed? = @computed || false
@@ -127,31 +125,28 @@ module Tiercel
         # @return [Object] its value
         def compute
           @computed = true
-          @given = @store.send(:write_options, @own = @options.dup)
-          @store.account.timed(@key) { @block.call(@name, @given) }
+          @given = Tags::WriteOptions.new(@options.dup, @store)
+          @settings.account.timed(@key) { @block.call(@name, @given) }
         end
 
-        # Runs the block, and stores what it gives in the place of the lease: through Rails' own method, so that whoever
-        # watches or replaces what that calls sees what there is to see; or, where nobody does, the fast path's way.
+        # Runs the block within its event, and stores what it gives in the place of the lease.
         #
         # @param lease [Leases::Lease, nil] nil where nothing may be stored
         # @param flight [Flight] in which it is computed
         # @return [Array(Object, Boolean)] the value, and whether it is stored
         def compute_and_store(lease, flight)
-          filling = Filling.new(lease, flight, @account)
-          value = @fast ? compute_fast(filling) : compute_as_rails_does(filling)
+          value = @store.run_block(@name, @key, @trace ? { **@options, **@trace.of_block } : @options) { compute }
           flight.tags = used_tags
-          [value, filling.stored?]
+          result = Result.new(@name, value, @version, @options, @given.options, @policy)
+          [value, @store.store_result(result, lease, flight)]
         end
 
         # @return [Tags::Named, nil] those of what the block has given
         def used_tags = @given ? @given.named : @options[:tags]
 
-        # Has the request-local cache know what a read would now see.
-        #
-        # @param bytes [String, nil]
+        # @param bytes [String, nil] what a read would now see
         # @return [void]
-        def remember(bytes) = @store.send(:remember_locally, @key, bytes)
+        def remember(bytes) = @settings.reader.remember(@key, bytes)
 
         # @return [String, nil] of what is wanted, what a lease keeps: the version, as a frame does, and a digest of
         #   the tags and their generations
@@ -162,24 +157,17 @@ module Tiercel
         end
 
         # @return [Float] seconds for which a stale value is kept with a lease that was given back
-        def stale_ttl = Entries::RACE_CONDITION_GRACE + (@policy.stale_seconds || 0)
+        def stale_ttl = Writer::RACE_CONDITION_GRACE + (@policy.stale_seconds || 0)
 
-        # @return [String, nil] the value as a frame of the store's own coder, for those who wait in this process
-        def copy(value)
-          @store.send(:coder_of_copies).dump_value(value, nil, nil, false, 0)
-        rescue StandardError, SystemStackError
-          nil
-        end
+        # @param (see Reader#copy)
+        # @return (see Reader#copy)
+        def copy(value) = @settings.reader.copy(value)
 
-        # @param frame [String] see {#copy}
-        # @return [Object]
-        def value_of_copy(frame)
-          value = @store.send(:coder_of_copies).load(frame).value
-          DeepFreeze.call(value) if @store.send(:frozen_values?)
-          value
-        end
+        # @param (see Reader#value_of_copy)
+        # @return (see Reader#value_of_copy)
+        def value_of_copy(frame) = @settings.reader.value_of_copy(frame)
 
-        # @param bytes [String] of an ended value
+        # @param bytes [String] of an expired value
         # @return [Boolean] whether it is to be served in the place of an error
         def error_covered?(bytes)
           entry = entry_of(bytes)
@@ -194,39 +182,17 @@ module Tiercel
           options.merge(namespace: OneNamespace.new(namespace, namespace.call))
         end
 
-        def compute_fast(filling)
-          value = compute
-          return value if value.nil? && @own[:skip_nil]
-          if @own == @options && @store.send(:fills_fast?)
-            @store.send(:fill_fast, filling, value, @version, @options, @policy)
-          else
-            filling.run { @store.write(@name, value, @own) }
-          end
-          value
-        end
-
-        def compute_as_rails_does(filling)
-          @computed = true
-          filling.run do
-            @store.send(:save_as_rails_does, @name, @key, @options) do |name, given|
-              @given = @store.send(:with_tags, given)
-              filling.aside { @store.account.timed(@key) { @block.call(name, @given) } }
-            end
-          end
-        end
-
         def entry_of(bytes)
-          return @found_entry if @found_entry && bytes == @found
-          entry = bytes && @store.send(:deserialize_entry, bytes, key: @key, raw: @options[:raw], compare: false)
+          entry = bytes && @settings.reader.entry(bytes, key: @key, raw: @options[:raw], compare: false)
           entry if entry && (entry.expired? || !outdated?(entry))
         end
 
         # What has the generations that this call has read itself needs no other look.
         def outdated?(entry)
-          recorded = @store.send(:recorded_tags, entry) or return false
+          recorded = @settings.reader.recorded_tags(entry) or return false
           known = @options[:tags]&.known
           return false if known && recorded.all? { |key, generation| known[key] == generation }
-          @store.send(:outdated?, entry)
+          @settings.reader.outdated?(entry)
         end
 
         def useful?(entry, after_error)
@@ -235,10 +201,10 @@ module Tiercel
           (after_error ? [revalidate_until, error_until].max : revalidate_until) > Clock.now
         end
 
-        # Rails' race_condition_ttl: what has ended lives for so many seconds more.
+        # Rails' race_condition_ttl: what has expired lives for so many seconds more.
         def longer(entry, race_ttl)
           entry.expires_at = Clock.now + race_ttl
-          @store.send(:bytes_of, @store.send(:serialize_entry, entry, **@options), **@options)
+          @settings.writer.frame_of_entry(entry, @options[:compress], @options[:compress_threshold])
         end
       end
     end

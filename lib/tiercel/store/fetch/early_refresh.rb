@@ -73,7 +73,7 @@ module Tiercel
           @call.remember(nil)
           return @value unless lease.is_a?(Leases::Lease) && lease.mine? && lease.sure?
           @statistics.count(:early_refreshes)
-          @call.account!.reason = :early
+          @call.trace!.reason = :early
           return compute(new_flight, lease) unless @call.policy.background?
           give_back(lease) unless refresh_behind(lease)
           @value

@@ -27,18 +27,18 @@ module Tiercel
         # @param settings [Settings]
         # @param calls [Array<Call>] of different keys
         # @param policy [Policy] of all of them
-        # @param shown [Hash{String => Accessor::Found}] by key, what the read has found that was no value
-        # @param frames [#call] see {MultiMiss}
+        # @param options [Hash] of all of them, merged
+        # @param useless [Hash{String => Accessor::Found}] by key, what the read has found that was no value
         # @yieldparam call [Call]
         # @yieldreturn [Miss] of that call
-        def initialize(settings, calls, policy, shown, frames, &miss)
+        def initialize(settings, calls, options, policy, useless, &miss)
           @settings = settings
           @held = settings.leases
           @flights = settings.flights
           @calls = calls
           @policy = policy
-          @shown = shown
-          @frames = frames
+          @options = options
+          @useless = useless
           @miss = miss
           @values = {}
           @flown = {}
@@ -110,7 +110,7 @@ module Tiercel
 
         # @return [Hash{String => Array(String, Object)}] bytes and token of what is no lease
         def shown_of(led)
-          @shown.slice(*led.keys).filter_map do |key, found|
+          @useless.slice(*led.keys).filter_map do |key, found|
             [key, [found.bytes, found.token]] if found.token && @held.seen(key, found.bytes).nil?
           end.to_h
         end
@@ -147,7 +147,7 @@ module Tiercel
 
         # Stores what is computed, and lands its flights.
         def fill
-          frames, ttl = @frames.call(@computed)
+          frames, ttl = frames_of(@computed)
           stored = @held.fill_multi(frames.to_h { |call, bytes| [@open[call], bytes] }, ttl) unless frames.empty?
           @computed.each do |call, value|
             lease = @open.delete(call)
@@ -159,6 +159,14 @@ module Tiercel
           end
           @computed = {}
           @filled_at = Clock.monotonic
+        end
+
+        # @return [Array(Hash{Call => String}, Float)] what is to be stored, and its ttl
+        def frames_of(values)
+          writer = @settings.writer
+          values = values.compact if @options[:skip_nil]
+          frames = values.to_h { |call, value| [call, writer.frame(value, call.version, @options, @policy)] }
+          [frames.compact, writer.fill_ttl(@options, @policy)]
         end
 
         def overwrite(call, bytes, ttl) = @flown[call].overwrite(@settings.guard, bytes, ttl)

@@ -82,7 +82,7 @@ module Tiercel
         # @return [Boolean] whether the block will run in the background
         def refresh_behind(lease)
           flight = new_flight
-          @call.account!.background = true
+          @call.trace!.background = true
           Background.enqueue do
             @statistics.count(:background_refreshes)
             compute_here(flight, lease)
@@ -94,7 +94,7 @@ module Tiercel
         # @return [void]
         def took_over
           @statistics.count(:lease_takeovers)
-          @call.account!.takeover = true
+          @call.trace!.takeover = true
           @takeovers.warn(@call.key, @call.policy.lease_ttl)
         end
 
@@ -136,7 +136,7 @@ module Tiercel
         def begin_with(flight, lease)
           took_over if lease.takeover?
           @call.remember(lease.stale)
-          @call.account!.reason = :stale if lease.stale && @call.policy.stale_seconds
+          @call.trace!.reason = :stale if lease.stale && @call.policy.stale_seconds
           stale = @call.policy.background? ? servable(lease) : MISS
           @begun = true
           return compute(flight, lease) if MISS.equal?(stale) || !refresh_behind(lease)
@@ -159,7 +159,7 @@ module Tiercel
 
         def wait_for(flight, lease)
           @statistics.count(:lease_waits)
-          case outcome = @call.account!.waiting { @leases.wait(lease, limited(far_deadline)) }
+          case outcome = @call.trace!.waiting { @leases.wait(lease, limited(far_deadline)) }
           when Leases::Present then found(flight, outcome.bytes)
           when :deadline then past_deadline(lease, far_deadline) { compute(flight, lease) }
           when :released then after_release(flight, lease)

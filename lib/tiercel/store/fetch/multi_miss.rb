@@ -22,15 +22,14 @@ module Tiercel
         # @param settings [Settings]
         # @param calls [Array<Call>] in the order of the names
         # @param policy [FetchPolicy] of all of them
-        # @param shown [Hash{String => Accessor::Found}] by key, what the read has found that was no value
-        # @yieldparam values [Hash{Call => Object}] that are to be stored
-        # @yieldreturn [Array(Hash{Call => String}, Float)] their frames, and the ttl for all of them
-        def initialize(settings, calls, policy, shown = {}, &frames)
+        # @param options [Hash] of all of them, merged
+        # @param useless [Hash{String => Accessor::Found}] by key, what the read has found that was no value
+        def initialize(settings, calls, options, policy, useless)
           @settings = settings
           @calls = calls
+          @options = options
           @policy = policy
-          @shown = shown
-          @frames = frames
+          @useless = useless
           @values = {}
         end
 
@@ -57,7 +56,7 @@ module Tiercel
           end
         end
 
-        def round_of(calls) = LeaseRound.new(@settings, calls, @policy, @shown, @frames) { |call| miss(call) }
+        def round_of(calls) = LeaseRound.new(@settings, calls, @options, @policy, @useless) { |call| miss(call) }
 
         def miss(call) = Miss.new(@settings, call, @limit)
       end

@@ -2,7 +2,6 @@
 
 require_relative "../../coder"
 require_relative "../../frame"
-require_relative "filling"
 require_relative "flight"
 require_relative "held"
 
@@ -25,7 +24,7 @@ module Tiercel
         def miss_straight(name, key, version, options, policy, &)
           key = key.dup.freeze unless key.frozen? # once, for all that keep it
           value = lead_straight(name, key, version, options, policy, &)
-          ELSEWHERE.equal?(value) ? miss(name, key, version, options, policy, fast: true, &) : value
+          ELSEWHERE.equal?(value) ? miss(name, key, version, options, policy, &) : value
         end
 
         # @param key [String] frozen
@@ -46,7 +45,7 @@ module Tiercel
           @settings.account.missed(key) if unread && (lease || answer.nil?)
           return compute_straight(flight, answer, name, options, &) if lease && answer.begun?
           return Accessor::Found.new(*answer.first(2)) if unread && answer && !lease
-          miss(name, key, version, options, policy, fast: true, begun: [flight, answer], &)
+          miss(name, key, version, options, policy, begun: [flight, answer], &)
         ensure
           give_up(flight, answer) unless flight.nil? || flight.landed?
         end
@@ -60,14 +59,13 @@ module Tiercel
 
         def compute_straight(flight, lease, name, options)
           @settings.flights.begin(flight, lease)
-          remember_locally(flight.key, nil)
+          @settings.reader.remember(flight.key, nil)
           stored = false
           value = Held.with(flight) do |outermost|
             given = Tags::WriteOptions::CopiedWhenSet.new(@shares_options ? options : options.dup, self)
-            made = @settings.account.timed(flight.key) { yield(name, given) }
-            own = given.options
-            stored = store_straight(flight, lease, made, own, options, outermost) { write(name, made, own) }
-            flight.tags = own[:tags]
+            made = run_block(name, flight.key, options) { @settings.account.timed(flight.key) { yield(name, given) } }
+            stored = store_straight(flight, lease, name, made, options, given.options, outermost)
+            flight.tags = given.named
             made
           end
           landed = true
@@ -82,29 +80,30 @@ module Tiercel
 
         # @param own [Hash] the options as the block has left them
         # @param outermost [Boolean] whether no other block is running around this one's
-        # @yield writes the value as Rails does
         # @return [Boolean] whether the value is stored
-        def store_straight(flight, lease, value, own, options, outermost, &)
-          return false if value.nil? && own[:skip_nil]
-          fast = own == options && fills_fast?
-          stored = fill_string(flight, lease, value, options) if fast && outermost && value.instance_of?(String)
-          warn_if_deleted(flight) if stored == false
-          return stored unless stored.nil?
-          filling = Filling.new(lease, flight)
-          fast ? fill_fast(filling, value, flight.wanted, options, @settings.policy) : filling.run(&)
-          filling.stored?
+        def store_straight(flight, lease, name, value, options, own, outermost)
+          if outermost && value.instance_of?(String) && own == options && !heard?(Events::WRITE)
+            stored = fill_string(flight, lease, value, options)
+            @settings.writer.warn_if_deleted(flight) if stored == false
+            return stored unless stored.nil?
+          end
+          result = Result.new(name, value, flight.wanted, options, own, @settings.policy)
+          store_result(result, lease, flight)
         end
 
         # A plain String, which nobody else is to be told of, needs no frame made of it where the backend frames it.
         #
-        # @return [Boolean, nil] nil where only {#fill_fast} can tell
+        # @return [Boolean, nil] nil where only {Fetch#store_result} can tell
         def fill_string(flight, lease, value, options)
-          return if flight.wanted || flight.rewritten || @settings.coder.checksum? || @settings.request_local&.current
+          policy = @settings.policy
+          return if flight.wanted || flight.rewritten || @settings.coder.checksum? || policy.stale_seconds
+          return if @settings.request_local&.current
           threshold = compress_threshold(options)
           return if threshold && value.bytesize >= threshold
           if (expires_in = options[:expires_in])
-            ends = end_after(jittered(expires_in.to_f, @settings.policy))
-            ttl = fill_ttl(options, @settings.policy)
+            writer = @settings.writer
+            ends = writer.end_after(writer.jittered(expires_in.to_f, policy))
+            ttl = writer.fill_ttl(options, policy)
           end
           @settings.leases.fill_string(lease, value, ends, ttl)
         end
@@ -112,11 +111,7 @@ module Tiercel
         # Whoever has come along meanwhile is given a copy.
         def finish_straight(flight, value, landed)
           return unless @settings.flights.finish(flight, landed)
-          frame = begin
-            coder_of_copies.dump_value(value, nil, nil, false, 0)
-          rescue StandardError, SystemStackError
-            nil
-          end
+          frame = @settings.reader.copy(value)
           frame ? flight.land(:frame, frame) : flight.land(:value, value)
         end
       end

@@ -22,6 +22,10 @@ module Tiercel
         end
 
         # @private
+        # @return [Hash{Symbol => Object}]
+        attr_reader :options
+
+        # @private
         # @return [Named, nil]
         def named = @options[:tags]
 
@@ -34,7 +38,7 @@ module Tiercel
         # @param tags [Array<Object>, Object, nil] as the option `tags`
         # @raise [ArgumentError] as for the option
         def tags=(tags)
-          @store.send(:retag, @options, tags)
+          @store.retag(@options, tags)
         end
 
         # The same for options that others go on to use: they are copied when one is first set. Most blocks set none.

@@ -28,7 +28,7 @@ module Tiercel
           # Whoever is late, and would be given what a take has met before, looks what there is now.
           def follow_for_a_while(flight, own)
             stale = MISS
-            outcome = @call.account!.waiting do
+            outcome = @call.trace!.waiting do
               flight.await([*@held, *own], limited(deadline), limited(far_deadline)) do |lease|
                 !MISS.equal?(stale = servable(lease)) || (@late && flight.borrowed)
               end

@@ -49,7 +49,7 @@ module Tiercel
           # The time of this call is over.
           def late(stale)
             @statistics.count(:timeouts)
-            @call.account!.timeout = @limit.seconds(stale: !MISS.equal?(stale))
+            @call.trace!.timeout = @limit.seconds(stale: !MISS.equal?(stale))
             raise @limit.error(@call.key) if MISS.equal?(stale)
             give_stale(stale)
           end

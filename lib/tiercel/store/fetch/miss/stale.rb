@@ -54,7 +54,7 @@ module Tiercel
           def give_stale(stale)
             return stale if MISS.equal?(stale)
             @statistics.count(:stale_hits)
-            @call.account!.stale = true
+            @call.trace!.stale = true
             stale
           end
 

@@ -47,7 +47,7 @@ module Tiercel
                 frame = call.copy(done[call])
                 done[call] = call.value_of_copy(frame) if frame
               else
-                call.account!.timeout = @limit.seconds(stale: !Coder::MISS.equal?(value))
+                call.trace!.timeout = @limit.seconds(stale: !Coder::MISS.equal?(value))
                 raise @limit.error(call.key) if Coder::MISS.equal?(value)
                 done[call] = miss(call).give_stale(value)
               end

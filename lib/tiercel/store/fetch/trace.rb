@@ -3,10 +3,10 @@
 module Tiercel
   module Store
     module Fetch
-      # What one call of `fetch` that has missed went through, for its events: {Events}.
+      # What one call of `fetch` that missed went through, for its {Events}.
       #
       # @private
-      class Account
+      class Trace
         # @return [Float] milliseconds spent on waiting for others
         attr_reader :waited
         # @return [Symbol, nil] why a value is computed although there is one: `:stale`, `:early`

@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require_relative "../deep_freeze"
+require_relative "../leases/placeholder"
+require_relative "../reports"
+require_relative "serialized_frame"
+
+module Tiercel
+  module Store
+    # From bytes that were read to entries: what they are worth, whether their tags still hold, and what the
+    # request-local cache remembers of them.
+    #
+    # @private
+    class Reader
+      # @param settings [Settings]
+      def initialize(settings)
+        @settings = settings
+      end
+
+      # @param payload [String, SerializedFrame, ActiveSupport::Cache::Entry, nil] what was read
+      # @param coder [#load]
+      # @param raw [Boolean] whether it was written with `raw: true`
+      # @param tags [Tags::Named, nil] whose generations were read with it
+      # @param report [Boolean] whether damaged bytes are reported
+      # @param compare [Boolean] whether its tags are compared here; if not, the caller does
+      # @return [ActiveSupport::Cache::Entry, nil] expired ones, too
+      def entry(payload, coder: @settings.coder, key: nil, raw: false, tags: nil, report: true, compare: true)
+        return if payload.nil?
+        payload = payload.bytes if payload.is_a?(SerializedFrame)
+        payload = Leases::Placeholder.visible(payload) or return if payload.is_a?(String)
+        return ActiveSupport::Cache::Entry.new(raw_value(payload)) if raw
+        entry = coder.load(payload)
+        return entry if entry.nil? || entry.expired?
+        return if compare && outdated?(entry, tags)
+        value = entry.value
+        DeepFreeze.call(value) if @settings.frozen_values
+        entry
+      rescue MalformedFrame, SerializationError, ActiveSupport::Cache::DeserializationError => error
+        report_undecodable(error, key) if report
+        nil
+      end
+
+      # A bad frame is a miss, and worth a report: something else writes to these keys, a class is gone, or bytes
+      # were lost.
+      def report_undecodable(error, key) = Reports.handled(error, backend: @settings.backend.to_s, key:)
+
+      # @param entry [ActiveSupport::Cache::Entry]
+      # @return [Hash{String => Integer}, nil] the generations of its tags when it was written
+      def recorded_tags(entry) = (entry.frame.parts.tags if Coder::LazyEntry === entry)
+
+      # @param entry [ActiveSupport::Cache::Entry]
+      # @param tags [Tags::Named, nil] that were read with it
+      # @return [Boolean] whether one of its tags was invalidated since
+      def outdated?(entry, tags = nil)
+        recorded = recorded_tags(entry)
+        !recorded.nil? && !@settings.generations.current?(recorded, tags)
+      end
+
+      # @param entries [Hash{Object => ActiveSupport::Cache::Entry}]
+      # @param tags [Tags::Named, nil] that were read with them
+      # @return [Array<Object>] the keys of those of which a tag was invalidated; one trip at most
+      def outdated_among(entries, tags = nil)
+        recorded = entries.filter_map { |key, entry| (all = recorded_tags(entry)) && [key, all] }.to_h
+        return [] if recorded.empty?
+        current = @settings.generations.all_current(recorded.values, tags)
+        recorded.keys.zip(current).filter_map { |key, good| key unless good }
+      end
+
+      # @param value [Object]
+      # @return [String, nil] a frame of the store's own coder, for those who wait in this process
+      def copy(value)
+        @settings.coder.dump_value(value, nil, nil, false, 0)
+      rescue StandardError, SystemStackError
+        nil
+      end
+
+      # @param frame [String] see {#copy}
+      # @return [Object]
+      def value_of_copy(frame)
+        value = @settings.coder.load(frame).value
+        DeepFreeze.call(value) if @settings.frozen_values
+        value
+      end
+
+      # Has the request-local cache know what a read would now see.
+      #
+      # @param bytes [String, nil]
+      # @return [void]
+      def remember(key, bytes)
+        local = @settings.request_local&.current or return
+        bytes ? local.write_entry(key, bytes) : local.delete_entry(key)
+      end
+
+      private
+
+      def raw_value(bytes)
+        text = bytes.dup.force_encoding(Encoding::UTF_8)
+        text.valid_encoding? ? text : text.force_encoding(Encoding::BINARY)
+      end
+    end
+  end
+end
