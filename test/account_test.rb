@@ -78,6 +78,15 @@ class AccountTest < Tiercel::TestCase
     end
   end
 
+  def test_hits_of_a_class_are_estimated_from_a_sample
+    each_store do |store, urls|
+      25.times { |index| store.fetch("post:#{index}") { "value" } }
+      10_240.times { |index| store.read("post:#{index % 25}") }
+      found = store.account.classes(:hour).find { |one| one[:name] == "post:*" }
+      assert_includes 9_000..10_300, found[:hits], urls.inspect
+    end
+  end
+
   def test_scope
     each_store do |store, urls|
       assert_equal urls == ["memory:"] ? :process : :machine, store.account.scope

@@ -28,9 +28,9 @@ module Tiercel
     # The first word of the figures in the file's counters.
     FIGURES_AT = 16
     DAY_MINUTES = 1_440
-    # A hit in 16 asks whether a second is over: the others cost two additions.
-    TURN_MASK = 15
-    private_constant :DAY_MINUTES, :TURN_MASK
+    # As binding_read.c has it.
+    SEGMENT_SAMPLE = 1_024
+    private_constant :DAY_MINUTES, :SEGMENT_SAMPLE
 
     # Accounts in which this process has counted something. They are flushed when it ends, and begin anew in a child.
     module Open
@@ -72,9 +72,9 @@ module Tiercel
       tiers = backend.tiers.first(Figures::MOST_TIERS)
       @names = tiers.map(&:to_s)
       @last = tiers.size - 1
-      @hits = 0
       @hits_of = Array.new(tiers.size) { |tier| Figures.of_tier(tier, :hits) }
       @last_hits = @hits_of.last
+      @hit_word = FIGURES_AT + @last_hits
       @last_misses = Figures.of_tier(@last, :misses)
       @counting = tiers.each_with_index.filter_map { |tier, number| counting(tier, number) }
       @last_counts = tiers.last.respond_to?(:segment) && @counting.last&.number == @last
@@ -182,12 +182,31 @@ module Tiercel
     end
 
     # @private
+    # The last tier has answered.
+    #
+    # @param key [String]
+    # @return [void]
+    def hit(key)
+      page = @page || book.counters
+      sampled(key, Counters::SAMPLE) if page.hit(@hit_word)
+    end
+
+    # @private
     # @param tier [Integer]
     # @param amount [Integer]
     # @return [void]
-    def hit(tier = @last, amount = 1)
-      turn if ((@hits += 1) & TURN_MASK).zero?
-      add(@hits_of[tier], amount)
+    def hits(tier, amount = 1) = add(@hits_of[tier], amount)
+
+    # @private
+    # One hit of many, which stands for all.
+    #
+    # @param key [String]
+    # @param weight [Integer] how many
+    # @return [void]
+    def sampled(key, weight = SEGMENT_SAMPLE)
+      @page = book.counters
+      turn
+      rounds.note_hits(key, weight)
     end
 
     # @private
@@ -294,8 +313,10 @@ module Tiercel
     def rounds = @rounds || open_rounds
 
     def counting(tier, number)
-      return SegmentTier.new(tier, number) if tier.respond_to?(:segment) && tier.account_path
-      ProcessTier.new(tier, number) if tier.respond_to?(:evictions) || tier.respond_to?(:segment)
+      segment = tier.segment if tier.respond_to?(:segment)
+      segment.sampler = self if defined?(Segment) && segment.is_a?(Segment)
+      return SegmentTier.new(tier, number) if segment && tier.account_path
+      ProcessTier.new(tier, number) if segment || tier.respond_to?(:evictions)
     end
 
     def add(figure, amount = 1) = book.counters.add(FIGURES_AT + figure, amount)

@@ -196,6 +196,10 @@ module Tiercel
       end
     end
 
+    # @private
+    # @return [#sampled] gets the key of one read of 1,024 that finds a value
+    attr_writer :sampler
+
     Clock::Patches.watch { |original| self.reads_clock = original }
 
     # As {Backend#increment}.

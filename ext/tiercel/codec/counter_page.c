@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-enum { PAGE_BYTES = 4096, PAGE_WORDS = PAGE_BYTES / 8 };
+enum { PAGE_BYTES = 4096, PAGE_WORDS = PAGE_BYTES / 8, SAMPLE = 256 };
 
 typedef struct {
     _Atomic int64_t *words; /* NULL until it is mapped */
@@ -79,6 +79,15 @@ static VALUE add_to_word(VALUE self, VALUE index, VALUE amount)
     return Qnil;
 }
 
+/* hit(index): adds 1; true for one call of SAMPLE */
+static VALUE hit_word(VALUE self, VALUE index)
+{
+    counter_page *page = page_of(self);
+    long at = index_of(index);
+    atomic_fetch_add_explicit(&page->words[at], 1, memory_order_relaxed);
+    return ++page->own[at] % SAMPLE ? Qfalse : Qtrue;
+}
+
 /* add_silently(index, amount): not counted as this process's own */
 static VALUE add_for_others(VALUE self, VALUE index, VALUE amount)
 {
@@ -117,6 +126,8 @@ void init_counter_page(VALUE module)
     rb_define_alloc_func(class, allocate_page);
     rb_define_method(class, "initialize", initialize_page, 1);
     rb_define_method(class, "add", add_to_word, 2);
+    rb_define_const(class, "SAMPLE", INT2FIX(SAMPLE));
+    rb_define_method(class, "hit", hit_word, 1);
     rb_define_method(class, "add_silently", add_for_others, 2);
     rb_define_method(class, "load", load_word, 1);
     rb_define_method(class, "store", store_word, 2);

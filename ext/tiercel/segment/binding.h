@@ -25,6 +25,7 @@ typedef struct {
     bool joined;          /* makes no file at first, but makes the file again that was lost */
     int64_t checked_at;   /* seconds of the monotonic clock when the path was last looked at */
     tseg_memo memo;       /* of Strings: see binding_memo.h */
+    uint32_t handed_out;  /* values that reads have found: see sampled in binding_read.c */
     bool shares_budget;   /* the memo's bound is a share of the machine's budget */
     int64_t shared_at;    /* seconds of the monotonic clock when that was last computed */
     uint64_t attached_ns; /* of the monotonic clock, when it was attached */

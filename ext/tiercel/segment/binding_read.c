@@ -333,6 +333,26 @@ static VALUE segment_get(VALUE self, VALUE key)
 /* Segment#get_late(key) -> String or nil, as get, whether copies are trusted or not */
 static VALUE segment_get_late(VALUE self, VALUE key) { return get_bytes(self, segment_current(self), key); }
 
+enum { SAMPLE = 1024 };
+
+__attribute__((noinline)) static void tell_sampler(VALUE self, VALUE key)
+{
+    VALUE sampler = rb_attr_get(self, rb_intern("@sampler"));
+
+    if (!NIL_P(sampler)) rb_funcall(sampler, rb_intern("sampled"), 1, key);
+}
+
+/* One value of SAMPLE that reads find stands for all of them: the sampler gets its key. */
+static inline VALUE sampled(VALUE self, VALUE key, VALUE value)
+{
+    segment_handle *handle = RTYPEDDATA_DATA(self);
+
+    if (RB_LIKELY(NIL_P(value) || ++handle->handed_out % SAMPLE)) return value;
+    tell_sampler(self, key);
+    RB_GC_GUARD(value);
+    return value;
+}
+
 /*
  * Segment#read(key, version = nil, ahead = nil) -> the decoded String; or, frozen, a frame or [frame, token]; or nil.
  * With `ahead`, Strings that expire within so many seconds come as frames.
@@ -347,8 +367,8 @@ static VALUE segment_read(int count, VALUE *arguments, VALUE self)
     if (RB_UNLIKELY(!segment)) return Qnil;
     if (RB_UNLIKELY(count > 2)) return get_ahead(self, segment, arguments[0], arguments[1], ahead);
     memo = segment_memo(self);
-    if (!memo) return get_own(self, segment, arguments[0]);
-    return get_kept(self, segment, arguments[0], count > 1 ? arguments[1] : Qnil, memo);
+    if (!memo) return sampled(self, arguments[0], get_own(self, segment, arguments[0]));
+    return sampled(self, arguments[0], get_kept(self, segment, arguments[0], count > 1 ? arguments[1] : Qnil, memo));
 }
 
 /* Segment#read_frozen(key, version = nil) -> the value, frozen; or, not frozen, [frame] or [frame, token]; or nil */
@@ -358,7 +378,7 @@ static VALUE segment_read_frozen(int count, VALUE *arguments, VALUE self)
 
     rb_check_arity(count, 1, 2);
     if (RB_UNLIKELY(!segment)) return Qnil;
-    return get_frozen(self, segment, arguments[0], count > 1 ? arguments[1] : Qnil);
+    return sampled(self, arguments[0], get_frozen(self, segment, arguments[0], count > 1 ? arguments[1] : Qnil));
 }
 
 static VALUE get_with_token(VALUE self, tseg *segment, VALUE key)

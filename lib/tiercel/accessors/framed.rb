@@ -16,7 +16,7 @@ module Tiercel
 
       def get(key, _event = nil)
         bytes = @guard.call(:read_entry, key) { @backend.get(key) }
-        bytes.nil? ? @account&.missed(key) : @account&.hit
+        bytes.nil? ? @account&.missed(key) : @account&.hit(key)
         bytes
       end
 

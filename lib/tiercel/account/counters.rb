@@ -7,6 +7,8 @@ module Tiercel
     # @private
     class Counters
       WORDS = 512
+      # One hit of so many is looked at.
+      SAMPLE = 256
       private_constant :WORDS
 
       def initialize
@@ -21,6 +23,11 @@ module Tiercel
           @own[index] += amount
         end
         nil
+      end
+
+      def hit(index)
+        add(index, 1)
+        (@own[index] % SAMPLE).zero?
       end
 
       def add_silently(index, amount)

@@ -85,6 +85,11 @@ module Tiercel
         @pending << [key, misses * weight, seconds * weight, seconds]
       end
 
+      # @param key [String]
+      # @param hits [Integer] for which it stands
+      # @return [void]
+      def note_hits(key, hits) = @pending << [key, 0, 0.0, 0.0, hits]
+
       # @see Account#minutes
       def minutes(count, second)
         alone { round(second, PATIENCE) }
@@ -121,10 +126,11 @@ module Tiercel
       end
 
       def add_up
-        @pending.shift(@pending.size).each do |key, misses, seconds, longest|
+        @pending.shift(@pending.size).each do |key, misses, seconds, longest, hits|
           cost = @costs[@class_of.of(key)] ||= ClassTable::Cost.none
           cost.misses += misses
           cost.seconds += seconds
+          cost.hits += hits if hits
           cost.longest_seconds = longest if longest > cost.longest_seconds
         end
         return if @costs.size <= ClassTable::SLOTS

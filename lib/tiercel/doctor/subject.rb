@@ -56,7 +56,7 @@ module Tiercel
         return unless tiercel?
         key = @store.stored_key(name)
         tier = tiers.index { |one| one.get(key) }
-        @store.account.hit(tier, -reads) if tier
+        @store.account.hits(tier, -reads) if tier
       end
 
       # @return [Boolean]

@@ -36,7 +36,7 @@ module Tiercel
       def read(key, version, event = nil)
         value = @near.read(key, version)
         return answered(event, @backend.near, value) unless Coder::Signal === value
-        @account&.hit(0, -1) unless MISS.equal?(value)
+        @account&.hits(0, -1) unless MISS.equal?(value)
         @account&.passed(0)
         @backend.forget([key]) unless MISS.equal?(value)
         bytes = get_past(key, event)
@@ -46,7 +46,7 @@ module Tiercel
       def read_multi(keys, versions, unsettled, event = nil)
         found = @near.read_multi(keys, versions, of_no_use = [])
         @backend.forget(of_no_use.each { |key| found.delete(key) }) unless of_no_use.empty?
-        @account&.hit(0, -of_no_use.size) unless of_no_use.empty?
+        @account&.hits(0, -of_no_use.size) unless of_no_use.empty?
         return found if found.size == keys.size && event.nil?
         had(from = {}, found) { @backend.near }
         missing = keys.uniq.reject { |key| found.key?(key) }
@@ -57,7 +57,7 @@ module Tiercel
 
       def get(key, event = nil)
         bytes = @backend.near.get(key)
-        bytes ? @account&.hit(0) : @account&.passed(0)
+        bytes ? @account&.hits(0) : @account&.passed(0)
         bytes ? answered(event, @backend.near, bytes) : get_past(key, event)
       end
 
@@ -87,7 +87,7 @@ module Tiercel
       # Raw bytes have no copies.
       def get_raw(key, event = nil)
         bytes = @guard.call(:read_entry, key) { @backend.get_last(key) }
-        bytes ? @account&.hit : @account&.missed(key)
+        bytes ? @account&.hit(key) : @account&.missed(key)
         bytes && answered(event, @backend.last, bytes)
       end
 
@@ -174,13 +174,13 @@ module Tiercel
 
       # The same of a tier whose hits are not counted by its segment.
       def answered_behind(event, tier, value)
-        @account&.hit(@numbers[tier.to_s])
+        @account&.hits(@numbers[tier.to_s])
         answered(event, tier, value)
       end
 
       # @param from [Hash{String => String}] which tier had each of the keys
       def tally(keys, from)
-        keys.each { |key| from.key?(key) ? @account.hit(@numbers[from[key]]) : @account.missed(key) } if @account
+        keys.each { |key| from.key?(key) ? @account.hits(@numbers[from[key]]) : @account.missed(key) } if @account
       end
 
       # The same of those of which the near tier was asked for frames.

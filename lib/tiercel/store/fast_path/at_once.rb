@@ -43,7 +43,7 @@ module Tiercel
         # Who has come along meanwhile looks for it, too.
         def found_at_once(found, name, key, version, options, &)
           @cold_run.over
-          @settings.account.hit
+          @settings.account.hit(key)
           bytes = found.bytes
           value = @settings.accessor.decode(bytes, version) { found.token }
           @settings.request_local&.current&.write_entry(key, bytes) unless Leases::Placeholder.placeholder?(bytes)
