@@ -14,6 +14,20 @@ module Tiercel
     # @return [Float] seconds of a clock that only moves forward, for budgets and waits
     def self.monotonic = PROCESS_CLOCK.call(Process::CLOCK_MONOTONIC)
 
+    @original = false
+
+    # Whether `Time.now` is Ruby's own, as {Patches} says where it is loaded.
+    #
+    # @private
+    def self.original=(original)
+      @original = original
+    end
+
+    # @return [Integer] epoch seconds, as {now}; for less than half of its cost while `Time.now` is Ruby's own
+    def self.seconds
+      @original ? PROCESS_CLOCK.call(Process::CLOCK_REALTIME, :second) : now.to_i
+    end
+
     # @param deadline [Float] of {monotonic}
     # @return [Float, 0] seconds; 0 past it
     def self.seconds_until(deadline) = [deadline - monotonic, 0].max

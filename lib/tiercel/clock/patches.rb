@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../clock"
+
 module Tiercel
   module Clock
     # Notices when something takes the place of `Time.now`: travel_to, Timecop, the stubs of test frameworks. As long as
@@ -84,5 +86,7 @@ module Tiercel
         def method_undefined(name) = (Patches.recheck if name == :now) || super
       end
     end
+
+    Patches.watch { |original| Clock.original = original }
   end
 end
