@@ -71,6 +71,13 @@ module Tiercel
       bytes.nil? ? MISS : decode(bytes, version) { token_of(bytes) }
     end
 
+    # @param seconds [Float] for which a value has to last
+    # @return [Object, Found] the value; a {Found} where it expires sooner, or where only its bytes tell
+    def read_lasting(key, _version, _seconds)
+      bytes = get(key)
+      bytes ? Found.new(bytes) : MISS
+    end
+
     def read_multi(keys, versions, unsettled, event = nil)
       settled(get_multi(keys, event), keys, versions, unsettled)
     end

@@ -27,6 +27,12 @@ module Tiercel
         nothing(key)
       end
 
+      # The segment would give a String that is not frozen.
+      def read_lasting(key, _version, _seconds)
+        bytes = get(key)
+        bytes ? Found.new(bytes) : MISS
+      end
+
       def read_multi(keys, versions, unsettled, _event = nil)
         keys.each_with_index.with_object({}) do |(key, index), found|
           next if found.key?(key) # asked for twice

@@ -28,6 +28,17 @@ module Tiercel
         nothing(key)
       end
 
+      def read_lasting(key, version, seconds)
+        value = @segment.read(key, version, seconds)
+        return value unless value.frozen?
+        return nothing(key) if value.nil?
+        decoded(key, value, version) if Array === value # for the memo
+        Found.new(Array === value ? value.first : value)
+      rescue BackendError => error
+        failed(:read_entry, key, error)
+        nothing(key)
+      end
+
       def read_multi(keys, versions, unsettled, _event = nil)
         found = @segment.read_multi(keys, framed = [], versions)
         @account&.missed_several(keys, found) if found.size < keys.size

@@ -35,16 +35,19 @@ module Tiercel
       # What the fast path does in the place of its own `fetch`, where nobody listens.
       def fetch_early(name, key, options, &)
         version = version_of(name)
-        bytes = @settings.accessor.get(key)
+        ttl = options&.fetch(:expires_in, nil) || @options[:expires_in]
+        seconds = ttl ? @settings.policy.early_refresh * ttl.to_f : 0
+        found = @settings.accessor.read_lasting(key, version, seconds)
+        return found unless Coder::Signal === found
+        bytes = found.bytes unless Coder::MISS.equal?(found)
         value = found = bytes ? @settings.accessor.decode(bytes, version) : Coder::MISS
         if Coder::Signal === value
           value = settle_for_fetch(found, key, version, options)
           return miss_or_generate(name, key, version, options, found, &) if Coder::MISS.equal?(value)
         end
         DeepFreeze.call(value) if @settings.frozen_values
-        ttl = options&.fetch(:expires_in, nil) || @options[:expires_in]
         ends_at = ttl && end_of(bytes)
-        return value unless Fetch::EarlyRefresh.due?(ends_at, @settings.policy.early_refresh * ttl.to_f)
+        return value unless Fetch::EarlyRefresh.due?(ends_at, seconds)
         refresh_early(name, value, ends_at, merged_options(options), &)
       end
 

@@ -41,7 +41,7 @@ module Tiercel
       def read(name, options = nil)
         options = nil if options && options.empty?
         return super unless (options.nil? || usual_options?(options)) && @fast
-        key = key_of(name) or return super
+        key = key_of(name, options) or return super
         version = options ? version_asked(name, options) : version_of(name)
         return instrumented_read(name, key, version, options) if heard?(Events::READ)
         value = @settings.accessor.read(key, version)
@@ -54,7 +54,7 @@ module Tiercel
       def fetch(name, options = nil, &)
         options = nil if options && options.empty?
         return super unless block_given? && @fast_fetch && (options.nil? || usual_options?(options))
-        key = key_of(name) or return super
+        key = key_of(name, options) or return super
         return heard?(Events::READ) || heard?(Events::FETCH_HIT) ? super : fetch_early(name, key, options, &) if @early
         version = options ? version_asked(name, options) : version_of(name)
         return instrumented_fetch(name, key, version, options, &) if heard?(Events::READ)

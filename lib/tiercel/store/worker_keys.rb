@@ -29,6 +29,9 @@ module Tiercel
         merged.merge(namespace: within_worker(merged[:namespace]))
       end
 
+      # Rails' way puts the namespace of a call within that of the worker.
+      def usual_options?(options) = !options.key?(:namespace) && super
+
       def tag_keys(names, namespace) = super(names, within_worker(namespace))
 
       def within_worker(namespace)

@@ -109,8 +109,12 @@ module Tiercel
           count += 1 if ends?(options[:race_condition_ttl])
           count += 1 if options[:skip_nil] == true
           count += 1 if options.key?(:version) && !@early
+          count += 1 if options.key?(:namespace) && namespace?(options[:namespace])
           count == options.size
         end
+
+        # One that runs no code of the application's.
+        def namespace?(namespace) = namespace.nil? || namespace.instance_of?(String) || namespace.instance_of?(Symbol)
 
         Patches.notice
       end

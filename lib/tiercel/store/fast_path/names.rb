@@ -18,9 +18,11 @@ module Tiercel
 
         # The usual String is its own key, and that is asked here, for less than a call of the extension costs.
         #
+        # @param options [Hash, nil] of the call
         # @return [String, nil] the key, nil for a name that Rails has to normalize
-        def key_of(name)
+        def key_of(name, options = nil)
           most = @settings.max_key_bytes
+          return RULES.key(name, options[:namespace]&.to_s, most) if options&.key?(:namespace)
           if name.instance_of?(String) && @options[:namespace].nil? && !name.respond_to?(:cache_key) &&
              !name.respond_to?(:cache_version) && name.encoding == Encoding::UTF_8 && !name.empty? &&
              (!most || name.bytesize <= most)

@@ -1,0 +1,152 @@
+# frozen_string_literal: true
+# suites: store*
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+require "active_support/core_ext/string/output_safety"
+
+# The calls that the memo serves, as applications and views make them: by default, with Strings of 24 KB.
+class StoreMemoTest < Tiercel::TestCase
+  TEXT = ("é" * 12_000).freeze
+  SafeBuffer = ActiveSupport::SafeBuffer
+  Record = Struct.new(:cache_key, :cache_version)
+
+  CALLS = {
+    "a namespace" => ->(store) { store.read("key", namespace: "other") },
+    "a Symbol as namespace" => ->(store) { store.fetch("key", namespace: :other) { "missed" } },
+    "a namespace and an end" => ->(store) { store.fetch("key", namespace: "other", expires_in: 60) { "missed" } },
+    "several in a namespace" => ->(store) { store.read_multi("key", namespace: "other")["key"] },
+    "fetch_multi in a namespace" => ->(store) { store.fetch_multi("key", namespace: "other") { "missed" }["key"] },
+    "a fragment" => ->(store) { store.read([:views, "products/_card:0a1b", Record.new("products/1", "7")]) },
+    "a fragment with an end" => ->(store) { store.read(["views/x", Record.new("products/1", "7")], expires_in: 60) },
+    "a collection of fragments" => lambda { |store|
+      names = Array.new(3) { |number| ["views", "products/_card:0a1b", Record.new("products/#{number}", "7")] }
+      store.read_multi(*names).values_at(names[1]).first
+    },
+    "tags" => ->(store) { store.fetch("tagged", tags: %w[one two]) { "missed" } },
+    "tags, read" => ->(store) { store.read("tagged") },
+    "tags, several" => ->(store) { store.read_multi("tagged")["tagged"] },
+  }.freeze
+
+  def test_calls_that_are_served
+    CALLS.each do |name, call|
+      store = filled
+      values = Array.new(8) { call.call(store) }
+      assert_equal [[TEXT, false]], values.map { |value| [value, value.frozen?] }.uniq, name
+      assert_operator store.stats[:memo_hits], :>=, 4, name
+      values.last << "mine"
+      assert_equal TEXT, call.call(store), name
+    end
+  end
+
+  def test_namespaces_are_told_apart
+    store = filled
+    store.write("key", TEXT.upcase)
+    4.times do
+      assert_equal [TEXT, TEXT.upcase, TEXT.upcase, nil],
+                   [store.read("key", namespace: "other"), store.read("key"), store.read("key", namespace: nil),
+                    store.read("key", namespace: "")]
+    end
+    own = Tiercel.new("memory:", namespace: "own")
+    own.write("key", "own")
+    own.write("key", "none", namespace: nil)
+    assert_equal %w[own none own none],
+                 [own.read("key"), own.read("key", namespace: nil), own.read("key", namespace: "own"),
+                  own.fetch("key", namespace: -> {}) { flunk }]
+    assert_equal "made", own.fetch("key", namespace: "new") { "made" }
+    assert_equal ["made", "own"], [own.read("key", namespace: :new), own.read("key")]
+  end
+
+  # While there is time left; then the value is refreshed as without a memo.
+  def test_early_refresh
+    store = Tiercel.new("memory:", early_refresh: 0.1)
+    made = 0
+    fetch = -> { store.fetch("key", expires_in: 100) { (made += 1).to_s + TEXT } }
+    8.times { assert_equal "1#{TEXT}", fetch.call }
+    assert_operator store.stats[:memo_hits], :>=, 3
+    travel(89) { assert_equal "1#{TEXT}", fetch.call }
+    travel(91) { assert_equal "2#{TEXT}", fetch.call }
+    fetch.call << "mine"
+    travel(120) { assert_equal "2#{TEXT}", fetch.call }
+    travel(250) { assert_equal "3#{TEXT}", fetch.call }
+  end
+
+  def test_early_refresh_of_frozen_values
+    store = Tiercel.new("memory:", early_refresh: 0.1, frozen: true)
+    values = Array.new(5) { store.fetch("key", expires_in: 100) { TEXT } }
+    assert_equal [[TEXT, true]], values.drop(1).map { |value| [value, value.frozen?] }.uniq
+  end
+
+  def test_safe_buffers
+    store = Tiercel.new("memory:")
+    store.write("safe", SafeBuffer.new(TEXT))
+    store.write("tagged", SafeBuffer.new(TEXT), tags: %w[one])
+    unsafe = SafeBuffer.new(TEXT)
+    unsafe.gsub!("x", "y")
+    store.write("unsafe", unsafe)
+    { "safe" => true, "tagged" => true, "unsafe" => false }.each do |key, safe|
+      before = store.stats[:memo_hits]
+      8.times do
+        value = store.read(key)
+        assert_equal [SafeBuffer, safe, TEXT, false], [value.class, value.html_safe?, value.to_str, value.frozen?]
+        value << "<b>" # escaped where it is safe
+        value.instance_variable_set(:@mine, true)
+      end
+      assert_equal SafeBuffer.new(TEXT).html_safe?, store.read_multi("safe")["safe"].html_safe?
+      assert_operator store.stats[:memo_hits] - before, :>=, 4, key
+      assert_nil store.read(key).instance_variable_get(:@mine)
+    end
+  end
+
+  # With state that another reader could change.
+  def test_safe_buffers_with_other_state_are_not_shared
+    store = Tiercel.new("memory:")
+    value = SafeBuffer.new(TEXT)
+    value.instance_variable_set(:@list, [1])
+    store.write("key", value)
+    6.times { store.read("key").instance_variable_get(:@list) << 2 }
+    assert_equal [1], store.read("key").instance_variable_get(:@list)
+    assert_equal 0, store.stats[:memo_entries]
+  end
+
+  def test_tags_that_are_invalidated
+    with_tmpdir do |directory|
+      stores = Array.new(2) { Tiercel.new("shared:#{directory}/segment?size=32MB") }
+      { "plain" => TEXT, "safe" => SafeBuffer.new(TEXT), "versioned" => TEXT }.each do |key, value|
+        options = key == "versioned" ? { version: "1" } : {}
+        20.times do |round|
+          stores[round % 2].write(key, value, tags: %w[one two three], **options)
+          6.times { stores.each { |store| assert_equal TEXT, store.read(key, **options)&.to_str, key } }
+          stores[round / 2 % 2].invalidate_tags(%w[one two three][round % 3])
+          stores.each { |store| assert_nil store.read(key), key }
+          assert_equal "new", stores[round % 2].fetch(key, tags: %w[one], **options) { "new" }
+        end
+      end
+      assert_operator stores.sum { |store| store.stats[:memo_hits] }, :>, 100
+    ensure
+      stores&.each(&:close)
+    end
+  end
+
+  # A generation with an end of its own, looked at by a clock that is moved.
+  def test_tagged_entries_with_an_end
+    store = Tiercel.new("memory:")
+    store.write("key", TEXT, tags: %w[one], expires_in: 60)
+    8.times { assert_equal TEXT, store.read("key") }
+    travel(59) { assert_equal TEXT, store.read("key") }
+    travel(61) { assert_nil store.read("key") }
+  end
+
+  private
+
+  def filled
+    store = Tiercel.new("memory:")
+    store.write("key", TEXT, namespace: "other")
+    store.write("tagged", TEXT, tags: %w[one two])
+    3.times do |number|
+      store.write(["views", "products/_card:0a1b", Record.new("products/#{number}", "7")], TEXT)
+      store.write(["views/x", Record.new("products/#{number}", "7")], TEXT)
+    end
+    store
+  end
+end
