@@ -2,6 +2,13 @@
 
 # What docs/ shows of Tiercel::Web.
 namespace :web do
+  desc "Time the pages over a million entries and 1,000 classes: rake web:time[ENTRIES]"
+  task :time, [:entries] do |_task, arguments|
+    $LOAD_PATH.unshift(File.expand_path("lib"), File.expand_path("test"))
+    require "support/timed_pages"
+    TimedPages.print(Integer(arguments[:entries] || 1_000_000))
+  end
+
   desc "Draw the page's pictures for docs/observability.md (needs Chromium): rake web:pictures"
   task :pictures do
     $LOAD_PATH.unshift(File.expand_path("lib"), File.expand_path("test"))

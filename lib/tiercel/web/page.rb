@@ -4,7 +4,6 @@ require "socket"
 require "etc"
 require_relative "../clock"
 require_relative "../errors"
-require_relative "../redacted"
 require_relative "../version"
 require_relative "format"
 require_relative "template"
@@ -21,7 +20,7 @@ module Tiercel
       end
       # The texts after a form was sent; the address carries the name alone.
       NOTICES = {
-        "deleted" => "The entry is deleted.", "missing" => "There was no such entry.",
+        "deleted" => "The entry is deleted.", "missing" => "There was no such entry, or the backend did not answer.",
         "invalidated" => "Entries with this tag are misses from now on.", "cleared" => "The entries are deleted.",
         "failed" => "The backend did not answer: nothing may have changed.", "untagged" => "This store has no tags."
       }.freeze
@@ -123,7 +122,7 @@ module Tiercel
       def ask
         yield
       rescue Error => error
-        @failure = Redacted.text(error.message.lines.first.to_s.chomp)
+        @failure = Format.text(error.message.lines.first.to_s.chomp)
         nil
       end
     end
