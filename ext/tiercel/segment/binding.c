@@ -128,6 +128,7 @@ RUBY_FUNC_EXPORTED void Init_segment_ext(void)
 #endif
     define_queries(tiercel_segment_class);
     segment_init_file();
+    segment_init_maintenance();
     segment_init_time();
     segment_init_memo();
     segment_init_read();

@@ -61,6 +61,15 @@ static inline tseg *segment_current(VALUE self)
         return attached;
     return segment_make_current(self);
 }
+/* How long a call that opens, replaces or removes a file waits for another process that does so. */
+#define SEGMENT_OPENING_WAIT_NS UINT64_C(10000000000)
+/* Raises what the error stands for. */
+void segment_fail_with(const tseg_error *error);
+/*
+ * Another process makes or removes the file: lets other threads run for a moment. Returns false if this call has
+ * waited for so long, or an earlier one has for the same process, which has probably been stopped there.
+ */
+bool segment_wait_for_files(const tseg_error *error, uint64_t patience_ns, uint64_t *waited_ns, pid_t *given_up_on);
 /* binding_coverage.c */
 bool segment_is_trusted(VALUE self, const tseg *segment);
 tseg *segment_distrusted(tseg *segment);
@@ -160,6 +169,7 @@ VALUE segment_clear(VALUE self);
 bool segment_near_expected(VALUE epoch, uint64_t *expected);
 
 void segment_init_file(void);
+void segment_init_maintenance(void);
 void segment_init_read(void);
 void segment_init_read_multi(void);
 void segment_init_tags(void);

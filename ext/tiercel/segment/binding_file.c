@@ -1,30 +1,24 @@
-/* Opening, closing, moving to another file, replacing and removing one. */
+/* Opening, closing, and moving to another file. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "binding_memo.h"
 #include "internal.h"
 
-#define OPENING_WAIT_NS UINT64_C(10000000000)
 #define MADE_WITHIN_CALL_BYTES (UINT64_C(64) << 20)
 #define MAKER_SECONDS 60 /* then a thread that makes the file counts as killed */
 
 static ID id_raise_error, id_report_replaced, id_make_again;
 
-static void fail_with_error(VALUE self, const tseg_error *error)
+void segment_fail_with(const tseg_error *error)
 {
     rb_funcall(tiercel_segment_class, id_raise_error, 2, INT2NUM(error->code), rb_utf8_str_new_cstr(error->message));
 }
 
-/*
- * Another process makes or removes the file: lets other threads run for a moment. Returns false if this call has
- * waited for so long, or an earlier one has for the same process, which has probably been stopped there.
- */
-static bool wait_for_files(const tseg_error *error, uint64_t patience_ns, uint64_t *waited_ns, pid_t *given_up_on)
+bool segment_wait_for_files(const tseg_error *error, uint64_t patience_ns, uint64_t *waited_ns, pid_t *given_up_on)
 {
     pid_t holder = error->holder ? error->holder : -1;
 
@@ -66,8 +60,8 @@ static tseg *attach_handle(VALUE self, segment_handle *handle, uint64_t patience
         if (handle->attached) {
             handle->given_up_on = 0;
             segment_share_budget(handle);
-        } else if (!wait_for_files(&error, patience_ns, &waited_ns, &handle->given_up_on)) {
-            fail_with_error(self, &error);
+        } else if (!segment_wait_for_files(&error, patience_ns, &waited_ns, &handle->given_up_on)) {
+            segment_fail_with(&error);
         }
         if (!error.replaced) continue;
         rb_funcall(tiercel_segment_class, id_report_replaced, 1, rb_utf8_str_new_cstr(error.message));
@@ -135,7 +129,7 @@ static void make_in_background(VALUE self, segment_handle *handle)
 static VALUE attach_now(VALUE self)
 {
     release(&segment_handle_of(self)->dropped);
-    attach_handle(self, segment_handle_of(self), OPENING_WAIT_NS);
+    attach_handle(self, segment_handle_of(self), SEGMENT_OPENING_WAIT_NS);
     return Qtrue;
 }
 
@@ -222,7 +216,7 @@ static VALUE segment_attach(VALUE class, VALUE path, VALUE bytes, VALUE least, V
 
     read_options(handle, path, bytes, least, shards, average, mode, hash_key);
     handle->opened = true;
-    attach_handle(self, handle, OPENING_WAIT_NS);
+    attach_handle(self, handle, SEGMENT_OPENING_WAIT_NS);
     return self;
 }
 
@@ -234,55 +228,6 @@ static VALUE segment_join(VALUE class, VALUE path)
 
     segment_handle_of(self)->joined = true;
     return self;
-}
-
-/* @private Segment.replace_file(path, bytes, shards, average entry bytes, mode) */
-static VALUE segment_replace(VALUE class, VALUE path, VALUE bytes, VALUE shards, VALUE average, VALUE mode)
-{
-    segment_host host = segment_new_host();
-    tseg_options options = {.bytes = NUM2ULL(bytes), .shards = NUM2UINT(shards),
-                            .average_entry_bytes = NUM2UINT(average), .mode = (mode_t)NUM2UINT(mode),
-                            .host = &host.base};
-    uint64_t waited_ns = 0;
-    pid_t given_up_on = 0;
-    tseg_error error;
-
-    path = rb_str_new_frozen(StringValue(path));
-    while (!tseg_replace(StringValueCStr(path), &options, &error)) {
-        segment_raise(&host);
-        if (!wait_for_files(&error, OPENING_WAIT_NS, &waited_ns, &given_up_on)) fail_with_error(class, &error);
-    }
-    segment_raise(&host);
-    RB_GC_GUARD(path);
-    return Qnil;
-}
-
-/* @private Segment.remove_file(path, only_unused) */
-static VALUE segment_remove(VALUE class, VALUE path, VALUE only_unused)
-{
-    segment_host host = segment_new_host();
-    uint64_t waited_ns = 0;
-    pid_t given_up_on = 0;
-    tseg_error error;
-
-    path = rb_str_new_frozen(StringValue(path));
-    while (!tseg_remove_by(&host.base, StringValueCStr(path), RTEST(only_unused), &error)) {
-        segment_raise(&host);
-        if (RTEST(only_unused) && error.code == EBUSY) return Qfalse;
-        if (!wait_for_files(&error, OPENING_WAIT_NS, &waited_ns, &given_up_on)) fail_with_error(class, &error);
-    }
-    segment_raise(&host);
-    RB_GC_GUARD(path);
-    return Qtrue;
-}
-
-/* @private Segment.free_bytes(directory) -> what an unprivileged process can still take there */
-static VALUE segment_free_bytes(VALUE class, VALUE directory)
-{
-    struct statvfs system;
-
-    if (statvfs(StringValueCStr(directory), &system) != 0) rb_sys_fail_str(directory);
-    return ULL2NUM((unsigned long long)system.f_bavail * system.f_frsize);
 }
 
 static VALUE segment_close(VALUE self)
@@ -302,8 +247,5 @@ void segment_init_file(void)
     rb_define_private_method(class, "attach_now", segment_attach_now, 0);
     rb_define_private_method(rb_singleton_class(class), "attach", segment_attach, 7);
     rb_define_private_method(rb_singleton_class(class), "attach_existing", segment_join, 1);
-    rb_define_private_method(rb_singleton_class(class), "replace_file", segment_replace, 5);
-    rb_define_private_method(rb_singleton_class(class), "remove_file", segment_remove, 2);
-    rb_define_singleton_method(class, "free_bytes", segment_free_bytes, 1);
     rb_define_method(class, "close", segment_close, 0);
 }

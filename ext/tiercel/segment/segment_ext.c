@@ -7,6 +7,7 @@
 #include "binding_host.c"
 #include "binding_lease.c"
 #include "binding_lease_wait.c"
+#include "binding_maintenance.c"
 #include "binding_memo.c"
 #include "binding_near.c"
 #include "binding_read.c"

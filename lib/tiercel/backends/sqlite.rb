@@ -11,6 +11,7 @@ require_relative "key_memo"
 require_relative "sqlite/settings"
 require_relative "sqlite/schema"
 require_relative "sqlite/access"
+require_relative "sqlite/behind_tiers"
 require_relative "sqlite/hits"
 require_relative "sqlite/housekeeping"
 require_relative "sqlite/rows"
@@ -26,6 +27,8 @@ module Tiercel
     # makes room for it in a full file; {Housekeeping} keeps the bounds;
     # {CacheFile} makes the file, and touches no other.
     class SQLite < Backend
+      include BehindTiers
+
       SCANNED_ROWS = 500
       CLEARED_ROWS = 500
 
@@ -178,25 +181,6 @@ module Tiercel
         give_back
         removed
       end
-
-      # @private
-      # @param name [String] of the near segment that this process' changes belong to
-      # @return [void]
-      def member_name=(name)
-        @access.members.name = name
-      end
-
-      # @private
-      # @param since [Float] epoch seconds
-      # @return [Array(Object, Boolean)] the same object while the file is open, and whether others than that segment's
-      #   processes may have changed it since then
-      def others_since(since)
-        @access.read_in_place { |connection| [connection, @access.members.others?(connection, since)] }
-      end
-
-      def uses_wanted? = @hits.wanted
-
-      def used(keys) = keys.each { |key| @hits.note_used(id_of(key)) }
 
       # @return [Hash{Symbol => Integer}] :entries (estimated in a large file), :bytes in use, :disk_bytes of the
       #   file; :hits, :misses and :evictions of this process
