@@ -42,7 +42,7 @@ module Tiercel
       REPORTED_FAILURE = 6
       # So many changes of the server within so many seconds are no failover: several servers answer at one address.
       SEVERAL_SERVERS = 3
-      SEVERAL_SERVERS_SECONDS = 60.0
+      SEVERAL_SERVERS_SECONDS = 600.0
       # Keys a second of which a listener without a prefix is to hear before it says what that costs.
       MANY_KEYS = 1_000
       # Entries of a near tier that are looked at in an interval, and buckets, for keys that were read there.
@@ -248,11 +248,12 @@ module Tiercel
       end
 
       # Copies that live longer may be there as long as others listen, or did lately: those are trusted by what is
-      # heard, as before. It is tried again for as long as the process lives, and said once.
+      # heard, as before; but not where several servers answer, who would all hear of their own changes alone. It is
+      # tried again for as long as the process lives, and said once.
       #
       # @return [Boolean] whether copies live by their TTL from now on
       def refused(error)
-        return false if @nears.any?(&:covered_lately?)
+        return false if @nears.any?(&:covered_lately?) && !error.is_a?(Listener::AnotherServer)
         @nears.reverse_each(&:trust_ttl)
         return true if @refusal == error.message
         @refusal = error.message
