@@ -57,6 +57,15 @@ module Tiercel
     def given_stores = @store && { "cache" => @store }
 
     # @private
+    # @param key [String] as a request names it
+    # @return [String] the same
+    # @raise [Request::BadRequest] for a key outside the store's namespace: it belongs to another program
+    def own(key)
+      return key if !store.respond_to?(:stored_prefix) || key.b.start_with?(store.stored_prefix.b)
+      raise Request::BadRequest, "the key is outside the namespace of this store"
+    end
+
+    # @private
     # @return [Boolean]
     def actions? = @actions
 

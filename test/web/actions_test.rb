@@ -40,6 +40,20 @@ class WebActionsTest < WebCase
     cache&.close
   end
 
+  def test_keys_of_other_programs_stay
+    cache = Tiercel.new("memory:", size: "4MB", namespace: "shop")
+    cache.backend.set("queue:default", "jobs")
+    app = Tiercel::Web.new(store: cache, protected_by: :routes, actions: true)
+    %w[queue:default shopping:1 shop].each do |key|
+      cache.backend.set(key, "theirs")
+      assert_equal 400, post(app, "/delete", { entry_key: id(key) }).status, key
+      assert_equal 400, get(app, "/key?entry_key=#{id(key)}").status, key
+    end
+    assert_equal 3, cache.backend.scan.count
+  ensure
+    cache&.close
+  end
+
   def test_invalidate
     assert_equal "/tags?notice=invalidated",
                  post(open_web(actions: true), "/invalidate", { tag: "product:1" })["location"]

@@ -39,7 +39,8 @@ module Tiercel
       end
 
       def delete
-        deleted = tiercel? ? store.delete(@request.key, namespace: nil) : store.delete(@request.key)
+        key = @web.own(@request.key)
+        deleted = tiercel? ? store.delete(key, namespace: nil) : store.delete(key)
         back("/keys", deleted ? "deleted" : "missing")
       end
 

@@ -23,7 +23,7 @@ module Tiercel
         # A name goes through the store's namespace; a listed key has it already.
         def key
           name = @request["name_key"]
-          @key ||= name.empty? || !tiercel? ? @request.key : store.stored_key(name)
+          @key ||= name.empty? || !tiercel? ? @web.own(@request.key) : store.stored_key(name)
         rescue ArgumentError
           raise Request::BadRequest, "the name is blank"
         end
