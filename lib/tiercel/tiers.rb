@@ -110,7 +110,7 @@ module Tiercel
 
     def compare_and_set_multi(changes, ttl = nil)
       @near.change(changes.keys) do
-        settled_among(changes.keys) { |settled| @far.compare_and_set_multi(changes.slice(*settled), ttl) }
+        settled_among(changes) { |settled| @far.compare_and_set_multi(settled, ttl) }
       end
     end
 
@@ -119,7 +119,7 @@ module Tiercel
     def occupy(key, bytes, ttl = nil, token = nil) = settled(key) { @far.occupy(key, bytes, ttl, token) }
 
     def occupy_multi(pairs, ttl = nil, tokens = {})
-      settled_among(pairs.keys) { |settled| @far.occupy_multi(pairs.slice(*settled), ttl, tokens) }
+      settled_among(pairs) { |settled| @far.occupy_multi(settled, ttl, tokens) }
     end
 
     def delete(key) = @near.change([key]) { @far.delete(key) }
@@ -155,13 +155,6 @@ module Tiercel
     ensure
       @near.forget(keys)
     end
-
-    # The same of generations, which are no frames.
-    #
-    # @private
-    # @param keys [Array<String>]
-    # @return [void]
-    def unsettle_generations(keys) = unsettle(keys, Journal::GENERATION)
 
     # Deletes near copies where the last tier did not receive a `clear`, or a `delete_matched`.
     #
@@ -287,19 +280,21 @@ module Tiercel
     #
     # @raise [Unsettled] if the key is
     def settled(key)
-      return yield if @nested || @settler.unsettled([key]).empty?
+      return yield if @nested || !@settler.pending? || @settler.unsettled([key]).empty?
       raise Unsettled.new("not asked: a change of this key did not reach it yet", backend: @far.to_s, key:)
     end
 
-    # @yieldparam keys [Array<String>] those that are settled
+    # @param all [Array<String>, Hash{String => Object}] keys, or Hash by key
+    # @yieldparam settled [Array<String>, Hash{String => Object}] those that are settled
     # @yieldreturn [Hash, Array] what was found or done
     # @raise [Unsettled] with that, if some of the keys are
-    def settled_among(keys)
-      unsettled = @nested ? [] : @settler.unsettled(keys)
-      return yield(keys) if unsettled.empty?
-      rest = keys - unsettled
+    def settled_among(all)
+      return yield(all) if @nested || !@settler.pending?
+      unsettled = @settler.unsettled(all.is_a?(Hash) ? all.keys : all)
+      return yield(all) if unsettled.empty?
+      rest = all.is_a?(Hash) ? all.except(*unsettled) : all - unsettled
       result = yield(rest) unless rest.empty?
-      raise Unsettled.new("#{unsettled.size} of #{keys.size} keys are not asked for: changes of them did not reach " \
+      raise Unsettled.new("#{unsettled.size} of #{all.size} keys are not asked for: changes of them did not reach " \
                           "it yet", backend: @far.to_s).with_partial(result)
     end
   end
