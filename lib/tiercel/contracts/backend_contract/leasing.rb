@@ -61,8 +61,9 @@ module Tiercel
 
         def test_of_a_slow_holder_and_its_heir_the_first_stores
           slow = take_lease(ttl: SHORT_LEASE_TTL)
-          assert_equal :lapsed, wait_for_lease(take_lease)
-          heir = take_lease
+          met = take_lease # on a busy machine the lease of the slow holder has lapsed by now
+          assert_equal :lapsed, wait_for_lease(met) unless met.mine?
+          heir = met.mine? ? met : take_lease
           assert_equal [true, true, true], [heir.mine?, heir.takeover?, heir.same_lineage?(slow)]
           assert_equal true, leases.fill(slow, "slow".b, nil)
           assert_equal false, leases.fill(heir, "late".b, nil)
