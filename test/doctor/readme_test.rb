@@ -8,7 +8,7 @@ class DoctorReadmeTest < DoctorCase
   README = File.expand_path("../../README.md", __dir__)
   PUMA = { "config/puma.rb" => "workers ENV.fetch(\"WEB_CONCURRENCY\", 2)\n" }.freeze
 
-  # What the lines of a configuration are run in.
+  # Takes the lines of a configuration.
   class Configuration
     attr_reader :cache_store
 

@@ -64,7 +64,7 @@ module SampleDay
     # More in the evening than at night, and a deploy in the morning after which more misses.
     def busy(index, random) = 1 + (0.6 * Math.sin(index * 2 * Math::PI / MINUTES)) + (random.rand * 0.12)
 
-    # What the segment counts by itself.
+    # Adds to a figure that the segment counts by itself.
     def add(account, name, amount) = account.send(:add, Tiercel::Account::Figures.of_tier(0, name), amount)
 
     def minute(account, random, busy, index)

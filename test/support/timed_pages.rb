@@ -7,7 +7,7 @@ require "active_support/cache/tiercel_store"
 require "tiercel/web"
 require "support/moved_clock"
 
-# How long each page of Tiercel::Web takes over a large segment whose account is full.
+# Times each page of Tiercel::Web over a large segment whose account is full.
 module TimedPages
   PATHS = %w[/ /?period=day /classes /keys?prefix_key=class1/ /keys?prefix_key=nothing /tags?prefix_key=p /tiers
              /servers].freeze

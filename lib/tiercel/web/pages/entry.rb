@@ -6,7 +6,7 @@ require_relative "../page"
 module Tiercel
   class Web
     module Pages
-      # Where the entry of one key lies, tier by tier.
+      # The entry of one key in each tier.
       #
       # @private
       class Entry < Page
