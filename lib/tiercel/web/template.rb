@@ -21,7 +21,8 @@ module Tiercel
       # @return [void]
       def self.define(target, method_name, name, *arguments)
         path = ::File.join(FOLDER, "#{name}.erb")
-        source = new(::File.read(path, encoding: Encoding::UTF_8), trim_mode: "-").src.force_encoding(Encoding::UTF_8)
+        source = new(::File.read(path, encoding: Encoding::UTF_8), trim_mode: "-").src.dup
+        source.force_encoding(Encoding::UTF_8) # which its magic comment says; newer versions of ERB freeze it
         # Evaluated here, so that templates see the constants of Tiercel and Web.
         target.class_eval("def #{method_name}(#{arguments.join(", ")})\n#{source}\nend", path, -1)
       end
