@@ -120,11 +120,12 @@ class TiersListenersTest < Tiercel::TestCase
     wait_until("a copy of #{key}", within: PATIENCE) { store.read(key) == value && store.backend.get_near(at) }
   end
 
-  # @param trust [Float] seconds
-  def with_trust(trust, *stores)
-    stores.each { |store| coverage(store).trust = trust }
-    yield
-    stores.each { |store| coverage(store).trust = 3 }
+  # Longer than copies are trusted.
+  def wait_for_distrust(store)
+    trusted_for = 4 * Tiercel::Tiers::Coverage::NANOSECONDS
+    wait_until("distrust", within: PATIENCE) { coverage(store).now - coverage(store).covered > trusted_for }
+    refute coverage(store).trusted?
+    assert_nil store.backend.get_near("key")
   end
 
   def test_a_server_that_stands_still_costs_no_copies
@@ -132,10 +133,7 @@ class TiersListenersTest < Tiercel::TestCase
     store = listening(machine(:one, url: own.url, error_handler: ->(**) {}))
     kept(store, "key", "value")
     own.pause
-    with_trust(0.2, store) do
-      wait_until("distrust", within: PATIENCE) { !coverage(store).trusted? }
-      assert_nil store.backend.get_near("key")
-    end
+    wait_for_distrust(store)
     covered = coverage(store).covered
     own.resume
     wait_until("trust", within: PATIENCE) { coverage(store).covered > covered && coverage(store).trusted? }
@@ -151,9 +149,9 @@ class TiersListenersTest < Tiercel::TestCase
     own = Tiercel::Lab::Servers::Redis.new(args: %w[--busy-reply-threshold 1]).start
     store = listening(machine(:one, url: own.url, error_handler: ->(**) {}))
     kept(store, "key", "value")
-    covered = coverage(store).covered
     script = Thread.new { own.command("EVAL", "while true do end", "0") }
-    with_trust(0.2, store) { wait_until("distrust", within: PATIENCE) { !coverage(store).trusted? } }
+    wait_for_distrust(store)
+    covered = coverage(store).covered
     own.command("SCRIPT", "KILL")
     wait_until("trust", within: PATIENCE) { coverage(store).covered > covered && coverage(store).trusted? }
     assert_equal [1, 1], [gaps(store), listeners(own)]
