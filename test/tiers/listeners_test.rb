@@ -61,11 +61,12 @@ class TiersListenersTest < Tiercel::TestCase
   def test_two_of_nine_processes_listen_and_no_key_is_changed_for_it
     store = listening(machine(:one))
     8.times { process { |other| wait_until("trust", within: PATIENCE) { coverage(other).trusted? } } }
-    wait_until("two listeners", within: PATIENCE) { listeners == 2 }
+    questions = ->(count) { wait_until("questions", within: PATIENCE) { calls("role") >= count } }
+    questions.call(asked = calls("role") + 3)
     changes = calls("set")
-    asked = calls("role")
-    wait_until("questions", within: PATIENCE) { calls("role") >= asked + 5 }
-    assert_equal [2, changes, 1], [listeners, calls("set"), gaps(store)]
+    questions.call(asked + 3)
+    wait_until("two listeners", within: PATIENCE) { listeners == 2 }
+    assert_equal [changes, 1], [calls("set"), gaps(store)]
   end
 
   def test_where_one_is_killed_another_one_takes_its_place
@@ -80,27 +81,36 @@ class TiersListenersTest < Tiercel::TestCase
     assert_equal 1, gaps(store)
   end
 
+  # @return [ActiveSupport::Cache::TiercelStore]
+  def late_where(store, &late)
+    store.backend.near.bus.define_singleton_method(:late?, &late)
+    store
+  end
+
   def test_a_process_that_waits_for_the_interpreter_gives_its_seat_to_one_that_does_not
-    store = listening(machine(:one))
-    process { |other| wait_until("a seat", within: PATIENCE) { listens?(other) } }
-    process { |other| refute listens?(other) }
+    late = false
+    store = late_where(listening(machine(:one))) { late }
+    process do |other|
+      late_where(other) { false }
+      wait_until("a seat", within: PATIENCE) { listens?(other) }
+    end
+    process { |other| refute listens?(late_where(other) { false }) }
     assert listens?(store)
-    bus = store.backend.near.bus
-    bus.define_singleton_method(:tick) { |&wait| super(&wait).tap { @late = 6 } }
+    late = true
     wait_until("its seat to be another's", within: PATIENCE) { !listens?(store) }
     wait_until("two listeners", within: PATIENCE) { listeners == 2 && coverage(store).trusted? }
     assert_equal 1, gaps(store)
   end
 
-  def test_a_thread_that_computes_makes_a_process_late
-    store = listening(machine(:one))
-    computing = Thread.new { loop { nil } }
-    late = -> { store.backend.near.bus.instance_variable_get(:@late) >= 3 }
-    wait_until("it to notice", within: PATIENCE, &late)
-    computing.kill
-    wait_until("it to notice the end", within: PATIENCE) { !late.call }
-  ensure
-    computing&.kill
+  def test_a_process_that_wakes_up_late_several_times_in_a_row_is_late
+    bus = machine(:one).backend.near.bus
+    time = 0.0
+    sleeps = ->(count, late_by) { count.times { bus.send(:tick) { |seconds| time += seconds + late_by } } }
+    turns = [[3, 0.015], [2, 0.025], [1, 0.025], [6, 0.3], [3, 0], [1, 0]]
+    verdicts = Tiercel::Clock.stub(:monotonic, -> { time }) do
+      turns.map { |turn| sleeps.call(*turn) && bus.send(:late?) }
+    end
+    assert_equal [false, false, true, true, true, false], verdicts
   end
 
   def test_each_process_with_memory_in_front_listens

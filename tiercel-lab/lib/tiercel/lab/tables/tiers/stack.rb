@@ -19,7 +19,7 @@ module Tiercel
           SERVERS = { redis: "PING\r\n", memcached: "version\r\n" }.freeze
           FILES = %w[sqlite file].freeze
           # Last tiers that tell of changes.
-          NEWS = %w[redis rediss redis+cluster unix].freeze
+          NEWS = %w[redis rediss unix].freeze
 
           # @return [String] of the contestant
           attr_reader :text
