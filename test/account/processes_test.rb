@@ -92,6 +92,32 @@ class AccountProcessesTest < Tiercel::TestCase
     end
   end
 
+  def test_a_child_of_a_process_that_has_counted_goes_on_with_its_own_figures
+    each_place do |urls|
+      store = Tiercel.new(*urls)
+      before, own = work(store, 0)
+      seen, own_of_child = fork_and_wait(1) { work(store, 1) }.first
+      assert_equal [before, seen], [own, own_of_child].map { |figures| figures.except(:writes) }, urls.inspect
+      assert_equal before[:misses] + seen[:misses], store.account.classes.sum { |one| one[:misses] }, urls.inspect
+      assert_equal sum([before, seen]), store.account.totals.slice(*seen.keys), urls.inspect
+    ensure
+      store&.close
+    end
+  end
+
+  def test_an_account_whose_file_is_removed_begins_anew
+    each_place do |urls|
+      store = Tiercel.new(*urls)
+      store.read("nothing")
+      File.delete(store.account.path)
+      travel(2) { 3.times { store.read("nothing") } }
+      assert_path_exists store.account.path
+      assert_includes 1..3, Tiercel.new(*urls).account.totals[:misses], urls.inspect
+    ensure
+      store&.close
+    end
+  end
+
   def test_a_segment_that_is_made_anew_keeps_the_account
     with_tmpdir do |dir|
       store = Tiercel.new("shared:#{dir}/segment")

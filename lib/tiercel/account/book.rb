@@ -50,7 +50,7 @@ module Tiercel
       def hold(patience)
         return yield unless @path
         @lock.hold(patience) do |file|
-          begin_file(file) unless ::File.identical?(file, @mapped)
+          begin_file(file) unless identity(file) == @mapped
           yield
         end
       rescue FileLock::Busy, SystemCallError, IOError
@@ -77,8 +77,11 @@ module Tiercel
         raise Errno::EPERM, @path unless file.stat.uid == Process.euid
         write_anew(file) unless file.size == @bytes && file.pread(8, 0).unpack1("Q<") == MAGIC
         @counters = Codec.native::CounterPage.new(file.fileno)
-        @mapped = file
+        @mapped = identity(file)
       end
+
+      # A child has another open file, and the same page.
+      def identity(file) = file.stat.then { |stat| [stat.dev, stat.ino] }
 
       # Every byte is written, so that none is missing later where the disk is full then. It never becomes shorter:
       # another process may have it mapped.
