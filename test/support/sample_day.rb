@@ -71,7 +71,8 @@ module SampleDay
       cold = index.between?(900, 960) ? 1 + ((960 - index) / 14.0) : 1
       CLASSES.each do |name, (reads, missing, seconds)|
         misses = [(reads * busy * missing * cold).round, 1].max
-        account.hit(0, (reads * busy).round - misses)
+        account.hits(0, (reads * busy).round - misses)
+        account.sampled("#{name}/1", (reads * busy).round - misses)
         misses.times do |at|
           key = "#{name}/#{index}-#{at}"
           account.missed(key)

@@ -14,7 +14,7 @@ class WebCase < Tiercel::TestCase
     NAMES = ["views/products/show:*/products/*", "a" * 150, "<script>alert(1)</script>", "\u202Ecod.exe"].freeze
 
     def scope = :machine
-    def hit(*) = nil
+    def hits(*) = nil
     def timed(_key) = yield
 
     def minutes(count)
