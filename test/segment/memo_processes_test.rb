@@ -33,9 +33,9 @@ class SegmentMemoProcessesTest < Tiercel::TestCase
     end
   end
 
-  # Eight keys, so that few reads are enough for hits. A collection at each allocation, some of which move objects.
+  # Four keys, so that few reads are enough for hits. A collection at each allocation, some of which move objects.
   def test_under_a_collector_that_runs_all_the_time
-    processes(long? ? 2_000 : 100, hits: 1, every: 10, keys: 8) { method(:under_stress) }
+    processes(long? ? 2_000 : 40, hits: 1, every: 20, keys: 4) { method(:under_stress) }
   end
 
   private

@@ -42,6 +42,19 @@ module Tiercel
                     command: "bin/lab compare REVISION . --store tiercel:shared:#memo=false"
           elsewhere "memo-3", "no stale and no torn value under four processes; resident bytes within the bound",
                     command: "bin/test --long test/segment/memo_processes_test.rb"
+          { "5a" => ["html-24kb-500", 0.35, "24 KB, 500 of them"],
+            "5b" => ["html-100kb-100", 0.4, "100 KB, 100 of them"],
+            "5c" => ["html-822kb-10", 0.3, "822 KB, 10 of them"] }.each do |number, (value, bound, words)|
+            { "read" => "reread", "fetch" => "fetch" }.each do |call, operation|
+              ratio "memo-#{number}-#{call}", "shared: #{call} of #{words}, no option", value:,
+                    baseline: ["memory_store", operation], candidate: ["tiercel:shared:", operation], at_most: bound
+            end
+          end
+          ratio "memo-5d", "shared: read of 1 KB, 2,000 of them, no option", value: "string-1kb-2000",
+                baseline: %w[memory_store read], candidate: %w[tiercel:shared: read], at_most: 0.165
+          elsewhere "memo-6", "ten workers, no option: CPU and memory by memo: false (24kb, mixed, first, ten_times, " \
+                              "and with FULL_MASTER=1)",
+                    command: "bin/exec ruby --yjit -Ilib test/support/memo_workers.rb mixed"
           kept "memo-4", "shared: a read among 1,000,000 entries at most 2.5 times one among 1,000", run: "growth",
                command: "bin/lab growth --store tiercel:shared: --entries 1000,1000000 --rounds 6",
                judging: lambda { |results|

@@ -41,7 +41,9 @@ module Tiercel
       [2_000, 10_000].each { |count| add ManyTexts.new(count:) }
       add ManyPages.new(name: "html-2kb-2000", title: "2 KB of HTML, 2,000 of them", bytes: 2048, count: 2_000)
       add ManyPages.new(name: "html-24kb-500", title: "A fragment of 24 KB, 500 of them", bytes: 24 * 1024, count: 500)
+      add ManyPages.new(name: "html-100kb-100", title: "100 KB of HTML, 100 of them", bytes: 102_400, count: 100)
       add ManyPages.new(name: "html-100kb-200", title: "100 KB of HTML, 200 of them", bytes: 102_400, count: 200)
+      add ManyPages.new(name: "html-822kb-10", title: "822 KB of HTML, 10 of them", bytes: LARGE_BYTES, count: 10)
       add ManyPages.new(name: "html-822kb-100", title: "822 KB of HTML, 100 of them", bytes: LARGE_BYTES, count: 100)
       add ManyPages.new(name: "html-822kb-200", title: "822 KB of HTML, 200 of them", bytes: LARGE_BYTES, count: 200)
       add Rows.new(name: "rows-50", title: "50 rows (Array of Hashes)", rows: 50, count: 100)
