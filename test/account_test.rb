@@ -3,6 +3,7 @@
 
 require "test_helper"
 require "tiercel"
+require "tiercel/lab/servers"
 
 # The account of a store counts its own calls, on each kind of backend.
 class AccountTest < Tiercel::TestCase
@@ -84,6 +85,29 @@ class AccountTest < Tiercel::TestCase
       10_240.times { |index| store.read("post:#{index % 25}") }
       found = store.account.classes(:hour).find { |one| one[:name] == "post:*" }
       assert_includes 9_000..10_300, found[:hits], urls.inspect
+    end
+  end
+
+  def test_failures_and_openings_of_the_breaker_are_counted
+    server = Tiercel::Lab::Servers::Redis.new.start
+    store = Tiercel.new(server.url, error_handler: ->(**) {}, breaker: { failures: 2, cool_down: 60 })
+    store.read("a")
+    server.kill
+    5.times { store.read("a") }
+    totals = store.account.totals
+    assert_operator totals[:failures], :>=, 2
+    assert_equal [1, 6], totals.values_at(:breaker_openings, :misses)
+  ensure
+    store&.close
+    server&.stop
+  end
+
+  def test_stale_values_are_counted
+    each_store do |store, urls|
+      options = { expires_in: 10, stale_if_error: 60 }
+      store.fetch("a", options) { "value" }
+      travel(20) { assert_equal "value", store.fetch("a", options) { raise "down" } }
+      assert_equal [1, 2], store.account.totals.values_at(:stale_hits, :blocks), urls.inspect
     end
   end
 

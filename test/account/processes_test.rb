@@ -3,6 +3,7 @@
 
 require "test_helper"
 require "tiercel"
+require "tiercel/top"
 require "tiercel/lab/servers"
 
 # The figures of eight processes are those of their calls, on every backend and on stacks.
@@ -41,6 +42,8 @@ class AccountProcessesTest < Tiercel::TestCase
     end
   end
 
+  def in_metrics(text, names) = names.to_h { |name| [name, text[/^tiercel_#{name}_total (\d+)$/, 1].to_i] }
+
   def sum(hashes) = hashes.reduce { |one, other| one.merge(other) { |_, a, b| a + b } }
 
   def test_the_account_of_the_machine_has_the_calls_of_all_processes
@@ -51,6 +54,10 @@ class AccountProcessesTest < Tiercel::TestCase
       assert_equal :machine, totals[:scope], urls.inspect
       assert_equal seen, totals.slice(*seen.keys), urls.inspect
       assert_equal own, totals.slice(*own.keys), urls.inspect
+      assert_equal seen, Tiercel::Top.new(store.account).to_h[:totals].slice(*seen.keys), urls.inspect
+      text = Tiercel::Metrics.to_prometheus(store)
+      assert_equal seen.except(:deletes), in_metrics(text, seen.except(:deletes).keys), urls.inspect
+      assert_equal seen.values_at(:hits, :misses), store.stats.values_at(:hits, :misses), urls.inspect
       assert_equal seen[:misses], store.account.classes(:hour).sum { |one| one[:misses] }, urls.inspect
     ensure
       store&.close
