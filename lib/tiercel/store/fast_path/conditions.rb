@@ -99,13 +99,14 @@ module Tiercel
         # An end, the usual tags, and what is asked for besides by a miss. All others are Rails' way's, which says what
         # is wrong.
         def usual_options?(options)
-          return options.size == 1 || usual_besides?(options, 1) if ends?(options[:expires_in])
-          usual_besides?(options, 0)
+          count = ends?(options[:expires_in]) ? 1 : 0
+          return true if count == options.size
+          count += 1 if @fast_tags && (tags = options[:tags]) && usual_tags?(tags)
+          count == options.size || usual_besides?(options, count)
         end
 
         # @param count [Integer] of those that are known already
         def usual_besides?(options, count)
-          count += 1 if @fast_tags && (tags = options[:tags]) && usual_tags?(tags)
           count += 1 if ends?(options[:race_condition_ttl])
           count += 1 if options[:skip_nil] == true
           count += 1 if options.key?(:version) && !@early
