@@ -5,6 +5,7 @@ require "active_support/cache/tiercel_store"
 require "active_support/core_ext/object/with"
 require "contracts/store_contract"
 require "tmpdir"
+require "support/heard_calls"
 
 # The contract of the store, over every backend that is there, on the fast path and off it.
 module StoreContractTests
@@ -59,22 +60,6 @@ module StoreContractTests
     def backend_options = PATIENCE
   end
 
-  # Somebody hears of every call: a subscriber, and a logger at the level debug.
-  module Heard
-    def setup
-      super
-      @subscriber = ActiveSupport::Notifications.subscribe(/\Acache_/) { |*| nil }
-      @logger = ActiveSupport::Cache::Store.logger
-      ActiveSupport::Cache::Store.logger = Logger.new(File::NULL, level: Logger::DEBUG)
-    end
-
-    def after_teardown
-      ActiveSupport::Cache::Store.logger = @logger
-      ActiveSupport::Notifications.unsubscribe(@subscriber)
-      super
-    end
-  end
-
   PLACES = { memory: InMemory, shared: InSharedMemory, sqlite: InSQLite, file: InFiles }.freeze
 
   # Options of the store under which callers should see no difference, tried over `memory:`.
@@ -112,7 +97,7 @@ module StoreContractTests
 
   define("SharedMemoFast", InSharedMemory, VARIANTS["Memo"]) if available?(:shared)
 
-  define("MemoryHeard", [Heard, InMemory], {})
+  define("MemoryHeard", [HeardCalls, InMemory], {})
 
   VARIANTS.each do |name, options|
     define("#{name}Fast", InMemory, options)

@@ -6,6 +6,7 @@ require "contracts/fetch_contract"
 require "contracts/store_contract"
 require "support/cold_runs"
 require "support/fetch_places"
+require "support/heard_calls"
 
 # `fetch` with many callers for one value: over every backend, on the fast path and through Rails' methods.
 module FetchContractTests
@@ -35,6 +36,15 @@ module FetchContractTests
       define_method(:way) { {} }
     end
     const_set("#{place.capitalize}AtOnceTest", test_class)
+  end
+
+  # As the fast way, while somebody hears of every call.
+  class MemoryHeardTest < Tiercel::TestCase
+    include Place
+    include HeardCalls
+
+    def place = :memory
+    def way = {}
   end
 
   FetchPlaces::URLS.each_key do |place|

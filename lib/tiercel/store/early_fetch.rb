@@ -42,7 +42,7 @@ module Tiercel
         bytes = found.bytes unless Coder::MISS.equal?(found)
         value = found = bytes ? @settings.accessor.decode(bytes, version) : Coder::MISS
         if Coder::Signal === value
-          value = settle_for_fetch(found, key, version, options)
+          value = value_for_fetch(found, key, version, options)
           return miss_or_generate(name, key, version, options, found, &) if Coder::MISS.equal?(value)
         end
         DeepFreeze.call(value) if @settings.frozen_values

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "events"
-require_relative "fast_path/at_once"
+require_relative "fast_path/read_and_take"
 require_relative "fast_path/conditions"
 require_relative "fast_path/names"
 require_relative "fast_path/multi"
@@ -16,7 +16,7 @@ module Tiercel
     # every other call to Rails' method (`super`).
     #
     #   read, fetch:  @fast -> key_of, version_of -> Accessor#read -> value
-    #                 what is no plain value (Found) -> settle, on its bytes, as Rails' own methods would
+    #                 what is no plain value (Found) -> value_for_read, on its bytes, as Rails' own methods would
     #   fetch, miss:  the block -> write
     #   write:        @fast -> key_of, version_of -> Accessor#write
     #
@@ -25,7 +25,7 @@ module Tiercel
     # Nothing but time may differ: test/store/property_test.rb holds the two
     # ways against each other.
     module FastPath
-      include AtOnce
+      include ReadAndTake
       include Conditions
       include Names
       include Multi
@@ -46,7 +46,7 @@ module Tiercel
         return instrumented_read(name, key, version, options) if heard?(Events::READ)
         value = @settings.accessor.read(key, version)
         return value unless Coder::Signal === value
-        value = settle(value, key, version)
+        value = value_for_read(value, key, version)
         value unless MISS.equal?(value)
       end
 
@@ -58,7 +58,7 @@ module Tiercel
         return heard?(Events::READ) || heard?(Events::FETCH_HIT) ? super : fetch_early(name, key, options, &) if @early
         version = options ? version_asked(name, options) : version_of(name)
         return instrumented_fetch(name, key, version, options, &) if heard?(Events::READ)
-        return fetch_at_once(name, key, version, options, &) if @cold_run&.long?
+        return fetch_and_take(name, key, version, options, &) if @cold_run&.long?
         value = @settings.accessor.read(key, version)
         return no_plain_value(value, name, key, version, options, &) if Coder::Signal === value
         @cold_run&.over
@@ -111,7 +111,7 @@ module Tiercel
       def instrumented_read(name, key, version, options)
         instrument_one(:read, Events::READ, name, key, merged_options(options)) do |payload|
           value = @settings.accessor.read(key, version, payload)
-          value = settle(value, key, version) if Coder::Signal === value
+          value = value_for_read(value, key, version) if Coder::Signal === value
           payload[:hit] = !MISS.equal?(value)
           forget_tier(payload)
           value unless MISS.equal?(value)
@@ -130,7 +130,7 @@ module Tiercel
         options = merged_options(options)
         instrument_one(:read, Events::READ, name, key, options) do |payload|
           found = value = @settings.accessor.read(key, version, payload)
-          value = settle_for_fetch(found, key, version, options) if Coder::Signal === found
+          value = value_for_fetch(found, key, version, options) if Coder::Signal === found
           payload[:super_operation] = :fetch
           payload[:hit] = !MISS.equal?(value)
           forget_tier(payload)
@@ -156,7 +156,7 @@ module Tiercel
       # Where a fetch has found nothing, or bytes that are no value by themselves.
       def no_plain_value(found, name, key, version, options, &)
         @cold_run&.over unless MISS.equal?(found)
-        value = settle_for_fetch(found, key, version, options)
+        value = value_for_fetch(found, key, version, options)
         return miss_or_generate(name, key, version, options, found, &) if MISS.equal?(value)
         heard?(Events::FETCH_HIT) ? tell_hit(value, name, options) : value
       end
@@ -167,7 +167,7 @@ module Tiercel
       end
 
       # What Rails' `read` does with an entry.
-      def settle(found, key, version)
+      def value_for_read(found, key, version)
         entry = entry_of(found, key) or return useless(found, key)
         return entry.mismatched?(version) ? useless(found, key) : entry.value unless entry.expired?
         delete_entry(key) unless @settings.policy.lease
@@ -175,7 +175,7 @@ module Tiercel
       end
 
       # What Rails' `fetch` does with an entry.
-      def settle_for_fetch(found, key, version, options)
+      def value_for_fetch(found, key, version, options)
         entry = entry_of(found, key) or return useless(found, key)
         entry = handle_expired_entry(entry, key, merged_options(options))
         entry.nil? || entry.mismatched?(version) ? useless(found, key) : entry.value
@@ -205,8 +205,8 @@ module Tiercel
         policy = @settings.policy
         return generate(name, options, &) unless policy.lease
         options = merged_options(options)
-        straight = MISS.equal?(found) && options[:tags].nil? && !policy.timeout?
-        return miss_straight(name, key, version, options, policy, &) if straight
+        usual = MISS.equal?(found) && options[:tags].nil? && !policy.timeout?
+        return miss_as_usual(name, key, version, options, policy, &) if usual
         miss(name, key, version, options, policy, found: (found unless MISS.equal?(found)), &)
       end
 

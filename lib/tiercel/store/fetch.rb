@@ -11,7 +11,7 @@ require_relative "fetch/miss"
 require_relative "fetch/multi_miss"
 require_relative "fetch/result"
 require_relative "../fetch_policy"
-require_relative "fetch/straight"
+require_relative "fetch/usual_miss"
 require_relative "fetch/takeover_log"
 require_relative "fetch/uncached_log"
 
@@ -27,7 +27,7 @@ module Tiercel
       autoload :Background, File.expand_path("fetch/background", __dir__)
       autoload :TimedBlock, File.expand_path("fetch/timed_block", __dir__)
 
-      include Straight
+      include UsualMiss
 
       # What a read of several names has found besides values: by key the {Accessor::Found} that are none, by name the
       # ends (epoch seconds) of the values, where somebody wants them.

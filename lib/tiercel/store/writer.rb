@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../frame"
-require_relative "fetch/held"
+require_relative "fetch/held_flights"
 
 module Tiercel
   module Store
@@ -152,13 +152,15 @@ module Tiercel
       # @param flight [Fetch::Flight, nil] whose own value it is
       def rewritten(key, written, flight = nil)
         return if @settings.flights.idle?
-        Fetch::Held.each_of(@settings.backend, key) { |held| held.rewritten = written unless held.equal?(flight) }
+        Fetch::HeldFlights.each_of(@settings.backend, key) do |held|
+          held.rewritten = written unless held.equal?(flight)
+        end
       end
 
       # A block around the code at hand may be that of one of these keys: what it gives is not stored.
       def deleted(keys)
         return if @settings.flights.idle?
-        keys.each { |key| Fetch::Held.each_of(@settings.backend, key) { |held| held.deleted = true } }
+        keys.each { |key| Fetch::HeldFlights.each_of(@settings.backend, key) { |held| held.deleted = true } }
       end
 
       # @param flight [Fetch::Flight] whose value is not stored

@@ -34,7 +34,7 @@ class FetchInterruptedTest < Tiercel::TestCase
   def test_a_call_that_is_interrupted_before_its_flight_is_there
     key = +"key"
     key.define_singleton_method(:dup) { raise Interrupted }
-    assert_raises(Interrupted) { @store.send(:miss_straight, "key", key, nil, {}, nil) }
+    assert_raises(Interrupted) { @store.send(:miss_as_usual, "key", key, nil, {}, nil) }
   end
 
   # One that comes as a Mutex's method returns, before anything is there that would give the Mutex back.

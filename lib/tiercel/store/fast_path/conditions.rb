@@ -50,19 +50,14 @@ module Tiercel
           self
         end
 
-        private
-
-        # @return [void]
-        def start_fast_path
-          check_fast_path
-          Patches.watch(self)
-        end
-
         # @own: whether this library's own `fetch` runs; @patched: what stands in its way; @fast: whether calls may be
         # fast; @fast_fetch: the same of `fetch`; @always_heard: whether each is instrumented; @fast_writes: whether
         # writes with the store's defaults may be; @early: whether a hit of `fetch` is looked at for the time that is
         # left of it; @fast_tags: whether the tags that a call names are useless to its read; @cold_run: of `fetch`,
         # where it is useful; @shares_options: whether a block that sets no options needs no copy of them.
+        #
+        # @private
+        # @return [void]
         def check_fast_path
           return unless @settings
           @patched = Patches.of_stores | foreign(HOOKS, @settings.namespaces ? [*OWN, NamespaceGenerations] : OWN)
@@ -77,6 +72,14 @@ module Tiercel
           @fast_tags = @settings.accessor.compares_tags?
           @cold_run = @settings.cold_run
           @shares_options = Tags::WriteOptions::CopiedWhenSet.possible?
+        end
+
+        private
+
+        # @return [void]
+        def start_fast_path
+          check_fast_path
+          Patches.watch(self)
         end
 
         # A subclass or a singleton method that overrides one wants to see every call.

@@ -32,7 +32,8 @@ module Tiercel
 
         # See ActiveSupport::Cache::Store#write_multi.
         def write_multi(hash, options = nil)
-          return super unless options.nil? && @fast && @fast_writes && (keys = keys_of(hash.keys))
+          return super unless options.nil? && @fast && @fast_writes && (keys = keys_of(names = hash.keys))
+          return super unless keys.equal?(names) || keys.uniq.size == keys.size # of names with one key the last is kept
           return write_many(hash, keys) unless heard?(Events::WRITE_MULTI)
           instrument_multi(:write_multi, hash_in_event(hash, @options), @options) { write_many(hash, keys) }
         end
@@ -75,12 +76,12 @@ module Tiercel
           return if versions && keys.uniq.size < keys.size # names of one key, which may want different versions
           keys = frozen_keys(keys) if own
           found = @settings.accessor.read_multi(keys, versions, unsettled, event) or return
-          settle_many(found, unsettled, keys, versions) unless unsettled.empty?
+          values_for_read(found, unsettled, keys, versions) unless unsettled.empty?
           own ? found : by_name(found, names, keys)
         end
 
         # What is done with entries on the entries' way.
-        def settle_many(found, unsettled, keys, versions)
+        def values_for_read(found, unsettled, keys, versions)
           tagged = nil
           shown = {}
           unsettled.each do |key|

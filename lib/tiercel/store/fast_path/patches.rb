@@ -22,7 +22,7 @@ module Tiercel
           # Looks again, for every store that there is.
           #
           # @return [void]
-          def recheck = @stores.keys.each { |store| store.send(:check_fast_path) }
+          def recheck = @stores.keys.each { |store| store.check_fast_path }
 
           # @param name [Symbol] of a method that was defined or removed
           # @return [nil]

@@ -5,7 +5,7 @@ module Tiercel
     module Fetch
       # How many fetches of this process have found nothing, one after the other, and stored what their blocks gave. In
       # a run of them the next one will hardly find anything either: its read and its take are one trip, see
-      # {FastPath::AtOnce}.
+      # {FastPath::ReadAndTake}.
       #
       # Threads may overwrite each other's counts: this is a guess, and no answer depends on it.
       #

@@ -66,7 +66,7 @@ module Tiercel
           @open = @leases.dup
           @computed = {}
           @filled_at = Clock.monotonic
-          Held.with_all(@flown.values) do
+          HeldFlights.with_all(@flown.values) do
             @leases.each { |call, lease| compute_one(call, lease) }
           end
           fill

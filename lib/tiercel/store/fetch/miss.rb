@@ -4,7 +4,7 @@ require_relative "../../leases"
 require_relative "call"
 require_relative "databases"
 require_relative "flights"
-require_relative "held"
+require_relative "held_flights"
 require_relative "miss/displacing"
 require_relative "miss/following"
 require_relative "miss/in_time"
@@ -52,12 +52,12 @@ module Tiercel
           @takeovers = settings.takeovers
           @displacements = settings.displacements
           @call = call
-          @held = Held.flights
+          @held = HeldFlights.flights
           @limit = limit
           @let_down = 0
         end
 
-        # @param begun [Array(Flight, Object), nil] a flight of this caller, and what its take has met: see {Straight}
+        # @param begun [Array(Flight, Object), nil] a flight of this caller, and what its take has met: see {UsualMiss}
         # @return [Object] the value: stored, stale, somebody else's or the block's
         def value(begun = nil)
           @seen = @leases.seen(@call.key, @call.found) if @call.found
@@ -182,7 +182,7 @@ module Tiercel
           flight.borrowed = false
           flight.learn(lease || flight.beside, running: true)
           value, settled = @flights.computing(flight, lease&.lineage) do
-            Held.with(flight) { @call.compute_and_store(lease, flight) }
+            HeldFlights.with(flight) { @call.compute_and_store(lease, flight) }
           end
           flight.land_value(value) { @call.copy(value) }
           value

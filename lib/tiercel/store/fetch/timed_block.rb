@@ -130,13 +130,13 @@ module Tiercel
         end
 
         def run
-          settle(:value, yield)
+          value_for_read(:value, yield)
         rescue Exception => error # rubocop:disable Lint/RescueException
-          Reports.handled(error) if settle(:error, error)
+          Reports.handled(error) if value_for_read(:error, error)
         end
 
         # @return [Boolean] whether nobody waits for it any more
-        def settle(kind, content)
+        def value_for_read(kind, content)
           @lock.synchronize do
             @outcome = [kind, content]
             @left

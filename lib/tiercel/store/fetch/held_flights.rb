@@ -7,7 +7,7 @@ module Tiercel
       # fibers and enumerators inherit: what is fetched in a thread of a block is fetched within that block.
       #
       # @private
-      module Held
+      module HeldFlights
         STORAGE = :tiercel_flights
         NONE = [].freeze
         private_constant :STORAGE, :NONE

@@ -3,7 +3,7 @@
 require_relative "../../frame"
 require_relative "../../leases"
 require_relative "../../leases/placeholder"
-require_relative "../fetch/straight"
+require_relative "../fetch/usual_miss"
 
 module Tiercel
   module Store
@@ -12,23 +12,23 @@ module Tiercel
       # nothing is there. What is there is given as the read alone would give it, and ends the run.
       #
       # @private
-      module AtOnce
+      module ReadAndTake
         private
 
         # @param options [Hash, nil] as they were passed
         # @yield the block of `fetch`
         # @return [Object] the value
-        def fetch_at_once(name, key, version, options, &)
+        def fetch_and_take(name, key, version, options, &)
           merged = merged_options(options)
-          return read_alone(name, key, version, options, &) unless may_ask_at_once?(key, merged)
+          return read_alone(name, key, version, options, &) unless may_take?(key, merged)
           key = key.dup.freeze unless key.frozen?
-          value = lead_straight(name, key, version, merged, @settings.policy, unread: true, &)
-          return read_alone(name, key, version, options, &) if Fetch::Straight::ELSEWHERE.equal?(value)
-          Accessor::Found === value ? found_at_once(value, name, key, version, options, &) : value
+          value = lead_as_usual(name, key, version, merged, @settings.policy, unread: true, &)
+          return read_alone(name, key, version, options, &) if Fetch::UsualMiss::ELSEWHERE.equal?(value)
+          Accessor::Found === value ? found_instead(value, name, key, version, options, &) : value
         end
 
-        # Where {Fetch::Straight} would go on, and nothing is remembered.
-        def may_ask_at_once?(key, options)
+        # Where {Fetch::UsualMiss} would go on, and nothing is remembered.
+        def may_take?(key, options)
           policy = @settings.policy
           policy.lease && !policy.timeout? && options[:tags].nil? &&
             @settings.request_local&.current&.read_entry(key).nil?
@@ -41,7 +41,7 @@ module Tiercel
         end
 
         # Who has come along meanwhile looks for it, too.
-        def found_at_once(found, name, key, version, options, &)
+        def found_instead(found, name, key, version, options, &)
           @cold_run.over
           @settings.account.hit(key)
           bytes = found.bytes

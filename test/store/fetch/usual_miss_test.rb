@@ -5,7 +5,7 @@ require "test_helper"
 require "active_support/cache/tiercel_store"
 
 # The usual miss, beside what a store without leases makes of it.
-class FetchStraightTest < Tiercel::TestCase
+class FetchUsualMissTest < Tiercel::TestCase
   VALUES = ["text", "bytes".b, "ascii".encode("US-ASCII"), "latin \xE9".dup.force_encoding("ISO-8859-1"), "",
             "x" * 5_000, "broken \xFF", "frozen".freeze, :symbol, 1, { "a" => [1] }].freeze
 

@@ -9,7 +9,7 @@ $LOAD_PATH.push(File.expand_path("../../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
 # In a run of cold keys the read and the take of a `fetch` are one trip; whatever else is there, the read answers.
-class FetchAtOnceTest < Tiercel::TestCase
+class FetchReadAndTakeTest < Tiercel::TestCase
   SERVERS = [Tiercel::Lab::Servers::Memcached, Tiercel::Lab::Servers::Redis].freeze
   # Enough for a busy machine (seconds).
   PATIENCE = { timeout: 5 }.freeze

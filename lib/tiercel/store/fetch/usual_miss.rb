@@ -3,17 +3,17 @@
 require_relative "../../coder"
 require_relative "../../frame"
 require_relative "flight"
-require_relative "held"
+require_relative "held_flights"
 
 module Tiercel
   module Store
     module Fetch
       # The usual miss: nothing is under the key, and nobody else wants it. What {Miss} does then, with fewer objects;
       # where anything else shows, a Miss goes on from there. Both begin here: a `fetch` whose read has found nothing,
-      # and one that reads in the trip of its take ({FastPath::AtOnce}).
+      # and one that reads in the trip of its take ({FastPath::ReadAndTake}).
       #
       # @private
-      module Straight
+      module UsualMiss
         # Of a key that has another flight.
         ELSEWHERE = Coder::Signal.new("ELSEWHERE")
 
@@ -21,9 +21,9 @@ module Tiercel
 
         # @yield the block of `fetch`
         # @return [Object] the value
-        def miss_straight(name, key, version, options, policy, &)
+        def miss_as_usual(name, key, version, options, policy, &)
           key = key.dup.freeze unless key.frozen? # once, for all that keep it
-          value = lead_straight(name, key, version, options, policy, &)
+          value = lead_as_usual(name, key, version, options, policy, &)
           ELSEWHERE.equal?(value) ? miss(name, key, version, options, policy, &) : value
         end
 
@@ -31,7 +31,7 @@ module Tiercel
         # @param unread [Boolean] whether it is read in the trip of the take
         # @return [Object] the value; {ELSEWHERE}; or, where it was unread and something is there, that as a
         #   {Accessor::Found}
-        def lead_straight(name, key, version, options, policy, unread: false, &)
+        def lead_as_usual(name, key, version, options, policy, unread: false, &)
           flight = Flight.new(@settings.backend, key, version)
           return ELSEWHERE unless @settings.flights.lead(flight, alone: unread)
           kept = version && Frame::Version.kept(version)
@@ -43,7 +43,7 @@ module Tiercel
           end
           lease = Leases::Lease === answer
           @settings.account.missed(key) if unread && (lease || answer.nil?)
-          return compute_straight(flight, answer, name, options, &) if lease && answer.begun?
+          return compute_as_usual(flight, answer, name, options, &) if lease && answer.begun?
           return Accessor::Found.new(*answer.first(2)) if unread && answer && !lease
           miss(name, key, version, options, policy, begun: [flight, answer], &)
         ensure
@@ -57,14 +57,14 @@ module Tiercel
           @settings.flights.leave(flight)
         end
 
-        def compute_straight(flight, lease, name, options)
+        def compute_as_usual(flight, lease, name, options)
           @settings.flights.begin(flight, lease)
           @settings.reader.remember(flight.key, nil)
           stored = false
-          value = Held.with(flight) do |outermost|
+          value = HeldFlights.with(flight) do |outermost|
             given = Tags::WriteOptions::CopiedWhenSet.new(@shares_options ? options : options.dup, self)
             made = run_block(name, flight.key, options) { @settings.account.timed(flight.key) { yield(name, given) } }
-            stored = store_straight(flight, lease, name, made, options, given.options, outermost)
+            stored = store_as_usual(flight, lease, name, made, options, given.options, outermost)
             flight.tags = given.named
             made
           end
@@ -75,13 +75,13 @@ module Tiercel
           raise
         ensure
           @settings.leases.release(lease) unless stored
-          flight.counted ? finish_straight(flight, value, landed) : @settings.flights.leave(flight)
+          flight.counted ? finish_as_usual(flight, value, landed) : @settings.flights.leave(flight)
         end
 
         # @param own [Hash] the options as the block has left them
         # @param outermost [Boolean] whether no other block is running around this one's
         # @return [Boolean] whether the value is stored
-        def store_straight(flight, lease, name, value, options, own, outermost)
+        def store_as_usual(flight, lease, name, value, options, own, outermost)
           if outermost && value.instance_of?(String) && own == options && !heard?(Events::WRITE)
             stored = fill_string(flight, lease, value, options)
             @settings.writer.warn_if_deleted(flight) if stored == false
@@ -109,7 +109,7 @@ module Tiercel
         end
 
         # Whoever has come along meanwhile is given a copy.
-        def finish_straight(flight, value, landed)
+        def finish_as_usual(flight, value, landed)
           return unless @settings.flights.finish(flight, landed)
           frame = @settings.reader.copy(value)
           frame ? flight.land(:frame, frame) : flight.land(:value, value)
