@@ -42,6 +42,14 @@ class AccountClassesTest < Tiercel::TestCase
     end
   end
 
+  def test_a_namespace_and_a_key_of_different_encodings
+    with_store(namespace: "\u00fc") do |store|
+      store.read("\xFF:1".b)
+      store.account.flush
+      assert_equal 1, names(store).size
+    end
+  end
+
   def test_processes_share_what_they_have_learned
     with_store do |store|
       21.times { |index| store.read("order:#{index}") }

@@ -37,8 +37,8 @@ module Tiercel
         text = key.byteslice(0, LONGEST)
         text = text.dup.force_encoding(Encoding::UTF_8)
         text = text.b unless text.valid_encoding?
-        return masked(text, key.hash, 0) unless @namespace && text.start_with?(@namespace)
-        @shown_namespace + masked(text.delete_prefix(@namespace), key.hash, 1)
+        return masked(text, key.hash, 0) unless @namespace && text.b.start_with?(@namespace.b)
+        @shown_namespace + masked(text.byteslice(@namespace.bytesize, LONGEST), key.hash, 1)
       end
 
       # @param name [String] of a class
