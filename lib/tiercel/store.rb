@@ -12,6 +12,7 @@ module Tiercel
   #   FastPath      the common calls: names to keys, values in and out
   #   Fetch         misses: single flight, leases, stale values; EarlyFetch: hits that end soon
   #   Events        notifications and log lines
+  #   Reader        bytes to entries, their tags, copies;  Writer: values to frames, their TTL, the fill of a lease
   #   Tags          what invalidates entries together
   #   Entries       what Rails' own public methods call for all others: entries, frames
   #   Keys          what Rails makes of names; WorkerKeys: in parallel tests
