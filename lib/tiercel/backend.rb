@@ -277,9 +277,12 @@ module Tiercel
     # @return [String]
     def inspect = "#<#{self.class.name} #{self}>"
 
-    # @return [#open, #read, #beat, #close] as {Backends::Redis::Subscription}
+    # @param prefix [String, nil] of the keys whose changes are of interest; nil for all
+    # @return [#open, #read, #ask, #close] as {Backends::Redis::Subscription}
     # @raise [NotImplementedError] where it is not subscribable
-    def subscription = raise(NotImplementedError, "#{self.class} does not tell of changes")
+    def subscription(prefix = nil) # rubocop:disable Lint/UnusedMethodArgument
+      raise NotImplementedError, "#{self.class} sends no changes"
+    end
 
     private
 
