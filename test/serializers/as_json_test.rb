@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "active_support/json"
 
 class AsJSONSerializerTest < Tiercel::TestCase
   include Tiercel::Contracts::SerializerContract
