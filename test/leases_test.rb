@@ -83,9 +83,9 @@ class LeasesTest < Tiercel::TestCase
   def test_a_second_pause_lasts_as_long_as_the_first
     each_leases do |leases, _|
       leases.release(take(leases), pause: 0.01)
-      take(leases)
-      sleep 0.02
-      leases.release(take(leases), pause: TTL)
+      mine = nil
+      wait_until("the end of the first pause") { (mine = take(leases)).mine? }
+      leases.release(mine, pause: TTL)
       assert take(leases).paused?
     end
   end
