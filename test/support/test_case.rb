@@ -70,7 +70,7 @@ module Tiercel
     #
     # @param within [Numeric] seconds; five times what it may take
     # @return [Object] the block's first truthy value
-    def wait_until(message = "what was waited for", within: 5)
+    def wait_until(message = "what was waited for", within: 30)
       deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + within
       until (value = yield)
         flunk "#{message}: not within #{within} s" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
