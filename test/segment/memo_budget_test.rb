@@ -42,6 +42,20 @@ class SegmentMemoBudgetTest < Tiercel::TestCase
     assert_equal [8 * MB / 3], stores.map { |store| store.stats[:memo_limit_bytes] }.uniq
   end
 
+  # Callers that wait for a lease hold the segment, but are no stores.
+  def test_waiting_callers_take_no_share
+    stores = Array.new(2) { Tiercel.new("shared:#{@path}?size=64MB") }
+    asked, go_on = Queue.new, Queue.new
+    leader = Thread.new { stores[0].fetch("key") { asked.push(true) && go_on.pop } }
+    asked.pop
+    follower = Thread.new { stores[1].fetch("key") { flunk } }
+    assert within(30) { stores[1].stats[:lease_waits] >= 1 }
+    assert_equal 4 * MB, share(stores[0])
+    go_on << "made"
+    assert_equal %w[made made], [leader.value, follower.value]
+    assert_equal 4 * MB, share(stores[0])
+  end
+
   # A process gives back what others are entitled to, and has it again when they have ended.
   def test_processes_give_memory_back_as_others_start
     store = filled_store

@@ -233,7 +233,17 @@ tseg *tseg_attach_private(const tseg_options *options, tseg_error *error)
     return adopt(segment, map, map, geometry.file_bytes, NULL);
 }
 
-void tseg_hold(tseg *segment) { segment->references++; }
+void tseg_hold(tseg *segment)
+{
+    segment->references++;
+    segment->holds++;
+}
+
+void tseg_let_go(tseg *segment)
+{
+    segment->holds--;
+    tseg_release(segment);
+}
 
 static bool unmap(void *argument, const atomic_bool *stop)
 {

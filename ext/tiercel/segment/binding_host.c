@@ -67,6 +67,7 @@ static VALUE let_segment_go(VALUE argument)
 {
     segment_host host = segment_new_host();
 
+    ((long_work *)argument)->segment->holds--;
     tseg_release_by(&host.base, ((long_work *)argument)->segment);
     segment_raise(&host);
     return Qnil;

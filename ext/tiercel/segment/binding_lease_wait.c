@@ -50,7 +50,7 @@ static VALUE sleep_without_gvl(VALUE argument)
 
 static VALUE stop_sleeping(VALUE argument)
 {
-    tseg_release(((sleeping *)argument)->segment);
+    tseg_let_go(((sleeping *)argument)->segment);
     return Qnil;
 }
 

@@ -222,7 +222,7 @@ void segment_share_budget(segment_handle *handle)
     if (!handle->shares_budget || !attached) return;
     tseg_memo_resize(&handle->memo, tseg_memo_share(attached->geometry.file_bytes,
                                                     (unsigned)tseg_registered(handle->attached, &none, 0),
-                                                    attached->references));
+                                                    attached->references - attached->holds));
 }
 
 void segment_share_budget_again(segment_handle *handle, int64_t now)

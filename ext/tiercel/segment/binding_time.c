@@ -68,7 +68,7 @@ static VALUE wait_without_gvl(VALUE argument)
 
 static VALUE let_go(VALUE argument)
 {
-    tseg_release(((waiting *)argument)->segment);
+    tseg_let_go(((waiting *)argument)->segment);
     return Qnil;
 }
 

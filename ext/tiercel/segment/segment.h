@@ -83,6 +83,7 @@ typedef struct tseg {
     mode_t mode;             /* permissions of the file */
     char *path;
     unsigned references;     /* handles of this process, and calls that wait */
+    unsigned holds;          /* the latter alone */
     bool warned;             /* that it cannot write: said once per process */
     struct tseg *next;       /* all attachments of this process */
 } tseg;
@@ -126,8 +127,9 @@ typedef struct {
 /* Never waits: see EAGAIN. */
 tseg *tseg_attach(const char *path, const tseg_options *options, tseg_error *error);
 tseg *tseg_attach_private(const tseg_options *options, tseg_error *error);
-/* Each attach and each hold is given back by one release; the last one unmaps. */
+/* Each attach is given back by one release, each hold by one let_go; the last one unmaps. */
 void tseg_hold(tseg *segment);
+void tseg_let_go(tseg *segment);
 void tseg_release(tseg *segment);
 void tseg_release_by(tseg_host *host, tseg *segment); /* unmapping takes long where that frees the file's memory */
 extern uint64_t tseg_unmapped; /* how many this process has */
