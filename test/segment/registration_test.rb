@@ -4,6 +4,7 @@
 
 require "test_helper"
 require "fcntl"
+require "active_support/cache/tiercel_store"
 require "tiercel/segment"
 require "support/held_by_another"
 require "support/locked_shard"
@@ -57,6 +58,15 @@ class SegmentRegistrationTest < Tiercel::TestCase
     end.first
     assert_equal [Process.pid, own].sort, pids.sort
     assert_equal [Process.pid], registered
+  end
+
+  # The account of private memory begins anew in a child.
+  def test_nor_is_one_whose_parent_counts_the_calls_of_a_store
+    store = ActiveSupport::Cache::TiercelStore.new("memory:")
+    store.fetch("name") { 1 }
+    test_a_process_between_that_never_calls_is_not_registered
+  ensure
+    store&.close
   end
 
   # Without a free descriptor a child takes the place of the one that it gives up.

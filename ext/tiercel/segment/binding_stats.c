@@ -85,7 +85,9 @@ static uint64_t counted_here(const tseg *segment, int counter)
 /* Segment#counters -> Hash of what an account adds to its own figures; looks at no entry */
 static VALUE segment_counters(VALUE self)
 {
-    tseg *segment = segment_current(self);
+    /* A child asks for them before its first call, and is not to be registered for that. Private memory never moves. */
+    const segment_handle *handle = segment_handle_of(self);
+    tseg *segment = !handle->path && handle->attached ? handle->attached : segment_current(self);
     tseg_stats stats = {0};
     VALUE hash = rb_hash_new();
 
