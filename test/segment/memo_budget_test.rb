@@ -97,6 +97,7 @@ class SegmentMemoBudgetTest < Tiercel::TestCase
     limit, bytes, entries, values, hits = fork_and_wait(1) do
       before = store.stats[:memo_hits]
       values = Array.new(2) { |i| store.read("key#{i}") }
+      store.backend.segment.send(:share_budget)
       stats = store.stats
       [*stats.values_at(:memo_limit_bytes, :memo_bytes, :memo_entries), values.uniq, stats[:memo_hits] - before]
     end.first

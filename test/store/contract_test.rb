@@ -28,7 +28,7 @@ module StoreContractTests
 
     def after_teardown
       super
-      FileUtils.remove_entry(@dir) if @dir
+      FileUtils.rm_rf(@dir) if @dir
       @dir = nil
     end
   end

@@ -33,7 +33,7 @@ class StoreTagsFaultsTest < Tiercel::TestCase
     each_store do |store|
       store.write("name", 1, tags: ["tag"])
       reports = capture_reports do
-        failing(store, :get_multi, :get) { assert_nil store.read("name", namespace: nil) }
+        failing(store, :get_multi, :get) { assert_nil store.read("name", raw: false) }
       end
       refute_empty reports
       assert_equal 1, store.read("name")

@@ -46,7 +46,7 @@ module FetchPlaces
 
     def after_teardown
       super
-      FileUtils.remove_entry(@dir)
+      FileUtils.rm_rf(@dir)
     end
 
     # All of one test share their data; private memory is what one backend has.

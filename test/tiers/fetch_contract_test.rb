@@ -17,7 +17,7 @@ module TiersFetchContractTests
 
     def after_teardown
       super
-      FileUtils.remove_entry(@dir)
+      FileUtils.rm_rf(@dir) # which a thread of a store may still write into
     end
 
     def build_store(**options)

@@ -12,7 +12,7 @@ class TiersNotificationsTest < Tiercel::TestCase
 
   def teardown
     @stores&.each(&:close)
-    FileUtils.remove_entry(@dir)
+    FileUtils.rm_rf(@dir)
   end
 
   def test_which_tier_had_it

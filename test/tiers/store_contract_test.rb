@@ -22,7 +22,7 @@ module TiersStoreContractTests
 
     def after_teardown
       super
-      FileUtils.remove_entry(@dir) if @dir
+      FileUtils.rm_rf(@dir) if @dir
       @dir = nil
     end
   end

@@ -3,6 +3,7 @@
 require_relative "../codec"
 require_relative "../file_lock"
 require_relative "../clock"
+require_relative "../extensions"
 
 module Tiercel
   class Account
@@ -17,7 +18,9 @@ module Tiercel
       BEGUN_AT = 1
       # How long is waited for the lock when the file is opened: another process may write it for the first time.
       OPENING_SECONDS = 1.0
-      private_constant :MAGIC, :BEGUN_AT, :OPENING_SECONDS
+      # A volume with less room than so many files is left to the cache.
+      ROOM = 8
+      private_constant :MAGIC, :BEGUN_AT, :OPENING_SECONDS, :ROOM
 
       # @return [#add, #load, #store, #own, #forget_own]
       attr_reader :counters
@@ -86,11 +89,14 @@ module Tiercel
       # Every byte is written, so that none is missing later where the disk is full then. It never becomes shorter:
       # another process may have it mapped.
       def write_anew(file)
+        raise Errno::ENOSPC, @path if free_bytes&.<(@bytes * ROOM)
         file.chmod(@mode) if @mode
         file.pwrite("\0".b * @bytes, 0)
         file.pwrite([Clock.now.to_i].pack("Q<"), BEGUN_AT * 8)
         file.pwrite([MAGIC].pack("Q<"), 0)
       end
+
+      def free_bytes = (Segment.free_bytes(::File.dirname(@path)) if Extensions.load("segment"))
 
       def open_memory
         @path = @lock = nil

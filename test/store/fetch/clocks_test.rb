@@ -17,7 +17,7 @@ class FetchClocksTest < Tiercel::TestCase
 
   def teardown
     @stores&.each(&:close)
-    FileUtils.remove_entry(@dir)
+    FileUtils.rm_rf(@dir)
   end
 
   FetchPlaces::SHARED.each do |place|

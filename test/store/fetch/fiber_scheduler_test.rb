@@ -16,7 +16,7 @@ class FetchInFibersTest < Tiercel::TestCase
 
   def teardown
     @stores.each(&:close)
-    FileUtils.remove_entry(@dir)
+    FileUtils.rm_rf(@dir)
     super
   end
 

@@ -13,7 +13,7 @@ class FetchLateCallersTest < Tiercel::TestCase
 
   def teardown
     @store&.close
-    FileUtils.remove_entry(@dir)
+    FileUtils.rm_rf(@dir)
     super
   end
 

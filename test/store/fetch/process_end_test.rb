@@ -30,7 +30,7 @@ class ProcessEndTest < Tiercel::TestCase
 
   def teardown
     @store.close
-    FileUtils.remove_entry(@dir)
+    FileUtils.rm_rf(@dir)
     super
   end
 
