@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-# What code of our own gains over the library or the Ruby form that it stands beside (adr/020).
+# Measures the gain of our own code over the library or the Ruby form beside it (adr/020).
 module OwnCode
   ROUNDS = 9
   # CPU time of one arm in one round.
   SECONDS = 0.02
 
-  # What is compared: ours, the other one's name, the other one.
+  # A comparison: our code, the other one's name, the other one.
   Pair = Struct.new(:what, :ours, :other_name, :other)
 
   class << self

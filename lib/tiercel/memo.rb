@@ -18,7 +18,7 @@ module Tiercel
     LEAST_BYTES = 1 << 20
     # More is a mistake, and beyond what its counts can say.
     MOST_BYTES = 1 << 40
-    # What `frozen: true` keeps where no `memo:` is given.
+    # The memo of `frozen: true` without `memo:`.
     FROZEN_BYTES = 32 << 20
 
     @segments = ObjectSpace::WeakMap.new

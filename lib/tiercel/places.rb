@@ -128,7 +128,7 @@ module Tiercel
       "#{url.scheme}:#{path}"
     end
 
-    # What a segment's listeners hear of: over Redis the keys of one namespace.
+    # The keys that a segment's listeners hear of: over Redis those of one namespace.
     def heard(options)
       namespace = options[:namespace]
       return behind(options) if namespace.nil? || namespace.respond_to?(:call) || !WITH_PREFIX.match?(url.scheme)

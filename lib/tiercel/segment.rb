@@ -53,7 +53,7 @@ module Tiercel
   #   `near_trust_recorded = seconds` as well, once anybody has covered them; `near_uncover(covered)`: nobody does now
   #
   # A segment is for the main Ractor: Ruby raises Ractor::UnsafeError elsewhere.
-  # What is promised between processes is in docs/memory-model.md.
+  # docs/memory-model.md has the promises between processes.
   class Segment
     # Part of the names of files, so that two layouts live side by side.
     LAYOUT_VERSION = 2

@@ -103,7 +103,7 @@ module Tiercel
     def add(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { @far.add(key, bytes, ttl) }
     def add_or_get(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { @far.add_or_get(key, bytes, ttl) }
 
-    # What was computed before an unsettled change is older than that.
+    # A value computed before an unsettled change is older than that change.
     def compare_and_set(key, bytes, token, ttl = nil)
       @near.change([key], bytes, ttl) { settled(key) { @far.compare_and_set(key, bytes, token, ttl) } }
     end

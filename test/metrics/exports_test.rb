@@ -6,7 +6,7 @@ require "yabeda"
 require "yabeda/test_adapter"
 require "opentelemetry-metrics-sdk"
 
-# What the gems themselves are told, in a process of its own: both keep what was registered.
+# The exports to the gems, in a process of its own: both keep their registrations.
 class ExportsTest < Tiercel::TestCase
   PROCESSES = 4
 

@@ -1,5 +1,5 @@
 /*
- * What is made of all shards: whole, however often the host stops it, and begun anew where the host has moved to
+ * Work on all shards: whole, however often the host stops it, and begun anew where the host has moved to
  * another file. The host here moves at each of its calls in turn; then threads write while a host without a lock
  * goes over the shards.
  */
@@ -10,7 +10,7 @@
 
 enum { SHARDS = 4, KEYS = 200, WRITES = 20000 };
 
-/* What a test's host does. */
+/* The host of a test. */
 typedef struct {
     tseg_turns base;
     tseg *files[2];

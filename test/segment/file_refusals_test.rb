@@ -5,7 +5,7 @@ require "test_helper"
 require "tiercel/backends/shared"
 require_relative "segment_files"
 
-# What a segment is not made of, and where it has no room.
+# Files that a segment refuses, and places without room.
 class SegmentFileRefusalsTest < Tiercel::TestCase
   include SegmentFiles
 

@@ -4,7 +4,7 @@ require "test_helper"
 require "objspace"
 require_relative "memo_segment"
 
-# What gets into the memo of Strings and what goes: by how often it is read, and within the bound of bytes.
+# Strings enter and leave the memo by how often they are read, within the bound of bytes.
 class SegmentMemoBoundsTest < Tiercel::TestCase
   include MemoSegment
 
@@ -127,7 +127,7 @@ class SegmentMemoBoundsTest < Tiercel::TestCase
     assert_equal([0, 0], kept_and_hits { 3.times { @segment.read("key") } })
   end
 
-  # What is far larger than the memo goes through it slowly; what then is asked for again and again gets in.
+  # A working set far larger than the memo passes it slowly; Strings that are then read again and again enter.
   def test_a_working_set_that_is_too_large_is_no_burden_and_the_next_one_gets_in
     @segment.memo_bytes = 1 << 20
     400.times { |i| write("large#{i}", "a" * 20_000) }

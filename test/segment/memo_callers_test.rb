@@ -8,7 +8,7 @@ require "socket"
 require "stringio"
 require_relative "memo_segment"
 
-# What callers may do to a String that shares the memo's bytes, and in the midst of a read: nobody else notices.
+# Callers change a String that shares the memo's bytes, and interrupt reads: nobody else notices.
 class SegmentMemoCallersTest < Tiercel::TestCase
   include MemoSegment
 

@@ -9,7 +9,7 @@ class MemoPeer
   BOUND = 2 << 20
   RAISES = ->(exception:, **) { raise exception }
 
-  # What a process has done. refused: calls that gave up, by name; they change nothing.
+  # The work of a process. refused: calls that gave up, by name; they change nothing.
   Result = Struct.new(:reads, :found, :hits, :writes, :deletes, :refused)
 
   # @return [Result]
@@ -49,7 +49,7 @@ class MemoPeer
     true
   end
 
-  # What was there stays where a change was refused; so only one that was made raises the floor.
+  # A refused change leaves the old entry; so only a change that was made raises the floor.
   def change(key)
     count = @counts[key] += 1
     if @random.rand < 0.2

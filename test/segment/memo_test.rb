@@ -69,7 +69,7 @@ class SegmentMemoTest < Tiercel::TestCase
     end
   end
 
-  # What #keep is told is checked; nothing that was read in another file, or of another entry, is handed out.
+  # #keep checks its arguments; the memo never hands out a value of another file or of another entry.
   def test_what_is_kept_has_to_be_frozen_and_of_its_token
     @segment.set("key", Frame.build(Frame::Layout::TYPE_STRING_ENCODED, "a" * LONG))
     @segment.read("key")

@@ -43,7 +43,7 @@ module EnteredFiles
     "tagged fetch" => ->(store, _) { store.fetch("tagged", tags: ["tag"]) { raise "a miss" } },
   }.freeze
 
-  # What is around the calls.
+  # The surroundings of the calls.
   WAYS = {
     "plain" => ->(_, &call) { call.call },
     "subscriber" => lambda do |_, &call|
@@ -60,7 +60,7 @@ module EnteredFiles
     end,
   }.freeze
 
-  # What was entered: paths below lib/ without .rb, and names of C methods.
+  # The entered files: paths below lib/ without .rb, and names of C methods.
   Entered = Struct.new(:files, :methods) do
     def size = files.size
     def to_a = [*files, *methods]

@@ -7,7 +7,7 @@
 #   bin/exec ruby --yjit test/support/memo_replay.rb FILE         recorded reads: lines of "key bytes", bytes 0: a write
 module MemoReplay
   KB = 1024
-  # What was measured (adr/013, adr/020): microseconds of a read beside its copy, of copying a KB, of an entry.
+  # Measured (adr/013, adr/020): microseconds of a read beside its copy, of copying a KB, of an entry.
   READ_US = 0.4
   COPY_US = 0.27
   ENTRY_US = 10.0

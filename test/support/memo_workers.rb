@@ -3,7 +3,7 @@
 require "active_support/cache/tiercel_store"
 require "tmpdir"
 
-# What the default memo costs and saves where several workers fork from one master: CPU time of a fetch and resident
+# The cost and the gain of the default memo where several workers fork from one master: CPU time of a fetch and resident
 # bytes, beside `memo: false`, in rounds that take turns. The sets are those of adr/013.
 #
 #   bin/exec ruby --yjit -Ilib test/support/memo_workers.rb mixed            # ten workers, six rounds

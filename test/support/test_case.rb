@@ -49,7 +49,12 @@ module Tiercel
 
     # @yieldparam dir [String] a new directory, removed afterwards
     # @return [Object] the block's value
-    def with_tmpdir(&) = Dir.mktmpdir("tiercel-test-", &)
+    def with_tmpdir
+      folder = Dir.mktmpdir("tiercel-test-")
+      yield folder
+    ensure
+      FileUtils.rm_rf(folder) if folder # a thread of a store may still write into it
+    end
 
     # Runs the block in `count` child processes at once, and fails with the child's error where one
     # raises, dies, or outlives the bound.

@@ -5,7 +5,7 @@ require "test_helper"
 require "tiercel/tiers"
 require "support/machines"
 
-# What a machine hears of others' changes in the last tier, and what it does where it hears nothing.
+# A machine hears of others' changes in the last tier, and trusts no copies where it hears nothing.
 class TiersBusTest < Tiercel::TestCase
   include Machines
 

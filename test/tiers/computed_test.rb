@@ -4,7 +4,7 @@
 require "test_helper"
 require "support/machines"
 
-# What a machine computes by itself while the last tier does not answer: once for all its processes, for as long as
+# A machine computes by itself while the last tier does not answer: once for all its processes, for as long as
 # copies are trusted after that, and no longer.
 class TiersComputedTest < Tiercel::TestCase
   include Machines

@@ -4,7 +4,7 @@ require "test_helper"
 require "tiercel/tiers"
 require "tiercel/tiers/copy"
 
-# What is kept near of a frame, by the extension and by Ruby.
+# The near copy of a frame, by the extension and by Ruby.
 class TiersCopyTest < Tiercel::TestCase
   include Tiercel::Frame::Layout
 

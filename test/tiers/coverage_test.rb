@@ -5,7 +5,7 @@ require "tiercel/tiers"
 require "tiercel/tiers/coverage"
 require "tiercel/backends/shared"
 
-# What a near tier's copies are worth by what listeners have heard of.
+# The trust in a near tier's copies, by the coverage of its listeners.
 class TiersCoverageTest < Tiercel::TestCase
   SECOND = 1_000_000_000
   FRAME = Tiercel::Frame.build(Tiercel::Frame::Layout::TYPE_STRING_UTF_8, "text" * 4_000)
@@ -182,7 +182,7 @@ class TiersCoverageTest < Tiercel::TestCase
     refute coverage.trusted?
   end
 
-  # Whoever dies in the midst of a gap has covered nothing.
+  # A process that dies in the middle of a gap has covered nothing.
   def test_listeners_in_eight_processes_cover_and_find_gaps_at_once
     children = 8.times.map do |index|
       Process.fork do

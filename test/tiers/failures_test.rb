@@ -10,7 +10,7 @@ require "tiercel/backends/sqlite"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
-# What a tier that fails takes along, and what it leaves.
+# The effects of a failing tier on the others.
 class TiersFailuresTest < Tiercel::TestCase
   def setup
     @dir = Dir.mktmpdir("tiercel-tiers-")

@@ -230,7 +230,7 @@ class TiersListenersTest < Tiercel::TestCase
     assert_operator store.backend.near.bus.stats[:invalidations], :<=, told + 2
   end
 
-  # What a stopped machine costs the server of everybody.
+  # The cost of a stopped machine for everybody's server.
   def test_nothing_waits_in_the_server_for_a_process_that_is_stopped_but_its_own_keys
     stopped = process(:one, namespace: "app") { |store| wait_until("a seat", within: PATIENCE) { listens?(store) } }
     Process.kill(:STOP, stopped)

@@ -12,7 +12,7 @@ require "tiercel/lab/servers"
 class TiersOutageMinuteTest < Tiercel::TestCase
   SECONDS = 60
   TRUST = 3.0
-  # What a process that was not given the processor may add.
+  # The slack for a process without a processor.
   SLACK = 0.3
   KEYS = 10 # that are read, and that are fetched
   CHANGED = 600 # keys of each machine: one half is deleted, the other written

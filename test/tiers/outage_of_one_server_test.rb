@@ -30,7 +30,7 @@ class TiersOutageOfOneServerTest < Tiercel::TestCase
                                                                  error_handler: ->(**) {}, breaker: false)
   end
 
-  # What the servers did not answer in time may come for some seconds more.
+  # Late requests may reach the servers for some seconds more.
   def settle
     30_000.times do
       return unless @store.backend.pending?

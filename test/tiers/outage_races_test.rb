@@ -154,7 +154,7 @@ class TiersOutageRacesTest < Tiercel::TestCase
     refute_nil store.backend.near.get("app:b")
   end
 
-  # What had been deleted was read again, and became a copy.
+  # A deleted entry was read again, and became a copy.
   def test_a_process_that_can_open_no_more_files
     @store.write("key", "old")
     away(@other) { @other.delete("key") }

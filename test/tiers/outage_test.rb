@@ -5,7 +5,7 @@ require "test_helper"
 require "tiercel/tiers"
 require "support/last_tier_away"
 
-# What is done while the last tier does not answer, and what becomes of it when that is back with all it had.
+# Changes while the last tier does not answer, and their fate when it is back with all it had.
 class TiersOutageTest < Tiercel::TestCase
   include LastTierAway
 
@@ -158,7 +158,7 @@ class TiersOutageTest < Tiercel::TestCase
     assert_nil store.read("tagged", tags: ["tag"])
   end
 
-  # What other machines have written since is not to go with it, and finding the keys takes a scan of the whole server.
+  # Entries that other machines have written since must stay, and finding the keys takes a scan of the whole server.
   def test_a_clear_and_a_delete_matched_are_reported_and_not_repeated
     calls = { clear: ->(store) { store.clear }, delete_matched: ->(store) { store.delete_matched("k*") } }
     urls = [[shared], ["memory:?ttl=600&bus=false"], ["memory:?ttl=600&bus=false", shared("other")]]
@@ -277,7 +277,7 @@ class TiersOutageTest < Tiercel::TestCase
     end
   end
 
-  # What is computed once nothing is trusted any more is found by who comes later, also without `stale_if_error`.
+  # Later callers find a value computed after trust has ended, also without `stale_if_error`.
   def test_what_is_computed_meanwhile_is_found_later
     [nil, 60].each do |seconds|
       store = build("shared:#{@dir}/computed #{seconds.inspect}?size=1MB&ttl=600", stale_if_error: seconds)

@@ -33,7 +33,7 @@ module TiersStoreContractTests
     def build_peer(_store, **options) = build_store(**options)
   end
 
-  # What another process has in its memory: is seen when the TTL of the near tier is over, and not asked for here.
+  # Another process's copies in memory live for the TTL of the near tier, and are not tested here.
   module MemoryAndRedis
     include Stack
 

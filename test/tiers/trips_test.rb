@@ -7,7 +7,7 @@ require "support/counting_proxy"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
-# What tiers ask a server for: what the near tier lacks, at once; and never more for a change than without tiers.
+# The trips of tiers: one for all that the near tier lacks; and never more for a change than without tiers.
 class TiersTripsTest < Tiercel::TestCase
   Record = Struct.new(:cache_key, :cache_version)
 

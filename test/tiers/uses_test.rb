@@ -5,7 +5,7 @@ require "test_helper"
 require "active_support/cache/tiercel_store"
 require "tiercel/segment"
 
-# What is read near is not evicted behind, though nobody asks for it there.
+# An entry that is read near is not evicted behind, though nobody asks for it there.
 class TiersUsesTest < Tiercel::TestCase
   HOT = 100
   VALUE_BYTES = 4_000

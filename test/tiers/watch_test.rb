@@ -4,7 +4,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# Who else changes the file behind a near segment is noticed.
+# A near segment notices other processes that change the file behind it.
 class TiersWatchTest < Tiercel::TestCase
   def setup
     @dir = Dir.mktmpdir("tiercel-watch-")
@@ -111,7 +111,7 @@ class TiersWatchTest < Tiercel::TestCase
     assert_equal [1.0, 1.0], [near(one).ttl, near(other).ttl]
   end
 
-  # Who changes the file has registered by then, so a look after the change sees it.
+  # A process that changes the file has registered by then, so a look after the change sees it.
   def test_every_way_to_change_the_file_registers
     { write: ->(store) { store.write("key", 1) }, delete: ->(store) { store.delete("key") },
       write_multi: ->(store) { store.write_multi({ "key" => 1 }) }, clear: ->(store) { store.clear },

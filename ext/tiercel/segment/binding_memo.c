@@ -70,7 +70,7 @@ static bool keep_value(VALUE self, const tseg_memo_candidate *candidate, double 
     return true;
 }
 
-/* What it takes beside TSEG_MEMO_ENTRY_BYTES: its bytes or, where it lies in its slot (of 40 * 2^n), that. */
+/* The String's share beside TSEG_MEMO_ENTRY_BYTES: its bytes or, where it lies in its slot (of 40 * 2^n), that. */
 static uint64_t bytes_of_string(VALUE string)
 {
     uint64_t bytes = (uint64_t)RSTRING_LEN(string), slot_bytes = 40;

@@ -23,7 +23,7 @@ typedef struct {
     uint64_t body_bytes;
 } tseg_value;
 
-/* What compare_and_set and the memo need to know that nothing changed. */
+/* The token by which compare_and_set and the memo know that nothing changed. */
 typedef struct {
     uint64_t file_id;
     uint64_t origin;

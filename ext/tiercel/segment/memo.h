@@ -95,7 +95,7 @@ unsigned tseg_memo_admit(tseg_memo *memo, const tseg_memo_candidate *candidate);
 uint64_t tseg_memo_share(uint64_t segment_bytes, unsigned processes, unsigned handles);
 
 /* memo.c */
-/* What is kept of this entry, or NULL. Good until the memo is changed. */
+/* The kept value of this entry, or NULL. Good until the memo is changed. */
 tseg_memo_slot *tseg_memo_find(tseg_memo *memo, uint64_t hash, const tseg_token *token);
 /* By how many bytes the table has to grow for one more entry; more than any bound if it cannot. */
 uint64_t tseg_memo_growth(const tseg_memo *memo);

@@ -1,5 +1,5 @@
 /*
- * What enters the memo and what leaves, by one rule: a value enters when the bytes that were copied for it lately
+ * Admission to the memo, by one rule: a value enters when the bytes that were copied for it lately
  * exceed the bytes that were not copied, in the same time, thanks to the values that have to leave for it, by what an
  * entry costs the collector.
  *

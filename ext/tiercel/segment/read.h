@@ -13,7 +13,8 @@ typedef bool tseg_time_function(void *context, tseg_clock *clock, tseg **segment
 typedef bool tseg_take_function(void *context, tseg *segment, const tseg_key *key, const tseg_entry *entry,
                                 const tseg_clock *clock);
 
-/* What tseg_find asks the memory for of an entry, and of the value up to where the processor goes on by itself. */
+/* The bytes of an entry that tseg_find prefetches, and those of its value, up to where the processor goes on by
+ * itself. */
 enum { TSEG_PREFETCHED_BYTES = 192, TSEG_PREFETCHED_VALUE_BYTES = 2048 };
 
 /* The rest of the value, before the caller makes room for it: both come from memory together. */

@@ -1,4 +1,4 @@
-/* What is locked in the lock file: byte 0 for making and removing files, then one byte per process slot. */
+/* The locks in the lock file: byte 0 for making and removing files, then one byte per process slot. */
 #include "system.h"
 
 #include <errno.h>

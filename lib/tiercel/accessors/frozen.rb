@@ -17,7 +17,7 @@ module Tiercel
         Memo.watch(@segment)
       end
 
-      # What is not frozen is what has to be decoded: the frame, and its token where the value is to be kept.
+      # An unfrozen answer has to be decoded: the frame, and its token where the value is to be kept.
       def read(key, version, _event = nil)
         value = @segment.read_frozen(key, version)
         return decoded(key, value, version) unless value.frozen?

@@ -18,7 +18,7 @@ module Tiercel
 
       def compares_tags? = true
 
-      # What the segment could not decode by itself is frozen: the frame, or the frame and its token.
+      # A frozen answer is one that the segment could not decode: the frame, or the frame and its token.
       def read(key, version, _event = nil)
         value = @segment.read(key, version)
         return value unless value.frozen?

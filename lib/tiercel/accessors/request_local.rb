@@ -73,7 +73,7 @@ module Tiercel
         remembered(local, key, event) {}
       end
 
-      # What is remembered is of no use for what is to be written, so the tags know nothing of it.
+      # A write needs fresh generations, so the tags do not learn remembered ones.
       def get_tagged(key, tags, event = nil)
         local = current or return @far.get_tagged(key, tags, event)
         remembered(local, key, event, tags) {}
@@ -191,7 +191,7 @@ module Tiercel
       # No key of the application's ends so. What was read before this process has invalidated tags has another name.
       def generation_key(key) = "#{key}\0#{@invalidations}"
 
-      # What was not written (lost, failed, too large) is not known any more.
+      # Forgets an entry that was not written (lost, failed, too large).
       def remember(key, bytes, stored)
         local = current or return stored
         stored ? local.write_entry(key, bytes.freeze) : local.delete_entry(key)

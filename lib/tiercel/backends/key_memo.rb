@@ -2,7 +2,7 @@
 
 module Tiercel
   module Backends
-    # What is computed of keys in use, remembered for the next call. Bounded in
+    # Remembers results that are computed from keys in use. Bounded in
     # entries and, as long keys are not remembered, in bytes.
     #
     # @private

@@ -9,7 +9,7 @@ module Tiercel
     # A byte-bounded LRU in plain Ruby: `memory:` where the extension cannot be
     # built. Exact accounting, bounded work per write, one lock.
     class MemoryLRU < Backend
-      # What a Hash slot, the item and two Strings take in CRuby on 64 bits.
+      # The bytes of a Hash slot, the item and two Strings in CRuby on 64 bits.
       ENTRY_OVERHEAD_BYTES = 240
       DEFAULT_SIZE = "32MB"
       # A value may take this share of the room; a larger one is refused.

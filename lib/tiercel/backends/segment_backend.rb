@@ -7,10 +7,10 @@ require_relative "../sizes"
 
 module Tiercel
   module Backends
-    # What `shared:` and `memory:` have in common: a {Segment} behind the
+    # The common part of `shared:` and `memory:`: a {Segment} behind the
     # contract of {Backend}.
     class SegmentBackend < Backend
-      # What the memo of Strings takes in each process, where the option says `true`.
+      # The size of the memo in each process, where the option says `true`.
       MEMO_SIZE = "16MB"
       private_constant :MEMO_SIZE
 

@@ -13,7 +13,7 @@ module Tiercel
     #
     #   Tiercel.new("shared:my_app", size: "256MB")
     #
-    # What it promises and where its file lives is in docs/shared.md.
+    # docs/shared.md has its promises and the place of its file.
     class Shared < SegmentBackend
       # @return [Array<Symbol>] names of the options that {.build} knows
       def self.option_names = %i[size shards average_entry_bytes mode memo on_unavailable]

@@ -70,7 +70,7 @@ module Tiercel
       # @return [String] the file that names the hosts
       def hosts_file = roles.any? ? "config/deploy.yml" : "config/deploy/"
 
-      # What runs this container, where no file here tells how many there are of them.
+      # The platform that runs this container, where no file here tells the number of containers.
       #
       # @return [String, nil] such as "Kubernetes"
       def platform

@@ -4,7 +4,7 @@ require_relative "../forks"
 
 module Tiercel
   module Metrics
-    # What this process has done since it was last asked.
+    # The counts of this process since the last call.
     #
     # @private
     class Increments

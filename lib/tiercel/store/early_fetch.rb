@@ -32,7 +32,7 @@ module Tiercel
         policy.background? ? due : due.min_by(1, &:last)
       end
 
-      # What the fast path does in the place of its own `fetch`, where nobody listens.
+      # Replaces the fast path's own `fetch`.
       def fetch_early(name, key, options, &)
         version = version_of(name)
         ttl = options&.fetch(:expires_in, nil) || @options[:expires_in]

@@ -14,7 +14,7 @@ module Tiercel
     module Entries
       include ReadOnce
 
-      # What Rails makes of `coder: nil`.
+      # Rails' coder for `coder: nil`.
       #
       # @private
       PASS_THROUGH = ActiveSupport::Cache::SerializerWithFallback[:passthrough]
@@ -36,7 +36,7 @@ module Tiercel
         deserialize_entry(bytes, key: key, **options).tap { |entry| usable_or_missed(key, bytes, entry) }
       end
 
-      # What was found was counted as a hit.
+      # Takes back the hit that the read counted.
       def usable_or_missed(key, bytes, entry)
         @settings.account.unserved(key) if bytes && (entry.nil? || entry.expired?)
       end
@@ -55,7 +55,7 @@ module Tiercel
         local.merge!(read_far_entries(names - local.keys, **options)).slice(*names)
       end
 
-      # What the request-local cache has of the names. A copy that is of no use (ended, of another version) is
+      # The copies of the names in the request-local cache. A useless copy (expired, of another version) is
       # forgotten.
       def read_local_entries(names, **options)
         local = @settings.request_local&.current or return {}
@@ -71,7 +71,7 @@ module Tiercel
         end
       end
 
-      # What has ended is left to the backend, as Rails' stores on servers do: deleting it would be another trip.
+      # Expired entries are left to the backend, as Rails' stores on servers do: a delete would be another trip.
       def read_far_entries(names, event: nil, findings: nil, **options)
         return {} if names.empty?
         tags = options[:tags]
@@ -100,14 +100,14 @@ module Tiercel
         results
       end
 
-      # What is no value is kept for the miss.
+      # Keeps useless findings for the miss.
       def useless_among(findings, key, bytes, last_read, keys)
         return unless findings
         token = @settings.backend.token_shown(bytes, last_read, keys.index(key))
         findings.useless[key] = Accessor::Found.new(bytes, token)
       end
 
-      # What a near backend gives decoded, from its memo perhaps; of the rest what was read.
+      # Decoded values of a near backend, perhaps from its memo; for the rest the bytes.
       #
       # @return [Hash, nil] nil where frames have to be read: names of one key may want different versions
       def read_near_values(names, keys, options)
@@ -167,7 +167,7 @@ module Tiercel
         @coder.is_a?(Coder) ? SerializedFrame.new(@settings.writer.with_recorded_tags(serialized, entry)) : serialized
       end
 
-      # What a backend keeps of a serialized entry. `coder: nil` leaves the
+      # The bytes that a backend keeps of a serialized entry. `coder: nil` leaves the
       # entry as it is; no backend keeps objects, so it is framed here.
       def bytes_of(payload, compress: @options[:compress], compress_threshold: @options[:compress_threshold], **)
         case payload

@@ -166,7 +166,7 @@ module Tiercel
         get_entry_value(Hit.new(value), Events::RAILS_8_2 ? normalize_key(name, options) : name, options)
       end
 
-      # What Rails' `read` does with an entry.
+      # Treats an entry as Rails' `read` does.
       def value_for_read(found, key, version)
         entry = entry_of(found, key) or return useless(found, key)
         return entry.mismatched?(version) ? useless(found, key) : entry.value unless entry.expired?
@@ -174,14 +174,14 @@ module Tiercel
         useless(found, key)
       end
 
-      # What Rails' `fetch` does with an entry.
+      # Treats an entry as Rails' `fetch` does.
       def value_for_fetch(found, key, version, options)
         entry = entry_of(found, key) or return useless(found, key)
         entry = handle_expired_entry(entry, key, merged_options(options))
         entry.nil? || entry.mismatched?(version) ? useless(found, key) : entry.value
       end
 
-      # What Rails' `exist?` does with an entry.
+      # Treats an entry as Rails' `exist?` does.
       def live?(found, key, version)
         entry = entry_of(found, key)
         return true if entry && !entry.expired? && !entry.mismatched?(version)
@@ -189,7 +189,7 @@ module Tiercel
         false
       end
 
-      # What was found was counted as a hit.
+      # Takes back the hit that the read counted.
       def useless(found, key)
         @settings.account.unserved(key) unless MISS.equal?(found)
         MISS
@@ -200,7 +200,7 @@ module Tiercel
         MISS.equal?(found) ? nil : deserialize_entry(found.bytes, key: key, compare: compare)
       end
 
-      # What is not there is computed by one caller ({Fetch}), or, with `lease: false`, by every caller.
+      # One caller computes a missing value ({Fetch}), or, with `lease: false`, every caller.
       def miss_or_generate(name, key, version, options, found, &)
         policy = @settings.policy
         return generate(name, options, &) unless policy.lease

@@ -23,13 +23,13 @@ module Tiercel
     # Where somebody has patched Rails' methods, or brings a coder of his own, Rails' own `fetch` runs over the hooks of
     # {Entries}. It takes no leases, which the {FallbackLog} says once.
     module Fetch
-      # What only blocks with a time limit and refreshes in the background need.
+      # Only blocks with a time limit and background refreshes need this.
       autoload :Background, File.expand_path("fetch/background", __dir__)
       autoload :TimedBlock, File.expand_path("fetch/timed_block", __dir__)
 
       include UsualMiss
 
-      # What a read of several names has found besides values: by key the {Accessor::Found} that are none, by name the
+      # The findings of a multi read besides values: by key the {Accessor::Found} that are none, by name the
       # ends (epoch seconds) of the values, where somebody wants them.
       Findings = Struct.new(:useless, :ends)
       private_constant :Findings
@@ -219,7 +219,7 @@ module Tiercel
         entry unless entry&.expired? && leases?(options)
       end
 
-      # What has expired is neither deleted nor put back: whoever takes the lease keeps it beside the lease.
+      # An expired entry is neither deleted nor put back: the leader keeps it beside the lease.
       def handle_expired_entry(entry, key, options)
         entry&.expired? && leases?(options) ? super(nil, key, options) : super
       end

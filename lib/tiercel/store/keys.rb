@@ -41,7 +41,7 @@ module Tiercel
         "#{key.byteslice(0, limit_bytes - suffix.bytesize).scrub("")}#{suffix}"
       end
 
-      # What the keys of this namespace begin with.
+      # The prefix of this namespace's keys.
       def key_prefix(options)
         namespace = options[:namespace]
         namespace = namespace.call if namespace.respond_to?(:call)

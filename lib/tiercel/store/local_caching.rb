@@ -4,7 +4,7 @@ require "active_support/cache/strategy/local_cache"
 
 module Tiercel
   module Store
-    # What a store answers to where Rails' request-local cache pays in front of its backend: the methods of
+    # The methods of a store where Rails' request-local cache pays in front of its backend: those of
     # ActiveSupport::Cache::Strategy::LocalCache with which it is set up and taken down. What it then does is
     # {Accessors::RequestLocal}'s. A copy of a store has the same local cache as its original: both write to the same
     # backend.

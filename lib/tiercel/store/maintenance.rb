@@ -5,7 +5,7 @@ require_relative "glob"
 
 module Tiercel
   module Store
-    # What is done to the cache as a whole: clear, clean up, delete by pattern,
+    # Operations on the cache as a whole: clear, clean up, delete by pattern,
     # statistics, closing.
     module Maintenance
       # Empties the cache. With a namespace (of the store or of this call) only
@@ -44,7 +44,7 @@ module Tiercel
         end
       end
 
-      # What the backend knows of :entries, :bytes and more, with the figures of the {#account} (:hits, :misses,
+      # The backend's :entries, :bytes and more, with the figures of the {#account} (:hits, :misses,
       # :writes, :blocks...), which :scope tells to be those of all processes of this machine or of this process alone.
       # Hits of a near tier are hits. Of tiers :tiers has the figures of each.
       #

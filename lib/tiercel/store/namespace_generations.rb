@@ -13,7 +13,7 @@ module Tiercel
     #
     # @private
     module NamespaceGenerations
-      # What the key of a generation ends in, behind the namespace.
+      # The end of a generation's key, behind the namespace.
       KEY = "tiercel:namespace"
 
       # A namespace with the generation that it has for the call at hand.
@@ -28,7 +28,7 @@ module Tiercel
         end
       end
 
-      # What a process knows of them: each is read again once it may be so old that a `clear` has to be seen.
+      # The generations that a process knows: each is read again once it may be so old that a `clear` has to be seen.
       class Table
         # Namespaces that are remembered; the one that was read first is forgotten.
         MOST = 1_000

@@ -7,7 +7,7 @@ require_relative "writer"
 
 module Tiercel
   module Store
-    # What a store is built with: fixed from then on, the same for its copies, and all that its parts (the modules of
+    # The settings of a store: fixed once it is built, the same for its copies, and all that its parts (the modules of
     # {Store}) share. A part finds it in `@settings`.
     #
     # @private

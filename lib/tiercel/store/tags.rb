@@ -16,7 +16,7 @@ module Tiercel
     #
     # docs/tags.md says what is promised.
     module Tags
-      # What the keys of generations begin with, behind the namespace.
+      # The prefix of generations' keys, behind the namespace.
       KEY_PREFIX = "tiercel:tag:"
 
       # Makes every entry with one of these tags a miss, for every process that uses the backend: no read that begins
@@ -37,7 +37,7 @@ module Tiercel
         end
       end
 
-      # What the block of a `fetch` sets: generations are read now, but for those that are known since before.
+      # Tags that the block of a `fetch` sets: reads their generations now, except those already known.
       #
       # @private
       # @param options [Hash] of the write, which it changes

@@ -14,7 +14,7 @@ module Tiercel
       # so that there is something stale to give (seconds; Rails' own figure).
       RACE_CONDITION_GRACE = 300
 
-      # What a TTL of zero or less becomes for the backend (seconds); the frame says that it has expired.
+      # The backend's TTL for one of zero or less (seconds); the frame says that the entry has expired.
       SHORTEST_TTL = 0.001
 
       # @param settings [Settings]
@@ -72,7 +72,7 @@ module Tiercel
         Frame.with_parts(bytes, stale: windows)
       end
 
-      # What is said to live for an infinite time, or for none that is a number, has no end, as in Rails' own stores.
+      # An infinite TTL, or one that is no number, means no expiry, as in Rails' own stores.
       #
       # @param seconds [Float]
       # @return [Float, nil] epoch seconds

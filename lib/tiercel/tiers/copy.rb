@@ -8,7 +8,7 @@ require_relative "../frame"
 
 module Tiercel
   class Tiers < Backend
-    # What a near tier keeps of the bytes that the tier behind it has: of the frame of a value a frame; of raw bytes,
+    # The near tier's form of the last tier's bytes: of the frame of a value a frame; of raw bytes,
     # counters and leases nothing, nor of values with tags, whose generations have to be asked for behind it anyhow.
     #
     # The frame is what a store over that segment alone would write: without a checksum, once that has been found right,
@@ -54,7 +54,7 @@ module Tiercel
 
         private
 
-        # What the extension leaves to Ruby, and where there is none.
+        # For frames that the extension leaves to Ruby, and without the extension.
         def parsed(bytes, longest)
           compressor, flags, parts_bytes = bytes.unpack("x3CCxS<")
           return bytes if compressor == COMPRESSOR_NONE && flags.zero? && parts_bytes.zero?

@@ -100,7 +100,7 @@ module Tiercel
       # @return [Hash{String => String}]
       def get_multi(keys) = @guard.call(:read_multi_entries, returning: nil) { @segment.get_multi(keys) } || {}
 
-      # What the block brings back from behind, and is filled on its way, where that may be.
+      # Fills the near tiers with the block's findings from the last tier, where that is allowed.
       #
       # @yieldreturn [String, nil]
       # @return [String, nil]

@@ -26,7 +26,7 @@ module Tiercel
         @numbers = backend.tiers.each_with_index.to_h { |tier, number| [tier.to_s, number] }
       end
 
-      # What fails near is counted, too.
+      # Failures of near tiers are counted, too.
       def account=(account)
         super
         @backend.near.guard.account = account
@@ -148,14 +148,14 @@ module Tiercel
         nil
       end
 
-      # What there is though the last tier does not answer: within `stale_if_error`, or computed meanwhile.
+      # Values that exist though the last tier does not answer: within `stale_if_error`, or computed during the outage.
       def get_late(key, event = nil)
         near = @backend.before_last
         bytes = near.get_late(key, @stale_if_error) or return
         answered_behind(event, near, bytes)
       end
 
-      # What the tiers between the first and the last one have.
+      # The entries of the tiers between the first and the last one.
       def get_between(key, event)
         bytes = @backend.get_between(key) or return
         answered_behind(event, @backend.far.near, bytes)

@@ -16,7 +16,7 @@ module Tiercel
       # Between two looks; a change counts as much as several reads.
       CHANGES = 32
       READS = CHANGES * 8
-      # What one look is at: entries for each change since the last one, and buckets for each entry, as most may be
+      # The extent of one look: entries for each change since the last one, and buckets for each entry, as most may be
       # empty.
       ENTRIES = 2
       BUCKETS = 8

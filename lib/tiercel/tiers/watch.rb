@@ -17,7 +17,7 @@ module Tiercel
     #
     # @private
     class Watch
-      # What copies live, where nobody else changes the file.
+      # The TTL of copies, where nobody else changes the file.
       ALONE_TTL_SECONDS = 60.0
       TTL_SECONDS = 1.0
       INTERVAL_NS = 1_000_000_000
@@ -57,7 +57,7 @@ module Tiercel
         false # the file or the segment does not answer: what is covered stays so for the time of {Coverage#trust}
       end
 
-      # What is written before the first read leaves its copies, too.
+      # Writes before the first read leave their copies, too.
       #
       # @return [void]
       def before_change = listen

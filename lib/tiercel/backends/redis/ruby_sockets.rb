@@ -15,7 +15,7 @@ module Tiercel
         # For redis-client's driver in Ruby: connects in the place of its own method, whose look-up of a name and whose
         # Unix socket have no bound, and whose other bounds are for each wait.
         module RubySockets
-          # What is no number in the place of one, a size that no memory has, replies in replies without an end.
+          # Refuses a word in the place of a number, a size that no memory has, and endlessly nested replies.
           def read(timeout = nil)
             super
           rescue ArgumentError, NoMemoryError, SystemStackError => error

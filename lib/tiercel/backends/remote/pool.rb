@@ -5,7 +5,7 @@ require_relative "../../forks"
 
 module Tiercel
   module Backends
-    # What the backends over a network have in common.
+    # The common part of the backends over a network.
     module Remote
       # The connections of one backend to one server, last used first; who has
       # to wait for one is served in the order of coming.

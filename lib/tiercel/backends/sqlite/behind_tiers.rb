@@ -5,7 +5,7 @@ require_relative "../../backend"
 module Tiercel
   module Backends
     class SQLite < Backend
-      # What near tiers ask of the file behind them: who changed it, and that it keeps what is read near.
+      # Near tiers ask the file behind them who changed it, and mark the entries that they read near as used.
       module BehindTiers
         # @private
         # @param name [String] of the near segment that this process' changes belong to

@@ -24,9 +24,9 @@ module Tiercel
         # Raised where there is no file yet.
         class Missing < StandardError; end
 
-        # What SQLite says of a file that is no database, or one no more.
+        # SQLite's errors for a file that is no database, or no longer one.
         DAMAGE = [SQLite3::CorruptException, SQLite3::NotADatabaseException, SQLite3::FormatException].freeze
-        # What SQLite keeps beside a database.
+        # The files that SQLite keeps beside a database.
         COMPANIONS = %w[-wal -shm -journal].freeze
         MARK = "Tiercel's cache lies beside this file, which is its lock. It was made as"
         APPLICATION_ID_AT = 68
@@ -159,7 +159,7 @@ module Tiercel
 
         private
 
-        # What is left of a database that is gone is not ours either, unless the mark says so.
+        # The remains of a removed database are not ours either, unless the mark says so.
         def verify_companions
           left = COMPANIONS.map { |name| "#{@path}#{name}" }.find { |path| ::File.exist?(path) }
           return if left.nil? || written_mark

@@ -7,7 +7,8 @@ require_relative "schema"
 module Tiercel
   module Backends
     class SQLite < Backend
-      # Who changes the file, so that those who keep copies of it notice each other: a row for each near segment, and
+      # The processes that change the file, so that those with copies of it notice each other: a row for each near
+      # segment, and
       # one for all programs that have none. It is renewed before a change, and seldom, so that it costs nothing.
       class Members
         RENEWED_SECONDS = 10

@@ -11,7 +11,7 @@ module Tiercel
       # that it finds the moment between two writes of others. If all did, some
       # would be passed over for a quarter of a second.
       #
-      # Who is first may be stopped there, with the file free: after a share of
+      # The first in the queue may be stopped there, with the file free: after a share of
       # the budget the others ask by themselves, and for a while do not queue.
       class Queue
         SHARE = 0.75

@@ -39,7 +39,7 @@ module Tiercel
           "UPDATE totals SET value = (SELECT count(*) FROM entries) WHERE name = 'entries'",
         ].freeze
 
-        # What a row takes beside its key and value, for estimates.
+        # The bytes of a row beside its key and value, for estimates.
         ROW_OVERHEAD_BYTES = 40
 
         # The count of hits is kept with this much more: every one from 0 to 3 then takes a byte, a note never changes

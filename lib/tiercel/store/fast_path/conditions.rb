@@ -14,7 +14,7 @@ module Tiercel
       module Conditions
         include Patches::NoticingSingletons
 
-        # What Rails' public methods call, and a subclass, a prepended module or
+        # Hooks that Rails' public methods call, and a subclass, a prepended module or
         # a stub may override to see every call.
         HOOKS = %i[
           normalize_key normalize_version merged_options expanded_key expanded_version namespace_key
@@ -27,13 +27,13 @@ module Tiercel
         # The way of every event: a patch of it sees every call, also where nobody subscribes.
         INSTRUMENTS = %i[instrument instrument_multi _instrument].freeze
 
-        # What Rails' `fetch` and `fetch_multi` write through.
+        # The hooks through which Rails' `fetch` and `fetch_multi` write.
         WRITES = %i[write write_multi].freeze
 
         # Rails' public methods that this module stands in front of.
         FRONTS = %i[read fetch write delete exist? read_multi fetch_multi write_multi].freeze
 
-        # What Rails (or this library) defines the hooks in.
+        # The modules in which Rails (or this library) defines the hooks.
         OWN = [ActiveSupport::Cache::Store, Keys, Entries, Fetch, EarlyFetch, Events, Tags, WorkerKeys].freeze
 
         # Options whose defaults the fast path of a write does not know.

@@ -80,7 +80,7 @@ module Tiercel
           own ? found : by_name(found, names, keys)
         end
 
-        # What is done with entries on the entries' way.
+        # Treats entries as Rails' own way does.
         def values_for_read(found, unsettled, keys, versions)
           tagged = nil
           shown = {}

@@ -96,7 +96,7 @@ module Tiercel
             expanded if expanded && text?(expanded)
           end
 
-          # What is none of the kinds that Rails expands itself. true and false are a key's part, but no key.
+          # An object of a kind that Rails does not expand itself. true and false are a key's part, but no key.
           def param(name, depth)
             case name
             when String, Array, Hash then return

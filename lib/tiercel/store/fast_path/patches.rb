@@ -55,7 +55,7 @@ module Tiercel
 
           private
 
-          # Who owns which methods, and a method that nobody replaces, from whose file the others have to be.
+          # The owners of methods, and a method that nobody replaces, whose file the others must share.
           def watched = [stores, *events]
 
           def stores

@@ -40,7 +40,7 @@ module Tiercel
           heard?(Events::FETCH_HIT) ? tell_hit(value, name, options) : value
         end
 
-        # Who has come along meanwhile looks for it, too.
+        # Callers that joined look for it, too.
         def found_instead(found, name, key, version, options, &)
           @cold_run.over
           @settings.account.hit(key)

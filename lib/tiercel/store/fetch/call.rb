@@ -20,8 +20,8 @@ module Tiercel
       class Call
         MISS = Coder::MISS
 
-        # What a Proc for a namespace has answered when the call began, and the Proc, which subscribers are given. What
-        # is asked of it here may be answered otherwise in the thread in which the value is stored.
+        # The answer of a namespace's Proc when the call began, and the Proc, which subscribers receive. A Proc
+        # may answer otherwise in the thread that stores the value.
         OneNamespace = Struct.new(:proc, :call)
 
         # @return [Object] as it was passed
@@ -102,7 +102,7 @@ module Tiercel
           MISS
         end
 
-        # What plain reads are to see while the value is computed: see {Leases#take}.
+        # The value that plain reads see during the computation: see {Leases#take}.
         #
         # @param bytes [String]
         # @return [Symbol, String, nil]
@@ -187,7 +187,7 @@ module Tiercel
           entry if entry && (entry.expired? || !outdated?(entry))
         end
 
-        # What has the generations that this call has read itself needs no other look.
+        # An entry with the generations that this call has read itself needs no other look.
         def outdated?(entry)
           recorded = @settings.reader.recorded_tags(entry) or return false
           known = @options[:tags]&.known

@@ -3,7 +3,7 @@
 module Tiercel
   module Store
     module Fetch
-      # What is asked of Active Record, where it is there.
+      # Questions to Active Record, where it is loaded.
       #
       # @private
       module Databases

@@ -8,7 +8,7 @@ require_relative "miss"
 module Tiercel
   module Store
     module Fetch
-      # What happens when `fetch` has found a value that ends soon, and `early_refresh:` is set:
+      # `fetch` has found a value that expires soon, and `early_refresh:` is set:
       #
       #   hit -> {Attempts#begin}: has somebody of this process tried? yes: the value
       #          no: {Leases#take}, which waits for none -> the block -> {Leases#fill}
@@ -36,7 +36,7 @@ module Tiercel
             @seconds = seconds
           end
 
-          # What was written meanwhile is left alone.
+          # Leaves an entry alone that was written concurrently.
           def verdict(bytes)
             entry = entry_of(bytes)
             return super if entry.nil? || entry.expired?
@@ -79,7 +79,7 @@ module Tiercel
           @value
         end
 
-        # What it has is good.
+        # The value that it has is good.
         def give_stale(value) = value
 
         private

@@ -20,7 +20,7 @@ module Tiercel
       class Flight
         include Waiting
 
-        # What came of it. kind: `:frame` (bytes of the store's own coder), `:found` (bytes as a backend had them),
+        # The outcome. kind: `:frame` (bytes of the store's own coder), `:found` (bytes as a backend had them),
         # `:value` (an object that could not be dumped), `:error` (what the block raised), `:again` (look anew),
         # `:abandoned` (the leader left without an end: throw, break, a killed thread, Timeout), `:gone` (the leader
         # will never come back, and has left its lease behind: see {Leader}).
@@ -86,7 +86,8 @@ module Tiercel
         # @return [Boolean] whether nobody waits for it any more
         def landed? = !@outcome.nil?
 
-        # Whoever asks before the lease is known may come along, since the block has not begun. After that, only who has
+        # A caller that asks before the lease is known may join, since the block has not begun. After that, only a
+        # caller that
         # just read the lineage that is being computed: anybody else may have read after an invalidation.
         #
         # @param lineage [String, nil] that the caller's read has shown
@@ -98,7 +99,7 @@ module Tiercel
         # @return [Leases::Lease, nil] whose lineage others who compute the same may fill
         def lease_to_fill = @beside ? nil : @lease
 
-        # Whoever has come along without this may have read after an invalidation that the leader's take has not seen:
+        # A caller that joined without this may have read after an invalidation that the leader's take has not seen:
         # only a block that begins afterwards is theirs, no value and no lease that the take has met.
         #
         # @param lineage [String, nil] that the caller's read has shown

@@ -26,7 +26,7 @@ module Tiercel
           write syswrite print puts flush fsync flock accept connect recv recvfrom recvmsg send sendmsg getaddrinfo
           transfer yield resume io_wait io_read io_write io_select block
         ].to_h { |name| [name, true] }.freeze
-        # What these raise themselves.
+        # Errors that these raise themselves.
         THEIR_OWN = [SystemCallError, IOError, ThreadError, FiberError, StopIteration, ArgumentError, TypeError,
                      RangeError, EncodingError].freeze
         TIMEOUT_FILE = Timeout.method(:timeout).source_location&.first

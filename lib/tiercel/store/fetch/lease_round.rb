@@ -15,7 +15,7 @@ module Tiercel
       # @private
       class LeaseRound
         MISS = Coder::MISS
-        # What is computed is stored at least so many times within a `lease_ttl`.
+        # Computed values are stored at least so many times within a `lease_ttl`.
         FILLS_PER_TTL = 3
         private_constant :MISS, :FILLS_PER_TTL
 

@@ -14,7 +14,7 @@ require_relative "time_limit"
 module Tiercel
   module Store
     module Fetch
-      # What happens when `fetch` has read and found nothing: to be read from the top.
+      # `fetch` has read and found nothing. Read this file from the top:
       #
       #   read -> miss -> {Flights#board}: is somebody of this process at it?
       #     yes, {Following}: wait for it to land; each follower decodes a copy of its own
@@ -102,7 +102,7 @@ module Tiercel
 
         # --- who leads ---
 
-        # Whoever is killed before the block begins gives the lease back.
+        # A thread that is killed before the block begins gives the lease back.
         #
         # @param answer [Leases::Lease, Array, nil] what its take has met already
         def lead(flight, answer = nil)
@@ -114,7 +114,7 @@ module Tiercel
           @leases.release(answer, stale_ttl: @call.stale_ttl) if answer.is_a?(Leases::Lease) && !@begun
         end
 
-        # What the read has shown saves the first look at it.
+        # The findings of the read save the first look at it.
         def take(shown = nil, displaces: nil)
           shown ||= @shown unless displaces
           @shown = nil
@@ -167,7 +167,7 @@ module Tiercel
           end
         end
 
-        # Whoever had the lease stored nothing: all who waited run their blocks at once, one of them with the lease.
+        # The leader stored nothing: all waiting callers run their blocks at once, one of them with the lease.
         def after_release(flight, lease)
           answer = take
           return found(flight, answer.bytes) if answer.is_a?(Leases::Present)

@@ -7,11 +7,11 @@ require_relative "slices"
 module Tiercel
   module Store
     module Fetch
-      # What happens when `fetch_multi` has read and some names were not there:
+      # `fetch_multi` has read, and some names are missing:
       #
       #   {Slices}: a {LeaseRound} each, which waits for nobody -> then each of the others as a {Miss} of its own
       #
-      # Whoever waits holds nothing any more, so callers of [a, b] and of [b, a] never wait for each other.
+      # A waiting caller holds nothing, so callers of [a, b] and of [b, a] never wait for each other.
       #
       # With `timeout:` there is one round, whose blocks run in one thread, and all of them share one {TimeLimit}.
       #

@@ -3,7 +3,7 @@
 module Tiercel
   module Store
     module Fetch
-      # What the block of a `fetch` has given.
+      # The result of a `fetch`'s block.
       #
       # name, value; version: that the call asked for; options: of the call, merged; own: the same as the block has left
       # them; policy.

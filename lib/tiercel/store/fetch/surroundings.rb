@@ -6,7 +6,7 @@ require "active_support/core_ext/class/subclasses"
 module Tiercel
   module Store
     module Fetch
-      # What Rails keeps with a thread and a block may depend on: taken where `fetch` is called, and put in place around
+      # Rails' state of a thread, on which a block may depend: taken where `fetch` is called, and put in place around
       # a block that runs in another thread. A fragment is rendered in its reader's language wherever it is rendered.
       #
       # - `I18n.locale` and `Time.zone`
@@ -80,7 +80,7 @@ module Tiercel
           end
         end
 
-        # What the block writes and deletes, its caller reads afterwards.
+        # The caller reads the block's writes and deletes afterwards.
         def with_local_caches
           return yield unless @local_caches
           before = ActiveSupport::IsolatedExecutionState[LOCAL_CACHES]

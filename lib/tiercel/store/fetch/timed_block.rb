@@ -16,7 +16,7 @@ module Tiercel
       # @private
       class TimedBlock
         MOST = 32
-        # What {#wait} answers where the time is over before the block has ended.
+        # The answer of {#wait} on timeout.
         LEFT = Object.new.freeze
         # Set in the fiber storage of such threads.
         WITHIN = :tiercel_timed_block

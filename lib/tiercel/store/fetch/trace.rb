@@ -3,7 +3,7 @@
 module Tiercel
   module Store
     module Fetch
-      # What one call of `fetch` that missed went through, for its {Events}.
+      # The steps of one `fetch` that missed, for its {Events}.
       #
       # @private
       class Trace

@@ -108,7 +108,7 @@ module Tiercel
           @settings.leases.fill_string(lease, value, ends, ttl)
         end
 
-        # Whoever has come along meanwhile is given a copy.
+        # Callers that joined receive a copy.
         def finish_as_usual(flight, value, landed)
           return unless @settings.flights.finish(flight, landed)
           frame = @settings.reader.copy(value)

@@ -79,7 +79,7 @@ module Tiercel
           recorded.all? { |key, generation| Named.generation(found[key]) == generation }
         end
 
-        # What others have begun meanwhile is what they have begun.
+        # A generation that another process has begun concurrently stands.
         #
         # @return [Hash{String => Integer}]
         def begin_anew(keys)

@@ -6,7 +6,7 @@ require "active_support/cache"
 module Tiercel
   module Store
     module Tags
-      # What the block of a `fetch` is given to set options with: Rails' own, and `tags`.
+      # The options object for the block of a `fetch`: Rails' own, and `tags`.
       #
       #   cache.fetch("page") do |name, options|
       #     options.tags = ["product:1"]
@@ -46,7 +46,7 @@ module Tiercel
         # @private
         class CopiedWhenSet < WriteOptions
           RAILS = ActiveSupport::Cache::WriteOptions
-          # What Rails' class has. Whatever else it may be given may set something.
+          # The methods of Rails' class. Any other method may set something.
           KNOWN = %i[version version= expires_in expires_in= expires_at expires_at=].freeze
           private_constant :RAILS, :KNOWN
 

@@ -147,7 +147,7 @@ module Tiercel
           @news.push(true) # the first question need not wait
         end
 
-        # What a nearer tier was filled with came from the farther one: it is covered where that one is.
+        # A nearer tier's copies came from the farther one: they are covered where that one is.
         def answered
           asked = @asked
           @asked = nil

@@ -18,7 +18,7 @@ class BootTest < LabCase
     end
   end
 
-  # What a process loads of the lab would hide what a store loads.
+  # Files of the lab would hide the files that a store loads.
   def test_the_process_loads_nothing_of_the_lab
     refute_match(/require_relative|tiercel\/lab/, File.readlines(Boot::Trial::PROCESS).grep_v(/^#/).join)
   end

@@ -6,7 +6,7 @@ module Tiercel
   module Store
     module Fetch
       class Miss
-        # What a {Miss} does that meets a lease for another version, or for other tags: a record was changed while its
+        # A {Miss} that meets a lease for another version, or for other tags: a record was changed while its
         # fragment is rendered, or tags were invalidated. The lease gives way, so the newer value is stored. Versions
         # have no order, so each displaces others once in a while ({Displacements}). Afterwards its callers compute
         # beside the lease, once for all of this process, and store nothing.
@@ -25,7 +25,7 @@ module Tiercel
             begin_displaced(flight, answer)
           end
 
-          # Whoever is killed before the block begins gives the lease back.
+          # A thread that is killed before the block begins gives the lease back.
           def begin_displaced(flight, lease)
             begin_with(flight, lease)
           ensure

@@ -25,7 +25,7 @@ module Tiercel
             end
           end
 
-          # Whoever is late, and would be given what a take has met before, looks what there is now.
+          # A late caller reads anew, because the leader's take may have met an older state.
           def follow_for_a_while(flight, own)
             stale = MISS
             outcome = @call.trace!.waiting do

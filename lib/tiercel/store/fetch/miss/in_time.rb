@@ -9,7 +9,7 @@ module Tiercel
   module Store
     module Fetch
       class Miss
-        # What `timeout:` makes of a {Miss}: its block runs in a thread of its own, and whatever it waits for it looks
+        # A {Miss} with `timeout:`. Its block runs in a thread of its own, and each of its waits looks
         # up from when its {TimeLimit} is past. A call without a limit goes through here without a step more.
         #
         # @private
@@ -68,7 +68,7 @@ module Tiercel
             deadline <= Clock.monotonic ? yield : AGAIN
           end
 
-          # Whoever has neither waited for `lease_wait` nor past its own limit waits on.
+          # A caller that has not yet waited for `lease_wait`, nor reached its own limit, waits on.
           def after_waiting(flight, own)
             near = flight.running? || flight.lease.nil?
             result = past_deadline(flight.lease, near ? deadline : far_deadline) do

@@ -7,7 +7,7 @@ module Tiercel
   module Store
     module Fetch
       class Miss
-        # What a {Miss} gives that has ended: a value beside somebody else's lease, or in the place of an error.
+        # Expired values of a {Miss}: beside another caller's lease, or in the place of an error.
         #
         # @private
         module Stale

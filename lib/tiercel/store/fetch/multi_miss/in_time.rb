@@ -6,7 +6,7 @@ module Tiercel
   module Store
     module Fetch
       class MultiMiss
-        # What `timeout:` makes of a {MultiMiss}: its blocks run in one thread of their own, one after the other.
+        # A {MultiMiss} with `timeout:`. Its blocks run in one thread of their own, one after the other.
         #
         # @private
         module InTime

@@ -14,7 +14,7 @@
     tip.hidden = !marked;
     if (marked) { tip.textContent = marked.dataset.tip; place(event); }
   });
-  // What a link leads to may be folded.
+  // The target of a link may be folded.
   const unfold = () => {
     const goal = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     for (let fold = goal && goal.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;

@@ -13,7 +13,7 @@ module Tiercel
         Design = Data.define(:stores, :rounds)
 
         class Design
-          # What a process boots: a `config.cache_store` as an application has it, in which %{name} stands for a folder
+          # A store to boot: a `config.cache_store` as an application has it, in which %{name} stands for a folder
           # or a server of the lab's.
           #
           # @!attribute [r] servers
@@ -34,7 +34,7 @@ module Tiercel
             "tiercel:memcached:" => Boot.new([:memcached], ":tiercel_store, 'memcached://%{memcached}'"),
             "tiercel:redis:" => Boot.new([:redis], ":tiercel_store, '%{redis}'")
           }.freeze
-          # What ratios are to: the Rails store that most applications of several processes have.
+          # The baseline: the Rails store that most applications of several processes have.
           BASELINE = "redis_cache_store"
 
           FULL = new(stores: STORES.keys, rounds: 20)

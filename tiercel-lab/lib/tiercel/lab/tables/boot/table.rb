@@ -8,7 +8,7 @@ require_relative "view"
 module Tiercel
   module Lab
     module Tables
-      # What a process pays for its store before the first read.
+      # The cost of a store for a process before its first read.
       module Boot
         class Table < Tables::Table
           called "boot", "What a store costs a process until its first read."
