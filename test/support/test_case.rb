@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "fileutils"
 require "tmpdir"
 require_relative "forked_children"
 require_relative "moved_clock"
