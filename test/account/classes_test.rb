@@ -59,7 +59,7 @@ class AccountClassesTest < Tiercel::TestCase
         names(store)
       end.first
       assert_includes learned, "order:*"
-      assert_equal 3, store.account.classes.find { |one| one[:name] == "order:*" }[:misses], "the child's is one of them"
+      assert_equal 3, store.account.classes.find { |one| one[:name] == "order:*" }[:misses]
     end
   end
 
