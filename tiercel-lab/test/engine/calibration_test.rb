@@ -22,7 +22,15 @@ class CalibrationTest < LabCase
   # An arm whose calls take so many microseconds, and now and then much longer.
   class BusyArm
     Contestant = Struct.new(:clock, :medium, :tiers)
-    Operation = Struct.new(:prepared) { def prepared? = prepared; def clock = nil }
+    Operation = Struct.new(:prepared) do
+      def prepared? = prepared
+      def clock = nil
+
+      def most_calls(value)
+        operation = LabCase::Lab::Operation
+        prepared ? operation.prepared_calls(value) : operation::UNBOUNDED_CALLS
+      end
+    end
     attr_reader :runs, :clock
 
     def initialize(us, hiccup_every: nil, medium: :process, prepared: false, tiers: [])
