@@ -82,15 +82,18 @@ static uint64_t counted_here(const tseg *segment, int counter)
     return tseg_load(&segment->self->counters[counter]) - segment->counted_before[counter];
 }
 
-/* Segment#counters -> Hash of what an account adds to its own figures; looks at no entry */
+/*
+ * Segment#counters -> Hash of what an account adds to its own figures; looks at no entry. Empty for private memory that is
+ * closed. A child asks for those of private memory before its first call, and is not to be registered for that.
+ */
 static VALUE segment_counters(VALUE self)
 {
-    /* A child asks for them before its first call, and is not to be registered for that. Private memory never moves. */
     const segment_handle *handle = segment_handle_of(self);
-    tseg *segment = !handle->path && handle->attached ? handle->attached : segment_current(self);
+    tseg *segment = handle->path ? segment_current(self) : handle->attached;
     tseg_stats stats = {0};
     VALUE hash = rb_hash_new();
 
+    if (!segment) return hash;
     tseg_collect_counters(segment, &stats);
     put(hash, "file_id", segment->file_id);
     put(hash, "served", stats.process[TSEG_COUNT_SERVED]);

@@ -61,7 +61,7 @@ module Tiercel
       def counted
         return { other_evictions: @backend.evictions } unless @segment
         counters = @segment.counters
-        OF_SEGMENT.transform_values { |name| counters[name] }
+        OF_SEGMENT.transform_values { |name| counters.fetch(name, 0) }
       end
     end
   end
