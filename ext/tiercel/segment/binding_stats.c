@@ -83,8 +83,8 @@ static uint64_t counted_here(const tseg *segment, int counter)
 }
 
 /*
- * Segment#counters -> Hash of what an account adds to its own figures; looks at no entry. Empty for private memory that is
- * closed. A child asks for those of private memory before its first call, and is not to be registered for that.
+ * Segment#counters -> Hash of what an account adds to its own figures; looks at no entry. Empty for private memory
+ * that is closed. A child asks for those of private memory before its first call, and is not to be registered for that.
  */
 static VALUE segment_counters(VALUE self)
 {

@@ -13,7 +13,7 @@ module TestRunner
   class CommandLine
     ROOT = File.expand_path("../../..", __dir__)
     # Time limits of a suite in seconds: short tier, long tier.
-    SHORT_SECONDS = 900
+    SHORT_SECONDS = 1_800
     LONG_SECONDS = 7_200
 
     # @param arguments [Array<String>] of the command line
