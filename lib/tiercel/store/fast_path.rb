@@ -95,7 +95,8 @@ module Tiercel
         key = key_of(name) or return super
         version = version_of(name)
         return present?(key, version) unless heard?(Events::EXIST)
-        instrument(:exist?, event_key(name, key, @options)) { |payload| present?(key, version, payload) }
+        options = (merged_options(nil) if Events::RAILS_8_2)
+        instrument(:exist?, event_key(name, key, @options), options) { |payload| present?(key, version, payload) }
       end
 
       # See {Counters#increment}.

@@ -33,7 +33,9 @@ module Tiercel
 
         # @return [Array(Array<String>, Boolean)] hosts, and whether the connection is encrypted
         def redis
-          config = subject.store.redis.then { |redis| redis._client.config }
+          redis = subject.store.redis
+          # Rails 8.2 has redis-client in place of the gem redis.
+          config = (redis.respond_to?(:_client) ? redis._client : redis).config
           [[config.path ? "" : config.host], config.ssl?]
         end
 
