@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Measures the gain of our own code over the library or the Ruby form beside it (adr/020).
+# Measures the gain of our own code over the library or the Ruby form beside it (adr/021).
 module OwnCode
   ROUNDS = 9
   # CPU time of one arm in one round.
@@ -87,7 +87,7 @@ module OwnCode
   end
 end
 
-desc "Measure what our own LZ4, CRC-32 and C forms gain over a library or over Ruby (adr/020)"
+desc "Measure what our own LZ4, CRC-32 and C forms gain over a library or over Ruby (adr/021)"
 task :own_code do
   $LOAD_PATH.unshift(File.expand_path("lib"))
   require "tiercel"
