@@ -8,9 +8,8 @@ require_relative "account/figures"
 require_relative "forks"
 
 module Tiercel
-  # Counts a cache's work: hits, misses, the cost of the misses, and the classes of their keys. With `shared:`,
-  # `file:` and
-  # `sqlite:` all processes of a machine keep one account, in a file of 2 MB; elsewhere each process has its own.
+  # Counts a cache's work: hits, misses, the cost of the misses, and the classes of their keys. With `shared:`, `file:`
+  # and `sqlite:` all processes of a machine keep one account, in a file of 1.6 MB; elsewhere each process has its own.
   #
   #   Rails.cache.account.totals   # => { scope: :machine, hits: 91_204, misses: 512, block_seconds: 40.3, ... }
   #   Rails.cache.account.minutes(60)
@@ -40,7 +39,7 @@ module Tiercel
         # @param account [Account]
         # @return [void]
         def add(account)
-          at_exit { @accounts.each_key(&:flush) } if @accounts.size.zero?
+          @flush ||= at_exit { @accounts.each_key(&:flush) }
           @accounts[account] = true
         end
 
@@ -166,20 +165,18 @@ module Tiercel
     # @private
     # @param keys [Array<String>] that were asked for
     # @param found [Hash{String => Object}]
-    # @return [void]
-    def missed_several(keys, found) = keys.each { |key| missed(key) unless found.key?(key) }
+    # @return [Integer] how many are missing
+    def missed_several(keys, found)
+      keys.count do |key|
+        next if found.key?(key)
+        missed(key)
+        true
+      end
+    end
 
     # @private
     # As {#missed_several}, and counts the hits of the last tier.
-    def read_several(keys, found)
-      missed = 0
-      keys.each do |key|
-        next if found.key?(key)
-        missed += 1
-        missed(key)
-      end
-      add(@last_hits, keys.size - missed)
-    end
+    def read_several(keys, found) = add(@last_hits, keys.size - missed_several(keys, found))
 
     # @private
     # The last tier has answered.
@@ -296,7 +293,7 @@ module Tiercel
       @opening.synchronize do
         next if @book
         @began = now
-        @book = Book.new(@path, Rounds::BYTES, @mode)
+        @book = Book.new(@path, Rounds::BYTES)
       end
       Open.add(self)
       @book

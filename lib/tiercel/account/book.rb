@@ -3,7 +3,7 @@
 require_relative "../codec"
 require_relative "../file_lock"
 require_relative "../clock"
-require_relative "../extensions"
+require_relative "../free_space"
 
 module Tiercel
   class Account
@@ -29,11 +29,9 @@ module Tiercel
 
       # @param path [String, nil] of the file; nil: the memory of this process
       # @param bytes [Integer]
-      # @param mode [Integer, nil] permissions of the file
-      def initialize(path, bytes, mode = nil)
+      def initialize(path, bytes)
         @path = path
         @bytes = bytes
-        @mode = mode
         open_file || open_memory
       end
 
@@ -89,14 +87,11 @@ module Tiercel
       # Every byte is written, so that none is missing later where the disk is full then. It never becomes shorter:
       # another process may have it mapped.
       def write_anew(file)
-        raise Errno::ENOSPC, @path if free_bytes&.<(@bytes * ROOM)
-        file.chmod(@mode) if @mode
+        raise Errno::ENOSPC, @path if FreeSpace.beside(@path)&.<(@bytes * ROOM)
         file.pwrite("\0".b * @bytes, 0)
         file.pwrite([Clock.now.to_i].pack("Q<"), BEGUN_AT * 8)
         file.pwrite([MAGIC].pack("Q<"), 0)
       end
-
-      def free_bytes = (Segment.free_bytes(::File.dirname(@path)) if Extensions.load("segment"))
 
       def open_memory
         @path = @lock = nil

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../extensions"
-# Without the C extension nobody says how much is free.
-require_relative "../../segment" if Tiercel::Extensions.load("segment")
+require_relative "../../free_space"
 
 module Tiercel
   module Backends
@@ -20,7 +18,6 @@ module Tiercel
         # @param path [String] of the database
         def initialize(path)
           @paths = COMPANIONS.map { |companion| "#{path}#{companion}" }
-          @directory = ::File.dirname(path)
         end
 
         # @return [Integer, nil] bytes; nil where nobody can say
@@ -39,11 +36,7 @@ module Tiercel
 
         private
 
-        def free_bytes
-          Segment.free_bytes(@directory) if Extensions.load("segment")
-        rescue SystemCallError
-          nil
-        end
+        def free_bytes = FreeSpace.beside(@paths.first)
       end
     end
   end
