@@ -146,13 +146,11 @@ module Tiercel
     end
 
     # Gives a lease back without a value: nothing where it is one's own no more. Who waits goes on at once
-    # (`:released`),
-    # all of them.
+    # (`:released`), all of them.
     #
     # The stale value, if there is one, goes on to be seen by plain reads. With `pause` nobody is given the lease for so
     # many seconds (a block that raises is not to be run by everybody at once): a take then answers with the lease,
-    # which
-    # is {Lease#paused?}.
+    # which is {Lease#paused?}.
     #
     # @param lease [Lease]
     # @param pause [Float, nil] seconds
@@ -161,8 +159,7 @@ module Tiercel
     def release(lease, pause: nil, stale_ttl: nil) = raise(NotImplementedError)
 
     # Waits until somebody else's lease is no more what keeps its key. Does not hold the interpreter's lock, and lets
-    # the
-    # other fibers of a scheduler go on. Callers see to it that in one process one caller waits for one key.
+    # the other fibers of a scheduler go on. Callers see to it that in one process one caller waits for one key.
     #
     # Implementations of waiting: the segment's table sleeps on a futex, which a fill, a release, a delete and the death
     # of the holder wake; {Placeholders} polls, every 2 to 50 ms with jitter.

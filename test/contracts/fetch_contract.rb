@@ -13,8 +13,7 @@ require_relative "fetch_contract/processes"
 module Tiercel
   module Contracts
     # The contract of `fetch` and `fetch_multi` of a store over any backend where many callers want one value:
-    # documented
-    # in docs/fetch.md. Include it in a Minitest class:
+    # documented in docs/fetch.md. Include it in a Minitest class:
     #
     #   class MyFetchTest < Minitest::Test
     #     include Tiercel::Contracts::FetchContract

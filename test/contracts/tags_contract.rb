@@ -11,8 +11,7 @@ require "tiercel/contracts/moved_clock"
 module Tiercel
   module Contracts
     # The contract of `tags:` and `invalidate_tags` of a store over any backend, described in docs/tags.md. Include it
-    # in a
-    # Minitest class:
+    # in a Minitest class:
     #
     #   class MyTagsTest < Minitest::Test
     #     include Tiercel::Contracts::TagsContract

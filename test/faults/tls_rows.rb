@@ -4,8 +4,7 @@ require_relative "../support/tls_front"
 require_relative "remote_failures"
 
 # The rows that TLS adds to the table. The class defines `server` (the server behind TLS), `place(port, host)` (a URL)
-# and
-# `trusting(path)` (options).
+# and `trusting(path)` (options).
 module TLSRows
   include RemoteFailures
 

@@ -47,9 +47,8 @@ static bool append_names(VALUE key, VALUE names, int depth)
     return true;
 }
 
-/* An object of a kind that Rails does not expand itself. It is asked each time: an application may have given
- * Integers a
- * to_param of its own. */
+/* An object of a kind that Rails does not expand itself. It is asked each time: an application may have given Integers
+ * a to_param of its own. */
 static bool append_param(VALUE key, VALUE name, int depth)
 {
     VALUE param;

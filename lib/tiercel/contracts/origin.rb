@@ -4,9 +4,8 @@ require "tempfile"
 
 module Tiercel
   module Contracts
-    # The origin of cached values, where many processes read and invalidate: a file of counts. A writer raises a
-    # count, and
-    # invalidates alone with it; a reader looks at the count first, and must not be given anything older.
+    # The origin of cached values, where many processes read and invalidate: a file of counts. A writer raises a count,
+    # and invalidates alone with it; a reader looks at the count first, and must not be given anything older.
     #
     # @private
     module Origin

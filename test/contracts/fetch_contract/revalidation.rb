@@ -4,8 +4,7 @@ module Tiercel
   module Contracts
     module FetchContract
       # Counts waiting callers while a value is refreshed, in processes with several threads: the refresh does not end
-      # before
-      # all others have their answers, so one that waited for it would stop them all.
+      # before all others have their answers, so one that waited for it would stop them all.
       module Revalidation
         PROCESSES = 4
         THREADS = 4

@@ -8,8 +8,8 @@ module Tiercel
   module Backends
     class SQLite < Backend
       # The processes that change the file, so that those with copies of it notice each other: a row for each near
-      # segment, and
-      # one for all programs that have none. It is renewed before a change, and seldom, so that it costs nothing.
+      # segment, and one for all programs that have none. It is renewed before a change, and seldom, so that it costs
+      # nothing.
       class Members
         RENEWED_SECONDS = 10
         # A row that old is of nobody any more.

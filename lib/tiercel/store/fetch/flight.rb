@@ -87,8 +87,7 @@ module Tiercel
         def landed? = !@outcome.nil?
 
         # A caller that asks before the lease is known may join, since the block has not begun. After that, only a
-        # caller that
-        # just read the lineage that is being computed: anybody else may have read after an invalidation.
+        # caller that just read the lineage that is being computed: anybody else may have read after an invalidation.
         #
         # @param lineage [String, nil] that the caller's read has shown
         # @return [Boolean]

@@ -6,8 +6,7 @@ module Tiercel
   module Lab
     module CLI
       # Shows the current measurement and the remaining time on stderr: one line that is overwritten at a terminal,
-      # plain
-      # lines now and then elsewhere.
+      # plain lines now and then elsewhere.
       class Progress
         # Seconds between lines where they cannot be overwritten.
         PLAIN_SECONDS = 15

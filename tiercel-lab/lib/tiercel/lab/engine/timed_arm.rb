@@ -65,8 +65,7 @@ module Tiercel
         private
 
         # The objects of the store are old, as in a process that has run for a while: the collector marks an object in
-        # each
-        # of its first collections.
+        # each of its first collections.
         def age = Protocol::AGEING_COLLECTIONS.times { GC.start(full_mark: false) }
 
         def facts

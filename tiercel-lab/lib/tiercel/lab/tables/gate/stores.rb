@@ -7,9 +7,8 @@ require_relative "benchmarks"
 module Tiercel
   module Lab
     # Contestants of gates beside stores: `benchmark:NAME?clock=cpu&servers=redis`, a benchmark of the user's by its
-    # name,
-    # form-encoded, with servers that it finds in the variables that their clients look into.
-    # Work of the lab's own that histories measure by: a faster machine makes both faster.
+    # name, form-encoded, with servers that it finds in the variables that their clients look into.
+    # `reference_work` is the lab's own, which histories measure by: a faster machine makes both faster.
     Contestants.define("reference_work", kind: :benchmark, internal?: true) do
       def build(_context)
         block = ->(_subject) { (1..40).to_h { |number| [number.to_s, number.to_s * 8] }.sort_by(&:last).first }
