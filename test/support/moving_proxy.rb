@@ -28,8 +28,10 @@ class MovingProxy
   end
 
   def pass(from, to)
-    loop { to.write(from.readpartial(65_536)) }
+    loop { hand_on(from.readpartial(65_536), from, to) }
   rescue IOError, SystemCallError
     [from, to].each(&:close)
   end
+
+  def hand_on(bytes, _from, to) = to.write(bytes)
 end

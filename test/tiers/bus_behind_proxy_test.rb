@@ -3,8 +3,8 @@
 
 require "test_helper"
 require "tiercel/tiers"
-require "socket"
 require "support/machines"
+require "support/moving_proxy"
 
 # Proxies that do not understand what a bus needs, and say so in their ways: copies live a second then, and one report
 # says so.
@@ -12,40 +12,18 @@ class TiersBusBehindProxyTest < Tiercel::TestCase
   include Machines
 
   # Passes everything on but for a greeting in RESP3.
-  class Proxy
+  class Proxy < MovingProxy
     # @param target [Integer] port
     # @yieldparam client [TCPSocket] that has sent one
     def initialize(target, &greeted)
-      @target = target
       @greeted = greeted
-      @server = TCPServer.new("127.0.0.1", 0)
-      @sockets = []
-      @threads = [Thread.new { loop { accept } }]
-    end
-
-    def url = "redis://127.0.0.1:#{@server.addr[1]}/0"
-
-    def stop
-      @threads.each(&:kill).each(&:join)
-      [@server, *@sockets].each(&:close)
+      super() { target }
     end
 
     private
 
-    def accept
-      client = @server.accept
-      @sockets.push(client, behind = TCPSocket.new("127.0.0.1", @target))
-      @threads << Thread.new { pass(client, behind) }
-      @threads << Thread.new { pass(behind, client) }
-    end
-
-    def pass(from, to)
-      loop do
-        bytes = from.readpartial(65_536)
-        bytes.include?("HELLO\r\n$1\r\n3\r\n") ? @greeted.call(from) : to.write(bytes)
-      end
-    rescue IOError, SystemCallError
-      [from, to].each(&:close)
+    def hand_on(bytes, from, to)
+      bytes.include?("HELLO\r\n$1\r\n3\r\n") ? @greeted.call(from) : super
     end
   end
 
