@@ -64,7 +64,7 @@ module Pictures
         d.box(x + 20, 150, 240, 50, "near copies\nshared memory", kind: :mark)
         d.arrow([x + 75, 100], [x + 75, 150])
         d.arrow([x + 205, 100], [x + 205, 150])
-        d.box(x + 20, 245, 240, 45, "listener\none of the processes")
+        d.box(x + 20, 245, 240, 45, "listeners\ntwo of the processes")
         d.arrow([x + 140, 245], [x + 140, 200])
       end
       d.box(365, 130, 130, 90, "Redis\nthe last tier", kind: :warm)

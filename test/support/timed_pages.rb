@@ -14,7 +14,7 @@ module TimedPages
   CLASSES = ("aaa".."zzz").first(1_000).freeze
   # A class shows a part that so many keys share.
   SHARED_BY = 21
-  # Of which the median is printed.
+  # The median of so many calls is printed.
   CALLS = 7
 
   # @param entries [Integer]
