@@ -16,13 +16,12 @@ require_relative "tiercel/guard"
 require_relative "tiercel/frame"
 require_relative "tiercel/coder"
 
-# A cache store for Ruby and Rails over shared memory, per-process memory,
-# SQLite, files, memcached and Redis.
+# A cache store for Ruby and Rails over shared memory, per-process memory, SQLite, files, memcached and Redis.
 #
 #   cache = Tiercel.new("memory:", size: "64MB")
 #   cache.fetch("city") { "Duckburgh" }
 module Tiercel
-  # The suites that a backend, serializer or compressor of one's own has to pass.
+  # Test suites that a custom backend, serializer or compressor must pass.
   module Contracts
     autoload :BackendContract, "tiercel/contracts/backend_contract"
     autoload :CompressorContract, "tiercel/contracts/compressor_contract"
@@ -32,13 +31,12 @@ module Tiercel
   autoload :Metrics, "tiercel/metrics"
   autoload :Web, "tiercel/web"
 
-  # Builds a store; the same as
-  # `ActiveSupport::Cache.lookup_store(:tiercel_store, *urls, **options)`.
+  # Builds a store, like `ActiveSupport::Cache.lookup_store(:tiercel_store, *urls, **options)`.
   #
-  # @param urls [Array<String, Symbol>] where the cache is, for example "shared:app"
+  # @param urls [Array<String, Symbol>] the cache's location, for example "shared:app"
   # @param options [Hash] see {ActiveSupport::Cache::TiercelStore#initialize}
   # @return [ActiveSupport::Cache::TiercelStore]
-  # @raise [ConfigurationError] for URLs and options that cannot work
+  # @raise [ConfigurationError] for invalid URLs and options
   def self.new(*urls, **options)
     refuse_other_ractors
     require "active_support/cache/tiercel_store"

@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
 module Tiercel
-  # A boot with SECRET_KEY_BASE_DUMMY, as Rails' Dockerfile boots for `assets:precompile`: the variables of production
-  # are missing there, so a URL that comes from one of them is nil, empty or without its server.
+  # Detects a boot with SECRET_KEY_BASE_DUMMY, which Rails' Dockerfile sets for `assets:precompile`. Production's
+  # environment variables are missing during that build, so a URL built from one of them is nil, empty or has no
+  # server.
   #
   # @private
   module AssetBuild
-    # A URL of servers without a server: "memcached://", from "memcached://#{ENV["SERVERS"]}".
+    # Matches a URL without its servers: "memcached://", from "memcached://#{ENV["SERVERS"]}".
     WITHOUT_SERVER = %r{\A(?:memcached|rediss?\+cluster):/*\z}
     private_constant :WITHOUT_SERVER
 
@@ -15,9 +16,9 @@ module Tiercel
 
     # @param urls [Array]
     # @param options [Hash{Symbol => Object}]
-    # @param names [Array<Symbol>] of the options that every store knows
-    # @return [Array(Array, Hash)] "memory:" and the options of every store where the build has no URL; otherwise what
-    #   it was given
+    # @param names [Array<Symbol>] the options that every store accepts
+    # @return [Array(Array, Hash)] "memory:" and the common options if the build has no URL; otherwise the arguments
+    #   unchanged
     def self.stand_in(urls, options, names)
       return [urls, options] unless running? && urls.any? { |url| missing?(url) }
       [["memory:"], options.slice(*names)]

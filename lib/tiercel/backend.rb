@@ -7,40 +7,32 @@ require_relative "errors"
 require_relative "frame"
 
 module Tiercel
-  # One place that keeps bytes under keys: the contract of every backend.
+  # The contract of every backend. A backend stores bytes under keys.
   #
-  # A backend knows bytes, keys, TTLs and atomic primitives, nothing of Ruby
-  # objects, names, namespaces or options of Rails. Everything above it is
-  # written once and behaves the same on all of them.
+  # A backend handles bytes, keys, TTLs and atomic primitives. It knows nothing about Ruby objects, names, namespaces
+  # or Rails' options. The layers above are written once and behave the same on every backend.
   #
-  # == Rules that hold for every method
+  # == Rules for every method
   #
-  # - `key`: a non-empty String of any bytes and any encoding; two keys are the
-  #   same when their bytes are. A backend whose medium cannot hold such a key
-  #   encodes it; nothing about that is seen from outside ({#scan} yields the
-  #   keys as they were given, in binary or UTF-8).
-  # - `bytes`: a String; what comes back is byte for byte the same, in
-  #   ASCII-8BIT. A backend may keep the String it is given and may return a
-  #   frozen one: callers change neither. Empty Strings are values.
-  # - `ttl`: seconds from now (Numeric, > 0), or nil for "no end". After it the
-  #   entry is absent for every method. A backend may be late with giving the
-  #   room back, never with the answer. "Now" is {Clock.now}, that is
-  #   `Time.now` as the process sees it; only remote servers use their own.
-  # - A backend may lose an entry at any time (eviction); it never loses a
-  #   delete, and never answers with bytes that were not the last ones written.
-  # - Every method is atomic for each key, from any thread and process that
-  #   uses the backend, and safe after a fork: a child shares no connection,
-  #   lock or file offset with its parent.
-  # - A medium that fails raises a {BackendError} (see {Unavailable},
-  #   {TimedOut}, {PoolExhausted}, {Refused}), with the library's error as its
-  #   cause, and no other class; a call that ended so leaves nothing behind
-  #   that a later caller could receive. No method blocks longer than the time
-  #   budget of the backend.
-  # - Tokens are opaque, compared with `==`, and never repeat for a key whose
-  #   bytes changed in between (not even when they changed back). They are
-  #   good in the process that read them.
+  # - `key`: a non-empty String of any bytes and any encoding; two keys are equal if their bytes are equal. A backend
+  #   whose medium cannot hold such a key encodes it internally ({#scan} yields the original key, in binary or UTF-8).
+  # - `bytes`: a String. A read returns exactly the bytes that were written, in ASCII-8BIT. A backend may keep the
+  #   String that it receives and may return a frozen one, so callers modify neither. Empty Strings are values.
+  # - `ttl`: seconds from now (Numeric, > 0), or nil for an entry that never expires. Every method treats an expired
+  #   entry as absent. A backend may free the space of an expired entry later. "Now" is {Clock.now}, which reads this
+  #   process' `Time.now`; only remote servers use their own clock.
+  # - A backend may lose an entry at any time (eviction). It never loses a delete, and never returns bytes other than
+  #   the last ones written.
+  # - Every method is atomic for each key, across all threads and processes that use the backend. Every method is safe
+  #   after a fork: a child shares no connection, lock or file offset with its parent.
+  # - If the medium fails, the method raises a {BackendError} and no other class (see {Unavailable}, {TimedOut},
+  #   {PoolExhausted}, {Refused}); its cause is the library's error. A failed call leaves no response behind that a
+  #   later caller could receive. No method blocks for longer than the backend's time budget.
+  # - Tokens are opaque and compared with `==`. A key never gets the same token again after its bytes changed, even if
+  #   they changed back. A token is valid only in the process that read it.
   #
-  # {Traits} describes it to the layers above. The published suite {Contracts::BackendContract} tests all of this.
+  # {Traits} describes the backend to the layers above. The published suite {Contracts::BackendContract} tests all of
+  # these rules.
   #
   # @abstract Subclasses implement every method that raises NotImplementedError here.
   class Backend
@@ -52,8 +44,8 @@ module Tiercel
     def get(key) = raise(NotImplementedError)
 
     # @param keys [Array<String>]
-    # @return [Hash{String => String}] the present ones, in the order asked for; the keys are the
-    #   objects that were passed. One trip where the medium allows.
+    # @return [Hash{String => String}] the entries that are present, in the order of `keys`; its keys are the objects
+    #   passed in. Needs one trip if the medium allows it.
     def get_multi(keys)
       keys.each_with_object({}) do |key, found|
         bytes = get(key)
@@ -65,71 +57,71 @@ module Tiercel
     # @return [Array(String, Object), nil] bytes and the token for {#compare_and_set}, nil if absent
     def get_with_token(key) = raise(NotImplementedError)
 
-    # The token of the last {#get} or {#get_multi} of this thread or fiber. The caller asks for it before it
-    # reads again.
+    # Returns the token of the last {#get} or {#get_multi} in this thread or fiber. The caller must ask for it before
+    # the next read.
     #
     # @return [Object, nil] for {#token_shown}
     def last_read = nil
 
-    # Before a read that perhaps does not ask the backend: what an earlier one has shown is not to be taken for it.
+    # Clears the token of an earlier read. Callers use it before a read that may not reach the backend.
     #
     # @return [void]
     def forget_last_read = nil
 
-    # The token of bytes that a read has shown, where that needs no trip of its own.
+    # Returns the token of bytes that were just read, if that needs no extra trip.
     #
-    # @param bytes [String] that the read gave
+    # @param bytes [String] the bytes that the read returned
     # @param last_read [Object, nil] see {#last_read}
-    # @param index [Integer] of the key, among those of a {#get_multi}
-    # @return [Object, nil] for {#compare_and_set} and {#occupy}; nil where the backend does not know
+    # @param index [Integer] the position of the key among the keys of a {#get_multi}
+    # @return [Object, nil] a token for {#compare_and_set} and {#occupy}; nil if the backend has none
     def token_shown(bytes, last_read, index = 0) = nil # rubocop:disable Lint/UnusedMethodArgument
 
-    # Writes, whatever was there.
+    # Writes the entry and replaces an existing one.
     #
     # @param key [String]
     # @param bytes [String]
     # @param ttl [Numeric, nil] seconds
-    # @return [Boolean] true if it is stored, false if this value can never be (too large); where it
-    #   is false the old value is gone
+    # @return [Boolean] true if the bytes are stored; false if they are too large for this backend, in which case the
+    #   old entry is deleted
     def set(key, bytes, ttl = nil) = raise(NotImplementedError)
 
     # @param pairs [Hash{String => String}] keys and bytes
     # @param ttl [Numeric, nil] seconds, for all of them
-    # @return [Boolean] whether all of them are stored. One trip where the medium allows.
+    # @return [Boolean] whether all of them are stored. Needs one trip if the medium allows it.
     def set_multi(pairs, ttl = nil)
       pairs.reduce(true) { |all, (key, bytes)| set(key, bytes, ttl) && all }
     end
 
-    # Writes if the key is absent.
+    # Writes the entry if the key is absent.
     #
     # @return [Boolean] whether it was written
     def add(key, bytes, ttl = nil) = raise(NotImplementedError)
 
-    # Writes if the key is absent, else reads what is there. One trip where the medium allows.
+    # Writes the entry if the key is absent, otherwise reads the existing one. Needs one trip if the medium allows it.
     #
-    # @return [true, Array(String, Object), nil] true if it was written; else as {#get_with_token}: bytes and token of
-    #   what is there, nil where that has gone meanwhile
+    # @return [true, Array(String, Object), nil] true if the entry was written; otherwise the existing bytes and their
+    #   token, as {#get_with_token} returns them; nil if the existing entry vanished in between
     def add_or_get(key, bytes, ttl = nil) = add(key, bytes, ttl) || get_with_token(key)
 
-    # Writes if the entry is still the one that the token came with. Never
-    # brings back what was deleted.
+    # Writes the entry if it has not changed since the token was read. Never restores a deleted entry.
     #
     # @param token [Object] from {#get_with_token}
-    # @return [Boolean] whether it was written; false if the entry changed or is gone
+    # @return [Boolean] whether the entry was written; false if the existing one changed or is gone
     def compare_and_set(key, bytes, token, ttl = nil) = raise(NotImplementedError)
 
-    # Reads bytes, token, and what is left of the TTL.
+    # Reads the bytes, their token and the remaining TTL.
     #
-    # @return [Array(String, Object, Float), nil] as {#get_with_token}, then the seconds that are left at most; nil
-    #   in their place where the backend cannot tell by the clock that ends the TTL, or where there is no end
+    # @return [Array(String, Object, Float), nil] as {#get_with_token}, followed by the maximum number of seconds
+    #   left; nil in place of the seconds if the entry never expires, or if the backend cannot tell
     def look(key)
       bytes, token = get_with_token(key)
       [bytes, token, nil] if bytes
     end
 
-    # Writes if the key is absent, or (with a token) if the entry is still the one that it came with; then looks. So
-    # the caller learns the token of what it wrote, or what is in the way. Bytes that no other caller writes tell the
-    # caller whether they are its own, also where the answer to a first try was lost. One trip where the medium allows.
+    # Writes if the key is absent or, given a token, if the entry has not changed since. Then reads the entry as
+    # {#look} does. The caller so learns the token of its own entry or sees the entry that prevented the write. If the
+    # caller writes bytes that nobody else writes, it recognizes its own entry even after a lost response and a retry.
+    # Needs one trip if the medium allows it.
     #
     # @param token [Object, nil]
     # @return [Array(String, Object, Float), nil] as {#look}
@@ -138,10 +130,10 @@ module Tiercel
       look(key)
     end
 
-    # Reads as {#get} does, and writes where nothing was read: both are asked for at once, so that what is there is
-    # given also where nothing can be written. One trip where the medium allows.
+    # Reads as {#get} does and writes the bytes if the key is absent. The backend returns an existing entry even if it
+    # refuses writes. Needs one trip if the medium allows it.
     #
-    # @return [Array(String, Object, Float), nil] as {#occupy}; nil too where nothing is there and the write was refused
+    # @return [Array(String, Object, Float), nil] as {#occupy}; nil if the key is absent and the write was refused
     def get_or_occupy(key, bytes, ttl = nil)
       present, token = get_with_token(key)
       present ? [present, token, nil] : occupy(key, bytes, ttl)
@@ -149,14 +141,13 @@ module Tiercel
       nil
     end
 
-    # @return [Boolean] whether {#get_or_occupy} costs no more trips than {#get}
+    # @return [Boolean] whether {#get_or_occupy} needs no more trips than {#get}
     def occupies_at_once? = false
 
     # @param pairs [Hash{String => String}] keys and bytes
-    # @param tokens [Hash{String => Object}] by key, of what is expected to be there; the others are expected to be
-    #   absent
-    # @return [Hash{String => Array(String, Object, Float)}] as {#occupy}, for those where something is. One trip where
-    #   the medium allows.
+    # @param tokens [Hash{String => Object}] the expected tokens by key; keys without a token must be absent
+    # @return [Hash{String => Array(String, Object, Float)}] as {#occupy}, for every key that has an entry afterwards.
+    #   Needs one trip if the medium allows it.
     def occupy_multi(pairs, ttl = nil, tokens = {})
       pairs.each_with_object({}) do |(key, bytes), found|
         there = occupy(key, bytes, ttl, tokens[key])
@@ -164,25 +155,28 @@ module Tiercel
       end
     end
 
-    # @param changes [Hash{String => Array(String, Object)}] by key: bytes, and the token of what they are to replace
+    # @param changes [Hash{String => Array(String, Object)}] by key: the new bytes, and the token of the bytes that
+    #   they replace
     # @param ttl [Numeric, nil] seconds, for all of them
-    # @return [Array<String>] the keys that were written, as {#compare_and_set} does. One trip where the medium allows.
+    # @return [Array<String>] the keys that were written, as by {#compare_and_set}. Needs one trip if the medium
+    #   allows it.
     def compare_and_set_multi(changes, ttl = nil)
       changes.filter_map { |key, (bytes, token)| key if compare_and_set(key, bytes, token, ttl) }
     end
 
-    # @return [Boolean] whether there was something to delete
+    # @return [Boolean] whether the key had an entry
     def delete(key) = raise(NotImplementedError)
 
     # @param keys [Array<String>]
-    # @return [Integer] how many were there
+    # @return [Integer] how many of the keys had an entry
     def delete_multi(keys) = keys.count { |key| delete(key) }
 
-    # Deletes the frames under these keys, each in one step that checks first: raw bytes, counters and frames written
-    # with `unless_exist` stay ({Frame.replaceable?}). So a delete that comes late takes nobody's lock away.
+    # Deletes the frames under these keys. One atomic step checks and deletes each key: raw bytes, counters and frames
+    # written with `unless_exist` stay ({Frame.replaceable?}). A late delete therefore never removes another caller's
+    # lock.
     #
     # @param keys [Array<String>]
-    # @return [Hash{String => BackendError}] the keys of which this failed, and why
+    # @return [Hash{String => BackendError}] the keys whose delete failed, and the errors
     def delete_frames(keys)
       away = nil
       keys.each_with_object({}) do |key, failed|
@@ -193,32 +187,31 @@ module Tiercel
       end
     end
 
-    # Adds to a counter: a value of decimal ASCII digits with an optional minus
-    # sign, in the signed 64-bit range. An absent key starts at `amount` with
-    # `ttl`; a present one keeps the end it has.
+    # Adds to a counter: decimal ASCII digits with an optional minus sign, in the signed 64-bit range. An absent key
+    # starts at `amount` with `ttl`; an existing counter keeps its expiry.
     #
     # @param key [String]
     # @param amount [Integer] may be negative
     # @param ttl [Numeric, nil] seconds, for a counter that this call creates
     # @return [Integer] the new count
-    # @raise [NotACounter] if other bytes are there, or the range would be left; nothing changes
+    # @raise [NotACounter] if the key has other bytes, or the sum would leave the range; nothing changes
     def increment(key, amount = 1, ttl = nil) = raise(NotImplementedError)
 
-    # Sets the end of an entry, leaving its bytes.
+    # Sets the expiry of an entry and leaves its bytes unchanged.
     #
-    # @return [Boolean] whether the entry was there
+    # @return [Boolean] whether the key had an entry
     def touch(key, ttl) = raise(NotImplementedError)
 
-    # Goes through the keys, blocking nobody for long. Entries that are there
-    # from beginning to end are yielded at least once, others perhaps.
+    # Iterates over the keys without blocking other callers for long. An entry that exists during the whole scan is
+    # yielded at least once; other entries may or may not be yielded.
     #
     # @param prefix [String, nil] only keys that begin with these bytes
     # @yieldparam key [String]
     # @return [Enumerator, void] an Enumerator without a block
     def scan(prefix = nil) = raise(NotImplementedError)
 
-    # Removes everything, or everything whose key begins with `prefix`.
-    # Entries written after the call began may stay.
+    # Removes all entries, or all entries whose key begins with `prefix`. Entries written after the call began may
+    # remain.
     #
     # @param prefix [String, nil]
     # @return [void]
@@ -227,59 +220,58 @@ module Tiercel
       scan(prefix).each_slice(1_000) { |keys| delete_multi(keys) }
     end
 
-    # Gives back the room of entries whose TTL is over, where the backend does
-    # not do so unasked.
+    # Frees the space of expired entries, if the backend does not do so by itself.
     #
     # @return [Integer] how many were removed
     def cleanup = 0
 
-    # Ends the leases that lie beside the entries, where no scan finds them: before entries are deleted by their names.
+    # Releases the leases that are kept outside the entries, where no scan finds them. Called before entries are
+    # deleted by key.
     #
     # @return [void]
     def end_leases = nil
 
-    # Whether {#used} is worth calling at present.
+    # Whether the backend currently wants to receive {#used}.
     #
     # @return [Boolean]
     def uses_wanted? = false
 
-    # Tells of reads that a tier before this one has answered, so that a backend that evicts by use keeps what they
-    # were of. It costs no write of its own, and a trip only of a {#remote?} backend, which no caller waits for.
+    # Reports reads that a nearer tier has answered, so that a backend that evicts by use keeps those entries. A call
+    # causes no write of its own. Only a {#remote?} backend needs a trip for it, and no caller waits for that trip.
     #
-    # @param keys [Array<String>] that were read lately; each counts as one read
+    # @param keys [Array<String>] the keys that were read recently; each counts as one read
     # @return [void]
     def used(keys) = nil # rubocop:disable Lint/UnusedMethodArgument
 
-    # @return [Hash{Symbol => Object}] what the backend knows of :entries, :bytes, :hits, :misses and
-    #   :evictions (Integers), and more under other names
+    # @return [Hash{Symbol => Object}] the values that the backend has for :entries, :bytes, :hits, :misses and
+    #   :evictions (Integers), and further ones under other names
     def stats = raise(NotImplementedError)
 
-    # @return [Hash{Symbol => Object}, nil] {#stats} without those of the place that may be away; nil where that is all
+    # @return [Hash{Symbol => Object}, nil] the part of {#stats} that needs no server; nil if there is no such part
     def stats_while_away = nil
 
-    # Has this process hear of what others change, at once and not with the first read that needs it. Never waits.
+    # Starts receiving invalidation messages now, instead of with the first read that needs them. Never waits.
     #
-    # @return [Boolean] whether it is told of that; false where nothing is kept that could be old
+    # @return [Boolean] whether the process receives messages; false if it keeps no copies that could become stale
     def listen = false
 
-    # Gives back connections, descriptors and threads. A closed backend opens
-    # again when it is used again.
+    # Releases connections, descriptors and threads. A closed backend reopens on its next use.
     #
     # @return [void]
     def close; end
 
-    # @return [Array<Backend>] that it is made of, nearest first: itself, unless it is {Tiers}
+    # @return [Array<Backend>] the tiers of this backend, nearest first: only itself, unless it is a {Tiers}
     def tiers = [self]
 
-    # @return [String] scheme and place, for messages and {#inspect}; never a password
+    # @return [String] scheme and address for messages and {#inspect}, without a password
     def to_s = self.class.name
 
     # @return [String]
     def inspect = "#<#{self.class.name} #{self}>"
 
-    # @param prefix [String, nil] of the keys whose changes are of interest; nil for all
+    # @param prefix [String, nil] limits the messages to keys with this prefix; nil for all keys
     # @return [#open, #read, #ask, #close] as {Backends::Redis::Subscription}
-    # @raise [NotImplementedError] where it is not subscribable
+    # @raise [NotImplementedError] if the backend is not subscribable
     def subscription(prefix = nil) # rubocop:disable Lint/UnusedMethodArgument
       raise NotImplementedError, "#{self.class} sends no changes"
     end
@@ -288,11 +280,11 @@ module Tiercel
 
     def clear_all = raise(NotImplementedError)
 
-    # Seconds that a backend keeps the expired frame that has taken the place of another.
+    # Seconds for which a backend keeps an expired frame that replaced another frame.
     EXPIRED_TTL = 1.0
     private_constant :EXPIRED_TTL
 
-    # By {#compare_and_set}, which every backend has. A frame that has changed in between is newer.
+    # Uses {#compare_and_set}, which every backend has. If the frame changed in between, it is newer and stays.
     def delete_frame(key)
       bytes, token = get_with_token(key)
       compare_and_set(key, Frame::EXPIRED, token, EXPIRED_TTL) if bytes && Frame.replaceable?(bytes)

@@ -5,8 +5,7 @@ require_relative "option_hints"
 require_relative "redacted"
 
 module Tiercel
-  # Where one backend is: a scheme, what follows it, and the options in the
-  # query string.
+  # The address of one backend: a scheme, the part that follows it, and the options in the query string.
   #
   #   url = BackendURL.parse("shared:app?size=256MB")
   #   url.scheme   # => "shared"
@@ -38,8 +37,8 @@ module Tiercel
       new(scheme, rest, query ? query_options(query, scheme, rest) : {})
     end
 
-    # @private What other stores take in the place of a URL may hold a password.
-    # @raise [ConfigurationError] for a Hash or an Array, and for nothing at all
+    # @private Arguments for other stores, given in place of a URL, may contain a password.
+    # @raise [ConfigurationError] for a Hash, an Array or an empty value
     def self.refuse_mistaken(url)
       if url.nil? || url == ""
         raise ConfigurationError, "backend URL #{url.inspect}: expected SCHEME:..., such as \"redis://HOST:6379/0\": " \
@@ -51,7 +50,7 @@ module Tiercel
                                 "got #{Redacted.text(url)}"
     end
 
-    # The query may hold a password, and so does what URI says about it.
+    # The query may contain a password, and URI's error message quotes the query.
     def self.query_options(query, scheme, rest)
       require "uri" # of which most stores need nothing
       URI.decode_www_form(query).to_h.transform_keys(&:to_sym)
@@ -61,22 +60,22 @@ module Tiercel
     end
     private_class_method :query_options
 
-    # @param scheme [String] what the URL begins with, such as "redis"
-    # @param rest [String] what follows its colon, without the query
-    # @param options [Hash{Symbol => Object}] of the query
+    # @param scheme [String] the scheme of the URL, such as "redis"
+    # @param rest [String] everything after the scheme's colon, without the query
+    # @param options [Hash{Symbol => Object}] the options in the query
     def initialize(scheme, rest, options = {})
       @scheme = scheme
       @rest = rest
       @options = options
     end
 
-    # @return [String] what follows "//", or the rest itself
+    # @return [String] the part after "//", or the whole rest if there is no "//"
     def place = rest.delete_prefix("//")
 
     # @return [String] without user, password and query
     def to_s = Redacted.url("#{scheme}:#{rest}")
 
-    # @return [String] the same
+    # @return [String] class and URL, without user, password and query
     def inspect = "#<#{self.class.name} #{self}>"
   end
 end

@@ -6,12 +6,11 @@ require_relative "optional_gems"
 require_relative "registry"
 
 module Tiercel
-  # The backends that exist, by the scheme of their URL.
+  # The built-in backends, by the scheme of their URL.
   #
-  # A backend class answers to `.build(url, options)`, where `url` is a
-  # {BackendURL} and `options` the Hash of that backend's own options (those of
-  # the URL's query string merged over those of the store), and to
-  # `.option_names`, the Symbols it knows.
+  # A backend class responds to `.build(url, options)` and `.option_names`. `url` is a {BackendURL}. `options` is the
+  # Hash of the backend's own options; options in the URL's query override those of the store. `.option_names` lists
+  # the supported options as Symbols.
   module Backends
     REGISTRY = Registry.new("backend")
 

@@ -4,18 +4,16 @@ require_relative "clock"
 require_relative "errors"
 
 module Tiercel
-  # A circuit breaker: stops asking a backend that does not answer.
+  # A circuit breaker. It stops calls to a backend that does not answer.
   #
-  # Closed until `failures` calls in a row have failed; then open, and calls
-  # are skipped. After `cool_down` seconds one call is let through as a probe:
-  # its success closes the breaker, its failure doubles the cool-down, up to
-  # `max_cool_down`. Any other call that succeeds meanwhile closes it too.
+  # The breaker is closed until `failures` calls in a row have failed. It then opens, and calls are skipped. After
+  # `cool_down` seconds it lets one call through as a probe. A successful probe closes the breaker; a failed probe
+  # doubles the cool-down, up to `max_cool_down`. Any other successful call closes it too.
   #
-  # Taking a probe moves the time of the next one, so a probe whose thread was
-  # killed, or that a fork left behind in the parent, holds nobody up for
-  # longer than one cool-down. There is no other state to repair.
+  # Starting a probe also schedules the next one. A probe whose thread was killed, or whose thread a fork did not
+  # copy, therefore delays others by at most one cool-down.
   #
-  # The usual calls ({#allow?} and {#succeeded} while closed) take no lock.
+  # The usual calls ({#allow?}, and {#succeeded} while closed) acquire no lock.
   class Breaker
     DEFAULTS = { failures: 3, cool_down: 1.0, max_cool_down: 5.0 }.freeze
 
@@ -62,12 +60,12 @@ module Tiercel
     # @return [Boolean] whether calls are skipped at present
     def open? = !@probe_at.nil?
 
-    # @return [Boolean] whether the last call that was told of has failed
+    # @return [Boolean] whether the last reported call failed
     def failing? = !@failures.zero?
 
-    # Asks before a call. While open, at most one caller per cool-down is let through.
+    # Decides whether a call may be made. While the breaker is open, at most one caller per cool-down may.
     #
-    # @return [Boolean] whether the backend may be asked
+    # @return [Boolean] whether the caller may use the backend
     def allow?
       probe_at = @probe_at
       return true unless probe_at
@@ -75,7 +73,7 @@ module Tiercel
       @lock.synchronize { take_probe }
     end
 
-    # Tells that the backend answered.
+    # Records that the backend answered.
     #
     # @return [void]
     def succeeded
@@ -88,10 +86,10 @@ module Tiercel
       end
     end
 
-    # Tells that the backend did not answer.
+    # Records that the backend did not answer.
     #
-    # @return [Boolean] whether it is worth a report: false for calls that were under way when the
-    #   breaker opened, and fail after it
+    # @return [Boolean] whether to report this failure: false for a call that was already in progress when the breaker
+    #   opened
     def failed
       @lock.synchronize do
         @failures += 1
@@ -101,7 +99,7 @@ module Tiercel
       end
     end
 
-    # Tells that a call that was let through has not asked the backend: the next caller does.
+    # Records that an allowed call never reached the backend. The next caller becomes the probe.
     #
     # @return [void]
     def not_asked
@@ -114,7 +112,7 @@ module Tiercel
 
     private
 
-    # Under the lock. The next probe is a cool-down away, whatever becomes of this one.
+    # Requires the lock. Schedules the next probe after one cool-down, whatever the result of this probe.
     def take_probe
       return true unless @probe_at
       now = @clock.call
@@ -123,7 +121,7 @@ module Tiercel
       @probing = true
     end
 
-    # Under the lock, and open.
+    # Requires the lock and an open breaker.
     def probe_failed
       return false unless @probing
       @probing = false

@@ -7,8 +7,8 @@ require_relative "errors"
 require_relative "extensions"
 
 module Tiercel
-  # The C form of frames and plain data, where it is built. Everything works
-  # without it, in Ruby, and both forms read what the other wrote.
+  # Loads the C extension for frames and plain data, if it was built. Without it the same work is done in Ruby. Each
+  # form reads frames that the other wrote.
   #
   # @private
   module Codec
@@ -16,13 +16,13 @@ module Tiercel
     def self.native = NATIVE
 
     NATIVE = Extensions.load("codec") ? CodecExt : nil
-    # The maker of checksums: the extension needs a fraction of Zlib's time where the processor can fold.
+    # Computes checksums. On processors with carry-less multiplication the extension is several times as fast as Zlib.
     CHECKSUMS = NATIVE.respond_to?(:crc32) ? NATIVE : Zlib
     private_constant :NATIVE, :CHECKSUMS
 
     # @param bytes [String]
-    # @param crc [Integer] the checksum of what comes before them
-    # @return [Integer] their CRC-32 (RFC 1952), what Zlib.crc32 gives
+    # @param crc [Integer] the checksum of the preceding bytes
+    # @return [Integer] the CRC-32 (RFC 1952) of both, as Zlib.crc32 computes it
     def self.crc32(bytes, crc = 0) = CHECKSUMS.crc32(bytes, crc)
   end
 end

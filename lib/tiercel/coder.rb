@@ -14,7 +14,7 @@ require_relative "coder/lazy_entry"
 require_relative "coder/payload_reader"
 
 module Tiercel
-  # Turns values into frames and back: serializer, compressor, header.
+  # Encodes values as frames and decodes them: serializer, compressor, header.
   #
   #   coder = Tiercel::Coder.new
   #   frame = coder.dump_value({ id: 1 }, 1.8e9, nil, true, 1024)
@@ -28,26 +28,26 @@ module Tiercel
 
     DEFAULT_COMPRESS_THRESHOLD = 1024
     DEFAULT_INFLATE_LIMIT = 128 * 1024 * 1024
-    # A compressed payload is kept if it is at most this part of the original.
+    # A compressed payload is kept only if its size is at most this fraction of the original size.
     WORTHWHILE = 0.9
 
-    # @return [Object] the serializer of what is dumped
+    # @return [Object] the serializer for dumps
     attr_reader :serializer
-    # @return [Object, nil] the compressor of what is dumped
+    # @return [Object, nil] the compressor for dumps
     attr_reader :compressor
-    # @return [Integer] bytes from which {#dump_value} compresses where it is told no other
+    # @return [Integer] minimum payload size in bytes for compression, if {#dump_value} gets no other threshold
     attr_reader :compress_threshold
 
     # @param serializer [Symbol, #dump] see {Serializers.build}
     # @param compressor [Symbol, nil, #deflate] see {Compressors.build}
     # @param compress_threshold [Integer] bytes
-    # @param checksum [Boolean] whether frames carry the CRC-32 of what they hold; it is verified wherever it is there
-    # @param inflate_limit [Integer] bytes that one payload may inflate to
-    # @param marshal [Boolean] whether Marshal may dump and load; without it nothing is loaded that the serializer
-    #   itself would not load
+    # @param checksum [Boolean] whether new frames carry a CRC-32 of their payload; an existing checksum is always
+    #   verified
+    # @param inflate_limit [Integer] maximum inflated size of one payload, in bytes
+    # @param marshal [Boolean] whether Marshal may dump and load; if false, only the serializer itself loads objects
     # @param legacy [Boolean] whether payloads of Rails 6.1 to 8.1 are read
-    # @param native [Module, nil] the C extension, nil to do without it
-    # @raise [ConfigurationError] if the serializer or the compressor is none, or contradicts `marshal: false`
+    # @param native [Module, nil] the C extension; nil to use Ruby code only
+    # @raise [ConfigurationError] if the serializer or the compressor is invalid, or contradicts `marshal: false`
     # @raise [MissingDependency] if its library is not installed
     def initialize(serializer: :auto, compressor: Compressors.default, compress_threshold: DEFAULT_COMPRESS_THRESHOLD,
                    checksum: true, inflate_limit: DEFAULT_INFLATE_LIMIT, marshal: true, legacy: marshal,
@@ -69,13 +69,13 @@ module Tiercel
 
     # @param entry [ActiveSupport::Cache::Entry]
     # @return [String] its frame, uncompressed
-    # @raise [SerializationError] if the value cannot be dumped (or whatever the serializer raises for it)
+    # @raise [SerializationError] if the value cannot be dumped (or any error that the serializer raises)
     def dump(entry)
       dump_value(entry.value, end_of(entry), entry.version, false, 0)
     end
 
     # @param entry [ActiveSupport::Cache::Entry]
-    # @param threshold [Integer] bytes of payload from which it is compressed, if that saves enough
+    # @param threshold [Integer] minimum payload size in bytes; a smaller payload stays uncompressed
     # @return [String] its frame
     # @raise [SerializationError] see {#dump}
     def dump_compressed(entry, threshold)
@@ -85,8 +85,8 @@ module Tiercel
     # @param value [Object]
     # @param expires_at [Float, nil] epoch seconds, nil for never
     # @param version [String, nil]
-    # @param compress [Boolean] whether to compress if it saves enough
-    # @param threshold [Integer] bytes of payload from which to try
+    # @param compress [Boolean] whether to compress if that saves enough bytes
+    # @param threshold [Integer] minimum payload size in bytes for compression
     # @return [String] the frame
     # @raise [SerializationError] see {#dump}
     def dump_value(value, expires_at, version, compress = true, threshold = @compress_threshold)
@@ -97,10 +97,10 @@ module Tiercel
       assemble(frame.getbyte(TYPE_AT), Frame.payload(frame), expires_at, version, nil, threshold)
     end
 
-    # @param bytes [String] what a backend had
-    # @return [ActiveSupport::Cache::Entry, nil] nil for a placeholder. The value is decoded when it is first
-    #   asked for; an error then is an ActiveSupport::Cache::DeserializationError.
-    # @raise [MalformedFrame] if they are neither a frame, nor a payload of Rails, nor a counter
+    # @param bytes [String] the bytes read from a backend
+    # @return [ActiveSupport::Cache::Entry, nil] nil for a placeholder. The first access to the value decodes it and
+    #   may raise ActiveSupport::Cache::DeserializationError.
+    # @raise [MalformedFrame] if the bytes are neither a frame nor a payload of Rails nor a counter
     def load(bytes)
       return load_foreign(bytes) unless Frame.frame?(bytes)
       frame = Frame.parse(bytes)
@@ -108,16 +108,16 @@ module Tiercel
       LazyEntry.new(@reader, frame)
     end
 
-    # The lean form of {#load}.
+    # The fast form of {#load}: it returns the value and creates no entry.
     #
-    # @param bytes [String] what a backend had
-    # @param now [Float, nil] epoch seconds; nil to read the clock where it is needed
-    # @param version [String, nil] what the caller wants; an entry without a version suits every caller
-    # @return [Object] the value; {MISS} for a placeholder; {EXPIRED}; {SLOW} where only {#load} can tell: a frame
-    #   of another version or with tags, and bytes that are not a frame
+    # @param bytes [String] the bytes read from a backend
+    # @param now [Float, nil] epoch seconds; nil to read the clock only if needed
+    # @param version [String, nil] the version that the caller wants; an entry without a version matches every caller
+    # @return [Object] the value; {MISS} for a placeholder; {EXPIRED}; {SLOW} if only {#load} can decide: a frame with
+    #   another version or with tags, and bytes that are not a frame
     # @raise [MalformedFrame] if the bytes are damaged
-    # @raise [SerializationError] if the payload is one that may not be loaded
-    # @raise [ActiveSupport::Cache::DeserializationError] if a class is gone
+    # @raise [SerializationError] if the payload's type must not be loaded
+    # @raise [ActiveSupport::Cache::DeserializationError] if a class no longer exists
     def load_value(bytes, now = nil, version = nil)
       if @native
         value = @native.load_frame(bytes, now, version)
@@ -126,7 +126,7 @@ module Tiercel
       load_in_ruby(bytes, now, version)
     end
 
-    # The same of a frame whose tags the caller has found to be current.
+    # As {#load_value}, for a frame whose tags the caller has already verified.
     #
     # @param (see #load_value)
     # @return (see #load_value)
@@ -163,9 +163,7 @@ module Tiercel
 
     def plain_form = @native || Serializers::Plain
 
-    # Strings of `threshold` bytes and more come back as nil: there is no use
-    # in copying what will be compressed.
-    # Rails takes an end that is no number for none.
+    # Rails treats an `expires_at` that is not a number as no expiry.
     def end_of(entry)
       ends_at = entry.expires_at
       ends_at unless ends_at&.nan?
@@ -191,7 +189,7 @@ module Tiercel
       assemble(type, payload, expires_at, version, encoding, threshold)
     end
 
-    # Strings are stored as they are, but for those with instance variables.
+    # Strings are stored without serialization, except those with instance variables.
     def string_type(value)
       return unless value.instance_of?(String) && value.instance_variables.empty?
       STRING_TYPES.fetch(value.encoding, TYPE_STRING_ENCODED)

@@ -7,12 +7,11 @@ require_relative "optional_gems"
 require_relative "registry"
 
 module Tiercel
-  # The compressors that exist, by name. docs/compressors.md compares them.
+  # The built-in compressors, by name. docs/compressors.md compares them.
   #
-  # A compressor answers to `deflate(bytes) -> String`,
-  # `inflate(bytes, inflated_bytes:, limit:) -> String` and `id`, the number
-  # that stands for it in a frame's header. A user's own needs only `deflate`
-  # and `inflate` (or `compress` and `decompress`) of one argument.
+  # A compressor responds to `deflate(bytes) -> String`, `inflate(bytes, inflated_bytes:, limit:) -> String` and `id`,
+  # the number in a frame's header that identifies it. A user's own compressor needs only `deflate` and `inflate` (or
+  # `compress` and `decompress`) with one argument.
   module Compressors
     REGISTRY = Registry.new("compressor")
 
@@ -33,7 +32,7 @@ module Tiercel
     over.call("snappy", :snappy) { require_relative("compressors/snappy"); Snappy.new }
     over.call("brotli", :brotli) { require_relative("compressors/brotli"); Brotli.new }
 
-    # Which built-in compressor inflates a payload.
+    # The built-in compressors by their number in a frame.
     NAMES = {
       Frame::Layout::COMPRESSOR_ZLIB => :zlib,
       Frame::Layout::COMPRESSOR_LZ4 => :lz4,
@@ -43,15 +42,14 @@ module Tiercel
     }.freeze
 
     class << self
-      # @return [Symbol] the name of the compressor that a store uses unasked: LZ4
-      #   (without the extension: where its gem is installed), else zlib
+      # @return [Symbol] the default compressor: LZ4 if the extension or its gem is available, else zlib
       def default = REGISTRY.available?(:lz4) ? :lz4 : :zlib
 
       # @param option [Symbol, String, nil, Array(Symbol, Hash), #deflate, #compress] the `compressor:` option: a
       #   name, a name with its options (`[:zstd, { level: 3 }]`), nil for none, or an object
       # @return [Object, nil] a compressor, nil for none
-      # @raise [ConfigurationError] if it is none of these
-      # @raise [MissingDependency] if its library is not installed
+      # @raise [ConfigurationError] if the option is none of these
+      # @raise [MissingDependency] if the compressor's library is not installed
       def build(option)
         case option
         when nil, :none, "none" then nil

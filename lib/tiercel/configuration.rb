@@ -16,32 +16,31 @@ require_relative "fetch_policy"
 require_relative "places"
 
 module Tiercel
-  # The URLs and options of a store, checked before anything is started, and
-  # what is built from them.
+  # Validates the URLs and options of a store before anything is started, and builds the store's parts from them.
   class Configuration
-    # Options of the store itself. Everything else belongs to Rails or to the backend.
+    # Options of the store itself. All others belong to Rails or to the backend.
     STORE_OPTIONS = (%i[serializer compressor marshal legacy checksum inflate_limit error_handler breaker frozen
                         fast_path clear clear_visibility] + FetchPolicy::NAMES).freeze
 
-    # Options that Rails takes as defaults for the calls of a store.
+    # Options that Rails accepts as defaults for a store's calls.
     RAILS_OPTIONS = (ActiveSupport::Cache::UNIVERSAL_OPTIONS +
                      %i[raw max_key_size expires_at version force unless_exist]).uniq.freeze
 
     DEFAULT_MAX_KEY_BYTES = 250
-    # Seconds.
+    # The default of `clear_visibility:`, in seconds.
     DEFAULT_CLEAR_VISIBILITY = 1.0
-    # The replacement for the tail of a longer key (":hash:" and 32 or 64 hex digits) has to fit.
+    # Leaves space for the digest that replaces the end of a longer key (":hash:" and 32 or 64 hex digits).
     LEAST_MAX_KEY_BYTES = 40
 
-    # Rails' names for its own serializers, for applications that bring their options along.
+    # Rails' names for its own serializers, for applications that keep their options when they migrate.
     SERIALIZER_ALIASES = { marshal_7_0: :marshal, marshal_7_1: :marshal }.freeze
 
-    # @return [BackendURL] of the backend where everything is: the last one, where there are several tiers
+    # @return [BackendURL] the URL of the only backend, or of the last tier
     def url = @places.url
 
     # @param urls [Array<String, Symbol>]
     # @param options [Hash{Symbol => Object}]
-    # @raise [ConfigurationError] for URLs and options that cannot work
+    # @raise [ConfigurationError] for invalid URLs and options
     def initialize(urls, options)
       @options = options.transform_keys(&:to_sym)
       urls, @options = AssetBuild.stand_in(urls, @options, STORE_OPTIONS + RAILS_OPTIONS)
@@ -56,11 +55,11 @@ module Tiercel
       @policy = FetchPolicy.new(@options)
     end
 
-    # @return [FetchPolicy] how `fetch` goes about misses
+    # @return [FetchPolicy] the policy for misses in `fetch`
     attr_reader :policy
 
-    # @return [Hash] for ActiveSupport::Cache::Store#initialize. Symbols are resolved, so that Rails
-    #   checks the combination but never looks one of our names up.
+    # @return [Hash] options for ActiveSupport::Cache::Store#initialize. Coder and serializer are objects, so Rails
+    #   validates the combination without looking up our names.
     def rails_options
       rails = @options.slice(*RAILS_OPTIONS).except(:max_key_size, :serializer, :compressor)
       rails[:serializer] = serializer if @options[:serializer]
@@ -74,10 +73,10 @@ module Tiercel
       @places.build({ **@options, **inflate_limit }, bounds).tap { Extensions.announce }
     end
 
-    # @return [Boolean] whether the application brings a coder of its own
+    # @return [Boolean] whether the application passes its own coder
     def coder? = @options.key?(:coder)
 
-    # @param backend [Backend] whose defaults hold where no option is given
+    # @param backend [Backend] provides the defaults for missing options
     # @return [Coder]
     def frame_coder(backend)
       Coder.new(serializer: serializer, compressor: compressor, marshal: marshal?, legacy: legacy?,
@@ -93,9 +92,9 @@ module Tiercel
       limit.nil? ? DEFAULT_MAX_KEY_BYTES : limit
     end
 
-    # @param backend [Backend] whose default holds where no option is given
-    # @return [Integer] bytes from which a payload is compressed
-    # @raise [ConfigurationError] if it is no size
+    # @param backend [Backend] provides the default
+    # @return [Integer] minimum payload size in bytes for compression
+    # @raise [ConfigurationError] if the option is not a size
     def compress_threshold(backend)
       threshold = @options[:compress_threshold]
       return threshold if threshold == 0
@@ -104,24 +103,25 @@ module Tiercel
       default || ActiveSupport::Cache::DEFAULT_COMPRESS_LIMIT
     end
 
-    # @return [Boolean] whether values of plain types come back deep-frozen
+    # @return [Boolean] whether values of plain types are returned deep-frozen
     def frozen? = @options[:frozen] ? true : false
 
-    # @return [String] without the values that may be secret
+    # @return [String] names of the options without their values, which may be secret
     def inspect = "#<#{self.class.name} #{@places} #{@options.keys.inspect}>"
 
     # @return [Boolean]
     def fast_path? = @options.fetch(:fast_path, true)
 
-    # @return [Float, nil] seconds until all processes see a `clear` by generation; nil where it deletes keys
+    # @return [Float, nil] maximum number of seconds until every process sees a `clear` by generation; nil if `clear`
+    #   deletes keys
     def clear_visibility
       (@options[:clear_visibility] || DEFAULT_CLEAR_VISIBILITY).to_f if @options[:clear] == :generation
     end
 
-    # @return [Boolean] whether values may be loaded with Marshal
+    # @return [Boolean] whether Marshal may load values
     def marshal? = @options.fetch(:marshal, true)
 
-    # @return [Boolean] whether `ssl:` asks for TLS, in the options or in the last URL
+    # @return [Boolean] whether `ssl:` enables TLS, in the options or in the last URL
     def tls?
       ssl = url.options.fetch(:ssl) { @options[:ssl] }
       !ssl.nil? && ssl.to_s != "false"
@@ -149,7 +149,7 @@ module Tiercel
                                 "This backend knows #{list(own)}.\nEvery store knows #{list(known)}."
     end
 
-    # A text may be a password whose name has a slip in it; a size is none.
+    # Quotes only values that look like a size: any other text may be a password under a misspelt name.
     def given(name, place)
       value = @options.fetch(name) { place.options[name] if place.is_a?(BackendURL) }
       value.is_a?(String) && Sizes.parse(value).nil? ? "a String" : Redacted.text(value)
@@ -180,7 +180,7 @@ module Tiercel
       raise ConfigurationError, "frozen: expected true or false, got #{Redacted.text(value)}; memo: bounds what is kept"
     end
 
-    # Checks times that Rails would only check in the calls.
+    # Checks durations now; Rails would check them only in each call.
     def check_times
       %i[expires_in expire_in expired_in race_condition_ttl].each do |name|
         value = @options[name]
@@ -219,7 +219,7 @@ module Tiercel
       choice.is_a?(Symbol) || choice.is_a?(String) ? Compressors::REGISTRY.fetch(choice) : choice
     end
 
-    # By a name, or by a name with options: `[:zstd, { level: 3 }]`.
+    # Accepts a name, or a name with options: `[:zstd, { level: 3 }]`.
     def compressor_named?
       case @options[:compressor]
       when Symbol, String, Array then true

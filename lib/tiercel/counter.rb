@@ -3,26 +3,26 @@
 require_relative "errors"
 
 module Tiercel
-  # The form of a counter in a backend: decimal ASCII digits with an optional
-  # minus sign, in the signed 64-bit range, as memcached and Redis keep it.
+  # The byte form of a counter: decimal ASCII digits with an optional minus sign, in the signed 64-bit range, as in
+  # memcached and Redis.
   module Counter
     FORM = /\A-?\d{1,19}\z/n
     MIN = -(2**63)
     MAX = (2**63) - 1
 
     # @param bytes [String]
-    # @return [Integer, nil] the count, nil if the bytes are no counter
+    # @return [Integer, nil] the count, nil if the bytes are not a counter
     def self.parse(bytes)
       return unless bytes.bytesize <= 20 && bytes.b.match?(FORM)
       count = bytes.to_i
       count if count.between?(MIN, MAX)
     end
 
-    # @param bytes [String] what is there
+    # @param bytes [String] the current bytes
     # @param amount [Integer]
     # @param key [String] for the message
     # @return [Integer] the new count
-    # @raise [NotACounter] if the bytes are no counter, or the sum leaves the range
+    # @raise [NotACounter] if the bytes are not a counter, or the sum leaves the range
     def self.add(bytes, amount, key)
       count = parse(bytes) or raise NotACounter, "#{key.inspect} holds #{bytes.bytesize} bytes that are not a " \
                                                  "decimal 64-bit number: write it with `raw: true` or " \
@@ -32,7 +32,7 @@ module Tiercel
 
     # @param count [Integer]
     # @param key [String] for the message
-    # @return [Integer] the same
+    # @return [Integer] `count`, unchanged
     # @raise [NotACounter] if it is outside the signed 64-bit range
     def self.in_range(count, key)
       return count if count.between?(MIN, MAX)

@@ -1,19 +1,19 @@
 # frozen_string_literal: true
 
 module Tiercel
-  # Freezes a value with everything in it, where all of it is of plain types:
-  # nil, true, false, numbers, Symbols, Strings, Times, Arrays and Hashes, and
-  # no subclass of these, without instance variables and default procs.
+  # Freezes a value and everything in it, if every part has a plain type: nil, true, false, numbers, Symbols, Strings,
+  # Times, Arrays and Hashes. Subclasses, objects with instance variables and Hashes with a default proc are not
+  # plain.
   #
   # @private
   module DeepFreeze
     IMMUTABLE = [NilClass, TrueClass, FalseClass, Integer, Float, Symbol, Rational, Complex]
                 .to_h { |type| [type, true] }.freeze
-    # Deeper values are left as they are.
+    # Values with deeper nesting stay unfrozen.
     MAX_DEPTH = 100
 
-    # @param value [Object] of which nobody else has a reference
-    # @return [Boolean] whether it is frozen now, all of it; where it is not, nothing is
+    # @param value [Object] a value without any other reference to it
+    # @return [Boolean] true if the whole value is now frozen; false if nothing was frozen
     def self.call(value)
       containers = {}.compare_by_identity
       return false unless plain?(value, 0, containers)
@@ -26,7 +26,7 @@ module Tiercel
       private
 
       def plain?(value, depth, containers)
-        return false unless Object === value # a BasicObject answers to nothing
+        return false unless Object === value # a BasicObject has no `is_a?` and no `frozen?`
         type = value.class
         return true if IMMUTABLE[type]
         return false unless value.instance_variables.empty?
@@ -36,7 +36,7 @@ module Tiercel
         end
       end
 
-      # Visits a shared object once, because there may be too many ways to reach it.
+      # Visits a shared object only once, because the number of paths to it can grow exponentially.
       def plain_container?(value, depth, containers)
         return true if containers.key?(value)
         return false if depth > MAX_DEPTH
@@ -47,7 +47,7 @@ module Tiercel
           value.all? { |key, member| plain?(key, depth, containers) && plain?(member, depth, containers) }
       end
 
-      # An application's own kind of time zone is an object like others.
+      # An application's own time zone class is not a plain type.
       def plain_zone?(zone) = zone.nil? || zone.instance_of?(String)
 
       def freeze_members(container)

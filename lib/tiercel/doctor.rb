@@ -14,9 +14,9 @@ require_relative "doctor/checks/segments"
 require_relative "doctor/checks/wire"
 
 module Tiercel
-  # Examines cache stores, Tiercel's and Rails' own, where they run: does the store answer, is it bounded, do all
-  # processes that need it share it? `bin/rails tiercel:doctor` prints what it finds. docs/observability.md lists the
-  # checks.
+  # Examines the cache stores of Tiercel and Rails in the process that uses them. Does the store answer, is its size
+  # bounded, do all processes that need it share it? `bin/rails tiercel:doctor` prints the results;
+  # docs/observability.md lists the checks.
   #
   #   report = Tiercel::Doctor.new({ "Rails.cache" => Rails.cache }).examine
   #   puts report.to_text
@@ -25,18 +25,18 @@ module Tiercel
     CHECKS = [Checks::Answers, Checks::Redis, Checks::Memcached, Checks::Reach, Checks::Segments, Checks::Bounds,
               Checks::Wire, Checks::Journal, Checks::Gems].freeze
 
-    # @return [Doctor] for the stores of the Rails application at hand: Rails.cache, and what controllers and sessions
-    #   use where that is another store
+    # @return [Doctor] for the stores of the current Rails application: Rails.cache, and the stores of controllers and
+    #   sessions if they differ
     def self.of_application = new(Subject.of_application, deployment: Deployment.of_application)
 
-    # @param stores [Hash{String => ActiveSupport::Cache::Store}] by the name that the report gives them
-    # @param deployment [Deployment] where the application runs
+    # @param stores [Hash{String => ActiveSupport::Cache::Store}] stores by their name in the report
+    # @param deployment [Deployment] the deployment that the application runs in
     def initialize(stores, deployment: Deployment.new)
       @subjects = stores.map { |name, store| Subject.new(name, store) }
       @deployment = deployment
     end
 
-    # Asks the servers. Writes one key under "tiercel:doctor:" to each store and deletes it again.
+    # Contacts the servers. Writes one key under "tiercel:doctor:" to each store and deletes it again.
     #
     # @return [Report]
     def examine

@@ -4,12 +4,12 @@ require_relative "clock"
 require_relative "frame"
 
 module Tiercel
-  # Where the entry of one key lies, tier by tier, and what its frame says of itself. Loads no value.
+  # Locates the entry of one key in every tier and describes its frame. Does not load the value.
   #
   #   Tiercel::EntryReport.new(Rails.cache, "views/1").to_h
   #   # => { key: "views/1", tiers: [{ tier: "shared:...", found: true, bytes: 1042, type: "string_utf_8", ... }] }
   class EntryReport
-    # Names of the numbers in a frame's header.
+    # Names of the numeric codes in a frame's header.
     TYPES, COMPRESSORS = %w[TYPE_ COMPRESSOR_].map do |prefix|
       Frame::Layout.constants.grep(/\A#{prefix}/).grep_v(/_AT\z/)
                    .to_h { |name| [Frame::Layout.const_get(name), name.to_s.delete_prefix(prefix).downcase] }.freeze
@@ -17,21 +17,22 @@ module Tiercel
     private_constant :TYPES, :COMPRESSORS
 
     # @param store [ActiveSupport::Cache::TiercelStore]
-    # @param name [Object] as it is passed to `read`
-    # @param key [String] as the backends have it
+    # @param name [Object] the name, as passed to `read`
+    # @param key [String] the key, as stored in the backends
     def initialize(store, name, key: store.stored_key(name))
       @store = store
       @key = key
     end
 
     # @param store [ActiveSupport::Cache::TiercelStore]
-    # @param key [String] as the backends have it
+    # @param key [String] the key, as stored in the backends
     # @return [EntryReport]
     def self.of_key(store, key) = new(store, key, key:)
 
-    # @return [Hash{Symbol => Object}] :key as the backends have it, and under :tiers, nearest first, :tier (its name),
-    #   :found, and of what was found :bytes, :type, :compressor, :ttl_seconds, :age_seconds, :version, :tags
-    # @raise [BackendError] where a tier cannot be asked
+    # @return [Hash{Symbol => Object}] :key as stored in the backends, and :tiers, nearest first. Each tier has :tier
+    #   (its name) and :found; if the entry was found, also :bytes, :type, :compressor, :ttl_seconds, :age_seconds,
+    #   :version, :tags
+    # @raise [BackendError] if a tier fails
     def to_h
       { key: @key, tiers: tiers.map { |tier, bytes| { tier:, found: !bytes.nil?, **(bytes ? described(bytes) : {}) } } }
     end

@@ -3,36 +3,31 @@
 require_relative "redacted"
 
 module Tiercel
-  # Root of every error that Tiercel raises, except the ArgumentErrors for
-  # calls that are wrong in themselves.
+  # The root of every error that Tiercel raises, except the ArgumentErrors for invalid calls.
   class Error < StandardError; end
 
-  # A URL, option or combination of options that cannot work. Raised while a
-  # store is built, never later.
+  # An invalid URL, option or combination of options. Raised only while a store is built.
   class ConfigurationError < ArgumentError; end
 
-  # A library that an option asks for is not installed. The message carries
-  # the line for the Gemfile.
+  # A library that an option needs is not installed. The message contains the line for the Gemfile.
   class MissingDependency < Error; end
 
-  # Bytes that are not a frame this version can decode: foreign, truncated,
-  # altered, or larger than the limit once inflated. Read as a miss.
+  # Bytes that this version cannot decode as a frame: foreign, truncated or altered bytes, or a payload that inflates
+  # beyond the limit. The store treats them as a miss.
   class MalformedFrame < Error; end
 
-  # A value that the configured serializer cannot dump, or a payload that it
-  # refuses to load.
+  # A value that the configured serializer cannot dump, or a payload that it refuses to load.
   class SerializationError < Error; end
 
-  # A counter operation met bytes that are not a decimal number in the signed
-  # 64-bit range.
+  # A counter operation found bytes that are not a decimal number in the signed 64-bit range.
   class NotACounter < Error; end
 
-  # A `fetch` with `timeout:` has no value in time: neither its block's nor
-  # somebody else's, and none that has ended and may be served in its place.
+  # A `fetch` with `timeout:` got no value in time: neither from its own block, nor from another caller, nor a stale
+  # one.
   class FetchTimeout < Error
-    # @return [String] that was asked for
+    # @return [String] the key of the `fetch`
     attr_reader :key
-    # @return [Float] seconds that the call was given
+    # @return [Float] the timeout in seconds
     attr_reader :seconds
 
     # @param message [String, nil] what happened, without the key
@@ -45,25 +40,24 @@ module Tiercel
     end
   end
 
-  # A backend could not answer. The store turns it into a miss and a report.
+  # A backend could not answer. The store reports it and returns a miss.
   #
-  # Backends raise it (or a subclass) with the library's own error as cause.
+  # Backends raise it (or a subclass); its cause is the library's own error.
   class BackendError < Error
-    # @return [String, nil] which backend, as its {Backend#to_s} says it
+    # @return [String, nil] the backend, as in {Backend#to_s}
     attr_reader :backend
-    # @return [String, nil] the key that was asked for, where there was one
+    # @return [String, nil] the key of the call, if the call had one
     attr_reader :key
     # @return [String] what happened, without backend and key
     attr_reader :reason
-    # @return [Integer] how many failures of the same cause were not reported since the last one that was: see
-    #   docs/failures.md
+    # @return [Integer] number of failures with the same cause since the last report; see docs/failures.md
     attr_accessor :unreported
     # @private
-    # @return [Boolean, nil] whether the log has it already
+    # @return [Boolean, nil] whether the error is already in the log
     attr_accessor :logged
 
     # @param message [String, nil] what happened, without backend and key
-    # @param backend [#to_s, nil] without its password
+    # @param backend [#to_s, nil] a name without a password
     # @param key [String, nil]
     def initialize(message = nil, backend: nil, key: nil)
       @backend = backend
@@ -73,8 +67,8 @@ module Tiercel
       super([@reason, ("key #{key.inspect}" if key), backend&.to_s].compact.join(" - "))
     end
 
-    # The keys found, written or deleted before the failure, where an operation on many keys went to
-    # several servers and only some of them failed. The {Guard} returns it in place of the default.
+    # The result of an operation on many keys if only some of the servers failed: the keys found, written or deleted
+    # before the failure. The {Guard} returns it in place of the default.
     #
     # @return [Object, nil]
     attr_reader :partial
@@ -86,38 +80,38 @@ module Tiercel
       self
     end
 
-    # @return [Boolean] whether the circuit breaker should count it: the
-    #   backend as a whole did not answer, so that asking again costs time
+    # @return [Boolean] whether the circuit breaker counts it: true if the backend as a whole did not answer, so that
+    #   every further call would cost time
     def counts_for_breaker? = true
   end
 
-  # The backend does not answer: absent, killed, hung, connection cut.
+  # The backend does not answer: it is stopped, killed or hung, or the connection was cut.
   class Unavailable < BackendError; end
 
-  # The time budget of the call ran out.
+  # The call exceeded its time budget.
   class TimedOut < Unavailable; end
 
-  # No connection (or other slot) was free within the time budget. It says
-  # nothing about the backend: the breaker stays as it is.
+  # No connection (or other slot) became free within the time budget. This says nothing about the server, so the
+  # breaker does not count it.
   class PoolExhausted < Unavailable
     def counts_for_breaker? = false
   end
 
-  # The circuit breaker is open: the backend was not asked.
+  # The circuit breaker is open, so the call never reached the backend.
   class BreakerOpen < Unavailable
     def counts_for_breaker? = false
   end
 
-  # The last tier of a stack was not asked for a key whose change it has not received yet.
+  # The last tier was not read, because the journal holds a change of this key that the last tier has not received.
   #
   # @private
   class Unsettled < BreakerOpen; end
 
-  # The backend answered that it will not do this one thing: read-only,
-  # out of memory, key of another type, value too large. Others may work.
+  # The backend refused this operation: read-only, out of memory, key of another type, value too large. Other
+  # operations may succeed.
   class Refused < BackendError
     # @private
-    # @return [Boolean, nil] whether these are keys that the backend never lets this caller change
+    # @return [Boolean, nil] whether the backend permanently forbids this caller to change these keys
     attr_accessor :forbidden
 
     def counts_for_breaker? = false

@@ -3,23 +3,23 @@
 require_relative "errors"
 
 module Tiercel
-  # The two C extensions: `codec` (frames and plain data) and `segment` (shared memory). Without them Tiercel works in
-  # Ruby, slower, and `shared:` has a stand-in ({Backends::SharedMissing}).
+  # Loads the two C extensions: `codec` (frames and plain data) and `segment` (shared memory). Without them Tiercel
+  # runs in Ruby and is slower, and {Backends::SharedMissing} replaces `shared:`.
   #
   # @private
   module Extensions
-    # Set to "1" to leave both extensions out.
+    # Setting this variable to "1" disables both extensions.
     SWITCH = "TIERCEL_PURE_RUBY"
 
     ROOT = ::File.expand_path("../..", __dir__)
-    # Written by ext/Rakefile if an extension cannot be built. The first line is the reason.
+    # ext/Rakefile writes this file if an extension cannot be built. Its first line is the reason.
     FAILURE = ::File.join(ROOT, "ext/build_failure.txt")
-    # Exists once a process has printed the reason.
+    # This file exists once a process has printed the reason.
     SHOWN = ::File.join(ROOT, "ext/build_failure.shown")
     SCRIPT = ::File.join(ROOT, "ext/compile.rb")
     private_constant :ROOT, :FAILURE, :SHOWN, :SCRIPT
 
-    # A precompiled gem has a folder of libraries for each line of Ruby.
+    # A precompiled gem has one folder of libraries for each minor version of Ruby.
     LINE = RbConfig::CONFIG["ruby_version"][/\A\d+\.\d+/]
     FOLDER = ::File.directory?(::File.join(__dir__, LINE)) ? "tiercel/#{LINE}" : "tiercel"
     private_constant :LINE, :FOLDER
@@ -58,8 +58,8 @@ module Tiercel
         "#{why}. #{advice}"
       end
 
-      # Prints why an extension is missing: once for each installation, or once for each process where the gem's
-      # folder cannot be written.
+      # Prints the reason why an extension is missing: once for each installation, or once for each process if the
+      # gem's folder is not writable.
       #
       # @return [void]
       def announce
@@ -67,9 +67,9 @@ module Tiercel
         warn("Tiercel: without its C extension (#{@errors.keys.join(", ")}) everything runs in Ruby, slower: #{reason}")
       end
 
-      # For a message that carries the reason itself.
+      # For callers whose own message already contains the reason.
       #
-      # @return [Boolean] whether nobody has printed the reason yet
+      # @return [Boolean] whether no process has printed the reason yet
       def first_time?
         return false if @announced
         @announced = true

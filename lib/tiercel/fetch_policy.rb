@@ -4,16 +4,16 @@ require_relative "errors"
 require_relative "redacted"
 
 module Tiercel
-  # How `fetch` goes about a value that is not there, or has ended: the options of a store, and of a call.
+  # How `fetch` handles missing and expired values: the options of a store and of a call.
   #
   # @private
   class FetchPolicy
-    # Seconds until others may compute a value in the place of a holder that has not.
+    # Seconds after which another caller may take over the lease of a slow holder.
     DEFAULT_LEASE_TTL = 10.0
 
     NAMES = %i[lease lease_ttl lease_wait stale_while_revalidate stale_if_error refresh jitter early_refresh
                fetch_timeout].freeze
-    # The options of a call. A store's own `timeout:` is that of its backend.
+    # The options of a call. In a store's options, `timeout:` belongs to the backend.
     CALL_NAMES = [*NAMES, :timeout].freeze
     SECONDS = %i[lease_ttl lease_wait].freeze
     WINDOWS = %i[stale_while_revalidate stale_if_error].freeze
@@ -21,25 +21,25 @@ module Tiercel
     TIMEOUTS = %i[soft hard].freeze
     private_constant :TIMEOUTS
 
-    # @return [Boolean] whether leases are taken
+    # @return [Boolean] whether `fetch` acquires leases
     attr_reader :lease
     # @return [Float] seconds
     attr_reader :lease_ttl
-    # @return [Float] seconds that a caller waits at most
+    # @return [Float] seconds that a caller waits for another caller's value, at most
     attr_reader :lease_wait
-    # @return [Float, nil] seconds after the end
+    # @return [Float, nil] seconds after expiry
     attr_reader :stale_while_revalidate
-    # @return [Float, nil] seconds after the end
+    # @return [Float, nil] seconds after expiry
     attr_reader :stale_if_error
-    # @return [Float, nil] seconds for which a value is of use after its end
+    # @return [Float, nil] seconds after expiry for which a backend keeps the value
     attr_reader :stale_seconds
-    # @return [Float] the share of `expires_in` by which an end may come earlier
+    # @return [Float] the fraction of `expires_in` by which an entry may expire earlier
     attr_reader :jitter
-    # @return [Float, nil] the share of `expires_in`, before the end, in which a hit has the value refreshed
+    # @return [Float, nil] the last fraction of `expires_in`, in which a hit triggers a refresh
     attr_reader :early_refresh
-    # @return [Float, nil] seconds after which a call is given a value that has ended, where there is one
+    # @return [Float, nil] seconds after which a call returns a stale value, if there is one
     attr_reader :soft_timeout
-    # @return [Float, nil] seconds after which a call is given up
+    # @return [Float, nil] seconds after which a call raises {FetchTimeout}
     attr_reader :hard_timeout
 
     # @param options [Hash{Symbol => Object}] some of {NAMES}
@@ -59,8 +59,8 @@ module Tiercel
       freeze
     end
 
-    # @param options [Hash{Symbol => Object}] of a call
-    # @return [FetchPolicy] with those of the call where it names some
+    # @param options [Hash{Symbol => Object}] options of a call
+    # @return [FetchPolicy] this policy with the options of the call
     def for(options)
       return self unless options && options.any? { |name, _| CALL_NAMES.include?(name) }
       own = options.slice(*NAMES)
@@ -71,7 +71,7 @@ module Tiercel
     # @return [Boolean] whether a call has a time limit
     def timeout? = !(@soft_timeout || @hard_timeout).nil?
 
-    # @return [Boolean] whether refreshes are done behind the caller's back
+    # @return [Boolean] whether a refresh runs in the background
     def background? = @options[:refresh] == :background
 
     private
@@ -96,7 +96,7 @@ module Tiercel
         seconds == seconds.sort
     end
 
-    # One number is both.
+    # A single number sets both timeouts.
     def timeouts
       value = @options[:fetch_timeout]
       both = value.is_a?(Hash) ? value.values_at(*TIMEOUTS) : [value, value]

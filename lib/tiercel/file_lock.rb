@@ -7,14 +7,13 @@ require_relative "clock"
 require_relative "forks"
 
 module Tiercel
-  # A lock between threads and between processes: a file, locked with `flock`,
-  # which the kernel lets go when its holder dies. Waiting is in the kernel's
-  # queue, without the interpreter's lock, and ends with the budget.
+  # A lock between threads and processes: a file locked with `flock`, which the kernel releases when its holder dies.
+  # Waiting threads sleep in the kernel's queue without the GVL, at most for the time budget.
   class FileLock
-    # Raised when the lock could not be had in time.
+    # Raised if the lock was not acquired in time.
     class Busy < StandardError; end
 
-    # How often the folder is made, where others remove it.
+    # Number of attempts to create the folder, in case other processes remove it.
     OPENING_ATTEMPTS = 3
 
     # @return [String]
@@ -30,9 +29,10 @@ module Tiercel
       Inherited.track(self)
     end
 
-    # Runs the block alone among all threads and processes. Within the block of the same thread it only runs it.
+    # Runs the block while this thread holds the lock exclusively. A nested call in the same thread runs its block
+    # directly.
     #
-    # @param budget_seconds [Float] how long to wait
+    # @param budget_seconds [Float] maximum wait in seconds
     # @yieldparam file [::File] the lock's file, open for reading and writing
     # @return [Object] the block's value
     # @raise [Busy]
@@ -49,7 +49,7 @@ module Tiercel
       end
     end
 
-    # @return [Boolean] whether another thread or process has it, or waits for it, at this moment
+    # @return [Boolean] whether another thread or process currently holds the lock or waits for it
     # @raise [SystemCallError]
     def taken?
       return true unless @mutex.try_lock
@@ -58,9 +58,9 @@ module Tiercel
       release
     end
 
-    # One thread opens it: a lock taken on one open file is not let go through another.
+    # Only one thread may open the file: a lock acquired through one open file is not released through another.
     #
-    # @return [::File] this process's own, open for reading and writing
+    # @return [::File] the file opened by this process, for reading and writing
     # @raise [SystemCallError]
     def file
       file = @file
@@ -80,7 +80,7 @@ module Tiercel
       @mutex.synchronize { drop }
     end
 
-    # Closes in a child what is its parent's.
+    # Closes an inherited file in a child process.
     #
     # @private
     def close_inherited
@@ -94,13 +94,13 @@ module Tiercel
       flags = ::File::RDWR | ::File::CREAT | ::File::BINARY | ::File::NOFOLLOW
       ::File.open(@path, flags, 0o600).tap { |file| file.sync = true }
     rescue Errno::ENOENT
-      raise if (attempts += 1) > OPENING_ATTEMPTS # the folder is there, and takes no files (/proc)
+      raise if (attempts += 1) > OPENING_ATTEMPTS # the folder exists but accepts no files (/proc)
       FileUtils.mkdir_p(::File.dirname(@path), mode: 0o700)
       retry
     end
 
-    # Forgotten first: who is killed while it is being closed must not leave a closed file for the next one.
-    # A daemon closes all descriptors by number, and a socket may have this number since then: that one stays open.
+    # Clears @file first: a thread killed during the close must not leave a closed file behind. A daemon closes all
+    # descriptors by number; the number may since belong to a socket, which must stay open.
     def drop
       file, @file = @file, nil
       return unless file
@@ -111,7 +111,7 @@ module Tiercel
 
     def identity(file) = file.stat.then { |stat| [stat.dev, stat.ino] }
 
-    # A lock on a file that was removed or replaced is none.
+    # Rejects a lock on a file that was removed or replaced.
     def lock_file(give_up_at)
       loop do
         file = self.file
@@ -121,7 +121,7 @@ module Tiercel
       end
     end
 
-    # @return [Boolean] false if another machine removed the file of a network file system, or somebody closed it
+    # @return [Boolean] false if another machine removed the file from a network file system, or if it was closed
     def locked?(file, give_up_at)
       file.flock(::File::LOCK_EX | ::File::LOCK_NB) || within(give_up_at) { file.flock(::File::LOCK_EX) }
       true
@@ -129,7 +129,7 @@ module Tiercel
       false
     end
 
-    # All of it, whatever the caller's Timeout or Thread#kill does meanwhile.
+    # Completes even if the caller's Timeout or Thread#kill interrupts it.
     def release
       Thread.handle_interrupt(Object => :never) do
         next unless @mutex.owned?
@@ -141,26 +141,25 @@ module Tiercel
       end
     end
 
-    # Also where it is not known whether the lock was had: an exception from another thread comes at any time.
+    # Also runs if it is unknown whether the lock was acquired, because another thread can raise an exception here at
+    # any time.
     def unlock_file
       @file.flock(::File::LOCK_UN) if @file && Forks.current?(@process)
     rescue Errno::EBADF, IOError
-      nil # whoever closed it has let it go
+      nil # closing the file has released the lock
     end
 
-    # Waits in the kernel's queue: who asks again and again can be passed over for long.
+    # Waits in the kernel's queue, which is fair; a polling caller could starve.
     def within(give_up_at, &)
       remaining = give_up_at - Clock.monotonic
       raise Busy unless remaining.positive?
       Timeout.timeout(remaining, Busy, &)
     end
 
-    # Handler of forks: closes lock files in the child. A lock of `flock` belongs
-    # to the open file, which a child has in common with its parent: one that
-    # kept it open would keep the lock of a parent that was killed.
+    # Fork handler: closes lock files in the child. A lock of `flock` belongs to the open file, which a child shares
+    # with its parent. A child that kept the file open would keep the lock of a killed parent.
     #
-    # A child that Ruby does not know of (Process.daemon) opens files of its own
-    # on the first call.
+    # A child that Ruby's hook does not see (Process.daemon) opens its own files with its first call.
     module Inherited
       @locks = ObjectSpace::WeakMap.new
 
@@ -168,7 +167,7 @@ module Tiercel
         # @param lock [FileLock]
         def track(lock) = @locks[lock] = true
 
-        # Closes in a child every lock file of its parent.
+        # Closes all lock files of the parent in the child.
         def around_fork
           yield.tap { |pid| @locks.each_key(&:close_inherited) if pid.zero? }
         end

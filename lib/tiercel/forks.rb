@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
 module Tiercel
-  # Forks of this process: the handlers that run around each of them, and the process that a thing belongs to.
+  # Fork handling: the handlers that run around each fork, and the check whether a resource belongs to this process.
   #
-  # Not every child comes from Ruby's `fork`: `Process.daemon` runs no handler. So whatever a child must not share with
-  # its parent (a connection, a thread, a lock file) remembers its process ({.current}) and is checked when it is used
-  # ({.current?}).
+  # Not every child comes from Ruby's `fork`: `Process.daemon` runs no handler. Therefore each resource that a child
+  # must not share with its parent (a connection, a thread, a lock file) remembers its process ({.current}), and every
+  # use checks it ({.current?}).
   #
   # @private
   module Forks
-    # Goes before Ruby's own hook for forks.
+    # Prepended to Ruby's own hook for forks.
     module Hook
       def _fork = Forks.around { super }
     end
@@ -17,11 +17,11 @@ module Tiercel
     @handlers = [].freeze
 
     class << self
-      # @return [Array<#around_fork>] the first registered is the outermost
+      # @return [Array<#around_fork>] in order of registration; the first is the outermost
       attr_reader :handlers
 
-      # @param handler [#around_fork] its method yields to fork, and returns the block's value: the child's process id,
-      #   0 in the child
+      # @param handler [#around_fork] its method yields to fork and returns the block's value: the child's process id,
+      #   or 0 in the child
       # @return [void]
       def register(handler)
         @handlers = [*@handlers, handler].freeze
@@ -35,11 +35,11 @@ module Tiercel
         @handlers.reverse.inject(fork) { |inner, handler| -> { handler.around_fork(&inner) } }.call
       end
 
-      # @return [Integer] this process: for {.current?}
+      # @return [Integer] the id of this process, for {.current?}
       def current = Process.pid
 
-      # @param process [Integer, nil] of {.current}, when a thing was made
-      # @return [Boolean] whether that was in this process, not in its parent
+      # @param process [Integer, nil] the value of {.current} when a resource was created
+      # @return [Boolean] whether this process created it, and not its parent
       def current?(process) = process == Process.pid
     end
 

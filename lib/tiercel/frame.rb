@@ -8,8 +8,8 @@ require_relative "frame/version"
 require_relative "sizes"
 
 module Tiercel
-  # The bytes that a backend stores: a fixed header, optional parts, and the payload.
-  # docs/frame.md has the byte table.
+  # The bytes that a backend stores: a fixed header, optional parts, and the payload. docs/frame.md has the byte
+  # table.
   #
   #   bytes = Frame.build(Frame::Layout::TYPE_STRING_UTF_8, "abc", expires_at: 1.8e9)
   #   frame = Frame.parse(bytes)
@@ -18,13 +18,13 @@ module Tiercel
   class Frame
     include Layout
 
-    # @return [Integer] what the payload is, one of {Layout::TYPES}
+    # @return [Integer] the payload's type, one of {Layout::TYPES}
     attr_reader :type
-    # @return [Integer] what it was compressed with, one of {Layout::COMPRESSORS}
+    # @return [Integer] the payload's compressor, one of {Layout::COMPRESSORS}
     attr_reader :compressor
     # @return [Float, nil] epoch seconds, nil for never
     attr_reader :expires_at
-    # @return [String] as stored, binary
+    # @return [String] the payload as stored, binary
     attr_reader :payload
     # @return [Parts] the optional parts
     attr_reader :parts
@@ -33,7 +33,7 @@ module Tiercel
       include Layout
 
       # @param type [Integer] one of {Layout::TYPES}
-      # @param payload [String] as stored (compressed already, if it is to be); any encoding, only its bytes count
+      # @param payload [String] the payload to store, already compressed if needed; its encoding is ignored
       # @param compressor [Integer] one of {Layout::COMPRESSORS}
       # @param expires_at [Float, nil] epoch seconds, nil for never
       # @param parts [String] from {Parts.encode}
@@ -53,15 +53,15 @@ module Tiercel
         frame << parts << payload.b
       end
 
-      # @param bytes [String] what a backend had
-      # @return [Boolean] whether they claim to be a frame, of any version
+      # @param bytes [String] the bytes read from a backend
+      # @return [Boolean] whether they begin like a frame of any version
       def frame?(bytes)
         bytes.getbyte(0) == MAGIC
       end
 
-      # @param bytes [String] what a backend had
-      # @return [Boolean] whether they are a frame that was written without `unless_exist`: only these may be deleted on
-      #   behalf of a change of long ago. Locks, counters and raw values are somebody else's by now
+      # @param bytes [String] the bytes read from a backend
+      # @return [Boolean] whether they are a frame written without `unless_exist`. A delayed delete may remove only
+      #   such a frame: locks, counters and raw values may belong to another caller by now.
       def replaceable?(bytes)
         return false unless frame?(bytes) && bytes.bytesize >= HEADER_BYTES
         position = HEADER_BYTES
@@ -74,9 +74,9 @@ module Tiercel
         true
       end
 
-      # @param bytes [String] what a backend had
-      # @return [Frame] whose header, sizes and checksum are right
-      # @raise [MalformedFrame] if they are not, or if this version cannot read it
+      # @param bytes [String] the bytes read from a backend
+      # @return [Frame] a frame with a valid header, valid sizes and a valid checksum
+      # @raise [MalformedFrame] if one of these is invalid, or if this version cannot read the frame
       def parse(bytes)
         reject(bytes, "the header is cut off") if bytes.bytesize < HEADER_BYTES
         magic, version, type, compressor, flags, _, parts_bytes, expires_at, payload_bytes, crc =
@@ -92,16 +92,16 @@ module Tiercel
         new(type, compressor, expires_at, bytes, parts_bytes)
       end
 
-      # @param bytes [String] a sound frame
+      # @param bytes [String] a valid frame
       # @return [Float, nil] epoch seconds, nil for never
       def ends_at(bytes)
         ends_at = bytes.unpack1("E", offset: EXPIRES_AT_AT)
         ends_at unless ends_at == Float::INFINITY
       end
 
-      # @param bytes [String] a sound frame that has none of these parts
+      # @param bytes [String] a valid frame that has none of these parts
       # @param parts [Hash] see {Parts.encode}
-      # @return [String] the same frame, with them
+      # @return [String] a copy of the frame with these parts
       def with_parts(bytes, **parts)
         type, compressor, flags = bytes.unpack("x2C3")
         parts_bytes, expires_at = bytes.unpack("x6S<E")
@@ -109,7 +109,7 @@ module Tiercel
         build(type, payload(bytes), compressor:, expires_at:, parts: all, checksum: flags.anybits?(FLAG_CHECKSUM))
       end
 
-      # @param bytes [String] a sound frame
+      # @param bytes [String] a valid frame
       # @return [String] its payload as stored
       def payload(bytes) = bytes.byteslice((HEADER_BYTES + bytes.unpack1("S<", offset: PARTS_BYTES_AT))..)
 
@@ -127,7 +127,7 @@ module Tiercel
         reject(bytes, "the checksum is wrong") unless found == crc
       end
 
-      # The XOR of the 24 header bytes, four at a time.
+      # XORs the 24 header bytes, four at a time.
       def fold(bytes)
         a, b, c, d, e, f = bytes.unpack("L6")
         word = a ^ b ^ c ^ d ^ e ^ f
@@ -151,10 +151,10 @@ module Tiercel
       @parts = parts_bytes.zero? ? NO_PARTS : Parts.decode(bytes.byteslice(HEADER_BYTES, parts_bytes))
     end
 
-    # A frame that reads as a miss, in the place of one that is to go.
+    # An expired frame. It replaces a frame that is to be removed, and every read treats it as a miss.
     EXPIRED = build(TYPE_STRING_BINARY, "", expires_at: 1.0).freeze
 
-    # @return [Boolean] whether it stands for a value that is being computed
+    # @return [Boolean] whether the frame marks a value that is being computed
     def placeholder? = type == TYPE_PLACEHOLDER
 
     NO_PARTS = Parts.new({}).freeze

@@ -3,12 +3,13 @@
 require_relative "extensions"
 
 module Tiercel
-  # The room that is left on a disk.
+  # The free space of a disk.
   #
   # @private
   module FreeSpace
-    # @param path [String] of a file, which need not exist
-    # @return [Integer, nil] bytes that are free beside it; nil without the C extension, or if the system does not tell
+    # @param path [String] the path of a file, which need not exist
+    # @return [Integer, nil] free bytes on the file system of `path`; nil without the C extension, or if the system
+    #   does not report them
     def self.beside(path)
       Segment.free_bytes(::File.dirname(path)) if Extensions.load("segment")
     rescue SystemCallError

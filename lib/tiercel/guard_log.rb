@@ -3,14 +3,14 @@
 require_relative "clock"
 
 module Tiercel
-  # The log of a {Guard}: each failure of a backend that still is
-  # asked, one line when its breaker opens, and one when it answers again.
+  # The log of a {Guard}: one line for each failure while the breaker is closed, one line when the breaker opens, and
+  # one when the backend answers again.
   #
   # @private
   class GuardLog
-    # @param backend [Backend, String] what it is called
-    # @param logger [#call] gives the Logger of the store, or nil: then it is that of Rails
-    # @param clock [#call] gives seconds of a clock that only moves forward
+    # @param backend [Backend, String] the backend's name in the log
+    # @param logger [#call] returns the Logger of the store; if it returns nil, Rails' logger is used
+    # @param clock [#call] returns seconds of a monotonic clock
     def initialize(backend, logger, clock)
       @backend = backend
       @logger = logger
@@ -20,13 +20,13 @@ module Tiercel
       @skipped = 0
     end
 
-    # @return [Boolean] whether it was said that the breaker is open
+    # @return [Boolean] whether the log has reported an open breaker
     def open? = @open
 
     # @param error [BackendError]
     # @param method [Symbol]
     # @param returning [Object]
-    # @param open [Boolean] whether the breaker is open since
+    # @param open [Boolean] whether this failure opened the breaker
     # @return [void]
     def failed(error, method, returning, open)
       return opened(error) if open
@@ -37,9 +37,9 @@ module Tiercel
       end
     end
 
-    # The breaker is open now. Says so once, until it is {#closed}.
+    # The breaker has opened. Logs one line until {#closed} is called.
     #
-    # @param error [StandardError] why
+    # @param error [StandardError] the reason
     # @return [void]
     def opened(error)
       first = @lock.synchronize do
@@ -54,7 +54,7 @@ module Tiercel
       end
     end
 
-    # A call that the open breaker saved.
+    # Counts a call that the open breaker skipped.
     #
     # @return [void]
     def skipped = @lock.synchronize { @skipped += 1 }

@@ -1,18 +1,19 @@
 # frozen_string_literal: true
 
 module Tiercel
-  # The pattern of `delete_matched`: keys that begin with a prefix and match a Regexp.
+  # The pattern of `delete_matched`: matches keys that begin with a prefix and match a Regexp.
   #
   # @private
   class KeyPattern
-    # u8 options of the Regexp, u8 whether there is a prefix, u16 its bytes; then the prefix, then the Regexp's source.
+    # u8 options of the Regexp, u8 whether there is a prefix, u16 length of the prefix in bytes; then the prefix, then
+    # the Regexp's source.
     HEADER = "CCS<"
     HEADER_BYTES = 4
     OPTIONS = Regexp::IGNORECASE | Regexp::EXTENDED | Regexp::MULTILINE
     private_constant :HEADER, :HEADER_BYTES, :OPTIONS
 
-    # @param bytes [String] of {#dump}
-    # @return [KeyPattern, nil] nil where they are of no pattern
+    # @param bytes [String] the result of {#dump}
+    # @return [KeyPattern, nil] nil if the bytes are not a pattern
     def self.load(bytes)
       options, has_prefix, prefix_bytes = bytes.unpack(HEADER)
       return if prefix_bytes.nil? || HEADER_BYTES + prefix_bytes > bytes.bytesize
@@ -23,26 +24,26 @@ module Tiercel
       nil
     end
 
-    # @return [String, nil] what the keys begin with
+    # @return [String, nil] the prefix of the keys
     attr_reader :prefix
-    # @return [Regexp] for whole keys
+    # @return [Regexp] matches whole keys
     attr_reader :regexp
 
     # @param prefix [String, nil]
-    # @param regexp [Regexp] for whole keys
+    # @param regexp [Regexp] matches whole keys
     def initialize(prefix, regexp)
       @prefix = prefix
       @regexp = regexp
     end
 
-    # @param key [String] any bytes; what is no UTF-8 in them matches as U+FFFD
+    # @param key [String] any bytes; invalid UTF-8 in it matches as U+FFFD
     # @return [Boolean]
     def match?(key)
       text = key.dup.force_encoding(Encoding::UTF_8)
       @regexp.match?(text.valid_encoding? ? text : text.scrub)
     end
 
-    # @return [String, nil] nil for a Regexp that is not of UTF-8, or a prefix of 64 KB
+    # @return [String, nil] nil for a Regexp with an encoding other than UTF-8, or a prefix of 64 KB and more
     def dump
       source = @regexp.source
       prefix_bytes = @prefix.to_s.bytesize

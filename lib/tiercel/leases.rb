@@ -3,55 +3,59 @@
 require_relative "leases/lease"
 
 module Tiercel
-  # A lease is the right to compute a missing value. This is the contract of every implementation.
+  # The contract of every lease implementation. A lease is the right to compute the value of one key.
   #
-  # A lease is the right to compute the value of one key. A caller whose plain read has shown a miss takes it, runs its
-  # block, and fills. There are two implementations:
+  # A caller whose read missed acquires the lease ({#take}), runs its block, and stores the value ({#fill}). There are
+  # two implementations:
   #
-  # - {Placeholders}: over any {Backend}; the lease is a placeholder frame under the value's own key; {Fallback} where a
-  #   server may refuse what they need
-  # - a table in the segment for `shared:` and `memory:` (see {.for})
+  # - {Placeholders}, over any {Backend}: the lease is a placeholder frame under the value's own key. {Fallback}
+  #   replaces it on a server that refuses the commands that it needs.
+  # - a table in the segment, for `shared:` and `memory:` (see {.for})
   #
   # == Words
   #
-  # - lineage: 8 random bytes that name one chain of computations of a key. The first take of an absent key begins one;
-  #   whoever takes a lapsed or released lease over goes on with it; whatever changes the key otherwise ends it.
-  # - holder: 8 random bytes of one take.
-  # - stale value: the frame that was under the key when the lease was taken, and that plain reads go on to see.
-  # - lapsed: the holder has had its `ttl` and has not filled. The lineage outlives that by far ({OUTLIVES}, or ten
-  #   times the ttl), so that a slow block can still be stored.
+  # - lineage: 8 random bytes that identify one chain of computations of a key. The first lease on an absent key
+  #   begins a lineage. A caller that takes over a lapsed or released lease continues it. Every other change of the
+  #   key ends it.
+  # - holder: 8 random bytes that identify one {#take}.
+  # - stale value: the frame under the key when the lease was acquired. Plain reads return it until the lease is
+  #   filled.
+  # - lapsed: the holder's `ttl` has passed without a fill. The lineage lives far longer than the lease ({OUTLIVES},
+  #   or ten times the ttl), so that a slow block can still store its value.
   #
-  # == What holds
+  # == Guarantees
   #
-  # 1. At any moment one holder has the lease of a key that has not lapsed. Ends are judged by the backend's own TTL (a
-  #    server's clock), by the clock of this machine where the backend is of this machine, and always by the monotonic
-  #    clock of the process that waits: a lease lapses at the latest when that process has seen it for `ttl`.
-  # 2. **A fill wins against every lease of its own lineage**, whoever holds it, lapsed or not, **and loses against all
-  #    else**: an absent key, a value, a counter, a lease of another lineage. So the first of several that computes a
-  #    value stores it, and what was deleted, overwritten or cleared meanwhile never comes back.
-  # 3. What happens to the key ends the lineage:
-  #    - `delete`, `delete_multi`, `delete_matched`, `clear` and eviction remove the lease and its stale value; whoever
-  #      waits goes on at once (`:gone`). `delete` answers as if nothing were there where there is no stale value.
-  #    - `set`, `set_multi` and `increment` put their bytes in its place: whoever waits is given them ({Present}).
-  #    - `add` (`unless_exist:`) succeeds where there is no stale value that has not ended, and puts its bytes there.
-  #    - `touch` may shorten or lengthen it; it ends no lineage.
-  # 4. A lease without a stale value is a miss for every read, and for `exist?`; with one, plain reads see that value.
-  # 5. A take whose answer was lost (the backend failed) gives a lease that is not {Lease#sure?}: the caller computes
-  #    all the same, and {#fill} finds out whether the take had reached the backend.
-  # 6. No method raises a {BackendError}: they go through the {Guard}, with the outcome that is named at each method.
-  # 7. Leases are good across `fork`: a child neither fills nor releases what its parent took unless it is told to, and
-  #    no lock or waiter is inherited.
+  # 1. At any moment at most one holder has an unlapsed lease on a key. The backend's TTL (a server's clock, or this
+  # machine's clock for a local backend) decides when a lease lapses. The monotonic clock of a waiting process is the
+  # second limit: a lease has lapsed once that process has seen it for `ttl`.
+  # 2. **A fill wins against every lease of its own lineage**, whether lapsed or not, **and loses against everything
+  # else**: an absent key, a value, a counter, a lease of another lineage. So the first of several computations stores
+  # its value, and a value that was deleted, overwritten or cleared in between never comes back.
+  # 3. Other operations on the key end the lineage:
+  #    - `delete`, `delete_multi`, `delete_matched`, `clear` and eviction remove the lease and its stale value;
+  #      waiting callers continue at once (`:gone`). `delete` returns false if there was no stale value.
+  #    - `set`, `set_multi` and `increment` replace the lease with their bytes; waiting callers get them ({Present}).
+  #    - `add` (`unless_exist:`) succeeds if there is no unexpired stale value, and replaces the lease with its bytes.
+  #    - `touch` changes the lease's expiry and does not end the lineage.
+  # 4. A lease without a stale value is a miss for every read and for `exist?`. With a stale value, plain reads return
+  # that value.
+  # 5. If the backend fails during a take, its outcome is unknown and the lease is not {Lease#sure?}. The caller
+  # computes anyway, and {#fill} finds out whether the take reached the backend.
+  # 6. No method raises a {BackendError}: all calls go through the {Guard}, and each method documents its result on
+  # failure.
+  # 7. Leases survive a `fork`: a child neither fills nor releases its parent's leases unless it is told to, and it
+  # inherits no lock and no waiting thread.
   #
   # @abstract
   # @private
   class Leases
-    # A placeholder is kept for so many seconds after its lease has lapsed, or ten times the lease's ttl if that is
-    # more.
+    # Seconds for which a placeholder is kept after its lease has lapsed. If ten times the lease's ttl is longer, that
+    # applies instead.
     OUTLIVES = 60.0
 
-    # An entry under the key of a lease that a caller wanted to take, or waited for.
+    # An entry found under the key of a lease.
     #
-    # `bytes`: a frame, or what a custom coder or `raw:` wrote.
+    # `bytes`: a frame, or the bytes of a custom coder or of `raw:`.
     Present = Struct.new(:bytes)
 
     # @param backend [Backend]
@@ -62,95 +66,94 @@ module Tiercel
       (backend.compares?(ask: false) ? Placeholders : Fallback).new(backend, guard)
     end
 
-    # Takes the lease if nobody has it: one trip; a second one where something is in its place that has to go (a value
-    # that has ended, a lease that has lapsed).
+    # Acquires the lease if it is free. Needs one trip, and a second one if it must first replace an expired value or
+    # a lapsed lease.
     #
-    # The block is asked about bytes that are under the key and are not a lease. It says `:current` if they are what the
-    # caller wanted to compute; else what plain reads are to see until the fill: the bytes (or others, with a later end)
-    # as stale value, or nil for nothing.
+    # If the key holds bytes that are not a lease, the block decides. It returns `:current` if they are the value that
+    # the caller wanted to compute. Otherwise it returns the stale value for plain reads: the bytes (perhaps with a
+    # later expiry), or nil for none.
     #
     # @param key [String]
-    # @param ttl [Float] seconds until others may take it over
-    # @param version [String, nil] of the value that is to be computed
-    # @param shown [Array(String, Object), nil] bytes, which are no lease, and token that a read has just given, or
-    #   what {#take_absent} has: an implementation may begin with them, which saves a trip
-    # @param displaces [String, nil] a lineage whose lease gives way although it stands: it is for another version. The
-    #   new lease begins a lineage of its own, so the displaced holder stores nothing
+    # @param ttl [Float] seconds until another caller may take over
+    # @param version [String, nil] the version of the value to compute
+    # @param shown [Array(String, Object), nil] bytes (not a lease) and token that a read has just returned, or the
+    #   result of {#take_absent}; an implementation may start from them and save a trip
+    # @param displaces [String, nil] the lineage of an unlapsed lease to replace, because that lease is for another
+    #   version. The new lease begins a new lineage, so the displaced holder stores nothing.
     # @yieldparam bytes [String]
     # @yieldreturn [Symbol, String, nil]
-    # @return [Lease, Present] a lease that is {Lease#mine?}, or that of somebody else who has not lapsed; or the bytes
+    # @return [Lease, Present] a lease that is {Lease#mine?}, or the unlapsed lease of another caller; or the bytes
     def take(key, ttl, version: nil, shown: nil, displaces: nil) = raise(NotImplementedError)
 
-    # Takes the lease of a key that a read has not found, and looks no further.
+    # Acquires the lease of a key that a read has just missed, without reading again.
     #
     # @param key [String]
     # @param ttl [Float] see {#take}
     # @param version [String, nil]
-    # @return [Lease, Array, nil] a lease, one's own or somebody else's; bytes, token and more of what is in its place,
-    #   which {#take} goes on with (`shown`); nil where {#take} has to begin anew
+    # @return [Lease, Array, nil] a lease, one's own or another caller's; or the bytes, token and further parts of an
+    #   existing entry, to pass to {#take} as `shown`; nil if {#take} must start from the beginning
     def take_absent(key, ttl, version) = nil # rubocop:disable Lint/UnusedMethodArgument
 
-    # @return [Boolean] whether {#ask} is one trip
+    # @return [Boolean] whether {#ask} needs only one trip
     def asks_at_once? = false
 
-    # Reads, and takes the lease where nothing is.
+    # Reads the key, and acquires the lease if the key is absent.
     #
     # @param key [String]
     # @param ttl [Float] see {#take}
     # @param version [String, nil]
-    # @return [Lease, Array, nil] a lease of one's own; bytes and token of what is there; nil where {#take} has to be
-    #   asked
+    # @return [Lease, Array, nil] one's own lease; or the bytes and token of the existing entry; nil if the caller
+    #   must use {#take}
     def ask(key, ttl, version) = raise(NotImplementedError)
 
-    # Takes those that are free, and waits for none: one trip a step (and node).
+    # Acquires all leases that are free, without waiting. Each step needs one trip to each node.
     #
-    # @param keys [Array<String>] different ones
+    # @param keys [Array<String>] distinct keys
     # @param ttl [Float] seconds
     # @param versions [Hash{String => String}] by key
     # @param shown [Hash{String => Array(String, Object)}] by key, see {#take}
     # @yieldparam key [String]
     # @yieldparam bytes [String] see {#take}
-    # @return [Hash{String => Lease, Present}] as {#take} would answer, for each of the keys
+    # @return [Hash{String => Lease, Present}] the result of {#take} for each key
     def take_multi(keys, ttl, versions: {}, shown: {}, &)
       keys.to_h do |key|
         [key, take(key, ttl, version: versions[key], shown: shown[key]) { |bytes| yield key, bytes }]
       end
     end
 
-    # Stores what was computed: see rules 2 and 5. Wakes who waits.
+    # Stores the computed value (see guarantees 2 and 5) and wakes waiting callers.
     #
-    # @param lease [Lease] one's own, or one that {#take} or {#seen} has shown before the computing began: whoever
-    #   computes
-    #   without the lease stores by the same right
+    # @param lease [Lease] one's own lease, or a lease that {#take} or {#seen} returned before the computation began:
+    #   a caller that computes without the lease may store as well
     # @param bytes [String] the frame
-    # @param ttl [Numeric, nil] seconds, as {Backend#set} takes them
-    # @return [Boolean, nil] whether it is stored; nil where the backend failed
+    # @param ttl [Numeric, nil] seconds, as for {Backend#set}
+    # @return [Boolean, nil] whether the value was stored; nil if the backend failed
     def fill(lease, bytes, ttl) = raise(NotImplementedError)
 
-    # {#fill} with a frame of a String that needs none made of it.
+    # As {#fill}, for a String that can be stored without building its frame in Ruby.
     #
     # @param lease [Lease]
     # @param string [String] the value
     # @param ends_at [Float, nil] epoch seconds
     # @param ttl [Numeric, nil] seconds
-    # @return [Boolean, nil] whether it is stored; nil where nothing was done, and {#fill} is to be asked
+    # @return [Boolean, nil] whether it was stored; nil if nothing was done and the caller must use {#fill}
     def fill_string(lease, string, ends_at, ttl) = nil # rubocop:disable Lint/UnusedMethodArgument
 
-    # Stores several, in one trip where all lineages stand unchanged.
+    # Stores several values. Needs one trip if no lineage has changed.
     #
     # @param frames [Hash{Lease => String}]
     # @param ttl [Numeric, nil] seconds, for all of them
-    # @return [Array<String>, nil] the keys that are stored; nil where the backend failed
+    # @return [Array<String>, nil] the keys that were stored; nil if the backend failed
     def fill_multi(frames, ttl)
       frames.filter_map { |lease, bytes| lease.key if fill(lease, bytes, ttl) }
     end
 
-    # Gives a lease back without a value: nothing where it is one's own no more. Who waits goes on at once
-    # (`:released`), all of them.
+    # Releases a lease without a value. Does nothing if the lease is no longer one's own. All waiting callers continue
+    # at once (`:released`).
     #
-    # The stale value, if there is one, goes on to be seen by plain reads. With `pause` nobody is given the lease for so
-    # many seconds (a block that raises is not to be run by everybody at once): a take then answers with the lease,
-    # which is {Lease#paused?}.
+    # Plain reads still return the stale value, if there is one. With `pause`, nobody acquires the lease for that many
+    # seconds, so that a failing block does not run in every process at once; {#take} then returns a lease that is
+    # {Lease#paused?}.
     #
     # @param lease [Lease]
     # @param pause [Float, nil] seconds
@@ -158,33 +161,32 @@ module Tiercel
     # @return [void]
     def release(lease, pause: nil, stale_ttl: nil) = raise(NotImplementedError)
 
-    # Waits until somebody else's lease is no more what keeps its key. Does not hold the interpreter's lock, and lets
-    # the other fibers of a scheduler go on. Callers see to it that in one process one caller waits for one key.
+    # Waits until another caller's lease no longer occupies its key. Waits without the GVL, and lets other fibers of a
+    # scheduler run. At most one caller of a process may wait for the same key.
     #
-    # Implementations of waiting: the segment's table sleeps on a futex, which a fill, a release, a delete and the death
-    # of the holder wake; {Placeholders} polls, every 2 to 50 ms with jitter.
+    # The segment's table waits on a futex, which a fill, a release, a delete and the holder's death wake.
+    # {Placeholders} polls, every 2 to 50 ms with jitter.
     #
-    # @param lease [Lease] of somebody else
-    # @param deadline [Float] of {Clock.monotonic}
-    # @return [Present, Symbol] the bytes that are there now; `:released`, `:gone` (deleted, evicted, cleared),
-    #   `:lapsed`
-    #   (the holder, or whoever has taken over meanwhile, has had its time, or is dead) or `:deadline`; `:gone` where
-    #   the backend failed
+    # @param lease [Lease] another caller's lease
+    # @param deadline [Float] a time of {Clock.monotonic}
+    # @return [Present, Symbol] the bytes that replaced the lease; `:released`; `:gone` (deleted, evicted, cleared, or
+    #   the backend failed); `:lapsed` (the time of the holder, or of its successor, is over, or it is dead); or
+    #   `:deadline`
     def wait(lease, deadline) = raise(NotImplementedError)
 
-    # The lease that a plain read has found.
+    # Decodes the lease that a plain read has returned.
     #
     # @param key [String]
-    # @param bytes [String] what was read
-    # @return [Lease, nil] nil for anything else, and always where leases are not kept under the keys
+    # @param bytes [String] the bytes that were read
+    # @return [Lease, nil] nil for any other bytes, and always if leases are not kept under the keys
     def seen(key, bytes) = nil # rubocop:disable Lint/UnusedMethodArgument
 
-    # Ends what goes on behind the callers' backs, before the backend is closed.
+    # Stops background work before the backend is closed.
     #
     # @return [void]
     def close = nil
 
-    # Whether somebody else's lease may be taken over.
+    # Whether another caller's lease may be taken over.
     #
     # @param lease [Lease]
     # @return [Boolean]

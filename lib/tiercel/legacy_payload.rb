@@ -8,8 +8,7 @@ require_relative "frame/layout"
 require_relative "serializers"
 
 module Tiercel
-  # Reads what Rails' own stores wrote, so that an application can switch to
-  # Tiercel without a cold cache.
+  # Reads payloads that Rails' own stores wrote, so that an application can switch to Tiercel without a cold cache.
   #
   # Formats (ActiveSupport 6.1 to 8.1, cache/coder.rb and cache/serializer_with_fallback.rb):
   #
@@ -17,9 +16,9 @@ module Tiercel
   #   00 04 08 ...    7.0: Marshal of [value, expires_at, version]
   #   01 78 ...       7.0: the same in a zlib stream
   #   04 08 ...       6.1: Marshal of an Entry
-  #   04 08 22 ...    MemCacheStore: Dalli marshals the String that holds one of the others
-  #
-  # ActiveSupport::MessagePack (CC 80 ...) is found inside of 7.1's alone: it cannot dump an Entry.
+  #   04 08 22 ... MemCacheStore: Dalli's Marshal of a String that holds one of the formats above
+  #   04 08 22 ...    MemCacheStore: Dalli's Marshal of a String that holds one of the formats above
+  # ActiveSupport::MessagePack (CC 80 ...) occurs only inside the 7.1 format, because it cannot dump an Entry.
   class LegacyPayload
     CODER_SIGNATURE = "\x00\x11".b.freeze
     MARSHAL_70_SIGNATURE = "\x00\x04\x08".b.freeze
@@ -35,22 +34,22 @@ module Tiercel
     OBJECT_TYPE = 0x01
     STRING_ENCODINGS = { 0x02 => Encoding::UTF_8, 0x03 => Encoding::BINARY, 0x04 => Encoding::US_ASCII }.freeze
 
-    # Serializers of a store that may find MessagePack's signature in a payload of their own.
+    # Serializers whose own payloads may begin with MessagePack's signature.
     READERS_OF_MESSAGE_PACK = [Frame::Layout::TYPE_MESSAGE_PACK, Frame::Layout::TYPE_CUSTOM].freeze
     private_constant :READERS_OF_MESSAGE_PACK
 
     # @param bytes [String]
-    # @return [Boolean] whether they begin as a payload of Rails does
+    # @return [Boolean] whether they begin like a payload of Rails
     def self.recognize?(bytes)
       first = bytes.getbyte(0)
       (first == 0x00 || first == 0x01 || first == 0x04) && bytes.b.start_with?(*SIGNATURES)
     end
 
-    # @param serializer [Object] the store's own, for payloads that are neither Marshal's nor MessagePack's; with
-    #   `marshal: false` for all
-    # @param compressor [Object, nil] the store's own, for payloads that are not zlib's
+    # @param serializer [Object] the store's serializer, for payloads of neither Marshal nor MessagePack; with
+    #   `marshal: false` for all payloads
+    # @param compressor [Object, nil] the store's compressor, for payloads not compressed with zlib
     # @param inflate_limit [Integer] bytes
-    # @param marshal [Boolean] false: only what the store's own serializer would load
+    # @param marshal [Boolean] if false, only the store's serializer loads payloads
     def initialize(serializer:, compressor:, inflate_limit:, marshal:)
       @serializer = serializer
       @compressor = compressor
@@ -59,11 +58,11 @@ module Tiercel
       @zlib = Compressors::Zlib.new
     end
 
-    # @param bytes [String] that {recognize?} says yes to
+    # @param bytes [String] bytes for which {recognize?} returned true
     # @return [ActiveSupport::Cache::Entry]
-    # @raise [MalformedFrame] if they are damaged
-    # @raise [SerializationError] if they are Marshal's or MessagePack's and that is forbidden
-    # @raise [ActiveSupport::Cache::DeserializationError] if a class is gone
+    # @raise [MalformedFrame] if the payload is damaged
+    # @raise [SerializationError] if Marshal or MessagePack would load the payload and that is forbidden
+    # @raise [ActiveSupport::Cache::DeserializationError] if a class no longer exists
     def load(bytes)
       bytes = bytes.b
       return load_coder(bytes) if bytes.start_with?(CODER_SIGNATURE)
@@ -93,7 +92,7 @@ module Tiercel
       load_object(payload)
     end
 
-    # Rails marshals versions that are not UTF-8.
+    # Rails uses Marshal for versions that are not valid UTF-8.
     def load_version(bytes)
       return bytes.force_encoding(Encoding::UTF_8) unless bytes.start_with?(MARSHAL_SIGNATURE)
       version = load_object(bytes)
@@ -116,7 +115,7 @@ module Tiercel
       end
     end
 
-    # A payload of MessagePack can name the class that makes its objects, so `marshal: false` is about it too.
+    # A MessagePack payload can name the class of its objects, so `marshal: false` forbids it too.
     def of_rails(name)
       return Serializers::REGISTRY.fetch(name) if @marshal
       return @serializer if name == :message_pack && READERS_OF_MESSAGE_PACK.include?(@serializer.type)
@@ -138,7 +137,7 @@ module Tiercel
       ActiveSupport::Cache::Entry.new(value, expires_at:, version:)
     end
 
-    # An Entry of Rails 6.1 may keep its value as a zlib stream of Marshal.
+    # An Entry of Rails 6.1 may keep its value as zlib-compressed Marshal.
     def entry(object)
       unless object.is_a?(ActiveSupport::Cache::Entry)
         raise MalformedFrame, "a Rails payload holds a #{object.class}, not an entry"

@@ -4,27 +4,25 @@ require_relative "deep_freeze"
 require_relative "frame"
 
 module Tiercel
-  # The values that a process keeps once they are decoded: long Strings, of
-  # which readers share the bytes, and with `frozen: true` whole objects.
-  # docs/memo.md has the guarantees.
+  # The memo keeps decoded values in a process: long Strings, whose bytes all readers share, and with `frozen: true`
+  # whole objects. docs/memo.md has the guarantees.
   #
-  # The table is the segment's ({Segment#keep}, `memo_bytes=`): the segment
-  # finds a kept value while it looks the entry up, and knows whether the value
-  # is current. This module passes decoded values to it.
+  # The table belongs to the segment ({Segment#keep}, `memo_bytes=`). The segment finds a kept value while it looks up
+  # the entry, and knows whether the value is current. This module passes decoded values to it.
   #
   # @private
   module Memo
-    # A memo is none, or has at least so much.
+    # The minimum size of a memo; a smaller size is refused.
     LEAST_BYTES = 1 << 20
-    # More is a mistake, and beyond what its counts can say.
+    # The maximum size: a larger one is a mistake, and its counters would overflow.
     MOST_BYTES = 1 << 40
-    # The memo of `frozen: true` without `memo:`.
+    # The default memo size with `frozen: true`.
     FROZEN_BYTES = 32 << 20
 
     @segments = ObjectSpace::WeakMap.new
 
     class << self
-      # Forgets what every process-wide table of decoded objects holds. The Railtie does so when code is reloaded.
+      # Clears all memos of this process. The Railtie calls it when code is reloaded.
       #
       # @return [void]
       def clear_all = @segments.each_key(&:clear_memo)
@@ -33,12 +31,12 @@ module Tiercel
       # @return [void]
       def watch(segment) = @segments[segment] = true
 
-      # Keeps a String or a SafeBuffer as it was decoded; readers get Strings of their own that share its bytes.
+      # Keeps a decoded String or SafeBuffer. Each reader gets its own String, which shares the kept bytes.
       #
       # @param segment [Segment]
       # @param key [String]
       # @param bytes [String] the frame that was read
-      # @param token [String] what came with it
+      # @param token [String] the token of that read
       # @param string [String]
       # @return [Boolean] whether it is kept
       def keep_string(segment, key, bytes, token, string)
@@ -47,17 +45,17 @@ module Tiercel
         keep(segment, key, bytes, token, string.dup.freeze, string.bytesize)
       end
 
-      # Keeps an object that every reader gets.
+      # Keeps an object that all readers share.
       #
       # @param (see .keep_string)
-      # @param value [Object] frozen, with all that is in it
+      # @param value [Object] a deep-frozen value
       # @return [Boolean] whether it is kept
       def keep_frozen(segment, key, bytes, token, value)
         keep(segment, key, bytes, token, value, bytes.bytesize + weight(value))
       end
 
-      # @param value [Object] of plain types, see {DeepFreeze}
-      # @return [Integer] bytes of all objects in it; Strings may share a frame's bytes besides
+      # @param value [Object] a value of plain types, see {DeepFreeze}
+      # @return [Integer] bytes of all objects in it; its Strings may additionally share the bytes of a frame
       def weight(value)
         met = {}.compare_by_identity
         rest = [value]
@@ -79,7 +77,7 @@ module Tiercel
         segment.keep(key, token, value, bytes, Frame.parse(bytes).parts.version, weight)
       end
 
-      # With its own state alone, which no reader can change for others.
+      # Accepts only a buffer without extra state that one reader could change for others.
       def safe_buffer?(string)
         string.class.name == "ActiveSupport::SafeBuffer" && string.instance_variables.all? do |name|
           [true, false, nil].include?(string.instance_variable_get(name))

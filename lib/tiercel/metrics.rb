@@ -4,31 +4,31 @@ require_relative "metrics/definitions"
 require_relative "metrics/prometheus_text"
 
 module Tiercel
-  # Figures of a store for systems that watch it.
+  # Exports a store's metrics to monitoring systems.
   #
-  #   Tiercel::Metrics.to_prometheus          # the machine's totals, for a scrape of one process
-  #   Tiercel::Metrics.export(Rails.cache)    # to Yabeda and OpenTelemetry, from every process; Rails does it at boot
+  #   Tiercel::Metrics.to_prometheus          # totals of the machine; scrape one process
+  #   Tiercel::Metrics.export(Rails.cache)    # to Yabeda and OpenTelemetry, in every process; Rails calls it at boot
   #
-  # Names and units are in docs/observability.md.
+  # docs/observability.md lists names and units.
   module Metrics
     autoload :Increments, File.expand_path("metrics/increments", __dir__)
     autoload :OpenTelemetry, File.expand_path("metrics/open_telemetry", __dir__)
     autoload :Yabeda, File.expand_path("metrics/yabeda", __dir__)
 
     class << self
-      # The totals of all processes of this machine (or of this process, where `tiercel_info` says so) in Prometheus'
-      # text format 0.0.4. Scrape one process of each machine: the others say the same.
+      # The totals of all processes on this machine, in Prometheus' text format 0.0.4. Scrape one process of each
+      # machine: all of them return the same totals. If `tiercel_info` says so, the totals cover this process only.
       #
       # @param store [ActiveSupport::Cache::TiercelStore]
       # @return [String]
       # @raise [ConfigurationError] for a store of another class
       def to_prometheus(store = rails_cache) = PrometheusText.new(tiercel(store)).to_s
 
-      # Exports what this process does from now on to Yabeda and to OpenTelemetry, as far as they are loaded. Each
-      # process exports its own increments, so the exports of all processes add up to the load.
+      # From now on exports this process' metrics to Yabeda and OpenTelemetry, if they are loaded. Each process
+      # exports its own increments, so the sum over all processes is the total load.
       #
       # @param store [ActiveSupport::Cache::TiercelStore]
-      # @return [Array<Symbol>] to which: `:yabeda`, `:open_telemetry`
+      # @return [Array<Symbol>] the active exporters: `:yabeda`, `:open_telemetry`
       # @raise [ConfigurationError] for a store of another class
       def export(store = rails_cache)
         account = tiercel(store).account

@@ -3,8 +3,7 @@
 require "did_you_mean"
 
 module Tiercel
-  # Suggests the meaning of an unknown option: one of another
-  # store, or one with a slip in it.
+  # Suggests a replacement for an unknown option: another store's option, or a misspelt one.
   #
   # @private
   module OptionHints
@@ -12,7 +11,7 @@ module Tiercel
     TIMEOUT = "say `timeout: SECONDS`, one budget for the whole call"
     NO_RETRY = "leave it out: a call that finds its connection dead is made again once, within `timeout`"
 
-    # By their names in Rails' stores, Dalli, redis-client and Solid Cache.
+    # Option names of Rails' stores, Dalli, redis-client and Solid Cache.
     HABITS = {
       url: URL, urls: URL, servers: URL, server: URL, host: URL, port: URL, hosts: URL, addresses: URL, nodes: URL,
       path: "give it in the URL: \"file:DIR\", \"sqlite:PATH\", \"shared:/PATH\"",
@@ -41,11 +40,11 @@ module Tiercel
       "file" => "file:DIR", "sqlite" => "sqlite:PATH", "shared" => "shared:NAME", "redis" => "redis://HOST:6379/0",
       "memcached" => "memcached://HOST:11211",
     }.freeze
-    # As the servers of :mem_cache_store are written. A name alone could be a scheme.
+    # Servers as :mem_cache_store accepts them. A name without a port could be a scheme.
     HOST_AND_PORT = /\A(?:localhost|[\w-]+(?:\.[\w-]+)+):\d+(?:[,:]|\z)/
     private_constant :STORES, :HOST_AND_PORT
 
-    # @param text [String] what is no URL, without passwords
+    # @param text [String] an invalid URL, without passwords
     # @return [String] " (did you mean ...?)", or ""
     def self.for_url(text)
       meant = STORES[text.delete_suffix(":")]
@@ -55,25 +54,25 @@ module Tiercel
     end
 
     # @param text [String]
-    # @return [Boolean] whether it is a server's place without a scheme
+    # @return [Boolean] whether it is a host and port without a scheme
     def self.host_and_port?(text) = text.match?(HOST_AND_PORT)
 
-    # Of a store with tiers.
+    # Options of a store with tiers.
     TIERS = {
       ttl: "say `expires_in: SECONDS` of entries; how long near copies live is said in the near tier's URL: " \
            "\"shared:?ttl=30\"",
       bus: "it is said in the near tier's URL: \"shared:?bus=false\""
     }.freeze
-    # Of a near tier's URL.
+    # Options in the URL of a near tier.
     NEAR = { expires_in: "say `ttl=SECONDS` of a near tier's copies, and `expires_in: SECONDS` of the store's " \
                          "entries as a keyword" }.freeze
     private_constant :TIERS, :NEAR
 
     # @param unknown [Array<Symbol>]
     # @param known [Array<Symbol>]
-    # @param tiers [Boolean] whether the store has several
-    # @param near [Boolean] whether they stand in the URL of a near tier
-    # @return [String] sentences, each after a space; "" where nothing comes to mind
+    # @param tiers [Boolean] whether the store has several tiers
+    # @param near [Boolean] whether the options are in the URL of a near tier
+    # @return [String] sentences, each after a space; "" without a suggestion
     def self.for(unknown, known, tiers: false, near: false)
       habits = HABITS.merge(tiers ? TIERS : {}, near ? NEAR : {})
       unknown.uniq.filter_map { |name| hint(name, known, habits) }.join

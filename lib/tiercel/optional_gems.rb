@@ -3,13 +3,11 @@
 require_relative "errors"
 
 module Tiercel
-  # The gems that Tiercel works with but does not depend on: from which version
-  # on, and up to which they were tested.
+  # The gems that Tiercel supports but does not depend on: their minimum version and the newest tested version.
   #
-  # Below the oldest version there is an error that names the line for the
-  # Gemfile. Where Tiercel changes methods of a gem that are not public, it does
-  # so up to the newest version that it was tested with; above that it warns
-  # once, and does without.
+  # A gem below its minimum version raises an error with the line for the Gemfile. Tiercel changes private methods of
+  # some gems, but only up to the newest tested version. With a newer version it warns once and leaves the methods
+  # unchanged.
   module OptionalGems
     OLDEST = {
       "brotli" => "0.9.0",
@@ -23,23 +21,23 @@ module Tiercel
       "sqlite3" => "2.1.0",
       "zstd-ruby" => "2.0.0",
     }.freeze
-    # Of gems whose methods are changed; later patches of the same minor version included.
+    # Gems whose methods are changed; later patches of the same minor version are included.
     NEWEST = { "redis-client" => "0.31.0", "redis-cluster-client" => "0.17.0" }.freeze
 
     @warned = {}
 
     class << self
-      # @param name [String] of the gem
+      # @param name [String] the gem's name
       # @return [String] its version range, as in a Gemfile
       def requirement(name) = ">= #{OLDEST.fetch(name).delete_suffix(".0")}"
 
-      # @param name [String] of the gem
+      # @param name [String] the gem's name
       # @return [String] the line for the Gemfile
       def line(name) = %(gem "#{name}", "#{requirement(name)}")
 
-      # To be asked when the gem has been loaded.
+      # Call this after the gem has been loaded.
       #
-      # @param name [String] of the gem
+      # @param name [String] the gem's name
       # @return [void]
       # @raise [MissingDependency] if its version is too old
       def check(name)
@@ -49,10 +47,10 @@ module Tiercel
                                  "In the Gemfile: #{line(name)}, then: bundle update #{name}"
       end
 
-      # To be asked before methods of the gem are changed.
+      # Call this before methods of the gem are changed.
       #
-      # @param name [String] of the gem
-      # @param lost [String] for the warning: what is not so without the changes
+      # @param name [String] the gem's name
+      # @param lost [String] the feature that is missing without the changes, for the warning
       # @return [Boolean] whether its version was tested
       def tested?(name, lost)
         version = version(name)
@@ -64,7 +62,7 @@ module Tiercel
 
       private
 
-      # @return [Gem::Version, nil] of what is loaded; nil where RubyGems does not know
+      # @return [Gem::Version, nil] the loaded version; nil if RubyGems does not know it
       def version(name) = Gem.loaded_specs[name]&.version
     end
   end

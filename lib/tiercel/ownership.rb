@@ -4,17 +4,16 @@ require "etc"
 require "pathname"
 
 module Tiercel
-  # Whether a place on disk may be trusted. Where everybody may create files
-  # (`/tmp`), another user could have laid one there first, with values of
-  # his own to load: what lies in such a directory has to be this user's.
-  # Directories and links on the way may be root's, too.
+  # Decides whether a path on disk can be trusted. In a folder where everybody may create files (`/tmp`), another user
+  # could have placed a file with values of their choice. Files in such a folder must therefore belong to this user.
+  # Directories and links on the path may also belong to root.
   module Ownership
     EVERYBODY_WRITES = 0o002
-    # As many as Linux follows.
+    # The maximum number of links, as in Linux.
     LINKS = 40
 
-    # @param path [String] absolute, to a file or folder that need not exist
-    # @return [String, nil] what is wrong with it
+    # @param path [String] absolute path of a file or folder, which need not exist
+    # @return [String, nil] the objection; nil if the path can be trusted
     def self.objection(path)
       steps(path) do |parent, child, stat, last|
         next if ::File.stat(parent).mode.nobits?(EVERYBODY_WRITES)
@@ -24,12 +23,12 @@ module Tiercel
       end
       nil
     rescue SystemCallError
-      nil # what cannot be looked at cannot be opened either
+      nil # a file that cannot be examined cannot be opened either
     end
 
-    # @param path [String] of a file
-    # @return [String, nil] why this process cannot use it, where it lies in the file's owner and mode; nil if it can,
-    #   or if there is none
+    # @param path [String] the path of a file
+    # @return [String, nil] why the file's owner or mode denies access to this process; nil if access is allowed, or
+    #   if the file does not exist
     def self.closed(path)
       stat = ::File.stat(path)
       closed_to_us(path, "read and write") unless stat.readable? && stat.writable?
@@ -48,7 +47,7 @@ module Tiercel
     private_class_method :closed_to_us
 
     # @param uid [Integer]
-    # @return [String] with the name, where there is one
+    # @return [String] the id, with the user's name if there is one
     def self.user(uid)
       name = Etc.getpwuid(uid)&.name
       name ? "#{name} (user #{uid})" : "user #{uid}"
@@ -56,12 +55,12 @@ module Tiercel
       "user #{uid}"
     end
 
-    # Goes from the root to the end of the path, through its links, as far as it exists.
+    # Walks from the root to the end of the path, or to its last existing part, and follows links.
     #
     # @yieldparam parent [String]
     # @yieldparam child [String]
-    # @yieldparam stat [::File::Stat] of the child
-    # @yieldparam last [Boolean] whether it is the end of the path
+    # @yieldparam stat [::File::Stat] the stat of the child
+    # @yieldparam last [Boolean] whether the child is the end of the path
     def self.steps(path)
       parent = "/"
       parts = path.b.split("/")

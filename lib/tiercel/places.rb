@@ -9,32 +9,32 @@ require_relative "option_hints"
 require_relative "test_worker"
 
 module Tiercel
-  # The places that the URLs of a store name, nearest first: which can be which tier, whose an option is, and what is
-  # built of them. One URL is one backend; several are {Tiers}.
+  # The backends named by a store's URLs, nearest first. Decides which of them may be a near tier, assigns each option
+  # to a backend, and builds them. One URL gives one backend; several give {Tiers}.
   #
   # @private
   class Places
-    # One of them.
+    # One backend, before it is built.
     Place = Struct.new(:url, :backend_class, :tier) do
-      # @return [Array<Symbol>] that its URL may have
+      # @return [Array<Symbol>] option names that its URL may contain
       def option_names = tier ? [*backend_class.option_names, :ttl, :bus] : backend_class.option_names
     end
 
-    # Near tiers, by how far their processes are apart.
+    # Schemes of near tiers, nearest first.
     NEAR = { "memory" => 0, "shared" => 1 }.freeze
     # Backends that cannot be the last tier.
     NEVER_LAST = %w[memory null].freeze
     ONE_URL = "Several servers are one URL: \"memcached://HOST:PORT,HOST:PORT\", " \
               "\"redis+cluster://HOST:PORT,HOST:PORT\""
     ON_DISK = %w[sqlite file].freeze
-    # Places that send the changes of keys with one prefix.
+    # Backends that send invalidation messages for the keys of one prefix.
     WITH_PREFIX = /\A(rediss?|unix)\z/
     private_constant :NEAR, :NEVER_LAST, :ONE_URL, :ON_DISK, :WITH_PREFIX
 
     # @return [Array<Place>]
     attr_reader :all
 
-    # @param urls [Array<String, Symbol>] none means "shared:"
+    # @param urls [Array<String, Symbol>] no URL means "shared:"
     # @raise [ConfigurationError]
     def initialize(urls)
       urls.each { |url| BackendURL.refuse_mistaken(url) }
@@ -46,14 +46,14 @@ module Tiercel
       end
     end
 
-    # @return [BackendURL] of the last one, where everything is
+    # @return [BackendURL] the URL of the last tier
     def url = all.last.url
 
-    # @return [Array<Symbol>] of options that one of the backends knows
+    # @return [Array<Symbol>] option names of all backends together
     def option_names = all.flat_map { |place| place.backend_class.option_names }.uniq
 
-    # @param options [Hash{Symbol => Object}] of the store
-    # @raise [ConfigurationError] for one that several of the backends know
+    # @param options [Hash{Symbol => Object}] the store's options
+    # @raise [ConfigurationError] for an option that several backends support
     def check_owners(options)
       options.each_key do |name|
         owners = all.select { |place| place.backend_class.option_names.include?(name) }
@@ -63,8 +63,8 @@ module Tiercel
       end
     end
 
-    # @param options [Hash{Symbol => Object}] of the store
-    # @param memo [Hash] of a place that has one, unless the options say otherwise
+    # @param options [Hash{Symbol => Object}] the store's options
+    # @param memo [Hash] default memo options, for a backend that has a memo
     # @return [Backend]
     def build(options, memo = {})
       load_tiers if all.size > 1
@@ -85,7 +85,7 @@ module Tiercel
 
     private
 
-    # A store over one backend needs none of this.
+    # Loaded on demand, because a store over one backend does not need it.
     def load_tiers = require_relative("tiers")
 
     def parse(urls)
@@ -95,7 +95,7 @@ module Tiercel
       raise ConfigurationError, "#{error.message}. #{ONE_URL}"
     end
 
-    # In a process that tests run in, shared: would be a second memory:.
+    # In a test process, shared: would be a second memory: tier.
     def superfluous?(place)
       TestWorker.number && place.tier && place.url.scheme == "shared" && all.first.url.scheme == "memory"
     end
@@ -118,29 +118,30 @@ module Tiercel
       Backends::REGISTRY.fetch(url.scheme).build(url, own)
     end
 
-    # Copies of one place are not to be found by a stack over another, nor by a store that has the segment alone.
+    # Identifies the backend behind a segment: another store over the same segment, but over another backend or
+    # without one, must not find these copies.
     def behind(options)
       return database(options) unless ON_DISK.include?(url.scheme)
       path = ::File.expand_path(url.place)
       path = ::File.realdirpath(path) if ::File.directory?(::File.dirname(path))
       "#{url.scheme}:#{path}"
-    rescue SystemCallError # a link to nowhere
+    rescue SystemCallError # a broken link
       "#{url.scheme}:#{path}"
     end
 
-    # The keys that a segment's listeners hear of: over Redis those of one namespace.
+    # The prefix of the keys whose messages a segment's listeners receive: over Redis it is the namespace.
     def heard(options)
       namespace = options[:namespace]
       return behind(options) if namespace.nil? || namespace.respond_to?(:call) || !WITH_PREFIX.match?(url.scheme)
       "#{behind(options)} #{namespace}:"
     end
 
-    # However the number of Redis' database is said.
+    # The number of the Redis database, from the options or from the URL.
     def database(options)
       [url.to_s.chomp("/"), url.options[:db] || options[:db]].compact.join("/").delete_suffix("/0")
     end
 
-    # An application that runs its tests in several processes has no other machines.
+    # Parallel test processes share their keys with no other machine.
     def bus?(last)
       said = all.select(&:tier).map { |place| switch(place) }.compact
       return said.all? && !TestWorker.number if last.subscribable?
@@ -148,7 +149,7 @@ module Tiercel
       raise ConfigurationError, "bus: #{last} does not tell of changes: leave bus= away"
     end
 
-    # Copies of one file, in one segment. Where there are more, each of them lives a second at most.
+    # Requires a single near tier, a segment. With more tiers, each copy expires after a second at most.
     def watched?(backends)
       near, last, more = backends
       last.respond_to?(:others_since) && more.nil? && near.respond_to?(:segment) && !near.segment.path.nil? &&

@@ -1,20 +1,20 @@
 # frozen_string_literal: true
 
 module Tiercel
-  # The part of a caller's value that may appear in a message: enough to find
-  # the mistake, and no password, wherever the caller has put it.
+  # Reduces a caller's value to the part that may appear in a message: enough to find the mistake, and no password,
+  # even if the caller put it in the wrong place.
   #
   # @private
   module Redacted
-    # Their `inspect` says nothing that a caller did not mean to show.
+    # Classes whose `inspect` contains no secret.
     SHOWN = [NilClass, TrueClass, FalseClass, Numeric, Symbol, Module, Range, Time].freeze
     private_constant :SHOWN
 
-    # Up to the last "@": what follows "//"; what follows the scheme where "//" was forgotten, unless it is a path.
+    # Everything up to the last "@": after "//", or after the scheme if "//" is missing and the rest is not a path.
     CREDENTIALS = %r{\A(?:([^/]*//)(?!/).*|([a-z][a-z0-9+.-]*:|)(?:(?!/)[^/]*|/[^/]*:[^/]*))@}mi
     private_constant :CREDENTIALS
 
-    # @param text [String] a URL, or what was meant to be one
+    # @param text [String] a URL, or a mistaken one
     # @return [String] without user, password and query
     def self.url(text)
       text = text.b.scrub unless text.valid_encoding?
@@ -22,8 +22,8 @@ module Tiercel
     end
 
     # @param value [Object]
-    # @return [String] of a String what {.url} leaves, of an Array or a Hash what is no text in it, of
-    #   other objects the class
+    # @return [String] for a String the result of {.url}, for an Array or a Hash its elements without texts, for other
+    #   objects the class
     def self.text(value)
       case value
       when String then url(value).inspect
@@ -35,7 +35,8 @@ module Tiercel
       end
     end
 
-    # @param options [Hash{Symbol => Object}] named as they should be, so that a text is what its name says
+    # @param options [Hash{Symbol => Object}] options with valid names, so that a name tells whether its text is
+    #   secret
     # @return [String]
     def self.options(options) = "{#{options.map { |name, value| "#{name}: #{text(value)}" }.join(", ")}}"
 

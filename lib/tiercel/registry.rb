@@ -4,11 +4,10 @@ require "monitor"
 require_relative "option_hints"
 
 module Tiercel
-  # Names and what they stand for, loaded on first use.
+  # Maps names to objects, which are loaded on first use.
   #
-  # A registry keeps a block per name; the block requires what it needs and
-  # returns the registered object. A name that nobody registered, and a library
-  # that is not installed, are told apart in the error.
+  # Each name has a block that requires the needed files and returns the object. Unknown names and missing libraries
+  # raise different errors.
   #
   #   COMPRESSORS = Registry.new("compressor")
   #   COMPRESSORS.register(:zlib) { Compressors::Zlib }
@@ -25,7 +24,7 @@ module Tiercel
     # Registers a name.
     #
     # @param name [Symbol]
-    # @param gem [String, nil] the gem that the loader requires, for the message where it is missing
+    # @param gem [String, nil] the gem that the loader requires, for the message if it is missing
     # @param version [String, nil] the version range of that gem, as in a Gemfile
     # @yieldreturn [Object] what {#fetch} returns for the name
     # @return [void]
@@ -37,8 +36,8 @@ module Tiercel
     end
 
     # @param name [Symbol, String]
-    # @return [Object] what was registered
-    # @raise [ConfigurationError] if nobody registered the name
+    # @return [Object] the registered object
+    # @raise [ConfigurationError] if the name is not registered
     # @raise [MissingDependency] if its gem is not installed
     def fetch(name)
       name = name.to_sym

@@ -4,15 +4,15 @@ require_relative "breaker"
 require_relative "clock"
 
 module Tiercel
-  # Lets one report of a cause through, and counts the others until a pause is
-  # over: a full disk refuses every write, and one line says so.
+  # Lets the first report of a cause through, then counts further ones until a pause is over. A full disk, for
+  # example, refuses every write, and one line reports it.
   #
-  # The pause begins at `cool_down` seconds and doubles, up to `max_cool_down`,
-  # as long as the cause goes on; a pause without it begins anew.
+  # The first pause takes `cool_down` seconds. It doubles up to `max_cool_down` while the cause continues, and starts
+  # again at `cool_down` after a pause without failures.
   #
   # @private
   class ReportLimit
-    # More causes are not told apart: the oldest is forgotten, and reported again.
+    # Maximum number of causes. Beyond it the oldest cause is forgotten, and its next failure is reported again.
     MOST_CAUSES = 100
 
     # The state of one cause.
@@ -20,7 +20,7 @@ module Tiercel
     private_constant :Cause
 
     # @param cool_down [Numeric] seconds
-    # @param max_cool_down [Numeric] seconds
+    # @param clock [#call] returns seconds of a monotonic clock
     # @param clock [#call] gives seconds of a clock that only moves forward
     def initialize(cool_down: Breaker::DEFAULTS[:cool_down], max_cool_down: Breaker::DEFAULTS[:max_cool_down],
                    clock: Clock.method(:monotonic))
@@ -31,8 +31,8 @@ module Tiercel
       @lock = Mutex.new
     end
 
-    # @param cause [Object] what is the same for all that is to be reported once
-    # @return [Integer, nil] how many were not reported since the last one that was; nil if this one is not to be
+    # @param cause [Object] identifies failures that are reported together
+    # @return [Integer, nil] number of suppressed reports since the last one; nil if this one is suppressed as well
     def admit(cause)
       @lock.synchronize do
         now = @clock.call

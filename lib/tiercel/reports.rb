@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Tiercel
-  # Reports to the application's error reporter: failures that no caller sees as such.
+  # Reports handled failures to the application's error reporter; callers do not see these failures.
   #
   # @private
   module Reports

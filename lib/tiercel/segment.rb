@@ -13,63 +13,75 @@ require_relative "sizes"
 Tiercel::Extensions.demand("segment")
 
 module Tiercel
-  # One cache in memory that all processes of a machine share (or, without a
-  # path, private memory of one process), through the C extension.
+  # A cache in memory that all processes of a machine share (or, without a path, private memory of one process). The C
+  # extension implements it.
   #
   #   segment = Tiercel::Segment.open("/dev/shm/example", bytes: 64 << 20)
   #   segment.set("key", "value", 60)
   #   segment.get("key")  # => "value"
   #
-  # The methods that {Backend} has too are described there: get, get_multi,
-  # get_with_token, set, set_multi, add, compare_and_set, delete, delete_multi,
-  # touch, stats and close. Besides them, for the store's fast path:
+  # {Backend} documents the methods that both have: get, get_multi, get_with_token, set, set_multi, add,
+  # compare_and_set, delete, delete_multi, touch, stats and close. The store's fast path uses further methods:
   #
-  # - `read(key, version = nil, ahead = nil)`: nil if absent. A frame that is a String as it is and not over comes
-  #   back decoded: fresh, mutable, in its encoding. Any other comes back whole and *frozen*; where the memo wants
-  #   what is decoded of it, as a frozen Array of the frame and the entry's token, for `keep`
-  # - `read_frozen(key, version = nil)`: the same for values that all readers share, which are frozen; what has to be
-  #   decoded is an Array that is *not* frozen: the frame, and the token where the memo wants the value
-  # - `keep(key, token, value, frame, version, bytes)`: gives the memo the value that was decoded of a frame, a String
-  #   (bytes: nil; a copy is kept) or a frozen value with the bytes of all that is in it; true if it is kept
-  # - `read_multi(keys, frames = nil, versions = nil)`: Hash of what `read` gives, without the absent ones; the keys of
-  #   what has to be decoded are added to the Array `frames`
-  # - `write_string(key, string, expires_at, ttl)`: stores the frame of a String, true if stored,
-  #   false if too large, nil if its encoding has no frame type (UTF-8, binary and US-ASCII have)
-  # - `memo_bytes = bytes`: how much this process keeps of the values that `read`, `read_multi` and `read_frozen` gave
-  #   more than once (docs/memo.md). 0 (as at first) keeps none; nil keeps long values within a share of the machine's
-  #   budget. `clear_memo` forgets them
-  # - `unchanged?(key, token)`: whether the entry is there and still the one of the token; counts as a hit
-  # - for a segment as a near tier (docs/memory-model.md, "Near fill"): `near_epoch(key)` before the farther read, nil
-  #   while a writer is at work; `near_fill(key, bytes, ttl, epoch)` after it, true if it was made; or
-  #   `near_fill_frame(key, frame, longest, epoch)`, which keeps to the frame's own end, nil for any that is not a copy
-  #   as it is: with compressor, checksum or optional parts, of a lease, or no frame;
-  #   `near_begin(keys)` before a change of what is behind, nil for all keys; `near_fill` with what that gave;
-  #   `near_end(keys, begun, filled)` after the change; `near_invalidate(key)`: no earlier epoch is good any more;
-  #   `used_keys(cursor, entries, buckets)`: the next cursor, nil at the end, and of about so many entries, in at most
-  #   so many buckets of the index, the keys of those that were read since they were written or last moved
-  # - for a near tier that others may change behind ({Tiers::Coverage}): `near_cover(since, sent)`, `near_covered`,
-  #   `near_gaps`, `near_clear`; `near_trust = seconds` has this handle's reads be misses so long after the covered
-  #   time, but for `get_late(key)`, `get_late_with_token(key)`, `near_epoch(key, true)`; `near_trusted?`;
-  #   `near_trust_recorded = seconds` as well, once anybody has covered them; `near_uncover(covered)`: nobody does now
+  # - `read(key, version = nil, ahead = nil)`: nil if absent. An unexpired frame of an uncompressed String is returned
+  #   decoded: a new, mutable String in its encoding. Any other frame is returned whole and *frozen*; if the memo
+  #   wants its decoded value, as a frozen Array of the frame and the entry's token, for `keep`.
+  # - `read_frozen(key, version = nil)`: as `read`, for frozen values that all readers share. A frame that must be
+  #   decoded is returned in an Array that is *not* frozen: the frame, and the token if the memo wants the value.
+  # - `keep(key, token, value, frame, version, bytes)`: passes the decoded value of a frame to the memo: a String
+  #   (bytes: nil; the memo copies it), or a frozen value with the size of everything in it. Returns true if the memo
+  #   keeps it.
+  # - `read_multi(keys, frames = nil, versions = nil)`: a Hash of the results of `read`, without absent keys. Adds the
+  #   keys of undecoded frames to the Array `frames`.
+  # - `write_string(key, string, expires_at, ttl)`: stores the frame of a String. Returns true if stored, false if too
+  #   large, nil if its encoding has no frame type (UTF-8, binary and US-ASCII have one).
+  # - `memo_bytes = bytes`: limits the memory for values that this process keeps after it has read them more than once
+  #   (docs/memo.md). 0, the initial value, keeps none; nil keeps long values within a share of the machine's budget.
+  #   `clear_memo` drops them.
+  # - `unchanged?(key, token)`: whether the entry still has this token. Counts as a hit.
   #
-  # A segment is for the main Ractor: Ruby raises Ractor::UnsafeError elsewhere.
-  # docs/memory-model.md has the promises between processes.
+  # Methods for a segment as a near tier (docs/memory-model.md, "Near fill"):
+  #
+  # - `near_epoch(key)`: call it before the read from the farther tier; nil while another caller changes the key
+  # - `near_fill(key, bytes, ttl, epoch)`: stores the copy after that read; true if stored
+  # - `near_fill_frame(key, frame, longest, epoch)`: the same, with the frame's own expiry. Returns nil for a frame
+  #   that cannot be copied unchanged: with a compressor, a checksum or optional parts, a lease, or not a frame
+  # - `near_begin(keys)`: call it before a change in the farther tier, with nil for all keys; pass its result to
+  #   `near_fill` and `near_end`
+  # - `near_end(keys, begun, filled)`: call it after the change
+  # - `near_invalidate(key)`: makes every earlier epoch of the key invalid
+  # - `used_keys(cursor, entries, buckets)`: returns the next cursor (nil at the end) and the keys that were read
+  #   since they were written or last moved. Visits about `entries` entries in at most `buckets` buckets of the index.
+  #
+  # Methods for a near tier behind which other processes change entries ({Tiers::Coverage}):
+  #
+  # - `near_cover(since, sent)`, `near_covered`, `near_gaps`, `near_clear`
+  # - `near_trust = seconds`: this handle's reads miss once the covered time is older than `seconds`, except
+  #   `get_late(key)`, `get_late_with_token(key)` and `near_epoch(key, true)`
+  # - `near_trusted?`
+  # - `near_trust_recorded = seconds`: the same, once any process has covered the segment
+  # - `near_uncover(covered)`: ends the coverage
+  #
+  # A segment works only in the main Ractor: Ruby raises Ractor::UnsafeError in others. docs/memory-model.md lists the
+  # guarantees between processes.
   class Segment
-    # Part of the names of files, so that two layouts live side by side.
+    # Part of the file names, so that files of two layouts can coexist.
     LAYOUT_VERSION = 2
     MINIMUM_BYTES = 1 << 20
     DEFAULT_MODE = 0o600
 
     class << self
-      # @param path [String, nil] of the file; nil: private memory of this process
-      # @param bytes [Integer] of a new file; one that exists keeps its own
-      # @param least_bytes [Integer] where `bytes` are not free, down to these; 0: `bytes` or an error
-      # @param shards [Integer] a power of two up to 64; 0: as many as have 8 MB each (in private memory: one)
-      # @param average_entry_bytes [Integer] what the index is made for; 0: 512
+      # @param path [String, nil] the path of the file; nil for private memory of this process
+      # @param bytes [Integer] the size of a new file; an existing file keeps its size
+      # @param least_bytes [Integer] the minimum size of a new file if less than `bytes` is free; 0 to raise an error
+      #   instead
+      # @param shards [Integer] a power of two up to 64; 0 for as many as get 8 MB each (one in private memory)
+      # @param average_entry_bytes [Integer] the expected average entry size, which determines the size of the index;
+      #   0 for 512
       # @param mode [Integer] permissions of a new file
-      # @param hash_key [String, nil] 16 bytes instead of random ones, so that tests see the same evictions
+      # @param hash_key [String, nil] 16 bytes in place of random ones, for tests that need repeatable evictions
       # @return [Segment]
-      # @raise [ConfigurationError] if it cannot be
+      # @raise [ConfigurationError] if the segment cannot be created
       def open(path = nil, bytes:, least_bytes: 0, shards: 0, average_entry_bytes: 0, mode: DEFAULT_MODE, hash_key: nil)
         path = ::File.expand_path(path) if path
         attach(path, bytes, least_bytes, shards, average_entry_bytes, mode, hash_key)
@@ -77,18 +89,19 @@ module Tiercel
         raise ConfigurationError, error.message
       end
 
-      # Attaches to a segment that exists, whatever its size.
+      # Attaches to an existing segment, whatever its size.
       #
       # @param path [String]
       # @return [Segment]
-      # @raise [Unavailable] if there is none, or it is from before the last boot, damaged or another user's
+      # @raise [Unavailable] if there is no segment, or it is damaged, older than the last boot or owned by another
+      #   user
       def open_existing(path)
         raise Unavailable, "#{path} does not exist" unless ::File.exist?(path)
         attach(::File.expand_path(path), 0, 0, 0, 0, DEFAULT_MODE, nil)
       end
 
-      # Attaches to a segment that exists, as {open_existing}. Should its file be lost, the handle makes it again, as
-      # large as it was.
+      # Attaches to an existing segment, as {open_existing} does. If its file is lost later, the handle recreates it
+      # with the same size.
       #
       # @param (see .open_existing)
       # @return (see .open_existing)
@@ -98,33 +111,32 @@ module Tiercel
         attach_existing(::File.expand_path(path))
       end
 
-      # Removes a segment. Processes that use it make a new one, as large as it was.
+      # Removes a segment. Processes that use it create a new one of the same size.
       #
       # @param path [String]
-      # @param only_unused [Boolean] only if no process is registered on it
-      # @return [Boolean] false if it is in use
+      # @param only_unused [Boolean] whether to remove it only if no process is registered on it
+      # @return [Boolean] false if the segment is in use
       # @raise [Unavailable] if the path is not a segment of this user
       def remove(path, only_unused: false)
         remove_file(path, only_unused).tap { |removed| remove_companions(::File.expand_path(path)) if removed }
       end
 
-      # Puts a new, empty segment in the place of another. Processes that use
-      # the old one move to it.
+      # Replaces a segment by a new, empty one. Processes that use the old segment switch to the new one.
       #
       # @param path [String]
-      # @param bytes [Integer] its size
-      # @param shards [Integer] 0: as many as were asked for when the old one was made (fewer where so many do not fit)
-      # @param average_entry_bytes [Integer] 0: those of the old one
-      # @param mode [Integer] 0: that of the old one
+      # @param bytes [Integer] the size of the new segment
+      # @param shards [Integer] 0 for the number requested for the old segment (fewer if that many do not fit)
+      # @param average_entry_bytes [Integer] 0 for the old segment's value
+      # @param mode [Integer] 0 for the old segment's value
       # @return [void]
-      # @raise [Unavailable] if it cannot be
+      # @raise [Unavailable] if the segment cannot be replaced
       def replace(path, bytes:, shards: 0, average_entry_bytes: 0, mode: 0)
         replace_file(path, bytes, shards, average_entry_bytes, mode)
       end
 
       private
 
-      # The deletes that tiers behind it wait for (Tiers::Journal), and its accounts.
+      # The journal of deletes for an unreachable last tier (Tiers::Journal), and the account files.
       def remove_companions(path)
         beginnings = %w[journal- account].map { |word| "#{::File.basename(path)}.#{word}" }
         names = Dir.children(::File.dirname(path)).select { |name| name.start_with?(*beginnings) }
@@ -137,17 +149,17 @@ module Tiercel
         raise Unavailable.new(message), cause: (SystemCallError.new(nil, errno) unless errno.zero?)
       end
 
-      # Called from C, by the one process that replaced the file.
+      # Called from C, by the process that replaced the file.
       def report_replaced(message)
         Notice.damaged("#{message}; a new, empty segment was put in its place")
       end
 
-      # Called from C, where the file is gone and too large to be made within a call.
+      # Called from C if the file is gone and is too large to be recreated within one call.
       #
       # @param segment [Segment]
-      # @param begins [Boolean] false if a thread makes it already
-      # @raise [Unavailable] the first time
-      # @raise [BreakerOpen] from then on, until it is there
+      # @param begins [Boolean] false if a thread is already recreating it
+      # @raise [Unavailable] on the first call
+      # @raise [BreakerOpen] on later calls, until the file exists
       def make_again(segment, begins)
         unless begins
           raise BreakerOpen.new("the segment is being made again", backend: "shared:#{segment.path}")
@@ -162,14 +174,14 @@ module Tiercel
           Thread.current.report_on_exception = false
           segment.send(:attach_now)
         rescue Unavailable => error
-          next if error.cause.is_a?(Errno::EAGAIN) # another process makes it
+          next if error.cause.is_a?(Errno::EAGAIN) # another process is creating it
           Notice.warn("#{segment.path} cannot be made again at present: #{error.message}")
         end
       rescue ThreadError
-        segment.send(:attach_now) # no thread can be had
+        segment.send(:attach_now) # no thread could be started
       end
 
-      # Called from C, for results that are no answers.
+      # Called from C, for results that become exceptions.
       def raise_result(result, segment, key, errno)
         place = "shared:#{segment.path}"
         case result
@@ -178,7 +190,7 @@ module Tiercel
                              backend: place, key: key)
         when :read_only
           raise Refused.new(why_read_only(segment, errno), backend: place, key: key)
-        when :still_read_only # said once; like an open breaker, it is not reported for each call
+        when :still_read_only # reported once; then skipped like an open breaker
           raise BreakerOpen.new("not written: this process is not registered on the segment", backend: place, key: key)
         else
           raise Unavailable.new("the segment is being replaced", backend: place, key: key)
@@ -197,7 +209,7 @@ module Tiercel
     end
 
     # @private
-    # @return [#sampled] gets the key of one read of 1,024 that finds a value
+    # @return [#sampled] receives the key of one in 1,024 hits
     attr_writer :sampler
 
     Clock::Patches.watch { |original| self.reads_clock = original }
@@ -214,14 +226,14 @@ module Tiercel
       each_batch(prefix, false) { |keys| keys.each(&block) }
     end
 
-    # Goes through the entries with what they take.
+    # Iterates over the entries with their sizes.
     #
     # @param prefix [String, nil]
     # @yieldparam key [String]
     # @yieldparam value_bytes [Integer]
-    # @yieldparam allocated_bytes [Integer] with header, key and rounding
+    # @yieldparam allocated_bytes [Integer] including header, key and padding
     # @yieldparam log [Symbol] :small or :main
-    # @yieldparam hits [Integer] 0 to 3, since it was written or last moved
+    # @yieldparam hits [Integer] 0 to 3, since the entry was written or last moved
     # @return [void]
     def each_entry(prefix = nil)
       each_batch(prefix, true) { |entries| entries.each { |entry| yield(*entry) } }
@@ -233,7 +245,7 @@ module Tiercel
     private
 
     BATCH = 256
-    # After so long a pass over many entries gives other threads their turn.
+    # After this time, an iteration over many entries lets other threads run.
     TURN_SECONDS = 0.005
     private_constant :BATCH, :TURN_SECONDS
 

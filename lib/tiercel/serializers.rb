@@ -6,13 +6,12 @@ require_relative "optional_gems"
 require_relative "registry"
 
 module Tiercel
-  # The serializers that exist, by name. docs/serializers.md compares them.
+  # The built-in serializers, by name. docs/serializers.md compares them.
   #
-  # A serializer answers to `dump(value) -> String`, `load(bytes) -> value` and
-  # `type`, the number that stands for it in a frame's header. A user's own
-  # needs only `dump` and `load`.
+  # A serializer responds to `dump(value) -> String`, `load(bytes) -> value` and `type`, the number in a frame's
+  # header that identifies it. A user's own serializer needs only `dump` and `load`.
   module Serializers
-    # The pure-Ruby form, which the C extension makes unnecessary.
+    # The pure-Ruby implementation, used only without the C extension.
     autoload :Plain, File.expand_path("serializers/plain", __dir__)
 
     REGISTRY = Registry.new("serializer")
@@ -26,7 +25,7 @@ module Tiercel
     REGISTRY.register(:json) { require_relative("serializers/json"); JSON.new }
     REGISTRY.register(:as_json) { require_relative("serializers/as_json"); AsJSON.new }
 
-    # Which built-in serializer reads a payload of a type.
+    # The built-in serializers by the payload type that they read.
     NAMES = {
       Frame::Layout::TYPE_MARSHAL => :marshal,
       Frame::Layout::TYPE_MESSAGE_PACK => :message_pack,
@@ -36,7 +35,7 @@ module Tiercel
 
     # @param option [Symbol, String, #dump] the `serializer:` option: a name, or an object with dump and load
     # @return [Object] a serializer
-    # @raise [ConfigurationError] if it is neither
+    # @raise [ConfigurationError] if the option is neither
     # @raise [MissingDependency] if its library is not installed
     def self.build(option)
       name = option.is_a?(Symbol) || option.is_a?(String) ? option : known_module(option)
@@ -50,7 +49,7 @@ module Tiercel
       Custom.new(option)
     end
 
-    # Modules that users pass where they mean a built-in serializer.
+    # Modules that users pass when they mean a built-in serializer.
     MODULES = {
       "Marshal" => :marshal,
       "ActiveSupport::MessagePack" => :message_pack,

@@ -3,7 +3,7 @@
 require_relative "errors"
 
 module Tiercel
-  # Sizes as users write them: Integers (bytes) or Strings such as "256MB".
+  # Converts sizes: Integers (bytes) or Strings such as "256MB".
   module Sizes
     UNITS = {
       "" => 1, "B" => 1,
@@ -16,16 +16,16 @@ module Tiercel
     FORM = /\A\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*\z/
 
     # @param size [Integer, String] bytes, or a number with a unit (powers of 1,024)
-    # @param option [Symbol, String] whose value it is, for the message
+    # @param option [Symbol, String] the option's name, for the message
     # @return [Integer] bytes, at least 1
-    # @raise [ConfigurationError] if it is neither
+    # @raise [ConfigurationError] if the size is neither
     def self.bytes(size, option: :size)
       parse(size) or raise ConfigurationError, "#{option}: expected bytes (Integer > 0) or a String such as " \
                                                "\"256MB\", got #{Redacted.text(size)}"
     end
 
     # @param size [Object]
-    # @return [Integer, nil] bytes, at least 1; nil if it is no size
+    # @return [Integer, nil] bytes, at least 1; nil if the argument is not a size
     def self.parse(size)
       case size
       when Integer then bytes = size
@@ -38,7 +38,7 @@ module Tiercel
     end
 
     # @param bytes [Integer]
-    # @return [String] such as "256.0 MB", for people
+    # @return [String] a readable size such as "256.0 MB"
     def self.human(bytes)
       unit = %w[TB GB MB KB].find { |name| bytes >= UNITS[name] }
       unit ? format("%.1f %s", bytes.fdiv(UNITS[unit]), unit) : "#{bytes} B"

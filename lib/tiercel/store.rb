@@ -5,21 +5,20 @@ require_relative "coder"
 require_relative "guard"
 
 module Tiercel
-  # The parts of {ActiveSupport::Cache::TiercelStore}, each a module with one
-  # subject. All of them together are what stands between Rails' cache API and
-  # a {Backend}; what they share is the store's {Settings}.
+  # The parts of {ActiveSupport::Cache::TiercelStore}: modules with one subject each. Together they connect Rails'
+  # cache API to a {Backend}. They share the store's {Settings}.
   #
   #   FastPath      the common calls: names to keys, values in and out
-  #   Fetch         misses: single flight, leases, stale values; EarlyFetch: hits that end soon
+  #   Fetch         misses: single flight, leases, stale values; EarlyFetch: hits close to their expiry
   #   Events        notifications and log lines
   #   Reader        bytes to entries, their tags, copies;  Writer: values to frames, their TTL, the fill of a lease
-  #   Tags          what invalidates entries together
-  #   Entries       what Rails' own public methods call for all others: entries, frames
-  #   Keys          what Rails makes of names; WorkerKeys: in parallel tests
+  #   Tags          groups of entries that are invalidated together
+  #   Entries       the private methods that Rails' public methods call: entries, frames
+  #   Keys          Rails' key normalization; WorkerKeys: keys of parallel tests
   #   NamespaceGenerations      `clear` with a namespace, in one trip
   #   Counters      Maintenance      LocalCaching
   #
-  # Below them is one {Accessor}, through which all of them reach what is kept.
+  # All of them reach the stored data through one {Accessor}.
   module Store
   end
 end

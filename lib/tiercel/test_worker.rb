@@ -5,46 +5,46 @@ require_relative "errors"
 require_relative "sizes"
 
 module Tiercel
-  # One of several processes that run tests at the same time: what it caches is its own.
+  # Gives each of several parallel test processes its own caches.
   #
-  # Rails' `parallelize` forks workers, parallel_tests starts processes with TEST_ENV_NUMBER; {Railtie} tells this
-  # module of both. From then on the stores of the process are apart from those of the others:
+  # Rails' `parallelize` forks workers; parallel_tests starts processes with TEST_ENV_NUMBER. The {Railtie} reports
+  # both to this module. From then on the stores of each process are separate:
   #
-  # - `shared:` is `memory:`, the same engine on memory of the process
-  # - `sqlite:` and `file:` lie beside the application's: PATH-NUMBER
+  # - `shared:` becomes `memory:`, the same engine in private memory
+  # - `sqlite:` and `file:` use files beside the application's: PATH-NUMBER
   # - on a server, every key begins with "test-worker-NUMBER:" ({Store::WorkerKeys})
   #
-  # So what one worker writes, counts or clears is not seen by the others. Threads of a process share its stores.
+  # So a worker's writes, counters and clears are invisible to the other workers. The threads of a process share its
+  # stores.
   module TestWorker
     ON_DISK = %w[sqlite file].freeze
-    # Backends of one process, or of none.
+    # Backends that are private to a process anyway.
     PRIVATE = %w[memory null].freeze
-    # The size of a worker's part of `shared:`, unless `size` is less.
+    # The size of the `memory:` store that replaces `shared:`, unless `size` is smaller.
     MEMORY_BYTES = 32 << 20
     MEMORY_OPTIONS = %i[size average_entry_bytes memo].freeze
 
     @number = nil
 
     class << self
-      # @return [String, nil] of this process; nil where it is no worker
+      # @return [String, nil] this worker's number; nil if the process is not a worker
       attr_reader :number
-      # @return [Class] whose instances move to places of their own
+      # @return [Class] the class of the stores to redirect
       attr_writer :store_class
 
-      # Makes this process a worker: the stores that there are begin anew where this worker's cache is, and those
-      # that will be built begin there.
+      # Makes this process a worker. Existing stores are reopened in this worker's cache, and new stores open there.
       #
-      # @param number [Integer, String] tells the workers of one run apart
-      # @param empty [Boolean] whether what an earlier run left there is removed
+      # @param number [Integer, String] distinguishes the workers of one run
+      # @param empty [Boolean] whether to remove entries of an earlier run
       # @return [void]
       def enter(number, empty: true)
         @number = [@number, number].compact.join("-")
-        settings = {}.compare_by_identity # copies of a store share theirs
+        settings = {}.compare_by_identity # copies of a store share its settings
         reopened = stores.select { |store| reopen(store, settings) }
         reopened.each(&:clear) if empty
       end
 
-      # Removes what this worker has cached, and its files. In a process that is no worker it does nothing.
+      # Removes this worker's entries and files. Does nothing in a process that is not a worker.
       #
       # @return [void]
       def leave
@@ -53,7 +53,7 @@ module Tiercel
         remove_files
       end
 
-      # Removes the files of this worker: PATH-NUMBER.
+      # Removes this worker's files: PATH-NUMBER.
       #
       # @return [void]
       def remove_files
@@ -63,9 +63,9 @@ module Tiercel
         end
       end
 
-      # @param url [BackendURL] of the application
-      # @param options [Hash{Symbol => Object}] of the backend
-      # @return [Array(BackendURL, Hash)] those of this process
+      # @param url [BackendURL] the application's URL
+      # @param options [Hash{Symbol => Object}] the backend's options
+      # @return [Array(BackendURL, Hash)] URL and options for this process
       def place(url, options)
         return [url, options] unless @number
         case url.scheme
@@ -75,8 +75,8 @@ module Tiercel
         end
       end
 
-      # @param url [BackendURL] of the application
-      # @return [String, nil] what the keys of this process begin with there
+      # @param url [BackendURL] the application's URL
+      # @return [String, nil] the prefix of this process' keys on that server
       def namespace(url)
         "test-worker-#{@number}" unless @number.nil? || ["shared", *ON_DISK, *PRIVATE].include?(url.scheme)
       end
@@ -85,7 +85,8 @@ module Tiercel
 
       def last_tier(backend) = backend.respond_to?(:last) ? backend.last : backend
 
-      # A store that cannot be built here and now (its folder has been removed, perhaps) is nobody's loss but its own.
+      # A store that cannot be built (for example because its folder was removed) must not prevent the others from
+      # opening.
       def reopen(store, settings)
         store.reopen(settings)
       rescue Error, ConfigurationError => error
@@ -93,7 +94,7 @@ module Tiercel
         false
       end
 
-      # Without those whose building has failed.
+      # Omits stores whose construction failed.
       def stores = @store_class ? ObjectSpace.each_object(@store_class).select(&:built?) : []
 
       def memory_options(options)

@@ -3,12 +3,12 @@
 require_relative "clock"
 
 module Tiercel
-  # The live view of `bin/rails tiercel:top`: rates of the cache, tier by tier, and the classes of keys whose misses
-  # cost most in the last hour.
+  # The live view of `bin/rails tiercel:top`: the cache's rates, tier by tier, and the key classes whose misses cost
+  # most in the last hour.
   #
   #   Tiercel::Top.new(Rails.cache.account).to_text
   class Top
-    # Figures whose rates are shown, and their headings.
+    # The counters whose rates are shown, and their headings.
     RATES = { hits: "hits/s", misses: "misses/s", blocks: "blocks/s", block_seconds: "block s/s",
               lease_waits: "waits/s", stale_hits: "stale/s", writes: "writes/s", evictions: "evicted/s",
               failures: "failed/s" }.freeze
@@ -16,14 +16,14 @@ module Tiercel
                    evictions: "evicted/s" }.freeze
     CLASS_COLUMNS = ["block s", "misses", "ms/miss", "longest ms", "class"].freeze
     NAMES = %w[tier class].freeze
-    # Control characters, and those that turn or break a line.
+    # Control characters, and characters that change the text direction or break a line.
     UNPRINTABLE = /[^[:print:]]|[\p{Cf}\p{Zl}\p{Zp}]/
     CLEAR = "\e[H\e[2J"
     private_constant :RATES, :TIER_RATES, :CLASS_COLUMNS, :NAMES, :UNPRINTABLE, :CLEAR
 
     # @param account [Account]
-    # @param period [Symbol] of the classes, :hour or :day
-    # @param classes [Integer] how many are shown
+    # @param period [Symbol] the period of the key classes, :hour or :day
+    # @param classes [Integer] how many classes are shown
     def initialize(account, period: :hour, classes: 20)
       @account = account
       @period = period
@@ -31,13 +31,14 @@ module Tiercel
       @before = nil
     end
 
-    # @return [Hash{Symbol => Object}] the totals, the last minute, and the classes
+    # @return [Hash{Symbol => Object}] the totals, the last minute, and the key classes
     def to_h
       { totals: @account.totals, last_minute: @account.minutes(1).first, period: @period,
         classes: @account.classes(@period, limit: @limit) }
     end
 
-    # One screen. Rates are those since the last call; at first, those of the present minute and the one before it.
+    # Renders one screen. The rates cover the time since the previous call; the first call covers the current and the
+    # previous minute.
     #
     # @return [String] lines of printable characters
     def to_text
@@ -49,7 +50,8 @@ module Tiercel
         .map { |line| "#{line}\n" }.join
     end
 
-    # Shows one screen after the other until the user interrupts; where the output is no terminal, one.
+    # Prints a new screen at each interval until the user interrupts. Prints only one screen if the output is not a
+    # terminal.
     #
     # @param output [IO]
     # @param interval_seconds [Numeric]
@@ -85,7 +87,7 @@ module Tiercel
       [rates(totals, before, RATES, seconds), tiers]
     end
 
-    # The totals as they were when the minute before this one began.
+    # The totals at the beginning of the previous minute.
     def earlier(totals)
       minutes = @account.minutes(2)
       tiers = totals[:tiers].to_h { |tier, all| [tier, less(all, minutes.map { |minute| minute[:tiers][tier] })] }
@@ -112,7 +114,7 @@ module Tiercel
        format("%.2f", 1_000 * cost[:longest_seconds]), printable(cost[:name])]
     end
 
-    # Numbers to the right; the column of names, first or last, to the left.
+    # Aligns numbers to the right, and the column of names (first or last) to the left.
     def table(rows)
       widths = rows.transpose.map { |column| column.map(&:length).max }
       rows.map do |row|
@@ -125,7 +127,7 @@ module Tiercel
 
     def number(rate) = rate.zero? ? "0" : format(rate < 10 ? "%.2f" : "%.0f", rate)
 
-    # No line is broken by the terminal, and no screen scrolls.
+    # Shortens the text to the terminal's size, so that no line wraps and no screen scrolls.
     def fitted(text, output)
       require "io/console"
       rows, columns = output.winsize

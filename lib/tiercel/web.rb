@@ -3,30 +3,30 @@
 require "tiercel"
 
 module Tiercel
-  # A page that shows what the cache does: a Rack application for `config/routes.rb`.
+  # A web page that shows what the cache does: a Rack application for `config/routes.rb`.
   #
   #   mount Tiercel::Web => "/cache"                                                    # in development and test
   #   mount Tiercel::Web.new(user: ENV["CACHE_USER"], password: ENV["CACHE_PASSWORD"]) => "/cache"
   #   mount Tiercel::Web.new(authenticate: ->(request) { request.session[:admin] }, actions: true) => "/cache"
   #
-  # The page is closed unless an option opens it; only in development and test it is open without one. It never loads a
-  # value. docs/observability.md describes it.
+  # Without an option that opens it, the page is accessible only in development and test. It never loads a value.
+  # docs/observability.md describes it.
   class Web
-    # Answers as an instance without options does.
+    # Responds like an instance without options.
     #
-    # @param env [Hash{String => Object}] of Rack
-    # @return [Array] for Rack
+    # @param env [Hash{String => Object}] the Rack environment
+    # @return [Array] the Rack response
     def self.call(env) = (@default ||= new).call(env)
 
     # @param store [ActiveSupport::Cache::Store, nil] Rails.cache by default
-    # @param authenticate [#call, nil] given an ActionDispatch::Request (outside Rails a Rack::Request), returns whether
-    #   this client sees the page
-    # @param user [String, nil] for HTTP Basic authentication, with `password`; without a value the page stays closed
+    # @param authenticate [#call, nil] receives an ActionDispatch::Request (outside Rails a Rack::Request) and returns
+    #   whether this client may see the page
+    # @param user [String, nil] for HTTP Basic authentication, with `password`; if it is nil, the page stays closed
     # @param password [String, nil]
-    # @param protected_by [Symbol, nil] :routes, where the application's own routes let nobody else in
-    # @param metrics_token [String, nil] opens `/metrics` alone, to `Authorization: Bearer TOKEN`
-    # @param actions [Boolean] whether the page deletes, invalidates and clears
-    # @raise [ConfigurationError] for options that cannot work
+    # @param protected_by [Symbol, nil] :routes, if the application's routes already restrict access
+    # @param metrics_token [String, nil] gives access to `/metrics` only, with `Authorization: Bearer TOKEN`
+    # @param actions [Boolean] whether the page may delete, invalidate and clear
+    # @raise [ConfigurationError] for invalid options
     def initialize(store: nil, authenticate: nil, user: nil, password: nil, protected_by: nil, metrics_token: nil,
                    actions: false)
       @store = store
@@ -38,8 +38,8 @@ module Tiercel
       @examination = Examination.new
     end
 
-    # @param env [Hash{String => Object}] of Rack
-    # @return [Array] for Rack
+    # @param env [Hash{String => Object}] the Rack environment
+    # @return [Array] the Rack response
     def call(env)
       request = Request.new(env)
       answer(request).to_rack(head: request.head?)
@@ -53,13 +53,14 @@ module Tiercel
     end
 
     # @private
-    # @return [Hash{String => ActiveSupport::Cache::Store}, nil] for the doctor; nil: those of the application
+    # @return [Hash{String => ActiveSupport::Cache::Store}, nil] stores for the doctor; nil for the application's
+    #   stores
     def given_stores = @store && { "cache" => @store }
 
     # @private
-    # @param key [String] as a request names it
-    # @return [String] the same
-    # @raise [Request::BadRequest] for a key outside the store's namespace: it belongs to another program
+    # @param key [String] the key in a request
+    # @return [String] the same key
+    # @raise [Request::BadRequest] for a key outside the store's namespace, because it belongs to another program
     def own(key)
       return key if !store.respond_to?(:stored_prefix) || key.b.start_with?(store.stored_prefix.b)
       raise Request::BadRequest, "the key is outside the namespace of this store"
@@ -88,7 +89,7 @@ module Tiercel
   end
 end
 
-# The class is defined by now, as its autoload expects.
+# Required here because the autoload expects the class to be defined.
 require_relative "web/access"
 require_relative "web/actions"
 require_relative "web/examination"

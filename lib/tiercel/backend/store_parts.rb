@@ -4,20 +4,21 @@ require_relative "../guard"
 
 module Tiercel
   class Backend
-    # The parts of a store that depend on its backend. These suit any backend; one that knows a shorter way overrides
-    # them.
+    # The parts of a store that depend on its backend. This default works for every backend; a backend with a faster
+    # path overrides it.
     #
     # @private
     module StoreParts
       # @param options [Hash] of {Guard#initialize}
-      # @return [Guard] through which the store asks this backend
+      # @return [Guard] the guard for all calls of the store to this backend
       def build_guard(**options) = Guard.new(self, **options)
 
       # @param guard [Guard]
       # @param coder [Coder]
-      # @param frozen [Boolean] whether values of plain types come back deep-frozen
-      # @param stale_if_error [Float, nil] seconds for which copies may answer while the backend behind them fails
-      # @return [Accessor] how values get in and out
+      # @param frozen [Boolean] whether values of plain types are returned deep-frozen
+      # @param stale_if_error [Float, nil] seconds for which near copies may be served while the backend behind them
+      #   fails
+      # @return [Accessor] reads and writes values
       def build_accessor(guard, coder, frozen: false, stale_if_error: nil) # rubocop:disable Lint/UnusedMethodArgument
         require_relative "../accessors/framed"
         Accessors::Framed.new(self, guard, coder, frozen:)
@@ -30,11 +31,11 @@ module Tiercel
         Leases.kept_under_keys(self, guard)
       end
 
-      # @return [String, nil] the file in which all processes of this machine count what the cache does ({Account}); nil
-      #   where each has figures of its own
+      # @return [String, nil] the file of counters that all processes of this machine share ({Account}); nil if each
+      #   process has its own
       def account_path = nil
 
-      # @param prefix [String, nil] of all keys of the store
+      # @param prefix [String, nil] the common prefix of all keys of the store
       # @return [void]
       def prefix=(prefix); end
     end

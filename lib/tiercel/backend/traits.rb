@@ -2,63 +2,59 @@
 
 module Tiercel
   class Backend
-    # The traits of a {Backend}. The layers above decide by them how to treat its entries and its failures.
-    # Each answer is the same for as long as the backend lives, but those of {#answers_elsewhere?} and
-    # {#compares?}.
+    # The properties of a {Backend}. The layers above read them to decide how to treat its entries and failures. They
+    # never change during a backend's life, except {#answers_elsewhere?} and {#compares?}.
     module Traits
-      # Whether a get costs less than compressing or a checksum would. Near
-      # backends store small values uncompressed, keep no checksum of the
-      # payload, and need neither Rails' request-local cache nor a circuit
-      # breaker.
+      # Whether a get costs less than compression or a checksum. A near backend stores small values uncompressed and
+      # without a checksum. It needs neither Rails' request-local cache nor a circuit breaker.
       #
       # @return [Boolean]
       def near? = false
 
-      # Whether it can tell of every key that anybody changes ({Backend#subscription}), so that near copies of what it
-      # has may live long ({Tiers}).
+      # Whether the backend reports all changes of keys ({Backend#subscription}), which allows long-lived near copies
+      # ({Tiers}).
       #
       # @return [Boolean]
       def subscribable? = false
 
-      # Whether a server with a clock of its own ends the TTLs, over a connection
-      # that can fail.
+      # Whether the entries are on a server, which expires them by its own clock, behind a connection that can fail.
       #
       # @return [Boolean]
       def remote? = false
 
-      # @return [Boolean] whether it is several backends as one ({Tiers}), of which a read can tell which one answered
+      # @return [Boolean] whether it combines several backends ({Tiers}) and its reads tell which one answered
       def tiered? = false
 
-      # @return [Boolean] whether Rails' request-local cache pays in front of it
+      # @return [Boolean] whether Rails' request-local cache saves time in front of this backend
       def local_cache? = !near?
 
-      # A near backend keeps smaller values uncompressed: only large values are worth the time.
+      # For a near backend, compression saves time only with large values.
       NEAR_COMPRESS_THRESHOLD_BYTES = 128 * 1024
 
-      # @return [Integer, nil] bytes from which values are compressed by default; nil for Rails' own default
+      # @return [Integer, nil] default minimum size in bytes for compression; nil for Rails' default
       def compress_threshold_bytes = near? ? NEAR_COMPRESS_THRESHOLD_BYTES : nil
 
       # @return [Boolean] whether frames carry a checksum of their payload by default
       def checksum? = !near?
 
-      # @return [Boolean] whether its keys are on several servers, of which one may be away while the others answer
+      # @return [Boolean] whether the keys are spread over several servers, some of which may fail while others answer
       def several_servers? = false
 
-      # Asked after a failure. One server of several has a breaker of its own; that of the store is for all of them.
+      # Called after a failure. Each of several servers has its own breaker; the store's breaker covers all of them.
       #
-      # @return [Boolean] whether a server of several is not known to fail
+      # @return [Boolean] whether at least one of several servers is not known to be failing
       def answers_elsewhere? = false
 
-      # Whether {Backend#compare_and_set} works, which leases as placeholders need.
+      # Whether {Backend#compare_and_set} works; leases kept as placeholders need it.
       #
-      # @param ask [Boolean] whether the server may be asked, where that is not known
-      # @return [Boolean, nil] nil where it is not known
+      # @param ask [Boolean] whether to ask the server if the answer is not known yet
+      # @return [Boolean, nil] nil if it is not known
       # @raise [BackendError]
       def compares?(ask: true) = true # rubocop:disable Lint/UnusedMethodArgument
 
-      # Which keys {Backend#scan} and {Backend#clear} with a prefix can reach.
+      # Whether {Backend#scan} and {Backend#clear} with a prefix find all keys.
       #
-      # @return [Boolean] false where the medium cannot list its keys: both then raise {Refused}
+      # @return [Boolean] false if the medium cannot list its keys; both methods then raise {Refused}
       def scannable? = true
     end
   end

@@ -4,18 +4,19 @@ require_relative "../clock"
 
 module Tiercel
   module Clock
-    # Notices when something takes the place of `Time.now`: travel_to, Timecop, the stubs of test frameworks. As long as
-    # nothing does, C may read the machine's clock by itself, at a tenth of what the call costs.
+    # Detects replacements of `Time.now`: travel_to, Timecop, stubs of test frameworks. While there is no replacement,
+    # C code reads the machine's clock directly, at a tenth of the cost.
     #
-    # Ruby tells Time when a singleton method is defined in it, or goes; its singleton class tells of modules that are
-    # prepended, and those of their methods. So nothing has to be asked at each read, and no patch comes too late.
+    # Ruby calls hooks on Time when a singleton method is added or removed. Hooks on its singleton class report
+    # prepended modules and their methods. No read has to check anything, and every patch is seen immediately.
     #
     # @private
     module Patches
       @listeners = []
 
       class << self
-        # @yieldparam original [Boolean] whether `Time.now` is Ruby's own: at once, and whenever that may have changed
+        # @yieldparam original [Boolean] whether `Time.now` is Ruby's own method; called at once and after every
+        #   possible change
         # @return [void]
         def watch(&listener)
           notice if @listeners.empty?
@@ -23,7 +24,7 @@ module Tiercel
           listener.call(original?)
         end
 
-        # Looks again.
+        # Checks `Time.now` again.
         #
         # @return [nil]
         def recheck
@@ -38,13 +39,13 @@ module Tiercel
           method = Time.singleton_class.instance_method(:now)
           method.owner == Time.singleton_class && method.name == method.original_name &&
             method.source_location&.first.to_s.start_with?("<internal:")
-        rescue NameError # while it is undefined
+        rescue NameError # while the method is undefined
           false
         end
 
         private
 
-        # Modules that stand in front of Time's own methods, and may get methods later, are told of too.
+        # Also watches modules that precede Time's own methods, because methods may be added to them later.
         def notice
           own = Time.singleton_class
           place(own, NoticingSingletons)
@@ -59,7 +60,7 @@ module Tiercel
         end
       end
 
-      # For Time: tells of its singleton methods.
+      # Extends Time: reports changes of its singleton methods.
       module NoticingSingletons
         private
 
@@ -68,7 +69,7 @@ module Tiercel
         def singleton_method_undefined(name) = (Patches.recheck if name == :now) || super
       end
 
-      # For its singleton class, and for modules before it: tells of further ones.
+      # Extends Time's singleton class and the modules before it: reports further modules.
       module NoticingModules
         # See Module#prepend.
         def prepend(*) = super.tap { Patches.recheck }
@@ -77,7 +78,7 @@ module Tiercel
         def include(*) = super.tap { Patches.recheck }
       end
 
-      # For modules before it: tells of their methods.
+      # Extends the modules before Time's own methods: reports changes of their methods.
       module NoticingMethods
         private
 

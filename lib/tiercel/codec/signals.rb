@@ -2,8 +2,7 @@
 
 module Tiercel
   module Codec
-    # Answers in place of a value. No stored value is ever a signal, so a caller asks
-    # `Codec::Signal === answer` and has a value otherwise.
+    # Returned in place of a value. No stored value is ever a signal, so a caller checks `Codec::Signal === result`.
     class Signal
       # @param name [String] for {#inspect}
       def initialize(name)
@@ -15,9 +14,8 @@ module Tiercel
       def inspect = "#{Codec}::#{@name}"
     end
 
-    # The answers of {Coder#load_value} without a value: nothing usable;
-    # an entry whose time is over; a frame that {Coder#load} has to look at.
-    # FALLBACK is what the C extension says where the Ruby form has to look.
+    # The signals of {Coder#load_value}: MISS for no usable value, EXPIRED for an expired entry, SLOW for a frame that
+    # only {Coder#load} can decode. The C extension returns FALLBACK if the Ruby form must decide.
     MISS, EXPIRED, SLOW, FALLBACK = %w[MISS EXPIRED SLOW FALLBACK].map { |name| Signal.new(name) }
   end
 end

@@ -5,11 +5,11 @@ require "active_support/cache"
 
 module Tiercel
   class Coder
-    # An entry whose value is decoded when it is first asked for.
+    # An entry that decodes its value on first access.
     #
     # @private
     class LazyEntry < ActiveSupport::Cache::Entry
-      # @return [Frame] what it was read from
+      # @return [Frame] the frame of the entry
       attr_reader :frame
 
       # @param reader [PayloadReader]
@@ -22,14 +22,14 @@ module Tiercel
       end
 
       # @return [Object]
-      # @raise [ActiveSupport::Cache::DeserializationError] if it cannot be decoded
+      # @raise [ActiveSupport::Cache::DeserializationError] if the value cannot be decoded
       def value
         resolve unless @resolved
         @value
       end
 
-      # Rails asks this before it uses an entry, so an entry whose class is
-      # gone says here that it is of no use.
+      # Rails calls this before it uses an entry. An entry whose class no longer exists returns true here, so that
+      # Rails treats it as a miss.
       def mismatched?(version)
         return true if @version && version && !Frame::Version.same?(@version, version)
         value

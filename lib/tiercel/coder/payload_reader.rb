@@ -10,15 +10,15 @@ require_relative "../sizes"
 
 module Tiercel
   class Coder
-    # Turns a frame's payload into its value, whatever serializer and
-    # compressor wrote it: a store whose options change still reads what it wrote.
+    # Decodes a frame's payload, whatever serializer and compressor wrote it. A store can therefore change its options
+    # and still read its old entries.
     #
     # @private
     class PayloadReader
       include Frame::Layout
 
-      # @param serializer [Object] the store's own
-      # @param compressor [Object, nil] the store's own
+      # @param serializer [Object] the store's serializer
+      # @param compressor [Object, nil] the store's compressor
       # @param inflate_limit [Integer] bytes
       # @param marshal [Boolean] whether Marshal may load
       # @param plain [#load] the C extension, or {Serializers::Plain}
@@ -33,10 +33,10 @@ module Tiercel
 
       # @param frame [Frame]
       # @return [Object]
-      # @raise [MalformedFrame] if the payload is damaged, too large, or of a serializer or compressor that this
+      # @raise [MalformedFrame] if the payload is damaged or too large, or needs a serializer or compressor that this
       #   store does not have
-      # @raise [SerializationError] if it is Marshal's and that is forbidden
-      # @raise [ActiveSupport::Cache::DeserializationError] if a class is gone
+      # @raise [SerializationError] if Marshal would have to load the payload and that is forbidden
+      # @raise [ActiveSupport::Cache::DeserializationError] if a class no longer exists
       def read(frame)
         payload = inflate(frame)
         case frame.type
@@ -83,7 +83,7 @@ module Tiercel
         raise ActiveSupport::Cache::DeserializationError, "#{error.class}: #{error.message}"
       end
 
-      # With `marshal: false` only what the store itself writes is read.
+      # With `marshal: false`, only the store's own serializer may load a payload.
       def serializer(type)
         @serializers[type] ||= begin
           unless @marshal

@@ -5,21 +5,21 @@ require_relative "../sizes"
 
 module Tiercel
   module Compressors
-    # All built-in compressors check claimed sizes like this.
+    # The size checks of all built-in compressors.
     #
     # @private
     module Bounds
-      # Without a limit of the caller's.
+      # The limit if the caller sets none.
       DEFAULT_LIMIT = 128 * 1024 * 1024
 
-      # Base-128 digits of a 32-bit size.
+      # Maximum number of base-128 digits in a 32-bit size.
       MAX_SIZE_DIGITS = 5
 
       private
 
-      # @return [Array(Integer, Integer)] the size that a block begins with (base-128 digits, low ones first), and
-      #   the position behind it
-      # @raise [MalformedFrame] if there is none
+      # @return [Array(Integer, Integer)] the size at the beginning of a block (base-128, low digits first), and the
+      #   position after it
+      # @raise [MalformedFrame] if there is no size
       def leading_size(bytes, kind)
         size = 0
         MAX_SIZE_DIGITS.times do |index|
@@ -30,15 +30,15 @@ module Tiercel
         raise MalformedFrame, "#{kind} payload does not say its size"
       end
 
-      # @raise [MalformedFrame] if what is claimed is above the limit
+      # @raise [MalformedFrame] if the claimed size exceeds the limit
       def check_claim(claimed, limit)
         return unless claimed && claimed > limit
         raise MalformedFrame, "a payload claims to inflate to #{Sizes.human(claimed)}, more than inflate_limit " \
                               "(#{Sizes.human(limit)})"
       end
 
-      # @return [String] inflated
-      # @raise [MalformedFrame] if its size is not the one that was claimed
+      # @return [String] `inflated`
+      # @raise [MalformedFrame] if its size differs from the claimed size
       def check_size(inflated, claimed)
         return inflated if claimed.nil? || inflated.bytesize == claimed
         raise MalformedFrame, "a payload inflates to #{inflated.bytesize} bytes, not the #{claimed} it claims"

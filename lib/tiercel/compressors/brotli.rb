@@ -11,7 +11,7 @@ module Tiercel
       include Bounds
 
       LEVELS = (0..11)
-      # The library's own default is 11, which takes a hundred times as long.
+      # The library's default, 11, takes a hundred times as long.
       DEFAULT_LEVEL = 5
 
       # @param level [Integer, nil] 0 (fast) to 11 (small); nil is 5
@@ -30,10 +30,10 @@ module Tiercel
       def deflate(bytes) = ::Brotli.deflate(bytes, quality: @level)
 
       # @param bytes [String]
-      # @param inflated_bytes [Integer, nil] what the frame claims
+      # @param inflated_bytes [Integer, nil] the size claimed by the frame
       # @param limit [Integer] bytes
       # @return [String] binary
-      # @raise [MalformedFrame] if they are damaged, or inflate to more than `limit` or other than `inflated_bytes`
+      # @raise [MalformedFrame] if they are damaged, or inflate to more than `limit` or not to `inflated_bytes`
       def inflate(bytes, inflated_bytes: nil, limit: DEFAULT_LIMIT)
         check_claim(inflated_bytes, limit)
         stream = ::Brotli::Decompressor.new

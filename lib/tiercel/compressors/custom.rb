@@ -6,8 +6,8 @@ require_relative "../sizes"
 
 module Tiercel
   module Compressors
-    # A user's own compressor: any object with `deflate` and `inflate` (as
-    # Rails has it) or `compress` and `decompress`, of one String each.
+    # Wraps a user's compressor: an object with `deflate` and `inflate` (as in Rails) or `compress` and `decompress`,
+    # each with one String argument.
     class Custom
       PAIRS = [%i[deflate inflate], %i[compress decompress]].freeze
 
@@ -29,16 +29,15 @@ module Tiercel
 
       # @param bytes [String]
       # @return [String]
-      # @raise [SerializationError] if the user's object answers with something else
+      # @raise [SerializationError] if the user's object does not return a String
       def deflate(bytes) = string(@deflate.call(bytes))
 
-      # Only the result can be held against the limit: how much a user's
-      # compressor allocates on the way is its own affair.
+      # Checks only the result against the limit. The user's compressor decides how much memory it needs in between.
       #
       # @param bytes [String] binary
       # @param limit [Integer] bytes
       # @return [String]
-      # @raise [MalformedFrame] if there are more than `limit`, or if the user's object raises
+      # @raise [MalformedFrame] if the result exceeds `limit`, or if the user's object raises
       def inflate(bytes, inflated_bytes: nil, limit: Float::INFINITY)
         inflated = string(call_inflate(bytes))
         return inflated if inflated.bytesize <= limit

@@ -3,18 +3,17 @@
 require_relative "../frame/layout"
 require_relative "../codec"
 require_relative "bounds"
-# First, because it raises where the gem is missing, and this file is then read again at the next attempt.
+# Must come first: it raises if the gem is missing, and the next attempt loads this file again.
 require_relative "lz4/gem" unless Tiercel::Codec.native.respond_to?(:lz4_deflate)
 
 module Tiercel
   module Compressors
-    # LZ4 blocks behind their size as a base-128 number, low digits first:
-    # the format of the gems lz4-ruby and lz4_flex. The extension reads and
-    # writes them; where it is not built, the gem lz4_flex does.
+    # LZ4 blocks after their size as a base-128 number, low digits first. This is the format of the gems lz4-ruby and
+    # lz4_flex. The C extension implements it; without the extension, the gem lz4_flex does.
     class LZ4
       include Bounds
 
-      # @return [Boolean] whether no gem is needed
+      # @return [Boolean] whether the extension is built, so that no gem is needed
       def self.native? = Codec.native.respond_to?(:lz4_deflate)
 
       FORM = native? ? Codec.native : Gem
@@ -28,10 +27,10 @@ module Tiercel
       def deflate(bytes) = FORM.lz4_deflate(bytes)
 
       # @param bytes [String]
-      # @param inflated_bytes [Integer, nil] what the frame claims
+      # @param inflated_bytes [Integer, nil] the size claimed by the frame
       # @param limit [Integer] bytes
       # @return [String] binary
-      # @raise [MalformedFrame] if they are damaged, or inflate to more than `limit` or other than `inflated_bytes`
+      # @raise [MalformedFrame] if they are damaged, or inflate to more than `limit` or not to `inflated_bytes`
       def inflate(bytes, inflated_bytes: nil, limit: DEFAULT_LIMIT)
         claimed, position = leading_size(bytes, "an lz4")
         check_claim(claimed, limit)

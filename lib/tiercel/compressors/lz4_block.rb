@@ -2,9 +2,9 @@
 
 module Tiercel
   module Compressors
-    # How much an LZ4 block inflates to, by its tokens alone. The pure-Ruby
-    # form of ext/tiercel/codec/lz4_block.h, after the LZ4 block format: every
-    # sequence is literals and a match, but the last, which is literals alone.
+    # Computes the inflated size of an LZ4 block from its tokens. The pure-Ruby form of ext/tiercel/codec/lz4_block.h.
+    # In the LZ4 block format every sequence consists of literals and a match, except the last, which has literals
+    # only.
     #
     # @private
     module LZ4Block
@@ -12,8 +12,8 @@ module Tiercel
 
       class << self
         # @param bytes [String]
-        # @param position [Integer] where the block begins
-        # @return [Integer, nil] bytes; nil if the block is not whole
+        # @param position [Integer] the position of the block
+        # @return [Integer, nil] bytes; nil if the block is incomplete
         def lz4_block_size(bytes, position)
           total = 0
           while (token = bytes.getbyte(position))
@@ -36,7 +36,7 @@ module Tiercel
           [length + MIN_MATCH, position] if length
         end
 
-        # A length of 15 in the token goes on in bytes of 255 and one below.
+        # A length of 15 in the token continues in further bytes; the first byte below 255 is the last.
         def length(bytes, position, nibble)
           return nibble, position if nibble < 15
           while (byte = bytes.getbyte(position))

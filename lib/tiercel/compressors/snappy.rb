@@ -6,7 +6,7 @@ require_relative "bounds"
 
 module Tiercel
   module Compressors
-    # Snappy blocks, which begin with their size as a base-128 number.
+    # Snappy blocks, which begin with their inflated size as a base-128 number.
     class Snappy
       include Bounds
 
@@ -17,13 +17,13 @@ module Tiercel
       # @return [String]
       def deflate(bytes) = ::Snappy.deflate(bytes)
 
-      # The library allocates what the block claims, once, and never writes beyond it.
+      # The library allocates the claimed size once and never writes beyond it.
       #
       # @param bytes [String]
-      # @param inflated_bytes [Integer, nil] what the frame claims
+      # @param inflated_bytes [Integer, nil] the size claimed by the frame
       # @param limit [Integer] bytes
       # @return [String] binary
-      # @raise [MalformedFrame] if they are damaged, or inflate to more than `limit` or other than `inflated_bytes`
+      # @raise [MalformedFrame] if they are damaged, or inflate to more than `limit` or not to `inflated_bytes`
       def inflate(bytes, inflated_bytes: nil, limit: DEFAULT_LIMIT)
         claimed, = leading_size(bytes, "a snappy")
         check_claim(claimed, inflated_bytes || limit)

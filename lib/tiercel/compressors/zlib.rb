@@ -6,11 +6,11 @@ require_relative "bounds"
 
 module Tiercel
   module Compressors
-    # Deflate in a zlib stream (RFC 1950), from Ruby's standard library.
+    # Deflate as a zlib stream (RFC 1950), from Ruby's standard library.
     class Zlib
       include Bounds
 
-      # @param level [Integer, nil] 1 (fast) to 9 (small); nil is zlib's own default, 6
+      # @param level [Integer, nil] 1 (fast) to 9 (small); nil for zlib's default, 6
       def initialize(level: nil)
         unless level.nil? || (0..9).cover?(level)
           raise ArgumentError, "level: expected an Integer from 0 to 9, got #{Redacted.text(level)}"
@@ -26,10 +26,10 @@ module Tiercel
       def deflate(bytes) = ::Zlib::Deflate.deflate(bytes, @level)
 
       # @param bytes [String]
-      # @param inflated_bytes [Integer, nil] what the frame claims
+      # @param inflated_bytes [Integer, nil] the size claimed by the frame
       # @param limit [Integer] bytes
       # @return [String] binary
-      # @raise [MalformedFrame] if they are damaged, or inflate to more than `limit` or other than `inflated_bytes`
+      # @raise [MalformedFrame] if they are damaged, or inflate to more than `limit` or not to `inflated_bytes`
       def inflate(bytes, inflated_bytes: nil, limit: DEFAULT_LIMIT)
         check_claim(inflated_bytes, limit)
         check_size(inflate_within(bytes, inflated_bytes || limit), inflated_bytes)
@@ -39,7 +39,7 @@ module Tiercel
 
       private
 
-      # Ruby hands over what is inflated in pieces, so that the limit holds before the next one is made.
+      # Ruby yields the output in pieces, so the limit is checked before the next piece is inflated.
       def inflate_within(bytes, limit)
         stream = ::Zlib::Inflate.new
         inflated = String.new
@@ -53,7 +53,7 @@ module Tiercel
         end
         inflated
       ensure
-        stream&.reset # closing an unfinished stream warns
+        stream&.reset # closing an unfinished stream would warn
         stream&.close
       end
     end

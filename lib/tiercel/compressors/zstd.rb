@@ -11,13 +11,12 @@ module Tiercel
       include Bounds
 
       LEVELS = (-7..22)
-      # The library's own default is 3. 1 takes half its time and gives away a tenth of the saving.
+      # The library's default is 3. Level 1 takes half the time and saves about a tenth less.
       DEFAULT_LEVEL = 1
-      # No payload inflates to more than this many times its size: a block of
-      # 4 bytes can stand for 128 KiB.
+      # The maximum ratio of inflated to compressed size: a block of 4 bytes can represent 128 KiB.
       MAX_EXPANSION = 128 * 1024 / 4
 
-      # @param level [Integer, nil] -7 (fast) to 22 (small); nil is 1
+      # @param level [Integer, nil] -7 (fast) to 22 (small); nil for 1
       def initialize(level: nil)
         unless level.nil? || (level.is_a?(Integer) && LEVELS.cover?(level))
           raise ArgumentError, "level: expected an Integer from -7 to 22, got #{Redacted.text(level)}"
@@ -33,10 +32,10 @@ module Tiercel
       def deflate(bytes) = ::Zstd.compress(bytes, level: @level)
 
       # @param bytes [String]
-      # @param inflated_bytes [Integer, nil] what the frame claims
+      # @param inflated_bytes [Integer, nil] the size claimed by the frame
       # @param limit [Integer] bytes
       # @return [String] binary
-      # @raise [MalformedFrame] if they are damaged, or inflate to more than `limit` or other than `inflated_bytes`
+      # @raise [MalformedFrame] if they are damaged, or inflate to more than `limit` or not to `inflated_bytes`
       def inflate(bytes, inflated_bytes: nil, limit: DEFAULT_LIMIT)
         check_claim(inflated_bytes, limit)
         small = bytes.bytesize * MAX_EXPANSION <= limit
@@ -50,7 +49,7 @@ module Tiercel
 
       private
 
-      # The library hands over one buffer (128 KiB) at a time, so that the limit holds before the next one is filled.
+      # The library returns one buffer (128 KiB) at a time, so the limit is checked before the next one is filled.
       def inflate_within(bytes, limit)
         stream = ::Zstd::StreamingDecompress.new
         inflated = String.new

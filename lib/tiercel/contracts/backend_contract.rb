@@ -11,21 +11,21 @@ require_relative "backend_contract/values"
 
 module Tiercel
   module Contracts
-    # The tests that every backend passes: bytes and their ends, atomic steps, leases and tags over it. A store over a
-    # backend that passes keeps the promises of docs/fetch.md and docs/tags.md. Include the module in a Minitest class:
+    # The tests that every backend must pass: bytes and their expiry, atomic operations, leases and tags. A store over
+    # such a backend keeps the guarantees of docs/fetch.md and docs/tags.md. Include the module in a Minitest class:
     #
     #   class MyBackendTest < Minitest::Test
     #     include Tiercel::Contracts::BackendContract
     #
-    #     # a backend without entries
+    #     # returns a backend without entries
     #     def build_backend = MyBackend.new(...)
     #
-    #     # another one on the same data, as another process would have it; nil where there is no such thing
+    #     # returns another backend over the same data, as another process would open it; nil if there is none
     #     def build_peer = MyBackend.new(...)
     #   end
     #
-    # `backend` is built on first use and closed after each test. A backend that
-    # loses entries on purpose (a null backend) has nothing to pass here.
+    # `backend` is built on first use and closed after each test. A backend that loses entries on purpose (a null
+    # backend) cannot pass these tests.
     module BackendContract
       include Values
       include Expiry
@@ -34,19 +34,19 @@ module Tiercel
       include Leasing
       include Tagging
 
-      # Processes in the tests of atomicity.
+      # Number of processes in the atomicity tests.
       PROCESSES = 8
 
-      # From the beginning of one round of {#in_rounds} to that of the next (seconds).
+      # Seconds between the starts of two rounds in {#in_rounds}.
       ROUND = 0.005
 
-      # @return [Backend] the one under test
+      # @return [Backend] the backend under test
       def backend = @backend ||= build_backend
 
       # @return [Backend, nil] see {BackendContract}
       def build_peer = nil
 
-      # @return [Integer] bytes of a value that the backend is expected to hold
+      # @return [Integer] size of a value that the backend must be able to store
       def large_value_bytes = 512 * 1024
 
       def after_teardown
@@ -57,7 +57,7 @@ module Tiercel
 
       private
 
-      # Moves `Time.now` for the block. A remote backend has a clock of its own, so there time has to pass.
+      # Moves `Time.now` during the block. A remote backend has its own clock, so the test sleeps instead.
       def later(seconds, &)
         backend.remote? ? remote_later(seconds, &) : MovedClock.by(seconds, &)
       end
@@ -67,7 +67,7 @@ module Tiercel
         yield
       end
 
-      # Runs the block in processes of their own, each with a peer; gives what the blocks returned.
+      # Runs the block in several processes, each with its own peer, and returns the blocks' results.
       def in_processes(count = PROCESSES)
         readers = Array.new(count) do |index|
           reader, writer = IO.pipe(binmode: true)
@@ -88,9 +88,9 @@ module Tiercel
         readers.map { |pid, reader| answer_of(pid, reader) }
       end
 
-      # The same again and again, all processes at the same time.
+      # Runs the block repeatedly, in all processes at the same time.
       #
-      # @return [Array<Array<Object>>] what the blocks returned, by round
+      # @return [Array<Array<Object>>] the blocks' results, by round
       def in_rounds(rounds = 40)
         begins = Clock.monotonic + 0.1
         answers = in_processes do |peer, index|
@@ -111,7 +111,7 @@ module Tiercel
         answer
       end
 
-      # Skips a test that several processes are needed for.
+      # Skips a test that needs several processes.
       def needs_processes
         skip "#{backend} belongs to one process" unless build_peer
       end

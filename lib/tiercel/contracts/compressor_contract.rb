@@ -4,23 +4,23 @@ require "tiercel"
 
 module Tiercel
   module Contracts
-    # The contract of every compressor. Include it in a Minitest class:
+    # The tests that every compressor must pass. Include the module in a Minitest class:
     #
     #   class MyCompressorTest < Minitest::Test
     #     include Tiercel::Contracts::CompressorContract
     #
-    #     # the object that a user passes as `compressor:`
+    #     # returns the object that a user passes as `compressor:`
     #     def build_compressor = MyCompressor.new
     #   end
     module CompressorContract
       LIMIT = 1024 * 1024
-      # Zeros in `bomb`: what a hostile payload might make of a few bytes.
+      # Number of zeros in `bomb`: a hostile payload inflates to this size from a few bytes.
       BOMB_BYTES = 64 * 1024 * 1024
 
-      # @return [Object] a compressor as a store uses it
+      # @return [Object] the compressor as a store wraps it
       def compressor = @compressor ||= Compressors.build(build_compressor)
 
-      # @return [Array<String>] binary payloads of every size class, compressible and not
+      # @return [Array<String>] binary payloads of all sizes, some of them incompressible
       def payloads
         random = Random.new(1)
         sizes = [0, 1, 2, 15, 100, 1_000, 65_536, 700_000]

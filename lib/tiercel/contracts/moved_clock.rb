@@ -2,8 +2,7 @@
 
 module Tiercel
   module Contracts
-    # Moves `Time.now` while a block runs. Outside of such a block nothing is
-    # defined here, so that `Time.now` is Ruby's own.
+    # Moves `Time.now` during a block. Outside the block `Time.now` is Ruby's own method.
     module MovedClock
       @offsets = []
 

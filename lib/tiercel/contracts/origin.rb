@@ -4,8 +4,9 @@ require "tempfile"
 
 module Tiercel
   module Contracts
-    # The origin of cached values, where many processes read and invalidate: a file of counts. A writer raises a count,
-    # and invalidates alone with it; a reader looks at the count first, and must not be given anything older.
+    # The source of truth for values that many processes read and invalidate: a file of counts. A writer increments a
+    # count and invalidates its key while it holds the lock. A reader reads the count first and must not get an older
+    # value.
     #
     # @private
     module Origin
@@ -13,7 +14,7 @@ module Tiercel
 
       private
 
-      # @yieldparam path [String] of the file
+      # @yieldparam path [String] the path of the file
       def with_origin
         origin = Tempfile.new("tiercel-origin")
         origin.write("\0" * 8 * ORIGIN_KEYS)
@@ -23,13 +24,13 @@ module Tiercel
         origin&.close!
       end
 
-      # @return [Integer] the count, while nobody changes it
+      # @return [Integer] the count, read under a shared lock
       def least_count(path, key) = with_counts(path, File::LOCK_SH) { |file| count_at(file, key) }
 
-      # @return [Integer] the count, whoever changes it meanwhile: what a block makes of it
+      # @return [Integer] the count, read without a lock, as a computation would read it
       def made_count(path, key) = File.open(path) { |file| count_at(file, key) }.tap { sleep rand * 0.01 }
 
-      # @yieldparam count [Integer] the new one, while nobody else looks
+      # @yieldparam count [Integer] the new count, under an exclusive lock
       def raise_count(path, key)
         with_counts(path, File::LOCK_EX) do |file|
           count = count_at(file, key) + 1

@@ -4,22 +4,22 @@ require "tiercel"
 
 module Tiercel
   module Contracts
-    # The contract of every serializer. Include it in a Minitest class:
+    # The tests that every serializer must pass. Include the module in a Minitest class:
     #
     #   class MySerializerTest < Minitest::Test
     #     include Tiercel::Contracts::SerializerContract
     #
-    #     # the object that a user passes as `serializer:`
+    #     # returns the object that a user passes as `serializer:`
     #     def build_serializer = MySerializer.new
     #
-    #     # values that have to come back equal
+    #     # values that must load equal to the dumped ones
     #     def survivors = [nil, 1, "text", { "a" => [1, 2] }]
     #   end
     module SerializerContract
-      # @return [Object] a serializer as a store uses it
+      # @return [Object] the serializer as a store wraps it
       def serializer = @serializer ||= Serializers.build(build_serializer)
 
-      # @return [Array<Object>] values that have to come back equal
+      # @return [Array<Object>] values that must load equal to the dumped ones
       def survivors
         [nil, true, false, 0, -1, 2**40, 1.5, "text", "größe", [], [1, [2]], {}, { "a" => { "b" => [nil] } }]
       end

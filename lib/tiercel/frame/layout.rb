@@ -2,32 +2,31 @@
 
 module Tiercel
   class Frame
-    # Numbers of the frame, version 1. docs/frame.md has the byte table.
+    # The numbers of frame version 1. docs/frame.md has the byte table.
     #
-    # A number that a release has used is never given another meaning; golden
-    # frames in test/golden hold them in place.
+    # A number that a release has used never changes its meaning; the golden frames in test/golden enforce this.
     module Layout
-      # First byte. None of 00 01 04 78 CC, with which the payloads of Rails'
-      # stores begin, and no ASCII digit or minus sign, with which counters do.
+      # The first byte. It differs from 00 01 04 78 CC, the first bytes of payloads of Rails' stores, and from digits
+      # and the minus sign, the first bytes of counters.
       MAGIC = 0xF5
       FRAME_VERSION = 1
       HEADER_BYTES = 24
 
-      # u8 magic, u8 version, u8 type, u8 compressor, u8 flags, u8 header check,
-      # u16 parts_bytes, f64 expires_at, u32 payload_bytes, u32 CRC-32; little endian.
+      # u8 magic, u8 version, u8 type, u8 compressor, u8 flags, u8 header check, u16 parts_bytes, f64 expires_at, u32
+      # payload_bytes, u32 CRC-32; little endian.
       HEADER_TEMPLATE = "C6S<EL<L<"
       TYPE_AT = 2
       HEADER_CHECK_AT = 5
       PARTS_BYTES_AT = 6
       EXPIRES_AT_AT = 8
-      # The XOR of all 24 header bytes.
+      # The XOR of all 24 header bytes has this value.
       HEADER_CHECK = 0xA5
 
       FLAG_CHECKSUM = 0x01
       KNOWN_FLAGS = FLAG_CHECKSUM
 
       MAX_PARTS_BYTES = 0xFFFF
-      # Of the part TAGS: with a version of any length (see Version::MAX_BYTES) all parts have room.
+      # Maximum size of the part TAGS. Together with the longest version (see Version::MAX_BYTES) all parts fit.
       MAX_TAGS_BYTES = 32_000
       MAX_PAYLOAD_BYTES = 0xFFFF_FFFF
 
@@ -63,8 +62,8 @@ module Tiercel
         COMPRESSOR_CUSTOM,
       ].freeze
 
-      # Optional parts: u8 id, u16 length, data. A reader that meets an unknown
-      # id from CRITICAL_PARTS up gives the frame up; others it skips.
+      # Optional parts: u8 id, u16 length, data. A reader rejects a frame with an unknown id from CRITICAL_PARTS up,
+      # and skips other unknown parts.
       PART_VERSION = 0x01
       PART_TAGS = 0x02
       PART_LEASE = 0x03

@@ -6,33 +6,35 @@ require_relative "version"
 
 module Tiercel
   class Frame
-    # The optional parts of a frame, as data.
+    # The optional parts of a frame, decoded.
     #
-    # Every part is there at most once. A part that a frame does not have is nil here.
+    # A frame has each part at most once. A missing part is nil here.
     class Parts
       include Layout
 
-      # Length and generation, beside the name.
+      # Bytes of the length and the generation; the tag's key comes in addition.
       TAG_FIXED_BYTES = 10
       private_constant :TAG_FIXED_BYTES
 
-      # @return [String, nil] the entry's version; of a long one the digest ({Version})
+      # @return [String, nil] the entry's version; the digest of a long one ({Version})
       attr_reader :version
-      # @return [Hash{String => Integer}, nil] keys of tags and their generations (unsigned 64-bit)
+      # @return [Hash{String => Integer}, nil] generations (unsigned 64-bit) by the keys of their tags
       attr_reader :tags
-      # @return [Array(String, Float), nil] of a placeholder: lineage and holder (16 bytes), and the lease in seconds
+      # @return [Array(String, Float), nil] for a placeholder: lineage and holder (16 bytes), and the lease's ttl in
+      #   seconds
       attr_reader :lease
-      # @return [Encoding, nil] of a String payload that has none of the three common ones
+      # @return [Encoding, nil] the encoding of a String payload, unless it is one of the three common ones
       attr_reader :encoding
-      # @return [Integer, nil] size of the payload before it was compressed
+      # @return [Integer, nil] the payload's size before compression
       attr_reader :inflated_bytes
-      # @return [Array(Float, Float), nil] until when the value may be served while it is recomputed, and after
-      #   an error; epoch seconds
+      # @return [Array(Float, Float), nil] two epoch times: the end of stale reads during a refresh, and after an
+      #   error
       attr_reader :stale
-      # @return [Array(Float, Float), nil] epoch seconds when the value was made, and the seconds that making it took
+      # @return [Array(Float, Float), nil] epoch time when the value was computed, and the duration of that
+      #   computation
       attr_reader :created_at
-      # @return [Integer, nil] of a near copy that was computed while the tier behind it did not answer: when its block
-      #   began, nanoseconds of the machine's monotonic clock
+      # @return [Integer, nil] for a near copy that was computed while the tier behind it was unreachable: when its
+      #   block began, in nanoseconds of the machine's monotonic clock
       attr_reader :computed_at
       # @return [Boolean, nil] whether the entry was written with `unless_exist`
       attr_reader :exclusive
@@ -48,7 +50,7 @@ module Tiercel
         # @param computed_at [Integer, nil]
         # @param exclusive [Boolean, nil]
         # @return [String] the encoded parts, in the order of their ids
-        # @raise [SerializationError] if tags take more than {Layout::MAX_TAGS_BYTES}
+        # @raise [SerializationError] if the tags need more than {Layout::MAX_TAGS_BYTES}
         def encode(version: nil, tags: nil, lease: nil, encoding: nil, inflated_bytes: nil, stale: nil, created_at: nil,
                    computed_at: nil, exclusive: nil)
           bytes = String.new
@@ -66,7 +68,7 @@ module Tiercel
 
         # @param bytes [String] binary
         # @return [Parts]
-        # @raise [MalformedFrame] if they are cut off, repeated, of a wrong size, or critical and unknown
+        # @raise [MalformedFrame] if a part is truncated, repeated, has an invalid size, or is critical and unknown
         def decode(bytes)
           new(split(bytes))
         end
@@ -79,8 +81,8 @@ module Tiercel
           bytes << [id, data.bytesize].pack("CS<") << data
         end
 
-        # A String with its encoding: u8 String type as in the header, for
-        # 0x04 a u8 length and the encoding's name, then the bytes.
+        # A String with its encoding: u8 String type as in the header; for type 0x04 a u8 length and the encoding's
+        # name; then the bytes.
         def encode_version(version)
           version = Version.kept(version)
           type = STRING_TYPES.fetch(version.encoding, TYPE_STRING_ENCODED)
@@ -169,7 +171,7 @@ module Tiercel
         tags
       end
 
-      # Names of what this process is set to; "internal" may be none.
+      # Encoding names that depend on process settings; "internal" may be nil.
       SETTINGS = %w[internal external locale filesystem].freeze
       private_constant :SETTINGS
 

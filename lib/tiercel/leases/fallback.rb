@@ -7,8 +7,8 @@ require_relative "unleased"
 
 module Tiercel
   class Leases
-    # {Placeholders} where the server compares, {Unleased} where it does not. The first lease of a process asks, so that
-    # no placeholder is left that this process could not replace.
+    # Chooses {Placeholders} if the server supports compare-and-set, otherwise {Unleased}. The first lease of a
+    # process asks the server, so that no process writes a placeholder that it cannot replace.
     #
     # @private
     class Fallback < Leases
@@ -56,7 +56,7 @@ module Tiercel
 
       private
 
-      # @return [Leases, nil] nil where the server does not answer
+      # @return [Leases, nil] nil if the server does not answer
       def leases(key)
         compares = @backend.compares?(ask: false)
         compares = @guard.call(:take_lease, key) { @backend.compares? } if compares.nil? && !@guard.in_vain?
@@ -65,7 +65,7 @@ module Tiercel
         compares ? @placeholders : @unleased
       end
 
-      # @return [Lease, Present] a lease that the server was not told of
+      # @return [Lease, Present] a lease that was never sent to the server
       def unasked(answer) = answer.is_a?(Lease) ? answer.unasked : answer
 
       def known = @backend.compares?(ask: false) == false ? @unleased : @placeholders

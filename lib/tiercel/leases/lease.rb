@@ -5,17 +5,17 @@ require_relative "../forks"
 
 module Tiercel
   class Leases
-    # The lease of one key, as who took it or met it sees it. See {Leases} for the words.
+    # The lease of one key, as its holder or another caller sees it. {Leases} explains the terms.
     #
     # @private
     class Lease
-      # Bytes of a lineage and of a holder.
+      # Size of a lineage and of a holder.
       NAME_BYTES = 8
-      # In the place of a holder: given back without a value; and nobody is to compute for a while.
+      # Reserved holder names: released without a value; paused, so that nobody computes for a while.
       RELEASED = ("\0" * NAME_BYTES).b.freeze
       PAUSED = ("\xFF" * NAME_BYTES).b.freeze
 
-      # Seeded by the system, in each process anew: what an application seeds is of no influence.
+      # Seeded by the system in each process, so an application's own seed has no influence.
       #
       # @return [String] a new lineage or holder
       def self.new_name
@@ -27,9 +27,9 @@ module Tiercel
       end
 
       # @param ttl [Float] seconds
-      # @param lineage [String] the lineage that it begins
-      # @param holder [String] its own name
-      # @return [Lease] one that this process is about to take
+      # @param lineage [String] the lineage that the lease begins
+      # @param holder [String] the name of this holder
+      # @return [Lease] a lease that this process is about to acquire
       def self.own(key, ttl, version, lineage = new_name, holder = new_name)
         new(key, lineage, holder).owned(version, Clock.monotonic + ttl)
       end
@@ -40,13 +40,13 @@ module Tiercel
       attr_reader :lineage
       # @return [String] 8 bytes
       attr_reader :holder
-      # @return [String, nil] of the value that is being computed
+      # @return [String, nil] the version of the value that is being computed
       attr_reader :version
       # @return [String, nil] the stale value's bytes
       attr_reader :stale
-      # @return [Object, nil] what the implementation needs to find its own place again
+      # @return [Object, nil] the implementation's reference to the stored lease
       attr_reader :token
-      # @return [Float, nil] of {Clock.monotonic}: when it lapses, as far as this process can tell
+      # @return [Float, nil] the time of {Clock.monotonic} at which it lapses, as far as this process can tell
       attr_reader :lapses_at
 
       def initialize(key, lineage, holder, mine: false, sure: true, version: nil, stale: nil, token: nil,
@@ -64,7 +64,7 @@ module Tiercel
         @process = Forks.current
       end
 
-      # @return [self] before it is seen by anybody
+      # @return [self] for a new lease that no other thread uses yet
       def owned(version, lapses_at)
         @mine = true
         @version = version
@@ -72,20 +72,20 @@ module Tiercel
         self
       end
 
-      # @return [Boolean] whether it is one's own, known to be there, with nothing beside it, and in nobody's place
+      # @return [Boolean] whether this process certainly holds it, without a stale value and without a takeover
       def begun? = mine? && @sure && @stale.nil? && !@takeover
 
-      # @param token [Object] of the backend
-      # @return [Lease] the same, found there
+      # @param token [Object] the backend's token
+      # @return [Lease] a copy with this token
       def with(token) = dup.tap { |lease| lease.change(token:) }
 
-      # @return [Lease] the same, of which nobody knows whether it is there
+      # @return [Lease] a copy whose existence in the backend is unknown
       def unsure = dup.tap { |lease| lease.change(sure: false) }
 
-      # @return [Lease] the same, of which the backend was not told
+      # @return [Lease] a copy that was never sent to the backend
       def unasked = dup.tap { |lease| lease.change(sure: nil) }
 
-      # @param predecessor [Lease, nil] in whose place it comes, and whose lineage it goes on with
+      # @param predecessor [Lease, nil] the replaced lease, whose lineage it continues
       # @param stale [String, nil]
       # @return [Lease]
       def heir(predecessor, stale)
@@ -93,26 +93,26 @@ module Tiercel
         dup.tap { |lease| lease.change(lineage: predecessor ? predecessor.lineage : lineage, stale:, takeover:) }
       end
 
-      # @return [Boolean] whether this process took it, and is no child of the one that did
+      # @return [Boolean] whether this process acquired it; false in a child of that process
       def mine? = @mine && Forks.current?(@process)
 
-      # @return [Boolean] false where nobody knows whether the take reached the backend
+      # @return [Boolean] false if it is unknown whether the take reached the backend
       def sure? = @sure ? true : false
 
-      # @return [Boolean] false where the take was not even sent
+      # @return [Boolean] false if the take was never sent
       def asked? = !@sure.nil?
 
-      # @return [Boolean] whether another holder had not filled in its time
+      # @return [Boolean] whether it replaced the lease of a holder that did not fill in time
       def takeover? = @takeover
 
-      # @return [Boolean] whether its holder gave it back without a value
+      # @return [Boolean] whether its holder released it without a value
       def released? = @holder == RELEASED
 
-      # @return [Boolean] whether nobody is to compute for a while
+      # @return [Boolean] whether computing is paused for this key
       def paused? = @holder == PAUSED
 
       # @param other [Lease]
-      # @return [Boolean] whether it is of the same chain of computations
+      # @return [Boolean] whether both belong to the same chain of computations
       def same_lineage?(other) = @lineage == other.lineage
 
       protected

@@ -6,8 +6,8 @@ require_relative "lease"
 
 module Tiercel
   class Leases
-    # A lease as a frame: of type 0x20, its part LEASE with lineage, holder and ttl, its payload the stale value (or
-    # nothing), its end that of the lease by the clock of who took it.
+    # A lease as a frame of type 0x20. Its part LEASE contains lineage, holder and ttl; its payload is the stale value
+    # or empty. Its expiry is that of the lease by the holder's clock.
     #
     # @private
     module Placeholder
@@ -15,15 +15,15 @@ module Tiercel
 
       module_function
 
-      # @param bytes [String] what a backend had
-      # @return [Boolean] whether they claim to be one
+      # @param bytes [String] the bytes read from a backend
+      # @return [Boolean] whether they look like a placeholder
       def placeholder?(bytes)
         bytes.getbyte(0) == MAGIC && bytes.getbyte(TYPE_AT) == TYPE_PLACEHOLDER && bytes.bytesize >= HEADER_BYTES
       end
 
-      # @param bytes [String] what a backend had
+      # @param bytes [String] the bytes read from a backend
       # @param holder [String]
-      # @return [Boolean] whether they are the placeholder of that holder
+      # @return [Boolean] whether they are this holder's placeholder
       def held_by?(bytes, holder)
         placeholder?(bytes) &&
           bytes.byteslice(HEADER_BYTES, bytes.unpack1("S<", offset: PARTS_BYTES_AT)).include?(holder)
@@ -39,11 +39,11 @@ module Tiercel
 
       # @param key [String]
       # @param bytes [String]
-      # @param token [Object, nil] of the backend
-      # @yieldparam ttl [Float] seconds, as the holder took it
-      # @yieldparam ends_at [Float] epoch seconds, by the clock of who took it
-      # @yieldreturn [Float] of {Clock.monotonic}: when the lease lapses
-      # @return [Lease, nil] nil for anything else, and for one that is damaged
+      # @param token [Object, nil] the backend's token
+      # @yieldparam ttl [Float] seconds, as the holder requested
+      # @yieldparam ends_at [Float] epoch seconds, by the holder's clock
+      # @yieldreturn [Float] the time of {Clock.monotonic} at which the lease lapses
+      # @return [Lease, nil] nil for a damaged placeholder and for any other bytes
       def parse(key, bytes, token = nil)
         return unless placeholder?(bytes)
         frame = Frame.parse(bytes)
@@ -56,8 +56,8 @@ module Tiercel
         nil
       end
 
-      # @param bytes [String] what a backend had
-      # @return [String, nil] what a plain read sees of it: the bytes; of a placeholder its stale value, or nil
+      # @param bytes [String] the bytes read from a backend
+      # @return [String, nil] the bytes that a plain read returns; for a placeholder its stale value or nil
       def visible(bytes)
         return bytes unless placeholder?(bytes)
         stale(Frame.parse(bytes))

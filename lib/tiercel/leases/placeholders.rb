@@ -7,22 +7,23 @@ require_relative "sightings"
 
 module Tiercel
   class Leases
-    # Leases as placeholder frames under the values' own keys: over any {Backend}, in its atomic steps.
+    # Leases as placeholder frames under the values' own keys. Works over any {Backend} with its atomic operations.
     #
-    #   take   {Backend#occupy}: writes the placeholder where nothing is, and answers with what is there then
-    #   fill   {Backend#compare_and_set} in the place of the placeholder that was written
+    #   take   {Backend#occupy}: writes the placeholder if the key is absent, and returns the entry that exists then
+    #   fill   {Backend#compare_and_set}: replaces the placeholder by the value
     #
     # @private
     class Placeholders < Leases
-      # The answer of a guarded call where the backend failed.
+      # The result of a guarded call if the backend failed.
       LOST = Object.new.freeze
-      # The same where it was not even asked: its breaker is open, or the caller has just waited for it in vain.
+      # The result if the call was never sent: the breaker is open, or the caller has just timed out on this backend.
       UNASKED = Object.new.freeze
-      # Others may change a key between each two steps; after so many tries one computes without knowing.
+      # Another caller may change the key between two steps. After this many attempts the caller computes without a
+      # lease.
       TRIES = 5
-      # Seconds between two looks of who waits: the first, and the longest.
+      # Seconds between two polls of a waiting caller: the first interval and the maximum.
       POLL = [0.002, 0.05].freeze
-      # Seconds for which what was given back is remembered, so that all who wait see it.
+      # Seconds for which a released lease stays visible, so that all waiting callers see it.
       RELEASED_TTL = 2.0
       private_constant :LOST, :TRIES, :POLL, :RELEASED_TTL
 
@@ -124,7 +125,7 @@ module Tiercel
 
       def own(key, ttl, version) = Lease.own(key, ttl, version)
 
-      # @yieldreturn [Array(String, Object, Float), nil, LOST, UNASKED] of what is there now
+      # @yieldreturn [Array(String, Object, Float), nil, LOST, UNASKED] the entry that exists afterwards
       # @return [Lease, Array, nil] as {#take_absent}
       def taking(mine)
         answer = yield mine
@@ -139,7 +140,7 @@ module Tiercel
         give_back_later(mine.unsure) unless known
       end
 
-      # @return [Array(String, Object, Float), nil, LOST, UNASKED] bytes, token and seconds left of what is there now
+      # @return [Array(String, Object, Float), nil, LOST, UNASKED] bytes, token and seconds left of the existing entry
       def claim(mine, ttl, token = nil)
         return UNASKED if @guard.in_vain?
         bytes = Placeholder.build(mine, ttl)
@@ -159,7 +160,8 @@ module Tiercel
         answer
       end
 
-      # @return [Array(Hash{String => Array}, Object)] as {Backend#occupy_multi}, or LOST; and what no answer means
+      # @return [Array(Hash{String => Array}, Object)] as {Backend#occupy_multi}, or LOST; and the meaning of a
+      #   missing key
       def claim_multi(mine, ttl, tokens)
         return [LOST, UNASKED] if @guard.in_vain?
         frames = mine.transform_values { |lease| Placeholder.build(lease, ttl) }
@@ -171,7 +173,7 @@ module Tiercel
         [found, unanswered]
       end
 
-      # Interprets the answer to a claim; where something in the place has to go, claims in its stead.
+      # Interprets the response to a claim. If an expired entry or a lapsed lease is in the way, claims its place.
       def settle(mine, ttl, answer, displaces = nil)
         TRIES.times do
           return mine.unsure if LOST.equal?(answer)
@@ -194,19 +196,19 @@ module Tiercel
         mine.unsure
       end
 
-      # @return [Boolean] whether it was there
+      # @return [Boolean] whether the lease still existed
       def give_back(lease, **options)
         return true if lease.token && put_back(lease, lease.token, **options)
         held, token = held_by(lease)
         held ? put_back(held, token, **options) : false
       end
 
-      # When the backend answers again, where it has not.
+      # Retries the release once the backend is reachable again.
       def give_back_later(lease, **options)
         @returns.later(lease) { give_back(lease, **options) }
       end
 
-      # @return [Array(Lease, Object), nil] what is there of its holder, and the backend's token
+      # @return [Array(Lease, Object), nil] the holder's stored lease, and the backend's token
       def held_by(lease)
         present, token = @backend.get_with_token(lease.key)
         held = present && parse(lease.key, present, token)
@@ -227,9 +229,9 @@ module Tiercel
 
       def outlives(ttl) = [OUTLIVES, ttl * 10].max
 
-      # A server's own rest of the TTL says when a lease lapses. Without it, a lease lapses when this process has seen
-      # it for its ttl; on this machine also by the clock, so that nobody waits for a holder that is long gone. That
-      # clock alone is no bound: tests move it, and other machines have their own.
+      # The server's remaining TTL tells when a lease lapses. If it is unknown, a lease lapses once this process has
+      # seen it for its ttl. On the same machine the wall clock counts too, so that nobody waits for a holder that
+      # died long ago. The wall clock alone is not enough, because tests move it and other machines' clocks differ.
       def parse(key, bytes, token = nil, left = nil)
         Placeholder.parse(key, bytes, token) do |ttl, ends_at, take|
           now = Clock.monotonic
@@ -239,7 +241,8 @@ module Tiercel
         end
       end
 
-      # The lease has another holder, or its answer was lost: what is there may be of its lineage all the same.
+      # Used if the lease has another holder, or if the response was lost: the stored lease may still belong to the
+      # lineage.
       def fill_lineage(lease, bytes, ttl)
         TRIES.times do
           present, token = @backend.get_with_token(lease.key)

@@ -6,21 +6,21 @@ require_relative "../forks"
 
 module Tiercel
   class Leases
-    # Leases that are to be given back when their backend answers again: a take or a release whose answer was lost may
-    # stand there for its whole ttl, and nobody computes. A thread tries it until the backend has answered, one lease
-    # after the other, and ends when there is nothing left to do.
+    # Releases leases once their backend is reachable again. After a lost take or release the lease may stay in the
+    # backend for its whole ttl, and nobody could compute. A thread retries one lease after the other and ends when
+    # the queue is empty.
     #
-    # Neither the {Guard} nor its breaker is asked: what is tried here is nothing that a caller waits for.
+    # The thread bypasses the {Guard} and its breaker, because no caller waits for it.
     #
     # @private
     class Returns
-      # Seconds between two tries.
+      # Seconds between two attempts.
       PAUSE = 0.1
-      # Seconds after the end of a lease until which it is tried.
+      # Seconds after a lease's end until which the release is retried.
       LATE = 5.0
-      # A take may reach the backend later than what is asked of it next: so often it is looked for.
+      # A lost take may reach the backend after the first release, so the release is repeated this many times.
       LOOKS = 3
-      # Leases that wait at most; what comes beyond that lapses.
+      # Maximum number of queued leases. Further ones are left to lapse.
       MAX = 1_000
       Item = Struct.new(:ends_at, :looks, :attempt)
       private_constant :PAUSE, :LATE, :LOOKS, :MAX, :Item
@@ -32,7 +32,7 @@ module Tiercel
       end
 
       # @param lease [Lease]
-      # @yieldreturn [Boolean] whether it was there, and is given back
+      # @yieldreturn [Boolean] whether the lease existed and was released
       # @return [void]
       def later(lease, &attempt)
         @mutex.synchronize do
@@ -43,7 +43,7 @@ module Tiercel
         end
       end
 
-      # Gives up, before the backend is closed.
+      # Stops retrying before the backend is closed.
       #
       # @return [void]
       def close
@@ -63,7 +63,7 @@ module Tiercel
         @thread = nil
       end
 
-      # Fiber storage is not inherited: what is held around the caller is no business of this thread.
+      # Starts the thread without the caller's fiber storage.
       def worker
         Fiber.new(storage: {}) do
           Thread.new { run }.tap { |thread| thread.name = "tiercel leases" }
@@ -81,7 +81,7 @@ module Tiercel
         end
       end
 
-      # @return [Boolean] whether the backend answered; what it refuses it will not take later
+      # @return [Boolean] whether the backend answered; a refused release is not retried
       def try(item)
         item.looks = item.attempt.call ? 0 : item.looks - 1
         true

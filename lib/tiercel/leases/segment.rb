@@ -5,27 +5,28 @@ require_relative "../leases"
 
 module Tiercel
   class Leases
-    # Leases in a table of the segment, beside its logs, for `shared:` and `memory:`: eviction does not reach them, a
-    # fill, a release and a delete wake who waits, and a holder that has died is noticed within 25 ms.
+    # Leases in a table of the segment, beside its logs, for `shared:` and `memory:`. Eviction does not affect them. A
+    # fill, a release and a delete wake waiting callers, and a holder's death is noticed within 25 ms.
     #
-    # The stale value stays where it is: it is the entry itself, which nobody removes before it is overwritten or
-    # evicted. The protocol is in docs/memory-model.md, "Leases".
+    # The stale value is the entry itself, which stays until it is overwritten or evicted. docs/memory-model.md,
+    # "Leases", describes the protocol.
     #
-    # Where the table has no room for a lease, its caller computes without one ({Unheld}), which stats count: the value
-    # is stored unless a key of its shard was deleted while the block ran.
+    # If the table is full, the caller computes without a lease ({Unheld}), and the stats count it. The value is
+    # stored unless a key of its shard was deleted while the block ran.
     #
     # @private
     class Segment < Leases
-      # The answer of a guarded call where the backend failed.
+      # The result of a guarded call if the backend failed.
       LOST = Object.new.freeze
-      # Others may change an entry between each two looks at it; after so many one computes without knowing.
+      # Another caller may change the entry between two steps. After this many attempts the caller computes without a
+      # lease.
       TRIES = 5
-      # Seconds between two looks of a fiber that must not block its thread: the first, and the longest.
+      # Seconds between two polls of a fiber that must not block its thread: the first interval and the maximum.
       POLL = [0.002, 0.02].freeze
-      # In the place of a {Lease#token}: the table was full. `seen`: what the segment said of deletes before the block;
-      # `entry`: the token of what was under the key.
+      # Replaces the {Lease#token} if the table was full. `seen`: the shard's count of deletes before the block;
+      # `entry`: the token of the existing entry.
       Unheld = Struct.new(:seen, :entry)
-      # Stands for a version that the caller does not name, because the table keeps only the hash of a version.
+      # The version of a lease for another version: the table stores only a hash, so the version itself is unknown.
       OTHER_VERSION = "\0another version"
       private_constant :LOST, :TRIES, :POLL, :Unheld, :OTHER_VERSION
 
@@ -84,7 +85,7 @@ module Tiercel
         @guard.call(:write_entry, lease.key) { @guard.too_large(lease.key, string.bytesize) } || false
       end
 
-      # `stale_ttl` is not needed: the entry stays until its own end.
+      # `stale_ttl` is not needed: the entry stays until its own expiry.
       def release(lease, pause: nil, stale_ttl: nil) # rubocop:disable Lint/UnusedMethodArgument
         return if lease.token || !lease.mine?
         @guard.call(:release_lease, lease.key) do
@@ -110,7 +111,7 @@ module Tiercel
 
       private
 
-      # The table keeps lineages and holders apart, so one name does for both.
+      # The table stores lineages and holders separately, so the same name serves for both.
       def own(key, ttl, version)
         name = Lease.new_name
         Lease.own(key, ttl, version, name, name)
@@ -127,7 +128,7 @@ module Tiercel
       def failed(method, key, returning, error) = @guard.call(method, key, returning:) { raise error }
 
       def settle(mine, answer, stale, token)
-        return mine if answer == false # as it was asked for, with nothing under the key
+        return mine if answer == false # acquired, and the key is absent
         return mine.unsure if LOST.equal?(answer)
         return mine.heir(nil, stale).with(Unheld.new(answer, token)) if answer.is_a?(String)
         return theirs(mine, *answer) if answer.size == 4

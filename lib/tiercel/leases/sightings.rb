@@ -4,8 +4,9 @@ require_relative "../clock"
 
 module Tiercel
   class Leases
-    # When this process saw a lease for the first time: what tells, without asking a server for more and whatever other
-    # clocks say, that its holder has had its time. Bounded; what is forgotten counts as new.
+    # Remembers when this process first saw each lease. After a lease's ttl its holder has timed out, without a
+    # further request to the server and whatever other clocks say. The table is bounded; a forgotten lease counts as
+    # new.
     #
     # @private
     class Sightings
@@ -17,8 +18,8 @@ module Tiercel
         @first = {}
       end
 
-      # @param take [String] names the lease
-      # @return [Float] of {Clock.monotonic}
+      # @param take [String] identifies the lease
+      # @return [Float] a time of {Clock.monotonic}
       def first(take)
         @mutex.synchronize do
           @first[take] ||= begin

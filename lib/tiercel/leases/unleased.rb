@@ -4,7 +4,7 @@ require_relative "../leases"
 
 module Tiercel
   class Leases
-    # For a backend that cannot compare: every caller has the lease of every key, and a fill is a plain write, as with
+    # For a backend without compare-and-set: every caller acquires every lease, and a fill is a plain write, as with
     # `lease: false`.
     #
     # @private

@@ -6,18 +6,17 @@ require_relative "opening"
 
 module Tiercel
   class Segment
-    # Stands in for a segment that cannot be made at present: every call is a
-    # miss, and from time to time it is tried again. Once there is one, calls go
-    # to it.
+    # Replaces a segment that cannot be created at present. Every call is a miss and occasionally retries the
+    # creation. Once the segment exists, all calls go to it.
     class Absent
       FIRST_PAUSE_SECONDS = 1.0
       LONGEST_PAUSE_SECONDS = 60.0
-      # A call waits no longer than that for other processes that make it.
+      # Maximum time that a call waits for another process that creates the segment.
       LOCK_SECONDS = 0.25
 
       # @param opening [Opening]
-      # @param error [Unavailable] why there is none: it was logged when the store was built, and the first call raises
-      #   it, so that it is reported once, by when the application's subscribers are there
+      # @param error [Unavailable] why there is no segment. It was logged when the store was built. The first call
+      #   raises it again, because the application's error subscribers exist by then.
       def initialize(opening, error)
         error.logged = true
         @opening = opening
@@ -32,13 +31,13 @@ module Tiercel
         define_method(name) { |*arguments, **options, &block| segment.public_send(name, *arguments, **options, &block) }
       end
 
-      # @return [String] where it is, or would be
+      # @return [String] the actual or intended path
       def path = @segment ? @segment.path : @opening.place.path
 
       # @return [void]
       def close = @segment&.close
 
-      # Code reloads call this method on every memo, so it works without a segment too.
+      # Code reloads call this on every memo, so it must work without a segment.
       #
       # @return [void]
       def clear_memo = @segment&.clear_memo
@@ -48,8 +47,8 @@ module Tiercel
 
       private
 
-      # @raise [Unavailable] the first time
-      # @raise [BreakerOpen] from then on, until it is there
+      # @raise [Unavailable] on the first call
+      # @raise [BreakerOpen] on later calls, until the segment exists
       def segment
         @segment || @lock.try_lock && begin
           @segment ||= Clock.monotonic >= @again_at ? try : nil
@@ -74,7 +73,8 @@ module Tiercel
         raise quick_error
       end
 
-      # Without a backtrace, which would be most of what a call costs in the depths of a request. It is not reported.
+      # Raises without a backtrace, which would dominate the cost of a call deep in a request. The error is not
+      # reported.
       def quick_error
         BreakerOpen.new("there is no segment, and none could be made", backend: @place_name).tap do |error|
           error.set_backtrace([])

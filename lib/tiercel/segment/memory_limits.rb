@@ -4,29 +4,29 @@ require "etc"
 
 module Tiercel
   class Segment
-    # How much memory this process may take: that of the machine, or less if its cgroup has a limit.
+    # The memory available to this process: the machine's memory, or the cgroup's limit if it is lower.
     module MemoryLimits
       CGROUP_ROOT = "/sys/fs/cgroup"
 
-      # @return [Integer, nil] bytes, nil if the system does not say
+      # @return [Integer, nil] bytes, nil if the system does not report them
       def self.bytes = [machine_bytes, cgroup_bytes].compact.min
 
-      # @return [Integer, nil] bytes of the machine's memory, nil if the system does not say
+      # @return [Integer, nil] bytes of the machine's memory, nil if the system does not report them
       def self.machine_bytes
         Etc.sysconf(Etc::SC_PHYS_PAGES) * Etc.sysconf(Etc::SC_PAGESIZE)
       rescue NameError, SystemCallError
         nil
       end
 
-      # @param root [String] where cgroups are mounted
-      # @param membership [String] the file that says which this process is in
+      # @param root [String] the mount point of cgroups
+      # @param membership [String] the file that names this process' cgroups
       # @return [Integer, nil] bytes, nil without a limit
       def self.cgroup_bytes(root: CGROUP_ROOT, membership: "/proc/self/cgroup")
         limits = files(root, membership).filter_map { |file| read_limit(file) }
         limits.min
       end
 
-      # Version 2 has one hierarchy whose limits add up from the root; version 1 one for memory.
+      # Version 2 has a single hierarchy, and each level can lower the limit; version 1 has a separate one for memory.
       def self.files(root, membership)
         lines = ::File.readlines(membership, chomp: true)
         lines.flat_map do |line|
@@ -50,7 +50,7 @@ module Tiercel
       end
       private_class_method :ancestors
 
-      # Without a limit version 2 says "max", version 1 a number near 2**63.
+      # Without a limit, version 2 contains "max" and version 1 a number near 2**63.
       def self.read_limit(file)
         text = ::File.read(file).strip
         bytes = Integer(text, 10, exception: false)

@@ -5,9 +5,9 @@ require_relative "../reports"
 
 module Tiercel
   class Segment
-    # Messages of a segment beside the answer to a call: to the application's error reporter and its log.
+    # Messages of a segment to the application's error reporter and log, independent of a call's result.
     module Notice
-      # Bytes of ours that somebody else altered. What was in them is lost; the call goes on.
+      # Another program altered bytes of the segment. Their content is lost; the call continues.
       #
       # @param message [String]
       # @return [void]
@@ -16,7 +16,7 @@ module Tiercel
         logger&.warn { "Tiercel: #{message}" }
       end
 
-      # A message that asks the operator to act; without a log it goes to standard error.
+      # Logs a message that asks the operator to act; prints to standard error if there is no log.
       #
       # @param message [String]
       # @return [void]
@@ -28,7 +28,7 @@ module Tiercel
       # @return [void]
       def self.info(message) = logger&.info { "Tiercel: #{message}" }
 
-      # Before a store is built there is only the one that all stores of Rails share.
+      # Before a store is built, the logger shared by all Rails stores is the only one.
       def self.logger
         shared = ActiveSupport::Cache::Store.logger if defined?(ActiveSupport::Cache::Store)
         shared || (Rails.logger if defined?(Rails.logger))

@@ -8,19 +8,18 @@ require_relative "place"
 
 module Tiercel
   class Segment
-    # Opens the segment of a {Place}: joins the one that is there; where there
-    # is none, decides where it lies, once for all processes.
+    # Opens the segment of a {Place}: attaches to an existing one, or decides once for all processes where to create
+    # it.
     #
-    # That is decided under a lock, an empty file in shared memory, which can be
-    # made there even where no byte is free. A file of another user is never
-    # joined. Where both places have one, that in shared memory is taken.
+    # That decision needs a lock: an empty file in shared memory, which can be created even if no byte is free. A
+    # process never attaches to another user's file. If both places have a file, the one in shared memory wins.
     class Opening
-      # Errors that keep a segment from being made at present, and are no mistakes of the configuration.
+      # Temporary errors that prevent the creation of a segment; the configuration is valid.
       NOT_NOW = [
         Errno::ENOSPC, Errno::EDQUOT, Errno::ENOMEM, Errno::EFBIG, Errno::EROFS, Errno::EPERM, Errno::ENOSYS,
         Errno::EMFILE, Errno::ENFILE, Errno::EAGAIN, Errno::EIO,
       ].freeze
-      # The same in a place that was not asked for by its path.
+      # The same for a place that the user did not name by its path.
       NOT_HERE = [*NOT_NOW, Errno::EACCES, Errno::ENOENT, Errno::ENOTDIR, Errno::ENOTSUP, Errno::ELOOP].freeze
       LOCK_SECONDS = 10.0
       MORE_SHARED_MEMORY = "/dev/shm more room (Docker: --shm-size=1g; Compose: shm_size: 1g; Kubernetes: an " \
@@ -32,9 +31,10 @@ module Tiercel
       attr_reader :place
 
       # @param place [Place]
-      # @param bytes [Integer, nil] of a new segment; nil: what is usual, or less where there is no room
-      # @param memo_bytes [Integer, nil] of values that this process keeps; nil: its share of the machine's budget
-      # @param options [Hash] shards:, average_entry_bytes: and mode: of {Segment.open}
+      # @param bytes [Integer, nil] the size of a new segment; nil for the default, or less if space is short
+      # @param memo_bytes [Integer, nil] bytes of values that this process keeps; nil for its share of the machine's
+      #   budget
+      # @param options [Hash] `shards:`, `average_entry_bytes:` and `mode:` of {Segment.open}
       def initialize(place, bytes: nil, memo_bytes: 0, **options)
         @place = place
         @bytes = bytes
@@ -42,11 +42,11 @@ module Tiercel
         @options = options
       end
 
-      # @param lock_seconds [Float] how long to wait for other processes that decide
+      # @param lock_seconds [Float] maximum wait for other processes that decide
       # @return [Segment]
-      # @raise [Unavailable] if none can be made at present; it says how much was wanted, how much is free, and what to
-      #   do
-      # @raise [ConfigurationError] if none can ever be made
+      # @raise [Unavailable] if no segment can be created now; the message contains the requested size, the free space
+      #   and a remedy
+      # @raise [ConfigurationError] if no segment can ever be created
       def call(lock_seconds: LOCK_SECONDS)
         segment = @place.named? ? joined || alone(lock_seconds) { joined || made } : at_path
         segment.memo_bytes = @memo_bytes
@@ -71,14 +71,14 @@ module Tiercel
         nil
       end
 
-      # Nothing that is damaged, or from before the last boot, or another user's.
+      # Ignores a segment that is damaged, older than the last boot or owned by another user.
       def existing(path)
         Segment.join(path) if ::File.exist?(path)
       rescue Unavailable
         nil
       end
 
-      # In the best place that has room.
+      # Creates the segment in the best place with enough space.
       def made
         failures = []
         @place.paths.each_with_index do |path, index|
@@ -99,13 +99,13 @@ module Tiercel
                            least_bytes: @bytes ? 0 : Place::LEAST_DEFAULT_BYTES, **@options)
       end
 
-      # Asked first: reserving what is not there would take everybody's last byte for a moment.
+      # Checked first, because a failing allocation would briefly use up the free space of all programs.
       def check_room(path)
         no_room(path) if free_bytes(path)&.<(@bytes)
         no_memory(path) if ::File.dirname(path) == @place.shared_memory && MemoryLimits.bytes&.<=(@bytes)
       end
 
-      # Of shared memory a segment whose size nobody gave takes no more than half.
+      # A segment with the default size uses at most half of the free shared memory.
       def leave_half(path)
         no_room(path) if @bytes.nil? && free_bytes(path)&.<(Place::LEAST_DEFAULT_BYTES * 2)
       end
@@ -114,16 +114,16 @@ module Tiercel
         raise ConfigurationError, "#{::File.dirname(path)} has #{free(path)} free", cause: Errno::ENOSPC.new
       end
 
-      # The system would end the process while the file is made, and again after each restart.
+      # Without this check the system would kill the process while it creates the file, and again after each restart.
       def no_memory(path)
         raise ConfigurationError, "#{path} would be in memory, of which this process may take " \
                                   "#{Sizes.human(MemoryLimits.bytes)} in all", cause: Errno::ENOMEM.new
       end
 
-      # @return [Boolean] whether the file at this path, or its lock, is another user's
+      # @return [Boolean] whether another user owns the file or its lock
       def others?(path) = [path, "#{path}.lock"].any? { |file| Ownership.objection(file) }
 
-      # The lock is in the best place where there can be one, so that it is the same for all who see the same places.
+      # The lock is in the best usable place, so that all processes that see the same places use the same lock.
       def alone(seconds, &)
         failures = @place.paths.map do |path|
           return hold("#{path}.place", seconds, &)
@@ -134,8 +134,8 @@ module Tiercel
         strangers.any? ? without_lock(strangers, &) : raise(unavailable(failures))
       end
 
-      # Each file is still made whole and once. Processes that start at the same moment may choose two places, so they
-      # look again: all of them find the file in the better place.
+      # Each file is still created completely and only once. Processes that start simultaneously may choose different
+      # places; they check again and all find the file in the better place.
       def without_lock(strangers)
         Notice.warn("#{strangers.join(" and ")}: files of another user, who can remove them. Until then the place of " \
                     "#{@place} is decided without a lock")

@@ -5,27 +5,25 @@ require_relative "place"
 
 module Tiercel
   class Segment
-    # Segments of the same application that it does not use now: under another secret (an asset build with one of its
-    # own, a secret that was rotated, another checkout), or of a configuration that somebody tried. Their memory is
-    # given back once no process uses them any more.
+    # Segments that this application no longer uses: from another secret (an asset build, a rotated secret, another
+    # checkout) or from an earlier configuration. Their memory is freed once no process uses them.
     #
-    # Writes through a map leave no time in a file, so the time of the lock file
-    # says when a process of this application last started on a segment, or saw
-    # that it was used.
+    # Writes through a memory map do not update a file's time. The time of the lock file therefore records when a
+    # process of this application last opened the segment or saw it in use.
     class Orphans
       UNUSED_SECONDS = 30 * 86_400
 
-      # @param place [Place] whose own segment stays
-      # @param paths [Array<String>] of the segments in question
+      # @param place [Place] its own segment stays
+      # @param paths [Array<String>] the candidates
       def initialize(place, paths = place.siblings)
         @place = place
         @paths = paths
       end
 
-      # Those that no process is registered on.
+      # Removes segments on which no process is registered.
       #
-      # @param unused_seconds [Numeric] for how long, at least
-      # @return [Array<String>] paths of what was removed
+      # @param unused_seconds [Numeric] minimum time without use
+      # @return [Array<String>] paths of the removed segments
       def remove(unused_seconds: UNUSED_SECONDS)
         @paths.select do |path|
           old = Clock.now - last_used_at(path) >= unused_seconds
@@ -37,7 +35,7 @@ module Tiercel
         end
       end
 
-      # Says that a segment is used now.
+      # Records that a segment is in use now.
       #
       # @param path [String] of the segment
       # @return [void]
@@ -45,7 +43,7 @@ module Tiercel
         now = Time.at(Clock.now)
         ::File.utime(now, now, "#{path}.lock")
       rescue SystemCallError
-        nil # it was removed meanwhile
+        nil # it was removed concurrently
       end
 
       private

@@ -6,17 +6,17 @@ require_relative "place"
 
 module Tiercel
   class Segment
-    # Segments of the same application (or the same name) that other users have. A console that runs as root has a cache
-    # of its own beside the site's: its `clear` leaves the site's as it is.
+    # Segments with the same application or name that belong to other users. A console that runs as root, for example,
+    # has its own cache, and its `clear` does not affect the site's cache.
     class OtherUsers
       @warned = {}
 
       class << self
-        # @return [Hash{String => true}] paths that this process has warned of
+        # @return [Hash{String => true}] paths for which this process has printed the warning
         attr_reader :warned
       end
 
-      # @param path [String] of a segment, as `shared:NAME` names its file
+      # @param path [String] the path of a segment, as `shared:NAME` derives it
       # @return [OtherUsers]
       def self.beside(path) = new(nil, paths: [path])
 
@@ -34,7 +34,7 @@ module Tiercel
         end
       end
 
-      # Says it once for each of them.
+      # Warns once about each of them.
       #
       # @return [void]
       def warn
@@ -45,17 +45,17 @@ module Tiercel
                       "#{Ownership.user(Process.euid)} and has a cache of its own: a clear or a delete " \
                       "here does not reach the other one. Run consoles and tasks as the user of the site")
         rescue SystemCallError
-          next # it was removed just now
+          next # it was just removed
         end
       end
 
-      # @param path [String] of a segment
-      # @return [String] name of its user
+      # @param path [String] the path of a segment
+      # @return [String] the name of its owner
       def owner(path) = Ownership.user(::File.stat(path).uid)
 
       private
 
-      # The user's number is between the name (and the environment) and the secret's digest.
+      # The user's id stands between the name (and environment) and the digest of the secret.
       def around_user(path)
         match = path.match(/\A(.*-)#{Process.euid}((?:-\h{8}|-unsigned)?\.v\d+)\z/)
         match&.captures

@@ -7,44 +7,46 @@ require_relative "memory_limits"
 
 module Tiercel
   class Segment
-    # Where the file of `shared:NAME` may be, and how large it may be unasked.
+    # Possible locations of the file of `shared:NAME`, and its default size.
     #
-    # The name is made of what stays the same over releases of one application
-    # and differs between applications, environments, users and checkouts. It
-    # has two places: shared memory, and the temporary directory for where that
-    # is too small or cannot be written. {Opening} decides between them.
+    # The file name is derived from properties that stay the same over an application's releases and differ between
+    # applications, environments, users and checkouts. A segment has two possible locations: shared memory, and the
+    # temporary directory if shared memory is too small or not writable. {Opening} chooses between them.
     class Place
-      # nil where the segment uses POSIX alone, which has no such directory.
+      # nil if the segment uses only portable POSIX calls: such systems have no /dev/shm.
       SHARED_MEMORY = ("/dev/shm" unless Segment::PORTABLE)
       DEFAULT_BYTES = 256 << 20
-      # In development and test, where every configuration that somebody tries leaves a segment behind.
+      # The default in development and test, where every configuration that is tried leaves a segment behind.
       LOCAL_DEFAULT_BYTES = 32 << 20
       LOCAL_ENVIRONMENTS = %w[development test].freeze
-      # The part of the memory that the segments of an application take unasked.
+      # By default the segments of one application use at most one eighth of the memory.
       MEMORY_SHARE = 8
       LEAST_DEFAULT_BYTES = 8 << 20
       UNSIGNED = "unsigned"
       NAME_FORM = /\A[A-Za-z0-9][A-Za-z0-9._-]{0,99}\z/
 
-      # @return [String] what follows "shared:"
+      # @return [String] the part of the URL after "shared:"
       attr_reader :text
-      # @return [String, nil] the directory of files in memory
+      # @return [String, nil] the directory for shared memory files
       attr_reader :shared_memory
-      # @return [Array<String>] where the segment's file may be, the better one first; one for a path
+      # @return [Array<String>] possible paths of the file, the preferred one first; a single one if the URL has a
+      #   path
       attr_reader :paths
 
-      # @return [String, nil] nil where there is none that can be written
+      # @return [String, nil] nil if no temporary directory is writable
       def self.temporary_directory
         Dir.tmpdir
       rescue ArgumentError
         nil
       end
 
-      # @param text [String] what follows "shared:": a path, a name, or "" in a Rails application
-      # @param shared_memory [String, nil] the directory of files in memory
-      # @param temporary [String, nil] the second one
-      # @param behind [String, nil] of a near tier: what the tiers behind it are, which makes it another segment
-      # @raise [ConfigurationError] if there is neither a name nor a Rails application, or the name is no file name
+      # @param text [String] the part of the URL after "shared:": a path, a name, or "" in a Rails application
+      # @param shared_memory [String, nil] the directory for shared memory files
+      # @param temporary [String, nil] the directory to use otherwise
+      # @param behind [String, nil] for a near tier: identifies the farther tiers, because each combination has its
+      #   own segment
+      # @raise [ConfigurationError] if there is neither a name nor a Rails application, or the name is not a valid
+      #   file name
       def initialize(text, shared_memory: SHARED_MEMORY, temporary: self.class.temporary_directory, behind: nil)
         @text = text
         @behind = behind
@@ -52,18 +54,17 @@ module Tiercel
         @paths = text.include?("/") ? [::File.expand_path(text)] : in_each([shared_memory, temporary], file_name(text))
       end
 
-      # @return [Boolean] whether it was given by name
+      # @return [Boolean] whether the URL has a name, not a path
       def named? = !text.include?("/")
 
-      # @return [String] of the segment's file as it lies now, or of where one would be made
+      # @return [String] the path of the existing file, or of the file to create
       def path
         paths.find { |path| ::File.exist?(path) } ||
           paths.find { |path| ::File.writable?(::File.dirname(path)) } || paths.first
       end
 
-      # @return [Integer] bytes that a segment has whose size nobody gave, with enough room: 256 MB (in development and
-      #   test 32 MB), but with the other segments of this application no more than an eighth of the memory; at least
-      #   8 MB
+      # @return [Integer] the default size with enough space: 256 MB (32 MB in development and test). Together with
+      #   the application's other segments at most one eighth of the memory, but at least 8 MB
       def wanted_bytes
         usual = local? ? LOCAL_DEFAULT_BYTES : DEFAULT_BYTES
         share = MemoryLimits.bytes&.div(MEMORY_SHARE)&.-(other_bytes)
@@ -71,7 +72,7 @@ module Tiercel
       end
 
       # @param path [String] one of {#paths}
-      # @return [Integer] {#wanted_bytes}, or half of what is free there; at least 8 MB
+      # @return [Integer] {#wanted_bytes}, or half of the free space if that is less; at least 8 MB
       # @raise [ConfigurationError] if the directory does not exist
       def default_bytes(path = self.path)
         [[wanted_bytes, Segment.free_bytes(::File.dirname(path)) / 2].min, LEAST_DEFAULT_BYTES].max
@@ -79,7 +80,7 @@ module Tiercel
         raise ConfigurationError, "shared:#{path}: #{error.message}; give a path in a directory that exists"
       end
 
-      # Files of this segment's name with another layout version, perhaps of other releases that still run.
+      # Segments of this name with another layout version. Other releases that are still running may use them.
       #
       # @return [Array<String>] paths
       def other_layouts
@@ -89,8 +90,8 @@ module Tiercel
         end
       end
 
-      # Segments that have this name under another secret, in a Rails application, near ones among them. Of a near tier
-      # the near ones, also those with the same secret that were in front of something else.
+      # Segments of this name from other secrets, including near ones, in a Rails application. For a near tier: the
+      # near segments, including those with the same secret in front of other tiers.
       #
       # @return [Array<String>] paths
       def siblings
@@ -103,8 +104,8 @@ module Tiercel
         end
       end
 
-      # Every segment of this application: of other names too, of near tiers, under other secrets; in development those
-      # of test too, and the other way round.
+      # All segments of this application: other names, near tiers and other secrets. In development also those of
+      # test, and vice versa.
       #
       # @return [Array<String>] paths
       def of_application
@@ -118,13 +119,13 @@ module Tiercel
       end
 
       # @param path [String]
-      # @return [Boolean] whether it was named by this Rails application: environment, user and secret are the same
+      # @return [Boolean] whether this Rails application derived it: same environment, user and secret
       def own?(path)
         ending = paths.first[/-[^-]+-\d+-\h{8}\.v/] if named? && in_rails?
         ending ? ::File.basename(path).match?(/#{Regexp.escape(ending)}\d+\z/) : false
       end
 
-      # @return [Boolean] whether the name has a Rails application's environment and secret in it
+      # @return [Boolean] whether the name contains a Rails application's environment and secret
       def in_rails? = !rails_application.nil?
 
       # @return [String]
@@ -134,7 +135,7 @@ module Tiercel
 
       def local? = in_rails? && LOCAL_ENVIRONMENTS.include?(Rails.env.to_s)
 
-      # Of this application's segments beside the one here.
+      # The size of this application's other segments.
       def other_bytes
         return 0 unless named? && in_rails?
         directories = paths.map { |path| ::File.dirname(path) }
@@ -142,7 +143,7 @@ module Tiercel
         others.select { |path| own?(path) && ::File.owned?(path) }.sum { |path| ::File.size?(path) || 0 }
       end
 
-      # Without a secret nothing tells an application from the others.
+      # Without a secret, segments of different applications cannot be distinguished.
       def forms_of(name, digest, owner)
         named = ["", "-near-????????"].map { |near| "tiercel-#{name}#{near}-#{owner}-????????.v*" }
         digest == UNSIGNED ? named : ["tiercel-*-#{owner}-#{digest}.v*", *named]
@@ -177,7 +178,7 @@ module Tiercel
         name.gsub(/[^A-Za-z0-9]+/, "_").gsub(/([a-z\d])([A-Z])/, '\1_\2').downcase
       end
 
-      # Tells checkouts of one application apart without telling the secret.
+      # Distinguishes checkouts of one application without revealing the secret.
       def digest(application)
         secret = application.secret_key_base.to_s
         Digest::SHA256.hexdigest("tiercel segment #{secret}")[0, 8]

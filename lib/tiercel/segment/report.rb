@@ -8,14 +8,14 @@ require_relative "../sizes"
 
 module Tiercel
   class Segment
-    # The output of `rake tiercel:segments`: the segments of this user, and the content of one of them.
+    # The output of `rake tiercel:segments`: the list of this user's segments, and the content of one of them.
     class Report
-      # Key prefixes end at one of these.
+      # Characters that end a key prefix.
       SEPARATORS = %r{[:/.?]}
 
-      # @param directories [Array<String>] where to look
-      # @param place [Place, nil] of the application, whose segments are marked; by default that of the Rails
-      #   application at hand
+      # @param directories [Array<String>] the directories to search
+      # @param place [Place, nil] the application, whose segments are marked; defaults to the current Rails
+      #   application
       def initialize(directories = [Place::SHARED_MEMORY, Place.temporary_directory].compact, place: Report.place)
         @directories = directories
         @place = place
@@ -26,8 +26,8 @@ module Tiercel
         Place.new("") if defined?(Rails) && Rails.respond_to?(:application) && Rails.application
       end
 
-      # @return [Array<String>] those of `Rails.cache`, of its tiers too; where it has none, or there is no application
-      #   that was booted, those that are named after the application at hand
+      # @return [Array<String>] segments of `Rails.cache`, including its tiers; without a booted application or such a
+      #   segment, those named after the current application
       def own
         used = of_cache
         return used if used.any?
@@ -36,7 +36,7 @@ module Tiercel
 
       # Removes segments of this application that no process uses.
       #
-      # @return [Array<String>] paths of what was removed
+      # @return [Array<String>] paths of the removed segments
       def prune
         return [] unless @place
         Orphans.new(@place, @place.of_application - (booted? ? of_cache : @place.paths)).remove(unused_seconds: 0)
@@ -45,8 +45,8 @@ module Tiercel
       # Removes a segment.
       #
       # @param path [String]
-      # @return [String] what becomes of it
-      # @raise [Unavailable] if there is none, or it is not this user's
+      # @return [String] a description of the result
+      # @raise [Unavailable] if the segment does not exist or belongs to another user
       def remove(path)
         raise Unavailable, "#{path} does not exist: rake tiercel:segments lists what does" unless ::File.exist?(path)
         size, others = users(path)
@@ -56,7 +56,7 @@ module Tiercel
           "empty and of #{Sizes.human(size)}, at its next call. To give the memory back, stop them first."
       end
 
-      # @return [Array<String>] files named as those of `shared:NAME` are
+      # @return [Array<String>] files whose names match those of `shared:NAME`
       def paths
         found = @directories.uniq.flat_map { |directory| Dir.glob(::File.join(directory, "tiercel-*.v*")) }
         found.grep(/\.v\d+\z/).sort
@@ -72,7 +72,7 @@ module Tiercel
       end
 
       # @param path [String]
-      # @param prefixes [Integer] how many of the biggest to show
+      # @param prefixes [Integer] how many prefixes to show, the largest first
       # @return [String]
       # @raise [Unavailable] if there is no usable segment
       def inspect_segment(path, prefixes: 10)
@@ -91,7 +91,7 @@ module Tiercel
         Rails.cache.backend.tiers.filter_map { |tier| tier.segment.path if tier.respond_to?(:segment) }
       end
 
-      # @return [Array(Integer, Integer)] bytes, and how many other processes are registered
+      # @return [Array(Integer, Integer)] bytes, and the number of other registered processes
       def users(path)
         with(path) { |segment| [segment.size_bytes, (segment.pids - [Process.pid]).size] }
       rescue Unavailable

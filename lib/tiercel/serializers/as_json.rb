@@ -8,23 +8,23 @@ require_relative "../sizes"
 
 module Tiercel
   module Serializers
-    # Rails' JSON: any object, as what its `as_json` says. Symbols come back as
-    # Strings, times as Strings in ISO 8601, records as Hashes of attributes.
+    # Rails' JSON: stores the result of an object's `as_json`. Symbols are loaded as Strings, times as ISO 8601
+    # Strings, records as Hashes of attributes.
     class AsJSON
       # @return [Integer] in the frame's header
       def type = Frame::Layout::TYPE_AS_JSON
 
       # @param value [Object]
       # @return [String]
-      # @raise [SerializationError] if it cannot be converted (Strings that are not UTF-8, cycles)
+      # @raise [SerializationError] if the value cannot be converted (invalid UTF-8, cycles)
       def dump(value)
         ActiveSupport::JSON.encode(value)
       rescue ::JSON::JSONError, EncodingError, SystemStackError => error
         raise SerializationError, "#{value.class} cannot be converted to JSON: #{error.message}"
       end
 
-      # Not ActiveSupport::JSON.decode, which an application can set to turn
-      # Strings that look like dates into times.
+      # Avoids ActiveSupport::JSON.decode, because an application can configure it to turn date-like Strings into
+      # times.
       #
       # @param bytes [String]
       # @return [Object]

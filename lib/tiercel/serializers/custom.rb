@@ -5,7 +5,7 @@ require_relative "../frame/layout"
 
 module Tiercel
   module Serializers
-    # A user's own serializer: any object with `dump(value)` and `load(bytes)`.
+    # Wraps a user's serializer: any object with `dump(value)` and `load(bytes)`.
     class Custom
       # @param serializer [#dump, #load]
       def initialize(serializer)
@@ -17,7 +17,7 @@ module Tiercel
 
       # @param value [Object]
       # @return [String]
-      # @raise [SerializationError] if the user's object answers with something else
+      # @raise [SerializationError] if the user's object does not return a String
       def dump(value)
         bytes = @serializer.dump(value)
         return bytes if bytes.is_a?(String)

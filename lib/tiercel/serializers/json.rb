@@ -7,10 +7,9 @@ require_relative "../sizes"
 
 module Tiercel
   module Serializers
-    # Ruby's JSON, for data that other languages read. Only what comes back
-    # equal is dumped: nil, booleans, Integers, finite Floats, Strings that are
-    # UTF-8 or US-ASCII, and Arrays and Hashes of these with Strings as keys. Everything
-    # else is refused rather than changed.
+    # Ruby's JSON, for data that other languages read. It dumps only values that load equal: nil, booleans, Integers,
+    # finite Floats, UTF-8 and US-ASCII Strings, and Arrays and Hashes of these with Strings as keys. It refuses all
+    # other values instead of changing them.
     class JSON
       MAX_NESTING = 100
 
@@ -19,7 +18,7 @@ module Tiercel
 
       # @param value [Object]
       # @return [String]
-      # @raise [SerializationError] if it would come back as something else
+      # @raise [SerializationError] if the loaded value would differ
       def dump(value)
         check(value, 0)
         ::JSON.generate(value, max_nesting: MAX_NESTING)

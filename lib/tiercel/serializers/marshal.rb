@@ -6,11 +6,10 @@ require_relative "../sizes"
 
 module Tiercel
   module Serializers
-    # Ruby's Marshal: any object that can be marshalled, for servers whose
-    # content is trusted (loading foreign bytes can run code).
+    # Ruby's Marshal, for any object that it can dump. Use it only with trusted servers, because loading foreign bytes
+    # can run code.
     class Marshal
-      # Format 4.8, which every Ruby since 1.8 writes. Another minor number
-      # would be read, with a warning.
+      # Format 4.8, which every Ruby since 1.8 writes. Ruby reads other minor versions with a warning.
       SIGNATURE = "\x04\x08".b.freeze
 
       # @return [Integer] in the frame's header
@@ -18,13 +17,13 @@ module Tiercel
 
       # @param value [Object]
       # @return [String]
-      # @raise [TypeError] if it holds what Marshal cannot dump (a Proc, an IO, a singleton)
+      # @raise [TypeError] if the value contains an object that Marshal cannot dump (a Proc, an IO, a singleton)
       def dump(value) = ::Marshal.dump(value)
 
       # @param bytes [String]
       # @return [Object]
-      # @raise [MalformedFrame] if they are cut off or altered
-      # @raise [ArgumentError] if a class is gone
+      # @raise [MalformedFrame] if the bytes are truncated or altered
+      # @raise [ArgumentError] if a class no longer exists
       def load(bytes)
         raise MalformedFrame, "not a marshal payload of format 4.8" unless bytes.start_with?(SIGNATURE)
         ::Marshal.load(bytes)

@@ -9,22 +9,21 @@ require_relative "../sizes"
 
 module Tiercel
   module Serializers
-    # Rails' ActiveSupport::MessagePack, with what it loses: docs/serializers.md.
+    # Rails' ActiveSupport::MessagePack. docs/serializers.md lists the information that it loses.
     #
-    # Rails' cache serializer also takes objects of any class that answers to
-    # `from_msgpack_ext` or `json_create`: their payload names the class, and
-    # loading calls that method. `any_class: false` leaves the types that Rails
-    # and the application have registered.
+    # Rails' cache serializer also accepts objects of any class with `from_msgpack_ext` or `json_create`: their
+    # payload names the class, and loading calls that method. `any_class: false` accepts only the types that Rails and
+    # the application have registered.
     class MessagePack
-      # Rails' extension type of what nobody has registered.
+      # Rails' extension type for objects of unregistered classes.
       UNREGISTERED = 127
 
-      # @param any_class [Boolean] whether payloads may name the class that makes their objects
+      # @param any_class [Boolean] whether a payload may name the class of its objects
       def initialize(any_class: true)
         @any_class = any_class
       end
 
-      # @return [MessagePack] for stores that do not trust the bytes they load
+      # @return [MessagePack] for stores that load untrusted bytes
       def strict = MessagePack.new(any_class: false)
 
       # @return [Integer] in the frame's header
@@ -32,9 +31,9 @@ module Tiercel
 
       # @param value [Object]
       # @return [String]
-      # @raise [ActiveSupport::MessagePack::UnserializableObjectError] if it holds an object that neither Rails
-      #   nor the application has registered
-      # @raise [SerializationError] if writing it has no end
+      # @raise [ActiveSupport::MessagePack::UnserializableObjectError] if the value contains an object whose class
+      #   neither Rails nor the application has registered
+      # @raise [SerializationError] if the value is nested without end
       def dump(value)
         rails.dump(value)
       rescue SystemStackError
@@ -42,13 +41,13 @@ module Tiercel
                                   "SafeBuffer). Choose serializer auto, or cache something plainer."
       end
 
-      # Not CacheSerializer.load, which answers nil where a class is gone: that
-      # would be read as a cached nil.
+      # Avoids CacheSerializer.load, which returns nil if a class no longer exists; the store would take that for a
+      # cached nil.
       #
       # @param bytes [String]
       # @return [Object]
-      # @raise [MalformedFrame] if they are cut off or altered
-      # @raise [ActiveSupport::MessagePack::MissingClassError] if a class is gone
+      # @raise [MalformedFrame] if the bytes are truncated or altered
+      # @raise [ActiveSupport::MessagePack::MissingClassError] if a class no longer exists
       def load(bytes)
         LOADER.bind_call(rails, bytes)
       rescue ::MessagePack::UnpackError, EOFError, NoMemoryError, SystemStackError => error
@@ -61,7 +60,7 @@ module Tiercel
 
       private
 
-      # Made at the first use, as Rails does it: until then the application may register its types.
+      # Created on first use, as in Rails, because the application may register types until then.
       def rails
         @rails ||= @any_class ? ActiveSupport::MessagePack::CacheSerializer : registered_types_only
       end

@@ -2,12 +2,11 @@
 
 module Tiercel
   module Serializers
-    # Plain data in msgpack: nil, booleans, Integers of 64 bits, Floats,
-    # Strings in UTF-8, US-ASCII and binary, Symbols, and Arrays and Hashes of
-    # these that have nothing else about them. docs/serializers.md says it in full.
+    # Plain data in msgpack: nil, booleans, 64-bit Integers, Floats, Strings in UTF-8, US-ASCII and binary, Symbols,
+    # and plain Arrays and Hashes of these. docs/serializers.md has the exact rules.
     #
-    # This is the pure-Ruby form of ext/tiercel/codec. Both write the same bytes. It needs no gem, because the gem
-    # msgpack needs a compiler, as the extension does.
+    # The pure-Ruby form of ext/tiercel/codec; both write the same bytes. It avoids the gem msgpack, because that gem
+    # needs a compiler as well.
     module Plain
       # Extension types.
       SYMBOL = 0
@@ -16,7 +15,7 @@ module Tiercel
       class << self
         # @param value [Object]
         # @return [String, nil] msgpack, nil if the value is not plain
-        # @raise [RuntimeError] if another thread changes the value meanwhile
+        # @raise [RuntimeError] if another thread changes the value during the dump
         def dump(value)
           packer = Packer.new
           packer.bytes if Writer.new(packer).write(value, 0)
@@ -24,7 +23,7 @@ module Tiercel
 
         # @param bytes [String]
         # @return [Object]
-        # @raise [MalformedFrame] if they are not one msgpack object of those that {dump} writes
+        # @raise [MalformedFrame] unless they are one msgpack object of the formats that {dump} writes
         def load(bytes)
           Reader.new(bytes.encoding == Encoding::BINARY ? bytes : bytes.b).read
         end

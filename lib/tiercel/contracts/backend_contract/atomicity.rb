@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module BackendContract
-      # add, compare_and_set and increment, alone and in a race of threads and processes.
+      # Tests of add, compare_and_set and increment, alone and under contention of threads and processes.
       module Atomicity
         def test_add
           assert_equal true, backend.add("key", "one")

@@ -3,10 +3,9 @@
 module Tiercel
   module Contracts
     module BackendContract
-      # occupy, look and compare_and_set_multi: what leases are taken and filled with; and the tokens of what a read has
-      # shown, which takes use.
+      # Tests of occupy, look and compare_and_set_multi, which leases use, and of the token of the last read.
       module Claims
-        # Seconds of a claim that no test lives to see the end of.
+        # A TTL in seconds that outlives every test.
         CLAIM_TTL = 600
 
         def test_occupy_writes_where_nothing_is
@@ -96,7 +95,7 @@ module Tiercel
           assert_nil backend.get("key")
         end
 
-        # A server's own clock is waited for by the contract of entries; memcached counts whole seconds.
+        # The expiry tests wait for a remote server's clock; memcached counts whole seconds.
         def test_what_was_occupied_ends
           backend.occupy("key", "mine", 1)
           return assert_includes(0..2, backend.look("key").last) if backend.remote?
@@ -182,7 +181,7 @@ module Tiercel
           assert_equal(1, answers.count { |index, bytes| bytes == "holder #{index}" })
         end
 
-        # A backend need not know it.
+        # The method may return nil.
         def test_the_token_of_the_last_read_is_of_what_it_has_shown
           backend.set("key", "one")
           backend.set("other", "two")
@@ -221,7 +220,7 @@ module Tiercel
 
         private
 
-        # A backend may return the remaining TTL or nil; a returned one is right to some seconds.
+        # A backend may return the remaining TTL or nil; a returned TTL must be accurate to a few seconds.
         def assert_left(ttl, left)
           assert_includes (ttl - 30)..(ttl + 1), left unless left.nil?
         end

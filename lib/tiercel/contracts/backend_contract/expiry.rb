@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module BackendContract
-      # TTLs: after them an entry is absent for every method.
+      # Tests of TTLs: every method treats an expired entry as absent.
       module Expiry
         # Remote backends count in whole seconds.
         TTL = 1

@@ -6,10 +6,10 @@ require_relative "../../leases/placeholder"
 module Tiercel
   module Contracts
     module BackendContract
-      # Leases over the backend: one caller computes a value, and a change of the key ends the computation's right to
-      # store it. A backend that overrides none of the methods for leases gets them from its atomic steps.
+      # Tests of leases over the backend. One caller computes a value; a change of the key ends that caller's right to
+      # store it. The default lease methods use the backend's atomic operations.
       module Leasing
-        # Seconds of a lease that lapses in no test, of one that lapses at once, and until a wait gives up.
+        # Seconds: a lease that never lapses in a test, a lease that lapses at once, and the timeout of a wait.
         LEASE_TTL = 300.0
         SHORT_LEASE_TTL = 0.05
         PATIENCE = 30
@@ -61,7 +61,7 @@ module Tiercel
 
         def test_of_a_slow_holder_and_its_heir_the_first_stores
           slow = take_lease(ttl: SHORT_LEASE_TTL)
-          met = take_lease # on a busy machine the lease of the slow holder has lapsed by now
+          met = take_lease # on a busy machine the slow holder's lease has lapsed by now
           assert_equal :lapsed, wait_for_lease(met) unless met.mine?
           heir = met.mine? ? met : take_lease
           assert_equal [true, true, true], [heir.mine?, heir.takeover?, heir.same_lineage?(slow)]
@@ -152,14 +152,14 @@ module Tiercel
 
         def leases = @leases ||= backend.build_leases(Guard.new(backend))
 
-        # The block's value is what plain reads see of the bytes that are there; without a block they are current.
+        # The block decides which bytes plain reads see; without a block, existing bytes count as current.
         def take_lease(key = "key", ttl: LEASE_TTL)
           leases.take(key, ttl) { block_given? ? yield : :current }
         end
 
         def wait_for_lease(lease) = leases.wait(lease, Clock.monotonic + PATIENCE)
 
-        # @return [String, nil] the bytes that a plain read of the store sees
+        # @return [String, nil] the bytes that a plain read of the store returns
         def visible(key)
           bytes = backend.get(key)
           bytes && Leases::Placeholder.visible(bytes)

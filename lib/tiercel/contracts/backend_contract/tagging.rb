@@ -5,12 +5,12 @@ require_relative "../origin"
 module Tiercel
   module Contracts
     module BackendContract
-      # Tags over the backend: a tag's generation is 8 random bytes under a key of its own. An entry records the
-      # generation that it was computed under, a read compares, and an invalidation deletes the generation.
+      # Tests of tags over the backend. A tag's generation is 8 random bytes under its own key. An entry records the
+      # generation under which it was computed. A read compares both, and an invalidation deletes the generation.
       module Tagging
         include Origin
 
-        # Generations are any 8 bytes; some of them look like counters.
+        # Generations can be any 8 bytes; some of these look like counters.
         GENERATIONS = ["\0".b * 8, "\xFF".b * 8, "12345678".b, "-0000042".b, "        ".b, "\r\nEND\r\n\0".b].freeze
         TAG = "tiercel:tag:products"
 
@@ -52,8 +52,8 @@ module Tiercel
           end
         end
 
-        # Callers compute, read and invalidate. An invalidation raises a count; what was computed before is not to be
-        # taken for current by a read that begins after it.
+        # Callers compute, read and invalidate concurrently. Each invalidation increments a count. A read that begins
+        # after it must never return a value computed before.
         def test_no_entry_outlives_its_generation
           backend.set("warm", "up")
           with_origin do |path|
@@ -66,7 +66,7 @@ module Tiercel
 
         private
 
-        # Processes with peers; threads where the backend belongs to one process.
+        # Uses processes with peers, or threads if the backend is private to one process.
         def in_callers(count = PROCESSES, &)
           return in_processes(count, &) if build_peer
           Array.new(count) { |index| Thread.new { yield backend, index } }.map(&:value)
@@ -77,7 +77,7 @@ module Tiercel
           nil
         end
 
-        # @return [String, nil] the mistake
+        # @return [String, nil] a description of the error
         def visit_origin(peer, path)
           least = least_count(path, 0)
           entry, tag = peer.get_multi(["entry", TAG]).values_at("entry", TAG)

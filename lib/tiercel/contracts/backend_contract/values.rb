@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module BackendContract
-      # Bytes in, the same bytes out; keys of any kind; deleting, scanning, clearing.
+      # Tests of reads and writes, of unusual keys, and of deletes, scans and clears.
       module Values
         KEYS = {
           plain: "users/1",

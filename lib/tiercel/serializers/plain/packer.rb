@@ -3,11 +3,11 @@
 module Tiercel
   module Serializers
     module Plain
-      # Writes msgpack's formats for plain data (the specification of msgpack.org), each value in its shortest form.
+      # Writes plain data in msgpack's formats (specification on msgpack.org), each value in its shortest form.
       #
       # @private
       class Packer
-        # @return [String] what was written
+        # @return [String] the bytes written so far
         attr_reader :bytes
 
         def initialize
@@ -42,7 +42,7 @@ module Tiercel
           append(value)
         end
 
-        # Sizes of extensions that have a first byte of their own.
+        # Sizes of extensions that have their own first byte.
         FIXED = { 1 => 0xD4, 2 => 0xD5, 4 => 0xD6, 8 => 0xD7, 16 => 0xD8 }.freeze
         private_constant :FIXED
 
@@ -57,7 +57,8 @@ module Tiercel
 
         def append(value) = @bytes << (value.encoding == Encoding::BINARY ? value : value.b)
 
-        # @param first [Integer] the first byte of the form with a size of one byte; those with two and four follow it
+        # @param first [Integer] the first byte of the form with a one-byte size; the forms with two and four bytes
+        #   follow
         def write_size(size, first)
           @bytes << if size < 256 then [first, size].pack("CC")
                     elsif size < 65_536 then [first + 1, size].pack("Cn")

@@ -6,17 +6,17 @@ require_relative "writer"
 module Tiercel
   module Serializers
     module Plain
-      # Reads one value of msgpack, of the formats that {Packer} writes.
+      # Reads one msgpack value in the formats that {Packer} writes.
       #
-      # Before a container is filled, its elements and those that the containers around it still expect are compared
-      # with the bytes that are left: every element takes one byte at least.
+      # Before it fills a container, it compares the number of elements still expected with the number of bytes left:
+      # every element takes at least one byte.
       #
       # @private
       class Reader
-        # The bytes after the first one: a template of String#unpack1, and their number.
+        # Numbers by their first byte: the template for String#unpack1, and the number of bytes that follow.
         NUMBERS = { 0xCB => ["G", 8], 0xCC => ["C", 1], 0xCD => ["n", 2], 0xCE => ["N", 4], 0xCF => ["Q>", 8],
                     0xD0 => ["c", 1], 0xD1 => ["s>", 2], 0xD2 => ["l>", 4], 0xD3 => ["q>", 8] }.freeze
-        # Of what has a size: what it is, template and bytes of the size.
+        # Values with a size, by their first byte: the kind, and template and number of bytes of the size.
         SIZED = { 0xC4 => [:binary, "C", 1], 0xC5 => [:binary, "n", 2], 0xC6 => [:binary, "N", 4],
                   0xC7 => [:extension, "C", 1], 0xC8 => [:extension, "n", 2], 0xC9 => [:extension, "N", 4],
                   0xD9 => [:string, "C", 1], 0xDA => [:string, "n", 2], 0xDB => [:string, "N", 4],
@@ -29,7 +29,7 @@ module Tiercel
           @bytes = bytes
           @size = bytes.bytesize
           @at = 0
-          @expected = 0 # elements of the containers around that are not read yet
+          @expected = 0 # elements of the enclosing containers not read yet
           @depth = 0
           @in_keys = 0
         end
@@ -70,7 +70,7 @@ module Tiercel
           template, bytes = NUMBERS[first]
           return read_sized(first) unless template
           number = take(bytes).unpack1(template)
-          # Not equal to itself: as a key it would be compared with all keys before it.
+          # NaN is not equal to itself: as a Hash key it would be compared with all earlier keys.
           malformed("a key that is not equal to itself") if first == 0xCB && @in_keys.positive? && number.nan?
           number
         end

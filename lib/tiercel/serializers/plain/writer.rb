@@ -3,19 +3,17 @@
 module Tiercel
   module Serializers
     module Plain
-      # Writes a value into a msgpack packer, as long as it turns out to be
-      # plain data.
+      # Writes a value into a msgpack packer if the value is plain data.
       #
-      # Objects that occur twice are one object in what Marshal loads, and
-      # would be two in what msgpack loads, so they are not plain. Exempt are
-      # those that nobody can tell apart: frozen Strings (up to a size, so that
-      # the payload cannot grow without bound) and empty frozen Arrays and Hashes.
+      # Marshal preserves the identity of an object that occurs twice, msgpack does not; such an object is therefore
+      # not plain. Exceptions are objects whose identity is invisible: frozen Strings (up to a limit, so that the
+      # payload stays bounded) and empty frozen Arrays and Hashes.
       #
       # @private
       class Writer
-        # How deep Arrays and Hashes may be nested.
+        # Maximum nesting of Arrays and Hashes.
         MAX_DEPTH = 100
-        # Frozen Strings up to this size may occur more than once.
+        # Frozen Strings up to this size may occur repeatedly.
         SHARED_STRING_BYTES = 1024
         INTEGERS = (-(2**63)..((2**64) - 1))
 
@@ -27,9 +25,10 @@ module Tiercel
         end
 
         # @param value [Object]
-        # @param depth [Integer] how many Arrays and Hashes it is in
-        # @return [Object] truthy if it was written, falsy if it is not plain; the packer then holds a part of it
-        # @raise [RuntimeError] if an Array or Hash changes meanwhile, as Marshal raises it
+        # @param depth [Integer] number of enclosing Arrays and Hashes
+        # @return [Object] truthy if the value was written, falsy if it is not plain; the packer then contains a part
+        #   of it
+        # @raise [RuntimeError] if an Array or Hash changes during the dump, as Marshal raises it
         def write(value, depth)
           case value
           when String then write_string(value)
@@ -75,13 +74,13 @@ module Tiercel
           plain && unchanged(value, size)
         end
 
-        # NaN in a key is not plain: it is not equal to itself, so that each is held against all those before it.
+        # NaN in a key is not plain: it is not equal to itself, so a Hash would compare it with all earlier keys.
         def write_key(key, depth)
           @in_keys += 1
           write(key, depth) && @in_keys -= 1
         end
 
-        # The header that is written already says how many there are.
+        # The header with the number of elements is already written.
         def unchanged(container, missing)
           return true if missing.zero?
           raise "#{container.class} modified during dump: #{missing.abs} too #{missing.positive? ? "few" : "many"}"
@@ -95,9 +94,8 @@ module Tiercel
           depth < MAX_DEPTH && ((container.frozen? && container.empty?) || first_time?(container))
         end
 
-        # Neither a subclass nor with methods or instance variables of its own.
-        # (A module without a single method that the object was extended with
-        # is not seen here, only by the C form.)
+        # Rejects subclasses and objects with singleton methods or instance variables. (Only the C form detects an
+        # object extended with an empty module.)
         def bare?(value, of)
           value.instance_of?(of) && value.instance_variables.empty? && value.singleton_methods.empty?
         end
