@@ -4,13 +4,13 @@ require_relative "../errors"
 
 module Tiercel
   module Backends
-    # Checks of the options that the backends on disk share. Options of a URL's
-    # query string are Strings, so numbers are taken as Strings too.
+    # Validates the options that the disk backends share. The options of a URL's query string are Strings, so Strings
+    # with numbers are accepted too.
     module DiskOptions
       module_function
 
       # @param value [Numeric, String] seconds
-      # @param option [Symbol] for the message
+      # @param option [Symbol] the option's name, for the message
       # @return [Float]
       # @raise [ConfigurationError] unless it is a number above 0
       def seconds(value, option)
@@ -20,7 +20,7 @@ module Tiercel
       end
 
       # @param value [Integer, String, nil]
-      # @param option [Symbol] for the message
+      # @param option [Symbol] the option's name, for the message
       # @return [Integer, nil]
       # @raise [ConfigurationError] unless it is nil or an Integer above 0
       def count(value, option)

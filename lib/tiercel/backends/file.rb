@@ -13,18 +13,18 @@ require_relative "file/housekeeping"
 
 module Tiercel
   module Backends
-    # One file per entry below a folder: `file:DIR`, for memory file systems,
-    # disks and NFS. See docs/files.md.
+    # Stores each entry in its own file below a folder: `file:DIR`, for memory file systems, disks and NFS. See
+    # docs/files.md.
     #
-    # Readers take no lock: a file is moved to its place when it is complete.
-    # Everything that changes an entry holds the lock of its folder.
+    # Readers need no lock, because a complete file is renamed into place. Every change holds the lock of the entry's
+    # folder.
     class File < Backend
       REFUSALS = [
         Errno::EACCES, Errno::EPERM, Errno::EROFS, Errno::ENOSPC, Errno::EDQUOT, Errno::EFBIG, Errno::EMLINK,
         Errno::ENAMETOOLONG,
       ].freeze
 
-      # @return [Array<Symbol>] names of the options that {.build} knows
+      # @return [Array<Symbol>] names of the options of {.build}
       def self.option_names = %i[size max_entries timeout]
 
       # @param url [BackendURL] `file:DIR`, relative to the current folder or absolute
@@ -33,9 +33,9 @@ module Tiercel
       # @raise [ConfigurationError]
       def self.build(url, options) = new(url.place, **options)
 
-      # @param directory [String] may be shared with other files: the cache has a folder of its own in it
+      # @param directory [String] a folder that may contain other files; the cache creates its own folder in it
       # @param options [Hash] see {Settings#initialize}
-      # @raise [ConfigurationError] also for a folder of another user where everybody may write
+      # @raise [ConfigurationError] also for another user's folder if everybody may write there
       def initialize(directory, **options)
         if directory.to_s.empty?
           raise ConfigurationError, "file: expected a folder, such as \"file:tmp/cache\", got none"
@@ -109,7 +109,7 @@ module Tiercel
         end
       end
 
-      # Folder by folder, without a lock.
+      # Scans folder by folder, without a lock.
       def scan(prefix = nil)
         return to_enum(:scan, prefix) unless block_given?
         prefix = prefix&.b
@@ -119,7 +119,7 @@ module Tiercel
         end
       end
 
-      # @return [Integer] how many entries were removed because their TTL is over
+      # @return [Integer] how many expired entries were removed
       def cleanup
         medium { Layout::FOLDERS.times.sum { |folder| @housekeeping.remove_ended(folder, Clock.now) } }
       end
@@ -127,7 +127,7 @@ module Tiercel
       def uses_wanted? = @housekeeping.noting?
 
       # @private
-      # Removes its files; the folder too, if nothing else is in it.
+      # Removes the cache's files, and the folder if nothing else is in it.
       #
       # @return [void]
       def remove_files
@@ -135,7 +135,7 @@ module Tiercel
         FileUtils.rm_rf(@layout.root)
         Dir.rmdir(@directory)
       rescue SystemCallError
-        nil # other files are there, or nothing is
+        nil # the folder has other files, or is already gone
       end
 
       def used(keys) = keys.each { |key| @housekeeping.used(@layout.path(key)) }
@@ -152,11 +152,11 @@ module Tiercel
         @folders.close
       end
 
-      # A file system keeps its own copy in memory; Rails mounts none in front of its FileStore either.
+      # The kernel caches the files in memory; Rails mounts no local cache in front of its FileStore either.
       def local_cache? = false
 
       # @private
-      # @return [Integer] by this process
+      # @return [Integer] evictions by this process
       def evictions = @housekeeping.evictions
 
       # @private
@@ -189,9 +189,9 @@ module Tiercel
 
       def same?(record, key) = record.key == key || record.key == key.b
 
-      # Runs the block under the lock of the key's folder.
+      # Runs the block with the lock of the key's folder.
       #
-      # @yieldreturn [Integer, nil] bytes that came; nil if nothing was written
+      # @yieldreturn [Integer, nil] number of added bytes; nil if nothing was written
       # @return [Boolean] whether something was written
       def change(key, now)
         path = @layout.path(key)
@@ -205,7 +205,7 @@ module Tiercel
         @folders.put(stripe, path, key, bytes, expires_at, token, now)
       end
 
-      # The write is done: what is wrong here meets the next call too, and is reported there.
+      # The write has succeeded, so an error here is ignored; the next call meets it and reports it.
       def keep_house(added_bytes, now)
         @housekeeping.round(now) if @housekeeping.due?(added_bytes)
       rescue SystemCallError, FileLock::Busy
@@ -242,7 +242,7 @@ module Tiercel
         end
       end
 
-      # Until the folder is there somebody else could make it.
+      # Another user could create the folder until it exists.
       def claim(key)
         objection = Ownership.objection(@layout.root) and raise Refused.new(objection, backend: to_s, key: key)
         @claimed = ::File.directory?(@layout.root)

@@ -2,8 +2,8 @@
 
 module Tiercel
   module Backends
-    # Remembers results that are computed from keys in use. Bounded in
-    # entries and, as long keys are not remembered, in bytes.
+    # Remembers results computed from recently used keys. The number of entries is bounded, and long keys are not
+    # remembered, which also bounds the memory.
     #
     # @private
     class KeyMemo
@@ -11,7 +11,7 @@ module Tiercel
       LONGEST_KEY_BYTES = 1_024
 
       # @yieldparam key [String]
-      # @yieldreturn [Object] what is remembered of it, not nil
+      # @yieldreturn [Object] the result for the key, not nil
       def initialize(&compute)
         @compute = compute
         @known = {}
@@ -21,7 +21,7 @@ module Tiercel
       # @return [Object]
       def [](key) = @known[key] || remember(key, @compute.call(key))
 
-      # @return [Integer] how many keys are remembered
+      # @return [Integer] number of remembered keys
       def size = @known.size
 
       private

@@ -20,19 +20,18 @@ require_relative "remote/options"
 
 module Tiercel
   module Backends
-    # One or more memcacheds (1.6 and later; tested on 1.6.18).
+    # One or more memcached servers (1.6 and later; tested with 1.6.18).
     #
     #   memcached://10.0.0.1:11211
     #   memcached://10.0.0.1:11211,10.0.0.2:11211:2      # a ring; the last number is a weight
     #   memcached:/var/run/memcached.sock
     #
-    # Bytes go to the server as they are, with flags 0. A value above the
-    # server's limit is {Refused}, and what was under its key is gone. Tokens are the server's
-    # cas numbers ({Token}). TTLs have its granularity of one second, rounded up.
+    # Bytes are sent unchanged, with flags 0. A value that exceeds the server's limit raises {Refused}, and the key's
+    # old entry is gone. Tokens are the server's cas numbers ({Token}). TTLs are rounded up to whole seconds.
     class Memcached < Backend
-      # Above it memcached reads a number as a date.
+      # memcached interprets a larger number as a date.
       RELATIVE_TTL_MAX = 30 * 86_400
-      # The last date that its signed 32 bits hold; what ends later has no end.
+      # The last date that memcached's signed 32 bits can represent; an entry with a later expiry never expires.
       LAST_DATE = (2**31) - 1
       DEFAULT_SERVER = "127.0.0.1:11211"
       STATS = { entries: "curr_items", bytes: "bytes", hits: "get_hits", misses: "get_misses",
@@ -43,14 +42,14 @@ module Tiercel
 
       # @param url [BackendURL]
       # @param options [Hash]
-      # @option options [Numeric] :timeout seconds that one call may take (0.25)
-      # @option options [Numeric] :connect_timeout seconds of it for connecting, at most
+      # @option options [Numeric] :timeout time budget of one call in seconds (0.25)
+      # @option options [Numeric] :connect_timeout maximum part of it for connecting, in seconds
       # @option options [Hash, Integer, false] :pool size and timeout (5, 5 s); false for no limit
       # @option options [Boolean, OpenSSL::SSL::SSLContext] :ssl true for TLS with the machine's certificates
-      # @option options [Hash] :ssl_params as OpenSSL::SSL::SSLContext#set_params takes them
+      # @option options [Hash] :ssl_params parameters for OpenSSL::SSL::SSLContext#set_params
       # @option options [Boolean] :keepalive TCP keep-alive (true)
-      # @option options [Integer] :sndbuf bytes; as the socket option
-      # @option options [Integer] :rcvbuf bytes; as the socket option
+      # @option options [Integer] :sndbuf bytes; the socket option
+      # @option options [Integer] :rcvbuf bytes; the socket option
       # @return [Memcached]
       # @raise [ConfigurationError]
       def self.build(url, options = {}) = new(servers(url), **options)
@@ -144,7 +143,7 @@ module Tiercel
         found(present, line) if present
       end
 
-      # Returns an existing entry even if nothing can be written; the order of the two requests does not matter.
+      # Returns an existing entry even if the server refuses writes; the two requests may run in any order.
       def get_or_occupy(key, bytes, ttl = nil)
         occupy(key, bytes, ttl)
       rescue Refused
@@ -187,7 +186,7 @@ module Tiercel
 
       def delete_multi(keys) = keys.empty? ? 0 : multi.delete(keys)
 
-      # Keys that were too long for memcached are not among them, since only their digest is there.
+      # Omits keys that were too long for memcached, because the server stores only their digests.
       def scan(prefix = nil)
         return enum_for(:scan, prefix) unless block_given?
         each_wire_key(prefix) do |wire_key|
@@ -196,7 +195,7 @@ module Tiercel
         end
       end
 
-      # With a prefix: lists the keys and deletes those that begin with it, keys that became digests too.
+      # With a prefix: lists the keys and deletes the matching ones, including keys stored as digests.
       def clear(prefix = nil)
         return clear_all unless prefix
         enum_for(:each_wire_key, prefix).each_slice(1_000) { |wire_keys| multi.delete(wire_keys, encoded: true) }
@@ -209,7 +208,7 @@ module Tiercel
       end
 
       # @private
-      # @return [Hash{String => Hash{String => String}}] what each server tells of itself, by its name
+      # @return [Hash{String => Hash{String => String}}] each server's stats, by its name
       def server_stats
         @ring.nodes.to_h { |node| [node.name, node.call(nil) { |*call| Protocol.stats(*call) }] }
       end
@@ -228,7 +227,7 @@ module Tiercel
 
       def multi = Multi.new(@ring, @timeout)
 
-      # memcached's clock ticks once a second: what is said to be left is up to one more.
+      # memcached's clock ticks once a second, so the remaining TTL may be one second too long.
       def found(bytes, line)
         left = Protocol.number(line, " t")
         [bytes, Token.of(line), left.nil? || left.negative? ? nil : left + 1.0]
@@ -254,7 +253,7 @@ module Tiercel
 
       def each_wire_key(prefix, &) = @ring.nodes.each { |node| KeyDump.new(node).each(prefix, &) }
 
-      # The server's clock, not {Clock}: tests that move Ruby's time do not move it.
+      # Expiry uses the server's clock, not {Clock}; tests that move Ruby's time do not affect it.
       def wire_ttl(ttl)
         return 0 unless ttl
         seconds = ttl.ceil

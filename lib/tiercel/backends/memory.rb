@@ -7,20 +7,20 @@ require_relative "memory_segment" if Tiercel::Extensions.load("segment")
 
 module Tiercel
   module Backends
-    # `memory:`, a cache of this process: the segment's engine on private memory
-    # ({MemorySegment}), or a plain Ruby LRU ({MemoryLRU}) where the C extension
-    # is not built or less than 1 MB is asked for.
+    # `memory:`, a cache within this process: the segment's engine on private memory ({MemorySegment}), or a plain
+    # Ruby LRU ({MemoryLRU}) without the C extension or for a size below 1 MB.
     module Memory
-      # Smaller ones are the LRU's.
+      # Smaller caches use the LRU.
       LEAST_NATIVE_BYTES = 1 << 20
 
-      # @return [Array<Symbol>] names of the options that {.build} knows
+      # @return [Array<Symbol>] names of the options of {.build}
       def self.option_names = %i[size average_entry_bytes memo]
 
       # @param url [BackendURL]
-      # @param options [Hash] `size:` bytes or a String (32 MB), `average_entry_bytes:` what the index is made for (512)
+      # @param options [Hash] `size:` bytes or a String (32 MB), `average_entry_bytes:` the expected entry size, which
+      #   determines the size of the index (512)
       # @return [MemorySegment, MemoryLRU]
-      # @raise [ConfigurationError] if an option cannot be
+      # @raise [ConfigurationError] if an option is invalid
       def self.build(url, options)
         small = options[:size] && Sizes.bytes(options[:size]) < LEAST_NATIVE_BYTES
         return MemorySegment.build(url, options) if defined?(MemorySegment) && !small

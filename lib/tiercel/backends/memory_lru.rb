@@ -6,16 +6,16 @@ require_relative "../sizes"
 
 module Tiercel
   module Backends
-    # A byte-bounded LRU in plain Ruby: `memory:` where the extension cannot be
-    # built. Exact accounting, bounded work per write, one lock.
+    # A byte-bounded LRU in plain Ruby: `memory:` without the C extension. It counts bytes exactly, does bounded work
+    # per write, and uses one lock.
     class MemoryLRU < Backend
       # The bytes of a Hash slot, the item and two Strings in CRuby on 64 bits.
       ENTRY_OVERHEAD_BYTES = 240
       DEFAULT_SIZE = "32MB"
-      # A value may take this share of the room; a larger one is refused.
+      # A value may use this fraction of the size; a larger one is refused.
       LARGEST_VALUE_SHARE = 4
-      # A write removes at most so many entries to make room. Where that is not
-      # enough (a large value among very many small ones) it is refused.
+      # Maximum number of evictions in one write. If they do not free enough space (a large value among very many
+      # small ones), the write is refused.
       MAX_EVICTIONS_PER_WRITE = 4_096
 
       Item = Struct.new(:bytes, :expires_at, :token, :cost_bytes) do
@@ -23,7 +23,7 @@ module Tiercel
       end
       private_constant :Item
 
-      # @return [Array<Symbol>] names of the options that {.build} knows
+      # @return [Array<Symbol>] names of the options of {.build}
       def self.option_names = [:size]
 
       # @param _url [BackendURL]
@@ -31,7 +31,7 @@ module Tiercel
       # @return [MemoryLRU]
       def self.build(_url, options) = new(**options)
 
-      # @param size [Integer, String] bytes that keys, values and their overhead may take together
+      # @param size [Integer, String] maximum bytes of keys, values and their overhead together
       def initialize(size: DEFAULT_SIZE)
         @size_bytes = Sizes.bytes(size)
         @lock = Monitor.new
@@ -129,7 +129,7 @@ module Tiercel
         nil
       end
 
-      # The item, moved to the young end; nil (and removed) where its TTL is over.
+      # Returns the item and makes it the most recently used one; removes an expired item and returns nil.
       def live(key, count: false)
         key = key.b
         item = @items.delete(key)
@@ -169,7 +169,7 @@ module Tiercel
         @bytes -= item.cost_bytes if item
       end
 
-      # A copy, unless nobody can change the String any more.
+      # Copies the String unless it is frozen.
       def binary(bytes) = bytes.frozen? && bytes.encoding == Encoding::BINARY ? bytes : bytes.b.freeze
 
       def end_of(ttl) = ttl && (Clock.now + ttl)

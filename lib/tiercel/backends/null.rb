@@ -4,10 +4,9 @@ require_relative "../backend"
 
 module Tiercel
   module Backends
-    # Keeps nothing. For tests of an application without a cache, and in the
-    # lab to show what the layers above a backend cost.
+    # Stores nothing. For tests of an application without a cache, and for measuring the layers above a backend.
     class Null < Backend
-      # @return [Array<Symbol>] names of the options that {.build} knows
+      # @return [Array<Symbol>] names of the options of {.build}
       def self.option_names = []
 
       # @param _url [BackendURL]

@@ -23,22 +23,20 @@ require_relative "remote/options"
 
 module Tiercel
   module Backends
-    # Redis 6.0 and later, or Valkey: one server, a master named by Sentinels,
-    # or a cluster. See {Abilities} for servers that are older than Redis 7, or
-    # refuse scripts.
+    # Redis 6.0 and later, or Valkey: a single server, a master found through Sentinels, or a cluster. {Abilities}
+    # describes the support of servers before Redis 7 and of servers that refuse scripts.
     #
     #   redis://:password@cache:6379/0       rediss://cache:6380/0       unix:/run/redis.sock
     #   redis://mymaster/0?sentinels=10.0.0.1:26379,10.0.0.2:26379
     #   redis+cluster://10.0.0.1:6379,10.0.0.2:6379
     #
-    # Bytes go to the server as they are, TTLs in milliseconds; see {Lifetime}
-    # for those without one.
+    # Bytes are sent unchanged, TTLs in milliseconds. See {Lifetime} for entries without a TTL.
     class Redis < Backend
       include Claims
       include Replies
 
       SCAN_COUNT = "1000"
-      # Of a server that evicts, and by use.
+      # Matches the INFO of a server that evicts by use.
       BY_USE = /^maxmemory:[1-9].*^maxmemory_policy:\w+-l[rf]u/m
       POLICY_SECONDS = 60.0
       GLOB_CHARACTERS = /[*?\[\]\\]/n
@@ -48,16 +46,16 @@ module Tiercel
 
       # @param url [BackendURL]
       # @param options [Hash]
-      # @option options [Numeric] :timeout seconds that one call may take (0.25)
-      # @option options [Numeric] :connect_timeout seconds of it for connecting, at most
+      # @option options [Numeric] :timeout time budget of one call in seconds (0.25)
+      # @option options [Numeric] :connect_timeout maximum part of it for connecting, in seconds
       # @option options [Hash, Integer, false] :pool size and timeout (5, 5 s); false for no limit
       # @option options [String] :username
       # @option options [String, #call] :password
       # @option options [Integer] :db number of the database
-      # @option options [Symbol] :driver :hiredis (where its gem is there) or :ruby
-      # @option options [Hash] :ssl_params as redis-client takes them
+      # @option options [Symbol] :driver :hiredis (the default if its gem is installed) or :ruby
+      # @option options [Hash] :ssl_params parameters for redis-client
       # @option options [Array, String] :sentinels { host:, port: } each, or "HOST:PORT,HOST:PORT"
-      # @option options [String] :name of the master, where it is not the URL's host
+      # @option options [String] :name the name of the master, if it is not the URL's host
       # @option options [Symbol] :role :master or :replica
       # @option options [String] :sentinel_username
       # @option options [String] :sentinel_password
@@ -151,7 +149,7 @@ module Tiercel
 
       def touch(key, ttl) = call(["PEXPIRE", key, Lifetime.ms(ttl)], key) == 1
 
-      # Steps of a thousand keys, so that no other client waits for it.
+      # Scans in steps of a thousand keys, so that other clients do not wait long.
       def scan(prefix = nil)
         return enum_for(:scan, prefix) unless block_given?
         pattern = "#{prefix&.b&.gsub(GLOB_CHARACTERS) { |char| "\\#{char}" }}*"
@@ -168,8 +166,8 @@ module Tiercel
       end
 
       # @private
-      # @param command [Array<String>] that changes nothing, such as INFO
-      # @return [Object] the reply; of a cluster that of one node
+      # @param command [Array<String>] a read-only command such as INFO
+      # @return [Object] the reply; in a cluster the reply of one node
       def ask(*command) = call(command, nil)
 
       # @private
@@ -178,10 +176,11 @@ module Tiercel
 
       def close = @commands.close
 
-      # A replica may be behind what it has sent. The masters of a cluster change at any time: adr/016.
+      # A replica may lag behind the messages that it has sent. The masters of a cluster can change at any time
+      # (adr/016).
       def subscribable? = !@listening.nil?
 
-      # Asked once a minute: somebody may have changed the server's policy.
+      # Checks once a minute, because the server's eviction policy may change.
       def uses_wanted?
         return false if @several
         now = Clock.monotonic
@@ -190,27 +189,26 @@ module Tiercel
         @evicts_by_use = BY_USE.match?(expect(String, ask("INFO", "memory")))
       end
 
-      # @param keys [Array<String>] that were read in a near tier
+      # @param keys [Array<String>] the keys that were read in a near tier
       def used(keys)
         call(["TOUCH", *keys], nil)
         nil
       end
 
-      # @param prefix [String, nil] of the keys that are of interest; nil for all
-      # @return [Subscription] not open yet
+      # @param prefix [String, nil] limits the messages to keys with this prefix; nil for all keys
+      # @return [Subscription] not connected yet
       def subscription(prefix = nil)
         Subscription.new(@name, prefix) { |protocol| @listening.config(protocol:) }
       end
 
       # @param prefix [String, nil] see {#subscription}
-      # @return [SeenServers] to which the connections led since the last {#renew}, from now on
+      # @return [SeenServers] collects the servers of all connections used since the last {#renew}
       def watch_servers(prefix = nil)
         @commands.servers ||= SeenServers.new
         @commands.servers.tap { |servers| servers.prefix = prefix }
       end
 
-      # From now on no call goes to a server over a connection that was there before, as its address may lead to another
-      # one by now.
+      # Replaces all connections: later calls open new ones, because the address may lead to another server by now.
       #
       # @return [void]
       def renew = @commands.renew
@@ -220,7 +218,7 @@ module Tiercel
 
       def remote? = true
 
-      # A cluster's client gives the replies of a trip all at once.
+      # A cluster's client returns all replies of a trip together.
       def occupies_at_once? = @commands.respond_to?(:call_either)
 
       private
@@ -244,7 +242,7 @@ module Tiercel
         expect(String, reply).to_i
       end
 
-      # In one step of the server, too. No tokens are compared there, so that an end which is a mark may stay.
+      # Atomic as well. Without scripts no token is compared, so the mark of an endless entry may stay unchanged.
       def increment_in_steps(key, amount, ttl)
         commands = [["SET", key, "0", "NX", "PX", Lifetime.ms(ttl)], ["INCRBY", key, amount.to_s]]
         expect(Integer, expect_all(2, @commands.transaction(commands)).last)
@@ -262,14 +260,14 @@ module Tiercel
         Failures.translate(error, @name, key)
       end
 
-      # Keys of another type than String are misses where many are read.
+      # In a read of many keys, a key of a type other than String is a miss.
       def failed(replies)
         error = replies.find { |reply| reply.is_a?(Exception) && !reply.is_a?(RedisClient::WrongTypeError) }
         error && translate(error)
       end
 
-      # Each page has a time budget of its own, and what the caller's block raises is not the server's. In a cluster
-      # redis-cluster-client's cursor says which node is next.
+      # Each page has its own time budget. Errors of the caller's block are not translated. In a cluster,
+      # redis-cluster-client's cursor selects the next node.
       def each_page(pattern)
         cursor = "0"
         begin

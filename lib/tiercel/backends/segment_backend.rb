@@ -7,14 +7,13 @@ require_relative "../sizes"
 
 module Tiercel
   module Backends
-    # The common part of `shared:` and `memory:`: a {Segment} behind the
-    # contract of {Backend}.
+    # The common part of `shared:` and `memory:`: adapts a {Segment} to the contract of {Backend}.
     class SegmentBackend < Backend
-      # The size of the memo in each process, where the option says `true`.
+      # The size of the memo in each process, if the option is `true`.
       MEMO_SIZE = "16MB"
       private_constant :MEMO_SIZE
 
-      # @return [Segment] for calls beyond the contract
+      # @return [Segment] the segment, for calls outside the contract
       attr_reader :segment
 
       # @param segment [Segment]
@@ -38,12 +37,12 @@ module Tiercel
       def close = @segment.close
       def near? = true
 
-      # A value takes a copy of this part of the segment before compressing it is worth its time (adr/014).
+      # Compression is enabled for values above this fraction of the segment (adr/014).
       COMPRESS_SHARE = 256
       private_constant :COMPRESS_SHARE
 
-      # @return [Integer] bytes from which values are compressed by default: a share of the segment, where there is one
-      #   by now
+      # @return [Integer] default minimum size in bytes for compression: a fraction of the segment's size, if the
+      #   segment exists
       def compress_threshold_bytes
         return super unless @segment.is_a?(Segment)
         [super, @segment.size_bytes / COMPRESS_SHARE].max
@@ -57,13 +56,13 @@ module Tiercel
       end
 
       # @param guard [Guard]
-      # @return [Leases] those in the segment's own table
+      # @return [Leases] leases in the segment's own table
       def build_leases(guard)
         require_relative "../leases/segment"
         Leases::Segment.new(@segment, guard)
       end
 
-      # A scan finds no key without an entry: where entries are deleted by their names, all leases end.
+      # A scan does not find keys without an entry, so a delete by scan ends all leases.
       #
       # @return [void]
       def end_leases = @segment.end_leases
@@ -78,7 +77,7 @@ module Tiercel
         nil
       end
 
-      # Reads options that both backends have.
+      # Parses the options that both backends have.
       module Options
         private
 
@@ -96,7 +95,7 @@ module Tiercel
           raise ConfigurationError, "shards: expected a power of two up to 64, got #{Redacted.text(options[:shards])}"
         end
 
-        # @return [Integer, nil] nil: a share of the machine's budget
+        # @return [Integer, nil] nil for a share of the machine's budget
         def memo_bytes(options)
           value = options[:memo]
           case value

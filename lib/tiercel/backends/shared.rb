@@ -8,14 +8,14 @@ require_relative "../segment/other_users"
 
 module Tiercel
   module Backends
-    # `shared:NAME`, `shared:/path`, in a Rails application also `shared:`: one
-    # cache in memory for all processes of this machine or container.
+    # `shared:NAME`, `shared:/path`, and in a Rails application also `shared:`: one cache in memory for all processes
+    # of this machine or container.
     #
     #   Tiercel.new("shared:my_app", size: "256MB")
     #
-    # docs/shared.md has its promises and the place of its file.
+    # docs/shared.md lists its guarantees and the location of its file.
     class Shared < SegmentBackend
-      # @return [Array<Symbol>] names of the options that {.build} knows
+      # @return [Array<Symbol>] names of the options of {.build}
       def self.option_names = %i[size shards average_entry_bytes mode memo on_unavailable]
 
       class << self
@@ -23,14 +23,14 @@ module Tiercel
 
         # @param url [BackendURL] "shared:NAME", "shared:/path", "shared:"
         # @param options [Hash] `size:` of a new segment, bytes or a String ("256MB"; at least 1 MB), by default
-        #   what {Segment::Place#default_bytes} says; `shards:` a power of two up to 64; `average_entry_bytes:`
-        #   what the index is made for (512); `mode:` permissions of a new file (0600); `memo:` bytes ("16MB") of
-        #   long Strings that this process keeps to hand them out without a copy, true for 16 MB, false for none; by
-        #   default a share of an eighth of the segment;
-        #   `on_unavailable:` :miss, or :raise where a segment that cannot be made at present shall be an error
+        #   {Segment::Place#default_bytes}; `shards:` a power of two up to 64; `average_entry_bytes:` the expected
+        #   entry size, which determines the size of the index (512); `mode:` permissions of a new file (0600);
+        #   `memo:` bytes ("16MB") for long Strings that this process returns without a copy, true for 16 MB, false
+        #   for none, by default a share of an eighth of the segment; `on_unavailable:` :miss, or :raise to raise an
+        #   error if the segment cannot be created now
         # @return [Shared]
-        # @raise [ConfigurationError] if the segment can never be made or attached to
-        # @raise [Unavailable] with `on_unavailable: :raise`, if it cannot be made at present
+        # @raise [ConfigurationError] if the segment can never be created or attached to
+        # @raise [Unavailable] with `on_unavailable: :raise`, if it cannot be created now
         def build(url, options)
           place = Segment::Place.new(url.place, behind: options[:behind])
           asked = options[:size] && size_bytes(options)
@@ -70,13 +70,14 @@ module Tiercel
           raise ConfigurationError, "mode: expected permissions from 0600 to 0777, got #{Redacted.text(options[:mode])}"
         end
 
-        # Its secret is made up, so nobody else would find a segment of this name. The volume of a path is not mounted.
+        # An asset build has a dummy secret, so no other process would find its segment; the volume of a path is not
+        # mounted.
         def of_an_asset_build(place)
           Segment::Notice.info("SECRET_KEY_BASE_DUMMY is set: memory: in place of #{place}")
           REGISTRY.fetch(:memory).build(BackendURL.parse("memory:"), {})
         end
 
-        # Segments of other layout versions are left to the releases that use them.
+        # Segments of other layout versions are left for the releases that use them.
         def remove_unused(place, segment)
           orphans = Segment::Orphans.new(place)
           orphans.mark(segment.path)

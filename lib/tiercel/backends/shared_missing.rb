@@ -9,10 +9,10 @@ require_relative "null"
 
 module Tiercel
   module Backends
-    # `shared:` where the C extension is missing.
+    # Replaces `shared:` if the C extension is missing.
     #
-    # `on_unavailable:` decides. Not given: in development and test a `memory:` of this process stands in, with one
-    # warning; elsewhere the boot fails. `:raise`: the boot fails everywhere. `:miss`: every call is a miss.
+    # `on_unavailable:` decides. By default, development and test use a `memory:` of this process and print one
+    # warning; any other environment fails to boot. `:raise`: the boot always fails. `:miss`: every call is a miss.
     module SharedMissing
       # @return [Array<Symbol>] the options of {Shared}
       def self.option_names = %i[size shards average_entry_bytes mode memo on_unavailable]
@@ -33,10 +33,10 @@ module Tiercel
           end
         end
 
-        # A near tier needs the extension. Without it every read goes to the tier behind.
+        # A near tier needs the extension. Without it every read goes to the farther tier.
         #
-        # @param url [BackendURL] of the near tier
-        # @param options [Hash] of the near tier
+        # @param url [BackendURL] the URL of the near tier
+        # @param options [Hash] the options of the near tier
         # @return [void]
         # @raise [MissingDependency] in production, or with `on_unavailable: :raise`
         def leave_out(url, options)
@@ -69,7 +69,7 @@ module Tiercel
 
         def memory(options) = Memory.build(BackendURL.parse("memory:"), options.slice(:size))
 
-        # Once in each process. The line carries the reason, so the first boot prints no other.
+        # Prints once per process. The line contains the reason, so the first boot prints no separate one.
         def notify(substitution)
           return if @notified
           @notified = true

@@ -19,20 +19,19 @@ require_relative "sqlite/writer"
 
 module Tiercel
   module Backends
-    # A cache as large as the disk, in one SQLite file that all processes of a
-    # machine share: `sqlite:PATH`. See docs/sqlite.md.
+    # A cache as large as the disk, in one SQLite file that all processes of a machine share: `sqlite:PATH`. See
+    # docs/sqlite.md.
     #
-    # How to read it: {Rows} says which statement of {Schema} a method runs;
-    # {Access} runs it alone and turns errors into {BackendError}s; {Writer}
-    # makes room for it in a full file; {Housekeeping} keeps the bounds;
-    # {CacheFile} makes the file, and touches no other.
+    # Guide to the code: {Rows} chooses the statement of {Schema} for each method. {Access} runs it under the lock and
+    # turns errors into {BackendError}s. {Writer} makes space in a full file, and {Housekeeping} enforces the limits.
+    # {CacheFile} creates the file and touches no other one.
     class SQLite < Backend
       include BehindTiers
 
       SCANNED_ROWS = 500
       CLEARED_ROWS = 500
 
-      # @return [Array<Symbol>] names of the options that {.build} knows
+      # @return [Array<Symbol>] names of the options of {.build}
       def self.option_names = %i[size max_entries timeout synchronous mmap_size page_size]
 
       # @param url [BackendURL] `sqlite:PATH`, relative to the current folder or absolute
@@ -43,7 +42,7 @@ module Tiercel
 
       # @param path [String]
       # @param options [Hash] see {Settings#initialize}
-      # @raise [ConfigurationError] also for a file that is no cache of this user: it is left as it is
+      # @raise [ConfigurationError] also for a file that is not a cache of this user; such a file stays unchanged
       def initialize(path, **options)
         if path.to_s.empty?
           raise ConfigurationError, "sqlite: expected a path, such as \"sqlite:storage/cache.sqlite3\", got none"
@@ -70,7 +69,7 @@ module Tiercel
         [row[Schema::VALUE], row[Schema::TOKEN]] if row
       end
 
-      # In one read transaction.
+      # Uses one read transaction.
       def get_multi(keys)
         @access.read do |connection|
           connection.transaction(:begin) do
@@ -91,7 +90,7 @@ module Tiercel
         true
       end
 
-      # In as few write transactions as the log has room for.
+      # Uses as few write transactions as the log's limit allows.
       def set_multi(pairs, ttl = nil)
         large, small = pairs.partition { |_, bytes| bytes.bytesize > @settings.largest_value_bytes }
         large.each { |key, _| refuse(key) }
@@ -128,7 +127,7 @@ module Tiercel
         @access.write(key) { |connection| @rows.delete(connection, key, Clock.now) }
       end
 
-      # In one write transaction.
+      # Uses one write transaction.
       def delete_multi(keys)
         now = Clock.now
         keys.each_slice(SCANNED_ROWS).sum do |slice|
@@ -149,13 +148,13 @@ module Tiercel
 
       def touch(key, ttl)
         now = Clock.now
-        # An end may lengthen a large row, which then needs pages for a copy.
+        # A new expiry may lengthen a large row, which then needs pages for a copy.
         @writer.write(key, @settings.largest_value_bytes / Writer::ATTEMPTS) do |connection|
           @rows.touch(connection, key, ttl, now)
         end
       end
 
-      # By pages of the ids' order; between two pages nothing is held.
+      # Reads page by page in the order of the ids, and holds no lock between two pages.
       def scan(prefix = nil)
         return to_enum(:scan, prefix) unless block_given?
         prefix = prefix&.b
@@ -171,7 +170,7 @@ module Tiercel
         end
       end
 
-      # @return [Integer] how many entries were removed because their TTL is over
+      # @return [Integer] how many expired entries were removed
       def cleanup
         removed = 0
         last = Schema::BEFORE_IDS
@@ -198,7 +197,7 @@ module Tiercel
       end
 
       # @private
-      # Closes it and removes its files, its lock too.
+      # Closes the cache and removes its files and its lock.
       #
       # @return [void]
       def remove_files
@@ -207,19 +206,19 @@ module Tiercel
         FileUtils.rm_f(@file.lock.path)
         Account.remove(account_path)
       rescue CacheFile::Foreign, CacheFile::Closed, FileLock::Busy, SystemCallError
-        nil # what is no cache of ours stays
+        nil # a file that is not our cache stays
       end
 
-      # Below it a read costs less than inflating, and room on a disk is cheap (adr/007-sqlite.md).
+      # Below this size a read costs less than inflating, and disk space is cheap (adr/007-sqlite.md).
       COMPRESS_THRESHOLD_BYTES = 32 * 1024
 
       def compress_threshold_bytes = COMPRESS_THRESHOLD_BYTES
 
-      # As for any other database in SQLite: the disk is trusted. `checksum: true` does otherwise.
+      # SQLite databases usually trust the disk; `checksum: true` adds a checksum.
       def checksum? = false
 
       # @private
-      # @return [Integer] by this process
+      # @return [Integer] evictions by this process
       def evictions = @housekeeping.evictions
 
       # @private
@@ -233,12 +232,12 @@ module Tiercel
       def check_file
         @file.verify
       rescue CacheFile::Missing, CacheFile::Closed, SystemCallError
-        nil # made by the first call, or reported by it
+        nil # the first call creates the file or reports the error
       rescue CacheFile::Foreign => error
         raise ConfigurationError, "sqlite: #{error.message}"
       end
 
-      # The hot path: what does not need the connection is done outside of the lock's blocks.
+      # The hot path: work that does not need the connection is done outside the lock.
       def present(key, whole = @hits.wanted)
         id = id_of(key)
         row = @access.read(key) { |connection| connection.find(id, whole) }
@@ -272,7 +271,7 @@ module Tiercel
         give_back
       end
 
-      # All free pages, some at a time, and the room of the log.
+      # Returns all free pages in several steps, and the space of the log.
       def give_back
         free = nil
         loop do

@@ -9,17 +9,18 @@ require_relative "stripe"
 module Tiercel
   module Backends
     class File < Backend
-      # The entries on disk and the ledger that follows them. Every method that
-      # changes something is called with the folder's lock held (see {#hold}).
+      # The entries on disk, and the ledger of their number and size. Callers of every changing method must hold the
+      # folder's lock (see {#hold}).
       class Folders
-        # Files take whole blocks; also in memory file systems.
+        # File systems allocate whole blocks, including those in memory.
         BLOCK_BYTES = 4_096
-        # For entries without an end: the access time is the hint about the end that costs no read.
+        # Access time of entries that never expire. The access time is a hint about the expiry that needs no read of
+        # the file.
         ENDLESS_AT = Time.utc(2200).to_f
-        # Of an entry that was not read: the hint stays what it is.
+        # The expiry of an entry that was not read: the hint stays unchanged.
         UNKNOWN = Object.new.freeze
         WRITE = ::File::WRONLY | ::File::CREAT | ::File::TRUNC | ::File::BINARY
-        # Of writing a file, where others remove the folder at the same time.
+        # Attempts to write a file while other processes remove its folder.
         ATTEMPTS = 4
 
         # @return [Layout]
@@ -36,9 +37,9 @@ module Tiercel
         # @yieldparam stripe [Stripe]
         def hold(folder, &) = @stripes[folder % Layout::STRIPES].hold(&)
 
-        # Writes a file beside its place and moves it there.
+        # Writes a temporary file and renames it into place.
         #
-        # @return [Integer] bytes on disk that came, negative if some went
+        # @return [Integer] bytes on disk that were added, negative if the size shrank
         def put(stripe, path, key, bytes, expires_at, token, now)
           before = ::File.size?(path)
           head = Record.head(key, bytes, expires_at, token)
@@ -48,7 +49,7 @@ module Tiercel
           added
         end
 
-        # @return [Boolean] whether there was a file
+        # @return [Boolean] whether the file existed
         def remove(stripe, path, size = ::File.size?(path))
           ::File.unlink(path)
           stripe.add(@layout.folder_of(path), -blocks(size || 0), -1)
@@ -57,7 +58,7 @@ module Tiercel
           false
         end
 
-        # Notes a use: the time of modification is that of the last use. It needs no lock.
+        # Records a use in the modification time. Needs no lock.
         #
         # @param used_at [Float]
         # @param expires_at [Float, nil, UNKNOWN]
@@ -68,14 +69,14 @@ module Tiercel
         end
 
         # @param folder [Integer]
-        # @return [Array<String>] names of the entries, and of what writers left
+        # @return [Array<String>] names of the entries, and of unfinished files that killed writers left
         def names(folder)
           Dir.children(@layout.folder(folder)).select { |name| Layout.ours?(name) }
         rescue Errno::ENOENT
           []
         end
 
-        # @return [Array(Integer, Integer)] bytes on disk and entries of the whole cache, as the ledgers say
+        # @return [Array(Integer, Integer)] bytes on disk and entries of the whole cache, according to the ledgers
         def totals
           @stripes.map(&:totals).transpose.map(&:sum)
         end
@@ -84,8 +85,8 @@ module Tiercel
         # @return [Integer] bytes on disk of the folder itself
         def own_bytes(folder) = blocks(::File.size?(@layout.folder(folder)) || 0)
 
-        # @param size [Integer] of a file
-        # @return [Integer] what it takes on disk
+        # @param size [Integer] the size of a file
+        # @return [Integer] its size on disk
         def blocks(size) = (size + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES
 
         # @return [void]
@@ -101,7 +102,7 @@ module Tiercel
             write(temporary, head, bytes)
             ::File.utime(hint(expires_at), now, temporary)
             ::File.rename(temporary, path)
-          rescue Errno::ENOENT # the folder is new, or was removed meanwhile
+          rescue Errno::ENOENT # the folder is new, or was just removed
             raise if (attempts += 1) >= ATTEMPTS
             retry
           end
@@ -112,13 +113,13 @@ module Tiercel
 
         def write(temporary, head, bytes)
           ::File.open(temporary, WRITE, 0o600) do |file|
-            file.binmode # applications may have an Encoding.default_internal
+            file.binmode # an application may set Encoding.default_internal
             file.sync = true
             file.write(head, bytes)
           end
         end
 
-        # A time that file systems and Ruby can represent.
+        # A time that both file systems and Ruby can represent.
         def hint(expires_at) = expires_at && expires_at < ENDLESS_AT ? expires_at : ENDLESS_AT
       end
     end

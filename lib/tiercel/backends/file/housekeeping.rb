@@ -3,38 +3,37 @@
 module Tiercel
   module Backends
     class File < Backend
-      # Keeps the folders in their bounds, in small bounded steps that writes
-      # bring with them: takes noted hits over, drops what has ended and what
-      # killed writers left, evicts.
+      # Keeps the folders within their limits in small, bounded steps during writes: records hits, removes expired
+      # entries and leftovers of killed writers, and evicts.
       #
-      # The digests spread the entries evenly, so that a folder (or some names
-      # out of a large one) is a random sample. Of each those go whose TTL is
-      # over, then those that were not used for longest.
+      # The digests spread the entries evenly, so a folder (or some names of a large one) is a random sample. A round
+      # removes the sample's expired entries first, then its least recently used ones.
       class Housekeeping
-        # Writes between two rounds, and the share of `size` after which one comes earlier.
+        # Number of writes between two rounds; and the fraction of `size` whose addition starts a round earlier.
         INTERVAL = 32
         EARLY_SHARE = 1.0 / 256
-        # Files of one look, and looks of one round.
+        # Files in one sample, and samples in one round.
         SAMPLE = 64
         LOOKS = 16
-        # Folders of a look that only seeks what has ended; where room is made, a small cache is looked at whole.
+        # Folders of a sample that only looks for expired entries; when space is needed, a small cache is examined
+        # completely.
         FOLDERS_OF_A_LOOK = 32
-        # Of each look at most this share goes, so that the choice is worth its name.
+        # At most this fraction of each sample is evicted, so that the choice stays selective.
         EVICTED_SHARE = 0.25
-        # Folders of more files are not counted anew.
+        # The entries of a folder with more files are not recounted.
         RECOUNTED = 1_024
-        # Notes of hits that one round takes along, and that are kept.
+        # Recorded hits that one round writes, and that are kept.
         FLUSHED_HITS = 32
         NOTED_HITS = 4_096
-        # Fill from which hits are noted, and from which room is made.
+        # Fill levels at which hits are recorded and at which eviction begins.
         NOTING_FILL = 0.75
         EVICTING_FILL = 0.96
-        # How long one write makes room where the cache is larger than `size`; the next one goes on.
+        # Maximum time that one write spends on evictions if the cache exceeds `size`; the next write continues.
         PATIENCE_SECONDS = 0.25
 
-        # A file of the cache, as a sweep sees it.
+        # A file of the cache as a sample found it.
         Seen = Struct.new(:folder, :path, :size, :used_at, :ends_at, :inode) do
-          # @return [Boolean] whether it was neither replaced nor used since
+          # @return [Boolean] whether it was neither replaced nor used since the sample
           def same?
             stat = ::File.stat(path)
             stat.ino == inode && stat.mtime.to_f == used_at
@@ -54,7 +53,7 @@ module Tiercel
           @settings = settings
           @interval = settings.max_entries ? (settings.max_entries / 20).clamp(1, INTERVAL) : INTERVAL
           @patience_seconds = [settings.timeout_seconds, PATIENCE_SECONDS].min
-          # The room between the fill that sweeps aim at and `size`.
+          # The distance between `size` and the target of evictions.
           @slack_bytes = settings.size_bytes - target_bytes
           @writes = @added_bytes = @evictions = 0
           @above_size = false
@@ -63,7 +62,7 @@ module Tiercel
           @hand = rand(Layout::FOLDERS)
         end
 
-        # Notes that an entry was read, for a later round. Reading never writes.
+        # Records in memory that an entry was read; a later round writes it. A read itself never writes.
         #
         # @param path [String]
         # @param expires_at [Float, nil]
@@ -71,10 +70,10 @@ module Tiercel
           @hits[path] = expires_at if @noting && @hits.size < NOTED_HITS
         end
 
-        # @return [Boolean] whether reads are worth noting
+        # @return [Boolean] whether reads are recorded at present
         def noting? = @noting
 
-        # Notes that an entry was read by somebody who has a copy of it.
+        # Records that a caller with a copy of the entry has read it.
         #
         # @param path [String]
         def used(path) = @hits.key?(path) || hit(path, Folders::UNKNOWN)
@@ -86,8 +85,8 @@ module Tiercel
           (@writes += 1) >= @interval || @added_bytes > @settings.size_bytes * EARLY_SHARE || @above_size
         end
 
-        # One round: a sweep, and more of them while the cache is larger than `size`, as it is where large values
-        # follow many small ones.
+        # Runs one round: a sweep, and further ones while the cache exceeds `size`, for example after large values
+        # have replaced small ones.
         #
         # @param now [Float]
         def round(now)
@@ -102,10 +101,10 @@ module Tiercel
           end
         end
 
-        # Removes what has ended in one folder, some files at a time.
+        # Removes the expired entries of one folder, some files at a time.
         #
         # @param folder [Integer]
-        # @return [Integer] how many went
+        # @return [Integer] how many entries were removed
         def remove_ended(folder, now)
           @folders.names(folder).each_slice(SAMPLE).sum do |names|
             @folders.hold(folder) do |stripe|
@@ -120,7 +119,7 @@ module Tiercel
         private
 
         def flush_hits(now)
-          # Another thread may have been quicker, hence compact.
+          # Another thread may have emptied the Hash, hence compact.
           notes = Array.new([FLUSHED_HITS, @hits.size].min) { @hits.shift }.compact
           notes.each do |path, expires_at|
             @folders.note_use(path, now, expires_at)
@@ -129,7 +128,7 @@ module Tiercel
 
         def target_bytes = (@settings.size_bytes * EVICTING_FILL).to_i
 
-        # @return [Array(Integer, Integer)] bytes and entries that are to go; negative where there is room
+        # @return [Array(Integer, Integer)] bytes and entries to remove; negative if there is free space
         def excess
           bytes, entries = @folders.totals
           bounded = @settings.max_entries
@@ -146,12 +145,12 @@ module Tiercel
           end
         end
 
-        # One look that takes all it sees into account.
+        # A sweep whose sample comes from all folders.
         def urgent_sweep(bytes, now) = make_room(survey(Layout::FOLDERS, RECOUNTED), bytes, 0, now)
 
-        # Of some files those go that have ended, then the ones that were not used for longest.
+        # Removes the sample's expired entries, then its least recently used ones.
         #
-        # @return [Array(Integer, Integer)] bytes and entries that are still to go
+        # @return [Array(Integer, Integer)] bytes and entries that still must be removed
         def make_room(files, bytes, entries, now)
           ended, alive = files.partition { |seen| ended?(seen, now) }
           bytes, entries = remove(ended, bytes, entries)
@@ -160,11 +159,11 @@ module Tiercel
           remove(evicted, bytes, entries)
         end
 
-        # A sample of files, out of as many folders as it takes.
+        # Collects a sample of files from as many folders as needed.
         def survey(folders, files_of_a_large_one = SAMPLE)
           seen = []
           folders.times do
-            folder = @hand = (@hand + 1) % Layout::FOLDERS # another thread may move the hand on meanwhile
+            folder = @hand = (@hand + 1) % Layout::FOLDERS # another thread may have moved the hand
             @folders.hold(folder) { |stripe| seen.concat(visit(stripe, folder, files_of_a_large_one)) }
             break if seen.size >= SAMPLE
           end
@@ -177,9 +176,9 @@ module Tiercel
           look(folder, names).tap { |files| recount(stripe, folder, files) }
         end
 
-        # Keeps files that another process wrote or used since the look.
+        # Keeps files that another process wrote or used since the sample was taken.
         #
-        # @return [Array(Integer, Integer)] bytes and entries that are still to go
+        # @return [Array(Integer, Integer)] bytes and entries that still must be removed
         def remove(files, bytes, entries)
           files.group_by(&:folder).each do |folder, together|
             @folders.hold(folder) do |stripe|
@@ -201,7 +200,7 @@ module Tiercel
           end
         end
 
-        # The writer held this lock and is gone.
+        # The writer held this lock, so it must have died.
         def leftover(path)
           ::File.unlink(path)
           nil
@@ -221,7 +220,7 @@ module Tiercel
           end
         end
 
-        # The access time is only a hint (mounts differ): the file has the last word.
+        # The access time is only a hint, because mount options differ; the file's header decides.
         def ended?(seen, now, trust: true)
           return false if trust && seen.ends_at > now
           record = Record.read(seen.path, whole: false)

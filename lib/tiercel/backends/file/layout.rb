@@ -7,16 +7,15 @@ require_relative "../key_memo"
 module Tiercel
   module Backends
     class File < Backend
-      # Where things are below the folder of the cache:
+      # Names of the files and folders below the cache's folder:
       #
       #   tiercel-v1/00 .. tiercel-v1/ff          folders of entries, by the first byte of the digest
       #   tiercel-v1/3f/3fa2...                   an entry, named by the MD5 digest of its key
       #   tiercel-v1/3f/.new-PID-RANDOM           an entry that is being written, under the lock
-      #   tiercel-v1/locks/00 .. 1f               locks with the ledger of what the folders hold
+      #   tiercel-v1/locks/00 .. 1f               locks with the ledgers of the folders
       #
-      # The version is in the path, so that another layout can stand beside it.
-      # The digest only has to be safe as a name: the key is in the file and is
-      # compared, so of two keys with one digest the later write wins.
+      # The path contains the version, so that another layout can coexist. The digest need not be collision-free: the
+      # file contains the key, and reads compare it. If two keys have the same digest, the later write wins.
       class Layout
         VERSION = "tiercel-v1"
         FOLDERS = 256
@@ -27,14 +26,14 @@ module Tiercel
         # @param directory [String]
         def initialize(directory)
           @root = ::File.join(::File.expand_path(directory), VERSION)
-          @paths = KeyMemo.new { |key| path_of(Digest::MD5.hexdigest(key)) } # spares the digest for keys in use
+          @paths = KeyMemo.new { |key| path_of(Digest::MD5.hexdigest(key)) } # saves the digest for keys in use
         end
 
         # @param key [String]
         # @return [String] the path of its entry
         def path(key) = @paths[key]
 
-        # @param path [String] from {#path}
+        # @param path [String] a result of {#path}
         # @return [Integer] the number of its folder
         def folder_of(path) = path.byteslice(@root.bytesize + 1, 2).hex
 
@@ -42,32 +41,33 @@ module Tiercel
         # @return [String]
         def folder(number) = format("%s/%02x", @root, number)
 
-        # @param number [Integer] of a stripe
+        # @param number [Integer] the number of a stripe
         # @return [String]
         def lock(number) = format("%s/locks/%02x", @root, number)
 
-        # @param path [String] of an entry
-        # @return [String] where it is written before it takes its place
+        # @param path [String] the path of an entry
+        # @return [String] the path of the temporary file, before it is renamed
         def temporary(path) = "#{::File.dirname(path)}/#{TEMPORARY}#{Process.pid}-#{process_digits}"
 
         TEMPORARY = ".new-"
-        # Of an entry, and of what a writer has not finished.
+        # Names of entries and of unfinished files.
         NAMES = /\A(?:[0-9a-f]{32}|\.new-[0-9]+-[0-9a-f]+)\z/
 
         # @param name [String] a file's name
-        # @return [Boolean] whether it is what a writer left behind, if nobody holds the lock
+        # @return [Boolean] whether it is an unfinished file; if the lock is free, its writer has died
         def self.temporary?(name) = name.start_with?(TEMPORARY)
 
         # @param name [String] a file's name
-        # @return [Boolean] whether it is an entry's or a writer's: others are not touched, and NFS keeps removed files
-        #   that are open as .nfs...
+        # @return [Boolean] whether it belongs to an entry or a writer. Other files are left alone: NFS, for example,
+        #   keeps removed files that are open as .nfs...
         def self.ours?(name) = name.match?(NAMES)
 
         private
 
         def path_of(digest) = "#{@root}/#{digest[0, 2]}/#{digest}".freeze
 
-        # On a network file system other machines have the same process ids.
+        # Distinguishes processes of different machines on a network file system, because they can have the same
+        # process id.
         def process_digits
           unless Forks.current?(@process)
             @process = Forks.current

@@ -5,18 +5,17 @@ require_relative "../../codec"
 module Tiercel
   module Backends
     class File < Backend
-      # A file of the cache: a header, the key, the bytes. Little-endian:
+      # A file of the cache: a header, the key and the bytes. Little-endian:
       #
       #   0   4  magic "TCF1"
       #   4   4  length of the key
-      #   8   8  end as epoch seconds (IEEE 754), 0.0 for none
+      #   8   8  expiry as epoch seconds (IEEE 754), 0.0 for none
       #   16  8  token
       #   24  8  length of the bytes
       #   32     the key, then the bytes
       #
-      # A file of another length than its header says is no record: it was cut
-      # off (a crash of the machine, a full disk behind a network), and reads as
-      # absent.
+      # A file whose length differs from its header is truncated (by a crash of the machine, or by a full disk behind
+      # a network). Reads treat it as absent.
       Record = Struct.new(:key, :bytes, :expires_at, :token) do
         # @param now [Float]
         def ended?(now) = expires_at && expires_at <= now
@@ -26,18 +25,18 @@ module Tiercel
         MAGIC = "TCF1"
         HEADER_BYTES = 32
         FORMAT = "a4VEQ<Q<"
-        # Read at once: with it most entries are one system call.
+        # Size of the first read. Most entries fit, so they need only one system call.
         FIRST_READ_BYTES = 32 * 1024
         READ = ::File::RDONLY | ::File::BINARY
         ATTEMPTS = 3
-        # Reads small files in one call, where the extension is built.
+        # The extension, if it is built, reads a small file in one call.
         NATIVE = (Codec.native if Codec.native.respond_to?(:read_small))
         private_constant :NATIVE
 
         class << self
           # @param path [String]
-          # @param whole [Boolean] false: only what stands before the bytes
-          # @return [Record, nil] nil if there is no file, or none of ours
+          # @param whole [Boolean] false to read only the header and the key
+          # @return [Record, nil] nil if there is no file, or it is not a file of the cache
           # @raise [SystemCallError]
           def read(path, whole: true)
             start = NATIVE&.read_small(path)
@@ -45,7 +44,7 @@ module Tiercel
             start.nil? ? read_in_ruby(path, whole) : nil
           end
 
-          # @return [String] header and key
+          # @return [String] the header and the key
           def head(key, bytes, expires_at, token)
             [MAGIC, key.bytesize, expires_at || 0.0, token, bytes.bytesize].pack(FORMAT) << key.b
           end
@@ -65,7 +64,7 @@ module Tiercel
             attempts = 0
             begin
               ::File.open(path, READ) { |file| parse(file, whole) }
-            rescue Errno::ESTALE # another machine replaced the file of a network file system since it was opened
+            rescue Errno::ESTALE # another machine has replaced the open file on a network file system
               raise if (attempts += 1) >= ATTEMPTS
               retry
             end
@@ -84,7 +83,7 @@ module Tiercel
             new(key, bytes, (expires_at unless expires_at.zero?), token)
           end
 
-          # Only a file that goes on is asked for its size.
+          # Reads the file's size only if the first read did not reach its end.
           def complete?(file, start, total)
             total == (start.bytesize < FIRST_READ_BYTES ? start.bytesize : file.size)
           end

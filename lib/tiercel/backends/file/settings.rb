@@ -7,26 +7,26 @@ require_relative "../disk_options"
 module Tiercel
   module Backends
     class File < Backend
-      # The options of the backend, checked, and what follows from them.
+      # The validated options of the backend, and values derived from them.
       class Settings
         DEFAULT_SIZE = "1GB"
         DEFAULT_TIMEOUT_SECONDS = 0.25
-        # The folders of the fan-out alone can take 1 MB.
+        # The folders alone can need 1 MB.
         SMALLEST_SIZE_BYTES = 4 * 1024**2
-        # A larger value is refused: one write may pass `size` by no more than 5 %.
+        # A larger value is refused, because one write may exceed `size` by at most 5 %.
         LARGEST_VALUE_SHARE = 20
 
-        # @return [Integer] bytes on disk, in whole blocks, with folders
+        # @return [Integer] bytes on disk, in whole blocks, including folders
         attr_reader :size_bytes
         # @return [Integer, nil]
         attr_reader :max_entries
-        # @return [Float] how long a call waits for a lock
+        # @return [Float] maximum wait for a lock, in seconds
         attr_reader :timeout_seconds
 
         # @param size [Integer, String] bytes on disk
         # @param max_entries [Integer, nil]
         # @param timeout [Numeric] seconds
-        # @raise [ConfigurationError] naming the option, what it got and what was expected
+        # @raise [ConfigurationError] with the option, its value and the expected one
         def initialize(size: DEFAULT_SIZE, max_entries: nil, timeout: DEFAULT_TIMEOUT_SECONDS)
           @size_bytes = Sizes.bytes(size.to_s.match?(/\A\d+\z/) ? size.to_i : size)
           if @size_bytes < SMALLEST_SIZE_BYTES

@@ -5,17 +5,16 @@ require_relative "../../file_lock"
 module Tiercel
   module Backends
     class File < Backend
-      # The lock of some folders, and the ledger of what they hold: one file.
+      # A file with the lock and the ledger of some folders.
       #
-      # The ledger has 16 bytes a folder (bytes on disk, entries; signed 64-bit,
-      # little-endian). It is changed under the lock, after the folder is: who is
-      # killed in between leaves an error of one entry, which the next sweep of
-      # the folder corrects.
+      # The ledger has 16 bytes per folder (bytes on disk, entries; signed 64-bit, little-endian). A writer changes
+      # the folder first, then the ledger, both under the lock. A writer killed in between leaves an error of one
+      # entry, which the next sweep of the folder corrects.
       class Stripe
         FORMAT = "q<2"
         RECORD_BYTES = 16
         FOLDERS = Layout::FOLDERS / Layout::STRIPES
-        # No folder holds as much: a record that says more was damaged, and counts as empty until it is corrected.
+        # No folder reaches this size. A record above it is damaged and counts as empty until it is corrected.
         LARGEST = 2**48
 
         # @param path [String]
@@ -24,7 +23,7 @@ module Tiercel
           @lock = FileLock.new(path, budget_seconds)
         end
 
-        # Runs the block alone among all threads and processes.
+        # Runs the block exclusively among all threads and processes.
         #
         # @yieldparam stripe [Stripe]
         # @return [Object] the block's value
@@ -32,7 +31,7 @@ module Tiercel
         # @raise [SystemCallError]
         def hold = @lock.hold { yield self }
 
-        # Notes a change; the caller holds the lock.
+        # Adds a change to the ledger; requires the lock.
         #
         # @param folder [Integer]
         # @param bytes [Integer] on disk, may be negative
@@ -43,24 +42,24 @@ module Tiercel
           put(folder, old_bytes + bytes, old_entries + entries)
         end
 
-        # Corrects a record that is wrong; the caller holds the lock.
+        # Corrects a record; requires the lock.
         def correct(folder, bytes, entries)
           put(folder, bytes, entries) unless record(folder) == [bytes, entries]
         end
 
-        # Replaces a record; the caller holds the lock.
+        # Replaces a record; requires the lock.
         def put(folder, bytes, entries)
           @lock.file.pwrite([[bytes, 0].max, [entries, 0].max].pack(FORMAT), offset(folder))
         end
 
-        # Without the lock: a total may be one write old.
+        # Reads without the lock, so a total may miss the latest write.
         #
         # @return [Array(Integer, Integer)] bytes on disk and entries
         def totals
           bytes = @lock.file.pread(FOLDERS * RECORD_BYTES, 0)
           records = bytes.unpack("q<*").each_slice(2).map { |record| plausible(record) }
           [records.sum(&:first), records.sum(&:last)]
-        rescue IOError # empty, or replaced by the holder of the lock at this moment
+        rescue IOError # the file is empty, or the holder of the lock is replacing it
           [0, 0]
         end
 

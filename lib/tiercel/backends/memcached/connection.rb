@@ -14,34 +14,33 @@ require_relative "token"
 module Tiercel
   module Backends
     class Memcached < Backend
-      # One socket to one memcached, under a deadline.
+      # One socket to one memcached server, with a deadline for each call.
       #
-      # All of it is our own, because every wait here ends at the deadline of the
-      # whole call, where Dalli's timeouts are for each wait (its handshake has
-      # none), and because a get costs 1.07 of the same bytes over a bare
-      # socket, through Dalli 1.33 (adr/006).
+      # This is our own code for two reasons. Every wait ends at the call's deadline, whereas Dalli's timeouts apply
+      # to each wait separately (and its handshake has none). And a get costs 1.07 times a bare socket's time,
+      # compared with 1.33 times through Dalli (adr/006).
       #
-      # It is busy from the first byte of a request to the last one of its
-      # reply. The {Remote::Pool} closes what comes back busy.
+      # A connection is busy from the first byte of a request to the last byte of its response. The {Remote::Pool}
+      # closes a connection that is returned busy.
       class Connection
-        # The server closed a connection that had served calls before: worth one more try on a new one.
+        # The server closed a connection that had served earlier calls: the call is retried on a new one.
         class Lost < IOError; end
-        # The server's bytes are not the meta protocol.
+        # The server's bytes do not follow the meta protocol.
         class Garbage < IOError; end
 
         CHUNK_BYTES = 64 * 1024
-        # Bytes read at once of a value that is larger than a chunk.
+        # Bytes per read, for a value larger than a chunk.
         READ_BYTES = 1024 * 1024
-        # The largest -I that memcached takes.
+        # The largest -I that memcached accepts.
         VALUE_BYTES = 1024 * 1024 * 1024
-        # Longer than any reply line ("stats settings" prints paths).
+        # Longer than any response line ("stats settings" prints paths).
         LINE_BYTES = 8 * 1024
         CRLF = "\r\n"
 
-        # @param host [String] name, or the path of a Unix socket
+        # @param host [String] a host name, or the path of a Unix socket
         # @param port [Integer, nil] nil for a Unix socket
-        # @param options [Hash] `keepalive`, `sndbuf`, `rcvbuf`; and `tls` (see {TLS.context}),
-        #   and `connect_timeout` (seconds, TLS included)
+        # @param options [Hash] `keepalive`, `sndbuf`, `rcvbuf`, `tls` (see {TLS.context}) and `connect_timeout`
+        #   (seconds, including TLS)
         def initialize(host, port, options)
           @host = host
           @port = port
@@ -52,19 +51,19 @@ module Tiercel
           @busy = false
         end
 
-        # @return [Integer] of {Openings}
+        # @return [Integer] the number from {Openings}
         attr_reader :number
-        # @return [String] {Openings.mark} as it was before the call at hand has asked anything
+        # @return [String] {Openings.mark} from before the current call's first request
         attr_reader :mark
 
-        # @return [Boolean] whether no reply is outstanding
+        # @return [Boolean] whether no response is outstanding
         def clean? = !@busy
 
-        # Connects, unless it is connected. One that still owes a reply to somebody is closed first.
+        # Connects if needed. Closes a connection with an outstanding response first.
         #
-        # @param deadline [Float] of {Clock.monotonic}
-        # @param verify [Boolean] whether to look first whether the server closed it meanwhile (costs a
-        #   system call), for requests that must not be sent twice
+        # @param deadline [Float] a time of {Clock.monotonic}
+        # @param verify [Boolean] whether to check first that the server has not closed the connection (costs a system
+        #   call); for requests that must not be sent twice
         # @return [Boolean] whether the connection is a new one
         def open(deadline, verify: false)
           return reused if @io && !@busy && !(verify && stale?)
@@ -86,8 +85,8 @@ module Tiercel
           nil
         end
 
-        # Sends a request. While the server does not take it, replies that come meanwhile are read, so
-        # that neither waits for the other.
+        # Sends a request. While the server does not accept it, this method reads responses that arrive, so that
+        # neither side blocks the other.
         #
         # @param request [String]
         # @param deadline [Float]
@@ -102,8 +101,8 @@ module Tiercel
         end
 
         # @param deadline [Float]
-        # @param line_end [String] CR LF, but in the answer of metadump LF
-        # @return [String] a reply line without its end
+        # @param line_end [String] CR LF; only metadump's response uses LF
+        # @return [String] a response line without its line end
         def read_line(deadline, line_end = CRLF)
           until (at = @buffer.byteindex(line_end, @position))
             raise Garbage, "a reply line has no end" if @buffer.bytesize - @position > LINE_BYTES
@@ -114,7 +113,7 @@ module Tiercel
           line
         end
 
-        # @param bytes [Integer] length of a value
+        # @param bytes [Integer] the length of the value
         # @param deadline [Float]
         # @return [String] the value, in binary
         def read_value(bytes, deadline)
@@ -126,12 +125,12 @@ module Tiercel
           value
         end
 
-        # Tells that the reply has been read.
+        # Records that the response has been read.
         #
         # @return [void]
         def finish
           raise Garbage, "#{@buffer.bytesize - @position} bytes after the reply" if @position < @buffer.bytesize
-          start_buffer if @position > READ_BYTES # what one large reply took is given back
+          start_buffer if @position > READ_BYTES # frees the memory that a large response needed
           @busy = false
         end
 
@@ -165,8 +164,8 @@ module Tiercel
           socket
         end
 
-        # Nothing is outstanding, so what can be read is the end of the connection, or worse; under TLS it
-        # can be a session ticket, which OpenSSL takes for itself.
+        # No response is outstanding, so readable bytes mean the end of the connection or a protocol error. Under TLS
+        # they may also be a session ticket, which OpenSSL consumes.
         def stale?
           return !@io.wait_readable(0).nil? unless @tls
           @io.read_nonblock(1, exception: false) != :wait_readable
@@ -197,8 +196,8 @@ module Tiercel
           @buffer << chunk if chunk.is_a?(String)
         end
 
-        # Reads what there is, at least a byte. A reply begins in an empty buffer, so the common one is
-        # read into it at once. What has come is taken even after the deadline.
+        # Reads the available bytes, at least one. A response usually begins in an empty buffer, so it is read
+        # directly into the buffer. Bytes that have arrived are accepted even after the deadline.
         def fill(deadline, wanted = 0)
           empty = @position >= @buffer.bytesize
           wanted = wanted.clamp(CHUNK_BYTES, READ_BYTES)

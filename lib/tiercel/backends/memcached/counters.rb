@@ -7,20 +7,19 @@ require_relative "protocol"
 module Tiercel
   module Backends
     class Memcached < Backend
-      # Signed counters over memcached's unsigned ones.
+      # Signed counters on memcached's unsigned ones.
       #
-      # The server's own arithmetic stops at 0, wraps at 2**64, and leaves
-      # trailing spaces where a number loses a digit. So it is used for adding,
-      # which is what counters do; taking away, and numbers below zero, go
-      # through compare-and-swap.
+      # The server's own arithmetic stops at 0, wraps at 2**64, and leaves trailing spaces when a number loses a
+      # digit. So it is used only for additions, the common case. Subtractions and negative numbers use
+      # compare-and-swap.
       class Counters
-        # Above it a sum could leave the signed range from anywhere in it.
+        # With a larger amount, a sum could leave the signed range from any starting value.
         NATIVE_MAX = 2**32
-        # The server's own subtraction, by other clients, leaves spaces behind a number that lost digits.
+        # The server's own subtraction, used by other clients, leaves spaces after a number that lost digits.
         PADDING = / +\z/n
 
         # @param node [Node]
-        # @param key [String] for errors
+        # @param key [String] the key, for errors
         # @param wire_key [String]
         def initialize(node, key, wire_key)
           @node = node
@@ -29,7 +28,7 @@ module Tiercel
         end
 
         # @param amount [Integer]
-        # @param ttl [Integer] as memcached takes it, for a new counter
+        # @param ttl [Integer] for a new counter, in memcached's form
         # @return [Integer] the new count
         # @raise [NotACounter]
         # @raise [BackendError]
@@ -49,7 +48,7 @@ module Tiercel
           Counter.in_range(Counter::MAX + 1, @key)
         end
 
-        # @param out_of_range [Boolean] whether this takes back an addition that left the range
+        # @param out_of_range [Boolean] whether this reverts an addition that left the range
         def swap(connection, amount, ttl, deadline, out_of_range: false)
           loop do
             bytes, line = Protocol.get_with_details(connection, @wire_key, deadline)
@@ -67,7 +66,7 @@ module Tiercel
           Protocol.set(connection, @wire_key, count.to_s, ttl, deadline, **condition) == :stored
         end
 
-        # 0 would be no end.
+        # 0 would mean no expiry.
         def seconds_left(line)
           left = Protocol.number(line, " t")
           left.nil? || left.negative? ? 0 : [left, 1].max

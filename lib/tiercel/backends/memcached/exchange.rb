@@ -6,17 +6,15 @@ require_relative "../../errors"
 module Tiercel
   module Backends
     class Memcached < Backend
-      # An operation on many keys, under way at several servers of a ring: each
-      # server's request is written, then the other servers' turn comes, then
-      # its replies are read.
+      # An operation on many keys at several servers of a ring. It writes the request to each server before it reads
+      # the first response, so that the servers work concurrently.
       #
-      # A call never waits for a connection while it holds another: two calls
-      # could wait for each other. A server whose connections are all in use is
-      # asked when the call has given its others back.
+      # A call never waits for a connection while it holds another: two calls could wait for each other. If all
+      # connections of a server are in use, the call first returns its other connections and then asks that server.
       class Exchange
-        # @param deadline [Float] of {Clock.monotonic}
-        # @param write [#call] with positions of keys, connection and deadline: sends one server's request
-        # @param read [#call] with the same: reads its replies
+        # @param deadline [Float] a time of {Clock.monotonic}
+        # @param write [#call] receives positions of keys, connection and deadline; sends one server's request
+        # @param read [#call] receives the same; reads its responses
         def initialize(deadline, write, read)
           @deadline = deadline
           @write = write
@@ -25,7 +23,7 @@ module Tiercel
         end
 
         # @param groups [Array<Array(Node, Array<Integer>)>] positions of keys, by server
-        # @return [Array<BackendError>] of servers that did not answer
+        # @return [Array<BackendError>] errors of servers that did not answer
         def run(groups)
           groups = ask(groups, wait: true) until groups.empty?
           @failures
@@ -33,8 +31,8 @@ module Tiercel
 
         private
 
-        # @param wait [Boolean] whether no connection is held, so that waiting for one is harmless
-        # @return [Array] the groups whose turn has not come
+        # @param wait [Boolean] whether the call holds no connection, so that it may wait for one
+        # @return [Array] the groups that were not sent yet
         def ask(groups, wait:)
           (node, at), *others = groups
           left = nil

@@ -8,27 +8,25 @@ require_relative "wire_key"
 module Tiercel
   module Backends
     class Memcached < Backend
-      # The keys of one server: "lru_crawler metadump hash" walks its hash table
-      # (memcached 1.6; "all" walks the LRU lists, and skips items that are in
-      # use). It takes a connection of its own.
+      # Lists the keys of one server. "lru_crawler metadump hash" walks its hash table (memcached 1.6; "all" walks the
+      # LRU lists and skips items in use). It needs its own connection.
       #
-      # The server holds the lock of a part of its table while it waits for a
-      # slow reader, and the reader's next request could need that lock. So the
-      # keys are read as fast as they come, into a {KeySpool}, and given to the
-      # caller after.
+      # While the server waits for a slow reader, it locks a part of its table, and the reader's next request could
+      # need that lock. The keys are therefore read at full speed into a {KeySpool}, and passed to the caller
+      # afterwards.
       class KeyDump
         REQUESTS = ["lru_crawler metadump hash\r\n", "lru_crawler metadump all\r\n"].freeze
-        # The server's answer while it lists keys for another client, since it makes one list at a time, and (from
-        # 1.6.29 on) while its table grows.
+        # The server's response while it lists keys for another client, because it can run only one list at a time.
+        # From 1.6.29 on it also sends this while its table grows.
         LATER = ["BUSY", "ERROR locked"].freeze
-        # Newer servers (seen: 1.6.45) announce the list.
+        # Newer servers (seen with 1.6.45) send this line before the list.
         STARTED = "OK"
-        # Before it is asked again: about what one list of a small cache takes. It differs from client to client, so
-        # that none of several is always the late one.
+        # Pause before the next attempt, about the duration of one list of a small cache. It is random, so that none
+        # of several clients is always late.
         PAUSE_SECONDS = (0.005..0.02)
         HELLO = "mn\r\n"
-        # How long to wait for one's turn and the first key, where the budget of a call is shorter: whoever asks while
-        # a list is made gets no reply before the server comes to it.
+        # Minimum budget for the wait until the first key. A client that asks while another list runs gets no response
+        # until the server is done with it.
         TURN_SECONDS = 2.0
 
         # @param node [Node]
@@ -39,8 +37,8 @@ module Tiercel
         # @param prefix [String, nil] only keys that begin with it
         # @yieldparam wire_key [String]
         # @return [void]
-        # @raise [BackendError] {Refused} where the server has no crawler, where others keep it busy, or where there is
-        #   no room for the keys
+        # @raise [BackendError] {Refused} if the server has no crawler, if other clients keep it busy, or if there is
+        #   no space for the keys
         def each(prefix = nil, &)
           spool = KeySpool.new(@node.name)
           read { |wire_key| spool.add(wire_key) if ours?(wire_key, prefix) }
@@ -51,7 +49,7 @@ module Tiercel
 
         private
 
-        # Clients of the binary protocol can store keys that would be several words, or lines, of a command.
+        # Clients of the binary protocol can store keys with spaces or line feeds, which would break a text command.
         def ours?(wire_key, prefix)
           WireKey.possible?(wire_key) && (prefix.nil? || WireKey.prefix?(wire_key, prefix))
         end
@@ -72,7 +70,7 @@ module Tiercel
 
         def first_line(connection)
           connection.open(@node.deadline)
-          reply(connection, HELLO, @node.deadline) # one that hangs is found out within the budget
+          reply(connection, HELLO, @node.deadline) # detects a hung server within the budget
           give_up_at = [@node.deadline, Clock.monotonic + TURN_SECONDS].max
           request, *others = REQUESTS
           loop do

@@ -7,13 +7,13 @@ require_relative "../../backend"
 module Tiercel
   module Backends
     class Memcached < Backend
-      # Keys that are read faster than they are used: in memory up to a size, which is enough for most caches, beyond
-      # it in a temporary file without a name.
+      # Buffers keys that arrive faster than the caller uses them: in memory up to a size that suffices for most
+      # caches, then in an unlinked temporary file.
       class KeySpool
         MEMORY_BYTES = 4 * 1024 * 1024
 
-        # @param name [String] the server's, for errors
-        # @param folder [String, nil] of the temporary file; nil for the system's
+        # @param name [String] the server's name, for errors
+        # @param folder [String, nil] the folder of the temporary file; nil for the system's
         def initialize(name, folder: nil)
           @name = name
           @folder = folder
@@ -23,7 +23,7 @@ module Tiercel
 
         # @param key [String] without line feeds
         # @return [void]
-        # @raise [Refused] where they are too many for memory, and no file can be written
+        # @raise [Refused] if the keys do not fit into memory and no file can be written
         def add(key)
           @lines << key << "\n"
           @count += 1
@@ -48,7 +48,7 @@ module Tiercel
           @file ||= nameless_file
           @file.write(@lines)
           @lines.clear
-        rescue SystemCallError, IOError, ArgumentError => error # the last where no folder for temporary files is found
+        rescue SystemCallError, IOError, ArgumentError => error # ArgumentError: no folder for temporary files
           raise Refused.new("#{@count} keys and more take a temporary file, which cannot be written " \
                             "(#{error.message}): set TMPDIR to a folder with room", backend: @name)
         end
@@ -56,7 +56,7 @@ module Tiercel
         def nameless_file
           file = Tempfile.create("tiercel-keys", @folder)
           ::File.unlink(file.path)
-          file.sync = true # so that what cannot be written is known here, not when it is read back
+          file.sync = true # so that a write error is raised here, not during a later read
           file.binmode
         end
       end

@@ -6,15 +6,15 @@ require_relative "token"
 module Tiercel
   module Backends
     class Memcached < Backend
-      # The reply's lines of the last read of this thread or fiber, which contain its cas numbers.
-      # A read that finds a value costs no object more for it.
+      # Keeps the response lines of the last read of this thread or fiber; they contain the cas numbers. A hit
+      # allocates no further object for it.
       module LastRead
         LINES = :tiercel_memcached_last_read
         private_constant :LINES
 
         module_function
 
-        # @param lines [String, Array<String>, nil] of one key, or of several in their order
+        # @param lines [String, Array<String>, nil] the line of one key, or the lines of several keys in order
         # @return [void]
         def keep(lines)
           Thread.current[LINES] = lines
@@ -24,7 +24,7 @@ module Tiercel
         def lines = Thread.current[LINES]
 
         # @param lines [String, Array<String>, nil]
-        # @param index [Integer] of the key, where there were several
+        # @param index [Integer] the position of the key, if there were several
         # @return [Token, nil]
         def token(lines, index)
           line = lines.is_a?(Array) ? lines[index] : lines

@@ -11,25 +11,23 @@ require_relative "wire_key"
 module Tiercel
   module Backends
     class Memcached < Backend
-      # Operations on many keys: one trip, to all servers of the ring at the
-      # same time. Where some servers fail, the others' answers are kept: they
-      # travel with the error (see {BackendError#partial}). One object is for one
-      # operation.
+      # Operations on many keys: one trip, to all servers of the ring concurrently. If some servers fail, the error
+      # carries the other servers' results (see {BackendError#partial}). Each object serves one operation.
       class Multi
         # @param ring [Ring]
-        # @param timeout [Float] seconds for all of it
+        # @param timeout [Float] seconds for the whole operation
         def initialize(ring, timeout)
           @ring = ring
           @timeout = timeout
         end
 
         # @param keys [Array<String>]
-        # @return [Hash{String => String}] the present ones, in the order of `keys`
-        # @raise [BackendError] with what was found on other servers
+        # @return [Hash{String => String}] the entries that exist, in the order of `keys`
+        # @raise [BackendError] with the entries of the other servers
         def get(keys)
           wire_keys = keys.map { |key| WireKey.encode(key) }
           count = keys.size
-          replies = Array.new(count * 2) # lines, which stay, then values
+          replies = Array.new(count * 2) # lines, which are kept, then values
           LastRead.keep(replies)
           failure = exchange(
             wire_keys,
@@ -49,9 +47,9 @@ module Tiercel
         end
 
         # @param pairs [Hash{String => String}]
-        # @param ttl [Integer] as memcached takes it
+        # @param ttl [Integer] in memcached's form
         # @return [Boolean] whether all were stored
-        # @raise [BackendError] with false, if other servers did store
+        # @raise [BackendError] with false, if other servers stored their pairs
         def set(pairs, ttl)
           wire_keys = pairs.keys.map { |key| WireKey.encode(key) }
           wire_pairs = wire_keys.zip(pairs.values)
@@ -69,10 +67,11 @@ module Tiercel
         end
 
         # @param pairs [Hash{String => String}]
-        # @param ttl [Integer] as memcached takes it
+        # @param ttl [Integer] in memcached's form
         # @param tokens [Hash{String => Token}] by key
-        # @return [Hash{String => Array(String, String)}] what is there then: bytes, and the line that came before them
-        # @raise [BackendError] with what other servers answered
+        # @return [Hash{String => Array(String, String)}] the entries that exist afterwards: bytes, and the response
+        #   line before them
+        # @raise [BackendError] with the results of the other servers
         def claim(pairs, ttl, tokens)
           keys = pairs.keys
           wire_keys = keys.map { |key| WireKey.encode(key) }
@@ -92,9 +91,9 @@ module Tiercel
         end
 
         # @param changes [Hash{String => Array(String, Token)}]
-        # @param ttl [Integer] as memcached takes it
+        # @param ttl [Integer] in memcached's form
         # @return [Array<String>] keys that were written
-        # @raise [BackendError] with those that were written on other servers
+        # @raise [BackendError] with the keys written on the other servers
         def compare_and_set(changes, ttl)
           keys = changes.keys
           wire_keys = keys.map { |key| WireKey.encode(key) }
@@ -112,9 +111,9 @@ module Tiercel
         end
 
         # @param keys [Array<String>]
-        # @param encoded [Boolean] whether they are as they go over the wire
-        # @return [Integer] how many were there
-        # @raise [BackendError] with how many there were on other servers
+        # @param encoded [Boolean] whether the keys are already wire keys
+        # @return [Integer] how many of them existed
+        # @raise [BackendError] with the number deleted on the other servers
         def delete(keys, encoded: false)
           wire_keys = encoded ? keys : keys.map { |key| WireKey.encode(key) }
           count = 0
@@ -142,7 +141,7 @@ module Tiercel
 
         def pick(items, at) = at.size == items.size ? items : at.map { |index| items[index] }
 
-        # Where no server answered there is nothing partial about it: the backend as a whole failed.
+        # If no server answered, the backend as a whole failed and there is no partial result.
         def fail_with(failure, partial)
           raise @all_failed ? failure : failure.with_partial(partial)
         end

@@ -16,21 +16,21 @@ require_relative "protocol"
 module Tiercel
   module Backends
     class Memcached < Backend
-      # One server of the ring: its connections, its time budget, and the way
-      # from what a socket raises to a {BackendError}.
+      # One server of the ring: its connections, its time budget, and the translation of socket errors to
+      # {BackendError}s.
       class Node
-        # Errors of a socket, its name look-up, TLS, and Dalli's opening of it.
+        # Errors of sockets, name resolution and TLS, and of Dalli when it opens them.
         NETWORK_ERRORS = [IOError, SystemCallError, SocketError, OpenSSL::SSL::SSLError, Timeout::Error].freeze
         TIMEOUTS = [IO::TimeoutError, Errno::ETIMEDOUT, Timeout::Error].freeze
 
         # @return [String] "memcached://HOST:PORT"
         attr_reader :name
 
-        # @param server [#name, #hostname, #port, #socket_type] as Dalli parsed it
+        # @param server [#name, #hostname, #port, #socket_type] the server as Dalli parsed it
         # @param timeout [Float] seconds for one call
         # @param pool [Hash] see {Remote::Options.pool}
         # @param socket [Hash] see {Connection#initialize}
-        # @param breaker [Breaker, nil] of this server alone, where there are others
+        # @param breaker [Breaker, nil] this server's breaker, if there are several servers
         def initialize(server, timeout:, pool:, socket: {}, breaker: nil)
           unix = server.socket_type == :unix
           @name = unix ? "memcached:#{server.hostname}" : "memcached://#{server.name}"
@@ -45,14 +45,14 @@ module Tiercel
 
         # Runs the block with a connection.
         #
-        # A server that restarted, or closes idle connections, has left dead ones in the pool. Where that
-        # shows, the call is repeated once on a new connection; a call that must not be made twice looks
-        # first instead.
+        # A server that restarts or closes idle connections leaves dead ones in the pool. If the connection turns out
+        # to be dead, the call is retried once on a new one. A call that must not be sent twice checks the connection
+        # first.
         #
-        # @param key [String, nil] for errors
+        # @param key [String, nil] the key, for errors
         # @param resend [Boolean] whether the block's request may be sent twice
-        # @param deadline [Float] of {Clock.monotonic}
-        # @param wait [Boolean] whether to wait where all connections are in use
+        # @param deadline [Float] a time of {Clock.monotonic}
+        # @param wait [Boolean] whether to wait if all connections are in use
         # @yieldparam connection [Connection]
         # @yieldparam deadline [Float]
         # @return [Object] the block's value
@@ -79,23 +79,23 @@ module Tiercel
           raise Refused.new(error.message, backend: @name, key: key)
         end
 
-        # @return [Connection] one that is not of the pool; the caller closes it
+        # @return [Connection] a connection outside the pool; the caller closes it
         def connection
           Connection.new(@host, @port, @socket)
         end
 
-        # @return [Float] {Clock.monotonic} at which a call that begins now has used up its budget
+        # @return [Float] the time of {Clock.monotonic} at which the budget of a call that begins now ends
         def deadline = Clock.monotonic + @timeout
 
         # @param error [StandardError] one of {NETWORK_ERRORS}
         # @param key [String, nil]
-        # @return [Unavailable] what to raise for it
+        # @return [Unavailable] the error to raise
         def failure(error, key = nil)
           type = TIMEOUTS.any? { |timeout| timeout === error } ? TimedOut : Unavailable
           type.new("#{error.class}: #{error.message}", backend: @name, key: key)
         end
 
-        # @return [Boolean] whether the last call has not failed, where that is known
+        # @return [Boolean] false if the last call is known to have failed
         def answering? = !@breaker&.failing?
 
         # @return [void]
@@ -116,7 +116,7 @@ module Tiercel
         def skip(key)
           @log.skipped
           error = BreakerOpen.new("not asked: it failed before and is in its cool-down", backend: @name, key: key)
-          error.set_backtrace([]) # it would be most of what a skipped call costs in the depths of a request
+          error.set_backtrace([]) # a backtrace would dominate the cost of a skipped call deep in a request
           raise error
         end
       end

@@ -7,7 +7,7 @@ module Tiercel
     class Memcached < Backend
       # Numbers the connections of this process.
       module Openings
-        # Before the number, in the place of a flag of memcached's.
+        # Precedes the number in the request, in the form of a memcached flag.
         FLAG = " o"
         @lock = Mutex.new
         @count = 0
@@ -18,7 +18,7 @@ module Tiercel
           attr_reader :mark
         end
 
-        # @return [Integer] the number of a connection that has just been opened
+        # @return [Integer] the number for a connection that was just opened
         def self.next
           @lock.synchronize do
             @count += 1

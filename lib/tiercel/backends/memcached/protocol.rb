@@ -8,17 +8,15 @@ require_relative "token"
 module Tiercel
   module Backends
     class Memcached < Backend
-      # The commands of memcached's meta protocol that a cache needs, as
-      # functions of a connection. Source: protocol.txt of memcached 1.6; no flag
-      # is used that 1.6.18 does not know.
+      # The commands of memcached's meta protocol that a cache needs, as functions of a connection. Source:
+      # protocol.txt of memcached 1.6. All flags work with 1.6.18.
       #
-      # A command that is sent for many keys is written as a whole and then
-      # answered as a whole: `write_*` and `read_*` are apart, so that several
-      # servers can be at work at the same time.
+      # A command for many keys has two methods, `write_*` and `read_*`, so that several servers can work
+      # concurrently.
       module Protocol
-        # The server answered, and refused.
+        # The server answered and refused the command.
         class ServerError < StandardError; end
-        # The server takes no more connections.
+        # The server accepts no more connections.
         class TooManyConnections < IOError; end
 
         TOO_LARGE = /\ASERVER_ERROR (object too large|out of memory storing object \(too large)/
@@ -27,7 +25,7 @@ module Tiercel
 
         module_function
 
-        # Passes the reply's lines to {LastRead}.
+        # Passes the response lines to {LastRead}.
         #
         # @return [String, nil]
         def get(connection, key, deadline)
@@ -39,8 +37,8 @@ module Tiercel
           bytes
         end
 
-        # @return [Array(String, String), nil] the bytes, and the line before them, which says c (cas), t (seconds
-        #   left, -1 for no end) and {Connection#mark}: see {#number} and {Token.of}
+        # @return [Array(String, String), nil] the bytes, and the line before them. The line contains c (cas), t
+        #   (seconds left, -1 for no expiry) and {Connection#mark}; see {#number} and {Token.of}
         def get_with_details(connection, key, deadline)
           connection.write("mg #{key} c t v\r\n", deadline)
           line = connection.read_line(deadline)
@@ -50,7 +48,7 @@ module Tiercel
         end
 
         # @param token [Token, nil]
-        # @return [Symbol] :stored, :not_stored (there is one, or the other way round), or :too_large
+        # @return [Symbol] :stored, :not_stored (the entry exists, or with a token: it changed), or :too_large
         def set(connection, key, bytes, ttl, deadline, mode: :set, token: nil)
           cas = token&.cas_over(connection)
           connection.write(mode == :add ? add_request(key, bytes, ttl) : cas_request(key, bytes, ttl, cas), deadline)
@@ -59,9 +57,10 @@ module Tiercel
           answer
         end
 
-        # Reads, and writes where nothing was read: both requests at once.
+        # Reads, and writes if the key is absent. Sends both requests together.
         #
-        # @return [Array(Symbol, String, String)] as {#set}, then as {#get_with_details} where there was something
+        # @return [Array(Symbol, String, String)] as {#set}, followed by the result of {#get_with_details} for an
+        #   existing entry
         def add_or_get(connection, key, bytes, ttl, deadline)
           connection.write("mg #{key} c t v\r\n".b << add_request(key, bytes, ttl), deadline)
           line = connection.read_line(deadline)
@@ -72,7 +71,8 @@ module Tiercel
           [answer, present, line << connection.mark]
         end
 
-        # Writes (if there is nothing, or with a token if that still stands), then reads: both requests at once.
+        # Writes if the key is absent (with a token: if the entry is unchanged), then reads. Sends both requests
+        # together.
         #
         # @return [Array(String, String), nil] as {#get_with_details}
         def claim(connection, key, bytes, ttl, token, deadline)
@@ -85,7 +85,7 @@ module Tiercel
           [present, line << connection.mark] if present
         end
 
-        # @param claims [Array<Array(String, String, Token)>] as for {#write_set_multi}, and token or nil
+        # @param claims [Array<Array(String, String, Token)>] as for {#write_set_multi}, and a token or nil
         def write_claim_multi(connection, claims, ttl, deadline)
           request = String.new
           claims.each { |key, bytes, token| request << claim_request(connection, key, bytes, ttl, token) }
@@ -93,7 +93,7 @@ module Tiercel
           connection.write(request << "mn\r\n", deadline)
         end
 
-        # @yieldparam index [Integer] of the key
+        # @yieldparam index [Integer] the position of the key
         # @yieldparam bytes [String]
         # @yieldparam line [String] as {#get_with_details}
         def read_claim_multi(connection, count, deadline, &)
@@ -102,7 +102,7 @@ module Tiercel
           answers.each { |answer| raise answer if answer.is_a?(ServerError) }
         end
 
-        # @param changes [Array<Array(String, String, Token)>] keys as they go over the wire, bytes, token
+        # @param changes [Array<Array(String, String, Token)>] wire keys, bytes, tokens
         def write_cas_multi(connection, changes, ttl, deadline)
           request = String.new
           changes.each { |key, bytes, token| request << cas_request(key, bytes, ttl, token.cas_over(connection)) }
@@ -125,7 +125,7 @@ module Tiercel
           touched
         end
 
-        # Adds to a number of decimal digits; an absent one starts at `amount`.
+        # Adds to a decimal number; an absent one starts at `amount`.
         #
         # @param amount [Integer] from 0 to 2**64 - 1
         # @return [Integer, nil] the sum; nil if the bytes are not a number
@@ -137,16 +137,16 @@ module Tiercel
           count
         end
 
-        # @param keys [Array<String>] as they go over the wire
+        # @param keys [Array<String>] wire keys
         def write_get_multi(connection, keys, deadline)
           request = String.new(capacity: keys.sum(&:bytesize) + (keys.size * 18) + 4)
           keys.each_with_index { |key, index| request << "mg " << key << " c v q O" << index.to_s << "\r\n" }
           connection.write(request << "mn\r\n", deadline)
         end
 
-        # @yieldparam index [Integer] of the key
+        # @yieldparam index [Integer] the position of the key
         # @yieldparam bytes [String]
-        # @yieldparam line [String] that came before the bytes
+        # @yieldparam line [String] the line before the bytes
         def read_get_multi(connection, deadline)
           until (line = connection.read_line(deadline)) == "MN"
             bytes = value(connection, line, deadline, more: true)
@@ -156,7 +156,7 @@ module Tiercel
           connection.finish
         end
 
-        # @param pairs [Array<Array(String, String)>] keys as they go over the wire, and bytes
+        # @param pairs [Array<Array(String, String)>] wire keys and bytes
         def write_set_multi(connection, pairs, ttl, deadline)
           request = String.new(capacity: pairs.sum { |key, bytes| key.bytesize + bytes.bytesize + 40 })
           flags = "T#{ttl}"
@@ -164,19 +164,19 @@ module Tiercel
           connection.write(request, deadline)
         end
 
-        # @return [Array<Symbol>] as {#set} has them, in order
+        # @return [Array<Symbol>] results as of {#set}, in order
         def read_set_multi(connection, count, deadline)
           answers = Array.new(count) { stored_or_refusal(connection, connection.read_line(deadline)) }
           connection.finish
           answers.each { |answer| raise answer if answer.is_a?(ServerError) }
         end
 
-        # @param keys [Array<String>] as they go over the wire
+        # @param keys [Array<String>] wire keys
         def write_delete_multi(connection, keys, deadline)
           connection.write(keys.map { |key| "md #{key}\r\n".b }.join, deadline)
         end
 
-        # @return [Integer] how many were there
+        # @return [Integer] how many of the keys existed
         def read_delete_multi(connection, count, deadline)
           answers = Array.new(count) { done?(connection, connection.read_line(deadline), more: true) }
           connection.finish
@@ -204,7 +204,7 @@ module Tiercel
           found
         end
 
-        # A value in another encoding than binary would forbid to append to what is not ASCII.
+        # With an encoding other than binary, Ruby could not append bytes that are not ASCII.
         def set_request(key, bytes, flags)
           bytes = bytes.b unless bytes.encoding == Encoding::BINARY || bytes.ascii_only?
           String.new(capacity: key.bytesize + bytes.bytesize + 48) <<
@@ -213,7 +213,7 @@ module Tiercel
 
         def cas_request(key, bytes, ttl, cas) = set_request(key, bytes, cas ? "T#{ttl} C#{cas}" : "T#{ttl}")
 
-        # Not `ms` with ME: a server that has no room for what is to be added drops what is there.
+        # Does not use `ms` with mode E (ME): if memory is short, that mode drops the existing entry.
         def add_request(key, bytes, ttl)
           bytes = bytes.b unless bytes.encoding == Encoding::BINARY || bytes.ascii_only?
           String.new(capacity: key.bytesize + bytes.bytesize + 48) <<
@@ -230,15 +230,15 @@ module Tiercel
           connection.read_value(line.byteslice(3, 11).to_i, deadline)
         end
 
-        # @param line [String] of a reply
+        # @param line [String] a response line
         # @param flag [String] a space and the flag's letter
-        # @return [Integer, nil] what the flag says
+        # @return [Integer, nil] the flag's value
         def number(line, flag)
           at = line.byteindex(flag, 2)
           line.byteslice(at + 2, line.bytesize).to_i if at
         end
 
-        # As {#stored}, where replies are still to be read: they are, before a refusal is raised.
+        # As {#stored}, but returns a refusal instead of raising it, because further responses must be read first.
         #
         # @return [Symbol, ServerError]
         def stored_or_refusal(connection, line)
@@ -261,8 +261,8 @@ module Tiercel
           refused(connection, line, more: more)
         end
 
-        # After SERVER_ERROR the connection is in step. After anything else it may not be, so it stays
-        # busy and the pool closes it; so it does where the server still owes replies.
+        # After SERVER_ERROR, requests and responses still match. After any other error they may not, so the
+        # connection stays busy and the pool closes it. The same holds if the server still owes responses.
         def refused(connection, line, more: false)
           case line
           when /\ASERVER_ERROR/

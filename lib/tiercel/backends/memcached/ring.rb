@@ -8,16 +8,15 @@ require_relative "../../backend"
 module Tiercel
   module Backends
     class Memcached < Backend
-      # Which server has a key. The points on the circle are Dalli's, so the
-      # entries that Rails' MemCacheStore left on a ring are found where they
-      # are. There is no failover: a key of a dead server is a miss, not an
-      # older value on another one.
+      # Maps keys to servers. The points on the circle are Dalli's, so entries that Rails' MemCacheStore left on a
+      # ring are found. There is no failover: a key of a dead server is a miss, never an older value on another
+      # server.
       class Ring
-        # @return [Array<Node>] in the order given
+        # @return [Array<Node>] in the configured order
         attr_reader :nodes
 
-        # @param servers [Array<String>] "HOST:PORT:WEIGHT" or paths, as Dalli takes them
-        # @yieldparam server [Dalli::Protocol::Meta] what Dalli made of one
+        # @param servers [Array<String>] "HOST:PORT:WEIGHT" or paths, in Dalli's form
+        # @yieldparam server [Dalli::Protocol::Meta] Dalli's representation of one server
         # @yieldreturn [Node]
         def initialize(servers, &node)
           ring = Dalli::Ring.new(servers, failover: false, threadsafe: false, raw: true)
@@ -29,7 +28,7 @@ module Tiercel
         end
 
         # @param wire_key [String]
-        # @return [Node] that of the last point at or before the key's CRC-32
+        # @return [Node] the node of the last point at or before the key's CRC-32
         def node_for(wire_key)
           return @nodes.first unless @points
           hash = Zlib.crc32(wire_key)

@@ -9,13 +9,13 @@ require_relative "../remote/tls_context"
 module Tiercel
   module Backends
     class Memcached < Backend
-      # TLS from options.
+      # Builds the TLS context from the options.
       module TLS
         OPTIONS = %i[ssl ssl_params ssl_context].freeze
 
         # @param options [Hash] `ssl` (true, false, "true", "false" or an SSLContext), `ssl_params` (Hash),
-        #   `ssl_context` (as Rails' MemCacheStore calls it)
-        # @return [#current, nil] what gives an OpenSSL::SSL::SSLContext; nil for no TLS
+        #   `ssl_context` (the name in Rails' MemCacheStore)
+        # @return [#current, nil] provides an OpenSSL::SSL::SSLContext; nil for no TLS
         # @raise [ConfigurationError]
         def self.context(options)
           given = options[:ssl_context] || options[:ssl]
@@ -30,10 +30,10 @@ module Tiercel
           end
         end
 
-        # A context that the application made.
+        # A context that the application provides.
         Given = Struct.new(:current)
 
-        # A plain OpenSSL::SSL::SSLContext.new checks nothing at all.
+        # A plain OpenSSL::SSL::SSLContext.new verifies no certificate.
         def self.of_its_own(context)
           unless context.verify_mode.to_i.anybits?(OpenSSL::SSL::VERIFY_PEER) && context.verify_hostname
             warn "Tiercel: memcached: the SSLContext given as ssl does not check whose certificate the server shows; " \

@@ -6,22 +6,23 @@ require_relative "openings"
 module Tiercel
   module Backends
     class Memcached < Backend
-      # The token for {Backend#compare_and_set}: the cas number of an entry, and the number of the newest connection of
-      # this process when the entry was read.
+      # The token for {Backend#compare_and_set}: an entry's cas number, and the number of this process' newest
+      # connection at the time of the read.
       #
-      # A restarted server counts its cas numbers from 1 again. A connection that is older than the read, and works
-      # still, leads to the server that answered the read. Over any other connection nothing is compared: it might lead
+      # A restarted server counts its cas numbers from 1 again. A working connection that is older than the read leads
+      # to the same server process that answered the read. Over a newer connection the comparison always fails,
+      # because that connection might lead to a restarted server.
       # to a server that has begun anew.
       Token = Struct.new(:cas, :newest) do
-        # @param line [String] of a reply, with its {Openings::FLAG}
+        # @param line [String] a response line with its {Openings::FLAG}
         # @return [Token]
         def self.of(line) = new(Protocol.number(line, " c") || Token::NEVER, Protocol.number(line, Openings::FLAG))
 
-        # @param connection [Connection] that the request goes over
-        # @return [Integer] the cas number, or one that no entry has
+        # @param connection [Connection] the connection of the request
+        # @return [Integer] the cas number, or a number that no entry has
         def cas_over(connection) = connection.number <= newest ? cas : Token::NEVER
       end
-      # No server counts that far.
+      # No server's cas numbers reach this value.
       Token::NEVER = (2**64) - 1
     end
   end

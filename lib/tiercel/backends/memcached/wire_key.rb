@@ -7,15 +7,14 @@ require_relative "../../backend"
 module Tiercel
   module Backends
     class Memcached < Backend
-      # Keys as memcached takes them: 1 to 250 bytes, none of them a space or a
-      # control character (memcached's protocol.txt).
+      # Keys in memcached's form: 1 to 250 bytes without spaces and control characters (memcached's protocol.txt).
       #
-      # A key that is so already, and has no "%", goes as it is. Another is
-      # percent-encoded as Rails' MemCacheStore does it (control characters,
-      # space, "%" and all bytes from 7F), so that both find the same entries;
-      # where that is longer than 250 bytes, bytes from 80 stay as they are,
-      # which memcached permits. Both can be decoded again. What is longer even
-      # then becomes "%=", the beginning of the key, and a SHA-256: such a key
+      # - A key in this form that has no "%" is sent unchanged.
+      # - Any other key is percent-encoded as in Rails' MemCacheStore (control characters, space, "%" and all bytes
+      #   from 7F), so that both find the same entries.
+      # - If the result exceeds 250 bytes, bytes from 80 stay unencoded, which memcached permits.
+      # - A key that is still too long becomes "%=", the beginning of the key, and a SHA-256. It cannot be decoded;
+      #   only its beginning is recognizable.
       # cannot be decoded, only recognized by its beginning.
       module WireKey
         LIMIT_BYTES = 250
@@ -43,22 +42,22 @@ module Tiercel
           end
 
           # @param wire_key [String]
-          # @return [String, nil] the key, nil if it cannot be known
+          # @return [String, nil] the key, nil if it cannot be decoded
           def decode(wire_key)
             return if wire_key.start_with?(DIGEST_MARK)
             wire_key.include?("%") ? unescape(wire_key) : wire_key
           end
 
-          # Whether {encode} could have made it, as far as a command's syntax goes.
+          # Whether it can be a result of {encode}, judged by the syntax of a command.
           #
           # @param wire_key [String]
           # @return [Boolean]
           def possible?(wire_key) = !NEVER.match?(wire_key.b)
 
-          # Whether the key behind a wire key begins with these bytes.
+          # Whether the key encoded in a wire key begins with these bytes.
           #
           # @param wire_key [String]
-          # @param prefix [String] at most {LEAD_BYTES} once encoded, to find keys that became digests
+          # @param prefix [String] to match keys stored as digests: at most {LEAD_BYTES} when encoded
           # @return [Boolean]
           def prefix?(wire_key, prefix)
             key = decode(wire_key)
@@ -67,7 +66,7 @@ module Tiercel
             lead.start_with?(escape(prefix.b, UNSAFE_BUT_HIGH))
           end
 
-          # @param text [String] with %XX
+          # @param text [String] a text with %XX
           # @return [String] in binary
           def unescape(text) = text.b.gsub(/%(\h\h)/n) { Regexp.last_match(1).hex.chr }
 

@@ -11,20 +11,22 @@ require_relative "set_or_get"
 module Tiercel
   module Backends
     class Redis < Backend
-      # The commands that a server has, and lets this user run. The first call that depends on them asks, in one trip of
-      # a process; the answer holds until the server's address is renewed, or a reply contradicts it.
+      # The commands that a server supports and this user may run. The first call that depends on them asks the
+      # server, with one trip per process. The answer is valid until the connections are renewed or a reply
+      # contradicts it.
       class Abilities
-        # A key that nobody writes. A user who may not read it has the command all the same.
+        # A key that nobody writes. If the user may not read it, the command still exists.
         KEY = "tiercel:abilities"
         SCRIPT = "return 1"
         SCRIPTS = [["EVALSHA", Digest::SHA1.hexdigest(SCRIPT), "1", KEY], ["EVAL", SCRIPT, "1", KEY]].freeze
-        # Redis 7 has SET with NX and GET, too.
+        # Redis 7 also supports SET with both NX and GET.
         REDIS_7 = ["PEXPIRETIME", KEY].freeze
-        # To a command that was renamed or is newer than the server, and to a user who may not run it.
+        # Replies to a command that was renamed or is newer than the server, or that the user may not run.
         REFUSAL = /\AERR unknown command|\ANOPERM .*no permissions to run/i
-        # To one of these commands, as a reply to which the answer was another.
+        # Replies that contradict an earlier positive answer.
         CONTRADICTION = /\AERR syntax error|eval|pexpiretime/i
-        # Seconds after which a server that refuses scripts is asked again: somebody may have changed the user's rights.
+        # Seconds after which a server that refuses scripts is asked again, because the user's rights may have
+        # changed.
         AGAIN_SECONDS = 60.0
         Answer = Struct.new(:ends, :refusal, :again_at)
         private_constant :KEY, :SCRIPT, :SCRIPTS, :REDIS_7, :REFUSAL, :CONTRADICTION, :AGAIN_SECONDS, :Answer
@@ -35,18 +37,18 @@ module Tiercel
           @answer = nil
         end
 
-        # @return [Boolean] whether {#scripts?} and {#ends?} cost no trip
+        # @return [Boolean] whether {#scripts?} and {#ends?} need no trip
         def known? = !@answer.nil? && (@answer.again_at.nil? || Clock.monotonic < @answer.again_at)
 
-        # @return [Boolean] whether it runs scripts
+        # @return [Boolean] whether the server runs scripts
         # @raise [RedisClient::Error]
         def scripts? = refusal.nil?
 
-        # @return [String, nil] what it says to a script that it does not run
+        # @return [String, nil] the server's reply to a script that it refuses
         # @raise [RedisClient::Error]
         def refusal = answer.refusal
 
-        # @return [Boolean] whether it tells when an entry ends
+        # @return [Boolean] whether the server reports when an entry expires
         # @raise [RedisClient::Error]
         def ends? = answer.ends
 
@@ -54,16 +56,16 @@ module Tiercel
         # @raise [RedisClient::Error]
         def set_or_get = ends? ? SetOrGet::AtOnce : SetOrGet::InTwo
 
-        # Has the next call ask again.
+        # Makes the next call ask the server again.
         #
         # @return [void]
         def forget
           @answer = nil
         end
 
-        # Another server may answer by now, or this user may do less than before.
+        # Another server may answer by now, or this user may have fewer rights.
         #
-        # @param error [Exception] a reply
+        # @param error [Exception] an error reply
         # @return [void]
         def contradict(error)
           return unless error.is_a?(RedisClient::CommandError) && @answer && CONTRADICTION.match?(error.message)
@@ -72,7 +74,8 @@ module Tiercel
 
         private
 
-        # Neither a reply nor a refusal (the server is loading, say): nothing is decided.
+        # If the reply is neither a result nor a refusal (for example while the server is loading), nothing is
+        # remembered.
         def answer
           return @answer if known?
           *scripts, ends = @commands.pipelined([*SCRIPTS, REDIS_7])

@@ -12,22 +12,22 @@ require_relative "node_share"
 module Tiercel
   module Backends
     class Redis < Backend
-      # A URL and options, as redis-client and redis-cluster-client take them.
+      # Converts a URL and options for redis-client and redis-cluster-client.
       class Address
         CLUSTER = /\A(rediss?)\+cluster\z/
-        # Of each node of a cluster, so that a dead one costs the others' keys nothing; after a second it is asked
-        # again. One call is up to four attempts, so six failures are two to six calls. Connecting and one command are
-        # two successes.
+        # The breaker of each cluster node, so that a dead node does not delay calls for the other nodes' keys; after
+        # a second the node is tried again. One call makes up to four attempts, so six failures take two to six calls.
+        # Connecting and one command count as two successes.
         NODE_BREAKER = { error_threshold: 6, error_threshold_timeout: 10.0, error_timeout: 1.0,
                          success_threshold: 2 }.freeze
-        # After this time without a call, a PING shows whether a connection to a node of a cluster is dead.
+        # After this idle time, a PING checks the connection to a cluster node.
         IDLE_SECONDS = 1.0
         SECURE = /\Arediss/
         OPTIONS = %i[username password db driver ssl_params fixed_hostname
                      sentinels name role sentinel_username sentinel_password].freeze
 
         # @param url [BackendURL]
-        # @param options [Hash] of {Redis.build}
+        # @param options [Hash] the options of {Redis.build}
         # @param timeout [Float] seconds for one call
         def initialize(url, options, timeout)
           @url = url
@@ -41,7 +41,7 @@ module Tiercel
         # @return [Integer] number of the database
         def database = cluster? ? 0 : Integer(@options[:db] || @url.place[%r{/(\d+)\z}, 1] || 0)
 
-        # @param protocol [Integer] RESP2 needs no greeting, so a new connection costs no trip
+        # @param protocol [Integer] RESP2 needs no greeting, so opening a connection costs no trip
         # @return [RedisClient::Config::Common, RedisClient::ClusterConfig]
         # @raise [ConfigurationError]
         def config(protocol: 2)
@@ -49,7 +49,7 @@ module Tiercel
           Remote::Options.check_ports(@url, hosts) unless @url.scheme == "unix"
           return cluster_config if cluster?
           @options[:sentinels] ? sentinel_config : RedisClient.config(**place, **common)
-        rescue URI::Error # whose message holds the password
+        rescue URI::Error # its message contains the password
           raise unreadable
         rescue ArgumentError => error
           raise if error.is_a?(ConfigurationError)
@@ -75,7 +75,7 @@ module Tiercel
           driver.is_a?(Deadline::Certificates) ? context : Remote::TLSContext.parse(params)
         end
 
-        # Of the two only the one in Ruby looks whose certificate it is shown (adr/006).
+        # Only the driver in Ruby checks that the certificate belongs to the host (adr/006).
         def driver
           name = @options[:driver]
           return Deadline.driver(name) unless tls?
@@ -85,13 +85,13 @@ module Tiercel
                                     "ssl_params: { verify_hostname: false }"
         end
 
-        # @return [Boolean] whether `ssl_params` say that the certificate may be another host's
+        # @return [Boolean] whether `ssl_params` accept a certificate of another host
         def any_host?
           params = Remote::TLSContext.parse(@options[:ssl_params])
           params[:verify_hostname] == false || params[:verify_mode] == OpenSSL::SSL::VERIFY_NONE
         end
 
-        # Sentinels may speak TLS though the master does not.
+        # Sentinels may use TLS even if the master does not.
         def tls? = SECURE.match?(@url.scheme) || (@options[:sentinels] && sentinels.any? { |one| secure?(one) })
 
         def secure?(sentinel) = sentinel[:ssl] || SECURE.match?(sentinel[:url].to_s)
@@ -112,7 +112,7 @@ module Tiercel
           )
         end
 
-        # Said for all, it holds for the Sentinels too that those named here tell of.
+        # Used for all Sentinels, including those that the listed ones announce.
         def sentinel_tls
           SECURE.match?(@url.scheme) && sentinels.all? { |sentinel| secure?(sentinel) } ? { ssl: true } : {}
         end

@@ -11,16 +11,16 @@ require_relative "scripts"
 module Tiercel
   module Backends
     class Redis < Backend
-      # Conditional writes: tokens, and the commands of leases. A token is the end in ms (nil
-      # for any) and the bytes.
+      # Conditional writes: tokens, and the commands for leases. A token consists of the expiry in ms (nil for any)
+      # and the bytes.
       #
       # @private
       module Claims
-        # Bytes up to which what is expected under a key is sent as it is, which costs less than its digest.
+        # Up to this size the expected bytes are sent themselves, which costs less than a digest.
         SHORT_BYTES = 256
         private_constant :SHORT_BYTES
 
-        # An unchanged entry is the one that was read, whatever happened in between.
+        # Equal bytes count as the same entry, whatever happened in between.
         def token_shown(bytes, _last_read, _index = 0) = [nil, bytes]
 
         def get_with_token(key)
@@ -33,7 +33,7 @@ module Tiercel
           [binary(bytes), [ends_at, bytes], seconds(left)] if bytes
         end
 
-        # The written bytes are their own token: see {Backend#occupy} on bytes that no other caller writes.
+        # The written bytes are their own token, because no other caller writes the same bytes (see {Backend#occupy}).
         def occupy(key, bytes, ttl = nil, token = nil)
           if token
             reply = guarded(key) do
@@ -93,7 +93,7 @@ module Tiercel
           end
         end
 
-        # Without scripts the look and the delete are two steps.
+        # Without scripts, reading and deleting are two steps.
         def delete_frames(keys)
           return {} if keys.empty?
           return super unless compares?
@@ -105,7 +105,7 @@ module Tiercel
           keys.to_h { |key| [key, error] }
         end
 
-        # Scripts compare.
+        # Compare-and-set needs scripts.
         def compares?(ask: true) = ask || abilities.known? ? guarded { abilities.scripts? } : nil
 
         private
@@ -117,10 +117,10 @@ module Tiercel
 
         def abilities = @commands.abilities
 
-        # The end is asked for first: where the entry changes between the two, they do not belong together,
-        # and {#compare_and_set} finds that out.
+        # Asks for the expiry first. If the entry changes between the two commands, they do not match, and
+        # {#compare_and_set} detects that.
         #
-        # @return [Array(Integer, String, Integer), nil] the end in ms, the bytes, what is left in ms
+        # @return [Array(Integer, String, Integer), nil] the expiry in ms, the bytes, the remaining ms
         def shown(key, *commands)
           ends_at, bytes, left = guarded(key) do
             next @commands.pipelined(commands) if abilities.ends? || !abilities.scripts?
@@ -130,13 +130,13 @@ module Tiercel
           [ends_at.is_a?(Integer) ? ends_at : nil, bytes, left]
         end
 
-        # @return [Array(String, String)] arguments of {Script::COMPARE_AND_SET}
+        # @return [Array(String, String)] arguments for {Script::COMPARE_AND_SET}
         def expected((ends_at, present))
           return ["=", present] if ends_at.nil? && present.bytesize <= SHORT_BYTES
           [ends_at.to_s, Digest::SHA1.hexdigest(present)]
         end
 
-        # @return [Array<Object>] what {#occupied} takes, for each of the pairs
+        # @return [Array<Object>] replies for {#occupied}, one for each pair
         def claim_all(pairs, ttl, tokens)
           set_or_get = abilities.set_or_get
           replace = Script::REPLACE_OR_GET.for(@commands)
@@ -150,21 +150,21 @@ module Tiercel
           replace.sent_again(@commands, replies, calls)
         end
 
-        # A key of another type than String is in nobody's way: as with a plain write.
+        # A key of a type other than String is replaced, as by a plain write.
         #
-        # @return [nil] as SET with GET where nothing was there
+        # @return [nil] like SET with GET for an absent key
         def replace_other_type(key, bytes, ttl)
           set(key, bytes, ttl)
           nil
         end
 
-        # @return [Array<String>] key and arguments of {Script::REPLACE_OR_GET}
+        # @return [Array<String>] key and arguments for {Script::REPLACE_OR_GET}
         def replacing(key, bytes, (ends_at, present), ttl)
           [key, ends_at.to_s, Digest::SHA1.hexdigest(present), bytes, Lifetime.ms(ttl)]
         end
 
-        # @param reply [Object] nil or 1: they were written; bytes, or bytes and ms, of what is in the way; 0: that has
-        #   gone
+        # @param reply [Object] nil or 1: the bytes were written; bytes, or bytes and ms: the existing entry; 0: the
+        #   existing entry vanished
         # @return [Array(String, Object, Float), nil] as {Backend#occupy}
         def occupied(reply, bytes, ttl)
           case reply
@@ -176,7 +176,7 @@ module Tiercel
           end
         end
 
-        # A mark of no end (see {Lifetime}) is no rest.
+        # The mark of an endless entry (see {Lifetime}) is not a remaining TTL.
         def seconds(ms) = ms.is_a?(Integer) && ms.between?(0, Lifetime::ENDLESS_MS - 1) ? ms / 1000.0 : nil
       end
     end

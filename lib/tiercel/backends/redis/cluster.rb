@@ -13,24 +13,23 @@ require_relative "set_commands"
 module Tiercel
   module Backends
     class Redis < Backend
-      # How commands reach a Redis Cluster: each to the node of its key's slot,
-      # operations on many keys as one pipeline for each node, so that no
-      # command names keys of two slots.
+      # Sends commands to a Redis Cluster: each command to the node of its key's slot, operations on many keys as one
+      # pipeline per node. No command contains keys of two slots.
       class Cluster
-        # connection_pool wants a number.
+        # connection_pool requires a number.
         UNLIMITED = 1_000
-        # Before its first command a process asks the nodes for the cluster's layout and for the commands
-        # they know: a dozen trips, for which one call's budget can be too small.
+        # Before its first command a process loads the cluster's layout and its nodes' commands. That takes a dozen
+        # trips, which can exceed the budget of one call.
         SETUP_SECONDS = 1.0
 
-        # Some nodes did not answer. Stands in the place of the replies that they owe.
+        # Some nodes did not answer. This error replaces their missing replies.
         class Unanswered < RedisClient::Error
-          # @return [Hash{String => Exception}] by node
+          # @return [Hash{String => Exception}] errors by node
           attr_reader :errors
 
-          # @param errors [Hash{String => Exception}] by node
-          # @param unanswered [Integer] commands
-          # @param all [Integer] commands
+          # @param errors [Hash{String => Exception}] errors by node
+          # @param unanswered [Integer] number of commands without a reply
+          # @param all [Integer] number of all commands
           def initialize(errors, unanswered, all)
             @errors = errors
             nodes = errors.map { |node, error| "#{node} (#{error.class}: #{error.message})" }
@@ -38,15 +37,15 @@ module Tiercel
           end
         end
 
-        # In place of a reply that has not come.
+        # Replaces a missing reply.
         NONE = Object.new.freeze
-        # In place of a node's name, for slots that no node has.
+        # The node name for slots without a node.
         NO_NODE = "no node"
         private_constant :NONE, :NO_NODE
 
         # @param config [RedisClient::ClusterConfig]
         # @param timeout [Float] seconds for one call
-        # @param pool [Hash] see {Remote::Options.pool}; of each node
+        # @param pool [Hash] the pool of each node, see {Remote::Options.pool}
         def initialize(config, timeout:, pool:)
           @config = config
           @timeout = timeout
@@ -55,11 +54,11 @@ module Tiercel
           @abilities = Abilities.new(self)
         end
 
-        # @return [Abilities] of one of the nodes, which are taken to be alike
+        # @return [Abilities] the abilities of one node; all nodes are assumed to be alike
         attr_reader :abilities
 
         # @param command [Array<String>]
-        # @param resend [Boolean] whether it may be sent twice
+        # @param resend [Boolean] whether the command may be sent twice
         # @return [Object] the reply
         # @raise [RedisClient::Error]
         def call(command, resend: true)
@@ -67,10 +66,11 @@ module Tiercel
           within_budget(1, once: command) { |client| client.call_once_v(command) }
         end
 
-        # Sends commands in one trip to each node. Where some nodes do not answer, the others' replies are kept.
+        # Sends the commands with one trip to each node. If some nodes do not answer, the other nodes' replies are
+        # kept.
         #
         # @param commands [Array<Array<String>>]
-        # @return [Array<Object>] the replies, errors among them
+        # @return [Array<Object>] the replies, including errors
         # @raise [RedisClient::Error] if no node answered
         def pipelined(commands)
           replies = Array.new(commands.size, NONE)
@@ -83,9 +83,9 @@ module Tiercel
           partly(replies, error, error.errors)
         end
 
-        # Has one node run commands as one.
+        # Runs commands atomically on one node.
         #
-        # @param commands [Array<Array<String>>] of one key, that must not be sent twice
+        # @param commands [Array<Array<String>>] commands for one key that must not be sent twice
         # @return [Array<Object>] the replies
         # @raise [RedisClient::Error]
         def transaction(commands)
@@ -104,13 +104,13 @@ module Tiercel
         def set_multi(pairs, ms) = pipelined(SetCommands.new(pairs, ms).to_a)
 
         # @param keys [Array<String>]
-        # @return [Array<Integer, RedisClient::Error>] how many were there, in parts
+        # @return [Array<Integer, RedisClient::Error>] number of deleted keys, in parts
         def delete_multi(keys) = pipelined(keys.map { |key| ["UNLINK", key] })
 
         # @return [void]
         def flush = call(%w[FLUSHDB ASYNC])
 
-        # @return [Array<Array(String, Integer)>] for each master INFO and the number of its keys
+        # @return [Array<Array(String, Integer)>] INFO and the number of keys for each master
         def infos
           lines = call(%w[CLUSTER NODES]).lines.grep(/\bmaster\b/)
           lines.map { |line| line.split[1][/\A[^@]+/] }.map do |place|
@@ -121,8 +121,8 @@ module Tiercel
           end
         end
 
-        # The nodes are asked for the layout again. Calls that have begun end over the connections that they have, which
-        # are closed with the last of them, when Ruby collects it.
+        # Makes the next call load the layout again. Calls in progress finish over their existing connections; Ruby
+        # closes those when it collects them.
         #
         # @return [void]
         def renew
@@ -140,10 +140,10 @@ module Tiercel
 
         private
 
-        # Once the cluster has given a master up that has no replica, the layout has no node for its slots: nothing
-        # is sent for their keys.
+        # If a failed master has no replica, the layout has no node for its slots, and commands for their keys are not
+        # sent.
         #
-        # @return [RedisClient::Error, nil] what was said of these
+        # @return [RedisClient::Error, nil] the error for these commands
         def add(pipeline, commands, replies)
           lost = nil
           commands.each_with_index do |command, index|
@@ -169,19 +169,19 @@ module Tiercel
           ready(client)
           result
         rescue RedisClient::Error => error
-          # Whatever else is raised, the layout is known by then.
+          # After any other error the layout is known.
           ready(client) unless error.is_a?(RedisClient::Cluster::InitialSetupError)
           raise
         ensure
           NodeFibers.close_all
         end
 
-        # Another thread may have renewed it meanwhile.
+        # Another thread may have renewed the client concurrently.
         def ready(client)
           @ready = true if client&.equal?(@client)
         end
 
-        # Of this process: a forked child makes its own, and leaves its parent's alone.
+        # A forked child creates its own client and leaves its parent's alone.
         def client
           return @client if @client && Forks.current?(@process)
           @lock.synchronize do

@@ -10,22 +10,21 @@ require_relative "failures"
 module Tiercel
   module Backends
     class Redis < Backend
-      # One RedisClient in the {Remote::Pool}: connects when it is used, and is
-      # busy from the first byte of a request to the last one of its reply.
+      # One RedisClient in the {Remote::Pool}. It connects on first use, and is busy from the first byte of a request
+      # to the last byte of its reply.
       #
-      # Commands are Arrays of Strings that go to the driver as they are: what
-      # redis-client does around each call (command builder, middlewares, fork
-      # and idle checks) costs 2 us, and the pool and this class do it already.
+      # Commands are Arrays of Strings and go directly to the driver. redis-client's own work around each call
+      # (command builder, middlewares, fork and idle checks) costs 2 us, and the pool and this class already do it.
       class Connection
-        # After this time without a call, one that must not be made twice is preceded by a PING.
+        # After this idle time, a PING precedes a call that must not be sent twice.
         IDLE_SECONDS = 1.0
         PING = ["PING"].freeze
-        # Seconds for which a reply that nobody needs may come after the one that was asked for.
+        # Seconds to wait for a reply that nobody needs, after the needed one has arrived.
         SOON = 0.005
         DONE = "OK"
 
         # @param config [RedisClient::Config::Common]
-        # @param servers [SeenServers, nil] gets to know where it leads, if anybody wants to know
+        # @param servers [SeenServers, nil] receives the server that the connection leads to
         def initialize(config, servers = nil)
           @config = config
           @servers = servers
@@ -50,16 +49,16 @@ module Tiercel
 
         # Runs the block with the driver's connection.
         #
-        # A server that restarted, or closes idle connections, has left dead ones in the pool. Where that
-        # shows, the call is repeated once on a new connection, if it may be.
+        # A server that restarts or closes idle connections leaves dead ones in the pool. If the connection turns out
+        # to be dead, the call is retried once on a new one, if `resend` allows it.
         #
-        # @param deadline [Float] of {Clock.monotonic}
+        # @param deadline [Float] a time of {Clock.monotonic}
         # @param resend [Boolean] whether the request may be sent twice
         # @yieldparam driver [#call, #call_pipelined]
         # @return [Object] the block's value
         def use(deadline, resend:, &)
           Deadline.set(deadline)
-          close if @busy # it still owes a reply to somebody
+          close if @busy # a reply is still outstanding
           fresh = @driver.nil?
           check unless fresh || resend
           exchange(&)
@@ -72,14 +71,13 @@ module Tiercel
           @used_at = deadline
         end
 
-        # Sends two commands, of which the second is for where the first one's reply is nil. Where it is not, that reply
-        # is given whatever the server makes of the second: it may refuse it, or hold it back. But where the server does
-        # the second one, what the first one has seen is gone: it has ended or was evicted between the two.
+        # Sends two commands; the second one matters only if the first reply is nil. Otherwise this method returns the
+        # first reply, even if the server refuses or delays the second command. If the server does run the second
+        # command, the entry of the first reply is gone: it expired or was evicted between the two.
         #
-        # @param deadline [Float] of {Clock.monotonic}
-        # @param commands [Array<Array<String>>] that may be sent twice
-        # @return [Array(Object, Object)] the first reply, or nil and the second, which may be an error; of the first
-        #   command too
+        # @param deadline [Float] a time of {Clock.monotonic}
+        # @param commands [Array<Array<String>>] commands that may be sent twice
+        # @return [Array(Object, Object)] the first reply, or nil and the second reply; either may be an error
         def use_either(deadline, commands)
           use(deadline, resend: true) do |driver|
             driver.write_multi(commands)
@@ -93,7 +91,7 @@ module Tiercel
 
         private
 
-        # A reply that has not come by then is given up, with the connection.
+        # If the reply has not arrived by then, the connection is closed.
         #
         # @return [Object, nil] the reply
         def forgo(driver)
@@ -115,14 +113,14 @@ module Tiercel
           raise
         end
 
-        # redis-client opens it: address, TLS, AUTH, SELECT, and with Sentinels the role.
+        # redis-client connects: address, TLS, AUTH, SELECT, and with Sentinels the role check.
         def connect
           driver = @client.disable_reconnection(&:itself)
           @server = @servers&.identify(driver)
           @driver = driver
         end
 
-        # A deadline is a budget later than the call's begin, which is near enough here.
+        # Estimates the call's start as its deadline minus the budget, which is accurate enough here.
         def check
           return if Clock.monotonic - @used_at < IDLE_SECONDS
           begin

@@ -10,31 +10,29 @@ require_relative "../remote/tls_context"
 module Tiercel
   module Backends
     class Redis < Backend
-      # The deadline of the call that this thread (or fiber) is making, and
-      # drivers that keep to it.
+      # The deadline of the current call of this thread (or fiber), and drivers that respect it.
       #
-      # redis-client's timeouts are for each wait, and redis-cluster-client asks
-      # again and reads the cluster's state anew when a node does not answer. A
-      # driver that gives each connect, read and write only what is left of the
-      # call's budget bounds all of that.
+      # redis-client's timeouts apply to each wait, and redis-cluster-client retries and reloads the cluster's state
+      # if a node does not answer. A driver that limits each connect, read and write to the rest of the call's budget
+      # bounds the whole call.
       module Deadline
         VARIABLE = :tiercel_redis_deadline
-        # So much later than the deadline the last of many replies may come.
+        # The last of many replies may arrive this much after the deadline.
         SLACK_SECONDS = 0.001
         LOST = "timeout: holds for each wait on the server, not for a whole call, until Tiercel is updated"
         private_constant :LOST
 
-        # Raised before anything is sent, so it says nothing about the server: no ConnectionError, which would be
-        # counted against it and be followed by further attempts.
+        # Raised before anything is sent, so it says nothing about the server. It is not a ConnectionError, because
+        # such an error would count against the server and cause retries.
         class Spent < RedisClient::Error; end
 
-        # @param at [Float] of {Clock.monotonic}
+        # @param at [Float] a time of {Clock.monotonic}
         # @return [void]
         def self.set(at)
           Thread.current[VARIABLE] = at
         end
 
-        # The block's requests belong to no call.
+        # Runs the block without a deadline.
         #
         # @return [Object] the block's value
         def self.outside
@@ -45,9 +43,9 @@ module Tiercel
           set(at)
         end
 
-        # @param error [Class] what to raise if there are none
-        # @return [Float, nil] seconds left, never less than {SLACK_SECONDS}: hiredis counts whole microseconds, and
-        #   takes 0 for no limit; nil outside of a call
+        # @param error [Class] the error to raise if no time is left
+        # @return [Float, nil] seconds left, at least {SLACK_SECONDS}, because hiredis counts whole microseconds and
+        #   treats 0 as no limit; nil outside a call
         # @raise [Spent, RedisClient::ReadTimeoutError]
         def self.seconds_left(error = Spent)
           at = Thread.current[VARIABLE] or return
@@ -56,10 +54,10 @@ module Tiercel
           raise error, "no reply within the time budget"
         end
 
-        # @return [Boolean] whether the inside of this redis-client is known, so that its connections keep to deadlines
+        # @return [Boolean] whether this version of redis-client was tested, so that its connections respect deadlines
         def self.known? = OptionalGems.tested?("redis-client", LOST)
 
-        # For one of redis-client's connection classes.
+        # Extends a connection class of redis-client.
         module Driver
           def initialize(config, connect_timeout:, read_timeout:, write_timeout:)
             left = Deadline.seconds_left
@@ -67,7 +65,7 @@ module Tiercel
                           read_timeout: left || read_timeout, write_timeout: left || write_timeout)
           end
 
-          # One question, one answer: both get what is left when the question is sent.
+          # The request and its reply share the time that is left when the request is sent.
           def call(command, timeout)
             limit(Deadline.seconds_left)
             @limited = true
@@ -93,7 +91,7 @@ module Tiercel
 
           private
 
-          # Most of many replies are there when the first is, and what is left has not changed.
+          # Most of many replies arrive together with the first one, so the limit rarely needs an update.
           def limit_again
             at = Thread.current[VARIABLE]
             now = Clock.monotonic
@@ -110,29 +108,29 @@ module Tiercel
         end
 
         # @param timeout [Numeric, nil] seconds
-        # @return [Numeric, nil] seconds, at most those that are left; 0 where none are
+        # @return [Numeric, nil] `timeout`, limited to the seconds left; 0 if none are left
         def self.at_most(timeout)
           at = Thread.current[VARIABLE] or return timeout
           [timeout, Clock.seconds_until(at)].compact.min
         end
 
         # @param timeout [Numeric] seconds
-        # @return [Float] of {Clock.monotonic}: until then a connection has to be there
+        # @return [Float] the time of {Clock.monotonic} by which a connection must be open
         def self.of_connecting(timeout) = Clock.monotonic + at_most(timeout)
 
-        # The waits of a socket, each of which would otherwise have all of its timeout: of a reply that comes in
-        # pieces, and of a handshake.
+        # Limits a socket's waits. Otherwise each wait has the whole timeout: every part of a reply, and every step of
+        # a handshake.
         module Waits
           def wait_readable(timeout = nil) = super(Deadline.at_most(timeout))
           def wait_writable(timeout = nil) = super(Deadline.at_most(timeout))
         end
 
-        # TLS was not set up in time.
+        # TLS was not established in time.
         class HandshakeTimeout < RedisClient::CannotConnectError
           MESSAGE = "TLS could not be set up within the time budget"
         end
 
-        # @param name [Symbol, String, nil] :hiredis, :ruby; nil for hiredis where its gem is there
+        # @param name [Symbol, String, nil] :hiredis or :ruby; nil for hiredis if its gem is installed
         # @return [Class]
         # @raise [ConfigurationError]
         # @raise [MissingDependency]
@@ -147,8 +145,8 @@ module Tiercel
           end
         end
 
-        # Loaded without the gem's own entry file, which would make it the driver of every other
-        # RedisClient of the application.
+        # Skips the gem's own entry file, which would make hiredis the driver of every other RedisClient in the
+        # application.
         def self.hiredis
           @hiredis ||= begin
             require "redis_client/hiredis_connection"
@@ -169,7 +167,7 @@ module Tiercel
         end
         private_class_method :ruby
 
-        # In the place of `ssl_params` a connection class may be given the context that was made of them.
+        # Allows a connection class to receive a finished TLS context in place of `ssl_params`.
         module Certificates
           # @param params [Hash, Remote::TLSContext]
           # @return [OpenSSL::SSL::SSLContext]

@@ -13,20 +13,20 @@ require_relative "deadline"
 module Tiercel
   module Backends
     class Redis < Backend
-      # From what redis-client and redis-cluster-client raise to a
-      # {BackendError}.
+      # Translates errors of redis-client and redis-cluster-client to {BackendError}s.
       module Failures
-        # All that can come out of a call of theirs and is not a mistake of ours. (connection_pool is what
-        # redis-cluster-client keeps its nodes' connections in; redis-client depends on it.)
+        # All errors of their calls that are not programming errors. (redis-cluster-client keeps its nodes'
+        # connections in connection_pool, and redis-client depends on it.)
         ERRORS = [RedisClient::Error, SystemCallError, IOError, SocketError, OpenSSL::SSL::SSLError,
                   ConnectionPool::TimeoutError, Remote::Pool::Exhausted].freeze
 
-        # Codes of replies that concern the whole server, so that asking again costs time.
+        # Error codes that concern the whole server, so that a retry would only cost time.
         NOT_SERVING = %w[LOADING BUSY CLUSTERDOWN MASTERDOWN TRYAGAIN ASK MOVED NOAUTH WRONGPASS UNBLOCKED].freeze
         MAX_CLIENTS = "max number of clients"
-        # To what a new connection says first: a password where none is asked for, a database that is not there.
+        # Replies to a new connection's first commands: a password that the server does not expect, a missing
+        # database.
         NO_WAY_IN = /\AERR (AUTH |DB index)/
-        # Of a user who may change other keys.
+        # A reply to a user who may change other keys.
         FORBIDDEN = /\ANOPERM .*access (one of the keys|a key)/
         NOT_A_NUMBER = /not an integer or out of range|would overflow/
 
@@ -49,10 +49,10 @@ module Tiercel
         def closing?(error) = error.message.include?(MAX_CLIENTS)
 
         # @param error [Exception]
-        # @return [Boolean] whether INCRBY found something that is not a number
+        # @return [Boolean] whether INCRBY found bytes that are not a number
         def not_a_number?(error) = error.is_a?(RedisClient::CommandError) && NOT_A_NUMBER.match?(error.message)
 
-        # Whether a connection that worked before was cut, as a restarted server's are.
+        # Whether a working connection was cut, for example because the server restarted.
         #
         # @param error [Exception]
         # @return [Boolean]
@@ -64,7 +64,8 @@ module Tiercel
           end
         end
 
-        # An operation on several nodes collects their errors. That a node was not asked says the least.
+        # Selects one error of an operation on several nodes. The error of a node that was not asked has the lowest
+        # priority.
         def first_of(error)
           return error unless error.respond_to?(:errors) && error.errors.is_a?(Hash)
           all = error.errors.values
@@ -77,7 +78,7 @@ module Tiercel
             PoolExhausted
           when RedisClient::TimeoutError, Errno::ETIMEDOUT, Deadline::Spent, Deadline::HandshakeTimeout
             TimedOut
-          when RedisClient::CircuitBreaker::OpenCircuitError then BreakerOpen # a CannotConnectError too
+          when RedisClient::CircuitBreaker::OpenCircuitError then BreakerOpen # a subclass of CannotConnectError
           when RedisClient::CannotConnectError then error.cause.is_a?(Errno::ETIMEDOUT) ? TimedOut : Unavailable
           when RedisClient::ReadOnlyError then Refused
           when RedisClient::CommandError then serving?(error) ? Refused : Unavailable
@@ -85,7 +86,8 @@ module Tiercel
           end
         end
 
-        # Of a slot that no node of the cluster has at present. Asking costs no trip, and other slots have nodes.
+        # Whether no node of the cluster has the slot at present. Such a failure costs no trip, and other slots may
+        # work.
         def nobody_to_ask?(error)
           defined?(RedisClient::Cluster::NodeMightBeDown) && error.is_a?(RedisClient::Cluster::NodeMightBeDown)
         end

@@ -11,12 +11,11 @@ module Tiercel
   module Backends
     class Redis < Backend
       module Deadline
-        # For the driver in C, which is given addresses in the place of names: its own look-up has no bound. Its other
-        # bounds are for each wait, and {ReplyWatch} sees to the whole. When the
-        # second half of a handshake does not come, its first write tries again and again for as long as nobody stops
-        # it; so that write is made while connecting, by a PING.
+        # Extends the driver in C. It resolves names in Ruby, because hiredis' own name resolution has no timeout.
+        # hiredis' other timeouts apply to each wait; {ReplyWatch} limits the whole call. If the second half of a TLS
+        # handshake is missing, the first write retries without end, so a PING makes that write while connecting.
         module HiredisSockets
-          # hiredis itself only says that something is temporarily unavailable.
+          # hiredis itself only reports that a resource is temporarily unavailable.
           UNNAMED = "TLS could not be set up, which hiredis gives no reason for; the certificate may be at fault"
 
           def call(command, timeout) = watched { super }
@@ -24,7 +23,7 @@ module Tiercel
           def write_multi(commands) = watched { super }
           def read(timeout = nil) = watched { super }
 
-          # Its own goes to the address that the name had before.
+          # hiredis would reconnect to the name's old address.
           def reconnect
             close
             connect
@@ -69,11 +68,11 @@ module Tiercel
           end
 
           def finish_handshake
-            seconds = [Deadline.at_most(@connect_timeout), SLACK_SECONDS].max # 0 would be no limit
+            seconds = [Deadline.at_most(@connect_timeout), SLACK_SECONDS].max # 0 would mean no limit
             Timeout.timeout(seconds, HandshakeTimeout, HandshakeTimeout::MESSAGE) do
               _write(%w[PING])
               flush
-              _read # an answer, be it that the password is missing
+              _read # any reply will do, even a demand for the password
             end
           rescue HandshakeTimeout, RedisClient::ConnectionError, SystemCallError, IOError => error
             close

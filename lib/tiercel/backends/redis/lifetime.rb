@@ -5,16 +5,15 @@ require_relative "../../backend"
 module Tiercel
   module Backends
     class Redis < Backend
-      # TTLs in milliseconds, which also tell one writing of a key from another.
+      # TTLs in milliseconds, which also distinguish successive writes of a key.
       #
-      # Redis has no version of an entry, and equal bytes may have been changed
-      # and changed back. What it does have is the end of each entry in ms. So
-      # an entry without a TTL gets an end 70,000 years or more away that is
-      # random in 51 bits, and the token is that end together with the bytes
+      # Redis has no entry versions, and equal bytes may have been changed and changed back. But Redis stores each
+      # entry's expiry in ms. An entry without a TTL therefore gets an expiry 70,000 years or more away with 51 random
+      # bits. The token consists of that expiry and the bytes (adr/006).
       # (adr/006).
       module Lifetime
-        # The least TTL that stands for "no end". With it and a random number below it, the end stays
-        # under 2**53, where Lua's numbers are exact.
+        # The lowest TTL that means "never expires". A random number below it is added, so the sum stays under 2**53,
+        # the limit of Lua's exact integers.
         ENDLESS_MS = 2**51
         ENDLESS_ARGUMENT = ENDLESS_MS.to_s.freeze
 

@@ -7,9 +7,9 @@ require_relative "../remote/node_log"
 module Tiercel
   module Backends
     class Redis < Backend
-      # Lets the breaker that redis-client has for each node of a cluster say in the log when it opens and closes.
+      # Logs when redis-client's breaker of a cluster node opens and closes.
       module NodeBreaker
-        # @param config [RedisClient::Config] of a node, as its connections get it
+        # @param config [RedisClient::Config] the config of a node's connections
         # @return [void]
         def self.watch(config)
           breaker = config.circuit_breaker

@@ -6,22 +6,23 @@ require_relative "deadline"
 module Tiercel
   module Backends
     class Redis < Backend
-      # Asks several nodes of a cluster at the same time, in one thread: each node's part of a pipeline runs in a fiber,
-      # which stops when its commands are written; when those of all nodes are, their replies are read. In the place of
-      # redis-cluster-client's own way, one node after the other.
+      # Asks several cluster nodes concurrently in one thread. Each node's part of a pipeline runs in a fiber, which
+      # pauses once its commands are written. Once all commands are written, the fibers read the replies. This
+      # replaces redis-cluster-client's sequential workers.
       #
-      # Under a fiber scheduler the nodes are asked one after the other: its own fibers are what waits there.
+      # Under a fiber scheduler the nodes are asked one after the other, because the scheduler's own fibers do the
+      # waiting.
       module NodeFibers
         ARMED = :tiercel_redis_node_fiber
         OPEN = :tiercel_redis_node_fibers
         private_constant :ARMED, :OPEN
 
-        # The parts of one pipeline: what redis-cluster-client expects of a group of its workers.
+        # The parts of one pipeline, with the interface of a worker group in redis-cluster-client.
         class Group
           Task = Struct.new(:id, :fiber, :result)
           private_constant :Task
 
-          # @param shared [Array<Symbol>] variables of the fiber that the parts go on with
+          # @param shared [Array<Symbol>] fiber variables that the parts inherit
           def initialize(shared)
             @shared = shared
             @tasks = []
@@ -51,8 +52,8 @@ module Tiercel
 
           # Reads the replies.
           #
-          # @yieldparam id [String] of the node
-          # @yieldparam result [Object] what the part gave or raised
+          # @yieldparam id [String] the node
+          # @yieldparam result [Object] the part's result or error
           # @return [void]
           def each
             finish_all
@@ -60,7 +61,7 @@ module Tiercel
             nil
           end
 
-          # Ends parts that have not come to their end, with their connections.
+          # Ends unfinished parts and closes their connections.
           #
           # @return [void]
           def close
@@ -71,7 +72,7 @@ module Tiercel
 
           private
 
-          # While others are still to be read, each gets half of what is left.
+          # While other parts are unread, each part gets half of the remaining time.
           def finish_all
             waiting = @tasks.select { |task| task.fiber.alive? }
             whole = Thread.current[Deadline::VARIABLE]
@@ -82,7 +83,7 @@ module Tiercel
             end
           end
 
-          # The time that this part has used up counts for the others.
+          # Adds the time that this part has used to the other parts' limits.
           def go_on(task, deadline = nil)
             @shared.zip(task.fiber.resume(deadline)) { |name, value| Thread.current[name] = value }
           end
@@ -93,7 +94,7 @@ module Tiercel
         # The interface that redis-cluster-client expects of its workers.
         class Workers
           # @param shared [Array<Symbol>] see {Group}
-          # @param otherwise [#new_group] redis-cluster-client's own
+          # @param otherwise [#new_group] redis-cluster-client's own workers
           def initialize(shared, otherwise)
             @shared = shared
             @otherwise = otherwise
@@ -109,7 +110,7 @@ module Tiercel
           def close = @otherwise.close
         end
 
-        # Said when the commands of a part are written: the next node's turn.
+        # A part calls this when its commands are written, so that the next node's part starts.
         #
         # @param shared [Array<Symbol>] see {Group}
         # @return [void]
@@ -120,7 +121,7 @@ module Tiercel
           Deadline.set(deadline) if deadline
         end
 
-        # Ends what the call at hand has left open.
+        # Ends all unfinished parts of the current call.
         #
         # @return [void]
         def self.close_all

@@ -10,15 +10,15 @@ require_relative "node_fibers"
 module Tiercel
   module Backends
     class Redis < Backend
-      # The share of a call's budget that one node of a cluster may take.
+      # Limits the part of a call's budget that one cluster node may use.
       #
-      # A call may ask several nodes, whose replies are read one node after the other. While others are still to be
-      # read, each gets half of what is left, so that one that hangs leaves the others enough time. Commands are sent to
-      # all of them before the first reply is read ({NodeFibers}).
+      # A call may ask several nodes and reads their replies one after the other. While other replies are unread, each
+      # node gets half of the remaining time, so that a hung node leaves time for the others. All commands are sent
+      # before the first reply is read ({NodeFibers}).
       module NodeShare
         VARIABLE = :tiercel_redis_commands_left
         ONCE = :tiercel_redis_sent_once
-        # For a call that first has to ask for the cluster's layout: nobody knows how many commands that takes.
+        # For a call that must load the cluster's layout first: the number of its commands is unknown.
         UNKNOWN = Float::INFINITY
         SHARED = [VARIABLE, ONCE].freeze
         TESTED = %w[redis-client redis-cluster-client].freeze
@@ -26,10 +26,10 @@ module Tiercel
                "count twice where a connection breaks, until Tiercel is updated"
         private_constant :TESTED, :LOST
 
-        # Tells what the call that begins on this thread has to send.
+        # Declares the commands of the call that begins on this thread.
         #
-        # @param commands [Integer, Float] how many, over all nodes
-        # @param once [Array<String>, nil] the one that must not be sent twice
+        # @param commands [Integer, Float] number of commands over all nodes
+        # @param once [Array<String>, nil] the command that must not be sent twice
         # @return [void]
         def self.expect(commands, once = nil)
           thread = Thread.current
@@ -37,21 +37,21 @@ module Tiercel
           thread[ONCE] = once
         end
 
-        # redis-cluster-client sends a command again whose connection broke, on another node perhaps, though the node
-        # may have run it. It does not where the error is said to be of something else than the node that it asked.
+        # redis-cluster-client resends a command whose connection broke, perhaps to another node, although the first
+        # node may have run it. It does not resend if the error names a different node than the one that it asked.
         #
         # @param error [RedisClient::ConnectionError]
-        # @param command [Array<String>] that was sent
+        # @param command [Array<String>] the command that was sent
         # @return [void]
         def self.not_again(error, command)
           return unless Thread.current[ONCE]&.first == command.first
-          return if error.is_a?(RedisClient::HasCommand) # a reply: it was not run
+          return if error.is_a?(RedisClient::HasCommand) # an error reply: the command did not run
           error.extend(RedisClient::Cluster::ErrorIdentification::TaggedError)
         end
 
-        # Runs the block, which talks to one node, with that node's share of the time.
+        # Runs the block, which talks to one node, within that node's time limit.
         #
-        # @param commands [Integer] how many of the call's commands the block sends
+        # @param commands [Integer] number of the call's commands that the block sends
         # @return [Object] the block's value
         def self.of(commands)
           thread = Thread.current
@@ -67,14 +67,14 @@ module Tiercel
           end
         end
 
-        # For one of {Deadline}'s drivers.
+        # Extends a driver of {Deadline}.
         module Driver
           def initialize(config, ...)
             NodeBreaker.watch(config)
             NodeShare.of(0) { super }
           end
 
-          # The PING that redis-client sends on an idle connection is none of the call's commands.
+          # redis-client's PING on an idle connection is not one of the call's commands.
           def call(command, timeout)
             NodeShare.of(command.first == "PING" ? 0 : 1) { super }
           rescue RedisClient::ConnectionError => error
@@ -82,7 +82,7 @@ module Tiercel
             raise
           end
 
-          # redis-cluster-client adds these methods to the connections of redis-client.
+          # redis-cluster-client adds these methods to redis-client's connections.
           def call_pipelined_aware_of_redirection(commands, timeouts, exception:)
             NodeShare.of(commands.size) do
               @part = true
@@ -98,9 +98,9 @@ module Tiercel
           end
         end
 
-        # Has the nodes asked at the same time.
+        # Makes the client ask its nodes concurrently.
         #
-        # @param client [RedisClient::Cluster] that has not asked anything yet
+        # @param client [RedisClient::Cluster] a client before its first call
         # @return [RedisClient::Cluster]
         def self.at_once(client)
           return client unless tested?
@@ -112,7 +112,7 @@ module Tiercel
         def self.tested? = TESTED.map { |gem| OptionalGems.tested?(gem, LOST) }.all?
         private_class_method :tested?
 
-        # @param driver [Class] of {Deadline.driver}
+        # @param driver [Class] a result of {Deadline.driver}
         # @return [Class]
         def self.driver(driver)
           return driver unless tested?

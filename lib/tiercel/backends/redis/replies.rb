@@ -6,8 +6,8 @@ require_relative "../../errors"
 module Tiercel
   module Backends
     class Redis < Backend
-      # Checks the kind of a reply. A reply of another kind comes from a server outside Redis' family, or belongs to
-      # another command: then no connection that is open is used again.
+      # Checks the type of a reply. A reply of another type comes from a server that is not Redis, or belongs to
+      # another command. In both cases no open connection is reused.
       #
       # @private
       module Replies
@@ -25,13 +25,13 @@ module Tiercel
           raise Unavailable.new("a reply of another kind (#{reply.class}) than the command has", backend: @name)
         end
 
-        # @return [Array] of so many replies
+        # @return [Array] exactly `count` replies
         def expect_all(count, replies)
           expect(Array, replies)
           replies.size == count ? replies : expect(nil, replies)
         end
 
-        # A frozen reply is a status, such as OK, and no value.
+        # A frozen reply is a status such as OK, not a value.
         #
         # @return [String, nil] in binary
         def binary(reply)

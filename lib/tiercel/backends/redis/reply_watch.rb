@@ -7,14 +7,14 @@ require_relative "../../forks"
 module Tiercel
   module Backends
     class Redis < Backend
-      # Ends calls of hiredis that are past their deadline. Its timeouts are for each wait, so a server that sends a
-      # byte now and then would hold a caller for good. A thread looks at the connections that are in use, and leaves
-      # those that are late no time for another wait. It sleeps while nobody asks Redis anything.
+      # Ends calls of hiredis after their deadline. hiredis' timeouts apply to each wait, so a server that sends a
+      # byte now and then could block a caller forever. A thread checks the connections in use and sets a minimal
+      # timeout on late ones. The thread sleeps while there are no calls.
       module ReplyWatch
-        # Seconds between two looks, and looks without a call until the thread sleeps.
+        # Seconds between two checks, and the number of checks without a call before the thread sleeps.
         PAUSE = 0.05
         IDLE_LOOKS = 40
-        # Seconds that a late connection may wait: hiredis counts whole microseconds, and takes 0 for no limit.
+        # The timeout in seconds for a late connection: hiredis counts whole microseconds and treats 0 as no limit.
         NO_TIME = 0.000_01
         private_constant :PAUSE, :IDLE_LOOKS, :NO_TIME
 
@@ -22,7 +22,7 @@ module Tiercel
 
         class << self
           # @param connection [RedisClient::HiredisConnection]
-          # @param deadline [Float] of {Clock.monotonic}
+          # @param deadline [Float] a time of {Clock.monotonic}
           # @return [void]
           def begin(connection, deadline)
             renew unless Forks.current?(@process)
@@ -37,7 +37,7 @@ module Tiercel
 
           private
 
-          # A child has none of its parent's calls, nor its thread.
+          # A forked child inherits neither the calls nor the thread.
           def renew
             @deadlines = {}.compare_by_identity
             @bell = Thread::Queue.new
@@ -58,8 +58,8 @@ module Tiercel
             end
           end
 
-          # A caller adds its call, then looks whether the thread is awake; the thread does it the other way round. So
-          # one of them sees the other.
+          # A caller adds its call, then checks whether the thread is awake; the thread does both in reverse order. So
+          # at least one of them sees the other.
           def run
             loop do
               @bell.pop
@@ -79,7 +79,7 @@ module Tiercel
             end
           end
 
-          # Where the call ends at this moment, the connection's next one sets its own time.
+          # If the call has just ended, the connection's next call sets its own timeout.
           def look
             now = Clock.monotonic
             @deadlines.to_a.each do |connection, deadline|

@@ -12,23 +12,23 @@ module Tiercel
   module Backends
     class Redis < Backend
       module Deadline
-        # For redis-client's driver in Ruby: connects in the place of its own method, whose look-up of a name and whose
-        # Unix socket have no bound, and whose other bounds are for each wait.
+        # Extends redis-client's driver in Ruby and replaces its connect method, which resolves names and connects to
+        # Unix sockets without a timeout, and whose other timeouts apply to each wait.
         module RubySockets
-          # Refuses a word in the place of a number, a size that no memory has, and endlessly nested replies.
+          # Rejects a reply with a word in place of a number, an impossible size or endless nesting.
           def read(timeout = nil)
             super
           rescue ArgumentError, NoMemoryError, SystemStackError => error
             raise RedisClient::ProtocolError, error.message
           end
 
-          # Ends the connection, though children that were forked have a copy of its descriptor.
+          # Closes the connection even if forked children hold a copy of its descriptor.
           #
           # @return [void]
           def shut_down
             @socket.shutdown
           rescue SystemCallError, IOError
-            nil # it has ended
+            nil # the connection is already closed
           end
 
           private

@@ -8,7 +8,7 @@ require_relative "../../backend"
 module Tiercel
   module Backends
     class Redis < Backend
-      # Which server a connection leads to: the number that each process of Redis draws when it starts.
+      # Identifies the server that a connection leads to, by the random run id of each Redis process.
       #
       # @private
       module RunId
@@ -16,12 +16,12 @@ module Tiercel
         FIELD = /^run_id:(\w+)/
         private_constant :INFO, :FIELD
 
-        # A server that does not say which one it is.
+        # The server does not report its run id.
         class Unknown < RedisClient::Error; end
 
-        # @param driver [#call] connected
-        # @param prefix [String, nil] of the keys that the answer is about
-        # @return [Integer] below 2^63, never 0
+        # @param driver [#call] an open connection
+        # @param prefix [String, nil] the key prefix that is part of the identity
+        # @return [Integer] from 1 to 2^63 - 1
         # @raise [RedisClient::Error]
         def self.of(driver, prefix = nil)
           id = driver.call(INFO, nil)[FIELD, 1] or raise Unknown, "INFO server names no run_id"

@@ -8,10 +8,10 @@ require_relative "../../frame/layout"
 module Tiercel
   module Backends
     class Redis < Backend
-      # Lua that runs in the server, each over one key, so in a Redis Cluster too.
+      # A Lua script that runs in the server. Each script uses one key, so it works in a Redis Cluster too.
       class Script
-        # When the entry ends, and the same where the server has no PEXPIRETIME: both clocks are read in one
-        # millisecond.
+        # Lua code for an entry's expiry, and a replacement without PEXPIRETIME: a script reads both clocks in the
+        # same millisecond.
         ENDS = "redis.call('PEXPIRETIME', KEYS[1])"
         ENDS_BEFORE_7 = "ends_at()"
         BEFORE_7 = <<~LUA
@@ -29,7 +29,7 @@ module Tiercel
         LUA
         private_constant :ENDS, :ENDS_BEFORE_7, :BEFORE_7
 
-        # @param source [String] with KEYS[1]
+        # @param source [String] Lua code that uses KEYS[1]
         def initialize(source)
           @source = source.freeze
           @sha = Digest::SHA1.hexdigest(source).freeze
@@ -37,7 +37,7 @@ module Tiercel
         end
 
         # @param commands [Single, Cluster]
-        # @return [Script] the same for its servers
+        # @return [Script] the form that these servers support
         # @raise [RedisClient::Error]
         def for(commands) = @before_7.nil? || commands.abilities.ends? ? self : @before_7
 
@@ -52,19 +52,19 @@ module Tiercel
         end
 
         # @param commands [Single, Cluster]
-        # @param calls [Array<Array<String>>] key and arguments of each
-        # @return [Array<Object>] the replies, errors among them, in one trip where the servers know the script
+        # @param calls [Array<Array<String>>] key and arguments of each call
+        # @return [Array<Object>] the replies, including errors; needs one trip if the servers know the script
         def call_many(commands, calls)
           sent_again(commands, commands.pipelined(calls.map { |arguments| command(*arguments) }), calls)
         end
 
         # @param arguments [Array<String>] key and arguments
-        # @return [Array<String>] to be sent among others; see {#sent_again}
+        # @return [Array<String>] a command to send together with others; see {#sent_again}
         def command(*arguments) = ["EVALSHA", @sha, "1", *arguments]
 
         # @param replies [Array<Object>]
-        # @param calls [Array<Array<String>, nil>] nil for what was no call of this script
-        # @return [Array<Object>] the replies, once servers that did not know the script have been told
+        # @param calls [Array<Array<String>, nil>] nil for commands that are not calls of this script
+        # @return [Array<Object>] the replies, after the script was sent to servers that did not know it
         def sent_again(commands, replies, calls)
           unknown = replies.each_index.select { |index| replies[index].is_a?(RedisClient::NoScriptError) }
           return replies if unknown.empty?
@@ -73,21 +73,22 @@ module Tiercel
           replies
         end
 
-        # Returns the end in ms, the bytes, and the rest of the ttl in ms. KEYS: key.
+        # Returns the expiry in ms, the bytes, and the remaining ttl in ms. KEYS: key.
         LOOK = new(<<~LUA)
           local bytes = redis.pcall('GET', KEYS[1])
           if not bytes or bytes.err then return bytes end
           return {redis.call('PEXPIRETIME', KEYS[1]), bytes, redis.call('PTTL', KEYS[1])}
         LUA
 
-        # A set if nothing is there; else the end in ms and the bytes of what is. KEYS: key. ARGV: bytes, ttl in ms.
+        # Sets the key if it is absent; otherwise returns the expiry in ms and the bytes of the existing entry. KEYS:
+        # key. ARGV: bytes, ttl in ms.
         ADD_OR_GET = new(<<~LUA)
           if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return false end
           return {redis.call('PEXPIRETIME', KEYS[1]), redis.call('GET', KEYS[1])}
         LUA
 
-        # A set if the entry is the one that the token came with: the end in ms (empty: any) and the SHA-1 of the bytes;
-        # or, with the end "=", any end and these bytes. KEYS: key. ARGV: end, SHA-1 or bytes, bytes, ttl in ms.
+        # Sets the key if the entry matches the token: the expiry in ms (empty: any) and the SHA-1 of the bytes; or,
+        # with the expiry "=", any expiry and these bytes. KEYS: key. ARGV: expiry, SHA-1 or bytes, bytes, ttl in ms.
         COMPARE_AND_SET = new(<<~LUA)
           local bytes = redis.call('GET', KEYS[1])
           if not bytes then return 0 end
@@ -101,7 +102,7 @@ module Tiercel
           return 1
         LUA
 
-        # As COMPARE_AND_SET with a SHA-1; where it is another one by now: its bytes and what is left of its ttl in ms.
+        # As COMPARE_AND_SET with a SHA-1, but returns the bytes and remaining ttl in ms of an entry that has changed.
         REPLACE_OR_GET = new(<<~LUA)
           local bytes = redis.call('GET', KEYS[1])
           if not bytes then return 0 end
@@ -113,9 +114,9 @@ module Tiercel
           return 1
         LUA
 
-        # Deletes a frame, unless it has the part EXCLUSIVE: see {Backend#delete_frames}. It deletes also where nothing
-        # is, so that a server that takes no writes says so. KEYS: key. ARGV: first byte of a frame, bytes of its
-        # header, where that has the size of the parts, the part's number.
+        # Deletes a frame unless it has the part EXCLUSIVE; see {Backend#delete_frames}. Runs DEL even for an absent
+        # key, so that a server that refuses writes reports it. KEYS: key. ARGV: first byte of a frame, size of its
+        # header, offset of the parts' size, the part's number.
         DELETE_FRAME = new(<<~LUA)
           local magic, header = tonumber(ARGV[1]), tonumber(ARGV[2])
           local size_at, exclusive = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -139,9 +140,9 @@ module Tiercel
         OF_FRAMES = [Frame::Layout::MAGIC, Frame::Layout::HEADER_BYTES, Frame::Layout::PARTS_BYTES_AT,
                      Frame::Layout::PART_EXCLUSIVE].map(&:to_s).freeze
 
-        # A counter that keeps the end it has. The count comes back as a String: a number of Lua has 53
-        # bits. Where the end is a mark (see Lifetime) it is renewed, as it is when bytes are set.
-        # KEYS: key. ARGV: amount, ttl in ms, the least ttl that is a mark, a new mark.
+        # Increments a counter and keeps its expiry. Returns the count as a String, because Lua's integers have only
+        # 53 bits. An expiry that marks an endless entry (see Lifetime) is replaced by a new mark, as in every set.
+        # KEYS: key. ARGV: amount, ttl in ms, the lowest ttl that is a mark, a new mark.
         INCREMENT = new(<<~LUA)
           if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return ARGV[1] end
           redis.call('INCRBY', KEYS[1], ARGV[1])

@@ -8,11 +8,11 @@ require_relative "run_id"
 module Tiercel
   module Backends
     class Redis < Backend
-      # Which servers the connections of a process led to since it was asked to begin anew.
+      # Collects the servers that a process' connections have led to since the last {#forget}.
       #
       # @private
       class SeenServers
-        # @return [Array<Integer>] of {RunId}; another Array after {#forget}
+        # @return [Array<Integer>] results of {RunId}; {#forget} replaces the Array
         attr_reader :ids
         # @return [String, nil]
         attr_accessor :prefix
@@ -24,15 +24,15 @@ module Tiercel
           @ids = []
         end
 
-        # @param driver [#call] connected
-        # @return [Integer] 0 where the server does not say
+        # @param driver [#call] an open connection
+        # @return [Integer] 0 if the server does not report its id
         def identify(driver)
           RunId.of(driver, @prefix)
         rescue RedisClient::CommandError, RunId::Unknown
           0
         end
 
-        # Before a request is sent.
+        # Call this before a request is sent.
         #
         # @param id [Integer]
         # @return [void]

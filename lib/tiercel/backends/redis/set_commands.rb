@@ -5,10 +5,9 @@ require_relative "../../backend"
 module Tiercel
   module Backends
     class Redis < Backend
-      # One SET for each of many keys, for a driver that turns each command into
-      # bytes before it asks for the next: all are the same Array, and all have
-      # the same String of a TTL. A Hash has each key once, so one random mark
-      # (see {Lifetime}) tells this writing of a key from every other.
+      # One SET command for each of many keys, for a driver that encodes each command before it asks for the next. All
+      # commands are the same Array with the same TTL String. The keys of a Hash are distinct, so one random mark (see
+      # {Lifetime}) distinguishes this write of each key from every other.
       class SetCommands
         # @return [Integer]
         attr_reader :size
@@ -21,7 +20,7 @@ module Tiercel
           @size = pairs.size
         end
 
-        # @yieldparam command [Array<String>] to be used before the next comes
+        # @yieldparam command [Array<String>] valid only until the next one is yielded
         # @return [void]
         def each
           command = ["SET", nil, nil, "PX", @ms]
@@ -33,10 +32,10 @@ module Tiercel
         end
 
         # @param index [Integer]
-        # @return [Array<String>] for the message of an error
+        # @return [Array<String>] the command, for an error message
         def [](index) = (@all ||= to_a)[index]
 
-        # @return [Array<Array<String>>] commands that may be kept
+        # @return [Array<Array<String>>] independent commands
         def to_a = @pairs.map { |key, bytes| ["SET", key, bytes, "PX", @ms] }
       end
     end

@@ -7,20 +7,19 @@ require_relative "../../backend"
 module Tiercel
   module Backends
     class Redis < Backend
-      # How a key is set where nothing is under it, and read where something is: commands of one trip, and what their
-      # replies say.
+      # Sets a key if it is absent, or reads it: the commands of one trip, and the meaning of their replies.
       module SetOrGet
-        # From Redis 7 on.
+        # For Redis 7 and later.
         module AtOnce
           # @return [Array<Array<String>>] commands
           def self.commands(key, bytes, milliseconds) = [["SET", key, bytes, "NX", "GET", "PX", milliseconds]]
 
           # @param replies [Array<Object>] one for each command
-          # @return [String, nil, Exception] what is there, nil if it was set
+          # @return [String, nil, Exception] the existing entry; nil if the key was set
           def self.reply((present)) = present
         end
 
-        # Before, SET has no GET beside NX.
+        # For older servers, whose SET does not accept both NX and GET.
         module InTwo
           GONE = 0
           # @return [Array<Array<String>>] commands
@@ -29,7 +28,8 @@ module Tiercel
           end
 
           # @param replies [Array<Object>] one for each command
-          # @return [String, nil, Exception, 0] what is there, nil if it was set, 0 if that has gone since
+          # @return [String, nil, Exception, 0] the existing entry; nil if the key was set; 0 if the entry vanished in
+          #   between
           def self.reply((set, present))
             set.is_a?(Exception) ? set : (present || GONE unless set)
           end

@@ -11,7 +11,7 @@ require_relative "set_commands"
 module Tiercel
   module Backends
     class Redis < Backend
-      # How commands reach one server (or the master that Sentinels name).
+      # Sends commands to a single server (or to the master that the Sentinels report).
       class Single
         NO_TIMEOUTS = nil
 
@@ -28,11 +28,11 @@ module Tiercel
 
         # @return [Abilities]
         attr_reader :abilities
-        # @return [SeenServers, nil] where the connections lead, for whoever sets one before the first call
+        # @return [SeenServers, nil] collects the servers of the connections; must be set before the first call
         attr_accessor :servers
 
         # @param command [Array<String>]
-        # @param resend [Boolean] whether it may be sent twice
+        # @param resend [Boolean] whether the command may be sent twice
         # @return [Object] the reply
         # @raise [RedisClient::Error]
         def call(command, resend: true)
@@ -42,10 +42,10 @@ module Tiercel
           end
         end
 
-        # Sends commands in one trip.
+        # Sends the commands in one trip.
         #
         # @param commands [Array<Array<String>>, SetCommands]
-        # @return [Array<Object>] the replies, errors among them
+        # @return [Array<Object>] the replies, including errors
         def pipelined(commands)
           deadline = Clock.monotonic + @timeout
           @pool.with(deadline) do |connection|
@@ -55,9 +55,9 @@ module Tiercel
           end
         end
 
-        # Has the server run commands as one.
+        # Runs commands atomically on the server.
         #
-        # @param commands [Array<Array<String>>] that must not be sent twice
+        # @param commands [Array<Array<String>>] commands that must not be sent twice
         # @return [Array<Object>] the replies
         # @raise [RedisClient::Error]
         def transaction(commands)
@@ -94,13 +94,13 @@ module Tiercel
         end
 
         # @param keys [Array<String>]
-        # @return [Array<Integer>] how many were there, in parts
+        # @return [Array<Integer>] number of deleted keys, in parts
         def delete_multi(keys) = [call(["UNLINK", *keys])]
 
         # @return [void]
         def flush = call(%w[FLUSHDB ASYNC])
 
-        # @return [Array<Array(String, Integer)>] for each server INFO and the number of its keys
+        # @return [Array<Array(String, Integer)>] INFO and the number of keys for each server
         def infos = [[call(["INFO"]), call(["DBSIZE"])]]
 
         # @return [void]
@@ -108,7 +108,7 @@ module Tiercel
           @config.reset if @config.sentinel?
           @abilities.forget
           @pool.renew
-          @servers&.forget # last: whoever sees the new list has a connection that is in it
+          @servers&.forget # last, so that a caller that sees the new list also uses a connection in it
         end
 
         # @return [void]

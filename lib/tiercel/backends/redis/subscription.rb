@@ -14,16 +14,16 @@ require_relative "run_id"
 module Tiercel
   module Backends
     class Redis < Backend
-      # A connection of its own over which one server sends the keys that change: client tracking in broadcast mode,
-      # which RESP3 alone has. The server sends other programs' writes too, and keys that expire or are evicted, in all
-      # of its databases, and does not say who has changed them. Why not pub/sub: adr/016.
+      # A separate connection over which one server sends the changed keys: client tracking in broadcast mode, which
+      # needs RESP3. The server also sends other programs' writes and expired or evicted keys, of all its databases,
+      # and does not say who changed them. adr/016 explains why it is not pub/sub.
       #
-      # One thread reads; another one asks.
+      # One thread reads from the connection; another one sends requests.
       #
       # @see Tiers::Bus
       class Subscription
-        # The server cuts off a subscriber that does not read once so many bytes wait for it that its
-        # client-output-buffer-limit for "pubsub" is reached; clients that only track keys have no limit.
+        # A subscriber of a channel that does not read is disconnected once the client-output-buffer-limit for
+        # "pubsub" is reached; clients that only track keys have no limit.
         LIMITED = ["SUBSCRIBE", "tiercel:bus"].freeze
         TRACKING = %w[CLIENT TRACKING ON BCAST].freeze
         INVALIDATE = "invalidate"
@@ -31,25 +31,25 @@ module Tiercel
         MASTER = "master"
         REPLICA = "slave"
         PROBE = "tiercel:probe:"
-        # The key of a probe has to live for no longer than its invalidation takes.
+        # The key of a probe needs to live only until its invalidation message.
         PROBE_MS = "100"
-        # For the answer of a new connection.
+        # Seconds to wait for the reply of a new connection.
         CHECK_SECONDS = 1.0
-        # Answers after which it is no use to try again soon.
+        # Replies after which an early retry is pointless.
         IMPOSSIBLE = /\A(NOPERM|NOPROTO)|unknown (sub)?command|syntax error|CLIENT subcommand/i
-        # Answers of a server that is at work on something else. They say nothing about what it has sent.
+        # Replies of a busy server. They say nothing about the messages that it has sent.
         AT_WORK = /\A(BUSY|LOADING|MASTERDOWN)\b/
         private_constant :LIMITED, :TRACKING, :INVALIDATE, :ROLE, :MASTER, :REPLICA, :PROBE, :PROBE_MS, :CHECK_SECONDS,
                          :IMPOSSIBLE, :AT_WORK
 
-        # @return [Integer] which server it is, and which keys it sends
+        # @return [Integer] identifies the server and the prefix of its messages
         attr_reader :server
 
-        # @param name [String] of the backend, for errors
-        # @param prefix [String, nil] of the keys that the server is to send; nil for all
+        # @param name [String] the backend's name, for errors
+        # @param prefix [String, nil] limits the messages to keys with this prefix; nil for all keys
         # @yieldparam protocol [Integer]
-        # @yieldreturn [RedisClient::Config::Common] where to connect, asked anew of the Sentinels; with the driver in
-        #   Ruby
+        # @yieldreturn [RedisClient::Config::Common] the address, resolved anew through the Sentinels, with the driver
+        #   in Ruby
         def initialize(name, prefix = nil, &config)
           @name = name
           @prefix = prefix
@@ -57,13 +57,13 @@ module Tiercel
         end
 
         # @param error [Exception] one of {Failures::ERRORS}
-        # @param name [String] of the backend
+        # @param name [String] the backend's name
         # @return [BackendError]
         def self.failure(error, name)
           message = "#{error.class}: #{error.message}"
           return Refused.new(message, backend: name) if impossible?(error)
           failure = Failures.translate(error, name, nil)
-          return failure unless failure.is_a?(Refused) # full, or not the master any more: that may change
+          return failure unless failure.is_a?(Refused) # may change: the server is full, or no longer the master
           Unavailable.new(message, backend: name)
         end
 
@@ -73,10 +73,10 @@ module Tiercel
         end
         private_class_method :impossible?
 
-        # Connects and subscribes. Every key that changes after it has returned is sent.
+        # Connects and subscribes. Every later change of a key is sent.
         #
         # @return [self]
-        # @raise [Refused] if this server will not do so, however often it is asked
+        # @raise [Refused] if this server will never allow a subscription
         # @raise [BackendError]
         def open
           guarded do
@@ -90,11 +90,11 @@ module Tiercel
           self
         end
 
-        # Waits for what the server sends, however long.
+        # Waits for the next message, without a timeout.
         #
-        # @return [Array<String>, nil, Symbol] keys that have changed; nil for all of them; :master, the answer to
-        #   {#ask}; :busy for an answer that says nothing; :none for something else
-        # @raise [BackendError] if the connection is of no use any more
+        # @return [Array<String>, nil, Symbol] changed keys; nil for all keys; :master, the answer to {#ask}; :busy
+        #   for an answer without information; :none for other messages
+        # @raise [BackendError] if the connection is unusable
         def read
           kind, content = message = guarded { @driver.read(0) }
           return content if kind == INVALIDATE
@@ -104,24 +104,24 @@ module Tiercel
           AT_WORK.match?(message.message) ? :busy : guarded { raise message }
         end
 
-        # Asks for the server's role. {#read} gives the answer.
+        # Asks for the server's role. {#read} returns the answer.
         #
         # @return [void]
         # @raise [BackendError]
         def ask = guarded { @driver.write(ROLE) }
 
-        # @return [String] that nobody else has
+        # @return [String] a unique key
         def probe_key = "#{@prefix}#{PROBE}#{SecureRandom.hex(8)}"
 
-        # Changes a key, which the server then sends. Does not wait for that.
+        # Changes a key, so that the server sends a message. Does not wait for the message.
         #
-        # @param key [String] of {#probe_key}
+        # @param key [String] a result of {#probe_key}
         # @return [void]
         # @raise [BackendError]
         def probe(key) = guarded { @driver.write(["SET", key, "", "PX", PROBE_MS]) }
 
         # @return [Boolean] whether a new connection leads to the same server
-        # @raise [BackendError] if it has no answer in time
+        # @raise [BackendError] if the new connection gets no reply in time
         def same_server?
           guarded do
             Deadline.set(Clock.monotonic + CHECK_SECONDS)
@@ -145,7 +145,7 @@ module Tiercel
 
         private
 
-        # A user who may not use the channel goes without the limit.
+        # If the user may not use the channel, the subscription has no limit.
         def limit
           @driver.call(LIMITED, nil)
         rescue RedisClient::CommandError

@@ -10,17 +10,14 @@ require_relative "queue"
 module Tiercel
   module Backends
     class SQLite < Backend
-      # The one way to the file: one connection per process under one lock (the
-      # gem holds the interpreter's lock while SQLite works, so a second
-      # connection would not run beside it), opened on first use, never carried
-      # over a fork, replaced when the path leads to another file; SQLite's
-      # errors become {BackendError}s.
+      # The only access to the file. One connection per process under one lock: the gem holds the GVL while SQLite
+      # works, so a second connection would not run concurrently. The connection is opened on first use, is never used
+      # after a fork, and is replaced if the path leads to another file. SQLite's errors become {BackendError}s.
       #
-      # SQLite's own waiting for a lock would hold up every thread of the
-      # process, so a busy file is given up at once and asked again outside of
-      # the lock until the budget ends; by one writer at a time (see {Queue}).
+      # SQLite's own wait for a lock would block every thread of the process. So a call on a busy file fails at once
+      # and is retried outside the lock, until the time budget ends. Only one writer at a time retries (see {Queue}).
       class Access
-        # Calls between two looks at the path.
+        # Number of calls between two checks of the path.
         CHECK_INTERVAL = 64
         SHORTEST_PAUSE_SECONDS = 0.00005
         LONGEST_PAUSE_SECONDS = 0.00025
@@ -36,15 +33,15 @@ module Tiercel
           SQLite3::Exception, SystemCallError, Connection::Damaged, Connection::TooNew, CacheFile::Foreign,
           CacheFile::Closed, CacheFile::Missing, FileLock::Busy,
         ].freeze
-        # Raised where others have waited for long enough.
+        # Raised when other threads have waited long enough for the lock.
         class Others < StandardError; end
         NOT_NOW = [*BUSY, CacheFile::Missing, Others].freeze
-        # How often the file is made for one call, where others remove it.
+        # Maximum number of attempts to create the file in one call, in case other processes remove it.
         ATTEMPTS = 3
 
         # @param file [CacheFile]
         # @param settings [Settings]
-        # @param name [String] of the backend, for messages
+        # @param name [String] the backend's name, for messages
         def initialize(file, settings, name)
           @members = Members.new
           @file = file
@@ -56,15 +53,15 @@ module Tiercel
           Forks.track_lock(@lock)
         end
 
-        # @return [String] of the file
+        # @return [String] the path of the file
         def path = @file.path
 
         # @return [Members]
         attr_reader :members
 
-        # Runs the block with the connection, alone.
+        # Runs the block with the connection, under the lock.
         #
-        # @param key [String, nil] for messages
+        # @param key [String, nil] the key, for messages
         # @yieldparam connection [Connection]
         # @return [Object] the block's value
         # @raise [BackendError]
@@ -76,7 +73,7 @@ module Tiercel
           answered(key) { raise error }
         end
 
-        # As {#read}, with the file that is at the path now.
+        # As {#read}, but reopens first if the path leads to another file.
         def read_in_place(&)
           @lock.synchronize { @calls = -1 }
           read(&)
@@ -94,16 +91,16 @@ module Tiercel
           answered(key) { raise error }
         end
 
-        # Runs the block if the file is there and free now, gives it up otherwise: for work that can wait.
+        # Runs the block if the file exists and is free; otherwise does nothing. For work that can wait.
         def try
           @lock.synchronize { yield connection }
         rescue *NOT_NOW
           nil
         end
 
-        # Puts an empty file in the place of one that fills its disk, so that not even evicting finds room in the log.
+        # Replaces a file that fills its disk by an empty one, if not even evicting finds space in the log.
         #
-        # @return [Boolean] false where other programs fill the disk
+        # @return [Boolean] false if other programs fill the disk
         def begin_anew
           inode = @lock.synchronize { inode_to_give_up.tap { drop } }
           return false unless inode
@@ -121,12 +118,12 @@ module Tiercel
 
         private
 
-        # Of a file that fills its disk, or that another process has replaced for this reason.
+        # The inode of a file that fills its disk, or that another process has replaced for this reason.
         def inode_to_give_up
           @connection.inode if @connection && (@connection.fills_disk? || !@connection.in_place?)
         end
 
-        # With errors as {BackendError}s.
+        # Turns errors into {BackendError}s.
         def answered(key)
           yield
         rescue *DAMAGE => error
@@ -135,7 +132,7 @@ module Tiercel
           raise translated(error, key)
         end
 
-        # After the file was made, where there was none.
+        # Retries after creating a missing file.
         def asked_again(error)
           attempts = 0
           begin
@@ -154,7 +151,7 @@ module Tiercel
           end
         end
 
-        # Asks again, outside of the lock, with growing pauses.
+        # Retries outside the lock, with growing pauses.
         def use_when_free(give_up_at)
           pause_seconds = SHORTEST_PAUSE_SECONDS
           begin
@@ -186,13 +183,13 @@ module Tiercel
           @connection = Connection.new(@file.path, @settings).tap { @file.mark }
         end
 
-        # A parent's connection is only let go: closing its statements could touch the parent's locks.
+        # An inherited connection is only dropped: closing its statements could affect the parent's locks.
         def drop
           @connection.close if @connection&.own?
           @connection = nil
         end
 
-        # A holder of both locks took that of the file first.
+        # Acquires the file's lock without this object's lock, because other callers acquire them in that order.
         def set_aside(error, key)
           damaged = @lock.synchronize { @connection&.inode.tap { drop } }
           moved_to = @file.set_aside { damaged ? damaged == CacheFile.inode(@file.path) : unusable? }
@@ -205,7 +202,7 @@ module Tiercel
           raise translated(failure, key)
         end
 
-        # Whether the file still cannot be opened, now that no other process is replacing it.
+        # Checks again, now that no other process is replacing the file.
         def unusable?
           Connection.new(@file.path, @settings).close
           false

@@ -5,10 +5,11 @@ require_relative "../../backend"
 module Tiercel
   module Backends
     class SQLite < Backend
-      # Near tiers ask the file behind them who changed it, and mark the entries that they read near as used.
+      # Methods for near tiers in front of the file: they find out who changed it, and mark entries that were read
+      # near as used.
       module BehindTiers
         # @private
-        # @param name [String] of the near segment that this process' changes belong to
+        # @param name [String] the near segment to which this process' changes are attributed
         # @return [void]
         def member_name=(name)
           @access.members.name = name
@@ -16,8 +17,8 @@ module Tiercel
 
         # @private
         # @param since [Float] epoch seconds
-        # @return [Array(Object, Boolean)] the same object while the file is open, and whether others than that
-        #   segment's processes may have changed it since then
+        # @return [Array(Object, Boolean)] an object that stays the same while the file is open, and whether processes
+        #   outside that segment may have changed the file since then
         def others_since(since)
           @access.read_in_place { |connection| [connection, @access.members.others?(connection, since)] }
         end

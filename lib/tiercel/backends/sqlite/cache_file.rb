@@ -10,37 +10,35 @@ require_relative "schema"
 module Tiercel
   module Backends
     class SQLite < Backend
-      # The file of the cache: where it is, whose it is, how it is made, and how
-      # it is set aside when it is damaged.
+      # The file of the cache: its location, its owner, its creation, and moving it away when it is damaged.
       #
-      # Nothing is ever changed that is not a cache. One is known by its
-      # application id. Where damage has taken that, the mark tells: the lock
-      # file beside it names the file that was made here.
+      # Only a cache is ever changed. A cache is recognized by its application id. If damage has destroyed the id, the
+      # lock file beside it identifies the file that was created here.
       class CacheFile
-        # Raised for what is at the path and is no cache: it stays as it is.
+        # Raised if the path has a file that is not a cache; it stays unchanged.
         class Foreign < StandardError; end
-        # Raised for a file that this process may not read or write: perhaps a cache, of another user.
+        # Raised if this process may not read or write the file, which is perhaps another user's cache.
         class Closed < StandardError; end
-        # Raised where there is no file yet.
+        # Raised if there is no file yet.
         class Missing < StandardError; end
 
-        # SQLite's errors for a file that is no database, or no longer one.
+        # SQLite's errors for a file that is damaged or not a database.
         DAMAGE = [SQLite3::CorruptException, SQLite3::NotADatabaseException, SQLite3::FormatException].freeze
         # The files that SQLite keeps beside a database.
         COMPANIONS = %w[-wal -shm -journal].freeze
         MARK = "Tiercel's cache lies beside this file, which is its lock. It was made as"
         APPLICATION_ID_AT = 68
-        # Of a database: what is shorter SQLite takes for an empty one.
+        # SQLite treats a shorter file as an empty database.
         SMALLEST_BYTES = 512
         MISTAKEN = "give the path of a file that does not exist yet, or delete this one if nobody needs it"
 
-        # @return [String] absolute, in UTF-8, as SQLite takes it
+        # @return [String] the absolute path, in UTF-8 as SQLite needs it
         attr_reader :path
-        # @return [FileLock] for making and moving the file, and for writers that wait
+        # @return [FileLock] the lock for creating and moving the file, and for waiting writers
         attr_reader :lock
 
-        # An absolute path, whatever the current folder becomes, and the one that a symbolic link leads to: SQLite
-        # keeps the log beside the file itself.
+        # Returns an absolute path that is independent of later changes of the current folder, with symbolic links
+        # resolved: SQLite keeps the log beside the file itself.
         #
         # @param path [String]
         # @return [String]
@@ -63,19 +61,19 @@ module Tiercel
         end
 
         # @param path [String]
-        # @param timeout_seconds [Float] how long to wait for other processes that make or move the file
+        # @param timeout_seconds [Float] maximum wait for other processes that create or move the file
         def initialize(path, timeout_seconds)
           @given = ::File.expand_path(path)
           @path = self.class.resolve(path)
           @lock = FileLock.new("#{@path}.lock", timeout_seconds)
         end
 
-        # Changes nothing.
+        # Checks the file without changing it.
         #
         # @return [void]
-        # @raise [Foreign] if there is something that is no cache of this user
-        # @raise [Closed] if it cannot be read and written, for its owner and mode
-        # @raise [Missing] if there is nothing
+        # @raise [Foreign] if the file is not a cache of this user
+        # @raise [Closed] if its owner or mode denies reading or writing
+        # @raise [Missing] if there is no file
         def verify
           objection = Ownership.objection(@given) || Ownership.objection(@lock.path)
           raise Foreign, objection if objection
@@ -84,16 +82,16 @@ module Tiercel
           stat = ::File.stat(@path)
           raise Foreign, "#{@path} is not a regular file: #{MISTAKEN}" unless stat.file?
           other = other_content or return
-          return verify unless self.class.inode(@path) == [stat.dev, stat.ino] # another process set it aside meanwhile
+          return verify unless self.class.inode(@path) == [stat.dev, stat.ino] # another process has just moved it away
           raise Foreign, "#{@path} is not a cache of Tiercel (#{other}) and is left as it is: #{MISTAKEN}"
         rescue Errno::ENOENT
           verify_companions
           raise Missing, @path
         end
 
-        # Makes the file, complete, unless it is there. Who is killed meanwhile leaves none.
+        # Creates the complete file unless it exists. A process killed during this leaves no file.
         #
-        # @yieldparam path [String] where an empty cache is to be made
+        # @yieldparam path [String] the path for an empty cache
         # @return [void]
         # @raise [Foreign]
         # @raise [FileLock::Busy]
@@ -110,8 +108,8 @@ module Tiercel
           end
         end
 
-        # Notes beside the file that it is ours, where that is not known. A second link is that of a process that was
-        # killed while it made the file.
+        # Records in the lock file which file is ours, if that is missing. A second link to the file comes from a
+        # process that was killed while it created the file.
         #
         # @return [void]
         def mark
@@ -122,14 +120,15 @@ module Tiercel
             remove(temporary, ["", *COMPANIONS])
           end
         rescue SystemCallError, FileLock::Busy
-          nil # a later opening does it
+          nil # a later opening repeats it
         end
 
-        # Sets a damaged file aside, once, however many processes find it: it is renamed with its log, never deleted.
+        # Moves a damaged file away, once, however many processes find it. The file and its log are renamed, never
+        # deleted.
         #
-        # @yieldreturn [Boolean] whether what is there now is still to be set aside
+        # @yieldreturn [Boolean] whether the file that exists now is still the damaged one
         # @return [String, nil] the new name; nil if another process was first
-        # @raise [Foreign] if it is no cache
+        # @raise [Foreign] if the file is not a cache
         # @raise [FileLock::Busy]
         # @raise [SystemCallError]
         def set_aside
@@ -141,11 +140,11 @@ module Tiercel
           nil
         end
 
-        # Removes the cache, for a new one.
+        # Removes the cache so that a new one can be created.
         #
-        # @yieldreturn [Boolean] whether what is there now is still to be removed
+        # @yieldreturn [Boolean] whether the file that exists now is still the one to remove
         # @return [void]
-        # @raise [Foreign] if it is no cache
+        # @raise [Foreign] if the file is not a cache
         # @raise [FileLock::Busy]
         # @raise [SystemCallError]
         def remove_cache
@@ -159,7 +158,7 @@ module Tiercel
 
         private
 
-        # The remains of a removed database are not ours either, unless the mark says so.
+        # The log of a removed database is not ours either, unless the lock file identifies it.
         def verify_companions
           left = COMPANIONS.map { |name| "#{@path}#{name}" }.find { |path| ::File.exist?(path) }
           return if left.nil? || written_mark
@@ -167,7 +166,7 @@ module Tiercel
                          "another path, or delete it if nobody needs it"
         end
 
-        # @return [String, nil] what it is instead of a cache
+        # @return [String, nil] a description of the content, if it is not a cache
         def other_content
           size = ::File.size(@path)
           return (size.zero? ? "empty" : "no database" unless written_mark) if size < SMALLEST_BYTES
@@ -180,14 +179,14 @@ module Tiercel
           error.message
         end
 
-        # A sound database of somebody else is never ours, though it may have taken the place of a cache.
+        # Another application's intact database is never ours, even at the path of a former cache.
         def our_tables?
           sql = "SELECT count(*) FROM sqlite_schema WHERE sql = ?"
           look_into { |database| database.get_first_value(sql, Schema::TABLES.first) }.positive?
         end
 
-        # Through SQLite, because closing a file of one's own would let go of the locks that other connections of this
-        # process have on it; immutable, so that nothing is made, locked or recovered beside it.
+        # Reads through SQLite, because closing our own file descriptor would release the locks of this process' other
+        # connections. Opens it as immutable, so that nothing is created, locked or recovered beside it.
         def look_into
           escaped = @path.b.gsub(%r{[^A-Za-z0-9/._-]}n) { |char| format("%%%02X", char.ord) }
           flags = SQLite3::Constants::Open::READONLY | SQLite3::Constants::Open::URI
@@ -197,7 +196,7 @@ module Tiercel
           database&.close
         end
 
-        # Where SQLite does not read the file, nobody has locks on it that count.
+        # If SQLite cannot read the file, no other connection has locks on it.
         def application_id = ::File.binread(@path, 4, APPLICATION_ID_AT)&.unpack1("N")
 
         def written_mark
@@ -209,7 +208,7 @@ module Tiercel
 
         def mark_of(stat) = "#{MARK} device #{stat.dev} inode #{stat.ino}.\n".b
 
-        # Another program's file of that name stays as it is.
+        # Another program's file with this name stays unchanged.
         def write_mark(lock_file, stat)
           return unless lock_file.size.zero? || written_mark
           mark = mark_of(stat)
@@ -229,7 +228,7 @@ module Tiercel
 
         def temporary = "#{@path}.tiercel-new"
 
-        # Never over a file that came meanwhile, but where the file system knows no second names.
+        # Never overwrites a file that was created concurrently, unless the file system has no hard links.
         def link(temporary)
           ::File.link(temporary, @path)
         rescue Errno::EEXIST
@@ -249,7 +248,7 @@ module Tiercel
           target
         end
 
-        # A second file within a second must not take the first one's place.
+        # A second file in the same second must not replace the first one.
         def free_name
           base = "#{@path}.set-aside-#{Time.now.utc.strftime("%Y%m%dT%H%M%S")}-#{Process.pid}"
           return base unless ::File.exist?(base)

@@ -8,33 +8,32 @@ require_relative "schema"
 module Tiercel
   module Backends
     class SQLite < Backend
-      # An open file with its prepared statements. Not thread-safe: whoever uses
-      # it holds the lock of {Access}.
+      # An open file with its prepared statements. Not thread-safe: the caller must hold the lock of {Access}.
       class Connection
-        # Raised for a cache without its tables.
+        # Raised for a cache whose tables are missing.
         class Damaged < StandardError; end
-        # Raised for a cache of a later release.
+        # Raised for a cache that a later release created.
         class TooNew < StandardError; end
 
-        # Above this a bound value is let go after use, not kept until the next write.
+        # A larger bound value is released after use instead of being kept until the next write.
         KEPT_BINDING_BYTES = 64 * 1024
         CACHE_KIB = 8 * 1024
-        # Above so many pages entries are not counted but estimated.
+        # In a file with more pages the number of entries is estimated.
         COUNTED_PAGES = 20_000
-        # A bound that changes by less stays.
+        # A change of the page limit by less than this fraction is ignored.
         UNNOTICED_SHARE = 0.01
-        # Where the range is looked at for that, and rows of one look.
+        # The estimate's number of samples, and the number of rows in each.
         SAMPLES = 8
         SAMPLE_ROWS = 64
 
-        # @return [Array(Integer, Integer), nil] device and inode of the file that is open
+        # @return [Array(Integer, Integer), nil] device and inode of the open file
         attr_reader :inode
-        # @return [Integer] of the file
+        # @return [Integer] the file's page size
         attr_reader :page_size_bytes
-        # @return [Integer] pages that the database may have
+        # @return [Integer] maximum number of pages
         attr_reader :page_limit
 
-        # Makes an empty cache in an empty file.
+        # Creates an empty cache in an empty file.
         #
         # @param path [String]
         # @param settings [Settings]
@@ -54,12 +53,12 @@ module Tiercel
           database&.close
         end
 
-        # Opens a file that is there. It takes no lock of writers, so that a new process can read while others write.
+        # Opens an existing file. Acquires no write lock, so a new process can read while others write.
         #
         # @param path [String]
         # @param settings [Settings]
-        # @raise [SQLite3::Exception] where SQLite cannot
-        # @raise [CacheFile::Foreign] if it has become another application's database
+        # @raise [SQLite3::Exception] if SQLite cannot open it
+        # @raise [CacheFile::Foreign] if it is another application's database by now
         # @raise [Damaged]
         # @raise [TooNew] if a later release made it
         def initialize(path, settings)
@@ -76,17 +75,17 @@ module Tiercel
           raise
         end
 
-        # @return [Boolean] whether this process opened it
+        # @return [Boolean] whether this process, not its parent, opened it
         def own? = !@database.inherited?
 
-        # @return [Boolean] whether the path still leads to the file that is open
+        # @return [Boolean] whether the path still leads to the open file
         def in_place? = @inode == CacheFile.inode(@path)
 
-        # Looks one row up: the hot path, three calls into SQLite.
+        # Reads one row. This is the hot path, with three calls into SQLite.
         #
         # @param id [Integer]
-        # @param whole [Boolean] with the columns on its use and its token, which cost a tenth more
-        # @return [Array, nil] columns as {Schema} names them
+        # @param whole [Boolean] whether to include the columns for its use and its token, which cost a tenth more
+        # @return [Array, nil] the columns in the order of {Schema}
         def find(id, whole)
           statement = whole ? @find_whole : @find
           statement.bind_param(1, id)
@@ -97,7 +96,7 @@ module Tiercel
 
         # Writes one row.
         #
-        # @return [Boolean] whether it was new
+        # @return [Boolean] whether the row is new
         def set(id, key, bytes, expires_at, version, used_at)
           statement = @set
           statement.bind_param(1, id)
@@ -115,7 +114,7 @@ module Tiercel
 
         # Runs a statement that changes rows.
         #
-        # @return [Integer] how many changed
+        # @return [Integer] number of changed rows
         def change(name, *values)
           run(name, values)
           @database.changes
@@ -150,8 +149,8 @@ module Tiercel
           @database.execute("ROLLBACK") if @database.transaction_active?
         end
 
-        # Counting reads every page, so entries of a large file are estimated: ids are digests, evenly spread over their
-        # range, so the mean gap between neighbours tells how many there are.
+        # Counts the entries. An exact count reads every page, so in a large file the number is estimated. Ids are
+        # digests, spread evenly over their range, so the mean gap between neighbours gives the number.
         #
         # @return [Integer]
         def entries
@@ -163,7 +162,7 @@ module Tiercel
           (Schema::IDS.size / gap).round
         end
 
-        # Bounds the file by the room that its disk has now.
+        # Limits the file to the space that its disk has now.
         #
         # @param settings [Settings]
         # @return [void]
@@ -173,28 +172,28 @@ module Tiercel
           bound(settings) if (limit - @page_limit).abs > @page_limit * UNNOTICED_SHARE
         end
 
-        # @param bytes [Integer] that are to be written
-        # @return [Boolean] whether the disk was too full for them and now is less so, since the log is empty
+        # @param bytes [Integer] size of the next write
+        # @return [Boolean] whether emptying the log freed space on a disk that was too full for the write
         def gain_disk?(bytes) = @disk.short_of?(bytes) && checkpoint
 
-        # @return [Boolean] whether the cache is what fills a small disk: on a larger one its reserve is enough, and
-        #   other programs have filled it
+        # @return [Boolean] whether the cache itself fills a small disk. A larger disk has enough reserve for the
+        #   cache, so other programs must have filled it.
         def fills_disk? = @disk.own_bytes.between?(Settings::LEAST_ROOM_BYTES, Disk::SMALL_BYTES)
 
-        # @return [Integer] pages in use
+        # @return [Integer] number of used pages
         def used_pages = number(:page_count) - number(:free_pages)
 
-        # Gives free pages at the end of the file back.
+        # Returns free pages at the end of the file to the disk.
         #
-        # @param pages [Integer] at most so many
+        # @param pages [Integer] maximum number of pages
         def vacuum(pages) = @database.execute("PRAGMA incremental_vacuum(#{Integer(pages)})")
 
-        # Writes the log back and empties it, as far as others allow.
+        # Writes the log back and empties it, as far as other connections allow.
         #
-        # @return [Boolean] whether it is empty now
+        # @return [Boolean] whether the log is empty now
         def checkpoint = @database.execute("PRAGMA wal_checkpoint(TRUNCATE)").first.first.zero?
 
-        # The first write begins what the options ask for.
+        # Applies options that change the file, before the first write.
         #
         # @return [void]
         # @raise [SQLite3::BusyException]
@@ -241,7 +240,7 @@ module Tiercel
           pragma("max_page_count", @page_limit)
         end
 
-        # An application that took the file for its own database has put tables into it.
+        # An application that has taken over the file has added its own tables.
         def check_layout
           version = @database.get_first_value("PRAGMA user_version")
           raise TooNew, "layout #{version}, this release knows #{Schema::VERSION}" if version > Schema::VERSION

@@ -6,24 +6,22 @@ require_relative "../../forks"
 module Tiercel
   module Backends
     class SQLite < Backend
-      # Handler of forks: what happens to connections around one. SQLite forbids using or
-      # closing a parent's connection in a child: locks of POSIX belong to the
-      # process, and SQLite's own notes about them would be inherited as if they
-      # held (sqlite.org/howtocorrupt.html, section 2.6).
+      # Fork handler for connections. SQLite forbids a child to use or close its parent's connection: POSIX locks
+      # belong to the process, but the child would inherit SQLite's record of them (sqlite.org/howtocorrupt.html,
+      # section 2.6).
       #
-      # - Before a fork the lock of every backend is taken, so that no statement
-      #   is half-way in the child's copy.
-      # - In the child every inherited connection is discarded at once, before
-      #   one of them could be opened anew on the same file.
+      # - Before a fork it acquires the lock of every backend, so that no statement is in progress in the child's
+      #   copy.
+      # - In the child it discards every inherited connection at once, before a new one can be opened on the same
+      #   file.
       #
-      # A child that Ruby does not know of (Process.daemon) is noticed by its
-      # process id on the first call.
+      # A child that Ruby's hook does not see (Process.daemon) is detected by its process id on the first call.
       module Forks
         @locks = ObjectSpace::WeakMap.new
         @databases = ObjectSpace::WeakMap.new
 
         class << self
-          # @param lock [Mutex] of a backend
+          # @param lock [Mutex] the lock of a backend
           def track_lock(lock) = @locks[lock] = true
 
           # @param database [Database]
@@ -40,15 +38,15 @@ module Tiercel
             locks&.each { |lock| lock.unlock if lock.owned? }
           end
 
-          # Drops every connection that belongs to another process. The gem's close does so without
-          # touching the file when the process is not the one that opened it.
+          # Drops every connection of another process. The gem's close does so without touching the file if another
+          # process opened it.
           def discard_inherited
             @databases.each_key { |database| database.close if database.inherited? && !database.closed? }
           end
 
           private
 
-          # Where an application forks in a signal handler: there no Mutex can be had.
+          # A signal handler that forks cannot lock a Mutex.
           def take(lock)
             lock.lock
           rescue ThreadError
@@ -56,7 +54,7 @@ module Tiercel
           end
         end
 
-        # A connection that knows whose it is.
+        # A connection that knows the process that opened it.
         class Database < SQLite3::Database
           def initialize(...)
             @process = ::Tiercel::Forks.current
@@ -67,7 +65,7 @@ module Tiercel
           # @return [Boolean]
           def inherited? = !::Tiercel::Forks.current?(@process)
 
-          # The gem's hook warns of, and closes, what is not read-only; ours follows and takes care.
+          # The gem's hook warns about writable connections and closes them; ours runs later and handles them.
           def readonly? = inherited? || super
         end
 

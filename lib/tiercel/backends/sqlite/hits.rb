@@ -3,21 +3,19 @@
 module Tiercel
   module Backends
     class SQLite < Backend
-      # Reads that the file should know of, kept in memory until a later write
-      # takes them along: reading never writes.
+      # Keeps hits in memory until a later write stores them in the file: a read itself never writes.
       #
-      # A row says itself what is known of it, so a read of a popular row notes
-      # nothing: only the first {MAX_HITS} hits after a write count, and after
-      # that one note per {#refresh_us}.
+      # A row contains its own statistics, so most reads of a popular row are not recorded: only the first {MAX_HITS}
+      # hits after a write, and then one hit per {#refresh_us}.
       class Hits
-        # More hits than these tell nothing about the next one (S3-FIFO counts to 3 as well).
+        # Further hits do not predict the next one better (S3-FIFO also counts up to 3).
         MAX_HITS = 3
-        # Rows that are noted at a time; a read beyond is forgotten.
+        # Maximum number of recorded rows; further reads are not recorded.
         CAPACITY = 4_096
 
-        # @return [Boolean] whether reads are worth noting: only a file that is nearly full evicts
+        # @return [Boolean] whether to record reads: only a nearly full file evicts
         attr_accessor :wanted
-        # @return [Integer] microseconds; a use before that moment is to be noted again
+        # @return [Integer] microseconds; a last use before this time is recorded again
         attr_accessor :stale_before_us
 
         def initialize
@@ -27,7 +25,7 @@ module Tiercel
         end
 
         # @param id [Integer]
-        # @param row [Array] of {Connection#find}
+        # @param row [Array] a result of {Connection#find}
         # @return [void]
         def note(id, row)
           return if row[Schema::HITS] >= MAX_HITS && row[Schema::USED_AT] >= @stale_before_us
@@ -35,8 +33,8 @@ module Tiercel
           @noted[id] = (seen || 0) + 1 if seen || @noted.size < CAPACITY
         end
 
-        # Notes a read that the file was not asked for. What its row says is seen when the note is taken along: see
-        # {Schema}, `note_use`.
+        # Records a read that another tier answered. The statement `note_use` of {Schema} checks the row when the
+        # record is stored.
         #
         # @param id [Integer]
         # @return [void]
@@ -44,15 +42,15 @@ module Tiercel
           @noted[id] ||= 1 if @noted.size < CAPACITY
         end
 
-        # Takes the oldest notes out.
+        # Removes the oldest records and returns them.
         #
         # @param limit [Integer]
-        # @return [Array<Array(Integer, Integer)>] ids and how often they were read
+        # @return [Array<Array(Integer, Integer)>] ids and their number of reads
         def take(limit)
-          Array.new([limit, @noted.size].min) { @noted.shift }.compact # another thread may have been quicker
+          Array.new([limit, @noted.size].min) { @noted.shift }.compact # another thread may have emptied it
         end
 
-        # @return [Boolean] whether there are notes to take
+        # @return [Boolean] whether there are records
         def any? = !@noted.empty?
 
         # @return [void]

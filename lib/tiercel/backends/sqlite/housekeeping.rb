@@ -7,40 +7,38 @@ require_relative "schema"
 module Tiercel
   module Backends
     class SQLite < Backend
-      # Keeps the file in its bounds, in small bounded steps that writes bring
-      # with them: takes the noted hits over, drops what has ended, evicts, and
-      # gives free pages back.
+      # Keeps the file within its limits in small, bounded steps during writes: stores recorded hits, removes expired
+      # entries, evicts, and returns free pages.
       #
-      # Rows lie in the random order of their ids, so a run of neighbours is a
-      # random sample. The hand goes through all of them in turn; of each run
-      # those go whose TTL is over, then those with the least to expect: long
-      # unused and seldom hit. That is sampled eviction as in Redis, ranked as
-      # in hyperbolic caching (Blankstein, Sen, Freedman, USENIX ATC 2017).
+      # Rows lie in the random order of their ids, so a run of neighbours is a random sample. The hand visits all of
+      # them in turn. Each run loses its expired rows first, then the rows with the lowest expected use: long unused
+      # and seldom hit. This is sampled eviction as in Redis, ranked as in hyperbolic caching (Blankstein, Sen,
+      # Freedman, USENIX ATC 2017).
       class Housekeeping
-        # Writes between two rounds, and the share of `size` after which one comes earlier.
+        # Number of writes between two rounds; and the fraction of `size` whose addition starts a round earlier.
         INTERVAL = 32
         EARLY_SHARE = 1.0 / 64
-        # Rows of one look, and looks of one round.
+        # Rows in one sample, and samples in one round.
         SAMPLE_ROWS = 64
         LOOKS = 12
-        # Of each look at most this share goes while it is not urgent, so that the choice is worth its name.
+        # Unless space is urgent, at most this fraction of each sample is evicted, so that the choice stays selective.
         EVICTED_SHARE = 0.25
-        # Notes of hits that one round takes along.
+        # Recorded hits that one round stores.
         FLUSHED_HITS = 64
-        # Fill from which hits are noted, and from which room is made.
+        # Fill levels at which hits are recorded and at which eviction begins.
         NOTING_FILL = 0.75
         EVICTING_FILL = 0.96
-        # How much more than came goes when the file is at its bound.
+        # At its limit, the file evicts this many times the bytes that were added.
         URGENCY = 3
-        # Pages that are free after room was made for one write, and what its pages hold beside its bytes.
+        # Pages left free after space was made for one write, and the overhead per page.
         SPARE_PAGES = 16
         PAGE_OVERHEAD = 1.03
-        # Free pages that are kept for reuse, as a share of the file, and how many are given back in a round.
+        # Fraction of the file that may be free pages for reuse, and the number of pages returned in a round.
         SPARE_SHARE = 0.25
         VACUUMED_PAGES = 128
-        # Share of the log that one step of giving all of them back may fill.
+        # Fraction of the log that one step of returning pages may fill.
         SHRINKING_SHARE = 0.5
-        # A use is noted again after this share of the time that entries live.
+        # A use is recorded again after this fraction of the entries' usual lifetime.
         REFRESH_SHARE = 0.25
 
         # @return [Integer] entries that this process evicted
@@ -56,14 +54,14 @@ module Tiercel
           @hand = rand(-(2**61)..2**61)
         end
 
-        # @param added_bytes [Integer] what a write added, 0 if it replaced
+        # @param added_bytes [Integer] bytes that a write added, 0 if it replaced an entry
         # @return [Boolean] whether a round is due
         def due?(added_bytes)
           @added_bytes += added_bytes
           (@writes += 1) >= @interval || @added_bytes > @settings.size_bytes * EARLY_SHARE
         end
 
-        # One round. Most find nothing to do, so it looks before it locks the file.
+        # Runs one round. Most rounds find nothing to do, so it checks before it locks the file.
         #
         # @param connection [Connection]
         # @param now [Float]
@@ -78,12 +76,14 @@ module Tiercel
           end
         end
 
-        # Makes room at once, where a write found no free page. Rare, since rounds keep {EVICTING_FILL}.
+        # Makes space immediately after a write found no free page. This is rare, because rounds keep the fill at
+        # {EVICTING_FILL}.
         #
         # @param connection [Connection]
-        # @param bytes [Integer] that are to be free
-        # @param give_up_at [Float] on the monotonic clock
-        # @return [Boolean] false if the disk is full and this cache has next to nothing on it: evicting would not help
+        # @param bytes [Integer] number of bytes to free
+        # @param give_up_at [Float] a time of the monotonic clock
+        # @return [Boolean] false if the disk is full and this cache occupies next to nothing of it, so that evicting
+        #   would not help
         def make_room(connection, bytes, give_up_at)
           connection.fit(@settings)
           wanted_pages = (bytes * PAGE_OVERHEAD / connection.page_size_bytes).ceil + SPARE_PAGES
@@ -94,18 +94,18 @@ module Tiercel
           true
         end
 
-        # Gives free pages back, so many that the log stays short.
+        # Returns free pages to the disk, in steps small enough to keep the log short.
         #
-        # @return [Integer] how many are left
+        # @return [Integer] number of free pages left
         def shrink(connection)
           connection.vacuum([(@settings.wal_bytes * SHRINKING_SHARE / connection.page_size_bytes).to_i, 1].max)
           connection.number(:free_pages)
         end
 
-        # Removes what has ended, a run at a time.
+        # Removes the expired rows of the next run.
         #
         # @param after_id [Integer]
-        # @return [Array(Integer, Integer), nil] how many went and the last id; nil at the end
+        # @return [Array(Integer, Integer), nil] number of removed rows and the last id; nil at the end
         def remove_ended(connection, after_id, now)
           rows = connection.rows(:sample, after_id, SAMPLE_ROWS * 8)
           return if rows.empty?
@@ -124,7 +124,7 @@ module Tiercel
             wanted_entries(connection).positive? || ended_ahead?(connection, now)
         end
 
-        # Whether the next run has a row whose TTL is over; passes over it if not.
+        # Whether the next run has an expired row; otherwise skips the run.
         def ended_ahead?(connection, now)
           last, rows, ended = connection.row(:look_ahead, @hand, SAMPLE_ROWS, now)
           return true if ended&.positive?
@@ -139,8 +139,8 @@ module Tiercel
           end
         end
 
-        # As much as came since the last round, more the closer the file is to its bound: free room inside
-        # of pages is not seen in their number, so the number alone would take away too much.
+        # The bytes added since the last round, multiplied as the file approaches its limit. The number of used pages
+        # alone would evict too much, because it does not show free space inside pages.
         def wanted_bytes(connection)
           added = @added_bytes
           @added_bytes = 0
@@ -173,7 +173,7 @@ module Tiercel
           end
         end
 
-        # A run of neighbours, over the end of the ids if need be: a few rows would be no choice.
+        # Returns a run of neighbours, continued at the first id if needed: a few rows would leave no choice.
         def sample(connection)
           from = @hand
           rows = connection.rows(:sample, from, SAMPLE_ROWS)
@@ -185,7 +185,7 @@ module Tiercel
           rows + others
         end
 
-        # Behind the run, or to the start when there are no further rows.
+        # Moves behind the run, or to the start if there are no further rows.
         def move_hand(rows, last)
           @hand = rows < SAMPLE_ROWS ? Schema::BEFORE_IDS : last
         end
@@ -203,8 +203,8 @@ module Tiercel
 
         def staleness(row, now_us) = (now_us - row[2]) / (1 + row[3])
 
-        # Whether the database is far from its bound: not near it, and not so near either that these pages pass it.
-        # Twice as many are counted, because rows of more than half a page have one for each.
+        # Whether the database will stay well below its limit after these pages are added. The number is doubled,
+        # because a row above half a page occupies a whole one.
         def room?(connection, pages)
           used = connection.number(:page_count)
           used < connection.page_limit * EVICTING_FILL &&
@@ -213,7 +213,7 @@ module Tiercel
 
         def enough?(connection, wanted_pages) = connection.number(:free_pages) >= wanted_pages
 
-        # @return [Boolean] false if there is nothing left to remove
+        # @return [Boolean] false if nothing is left to remove
         def clear_runs(connection, wanted_pages)
           LOOKS.times do
             return true if enough?(connection, wanted_pages)
@@ -222,10 +222,10 @@ module Tiercel
           true
         end
 
-        # Removes from a run of neighbours what it takes: of small rows all, because only a page without any row becomes
-        # free; of large ones, which have pages of their own, first those with the least to expect.
+        # Removes as many rows from a run of neighbours as needed. Small rows all go, because a page becomes free only
+        # without any row. Large rows have their own pages, so those with the lowest expected use go first.
         #
-        # @return [Boolean] false if there is nothing left
+        # @return [Boolean] false if nothing is left
         def clear_run(connection, wanted_pages)
           rows = sample(connection)
           return false if rows.empty?
@@ -253,7 +253,7 @@ module Tiercel
           end
         end
 
-        # Another process may have written one of them anew since it was looked at.
+        # Another process may have rewritten one of them since the sample was taken.
         def drop_ended(connection, rows, now)
           rows.sum { |row| connection.change(:remove_ended, row[0], now) }
         end
@@ -265,7 +265,7 @@ module Tiercel
           note_age(rows, now)
         end
 
-        # Uses are noted anew when they are older than a share of the age at which entries leave.
+        # A use is recorded again once it is older than a fraction of the age at which entries are evicted.
         def note_age(rows, now)
           now_us = (now * 1_000_000).to_i
           age = rows.sum { |row| now_us - row[2] } / rows.size

@@ -6,30 +6,28 @@ require_relative "../../clock"
 module Tiercel
   module Backends
     class SQLite < Backend
-      # Keeps the write-ahead log short where several processes write.
+      # Keeps the write-ahead log short while several processes write.
       #
-      # SQLite writes the log back by itself, beside the writers, and begins it
-      # anew when a writer finds that nothing is left in it. Of several writers
-      # one has always added something meanwhile, so the log would grow without
-      # an end. Here it is emptied under the lock of writers, for which SQLite
-      # does not wait; all who find it too long stop writing until it is done,
-      # so it is done soon.
+      # SQLite writes the log back by itself, concurrently with writers, and restarts it when a writer finds it
+      # completely written back. With several writers one has always added something, so the log would grow without
+      # bound. This class empties it under the write lock, for which SQLite itself does not wait. All processes that
+      # find the log too long stop writing until it is empty.
       class Log
-        # Writes between two looks at the file: one for so many bytes of the limit.
+        # A file check is due each time this many bytes of the limit were written.
         BYTES_PER_LOOK = 32 * 1024
         INTERVALS = (8..64)
-        # The most where emptying it did not succeed.
+        # The longest interval between checks after failed attempts.
         LONGEST_INTERVAL = 512
-        # A look comes earlier after this share of the limit was written.
+        # A check is due earlier once this fraction of the limit was written.
         LOOK_SHARE = 8
-        # A single writer's log reaches its limit and a transaction more, and is begun anew by SQLite.
+        # A single writer's log grows to its limit plus one transaction before SQLite restarts it.
         TOLERANCE = 1.25
-        # How long a write waits for a short log, at most: a stopped reader can keep it long.
+        # Maximum time that a write waits for a short log; a stopped reader can keep the log long.
         PATIENCE_SECONDS = 0.1
         PAUSE_SECONDS = 0.0005
 
-        # @param path [String] of the database
-        # @param settings [Settings] whose `wal_bytes` are the limit at which SQLite writes the log back by itself
+        # @param path [String] the path of the database
+        # @param settings [Settings] settings whose `wal_bytes` limit the log; SQLite writes it back at that size
         def initialize(path, settings)
           @path = "#{path}-wal"
           @settings = settings
@@ -38,10 +36,10 @@ module Tiercel
           @writes = @written_bytes = 0
         end
 
-        # Counts a write, and now and then looks at the file.
+        # Counts a write and occasionally checks the file.
         #
-        # @param bytes [Integer] that were written
-        # @return [Boolean] whether the log is to be emptied
+        # @param bytes [Integer] number of bytes written
+        # @return [Boolean] whether the log must be emptied
         def too_long?(bytes)
           take_limit
           @written_bytes += bytes
@@ -50,9 +48,9 @@ module Tiercel
           long?
         end
 
-        # Tries until the log is empty, another process emptied it, or patience ends.
+        # Retries until the log is empty, another process has emptied it, or the time is over.
         #
-        # @yieldreturn [Boolean, nil] of one attempt, whether it is empty now
+        # @yieldreturn [Boolean, nil] whether an attempt emptied the log
         # @return [void]
         def shorten
           ends_at = Clock.monotonic + @patience_seconds
@@ -66,7 +64,7 @@ module Tiercel
 
         def long? = (::File.size?(@path) || 0) > @longest_bytes
 
-        # It is less than before where the disk has become smaller.
+        # The limit shrinks when the disk has less space.
         def take_limit
           bytes = @settings.wal_bytes
           return if bytes == @limit_bytes
@@ -77,7 +75,7 @@ module Tiercel
           @interval = @usual_interval
         end
 
-        # On a disk without room for a long log every write looks at it.
+        # On a disk without space for a long log, every write checks the log.
         def longest_interval = @settings.short_of_disk? ? 1 : LONGEST_INTERVAL
       end
     end

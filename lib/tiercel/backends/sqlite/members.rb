@@ -7,18 +7,18 @@ require_relative "schema"
 module Tiercel
   module Backends
     class SQLite < Backend
-      # The processes that change the file, so that those with copies of it notice each other: a row for each near
-      # segment, and one for all programs that have none. It is renewed before a change, and seldom, so that it costs
-      # nothing.
+      # Records which processes change the file, so that processes with near copies notice changes by others. There is
+      # one row for each near segment, and one row for all processes without one. A row is renewed before a change,
+      # and seldom enough to cost nothing.
       class Members
         RENEWED_SECONDS = 10
-        # A row that old is of nobody any more.
+        # An older row is deleted.
         FORGOTTEN_SECONDS = 86_400
-        # Of rows in `totals`.
+        # Prefix of these rows in `totals`.
         PREFIX = "member:"
         PLAIN = "plain"
 
-        # @return [String] whose changes this process' are: a near segment's, or {PLAIN}
+        # @return [String] the near segment to which this process' changes are attributed, or {PLAIN}
         attr_reader :name
 
         def initialize
@@ -33,7 +33,7 @@ module Tiercel
           @name = name
         end
 
-        # Before a change.
+        # Call this before a change.
         #
         # @param connection [Connection]
         # @param now [Float]
@@ -46,12 +46,12 @@ module Tiercel
           @connection = connection
           @renewed_at = now
         rescue SQLite3::FullException
-          nil # what the change itself does about it comes next
+          nil # the change itself meets the same error next
         end
 
         # @param connection [Connection]
         # @param since [Float]
-        # @return [Boolean] whether others may have changed something since then
+        # @return [Boolean] whether another member may have changed something since then
         def others?(connection, since)
           connection.number(:other_members, @row, ((since - RENEWED_SECONDS) * 1_000).to_i).positive?
         end

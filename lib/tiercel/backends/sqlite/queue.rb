@@ -6,18 +6,17 @@ require_relative "../../file_lock"
 module Tiercel
   module Backends
     class SQLite < Backend
-      # Where writers wait that found the file busy: in the kernel, for a lock
-      # beside the file. Only the first of them asks SQLite again and again, so
-      # that it finds the moment between two writes of others. If all did, some
-      # would be passed over for a quarter of a second.
+      # Queues writers that found the file busy: they wait in the kernel for a lock beside the file. Only the first of
+      # them polls SQLite, so that it finds the moment between two writes. If all polled, some would be starved for a
+      # quarter of a second.
       #
-      # The first in the queue may be stopped there, with the file free: after a share of
-      # the budget the others ask by themselves, and for a while do not queue.
+      # The first writer may be stopped while it holds the lock and the file is free. After a fraction of the budget
+      # the others therefore poll too, and bypass the queue for a while.
       class Queue
         SHARE = 0.75
-        # Writes between two looks at the queue.
+        # Number of writes between two checks of the queue.
         TURN = 32
-        # After waiting in vain.
+        # Seconds to bypass the queue after a wait timed out.
         PASSED_BY_SECONDS = 1.0
 
         # @param lock [FileLock]
@@ -29,13 +28,13 @@ module Tiercel
           @writes = 0
         end
 
-        # @return [Boolean] whether it is time to queue behind others without asking SQLite first: who writes all the
-        #   time would leave them but the moments between two of its writes
+        # @return [Boolean] whether to queue behind other writers without trying SQLite first; a process that writes
+        #   all the time would otherwise leave them only the moments between two of its writes
         def due? = (@writes += 1) % TURN == 0 && Clock.monotonic >= @passed_by_until && taken?
 
-        # Runs the block when its turn has come.
+        # Runs the block once it is first in the queue.
         #
-        # @yieldparam give_up_at [Float] on the monotonic clock
+        # @yieldparam give_up_at [Float] a time of the monotonic clock
         # @return [Object] the block's value
         def pass
           now = Clock.monotonic
@@ -47,7 +46,7 @@ module Tiercel
               first = true
               yield(give_up_at)
             end
-          rescue FileLock::Busy, SystemCallError # or where no lock can be had beside the file
+          rescue FileLock::Busy, SystemCallError # also if no lock can be acquired beside the file
             raise if first
             @passed_by_until = Clock.monotonic + PASSED_BY_SECONDS
             yield(give_up_at)

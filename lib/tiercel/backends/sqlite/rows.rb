@@ -8,26 +8,26 @@ require_relative "schema"
 module Tiercel
   module Backends
     class SQLite < Backend
-      # The row of a key, as the statements of {Schema} find and change it on a connection that the caller has.
+      # Finds and changes the row of a key with the statements of {Schema}, on the caller's connection.
       #
-      # - `ttl`: seconds, nil for no end; `now`: epoch seconds, at which the change is made
+      # - `ttl`: seconds, nil for no expiry; `now`: epoch seconds of the change
       #
       # @private
       class Rows
-        # The key of a row may be another one with the same id.
+        # Two keys can have the same id, so the row's key is compared.
         #
         # @param row [Array] see {Schema}
         # @param key [String]
-        # @return [Boolean] whether it is the key's
+        # @return [Boolean] whether the row belongs to the key
         def self.of_key?(row, key) = (stored = row[Schema::KEY]) == key || stored == key.b
 
-        # @param ids [#[]] gives the id of a key
+        # @param ids [#[]] maps a key to its id
         def initialize(ids)
           @ids = ids
           @tokens = DiskTokens.new
         end
 
-        # @return [Boolean] whether nothing was there
+        # @return [Boolean] whether the key was absent
         def set(connection, key, bytes, ttl, now)
           connection.set(@ids[key], blob(key), blob(bytes), end_of(ttl, now), @tokens.next, micros(now))
         end
@@ -45,18 +45,18 @@ module Tiercel
                             micros(now), token) == 1
         end
 
-        # @return [Boolean] whether it was there, and had not ended
+        # @return [Boolean] whether there was an unexpired entry
         def delete(connection, key, now) = connection.change(:delete, @ids[key], blob(key), now) == 1
 
-        # @return [Boolean] whether it was there
+        # @return [Boolean] whether the entry existed
         def touch(connection, key, ttl, now)
           connection.change(:touch, @ids[key], blob(key), now, end_of(ttl, now)) == 1
         end
 
-        # Within a transaction of the caller's.
+        # Requires the caller's transaction.
         #
         # @param amount [Integer]
-        # @return [Array(Integer, Boolean)] the count, and as {#set}
+        # @return [Array(Integer, Boolean)] the count, and the result of {#set}
         # @raise [NotACounter]
         def count_up(connection, key, amount, ttl, now)
           row = find(connection, key)
@@ -68,7 +68,7 @@ module Tiercel
 
         private
 
-        # Ended or not.
+        # Also finds expired rows.
         def find(connection, key)
           row = connection.find(@ids[key], false)
           row if row && Rows.of_key?(row, key)

@@ -3,21 +3,20 @@
 module Tiercel
   module Backends
     class SQLite < Backend
-      # The layout of the file and the SQL on it; docs/sqlite.md has it as a table.
+      # The tables of the file and their SQL statements; docs/sqlite.md shows the table.
       #
-      # `id` is 63 bits of the key's MD5 digest: one B-tree, whose rows are in
-      # random order, so that any run of neighbours is a fair sample for
-      # eviction. The key is kept and compared: of two keys with the same id the
-      # later write wins, which is an eviction of the other.
+      # `id` is 63 bits of the key's MD5 digest. It is the key of a single B-tree, whose rows are in random order, so
+      # any run of neighbours is a fair sample for eviction. The full key is stored and compared. If two keys have the
+      # same id, the later write evicts the other entry.
       module Schema
-        # In the file's header, so that a foreign database is told from a cache ("TCL1").
+        # Distinguishes a cache from other databases, in the file's header ("TCL1").
         APPLICATION_ID = 0x54434C31
-        # Raised whenever the tables change; `user_version` of the file.
+        # Incremented whenever the tables change; `user_version` of the file.
         VERSION = 1
 
-        # Ids are 63 bits wide with their sign, so that they are immediate Integers in Ruby.
+        # Ids have 63 bits including the sign, so they are immediate Integers in Ruby.
         IDS = (-(2**62)...2**62)
-        # Where a walk through all of them begins.
+        # The starting point of a walk through all ids.
         BEFORE_IDS = IDS.first - 1
 
         TABLES = [
@@ -27,10 +26,10 @@ module Tiercel
           "INSERT INTO totals VALUES ('entries', 0)",
         ].freeze
 
-        # Of the tables above.
+        # Names of the tables above.
         TABLE_NAMES = %w[entries totals].freeze
 
-        # An exact count costs a page per insert, so it is kept only where `max_entries` asks for it.
+        # An exact count writes one more page per insert, so it exists only if `max_entries` needs it.
         COUNTING = [
           "CREATE TRIGGER entries_inserted AFTER INSERT ON entries " \
           "BEGIN UPDATE totals SET value = value + 1 WHERE name = 'entries'; END",
@@ -39,11 +38,11 @@ module Tiercel
           "UPDATE totals SET value = (SELECT count(*) FROM entries) WHERE name = 'entries'",
         ].freeze
 
-        # The bytes of a row beside its key and value, for estimates.
+        # Estimated bytes of a row in addition to its key and value.
         ROW_OVERHEAD_BYTES = 40
 
-        # The count of hits is kept with this much more: every one from 0 to 3 then takes a byte, a note never changes
-        # the length of its row, and so never moves the pages of a large one.
+        # Added to the stored number of hits. Every number from 0 to 3 then needs one byte, so a recorded hit never
+        # changes the row's length, and never moves the pages of a large row.
         HITS_BASE = 2
         KEPT_HITS = "max(hits - #{HITS_BASE}, 0)"
 
@@ -53,7 +52,7 @@ module Tiercel
                  "used_at = excluded.used_at"
         PRESENT = "id = ?1 AND key = ?2 AND (expires_at IS NULL OR expires_at > ?3)"
 
-        # Names of the prepared statements, and their text.
+        # The prepared statements by their names.
         STATEMENTS = {
           find: "SELECT value, key, expires_at FROM entries WHERE id = ?1",
           find_whole: "SELECT value, key, expires_at, #{KEPT_HITS}, used_at, version FROM entries WHERE id = ?1",
@@ -86,7 +85,7 @@ module Tiercel
           commit: "COMMIT",
         }.freeze
 
-        # Columns of `find_whole`; `find` has the first three.
+        # Columns of `find_whole`; `find` has only the first three.
         VALUE, KEY, EXPIRES_AT, HITS, USED_AT, TOKEN = *0..5
       end
     end

@@ -7,49 +7,49 @@ require_relative "../disk_options"
 module Tiercel
   module Backends
     class SQLite < Backend
-      # The options of the backend, checked, and what follows from them.
+      # The validated options of the backend, and values derived from them.
       class Settings
         DEFAULT_SIZE = "1GB"
         DEFAULT_TIMEOUT_SECONDS = 0.25
         SMALLEST_SIZE_BYTES = 4 * 1024**2
-        # However little room the disk has: entries of so small a file are not worth evicting for one write.
+        # Minimum size on a full disk: evicting from so small a file would not help a write.
         LEAST_ROOM_BYTES = 1024**2
 
         SYNCHRONOUS = { off: 0, normal: 1, full: 2 }.freeze
 
-        # A value above this share of `size` is refused: `size` may be passed for a moment by what one
-        # transaction puts into the write-ahead log, and is so by at most 5 %.
+        # A value above this fraction of `size` is refused. One transaction in the write-ahead log may exceed `size`
+        # briefly, by at most 5 %.
         LARGEST_VALUE_SHARE = 20
 
-        # The write-ahead log is part of the bound. A long one makes checkpoints rare (each waits for the
-        # disk twice), but every read has to look through its index.
+        # The write-ahead log counts towards the limit. A long log makes checkpoints rare (each waits for the disk
+        # twice), but every read searches its index.
         WAL_SHARE = 16
         WAL_BYTES = (128 * 1024..16 * 1024**2)
-        # The file of the log's index, and what one round of housekeeping puts into the log beyond.
+        # Size of the log's index file; and the bytes that one round of housekeeping may add to the log.
         SHM_BYTES = 32 * 1024
         ROUND_BYTES = 192 * 1024
-        # A new row touches up to four pages of the usual size, each of which goes into the log.
+        # A new row changes up to four pages of the usual size, and each goes into the log.
         BYTES_OF_A_ROW = 8 * 1024
         MOST_ROWS = 500
 
         # @return [Integer, nil]
         attr_reader :max_entries
-        # @return [Float] time budget of a call
+        # @return [Float] time budget of a call in seconds
         attr_reader :timeout_seconds
-        # @return [Integer] as in SQLite's pragma
+        # @return [Integer] the value of SQLite's pragma
         attr_reader :synchronous
         # @return [Integer]
         attr_reader :mmap_size_bytes
-        # @return [Integer] for a file that is created
+        # @return [Integer] page size of a new file
         attr_reader :page_size_bytes
 
         # @param size [Integer, String] bytes on disk
         # @param max_entries [Integer, nil]
         # @param timeout [Numeric] seconds
         # @param synchronous [Symbol, String, Integer] :off, :normal or :full
-        # @param mmap_size [Integer, String] bytes of the file that are mapped into memory; 0 for none
+        # @param mmap_size [Integer, String] bytes of the file to map into memory; 0 for none
         # @param page_size [Integer, String] a power of two from 512 to 65,536
-        # @raise [ConfigurationError] naming the option, what it got and what was expected
+        # @raise [ConfigurationError] with the option, its value and the expected one
         def initialize(size: DEFAULT_SIZE, max_entries: nil, timeout: DEFAULT_TIMEOUT_SECONDS, synchronous: :normal,
                        mmap_size: "128MB", page_size: 2048)
           @asked_bytes = @size_bytes = at_least_smallest(Sizes.bytes(number(size)))
@@ -60,31 +60,30 @@ module Tiercel
           @page_size_bytes = power_of_two(Sizes.bytes(number(page_size), option: :page_size))
         end
 
-        # @return [Integer] bytes on disk, with the write-ahead log: `size`, or less where the disk has no more room
+        # @return [Integer] bytes on disk, including the write-ahead log: `size`, or less if the disk is too full
         attr_reader :size_bytes
 
-        # @param bytes [Integer, nil] what the disk has room for; nil: nobody knows
+        # @param bytes [Integer, nil] space on the disk; nil if it is unknown
         def room_bytes=(bytes)
           @size_bytes = bytes ? [@asked_bytes, [bytes, LEAST_ROOM_BYTES].max].min : @asked_bytes
         end
 
-        # @return [Boolean] whether the disk has less room than `size`
+        # @return [Boolean] whether the disk has less space than `size`
         def short_of_disk? = size_bytes < @asked_bytes
 
-        # @return [Integer] the largest value that is kept, in bytes
+        # @return [Integer] size of the largest accepted value, in bytes
         def largest_value_bytes = size_bytes / LARGEST_VALUE_SHARE
 
-        # @return [Integer] what the write-ahead log may take before it is written back
+        # @return [Integer] size at which the write-ahead log is written back
         def wal_bytes = (size_bytes / WAL_SHARE).clamp(WAL_BYTES)
 
-        # @return [Integer] how many rows one transaction writes
+        # @return [Integer] maximum number of rows in one transaction
         def rows_at_once = [wal_bytes / BYTES_OF_A_ROW, MOST_ROWS].min
 
-        # Divides many pairs into what one transaction may put into the log.
+        # Divides many pairs into batches for one transaction each.
         #
         # @param pairs [Array<Array(String, String)>] keys and bytes
-        # @return [Enumerator<Array<Array(String, String)>>] a pair of more bytes than a batch may have is one of
-        #   its own
+        # @return [Enumerator<Array<Array(String, String)>>] a pair larger than a batch gets its own batch
         def batches(pairs)
           rows = bytes = 0
           pairs.slice_before do |key, value|
@@ -97,8 +96,8 @@ module Tiercel
           end
         end
 
-        # @param page_size_bytes [Integer] of the file, which may be older than the option
-        # @return [Integer] pages that the database itself may have
+        # @param page_size_bytes [Integer] the file's page size; the file may be older than the option
+        # @return [Integer] maximum number of pages of the database itself
         def page_limit(page_size_bytes) = (size_bytes - wal_bytes - SHM_BYTES - ROUND_BYTES) / page_size_bytes
 
         private

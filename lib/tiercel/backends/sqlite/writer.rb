@@ -7,11 +7,11 @@ require_relative "log"
 module Tiercel
   module Backends
     class SQLite < Backend
-      # Writes, and what they bring with them: room where the file is full, a
-      # short log, and rounds of housekeeping.
+      # Runs writes and the work that follows them: making space in a full file, shortening the log, and rounds of
+      # housekeeping.
       class Writer
-        # How often room is made for one write: each time more, because rows do not fill their pages, and other
-        # processes write too.
+        # Maximum attempts to make space for one write. Each frees more than the last, because rows do not fill their
+        # pages and other processes write too.
         ATTEMPTS = 4
 
         # @param access [Access]
@@ -24,10 +24,10 @@ module Tiercel
           @log = Log.new(access.path, settings)
         end
 
-        # Runs the block with the connection, again after room was made where the file was full.
+        # Runs the block with the connection. If the file is full, makes space and runs it again.
         #
-        # @param key [String, nil] for messages
-        # @param bytesize [Integer] what it writes
+        # @param key [String, nil] the key, for messages
+        # @param bytesize [Integer] number of bytes to write
         # @yieldparam connection [Connection]
         # @return [Object] the block's value
         # @raise [BackendError]
@@ -43,11 +43,11 @@ module Tiercel
           end
         end
 
-        # After a write: it is done, and what is wrong here meets the next call too, and is reported there.
+        # Runs after a successful write, so errors here are ignored; the next call meets them and reports them.
         #
-        # @param bytes [Integer] that were written
+        # @param bytes [Integer] number of bytes written
         # @param now [Float]
-        # @param added [Boolean] whether they came, and replaced none
+        # @param added [Boolean] whether the write added a row instead of replacing one
         # @return [void]
         def keep_house(bytes, now, added: true)
           @log.shorten { @access.try(&:checkpoint) } if @log.too_long?(bytes)
@@ -60,7 +60,7 @@ module Tiercel
 
         def full?(error) = error.cause.is_a?(SQLite3::FullException)
 
-        # Evicting writes into the log too, so the log gives its room back first where the disk is full.
+        # Evicting writes to the log too. On a full disk, the log is therefore emptied first.
         #
         # @return [Boolean] whether to write again
         def make_room(key, bytes, give_up_at)
