@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Makes the pictures and results in docs/ from runs of the lab. Figures for readers come from a quiet machine:
+# Creates the pictures and results in docs/ from runs of the lab. Publish only figures from a quiet machine:
 #
 #   bin/lab all --results results && bin/exec rake "lab:results[results/KEPT.jsonl]" "lab:pictures[results/KEPT.jsonl]"
 namespace :lab do
@@ -40,7 +40,7 @@ namespace :lab do
     document = Tiercel::Lab::CLI.document(results, program: "bin/lab")
     all = "results/#{results["run"]["started_at"][0, 10]}.md"
     File.write("docs/#{all}", Tiercel::Lab::Report::Markdown.render(document))
-    # The answer, what was found and the articles' tables; all others are in the other file.
+    # One file has the answer, the findings and the articles' tables; the other file has all other tables.
     document.sections.each do |section|
       section.elements.reject! { |element| element.is_a?(Tiercel::Lab::Report::Document::Fold) }
     end

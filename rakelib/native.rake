@@ -3,15 +3,15 @@
 require "rubygems/package"
 require_relative "../ext/compilation"
 
-# Precompiled gems: one for each platform, with the extensions for several lines of Ruby in it.
+# Precompiled gems: one for each platform, with the extensions for several minor versions of Ruby.
 #
-#   rake native                                            a gem for this platform and this line of Ruby
-#   rake native:compile                                    libraries for this platform and this line
-#   rake "native:cross[aarch64-linux-gnu,3.3,HEADERS]"     ... for another one, with Ruby's headers in a folder
-#   rake "native:pack[aarch64-linux-gnu]"                  a gem of all libraries that are there for a platform
+#   rake native                                            a gem for this platform and this minor version of Ruby
+#   rake native:compile                                    libraries for this platform and this minor version
+#   rake "native:cross[aarch64-linux-gnu,3.3,HEADERS]"     for another one, with Ruby's headers in a folder
+#   rake "native:pack[aarch64-linux-gnu]"                  a gem of all compiled libraries of a platform
 module PrecompiledLibraries
   FOLDER = "tmp/precompiled"
-  # Compilers of Debian.
+  # Debian's compilers.
   COMPILERS = { "x86_64-linux-gnu" => "gcc", "aarch64-linux-gnu" => "aarch64-linux-gnu-gcc" }.freeze
   FLAGS = %w[-std=gnu11 -O3 -fPIC -shared -fvisibility=hidden -Wl,--as-needed -DHAVE_STDATOMIC_H=1 -DHAVE_ZLIB_H=1
              -include ext/tiercel/old_glibc.h].freeze
@@ -21,19 +21,19 @@ module PrecompiledLibraries
 
   module_function
 
-  # @return [String] such as "x86_64-linux-gnu"
+  # @return [String] for example "x86_64-linux-gnu"
   def platform
     local = Gem::Platform.local
     return local.to_s unless local.os == "linux"
     "#{local.cpu}-linux-#{RbConfig::CONFIG["host_os"].include?("musl") ? "musl" : "gnu"}"
   end
 
-  # @return [String] "3.3"
+  # @return [String] for example "3.3"
   def line = RbConfig::CONFIG["ruby_version"][/\A\d+\.\d+/]
 
   def folder(platform, line) = "#{FOLDER}/#{platform}/#{line}"
 
-  # With the Ruby that runs this.
+  # Compiles for the Ruby that runs this task.
   def compile
     ENV["TIERCEL_PRECOMPILED"] = "1"
     libraries = Compilation.all.map { |compilation| compilation.into(File.expand_path(folder(platform, line))) }
@@ -42,11 +42,11 @@ module PrecompiledLibraries
     ENV.delete("TIERCEL_PRECOMPILED")
   end
 
-  # With Ruby's headers alone.
+  # Compiles with the headers of another Ruby.
   #
-  # @param platform [String] of {COMPILERS}
-  # @param line [String]
-  # @param headers [String] folder of ruby-LINE.0 and ARCHITECTURE/ruby-LINE.0, as Debian's packages have it
+  # @param platform [String] a key of {COMPILERS}
+  # @param line [String] a minor version of Ruby
+  # @param headers [String] a folder with ruby-LINE.0 and ARCHITECTURE/ruby-LINE.0, as in Debian's packages
   def cross_compile(platform, line, headers)
     compiler = COMPILERS.fetch(platform)
     into = folder(platform, line)
@@ -68,7 +68,7 @@ module PrecompiledLibraries
     end
   end
 
-  # The linker asks for the library of the other processor; of that only the name gets into the extension.
+  # The linker needs a zlib for the other processor, but the extension contains only its name.
   def stand_in_for_zlib(compiler, platform)
     source = "#{FOLDER}/zlib/stand_in.c"
     File.write(source, "unsigned long crc32(unsigned long a, const unsigned char *b, unsigned c) { return 0; }\n")
@@ -78,18 +78,18 @@ module PrecompiledLibraries
   end
 end
 
-# The gem of one platform: without C source, with a folder of libraries for each line of Ruby.
+# The gem for one platform: without C source, with a folder of libraries for each minor version of Ruby.
 class PrecompiledGem
   FOLDER = "tmp/precompiled_gem"
 
-  # @param source [Gem::Specification] of the gem that is compiled where it is installed
+  # @param source [Gem::Specification] the gem that is compiled during installation
   # @param platform [String]
   def initialize(source, platform)
     @source = source
     @platform = platform
   end
 
-  # @return [Array<String>] the lines of Ruby that there are libraries for, in order
+  # @return [Array<String>] minor versions of Ruby for which there are libraries, in order
   def lines
     @lines ||= Dir["#{PrecompiledLibraries::FOLDER}/#{@platform}/*/segment_ext.*"]
                .map { |path| path.split("/")[-2] }.sort_by { |line| Gem::Version.new(line) }
@@ -107,7 +107,7 @@ class PrecompiledGem
     end
   end
 
-  # @param folder [String] where the gem goes
+  # @param folder [String] the destination folder
   # @return [String] its path
   def build(folder)
     abort "no libraries for #{@platform}: rake native:compile or native:cross" if lines.empty?
@@ -124,7 +124,7 @@ class PrecompiledGem
 
   include Rake::FileUtilsExt
 
-  # @return [Hash{String => String}] by the path in the gem: where it is now
+  # @return [Hash{String => String}] current paths, by the path in the gem
   def libraries
     lines.flat_map { |line| Dir["#{PrecompiledLibraries.folder(@platform, line)}/*_ext.{so,bundle}"] }
          .to_h { |path| ["lib/tiercel/#{path.split("/").last(2).join("/")}", path] }

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-# Measures the gain of our own code over the library or the Ruby form beside it (adr/021).
+# Measures the gain of our own code compared with the library or the Ruby form (adr/021).
 module OwnCode
   ROUNDS = 9
-  # CPU time of one arm in one round.
+  # CPU time of each side in one round.
   SECONDS = 0.02
 
-  # A comparison: our code, the other one's name, the other one.
+  # A comparison: our code, the other side's name, the other side.
   Pair = Struct.new(:what, :ours, :other_name, :other)
 
   class << self
@@ -14,7 +14,8 @@ module OwnCode
     def pairs = checksums + compressors + forms + [in_memory]
 
     # @yieldparam pair [Pair]
-    # @yieldparam ns [Array(Float, Float)] CPU time of a call, ours and the other one's: the least of all rounds
+    # @yieldparam ns [Array(Float, Float)] CPU time per call of our code and of the other side: the minimum of all
+    #   rounds
     def measure
       pairs.each do |pair|
         arms = [pair.ours, pair.other]
@@ -50,7 +51,7 @@ module OwnCode
       end
     end
 
-    # The forms in C and in Ruby, which write the same bytes.
+    # The implementations in C and in Ruby, which write the same bytes.
     def forms
       rows = Array.new(50) { |i| { "id" => i, "name" => "row #{i}" } }
       values = { "String of 1 KB" => "x" * 1_000, "50 rows" => rows }

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Fetches beside PHP's APCu, the same idea in C: one cache in shared memory for all processes of a machine. Each round
-# is a fresh process of PHP and one of Ruby for each configuration, in turn. Figures for docs/performance.md come from a
-# quiet machine.
+# Compares fetches with PHP's APCu, a similar cache in C: shared memory for all processes of a machine. Each round
+# starts new processes of PHP and of Ruby in turn, one for each configuration. The figures in docs/performance.md come
+# from a quiet machine.
 module Peers
   PHP = %w[php -d apc.enable_cli=1 -d apc.shm_size=256M -d opcache.enable_cli=1].freeze
   HOW = "No PHP with APCu here. On Debian: apt-get install php-cli php-apcu"
@@ -15,7 +15,7 @@ module Peers
 
   def installed? = system(*PHP, "-r", "exit(function_exists('apcu_fetch') ? 0 : 1);", out: File::NULL, err: File::NULL)
 
-  # @return [Hash{String => Float}] ns by case
+  # @return [Hash{String => Float}] nanoseconds by case
   def run(*command)
     out = IO.popen(command, &:read)
     abort "#{command.join(" ")}: #{out}" unless $?.success?
@@ -46,7 +46,7 @@ end
 desc "Compare reads of shared: with PHP's APCu, where that is installed: rake peers[ROUNDS,SECONDS]"
 task :peers, [:rounds, :seconds] do |_task, arguments|
   abort Peers::HOW unless Peers.installed?
-  seconds = Float(arguments[:seconds] || 0.2) # of each case in each process, at least
+  seconds = Float(arguments[:seconds] || 0.2) # minimum time for each case in each process
   rounds = Array.new(Integer(arguments[:rounds] || 7)) { Peers.round(seconds) }
   puts "#{IO.popen(%w[php -r] + ["echo 'PHP ', PHP_VERSION, ', APCu ', phpversion('apcu');"], &:read)}; " \
        "#{RUBY_DESCRIPTION[/\A\S+ \S+/]}; CPU time, medians of #{rounds.size} rounds", "", Peers.table(rounds)

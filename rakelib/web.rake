@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Pictures and times of Tiercel::Web, for docs/.
+# Creates screenshots and timings of Tiercel::Web for docs/.
 namespace :web do
   desc "Time the pages over a million entries and 1,000 classes: rake web:time[ENTRIES]"
   task :time, [:entries] do |_task, arguments|

@@ -1,4 +1,4 @@
-# Builds Ruby from Debian's source package, into the user's cache. Sourced by bin/setup.
+# Builds Ruby from Debian's source package into the user's cache. Sourced by bin/setup.
 
 ruby_version=3.3.8
 ruby_source=ruby3.3=3.3.8-2
@@ -10,7 +10,7 @@ compile_ruby() {
   cd "$work" && tar xf ruby*.orig.tar.* && cd ruby*/ || return
   ./configure --prefix="$built_ruby" --enable-yjit --enable-shared --disable-install-doc || return
   make -j"$(nproc 2>/dev/null || echo 2)" || return
-  # By way of a second folder, so that a half-installed Ruby is never taken for one.
+  # Installs into a second folder first, so that a half-installed Ruby is never used.
   make install HAVE_BASERUBY=no DESTDIR="$work/installed" || return
   rm -rf "$built_ruby" && mv "$work/installed$built_ruby" "$built_ruby"
 }

@@ -1,17 +1,16 @@
-# Shared by the scripts in bin/: where things are, and which Ruby will do.
-# Sourced, not run. Sets root, state and cache.
+# Shared by the scripts in bin/: folders, and the choice of a Ruby. Sourced, not run. Sets root, state and cache.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 state="$root/tmp/setup"
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/tiercel"
 
-# The variables of an outer `bundle exec` would load its bundle into ours.
+# Unsets the variables of an outer `bundle exec`, which would load its bundle here.
 forget_outer_bundle() {
   unset RUBYOPT RUBYLIB BUNDLE_BIN_PATH BUNDLER_VERSION BUNDLER_SETUP
 }
 
-# Is this Ruby new enough, with YJIT, and can it build extensions? Prints its real path (not a shim's).
-# Oldest patch levels: dalli aborts on older ones.
+# Checks that a Ruby is new enough, has YJIT and can build extensions. Prints its real path (not a shim's). The list
+# has the oldest usable patch levels: dalli aborts on older ones.
 suitable_ruby() {
   [ -x "$1" ] || return 1
   RUBYOPT='' RUBYLIB='' "$1" --disable-gems -rrbconfig -e '
@@ -23,7 +22,7 @@ suitable_ruby() {
     puts RbConfig.ruby' 2>/dev/null
 }
 
-# Reads what bin/setup found: ruby, and gem_home where the gems of that Ruby cannot be installed beside it.
+# Reads the results of bin/setup: ruby, and gem_home if its gems could not be installed beside it.
 load_setup() {
   ruby='' gem_home=''
   [ -f "$state/ruby" ] && ruby=$(cat "$state/ruby")
@@ -31,7 +30,7 @@ load_setup() {
   [ -n "$ruby" ] && [ -x "$ruby" ]
 }
 
-# Makes that Ruby, its gems and its executables the ones that commands find.
+# Puts that Ruby, its gems and its executables first in the path.
 use_setup() {
   export PATH="$(dirname "$ruby"):$PATH"
   export BUNDLE_SILENCE_ROOT_WARNING=1

@@ -1,8 +1,8 @@
-# Source packages of another Debian release, from the mirrors that this machine takes its own release from.
-# Sourced by build_ruby.sh and build_valkey.
+# Downloads source packages of another Debian release from this machine's mirrors. Sourced by build_ruby.sh and
+# build_valkey.
 
-# debian_sources SUITE: deb-src lines for it, in apt's one-line form. Reads both forms that apt knows (.list and
-# deb822 .sources).
+# debian_sources SUITE: prints its deb-src lines in apt's one-line form. Reads both of apt's formats (.list and deb822
+# .sources).
 debian_sources() {
   local suite=$1 codename
   codename=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
@@ -19,7 +19,7 @@ debian_sources() {
     }'
 }
 
-# Both print "KEYRING URI SUITE", with "-" for none (or one that is written into the list itself).
+# Both print "KEYRING URI SUITE"; KEYRING is "-" if there is none or the list itself contains it.
 one_line_sources() {
   awk '
     $1 == "deb" || $1 == "deb-src" {
@@ -49,7 +49,7 @@ deb822_sources() {
     END { flush() }'
 }
 
-# download_source FOLDER SUITE PACKAGE: with lists of its own; the system's stay as they are.
+# download_source FOLDER SUITE PACKAGE: uses its own package lists and leaves the system's unchanged.
 download_source() {
   local work=$1
   mkdir -p "$work/lists/partial" "$work/archives/partial" "$work/parts"

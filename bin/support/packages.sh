@@ -1,6 +1,6 @@
-# Debian packages: what tests and the lab need, and what building Ruby needs. Sourced by bin/setup.
+# Debian packages for the tests, the lab and building Ruby. Sourced by bin/setup.
 
-# PROGRAM:PACKAGE or PATH:PACKAGE, one a line. What is there, from wherever, is not installed again.
+# PROGRAM:PACKAGE or PATH:PACKAGE, one per line. A program that exists is not installed again.
 programs='
 /etc/ssl/certs/ca-certificates.crt:ca-certificates
 cc:build-essential
@@ -16,7 +16,7 @@ initdb:postgresql
 chromium:chromium
 '
 
-# ... and what only `bin/test --long` needs: the segment's C tests with musl, and for ARM64 under an emulator.
+# Needed only by `bin/test --long`: the segment's C tests with musl, and for ARM64 under an emulator.
 long_programs='
 musl-gcc:musl-tools
 aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu
@@ -24,7 +24,7 @@ aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu
 qemu-aarch64-static:qemu-user-static
 '
 
-# To build Ruby. YJIT is built by a rustc (1.58 or later); one that is there is taken.
+# Needed to build Ruby. YJIT is built by rustc (1.58 or later); an existing one is used.
 ruby_build_packages='ca-certificates build-essential dpkg-dev xz-utils libssl-dev libyaml-dev libffi-dev zlib1g-dev libgmp-dev'
 
 on_debian() { [ -f /etc/debian_version ] && command -v apt-get >/dev/null; }
@@ -36,13 +36,13 @@ has_program() {
   command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ] || ls /usr/lib/postgresql/*/bin/"$1" >/dev/null 2>&1
 }
 
-# The names of the packages whose programs are not there.
+# Prints the names of the packages whose programs are missing.
 missing_packages() {
   local line
   for line in $programs; do
     has_program "${line%%:*}" || printf '%s\n' "${line#*:}"
   done | sort -u
-  # The sanitizers' and the fuzzer's libraries are in a package of their own, named after clang's version.
+  # The libraries of the sanitizers and the fuzzer have a separate package, named after clang's version.
   if command -v clang >/dev/null && [ ! -f "$(clang -print-file-name=libclang_rt.asan-"$(uname -m)".a)" ] &&
      [ ! -f "$(clang -print-resource-dir)/lib/linux/libclang_rt.asan-$(uname -m).a" ]; then
     printf 'libclang-rt-%s-dev\n' "$(clang -dumpversion | cut -d . -f 1)"
@@ -56,7 +56,7 @@ not_installed() {
   done
 }
 
-# Installing a server's package starts it, unless this file forbids it. Ours goes away again.
+# This file prevents the installation of a server's package from starting it. It is removed afterwards.
 forbid_services() {
   [ ! -e /usr/sbin/policy-rc.d ] || return 0
   printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
@@ -64,7 +64,7 @@ forbid_services() {
   trap 'rm -f /usr/sbin/policy-rc.d' EXIT
 }
 
-# ... and they shall not start with the machine either: tests and the lab start their own.
+# Tests and the lab start their own servers, so the system's must not start at boot.
 disable_services() {
   local service
   command -v systemctl >/dev/null || return 0
@@ -75,11 +75,11 @@ disable_services() {
   done
 }
 
-# install_packages PACKAGE...: as root.
+# install_packages PACKAGE...: must run as root.
 install_packages() (
   export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1
   forbid_services
-  # A list of some other vendor's that cannot be read is no reason not to go on.
+  # Continues even if another vendor's package list is unreadable.
   apt-get -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 update || true
   apt-get -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 install --yes --no-install-recommends "$@" || exit
   disable_services "$@"

@@ -1,7 +1,7 @@
 # Builds a server of Redis' family from a source package of another Debian release. Sourced by build_valkey and
 # build_redis_6; needs common.sh, steps.sh, packages.sh and debian_source.sh.
 
-# build_server SUITE PACKAGE: prints the path of its server, in the user's cache; builds it the first time.
+# build_server SUITE PACKAGE: builds the server once in the user's cache, and prints its path.
 build_server() {
   local suite=$1 package=$2 server="$cache/$2-$1/$2-server" work status missing
   log="$cache/$package.log"
@@ -21,7 +21,7 @@ build_server() {
   printf '%s\n' "$server"
 }
 
-# No systemd and no allocator of its own, so that nothing has to be installed for it.
+# Builds without systemd and with the C library's allocator, so that no other package is needed.
 compile_server() {
   local package=$2 server=$3
   cd "$1" && tar xf "$package"*.orig.tar.* && cd "$package"*/ || return

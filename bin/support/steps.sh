@@ -1,16 +1,16 @@
-# Quiet steps with progress; details go to a log. Sourced by bin/setup.
+# Runs steps with progress output and writes their details to a log. Sourced by bin/setup.
 
 say() { printf '%s\n' "$*" >&2; }
 
-# step TEXT COMMAND...: runs it with its output in the log, shows a dot every five seconds,
-# and the end of the log if it fails.
+# step TEXT COMMAND...: runs the command with its output in the log, and prints a dot every five seconds. If the
+# command fails, prints the end of the log.
 step() {
   local text=$1 status=0 started=$SECONDS from waited=0
   shift
   printf '\n==> %s  %s\n' "$(date '+%Y-%m-%d %H:%M:%S')" "$text" >>"$log"
   from=$(wc -l <"$log")
   printf '  %s ' "$text" >&2
-  set -m # in a process group of its own, so that Ctrl-C can end all of it
+  set -m # in a separate process group, so that Ctrl-C ends all of it
   "$@" </dev/null >>"$log" 2>&1 &
   step_pid=$!
   set +m
@@ -33,7 +33,7 @@ step() {
   return "$status"
 }
 
-# digest FILE...: one line that changes when any of the files does.
+# digest FILE...: prints a line that changes with any of the files.
 digest() {
   if command -v sha256sum >/dev/null; then
     cat "$@" | sha256sum
@@ -42,7 +42,7 @@ digest() {
   fi | cut -d ' ' -f 1
 }
 
-# lock FILE: waits until no other process holds it; held until this process ends.
+# lock FILE: waits until no other process holds the lock, and holds it until this process ends.
 lock() {
   exec 9>"$1"
   if command -v flock >/dev/null; then

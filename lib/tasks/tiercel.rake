@@ -7,7 +7,7 @@ namespace :tiercel do
     raise ArgumentError,
           "#{names.join(" and ")} missing: expected rake \"#{task.name}[#{task.arg_names.join(",").upcase}]\""
   end
-  # Of this path, or those of Rails.cache.
+  # Runs on the segment at the path, or on the segments of Rails.cache.
   all = lambda do |task, path|
     next [path] unless path.to_s.empty?
     boot.call

@@ -2,7 +2,7 @@
 
 require "cgi/escape"
 
-# A picture of boxes, arrows and words as SVG. It follows the reader's light or dark colour scheme.
+# Draws a diagram of boxes, arrows and text as SVG. It follows the reader's light or dark color scheme.
 class Diagram
   STYLE = <<~CSS
     :root { --ink: #1f2328; --soft: #59636e; --line: #8c959f; --edge: #0969da;
@@ -29,7 +29,7 @@ class Diagram
 
   # @param width [Integer] pixels
   # @param height [Integer] pixels
-  # @param title [String] names the picture for a screen reader
+  # @param title [String] the picture's name for a screen reader
   # @yieldparam diagram [Diagram]
   # @return [String] SVG
   def self.draw(width, height, title, &)
@@ -43,8 +43,8 @@ class Diagram
     @parts = []
   end
 
-  # @param words [String, nil] lines, centred; the first is bold
-  # @param kind [Symbol] :box, :mark (where the eye should go), :warm or :frame (a dashed border, its words on top)
+  # @param words [String, nil] centred lines; the first is bold
+  # @param kind [Symbol] :box, :mark (highlighted), :warm or :frame (a dashed border with its text at the top)
   def box(x, y, width, height, words = nil, kind: :box)
     @parts << %(<rect class="#{kind}" x="#{x}" y="#{y}" width="#{width}" height="#{height}" rx="6"/>)
     return text(x + 10, y + 20, words, css: "small") if kind == :frame && words
@@ -65,7 +65,7 @@ class Diagram
   end
 
   # @param points [Array<Array(Integer, Integer)>] from the first to the last
-  # @param words [String, nil] above the middle of the first stretch
+  # @param words [String, nil] text above the middle of the first segment
   def arrow(*points, words: nil, kind: "arrow")
     @parts << %(<polyline class="#{kind}" points="#{points.map { |point| point.join(",") }.join(" ")}"/>)
     return unless words

@@ -2,11 +2,11 @@
 
 require_relative "diagram"
 
-# The pictures of docs/, by the names of their files.
+# The pictures of docs/, by file name.
 module Pictures
   module_function
 
-  # @return [Hash{String => String}] SVG by name
+  # @return [Hash{String => String}] SVG by file name
   def all = { "read" => read, "fetch" => fetch, "tiers" => tiers, "segment" => segment }
 
   def read

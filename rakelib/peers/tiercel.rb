@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The part of `rake peers` that Tiercel plays: the cases of apcu.php with `shared:`. Prints a line for each: its name,
-# and nanoseconds of the processor's time a call.
+# Tiercel's side of `rake peers`: the cases of apcu.php with `shared:`. Prints a line for each case: its name, and
+# nanoseconds of CPU time per call.
 require "tiercel"
 require "tmpdir"
 

@@ -4,16 +4,16 @@ require "prism"
 
 module Tiercel
   class Doctor
-    # The hosts that Capistrano's files of a stage name, read without running them: `server "web1"` and
-    # `role :app, %w[web1 web2]`.
+    # Finds the hosts in Capistrano's files for a stage without running them: `server "web1"` and `role :app, %w[web1
+    # web2]`.
     class CapistranoFiles
       # @param folder [String] config/deploy
       def initialize(folder)
         @folder = folder
       end
 
-      # @param stage [String] such as "production"
-      # @return [Array<String>] without users and ports; none where the file computes them
+      # @param stage [String] for example "production"
+      # @return [Array<String>] hosts without users and ports; empty if the file computes them
       def hosts(stage)
         path = ::File.join(@folder, "#{stage}.rb")
         return [] unless ::File.file?(path)
@@ -30,7 +30,7 @@ module Tiercel
         found
       end
 
-      # A server's options follow its host; a role's name comes before its hosts.
+      # For a server, options follow the host; for a role, the name precedes the hosts.
       def texts(call)
         first, second = call.arguments&.arguments
         strings(call.name == :server ? first : second)

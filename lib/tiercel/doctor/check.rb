@@ -4,7 +4,7 @@ require_relative "finding"
 
 module Tiercel
   class Doctor
-    # One question about one store. A subclass implements {#examine} and answers with {#sound}, {#found} and {#unknown}.
+    # One check of one store. A subclass implements {#examine} and reports with {#sound}, {#found} and {#unknown}.
     #
     # @abstract
     class Check

@@ -7,27 +7,27 @@ require_relative "puma_file"
 
 module Tiercel
   class Doctor
-    # Where the application runs: how many processes, hosts and containers, as far as its files and this machine say.
+    # The application's processes, hosts and containers, as far as its files and this machine reveal them.
     class Deployment
       CONTAINER_MARKS = %w[/.dockerenv /run/.containerenv].freeze
       SHARED_MEMORY = "/dev/shm"
-      # Variables that a platform sets in each of its containers.
+      # Variables that a platform sets in every container.
       PLATFORMS = { "KUBERNETES_SERVICE_HOST" => "Kubernetes", "DYNO" => "Heroku", "FLY_MACHINE_ID" => "Fly",
                     "RENDER_INSTANCE_ID" => "Render", "ECS_CONTAINER_METADATA_URI_V4" => "ECS",
                     "K_SERVICE" => "Cloud Run", "KAMAL_CONTAINER_NAME" => "Kamal" }.freeze
       private_constant :PLATFORMS
 
-      # @return [Deployment] of the Rails application at hand
+      # @return [Deployment] for the current Rails application
       def self.of_application = new(root: Rails.root.to_s)
 
       # @return [Deployment] as {of_application}; outside Rails without an application's files
       def self.at_hand = defined?(Rails.root) && Rails.root ? of_application : new
 
-      # @param root [String, nil] folder of the application
+      # @param root [String, nil] the application's folder
       # @param env [#[]] environment variables
       # @param container [Boolean] whether this process runs in a container
-      # @param shared_memory [String] the folder for files in memory
-      # @param mounts [String] what the system has mounted, in the form of /proc/mounts
+      # @param shared_memory [String] the folder for shared-memory files
+      # @param mounts [String] the mounted file systems, in the format of /proc/mounts
       def initialize(root: nil, env: ENV, container: self.class.container?(env), shared_memory: SHARED_MEMORY,
                      mounts: self.class.mounts)
         @root = root
@@ -50,40 +50,40 @@ module Tiercel
       # @return [Boolean]
       def container? = @container
 
-      # @return [String] /proc/mounts, "" where there is none
+      # @return [String] /proc/mounts, "" if it does not exist
       attr_reader :mounts
 
-      # @return [String] the folder for files in memory
+      # @return [String] the folder for shared-memory files
       attr_reader :shared_memory
 
-      # @return [Integer, nil] workers of Puma in cluster mode, 0 for single mode; nil where there is no config/puma.rb
-      #   or it cannot be read
+      # @return [Integer, nil] number of Puma workers in cluster mode, 0 for single mode; nil if config/puma.rb is
+      #   missing or unreadable
       def puma_workers
         return @puma_workers if defined?(@puma_workers)
         path = @root && ::File.join(@root, "config/puma.rb")
         @puma_workers = path && ::File.file?(path) ? PumaFile.new(path, @env).workers : nil
       end
 
-      # @return [Array<String>] hosts of Kamal's config/deploy.yml, or of Capistrano's files
+      # @return [Array<String>] the hosts in Kamal's config/deploy.yml or in Capistrano's files
       def hosts = (hosts = roles.values.flatten.uniq).any? ? hosts : capistrano_hosts
 
       # @return [String] the file that names the hosts
       def hosts_file = roles.any? ? "config/deploy.yml" : "config/deploy/"
 
-      # The platform that runs this container, where no file here tells the number of containers.
+      # The platform of this container, if no file tells the number of containers.
       #
-      # @return [String, nil] such as "Kubernetes"
+      # @return [String, nil] for example "Kubernetes"
       def platform
         return if hosts.any?
         PLATFORMS.find { |name, _| @env[name] }&.last
       end
 
-      # Heroku numbers the dynos of a type, so the second one knows of the first.
+      # Heroku numbers the dynos of a type, so a second dyno implies a first one.
       #
-      # @return [String, nil] "web.2"; nil for a first dyno, and elsewhere
+      # @return [String, nil] for example "web.2"; nil for a first dyno, and outside Heroku
       def later_dyno = @env["DYNO"].to_s[/\A(?!run\.|release\.|scheduler\.)\w+\.(?:[2-9]|\d{2,3})\z/]
 
-      # @return [Hash{String => Array<String>}] roles of Kamal's config/deploy.yml, with their hosts; empty without one
+      # @return [Hash{String => Array<String>}] hosts by role in Kamal's config/deploy.yml; empty without that file
       def roles
         @roles ||= begin
           servers = deploy_file&.fetch("servers", nil)
@@ -110,7 +110,7 @@ module Tiercel
         nil
       end
 
-      # A role is a list of hosts, each perhaps with tags, or a Hash with one.
+      # A role is a list of hosts, perhaps with tags, or a Hash that contains such a list.
       def hosts_of(role)
         hosts = role.is_a?(Hash) ? role["hosts"] : role
         Array(hosts).flat_map { |host| host.is_a?(Hash) ? host.keys : host }.map(&:to_s)

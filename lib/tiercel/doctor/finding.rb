@@ -2,13 +2,13 @@
 
 module Tiercel
   class Doctor
-    # One answer of one check.
+    # One result of one check.
     #
-    # @!attribute status [Symbol] :sound, :finding (with a fix), or :unknown (the check could not ask)
-    # @!attribute check [String] name of the check, such as "redis"
-    # @!attribute subject [String] name of the store
-    # @!attribute text [String] what the check saw
-    # @!attribute fix [String, nil] what to do about it
+    # @!attribute status [Symbol] :sound, :finding (with a fix), or :unknown (the check could not run)
+    # @!attribute check [String] the name of the check, such as "redis"
+    # @!attribute subject [String] the name of the store
+    # @!attribute text [String] the observation
+    # @!attribute fix [String, nil] the remedy
     Finding = Struct.new(:status, :check, :subject, :text, :fix, keyword_init: true) do
       # @return [Boolean]
       def finding? = status == :finding

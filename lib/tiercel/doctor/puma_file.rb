@@ -4,7 +4,7 @@ require "prism"
 
 module Tiercel
   class Doctor
-    # How many workers config/puma.rb asks for, read without running it.
+    # Reads the number of workers in config/puma.rb without running it.
     class PumaFile
       # @param path [String]
       # @param env [#[]] environment variables
@@ -13,9 +13,9 @@ module Tiercel
         @env = env
       end
 
-      # Puma itself takes WEB_CONCURRENCY where the file has no `workers`.
+      # Puma uses WEB_CONCURRENCY if the file has no `workers`.
       #
-      # @return [Integer, nil] 0 for single mode; nil where the file computes the number
+      # @return [Integer, nil] 0 for single mode; nil if the file computes the number
       def workers
         call = calls.last or return number_of(@env["WEB_CONCURRENCY"] || "0")
         value_of(call.arguments&.arguments&.first)
@@ -59,7 +59,7 @@ module Tiercel
 
       def number_of(text) = many(text) || Integer(text, exception: false)
 
-      # Puma's "auto": as many as processors; any number above one is the same here.
+      # Puma's "auto" means one worker per processor; any number above one means the same here.
       def many(text) = (2 if text == "auto")
     end
   end

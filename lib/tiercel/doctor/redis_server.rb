@@ -2,15 +2,15 @@
 
 module Tiercel
   class Doctor
-    # The Redis behind a store of Tiercel or of Rails: a few questions, none of which changes anything.
+    # The Redis server behind a store of Tiercel or Rails. It runs only read-only commands.
     class RedisServer
-      # Keys that are looked at, so that a large server is asked for no longer than a small one.
+      # Maximum number of sampled keys, so that a large server takes no longer than a small one.
       SAMPLE = 500
       REFUSED = /NOPERM|unknown command|not allowed|disabled/i
       private_constant :SAMPLE, :REFUSED
 
       # @param subject [Subject]
-      # @return [RedisServer, nil] nil where the store is over another server
+      # @return [RedisServer, nil] nil if the store uses another server
       def self.of(subject)
         if subject.over?("Redis")
           backend = subject.last
@@ -38,12 +38,12 @@ module Tiercel
         @ask = ask
       end
 
-      # @return [Hash{String => String}] empty where INFO is refused
+      # @return [Hash{String => String}] empty if INFO is refused
       def info
         @info ||= ask("INFO").to_s.scan(/^(\w+):(.*?)\r?$/).to_h
       end
 
-      # @return [Array<Array(String, String, Integer)>, nil] key, type and TTL in ms (-1: none); nil where SCAN is
+      # @return [Array<Array(String, String, Integer)>, nil] key, type and TTL in ms (-1: none); nil if SCAN is
       #   refused
       def sample
         keys = keys_of_sample or return
@@ -65,7 +65,7 @@ module Tiercel
         keys.first(SAMPLE)
       end
 
-      # @return [Object, nil] nil for what the server's user may not ask
+      # @return [Object, nil] nil if the user lacks the permission
       def ask(*command)
         @ask.call(*command)
       rescue StandardError => error

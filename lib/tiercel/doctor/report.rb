@@ -4,7 +4,7 @@ require_relative "finding"
 
 module Tiercel
   class Doctor
-    # The findings of an examination, as text, as data, and as an exit code for deploy scripts.
+    # The findings of an examination as text, as data, and as an exit code for deploy scripts.
     class Report
       MARKS = { sound: "ok      ", finding: "FINDING ", unknown: "unknown " }.freeze
 
@@ -16,10 +16,10 @@ module Tiercel
         @findings = findings
       end
 
-      # @return [Boolean] whether nothing was found
+      # @return [Boolean] whether there are no findings
       def sound? = findings.none?(&:finding?)
 
-      # @return [Integer] 0 where nothing was found, 1 where something was
+      # @return [Integer] 0 without findings, otherwise 1
       def exit_code = sound? ? 0 : 1
 
       # @return [Hash] for JSON
@@ -28,7 +28,7 @@ module Tiercel
         { sound: sound?, findings: printed }
       end
 
-      # @return [String] findings first; each with its fix
+      # @return [String] the findings with their fixes first
       def to_text
         order = %i[finding unknown sound]
         lines = findings.sort_by.with_index { |one, at| [order.index(one.status), at] }.flat_map { |one| lines_of(one) }
@@ -53,7 +53,7 @@ module Tiercel
 
       def counted(count, noun) = "#{count} #{noun}#{"s" unless count == 1}"
 
-      # Names of keys may hold anything, escapes for the terminal too.
+      # Keys may contain anything, including terminal escape sequences.
       def printable(value)
         return value unless value.is_a?(String)
         value.dup.force_encoding(Encoding::UTF_8).scrub("?").gsub(/[[:cntrl:]]/) { |char| char.inspect[1..-2] }

@@ -4,9 +4,9 @@ require_relative "../redacted"
 
 module Tiercel
   class Doctor
-    # A store that is examined, and what it is made of.
+    # An examined store and its parts.
     class Subject
-      # Rails' own stores, by class name, so that none of them has to be loaded.
+      # Rails' own stores by class name, so that none of them has to be loaded.
       KINDS = {
         "ActiveSupport::Cache::MemoryStore" => :memory_store, "ActiveSupport::Cache::FileStore" => :file_store,
         "ActiveSupport::Cache::NullStore" => :null_store, "ActiveSupport::Cache::MemCacheStore" => :mem_cache_store,
@@ -14,7 +14,7 @@ module Tiercel
         "ActiveSupport::Cache::TiercelStore" => :tiercel_store
       }.freeze
 
-      # @return [String] such as "Rails.cache"
+      # @return [String] for example "Rails.cache"
       attr_reader :name
       # @return [ActiveSupport::Cache::Store]
       attr_reader :store
@@ -27,7 +27,7 @@ module Tiercel
         stores.compact.uniq { |_, store| store.object_id }.to_h
       end
 
-      # @return [ActiveSupport::Cache::Store, nil] where sessions are in a cache of their own
+      # @return [ActiveSupport::Cache::Store, nil] the session store's cache, if it is a separate one
       def self.session_cache
         configured = Rails.application.config
         return unless configured.session_store.to_s == "ActionDispatch::Session::CacheStore"
@@ -42,15 +42,15 @@ module Tiercel
         @store = store
       end
 
-      # @return [Symbol, nil] of {KINDS}; nil for a store of another gem
+      # @return [Symbol, nil] one of {KINDS}; nil for another gem's store
       def kind
         @kind ||= @store.class.ancestors.lazy.filter_map { |ancestor| KINDS[ancestor.name] }.first
       end
 
-      # Takes the hits of reads that served nobody out of the account of a Tiercel store.
+      # Subtracts the doctor's own hits from the account of a Tiercel store.
       #
-      # @param name [String] that was read
-      # @param reads [Integer] how often
+      # @param name [String] the name that was read
+      # @param reads [Integer] number of reads
       # @return [void]
       def uncount(name, reads)
         return unless tiercel?
@@ -62,17 +62,17 @@ module Tiercel
       # @return [Boolean]
       def tiercel? = kind == :tiercel_store
 
-      # @return [Array<Backend>] of a Tiercel store, nearest first; else none
+      # @return [Array<Backend>] the tiers of a Tiercel store, nearest first; empty for other stores
       def tiers = tiercel? ? @store.backend.tiers : []
 
       # @return [Backend, nil] the last tier of a Tiercel store
       def last = tiers.last
 
-      # @param class_name [String] of a backend, without its modules
-      # @return [Boolean] whether the last tier is one of them
+      # @param class_name [String] a backend's class name without its modules
+      # @return [Boolean] whether the last tier has this class
       def over?(class_name) = tiers.any? && last.class.name == "Tiercel::Backends::#{class_name}"
 
-      # @return [String] the store in a few words, without passwords
+      # @return [String] a short description of the store, without passwords
       def to_s = tiercel? ? @store.backend.to_s : @store.class.name
     end
   end

@@ -2,10 +2,10 @@
 
 module Tiercel
   module Metrics
-    # One counter: a figure of {Account#totals} and what each system calls it.
+    # One counter: a value of {Account#totals} and its name in each system.
     #
-    # `name`: without prefix and unit; `figure`: of the account; `unit`: nil for a count, or :seconds;
-    # `tags`: what is the same for all values of it; `text`: its description.
+    # `name`: without prefix and unit; `figure`: the name in the account; `unit`: nil for a count, or :seconds;
+    # `tags`: the constant tags of its values; `text`: its description.
     Definition = Struct.new(:name, :figure, :unit, :tags, :text)
 
     # Counters of the store.

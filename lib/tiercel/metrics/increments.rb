@@ -4,7 +4,7 @@ require_relative "../forks"
 
 module Tiercel
   module Metrics
-    # The counts of this process since the last call.
+    # The increments of this process since the last call.
     #
     # @private
     class Increments

@@ -6,13 +6,13 @@ module Tiercel
   module Metrics
     # Counters of the meter `tiercel`.
     #
-    # The SDK for Ruby adds up what callbacks of observable counters return, and so counts everything twice from the
-    # second collection on. So these are plain counters: one observable instrument, which is declared first and reports
-    # nothing, has them brought up to date when a reader collects.
+    # The Ruby SDK adds up the values that callbacks of observable counters return, so from the second collection on
+    # it counts everything twice. Therefore these are plain counters. An observable gauge, declared first and without
+    # values, updates them whenever a reader collects.
     #
     # @private
     module OpenTelemetry
-      # Of {Definition#unit}, as UCUM has it.
+      # {Definition#unit} in UCUM's notation.
       UNITS = { seconds: "s" }.freeze
       private_constant :UNITS
 
@@ -39,7 +39,7 @@ module Tiercel
           "tiercel.#{name}#{".duration" if definition.unit == :seconds}"
         end
 
-        # @return [nil] no value of the gauge
+        # @return [nil] no value for the gauge
         def count(increments, counters)
           increments.each do |definition, tags, increment|
             counters.fetch(definition.name).add(increment, attributes: tags.transform_keys { |tag| "tiercel.#{tag}" })

@@ -8,7 +8,7 @@ module Tiercel
     #
     # @private
     class PrometheusText
-      # As many classes of keys have labels of their own.
+      # Maximum number of key classes with their own labels.
       CLASSES = 50
       GAUGES = { entries: ["entries", "Entries in the tier"], bytes: ["bytes", "Bytes that the tier's entries take"],
                  size_bytes: ["size_bytes", "Bytes that the tier may take"] }.freeze

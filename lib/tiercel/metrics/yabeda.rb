@@ -4,7 +4,7 @@ require_relative "increments"
 
 module Tiercel
   module Metrics
-    # Counters of the group `tiercel`, which Yabeda's adapters export under names of their own.
+    # Counters of the group `tiercel`, which Yabeda's adapters export.
     #
     # @private
     module Yabeda

@@ -5,7 +5,7 @@ require_relative "../test_worker"
 
 module Tiercel
   module TestWorker
-    # Where Rails and parallel_tests say that a process is one of several.
+    # Hooks into Rails and parallel_tests to detect that this process is one of several test processes.
     #
     # @private
     module Hooks
@@ -16,7 +16,8 @@ module Tiercel
           ActiveSupport.on_load(:active_support_test_case) { Hooks.watch_parallelize }
         end
 
-        # Rails' `parallelize`, by processes. Rails calls the second hook in the parent too, without a number.
+        # Hooks into Rails' `parallelize` with processes. Rails calls the second hook in the parent too, without a
+        # number.
         #
         # @return [void]
         def watch_parallelize
@@ -27,14 +28,15 @@ module Tiercel
 
         private
 
-        # parallel_tests leaves it empty for its first process, which shares a server with the others all the same.
+        # parallel_tests leaves the variable empty for its first process, which shares servers with the others all the
+        # same.
         def from_environment(number)
           return unless number && TestWorker.number.nil?
           TestWorker.enter(number.empty? ? "1" : number, empty: false)
           remove_files_at_the_end
         end
 
-        # Minitest runs its tests when the process exits, after the blocks that were registered later than its own.
+        # Minitest runs its tests at exit, after blocks that were registered later than its own.
         def remove_files_at_the_end
           process = Forks.current
           remove = -> { TestWorker.remove_files if Forks.current?(process) }

@@ -5,11 +5,11 @@ require "digest"
 
 module Tiercel
   class Web
-    # Decides who sees the page. Nobody does, unless an option opens it or the application runs in development or test.
+    # Decides who may see the page: nobody, unless an option opens it or the application runs in development or test.
     #
     # @private
     class Access
-      # The names of this machine that no other machine's DNS can point here.
+      # Names of this machine that no external DNS entry can point here.
       LOCAL_HOST = /\A(?:(?:[a-z0-9-]+\.)*localhost|\d{1,3}(?:\.\d{1,3}){3}|\[[\h:.]+\])(?::\d+)?\z/i
       CHALLENGE = { "www-authenticate" => 'Basic realm="Tiercel", charset="UTF-8"' }.freeze
       CLOSED = <<~TEXT
@@ -38,7 +38,7 @@ module Tiercel
       end
 
       # @param request [Request]
-      # @return [Response, nil] the refusal; nil where the page is open
+      # @return [Response, nil] the refusal; nil if access is allowed
       def refusal(request)
         return if @by_routes
         return by_application(request) if @authenticate
@@ -48,7 +48,7 @@ module Tiercel
       end
 
       # @param request [Request]
-      # @return [Response, nil] the refusal to show metrics
+      # @return [Response, nil] the refusal of `/metrics`; nil if access is allowed
       def metrics_refusal(request)
         return if @metrics_token && same?(bearer(request), @metrics_token)
         refusal(request)
@@ -75,7 +75,7 @@ module Tiercel
         raise ConfigurationError, "authenticate: expected a callable such as ->(request) { ... }, got #{object.class}"
       end
 
-      # An environment variable that is not set leaves the page closed.
+      # A missing environment variable leaves the page closed.
       def secret(name, text)
         return if text.nil? || text == ""
         return text if text.is_a?(String)
@@ -91,7 +91,7 @@ module Tiercel
 
       def local? = rails&.env&.local? || false
 
-      # A name that another site's DNS points to this machine is that site's origin, so its pages could read this one.
+      # If another site's DNS points to this machine, that site's pages have the same origin and could read this page.
       def known_host?(request)
         request.hosts.all? { |host| LOCAL_HOST.match?(host) } || permitted_by_rails?(request)
       end
@@ -99,7 +99,7 @@ module Tiercel
       def permitted_by_rails?(request)
         return false unless defined?(ActionDispatch::HostAuthorization)
         hosts = rails.application.config.hosts
-        return false if hosts.empty? # nothing is checked then
+        return false if hosts.empty? # the application checks no hosts then
         ActionDispatch::HostAuthorization.new(->(_env) { [204, {}, []] }, hosts).call(request.env.dup).first == 204
       end
 
@@ -112,7 +112,7 @@ module Tiercel
 
       def bearer(request) = request.header("Authorization").to_s[/\ABearer +(\S+)\z/i, 1]
 
-      # In a time that tells neither length nor contents.
+      # Takes a time that reveals neither length nor content.
       def same?(given, expected)
         ActiveSupport::SecurityUtils.fixed_length_secure_compare(Digest::SHA256.digest(given.to_s),
                                                                  Digest::SHA256.digest(expected))

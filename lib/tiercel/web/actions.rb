@@ -7,7 +7,7 @@ require_relative "same_origin"
 
 module Tiercel
   class Web
-    # The actions of the page: it deletes an entry, invalidates a tag, clears a prefix or everything.
+    # The actions of the page: deleting an entry, invalidating a tag, clearing a prefix or everything.
     #
     # @private
     class Actions
@@ -52,7 +52,7 @@ module Tiercel
         raise Request::BadRequest, error.message
       end
 
-      # An empty prefix clears everything, so the form has a box for that.
+      # An empty prefix would clear everything, so that needs a separate checkbox.
       def clear
         prefix = @request["prefix_key"]
         if prefix.empty?
@@ -74,7 +74,7 @@ module Tiercel
 
       def back(path, notice) = Response.redirect("#{@request.base}#{path}?notice=#{notice}")
 
-      # Keys and tags may hold secrets, so the log has a digest of them, which tells whether two lines are of the same.
+      # Keys and tags may contain secrets, so the log has their digests, which are enough to compare two lines.
       def log(action, outcome)
         subject = @request["entry_key"] + @request["tag"] + @request["prefix_key"]
         digest = subject.empty? ? "everything" : "SHA-256 #{Digest::SHA256.hexdigest(subject)[0, 16]}"
@@ -83,7 +83,7 @@ module Tiercel
         logger&.info { "Tiercel::Web: #{action} #{outcome}, form not readable, client #{client}" }
       end
 
-      # Perhaps as a header of the client names it.
+      # The address may come from a header that the client sent.
       def client = Format.text(@request.remote_ip.to_s, most: 64)
 
       def logger = store.logger || (Rails.logger if defined?(Rails.logger))

@@ -6,11 +6,11 @@ require_relative "format"
 
 module Tiercel
   class Web
-    # A bar or line chart of figures over time, drawn as SVG, with the same figures as a table.
+    # A bar or line chart over time as SVG, with the same values as a table.
     #
     # @private
     class Chart
-      # One kind of figures: a name for the reader, a CSS class, and a value or nil for each time.
+      # One series: a name for the reader, a CSS class, and a value or nil for each time.
       Series = Struct.new(:name, :css, :values)
 
       WIDTH, HEIGHT = 440, 168
@@ -21,31 +21,31 @@ module Tiercel
 
       # @return [String]
       attr_reader :title
-      # @return [String] anchor in the page
+      # @return [String] the anchor in the page
       attr_reader :id
       # @return [Array<Series>]
       attr_reader :series
-      # @return [String] the latest figure, in large type
+      # @return [String] the latest value, shown in large type
       attr_reader :headline
 
       # @param id [String]
       # @param title [String]
-      # @param times [Array<Time>] at which each step begins
-      # @param series [Array<Series>] stacked where there are several
-      # @param format [Symbol] of {Format}, for the values
+      # @param times [Array<Time>] start times of the steps
+      # @param series [Array<Series>] stacked if there are several
+      # @param format [Symbol] a method of {Format} for the values
       # @param headline [String]
-      # @param line [Boolean] a line in place of bars
-      # @param top [Numeric, nil] of the scale; by default it fits the values
+      # @param line [Boolean] whether to draw a line instead of bars
+      # @param top [Numeric, nil] the top of the scale; by default it fits the values
       def initialize(id:, title:, times:, series:, headline:, format: :compact, line: false, top: nil)
         @id, @title, @times, @series, @headline = id, title, times, series, headline
         @format, @line = format, line
         @top = top || nice(sums.max || 0)
       end
 
-      # @return [Boolean] whether there is no figure
+      # @return [Boolean] whether there are no values
       def empty? = series.all? { |one| one.values.compact.empty? }
 
-      # @return [Array<Array<String>>] time and figures, the latest first
+      # @return [Array<Array<String>>] time and values, the latest first
       def rows
         @times.each_index.map { |at| [clock(at), *series.map { |one| value(one.values[at]) }] }.reverse
       end
@@ -60,8 +60,8 @@ module Tiercel
 
       def sums = @sums ||= @times.each_index.map { |at| series.sum { |one| one.values[at] || 0 } }
 
-      # The next round number, half of which is round too: a power of ten times one of {STEPS}, of durations a number
-      # of minutes or hours.
+      # The next round number whose half is round too: a power of ten times one of {STEPS}; for durations a number of
+      # minutes or hours.
       def nice(value)
         return 1.0 unless value.positive?
         unit = { seconds: [3_600, 60].find { |seconds| value >= seconds } }.fetch(@format, nil) || 1
@@ -97,7 +97,7 @@ module Tiercel
         end.join
       end
 
-      # A time without a figure interrupts the line.
+      # A missing value interrupts the line.
       def lines
         drawn = series.map do |one|
           runs = one.values.each_with_index.chunk_while { |(a, _), (b, _)| a && b }
@@ -108,7 +108,7 @@ module Tiercel
 
       def stroke(run, css)
         points = run.map { |value, at| "#{n(x(at) + (step / 2))},#{n(y(value))}" }
-        points *= 2 if run.one? # round ends make a dot of it
+        points *= 2 if run.one? # round line ends turn it into a dot
         %(<polyline class="#{css} line" points="#{points.join(" ")}"/>)
       end
 
@@ -119,7 +119,7 @@ module Tiercel
 
       def hover(at) = %(<rect class="hover" x="#{n(x(at))}" y="#{TOP}" width="#{n(step)}" height="#{ROOM_Y}"/>)
 
-      # Four times, the last of them now.
+      # Four times; the last one is now.
       def labels
         last = @times.size - 1
         (0..3).map { |part| last * part / 3 }.uniq.map do |at|

@@ -5,13 +5,13 @@ require_relative "../doctor"
 
 module Tiercel
   class Web
-    # The doctor's latest report. A thread examines, so that a server that does not answer holds no page up.
+    # The doctor's latest report. A thread runs the examination, so that an unreachable server does not block a page.
     #
     # @private
     class Examination
-      # A report is shown for so long before the next one is made.
+      # Seconds for which a report is shown before the next one is made.
       GOOD_SECONDS = 60
-      # A page waits so long for the first report; a machine that answers needs a part of it.
+      # Seconds that a page waits for the first report; a healthy machine needs less.
       WAIT_SECONDS = 0.15
       private_constant :GOOD_SECONDS, :WAIT_SECONDS
 
@@ -22,9 +22,9 @@ module Tiercel
         @lock = Mutex.new
       end
 
-      # @param stores [Hash{String => ActiveSupport::Cache::Store}, nil] those of the application by default
-      # @param wait_seconds [Numeric] for the first report
-      # @return [Doctor::Report, nil] nil while the first one is made
+      # @param stores [Hash{String => ActiveSupport::Cache::Store}, nil] the application's stores by default
+      # @param wait_seconds [Numeric] maximum wait for the first report
+      # @return [Doctor::Report, nil] nil while the first report is being made
       def report(stores = nil, wait_seconds: WAIT_SECONDS)
         thread = begin_examination(stores) unless fresh?
         thread&.join(wait_seconds) unless @report
@@ -35,7 +35,7 @@ module Tiercel
 
       def fresh? = @report && Clock.now - @examined_at < GOOD_SECONDS
 
-      # One at a time; a thread that a fork has ended is not alive.
+      # Starts at most one thread at a time; after a fork the parent's thread is not alive.
       def begin_examination(stores)
         @lock.synchronize do
           return @thread if @thread&.alive?
@@ -57,7 +57,7 @@ module Tiercel
         @report = report
       end
 
-      # Solid Cache's connection to its database goes back to the pool.
+      # Returns Solid Cache's database connection to its pool.
       def within_executor(&)
         application = Rails.application if defined?(Rails) && Rails.respond_to?(:application)
         application.respond_to?(:executor) ? application.executor.wrap(&) : yield

@@ -4,24 +4,24 @@ require_relative "../clock"
 
 module Tiercel
   class Web
-    # The figures of a period: those of the machine's account where the store keeps one, else those that the backend has
-    # counted since it began.
+    # The numbers for a period: from the machine's account if the store has one, otherwise from the backend's counters
+    # since it started.
     #
     # @private
     class Figures
       MINUTES = { "hour" => 60, "day" => 1_440 }.freeze
       MOST_CLASSES = 1_000
-      # The figures from one moment on.
+      # The numbers of one time step.
       Step = Struct.new(:at, :figures)
-      # Keys whose variable parts are masked.
+      # Keys with masked variable parts.
       KeyClass = Struct.new(:name, :seconds, :misses, :hits)
 
-      # @return [Array<Step>] oldest first; none without an account
+      # @return [Array<Step>] oldest first; empty without an account
       attr_reader :minutes
 
       # @param store [ActiveSupport::Cache::Store]
       # @param period [String] "hour" or "day"
-      # @raise [Error] where the backend does not answer
+      # @raise [Error] if the backend does not answer
       def initialize(store, period)
         @store = store
         @period = period
@@ -31,13 +31,13 @@ module Tiercel
         @sums = @account ? sums : @stats
       end
 
-      # @return [Boolean] whether they are of the period, or of all time
+      # @return [Boolean] whether the numbers cover the period, instead of all time
       def of_period? = !@account.nil?
 
       # @return [String]
       def title = of_period? ? { "hour" => "The last hour", "day" => "The last day" }.fetch(@period) : "Since the start"
 
-      # @return [String] whose figures they are
+      # @return [String] the scope of the numbers
       def scope
         return "As the backend counts them." unless of_period?
         machine? ? "All processes of this machine." : "This process alone: the account has no file here."
@@ -51,14 +51,14 @@ module Tiercel
         define_method(name) { @sums[name] || 0 }
       end
 
-      # @return [Integer, nil] in the last tier
+      # @return [Integer, nil] number of entries in the last tier
       def entries = @stats[:entries]
 
       # @return [String]
       def entries_note = @stats[:tiers] ? "in the last of #{@stats[:tiers].size} tiers" : "at present"
 
-      # @return [Array(Integer, Integer), nil] bytes in use and all bytes, of the nearest tier that has a limit; of the
-      #   last tier alone where none has
+      # @return [Array(Integer, Integer), nil] used and total bytes of the nearest tier with a limit, or of the last
+      #   tier if none has a limit
       def room
         tiers = [*@stats[:tiers]&.values&.compact, @stats]
         all = tiers.map { |stats| [stats[:bytes], stats[:log_bytes] || stats[:size_bytes]] }
@@ -66,7 +66,7 @@ module Tiercel
       end
 
       # @param limit [Integer]
-      # @return [Array<KeyClass>] by the cost of their misses
+      # @return [Array<KeyClass>] ordered by the cost of their misses
       def classes(limit = MOST_CLASSES)
         return [] unless @account
         @account.classes(@period.to_sym, limit:).map do |one|

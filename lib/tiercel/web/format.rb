@@ -4,7 +4,7 @@ require_relative "../sizes"
 
 module Tiercel
   class Web
-    # Figures and texts for the reader of a page.
+    # Formats numbers and texts for the page.
     #
     # @private
     module Format
@@ -49,7 +49,7 @@ module Tiercel
       end
 
       # @param text [String] any bytes
-      # @return [String] without characters that reorder or hide others
+      # @return [String] the text without characters that reorder or hide others
       def text(text, most: MOST_CHARACTERS)
         cut = text.byteslice(0, (most * 4) + 4).to_s.dup.force_encoding(Encoding::UTF_8).scrub("\u{FFFD}")
         shown = cut[0, most].gsub(/[[:cntrl:]\p{Cf}]/) { |char| format("\\u{%x}", char.ord) }

@@ -4,15 +4,15 @@ require_relative "../clock"
 
 module Tiercel
   class Web
-    # The first keys with a prefix. A segment is walked without its locks, and other backends page by page, so that
-    # writers do not wait for the list.
+    # The first keys with a prefix. The scan of a segment takes no locks, and the scan of other backends goes page by
+    # page, so writers do not wait for the list.
     #
     # @private
     class KeyList
       MOST = 100
-      # The walk ends when so much time has passed, but between two keys only.
+      # The scan ends after this time; it is checked after each key.
       SECONDS = 0.2
-      # A listed key, and of a segment the bytes that it takes there.
+      # A listed key; for a segment also its size there.
       Item = Struct.new(:key, :bytes)
       private_constant :SECONDS
 
@@ -30,7 +30,7 @@ module Tiercel
         @items.sort_by! { |item| item.key.b }
       end
 
-      # @return [Boolean] whether there may be more keys
+      # @return [Boolean] whether there may be further keys
       def cut? = @cut
 
       private

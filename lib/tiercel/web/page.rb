@@ -10,7 +10,7 @@ require_relative "template"
 
 module Tiercel
   class Web
-    # The base of every page: its frame, and the helpers of the templates.
+    # The base class of every page: the layout and the templates' helpers.
     #
     # @private
     class Page
@@ -18,7 +18,7 @@ module Tiercel
       STYLE, SCRIPT, ICON = %w[page.css page.js icon.svg].map do |name|
         ::File.read(::File.join(ASSETS, name), encoding: Encoding::UTF_8).freeze
       end
-      # The texts after a form was sent; the address carries the name alone.
+      # Texts after a form was sent; the address contains only their names.
       NOTICES = {
         "deleted" => "The entry is deleted.", "missing" => "There was no such entry, or the backend did not answer.",
         "invalidated" => "Entries with this tag are misses from now on.", "cleared" => "The entries are deleted.",
@@ -31,7 +31,7 @@ module Tiercel
 
       class << self
         # @param title [String]
-        # @param template [String] its file's name
+        # @param template [String] the name of its file
         # @return [void]
         def page(title, template)
           define_method(:title) { title }
@@ -63,7 +63,7 @@ module Tiercel
       def actions? = @web.actions?
       def notice = NOTICES[@request["notice"]]
 
-      # The script that polls takes the contents alone: a parser would complain of a second style with another nonce.
+      # The polling script requests only the contents: a second style with another nonce would be rejected.
       def whole? = @request.header("X-Tiercel-Part").nil?
 
       def style = STYLE.html_safe
@@ -90,7 +90,7 @@ module Tiercel
       def report = @report ||= @web.examination.report(@web.given_stores)
       def examined_at = @web.examination.examined_at
 
-      # The text of the status line, which a screen reader reads when it changes.
+      # The text of the status line, which a screen reader reads aloud when it changes.
       def status
         return "The doctor examines the cache." unless report
         count = report.findings.count(&:finding?)
@@ -105,12 +105,12 @@ module Tiercel
       def seconds(value) = Format.seconds(value)
       def text(value, **) = Format.text(value.to_s, **)
 
-      # For a field of a form, whose text nothing may be added to.
+      # For a form field, whose text must not be extended.
       def typed(value) = value.scrub("").gsub(/[[:cntrl:]\p{Cf}]/, "")
 
       def percent(part, whole) = whole.zero? ? "–" : Format.percent(part.fdiv(whole))
 
-      # A bar of the given share, drawn without a style attribute, which the security policy forbids.
+      # A bar for a fraction, drawn without a style attribute, which the security policy forbids.
       def bar(share, css = "share")
         width = format("%.1f", share.clamp(0, 1) * 100)
         (%(<svg class="bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">) +
@@ -118,7 +118,7 @@ module Tiercel
           %(<rect class="#{css}" width="#{width}" height="6"/></svg>)).html_safe
       end
 
-      # Asks a backend; where it fails, the page tells so.
+      # Queries a backend; if that fails, the page shows the error.
       def ask
         yield
       rescue Error => error

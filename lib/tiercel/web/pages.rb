@@ -12,7 +12,7 @@ require_relative "pages/tiers"
 
 module Tiercel
   class Web
-    # The pages by their paths.
+    # Maps paths to pages.
     #
     # @private
     module Pages

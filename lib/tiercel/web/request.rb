@@ -5,8 +5,9 @@ require "uri"
 
 module Tiercel
   class Web
-    # A request to the page. Keys travel as URL-safe base64, since a key may be any bytes and a form sends only UTF-8.
-    # The names of their parameters end in "_key": by default a Rails application leaves such values out of its log.
+    # A request to the page. Keys are encoded as URL-safe base64, because a key may contain any bytes and a form sends
+    # only UTF-8. The names of these parameters end in "_key", because Rails by default filters such values from its
+    # log.
     #
     # @private
     class Request
@@ -20,22 +21,22 @@ module Tiercel
       # @return [String]
       def self.encode_key(key) = [key].pack("m0").tr("+/", "-_").delete("=")
 
-      # @return [Hash{String => Object}] of Rack
+      # @return [Hash{String => Object}] the Rack environment
       attr_reader :env
 
-      # @param env [Hash{String => Object}] of Rack
+      # @param env [Hash{String => Object}] the Rack environment
       def initialize(env)
         @env = env
         @rack = ::Rack::Request.new(env)
       end
 
-      # @return [String] "/keys" for example; "/" for the page's root
+      # @return [String] for example "/keys"; "/" for the page's root
       def path
         path = @env["PATH_INFO"].to_s
         path.empty? ? "/" : path
       end
 
-      # @return [String] the path that the page is mounted at, "" for the root
+      # @return [String] the path at which the page is mounted, "" for the root
       def base
         path = @env["SCRIPT_NAME"].to_s.gsub(/[^!-~]/, "").squeeze("/").chomp("/")
         path.empty? || path.start_with?("/") ? path : "/#{path}"
@@ -50,11 +51,11 @@ module Tiercel
         @env["QUERY_STRING"].to_s.bytesize > MAX_QUERY_BYTES || @env["CONTENT_LENGTH"].to_i > MAX_BODY_BYTES
       end
 
-      # @return [Boolean] whether the body is a form as an HTML form without files sends it
+      # @return [Boolean] whether the body is an HTML form without files
       def form? = @rack.media_type == FORM
 
       # @param name [String]
-      # @return [String] of the query or the form; "" where it is missing
+      # @return [String] the value in the query or the form; "" if it is missing
       # @raise [BadRequest]
       def [](name)
         value = parameters[name]
@@ -68,24 +69,24 @@ module Tiercel
         key.empty? ? raise(BadRequest, "it names nothing") : key
       end
 
-      # @return [Array<String>] the names under which the client, and a proxy before the server, call this host
+      # @return [Array<String>] the host names that the client and the proxies used
       def hosts = [header("Host").to_s, *header("X-Forwarded-Host").to_s.split(",").map(&:strip)]
 
-      # @param name [String] such as "Origin"
+      # @param name [String] for example "Origin"
       # @return [String, nil] the header's value, as bytes
       def header(name) = @env["HTTP_#{name.upcase.tr("-", "_")}"]&.b
 
       # @return [String, nil]
       def remote_ip = @env["action_dispatch.remote_ip"]&.to_s || @rack.ip
 
-      # @return [Rack::Request] as an application's own code expects a request
+      # @return [Rack::Request] the request in the class that an application's code expects
       def for_application = defined?(ActionDispatch::Request) ? ActionDispatch::Request.new(@env) : @rack
 
       private
 
       def parameters
         @parameters ||= post? ? @rack.POST : @rack.GET
-      rescue StandardError => error # Rack has a dozen classes for them
+      rescue StandardError => error # Rack raises a dozen error classes
         raise BadRequest, "its #{post? ? "form" : "query"} cannot be parsed (#{error.class})"
       end
     end

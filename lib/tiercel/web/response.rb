@@ -5,7 +5,7 @@ require "securerandom"
 
 module Tiercel
   class Web
-    # An answer of the page, with the headers that keep browsers from running or framing anything of another origin.
+    # A response of the page, with headers that stop browsers from running or framing content of other origins.
     #
     # @private
     class Response
@@ -14,7 +14,7 @@ module Tiercel
         "cross-origin-resource-policy" => "same-origin", "referrer-policy" => "same-origin",
         "x-content-type-options" => "nosniff", "x-frame-options" => "DENY", "x-robots-tag" => "noindex, nofollow"
       }.freeze
-      # Rack 2, and Rails where it runs on it, look headers up in their older spelling.
+      # Rack 2 looks headers up by their capitalized names, and so does Rails on Rack 2.
       CAPITALIZED = Gem::Version.new(::Rack.release) < Gem::Version.new("3")
       private_constant :HEADERS, :CAPITALIZED
 
@@ -28,7 +28,7 @@ module Tiercel
                               **headers })
         end
 
-        # @yieldparam nonce [String] for the page's own style and script
+        # @yieldparam nonce [String] the nonce for the page's own style and script
         # @yieldreturn [String]
         # @return [Response]
         def page(status = 200)
@@ -37,7 +37,7 @@ module Tiercel
                                       "content-security-policy" => policy(nonce) })
         end
 
-        # @param location [String] a path of this host
+        # @param location [String] a path on this host
         # @return [Response]
         def redirect(location) = text(303, "See #{location}\n", { "location" => location })
 
@@ -58,12 +58,12 @@ module Tiercel
       # @param headers [Hash{String => String}]
       def initialize(status, body, headers)
         @status = status
-        @body = String.new(body) # no SafeBuffer leaves the page
+        @body = String.new(body) # a plain String, never a SafeBuffer
         @headers = headers
       end
 
-      # @param head [Boolean] whether the client wants no body
-      # @return [Array] for Rack
+      # @param head [Boolean] whether to omit the body
+      # @return [Array] the Rack response
       def to_rack(head: false)
         headers = { **HEADERS, **@headers, "content-length" => @body.bytesize.to_s }
         headers.transform_keys! { |name| name.split("-").map(&:capitalize).join("-") } if CAPITALIZED

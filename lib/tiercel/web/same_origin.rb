@@ -4,8 +4,8 @@ require "uri"
 
 module Tiercel
   class Web
-    # Tells whether a form was sent by this page, from what the browser says of the request. Credentials prove nothing
-    # here: a browser adds them to requests of any page (CVE-2020-16253).
+    # Decides from the browser's headers whether this page sent a form. Credentials prove nothing, because a browser
+    # adds them to the requests of any page (CVE-2020-16253).
     #
     # @private
     class SameOrigin
@@ -34,7 +34,7 @@ module Tiercel
         false
       end
 
-      # A Host header names no scheme, so the port that it leaves out is that of the origin's scheme.
+      # A Host header has no scheme, so its missing port is the default port of the origin's scheme.
       def place_of(host, default_port)
         name, port = host.downcase.match(/\A(\[[\h:.]+\]|[^:\[\]]+)(?::(\d+))?\z/)&.captures
         [name, port ? port.to_i : default_port]

@@ -6,7 +6,7 @@ require "active_support/core_ext/string/output_safety"
 
 module Tiercel
   class Web
-    # An ERB template that escapes what `<%= %>` inserts, unless the value is an ActiveSupport::SafeBuffer.
+    # An ERB template that escapes the values of `<%= %>`, unless they are an ActiveSupport::SafeBuffer.
     #
     # @private
     class Template < ERB
@@ -17,13 +17,13 @@ module Tiercel
       # @param target [Class]
       # @param method_name [Symbol]
       # @param name [String]
-      # @param arguments [Array<String>] of the method
+      # @param arguments [Array<String>] the method's parameters
       # @return [void]
       def self.define(target, method_name, name, *arguments)
         path = ::File.join(FOLDER, "#{name}.erb")
         source = new(::File.read(path, encoding: Encoding::UTF_8), trim_mode: "-").src.dup
-        source.force_encoding(Encoding::UTF_8) # which its magic comment says; newer versions of ERB freeze it
-        # Evaluated here, so that templates see the constants of Tiercel and Web.
+        source.force_encoding(Encoding::UTF_8) # as its magic comment says; newer ERB versions freeze it
+        # Evaluated here so that templates see the constants of Tiercel and Web.
         target.class_eval("def #{method_name}(#{arguments.join(", ")})\n#{source}\nend", path, -1)
       end
 

@@ -7,14 +7,14 @@ require "tiercel/configuration"
 
 module Tiercel
   module Generators
-    # The options of the present store that mean the same to Tiercel, under Tiercel's names. Each option that Tiercel
-    # does not have is dropped and named.
+    # The options of the current store that have the same meaning in Tiercel, under Tiercel's names. Options that
+    # Tiercel does not have are dropped and listed in the notes.
     #
     # @private
     class CarriedOptions
-      # Rails' and Solid Cache's names for options that Tiercel has under another name.
+      # Options of Rails and Solid Cache that have another name in Tiercel.
       RENAMED = { read_timeout: :timeout, socket_timeout: :timeout, max_size: :size, max_age: :expires_in }.freeze
-      # Options that Tiercel does not need, and why.
+      # Options that Tiercel does not need, with the reason.
       NOT_NEEDED = {
         connect_timeout: "`timeout` is for the whole call, connecting included",
         write_timeout: "`timeout` is for the whole call",
@@ -27,7 +27,7 @@ module Tiercel
         active_record_instrumentation: "Tiercel does not use Active Record",
         size_estimate_samples: "Tiercel counts exactly",
       }.freeze
-      # Of backends whose gem is missing until the next `bundle install`.
+      # Options of the remote backends, whose gem is missing until the next `bundle install`.
       REMOTE = Backends::Remote::Options::NAMES
       WITHOUT_GEM = {
         "sqlite" => %i[size max_entries timeout], "memcached" => REMOTE,
@@ -35,12 +35,12 @@ module Tiercel
       }.freeze
       private_constant :RENAMED, :NOT_NEEDED, :REMOTE, :WITHOUT_GEM
 
-      # @return [Array<String>] a sentence for each option that was dropped
+      # @return [Array<String>] a sentence for each dropped option
       attr_reader :notes
 
       # @param given [Hash{Symbol => String}] Ruby source of the values
-      # @param schemes [Array<String>] of the new store's URLs
-      # @param used [Array<Symbol>] options that became a part of the URL
+      # @param schemes [Array<String>] schemes of the new store's URLs
+      # @param used [Array<Symbol>] options that are already part of the URL
       def initialize(given, schemes, used: [])
         @given = given.except(*used)
         @known = known(schemes)
@@ -65,7 +65,7 @@ module Tiercel
           Configuration::RAILS_OPTIONS + ActiveSupport::Cache::OPTION_ALIASES.values.flatten - NOT_NEEDED.keys
       end
 
-      # The boot refuses an unknown backend.
+      # Ignores an unknown backend; booting the application reports it.
       def names_of(scheme)
         Backends::REGISTRY.fetch(scheme).option_names
       rescue MissingDependency

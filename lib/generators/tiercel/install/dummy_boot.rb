@@ -6,38 +6,39 @@ require "rbconfig"
 
 module Tiercel
   module Generators
-    # Boots the application in a child process, in production, as an asset build boots it: with SECRET_KEY_BASE_DUMMY=1
-    # and without the environment variables that the new statement reads. The child stops once the cache is built, so
-    # it neither runs config/initializers nor connects to a database.
+    # Boots the application in a child process, in production mode, as an asset build does: with
+    # SECRET_KEY_BASE_DUMMY=1 and without the environment variables that the new statement reads. The child stops once
+    # the cache is built, so it neither runs config/initializers nor connects to a database.
     #
     # @private
     class DummyBoot
       PROBE = File.expand_path("probe.rb", __dir__)
-      # The line with the child's answer; the application may print other lines.
+      # The line with the child's result; the application may print other lines.
       ANSWER = /^tiercel:install (\{.*\})$/
       LAST_LINES = 5
       private_constant :PROBE, :ANSWER, :LAST_LINES
 
-      # @param root [String] of the application
+      # @param root [String] the application's folder
       def initialize(root)
         @root = root
       end
 
-      # @param file [String] in config/environments
-      # @param text [String] that would stand in it
-      # @param statements [Array<String>] of the text
-      # @return [Hash{String => Object}] "error" with the reason if the application does not boot with it, "missing"
-      #   with the message if a gem is not installed
+      # @param file [String] a file in config/environments
+      # @param text [String] the new content of that file
+      # @param statements [Array<String>] the cache statements in the text
+      # @return [Hash{String => Object}] "error" with the reason if the application does not boot with the text;
+      #   "missing" with the message if a gem is not installed
       def check(file, text, statements)
         run({ file: File.expand_path(file, @root), text:, statements: }, without: variables(statements))
       end
 
-      # @return [Hash{String => Object}] see {SolidCacheSettings}; "error" with the reason if nobody can say
+      # @return [Hash{String => Object}] see {SolidCacheSettings}; "error" with the reason if they cannot be
+      #   determined
       def solid_cache = run({ solid_cache: true })
 
       private
 
-      # Variables that a statement reads without requiring them: `ENV["X"]`, `ENV.fetch("X", "...")`.
+      # Environment variables that a statement reads but does not require: `ENV["X"]`, `ENV.fetch("X", "...")`.
       def variables(statements)
         statements.flat_map { |text| text.scan(/\bENV(?:\[|\.fetch\()["'](\w+)["'](?:\]|,|\)\s*\{)/) }.flatten
       end

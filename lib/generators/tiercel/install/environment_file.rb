@@ -5,11 +5,11 @@ require_relative "present_store"
 
 module Tiercel
   module Generators
-    # The text of a file in config/environments, and how a statement gets into it.
+    # The text of a file in config/environments. Inserts statements into it.
     #
     # @private
     class EnvironmentFile
-      # @return [String] as it was before the generator first changed it
+      # @return [String] the text before the generator first changed it
       attr_reader :text
 
       # @param text [String]
@@ -20,7 +20,7 @@ module Tiercel
       # @return [Array<PresentStore>]
       def stores = @stores ||= PresentStore.all(text)
 
-      # @param statements [Array<String, nil>] one for each of {#stores}; nil leaves that store as it is
+      # @param statements [Array<String, nil>] one for each of {#stores}; nil leaves that store unchanged
       # @return [String] the new text
       def with(statements)
         stores.zip(statements).reverse.inject(text) do |changed, (store, statement)|
@@ -29,8 +29,8 @@ module Tiercel
         end
       end
 
-      # @param statement [String] for the end of the `configure` block
-      # @return [String, nil] the new text; nil where there is no such block
+      # @param statement [String] a statement for the end of the `configure` block
+      # @return [String, nil] the new text; nil if there is no such block
       def with_appended(statement)
         ending = last_configure&.block&.closing_loc&.start_offset or return
         from = text.byteslice(0, ending).rindex("\n")

@@ -11,11 +11,11 @@ require_relative "test_helper_file"
 module Tiercel
   # Rails finds this generator as `tiercel:install`.
   module Generators
-    # `bin/rails generate tiercel:install`: mounts Tiercel in place of the cache store that production has today.
+    # `bin/rails generate tiercel:install` replaces production's current cache store by Tiercel.
     #
-    # It boots the application with what it is about to write ({DummyBoot}), and writes nothing if that fails. What it
-    # writes into files of the application stands between two comments ({MarkedText}), with the lines that were
-    # there before: so a second run changes nothing, and `bin/rails destroy tiercel:install` puts everything back.
+    # It boots the application with the new configuration ({DummyBoot}) and writes nothing if that fails. Its changes
+    # to the application's files stand between two comments, together with the previous lines ({MarkedText}). So a
+    # second run changes nothing, and `bin/rails destroy tiercel:install` restores the files.
     class InstallGenerator < Rails::Generators::Base
       source_root File.expand_path("templates", __dir__)
 
@@ -38,7 +38,7 @@ module Tiercel
       DEVELOPMENT = "config/environments/development.rb"
       TEST = "config/environments/test.rb"
       HELPER = "test/test_helper.rb"
-      # Backends whose size is an option of the store; a server has its own configuration.
+      # Backends whose size is a store option; servers have their own configuration.
       SIZED = %w[shared memory sqlite file].freeze
       THREADS = "  Tests run in parallel threads, which share one cache: a clear would disturb other tests. Tests " \
                 "keep the store that they have."
@@ -50,13 +50,13 @@ module Tiercel
              "does. If your own code requires a variable, type: NAME=value bin/rails generate tiercel:install"
       private_constant :BOOT, :SIZED, :THREADS, :INSTALLED, :HOSTS, :PAGE
 
-      # A refusal ends with the status of a failure.
+      # A refused installation exits with a failure status.
       #
       # @return [Boolean]
       def self.exit_on_failure? = true
 
       # @return [void]
-      # @raise [Thor::Error] if production would not boot with what it is about to write
+      # @raise [Thor::Error] if production would not boot with the new configuration
       def check_production
         return if behavior == :revoke || installed? || !File.file?(in_root(PRODUCTION))
         check_size
@@ -94,7 +94,7 @@ module Tiercel
         end
       end
 
-      # A cache in the application's folder belongs neither into an image nor under version control.
+      # Excludes a cache in the application's folder from images and version control.
       #
       # @return [void]
       def keep_out_of_images
@@ -146,7 +146,7 @@ module Tiercel
         @solid_cache = (SolidCacheSettings.new(facts) unless error)
       end
 
-      # @return [Boolean] whether the gem that the message asks for goes into the Gemfile now
+      # @return [Boolean] whether this run adds the gem named in the message to the Gemfile
       def added?(message)
         options[:gems] && plan.gems.each_key.any? { |name| message&.include?("needs the gem #{name} ") }
       end
@@ -177,7 +177,8 @@ module Tiercel
 
       def marked?(path) = read(in_root(path)).include?(MarkedText::HEAD)
 
-      # Yields the file as it was before the first run; writes what comes back, or, for `destroy`, what was before.
+      # Yields the file's text from before the first run and writes the block's result; `destroy` writes that text
+      # back.
       def change(path)
         file = in_root(path)
         return unless File.file?(file)
@@ -189,7 +190,7 @@ module Tiercel
         File.write(file, wanted) unless options[:pretend]
       end
 
-      # @param kinds [Array<Symbol, nil>] of stores that give way; nil: where there is none
+      # @param kinds [Array<Symbol, nil>] kinds of stores to replace; nil for a file without a store
       def with_memory(text, kinds)
         file = EnvironmentFile.new(text)
         if file.stores.empty?

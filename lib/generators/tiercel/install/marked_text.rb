@@ -2,8 +2,8 @@
 
 module Tiercel
   module Generators
-    # Lines in a file of the application that `tiercel:install` has put there, between two comments. The lines whose
-    # place they took follow as comments.
+    # Marks the lines that `tiercel:install` writes into a file of the application: two comments enclose them. The
+    # replaced lines follow as comments.
     #
     # @private
     module MarkedText
@@ -16,15 +16,15 @@ module Tiercel
 
       # @param text [String] lines
       # @param indent [String]
-      # @param was [String, nil] the lines that were there, as they were
+      # @param was [String, nil] the replaced lines, unchanged
       # @return [String]
       def block(text, indent = "", was: nil)
         lines = [HEAD, *text.lines(chomp: true), *was&.lines&.map { |line| "#{WAS}#{line.delete_suffix("\n")}" }, TAIL]
         lines.map { |line| line.empty? ? "\n" : "#{indent}#{line}\n" }.join
       end
 
-      # @param text [String] of a file
-      # @return [String] as it was before
+      # @param text [String] the text of a file
+      # @return [String] the text before the installation
       def undone(text)
         text.gsub(BLOCK) do
           match = $~

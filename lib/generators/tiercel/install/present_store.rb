@@ -5,11 +5,11 @@ require_relative "marked_text"
 
 module Tiercel
   module Generators
-    # One `config.cache_store = ...` in a file of the application, read without running it.
+    # A `config.cache_store = ...` in a file of the application, parsed without running it.
     #
     # @private
     class PresentStore
-      # Code inside one of these runs only sometimes.
+      # Code inside one of these nodes is conditional.
       BRANCHES = [Prism::IfNode, Prism::UnlessNode, Prism::CaseNode, Prism::CaseMatchNode, Prism::AndNode,
                   Prism::OrNode, Prism::RescueModifierNode, Prism::DefNode].freeze
       private_constant :BRANCHES
@@ -29,7 +29,7 @@ module Tiercel
       end
       private_class_method :visit
 
-      # `config.action_controller.cache_store =` is another setting.
+      # Excludes `config.action_controller.cache_store =`, which is another setting.
       def self.names_store?(node)
         return false unless node.is_a?(Prism::CallNode) && node.name == :cache_store= && node.arguments
         receiver = node.receiver
@@ -37,16 +37,16 @@ module Tiercel
       end
       private_class_method :names_store?
 
-      # @return [Symbol, nil] such as :redis_cache_store; nil for an expression that is no Symbol
+      # @return [Symbol, nil] for example :redis_cache_store; nil for an expression that is not a Symbol
       attr_reader :kind
-      # @return [Array<Prism::Node>] the arguments after the kind, without the Hash of options
+      # @return [Array<Prism::Node>] the arguments after the kind, without the options
       attr_reader :arguments
       # @return [Hash{Symbol => String}] Ruby source of the options' values
       attr_reader :options
 
-      # @param text [String] of the file
+      # @param text [String] the text of the file
       # @param call [Prism::CallNode]
-      # @param conditional [Boolean] whether the call stands in a branch
+      # @param conditional [Boolean] whether the call is inside a branch
       def initialize(text, call, conditional: false)
         @text = text
         @call = call
@@ -58,20 +58,20 @@ module Tiercel
         @options = hashed ? pairs(@arguments.pop) : {}
       end
 
-      # @return [Boolean] whether it holds under a condition only
+      # @return [Boolean] whether the call runs only under a condition
       def conditional? = @conditional
 
-      # @return [Boolean] whether options come from elsewhere (`**OPTIONS`), so that nobody can list them
+      # @return [Boolean] whether some options come from elsewhere (`**OPTIONS`), so that they cannot be listed
       def open_ended? = @open_ended
 
       # @return [Integer]
       def line = @call.location.start_line
 
-      # @return [Boolean] whether the call is alone in its lines, apart from a condition or a comment behind it
+      # @return [Boolean] whether its lines contain nothing else, except a trailing condition or comment
       def replaceable? = before.strip.empty? && after.strip.match?(/\A(#.*|(if|unless)\s.*)?\z/)
 
       # @param statement [String]
-      # @return [String] the file's text with the statement in its place; a condition behind it stays
+      # @return [String] the file's text with the new statement; a trailing condition stays
       def replaced_by(statement)
         from = location.start_offset - before.bytesize
         upto = location.end_offset + after.bytesize
@@ -85,7 +85,7 @@ module Tiercel
 
       def location = @call.location
 
-      # The rest of the first line and of the last one.
+      # The rest of the first and of the last line.
       def before = @text.byteslice(0, location.start_offset)[/[^\n]*\z/]
       def after = @text.byteslice(location.end_offset, @text.bytesize)[/\A[^\n]*/]
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The child process of Tiercel::Generators::DummyBoot: reads a task as JSON, boots the application of the current folder
-# until its cache is built, and prints the answer.
+# The child process of Tiercel::Generators::DummyBoot. It reads a task as JSON, boots the application in the current
+# folder until its cache is built, and prints the result.
 
 require "json"
 require "logger"
@@ -13,7 +13,7 @@ answer = {}
 class TiercelInstallProbe
   attr_accessor :cache_store
 
-  # Evaluates a statement for `config`, and builds the configuration that it asks for.
+  # Evaluates a statement for `config` and builds its configuration.
   def check(statement)
     instance_eval(statement)
     arguments = Array(cache_store).drop(1)
@@ -35,7 +35,7 @@ class TiercelInstallProbe
     found.map { |one| one ? { name: one.name, adapter: one.adapter, database: one.database } : {} }
   end
 
-  # Of `connects_to`; nil for the application's own database.
+  # Database names of `connects_to`; nil for the application's own database.
   def self.names(connects_to)
     return unless connects_to
     places = connects_to[:shards]&.values || [connects_to[:database]]

@@ -6,7 +6,7 @@ require_relative "successor"
 
 module Tiercel
   module Generators
-    # The text that the generator will write into config/environments/production.rb.
+    # The new text of config/environments/production.rb.
     #
     # @private
     class ProductionPlan
@@ -19,14 +19,14 @@ module Tiercel
 
       # @return [EnvironmentFile]
       attr_reader :file
-      # @return [Array<String>] sentences on why something stays as it is
+      # @return [Array<String>] sentences that explain why a store stays unchanged
       attr_reader :notes
 
-      # @param production [String] text of config/environments/production.rb
-      # @param application [String] text of config/application.rb
-      # @param url [String, nil] that the user asked for
-      # @param size [String, nil] that the user asked for
-      # @yieldreturn [SolidCacheSettings] asked for where the application uses Solid Cache
+      # @param production [String] the text of config/environments/production.rb
+      # @param application [String] the text of config/application.rb
+      # @param url [String, nil] the URL that the user requested
+      # @param size [String, nil] the size that the user requested
+      # @yieldreturn [SolidCacheSettings] called only if the application uses Solid Cache
       def initialize(production, application: "", url: nil, size: nil, &solid_cache)
         @file = EnvironmentFile.new(production)
         @application = PresentStore.all(application)
@@ -44,19 +44,19 @@ module Tiercel
       # @return [Boolean]
       def changed? = text != file.text
 
-      # @return [Array<Successor>] of the stores that the file names
+      # @return [Array<Successor>] successors of the stores in the file
       def successors = @successors ||= stores.map { |store| successor(store) }
 
       # @return [Array<String>]
       def statements = successors.filter_map(&:statement)
 
-      # @return [Boolean] whether a part of the cache lies in memory that the processes share
+      # @return [Boolean] whether a part of the cache is in memory that the processes share
       def shared? = successors.any?(&:shared?)
 
-      # @return [Array<String>] of caches in the application's folder
+      # @return [Array<String>] paths of caches in the application's folder
       def paths = successors.filter_map(&:path)
 
-      # @return [Hash{String => String}] lines of the Gemfile by the gem's name
+      # @return [Hash{String => String}] lines for the Gemfile, by gem
       def gems = successors.map(&:gems).reduce({}, :merge)
 
       private
@@ -66,7 +66,7 @@ module Tiercel
         @file.stores.any? ? @file.stores : [@application.first]
       end
 
-      # Where the generator cannot tell which store the user means.
+      # Whether the generator cannot tell which store the user means.
       def blocked?
         return !@url.nil? if @file.stores.size > 1
         @file.stores.empty? && @url.nil? && @application.any? && (@application.size > 1 || @application[0].conditional?)

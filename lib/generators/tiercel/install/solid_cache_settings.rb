@@ -2,16 +2,16 @@
 
 module Tiercel
   module Generators
-    # The settings of Solid Cache as production has them: config/cache.yml with its ERB, and the databases behind it.
+    # The production settings of Solid Cache: config/cache.yml after ERB, and its databases.
     #
     # @private
     class SolidCacheSettings
-      # Solid Cache's own default for `max_age`.
+      # Solid Cache's default for `max_age`.
       DEFAULT_MAX_AGE_SECONDS = 14 * 86_400
       FILES = %w[storage/cache.sqlite3 storage/tiercel.sqlite3].freeze
       private_constant :FILES
 
-      # @return [Hash{Symbol => Object}] of the store
+      # @return [Hash{Symbol => Object}] the store's options
       attr_reader :store_options
 
       # @param facts [Hash{String => Object}] from {DummyBoot#solid_cache}: "store_options", "databases" (Array of
@@ -22,16 +22,16 @@ module Tiercel
         @encrypt = facts["encrypt"]
       end
 
-      # @return [Boolean] whether the cache is on this machine's disk
+      # @return [Boolean] whether the cache is on a disk of this machine
       def local? = @databases.any? && @databases.all? { |database| database["adapter"].to_s == "sqlite3" }
 
       # @return [Boolean]
       def encrypted? = @encrypt ? true : false
 
-      # @return [Boolean] whether it is spread over several databases
+      # @return [Boolean] whether it uses several databases
       def sharded? = @databases.size > 1
 
-      # @return [String] such as "PostgreSQL (database cache)"
+      # @return [String] for example "PostgreSQL (database cache)"
       def server
         database = @databases.find { |one| one["adapter"].to_s != "sqlite3" }
         return "a database that config/database.yml does not name" unless database
@@ -39,13 +39,13 @@ module Tiercel
         "#{names.fetch(database["adapter"].to_s, database["adapter"])} (#{database["name"]} in config/database.yml)"
       end
 
-      # @return [String] a path that none of its databases has
+      # @return [String] a path that differs from all its databases
       def file
         taken = @databases.map { |database| database["database"].to_s }
         FILES.find { |path| taken.none? { |other| other.end_with?(path) } } || FILES.last
       end
 
-      # @return [Boolean] whether nobody gave an age, so that Solid Cache takes its own
+      # @return [Boolean] whether no age is configured, so that Solid Cache uses its default
       def default_age? = (store_options.keys & %i[max_age expires_in]).empty?
 
       # @return [Hash{Symbol => String}] Ruby source of the options' values, under Solid Cache's names
@@ -60,7 +60,7 @@ module Tiercel
 
       def age_elsewhere? = !store_options.key?(:max_age) && store_options.key?(:expires_in)
 
-      # Without `days`, which not every file in config/environments has loaded.
+      # Avoids `days`, which is not loaded in every file of config/environments.
       def duration(seconds)
         seconds.is_a?(Integer) && (seconds % 86_400).zero? ? "#{seconds / 86_400} * 86_400" : seconds.inspect
       end

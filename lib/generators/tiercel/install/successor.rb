@@ -9,8 +9,8 @@ require_relative "successor_url"
 
 module Tiercel
   module Generators
-    # The statement that mounts Tiercel in the place of one present store, and what comes with it: the options that it
-    # keeps, the gems that it needs, and what the user has to know.
+    # The statement that replaces one current store by Tiercel, and its consequences: the options that it keeps, the
+    # gems that it needs, and notes for the user.
     #
     # @private
     class Successor
@@ -26,10 +26,10 @@ module Tiercel
       attr_reader :notes
 
       # @param present [PresentStore, nil]
-      # @param url [String, nil] that the user asked for; several are tiers, nearest first, with spaces between them
-      # @param size [String, nil] that the user asked for
+      # @param url [String, nil] the URL that the user requested; several tiers are separated by spaces, nearest first
+      # @param size [String, nil] the size that the user requested
       # @param solid_cache [SolidCacheSettings, nil]
-      # @param alternative [Boolean] whether the application has other stores, under other conditions
+      # @param alternative [Boolean] whether the application has other stores under other conditions
       def initialize(present, url: nil, size: nil, solid_cache: nil, alternative: false)
         @present = present
         @solid_cache = solid_cache
@@ -42,7 +42,7 @@ module Tiercel
         @options = @url ? all_options : {}
       end
 
-      # @return [String, nil] Ruby; nil where the present store stays
+      # @return [String, nil] Ruby; nil if the current store stays
       def statement
         return unless @url
         parts = [":tiercel_store"]
@@ -54,10 +54,10 @@ module Tiercel
       # @return [Boolean] whether it uses memory that the processes share
       def shared? = @url ? [*near_schemes, scheme].include?("shared") : false
 
-      # @return [String, nil] "redis", "shared"...
+      # @return [String, nil] for example "redis" or "shared"
       def scheme = @url && (@url[/\A"([a-z][a-z+]*):/, 1] || "redis")
 
-      # @return [Hash{String => String}] lines of the Gemfile by the gem's name
+      # @return [Hash{String => String}] lines for the Gemfile, by gem
       def gems
         return {} unless @url
         family = scheme == "unix" ? "redis" : scheme.sub(/\Arediss?(\+.*)?\z/, "redis")
@@ -67,7 +67,7 @@ module Tiercel
         end
       end
 
-      # @return [String, nil] of a cache in the application's folder, relative to it
+      # @return [String, nil] the path of a cache in the application's folder, relative to that folder
       def path
         path = @url&.[](/\A"(?:sqlite|file):([^"#?]+)(?:\?[^"]*)?"\z/, 1)
         path unless path.nil? || path.start_with?("/")
@@ -77,7 +77,7 @@ module Tiercel
 
       attr_reader :options
 
-      # One line, or a line for each option where one line would be long.
+      # Puts the options on one line, or on a line each if that line would be long.
       def hash(parts)
         pairs = options.map { |name, source| "#{name}: #{source}" }
         line = ", { #{pairs.join(", ")} }"
@@ -89,7 +89,7 @@ module Tiercel
 
       def near_schemes = @nears.map { |url| url[/\A[a-z+]+/] }
 
-      # Both tiers know `size`, so the URL says which of them has it.
+      # Both tiers have an option `size`, so the URL says which one is meant.
       def mounted_url
         return @url unless @size
         size = @size[/\A"([^"#\\]*)"\z/, 1] || "\#{#{@size}}"
@@ -141,7 +141,7 @@ module Tiercel
         @carried ||= CarriedOptions.new(given, [*near_schemes, scheme], used: @used || [])
       end
 
-      # Options of the statement win over config/cache.yml, as in Solid Cache.
+      # As in Solid Cache, the statement's options override config/cache.yml.
       def given
         return {} unless @present
         return @present.options unless kind == :solid_cache_store && @solid_cache

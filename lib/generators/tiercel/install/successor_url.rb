@@ -4,10 +4,10 @@ require "prism"
 
 module Tiercel
   module Generators
-    # Ruby source of the URL that names the servers or the folder of a store of Rails'.
+    # Builds Ruby source for the URL that replaces the servers or the folder of a Rails store.
     #
-    # The source keeps the meaning of `ENV["X"]`: where the variable is missing, the URL is the one that Rails' store
-    # would use, so that an asset build boots without it.
+    # The source keeps the meaning of `ENV["X"]`: if the variable is missing, the URL is the default of the Rails
+    # store, so that an asset build boots without the variable.
     #
     # @private
     class SuccessorUrl
@@ -22,7 +22,7 @@ module Tiercel
       ELSEWHERE = "Its options are not all written here. Write the statement by hand."
       private_constant :SEVERAL, :LOGIN, :ELSEWHERE
 
-      # @return [String, nil] why there is no URL
+      # @return [String, nil] the reason why there is no URL
       attr_reader :refusal
 
       # @param present [PresentStore]
@@ -40,7 +40,7 @@ module Tiercel
         end
       end
 
-      # @return [Array<Symbol>] options that became a part of the URL
+      # @return [Array<Symbol>] options that are part of the URL
       def used_options = %i[url host port path ssl]
 
       private
@@ -94,7 +94,7 @@ module Tiercel
         %("file:#{inside(arguments.first.slice)}")
       end
 
-      # Rails' store uses the default where the source is nil.
+      # Like the Rails store, uses the default if the source evaluates to nil.
       def with_default(source, default)
         variable = source.match(VARIABLE)&.captures&.compact&.first
         return %(ENV.fetch("#{variable}", "#{default}")) if variable
@@ -106,7 +106,7 @@ module Tiercel
         end
       end
 
-      # The source as a part of a String in double quotes.
+      # The source for interpolation into a double-quoted String.
       def inside(source)
         literal = Prism.parse(source).value.statements.body.first
         return literal.unescaped.inspect[1..-2] if literal.is_a?(Prism::StringNode)

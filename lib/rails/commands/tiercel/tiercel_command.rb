@@ -6,7 +6,7 @@ require "rails/command/environment_argument"
 
 module Rails
   module Command
-    # `bin/rails tiercel:doctor` and the other commands for the application's cache (docs/observability.md).
+    # Commands for the application's cache, such as `bin/rails tiercel:doctor` (docs/observability.md).
     class TiercelCommand < Base
       include EnvironmentArgument
 
@@ -104,10 +104,10 @@ module Rails
         exit 2
       end
 
-      # Keys may hold any bytes, and JSON only UTF-8.
+      # Keys may contain any bytes, but JSON allows only UTF-8.
       def json(data) = JSON.pretty_generate(clean(data))
 
-      # One line for each figure; what has parts is indented.
+      # Prints one line per value; nested values are indented.
       def lines(data, indent = "")
         data.flat_map do |name, value|
           case value

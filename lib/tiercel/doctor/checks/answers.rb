@@ -7,10 +7,10 @@ require_relative "../../clock"
 module Tiercel
   class Doctor
     module Checks
-      # Does the store answer? Writes a value, reads it back, deletes it, and times reads.
+      # Does the store answer? Writes a value, reads it back, deletes it, and measures the time of reads.
       class Answers < Check
         READS = 11
-        # A store behind this round trip is in another region, or overloaded.
+        # A longer round trip means another region or an overloaded server.
         SLOW_SECONDS = 0.010
         private_constant :READS, :SLOW_SECONDS
 
@@ -44,7 +44,7 @@ module Tiercel
                                                                  "front: \"shared:\", \"redis://...\"")
         end
 
-        # The median, without the request-local cache.
+        # The median time of a read without the request-local cache.
         def round_trip(key)
           times = Array.new(READS) do
             began = Clock.monotonic

@@ -5,7 +5,7 @@ require_relative "../check"
 module Tiercel
   class Doctor
     module Checks
-      # Can the cache grow without end?
+      # Can the cache grow without limit?
       class Bounds < Check
         private
 

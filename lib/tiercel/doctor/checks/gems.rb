@@ -7,12 +7,12 @@ require_relative "../../optional_gems"
 module Tiercel
   class Doctor
     module Checks
-      # Are the gems there that make the store fast, in versions that were tested?
+      # Are the gems that make the store fast installed, in tested versions?
       class Gems < Check
         private
 
-        # Of the gems behind Rails' own stores: the oldest versions that their maintainers still repair, and Rails' line
-        # for the Gemfile.
+        # The gems of Rails' own stores: the oldest versions that are still maintained, and Rails' line for the
+        # Gemfile.
         MAINTAINED = { redis_cache_store: ["redis", "5.0"], mem_cache_store: ["dalli", "3.2"],
                        solid_cache_store: ["solid_cache", "1.0"] }.freeze
         private_constant :MAINTAINED

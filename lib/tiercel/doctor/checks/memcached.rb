@@ -6,7 +6,7 @@ require_relative "../../sizes"
 module Tiercel
   class Doctor
     module Checks
-      # Does memcached take the values that the application writes?
+      # Does memcached accept the values that the application writes?
       class Memcached < Check
         private
 

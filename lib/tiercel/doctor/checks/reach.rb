@@ -5,7 +5,7 @@ require_relative "../check"
 module Tiercel
   class Doctor
     module Checks
-      # Do all processes that need the cache share it? Deletes, rate limits and sessions go wrong where they do not.
+      # Do all processes that need the cache share it? If not, deletes, rate limits and sessions go wrong.
       class Reach < Check
         ONE_PROCESS = "rate limits, sessions and deletes hold in one process only"
         private_constant :ONE_PROCESS
@@ -20,7 +20,7 @@ module Tiercel
           end
         end
 
-        # @return [Symbol] how far the store reaches
+        # @return [Symbol] the set of processes that share the store
         def reach
           return :process if subject.kind == :memory_store || subject.over?("Memory") || subject.over?("MemorySegment")
           return deployment.container? || deployment.roles.any? ? :container : :machine if subject.over?("Shared")

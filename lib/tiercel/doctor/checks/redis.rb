@@ -7,7 +7,7 @@ require_relative "../../sizes"
 module Tiercel
   class Doctor
     module Checks
-      # Is the Redis made for a cache: a memory limit, an eviction policy that can evict, no other tenants?
+      # Is Redis configured as a cache: a memory limit, an eviction policy that can evict, no other users?
       class Redis < Check
         private
 

@@ -7,9 +7,9 @@ require_relative "../../sizes"
 module Tiercel
   class Doctor
     module Checks
-      # Do the shared-memory files lie where they should, and are there leftovers?
+      # Are the shared-memory files in the right place, and are there leftovers?
       class Segments < Check
-        # Docker's own size of /dev/shm.
+        # Docker's default size of /dev/shm.
         CONTAINER_DEFAULT_BYTES = 64 << 20
         UNUSED_SECONDS = 86_400
         private_constant :CONTAINER_DEFAULT_BYTES, :UNUSED_SECONDS
@@ -47,12 +47,12 @@ module Tiercel
           end
         end
 
-        # A path that the configuration names is the user's choice; a name goes to shared memory if that has room.
+        # A path in the configuration is the user's choice; a name uses shared memory if there is enough space.
         def displaced?(path)
           ::File.basename(path).match?(/\Atiercel-.*\.v\d+\z/) && !path.start_with?("#{deployment.shared_memory}/")
         end
 
-        # The mount's own limit, as the kernel lists it in kB; nil for a mount without one.
+        # The mount's size limit, which the kernel lists in kB; nil for a mount without a limit.
         def room_of_shared_memory
           mount = deployment.mounts.lines.map(&:split).reverse.find { |line| line[1] == deployment.shared_memory }
           kilobytes = mount && mount[3].to_s[/(?:\A|,)size=(\d+)k/, 1]
@@ -68,7 +68,7 @@ module Tiercel
                 "#{", ..." if left.size > 3}", fix: "bin/rails tiercel:segments:prune")
         end
 
-        # The lock file's time says when a process last started on the segment.
+        # The lock file's time records when a process last opened the segment.
         def unused?(path)
           [path, "#{path}.lock"].all? { |file| ::File.mtime(file).to_f < Clock.now - UNUSED_SECONDS }
         rescue SystemCallError

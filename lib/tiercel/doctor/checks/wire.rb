@@ -6,7 +6,8 @@ require_relative "../check"
 module Tiercel
   class Doctor
     module Checks
-      # Does Marshal load what came over a network without TLS? Whoever can change those bytes runs code here.
+      # Does Marshal load bytes from a network connection without TLS? Anyone who can change those bytes runs code
+      # here.
       class Wire < Check
         RAILS = %i[redis_cache_store mem_cache_store].freeze
         private_constant :RAILS
@@ -23,7 +24,7 @@ module Tiercel
           marshal_in_the_clear(url, "use TLS (rediss://, or ssl: true for memcached), or marshal: false")
         end
 
-        # Rails' own stores load with Marshal whatever their serializer: each falls back to it for bytes of the others.
+        # Rails' own stores can always load with Marshal: every serializer falls back to it.
         def of_rails
           hosts, encrypted = subject.kind == :redis_cache_store ? redis : memcached
           return sound("the connection uses TLS") if encrypted
@@ -34,7 +35,7 @@ module Tiercel
         # @return [Array(Array<String>, Boolean)] hosts, and whether the connection is encrypted
         def redis
           redis = subject.store.redis
-          # Rails 8.2 has redis-client in place of the gem redis.
+          # Rails 8.2 uses redis-client instead of the gem redis.
           config = (redis.respond_to?(:_client) ? redis._client : redis).config
           [[config.path ? "" : config.host], config.ssl?]
         end

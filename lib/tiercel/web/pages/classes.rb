@@ -6,7 +6,7 @@ require_relative "../page"
 module Tiercel
   class Web
     module Pages
-      # Classes of keys, ranked by what their misses cost.
+      # Classes of keys, ordered by the cost of their misses.
       #
       # @private
       class Classes < Page

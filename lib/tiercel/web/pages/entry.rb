@@ -20,7 +20,7 @@ module Tiercel
           @entry ||= ask { tiercel? ? EntryReport.of_key(store, key).to_h : nil }
         end
 
-        # A name goes through the store's namespace; a listed key has it already.
+        # A name goes through the store's namespace; a listed key already contains it.
         def key
           name = @request["name_key"]
           @key ||= name.empty? || !tiercel? ? @web.own(@request.key) : store.stored_key(name)

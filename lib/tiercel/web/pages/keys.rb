@@ -6,7 +6,7 @@ require_relative "../page"
 module Tiercel
   class Web
     module Pages
-      # Looks for keys by their beginnings, and opens the entry of one.
+      # Searches keys by prefix and shows the entry of a key.
       #
       # @private
       class Keys < Page

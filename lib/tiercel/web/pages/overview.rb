@@ -7,7 +7,7 @@ require_relative "../page"
 module Tiercel
   class Web
     module Pages
-      # The doctor's findings, the figures and charts of a period, and the classes whose misses cost most.
+      # The doctor's findings, numbers and charts of a period, and the key classes with the most expensive misses.
       #
       # @private
       class Overview < Page
@@ -29,7 +29,7 @@ module Tiercel
         def unknown = report.findings.select { |finding| finding.status == :unknown }
         def sound = report.findings.select { |finding| finding.status == :sound }
 
-        # Of figures that the backend tells.
+        # Shows only numbers that the backend provides.
         def tiles
           return [] unless figures
           [hit_ratio, cost, waits, evictions, entries, room].compact

@@ -6,7 +6,7 @@ require_relative "../page"
 module Tiercel
   class Web
     module Pages
-      # The places that hold the cache: servers with their versions and limits, segments with their processes.
+      # The servers with their versions and limits, and the segments with their processes.
       #
       # @private
       class Servers < Page
@@ -70,7 +70,7 @@ module Tiercel
           name.match?(SECONDS) ? seconds(value.to_i) : number(value.to_i)
         end
 
-        # The system's short name of a process; its arguments may hold passwords.
+        # The kernel's short name of a process; its arguments may contain passwords.
         def command_of(pid)
           text(::File.read("/proc/#{pid}/comm").chomp)
         rescue SystemCallError

@@ -6,7 +6,7 @@ require_relative "../page"
 module Tiercel
   class Web
     module Pages
-      # Invalidates tags, and lists those with a given beginning.
+      # Invalidates tags, and lists tags with a given prefix.
       #
       # @private
       class Tags < Page

@@ -5,19 +5,19 @@ require_relative "../page"
 module Tiercel
   class Web
     module Pages
-      # The figures of each tier, nearest first.
+      # The numbers of each tier, nearest first.
       #
       # @private
       class Tiers < Page
         page "Tiers", "tiers"
-        # Figures that have a place of their own on the card.
+        # Numbers that the card shows separately.
         OWN = %i[hits misses entries bytes log_bytes size_bytes tiers].freeze
         BYTES = /bytes\z/
         private_constant :OWN, :BYTES
 
         private
 
-        # @return [Array<Array(String, Hash)>] names and figures
+        # @return [Array<Array(String, Hash)>] names and numbers
         def tiers
           @tiers ||= begin
             stats = ask { tiercel? ? store.stats : nil } || {}
