@@ -4,10 +4,10 @@ require "test_helper"
 require "tiercel/backends/memory_lru"
 require "tiercel/contracts/backend_contract"
 
-# The published contract finds backends that leases and tags cannot rest on: each fault is planted in a backend that
-# passes, and named tests fail.
+# Verifies that the published contract detects backends unfit for leases and tags: each test plants one fault in a
+# passing backend, and the named tests must fail.
 class BackendContractFaultsTest < Tiercel::TestCase
-  # A backend of one process, without what MemoryLRU has of its own.
+  # A backend of one process, without MemoryLRU's own overrides.
   class Sound < Tiercel::Backends::MemoryLRU
   end
 

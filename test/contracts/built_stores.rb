@@ -2,11 +2,11 @@
 
 module Tiercel
   module Contracts
-    # The stores of one test, each closed after it. Whoever includes this has `build_store(**options)`.
+    # The stores of one test; each is closed after it. The including class defines `build_store(**options)`.
     #
     # @private
     module BuiltStores
-      # @return [ActiveSupport::Cache::TiercelStore] the one under test
+      # @return [ActiveSupport::Cache::TiercelStore] the store under test
       def store = @store ||= new_store
 
       def after_teardown
@@ -19,7 +19,7 @@ module Tiercel
 
       def new_store(**options) = closed_later(build_store(**options))
 
-      # @return [ActiveSupport::Cache::TiercelStore] the same
+      # @return [ActiveSupport::Cache::TiercelStore] the same store
       def closed_later(store) = store.tap { (@built ||= []) << store }
     end
   end

@@ -12,20 +12,20 @@ require_relative "fetch_contract/processes"
 
 module Tiercel
   module Contracts
-    # The contract of `fetch` and `fetch_multi` of a store over any backend where many callers want one value:
-    # documented in docs/fetch.md. Include it in a Minitest class:
+    # The contract of `fetch` and `fetch_multi` when many callers want one value, for a store over any backend.
+    # docs/fetch.md documents it. Include it in a Minitest class:
     #
     #   class MyFetchTest < Minitest::Test
     #     include Tiercel::Contracts::FetchContract
     #
-    #     # a store with these options; all of one test share their data, across fork too
+    #     # returns a store with these options; all stores of one test share their data, also after a fork
     #     def build_store(**options) = Tiercel.new("mine:", **options)
     #
-    #     # whether other processes see what one writes
+    #     # whether other processes see this process' writes
     #     def across_processes? = true
     #   end
     #
-    # The cache is expected to be empty when a test begins. Stores are closed after each test.
+    # The cache must be empty when a test begins. Stores are closed after each test.
     module FetchContract
       include Processes
       include SingleFlight
@@ -46,7 +46,7 @@ module Tiercel
       include Churn
       include BuiltStores
 
-      # A wait that has no bound of its own ends by then, on a machine that is busy (seconds).
+      # Seconds within which every unbounded wait ends, even on a busy machine.
       PATIENCE = 20
 
       def after_teardown
@@ -59,16 +59,16 @@ module Tiercel
 
       def new_store(**) = super(lease: true, **)
 
-      # @return [Array<Object>] the blocks' values, each called in a thread of its own, all at once
+      # @return [Array<Object>] the blocks' values; each block is called in its own thread, all concurrently
       def in_threads(count)
-        store # made once, by this thread
+        store # created once, by this thread
         gate = Queue.new
         threads = Array.new(count) { |index| Thread.new { gate.pop && yield(index) } }
         count.times { gate << true }
         threads.map(&:value)
       end
 
-      # @yieldreturn [Boolean] what is waited for
+      # @yieldreturn [Boolean] the condition
       def eventually(message = "it did not happen")
         ends = Clock.monotonic + PATIENCE
         until yield
@@ -77,7 +77,7 @@ module Tiercel
         end
       end
 
-      # @return [Float] seconds that the block took
+      # @return [Float] duration of the block in seconds
       def seconds
         began = Clock.monotonic
         yield

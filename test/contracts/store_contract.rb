@@ -17,23 +17,21 @@ require "tiercel/contracts/moved_clock"
 
 module Tiercel
   module Contracts
-    # The contract of a cache store over any backend: that of Rails'
-    # cache API on the three Rails lines, and what Tiercel adds to it. Include it
-    # in a Minitest class:
+    # The contract of a cache store over any backend: Rails' cache API on the three supported Rails versions, and
+    # Tiercel's additions. Include it in a Minitest class:
     #
     #   class MyStoreTest < Minitest::Test
     #     include Tiercel::Contracts::StoreContract
     #
-    #     # a store with these options; within one test all of them may share their data or not
+    #     # returns a store with these options; the stores of one test may or may not share their data
     #     def build_store(**options) = Tiercel.new("mine:", **options)
     #
-    #     # a store on the same data as `store`, as another process would have it; nil where there is no such thing
+    #     # returns a store on the same data as `store`, as another process would open it; nil if there is none
     #     def build_peer(store, **options) = nil
     #   end
     #
-    # The cache is expected to be empty when a test begins. Stores are closed
-    # after each test. `Time.now` is moved, never waited for; what only a remote
-    # server's own clock can end is skipped there.
+    # The cache must be empty when a test begins. Stores are closed after each test. Tests move `Time.now` and never
+    # sleep; they skip cases that depend on a remote server's clock.
     module StoreContract
       include ReadingAndWriting
       include ReadOnce
@@ -62,7 +60,7 @@ module Tiercel
       include StoreObject
       include BuiltStores
 
-      # A name with a key and a version of its own, as a record of Active Record is one.
+      # A name with its own key and version, like an Active Record record.
       Record = Struct.new(:cache_key, :cache_version)
 
       # One notification.
@@ -73,8 +71,8 @@ module Tiercel
       # @return [ActiveSupport::Cache::TiercelStore, nil] see {StoreContract}
       def build_peer(_store, **) = nil
 
-      # @return [Array<Object>] values that come back equal, of the same class and encoding; a store whose
-      #   serializer loses something narrows it
+      # @return [Array<Object>] values that must load equal, with the same class and encoding; overridden for a
+      #   serializer that loses information
       def storable_values
         [nil, true, false, 0, -1, 2**70, 1.5, "", "text", "\u00fcml\u00e4ut", "bytes\xFF\x00".b, :symbol,
          [1, [2, nil]], { "a" => 1, :b => [1.0] }, Time.at(1_700_000_000, 5), 1..3, "x" * 200_000]
@@ -88,7 +86,7 @@ module Tiercel
 
       def later(seconds, &) = MovedClock.by(seconds, &)
 
-      # Where a server ends the TTLs, `Time.now` moves only what is written in the frame.
+      # Skips the test if a server expires the entries: moving `Time.now` affects only the frame's expiry.
       def needs_own_clock
         skip "#{store.backend} ends raw values by its own clock" if store.backend.remote?
       end
@@ -97,7 +95,7 @@ module Tiercel
         skip "#{store.backend} cannot list its keys" unless store.backend.scannable?
       end
 
-      # @return [Array<Event>] the cache's notifications inside the block
+      # @return [Array<Event>] the cache's notifications during the block
       def events(pattern = /\Acache_.*\.active_support\z/, &block)
         seen = []
         record = lambda do |name, _start, _finish, _id, payload|
@@ -107,7 +105,7 @@ module Tiercel
         seen
       end
 
-      # @return [String] what the store logs inside the block
+      # @return [String] the store's log lines during the block
       def log_of(logged_store = store, level: ::Logger::DEBUG)
         output = StringIO.new
         previous = ActiveSupport::Cache::Store.logger
@@ -118,7 +116,7 @@ module Tiercel
         logged_store.logger = previous
       end
 
-      # @return [Array<Exception>] what was reported to ActiveSupport.error_reporter inside the block
+      # @return [Array<Exception>] errors reported to ActiveSupport.error_reporter during the block
       def reports
         collector = ReportedErrors.new
         ActiveSupport.error_reporter.subscribe(collector)
@@ -131,7 +129,7 @@ module Tiercel
       # @return [String] the key that the store sends to its backend for a name
       def key_of(name, **options) = store.send(:normalize_key, name, store.options.merge(options))
 
-      # @return [Object] how this Rails line gives names in the events of several names
+      # @return [Object] the names in the form that this Rails version uses in events of several names
       def in_events(*names, **options)
         of_rails = events { ActiveSupport::Cache::MemoryStore.new(namespace: "n").read_multi("a") }
         of_rails.first[:key] == ["n:a"] ? names.map { |name| key_of(name, **options) } : names

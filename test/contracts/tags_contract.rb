@@ -10,20 +10,20 @@ require "tiercel/contracts/moved_clock"
 
 module Tiercel
   module Contracts
-    # The contract of `tags:` and `invalidate_tags` of a store over any backend, described in docs/tags.md. Include it
-    # in a Minitest class:
+    # The contract of `tags:` and `invalidate_tags` for a store over any backend. docs/tags.md documents it. Include
+    # it in a Minitest class:
     #
     #   class MyTagsTest < Minitest::Test
     #     include Tiercel::Contracts::TagsContract
     #
-    #     # a store with these options; all of one test share their data, across fork too
+    #     # returns a store with these options; all stores of one test share their data, also after a fork
     #     def build_store(**options) = Tiercel.new("mine:", **options)
     #
-    #     # whether other processes see what one writes
+    #     # whether other processes see this process' writes
     #     def across_processes? = true
     #   end
     #
-    # The cache is expected to be empty when a test begins. Stores are closed after each test.
+    # The cache must be empty when a test begins. Stores are closed after each test.
     module TagsContract
       include FetchContract::Processes
       include Entries
@@ -36,7 +36,7 @@ module Tiercel
 
       private
 
-      # @return [Array<Object>] what every kind of read gives
+      # @return [Array<Object>] the results of every kind of read
       def all_reads(name, from = store)
         [from.read(name), from.read(name, tags: ["any"]), from.exist?(name), from.read_multi(name)[name],
          from.fetch_multi(name) { nil }[name]]

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Fails a test that passed without asserting anything: it cannot fail, so it tests nothing.
+# Fails a passing test without any assertion, because such a test cannot fail.
 module AssertionsRequired
   def after_teardown
     super

@@ -2,19 +2,19 @@
 
 require "tiercel"
 
-# Two of {Machines}, of two processes each that write, delete and read the same keys, and look for reads of what was
-# overwritten longer ago than copies are trusted.
+# Two of {Machines} with two processes each write, delete and read the same keys. They look for reads of a value that
+# was overwritten longer ago than copies are trusted.
 module Churn
-  KEYS = 8 # of each process, which alone writes them
+  KEYS = 8 # keys per process; only that process writes them
   PROCESSES = 4
-  # From a moment to the next: trust, heartbeats, how long it goes on at least, reads of each process.
+  # Seconds of trust, seconds between heartbeats, minimum duration in seconds, and reads of each process.
   Pace = Struct.new(:trust, :interval, :seconds, :reads)
   SHORT = Pace.new(0.4, 0.1, 2, 500)
   LONG = Pace.new(3.0, 1.0, 120, 250_000)
-  # The slack for a reader without a processor, and for the tick of the coarse clock.
+  # Slack for a reader that waits for the CPU, and for the tick of the coarse clock.
   SLACK = 0.05
 
-  # The writers' knowledge of the last tier, for all processes to see: a count for each key.
+  # The count of each key that the last tier has acknowledged, shared by all processes.
   class Acknowledged
     def initialize(path, bound)
       @file = File.open(path, File::RDWR | File::CREAT)
@@ -25,7 +25,7 @@ module Churn
 
     def store(index, count) = @file.pwrite([count].pack("Q"), 8 * index)
 
-    # @return [Array<Integer>] what every read that begins at `now` has to see at least
+    # @return [Array<Integer>] minimum counts that a read beginning at `now` must return
     def due(now)
       if @past.empty? || now - @past.last.first > 0.01
         @past << [Tiercel::Clock.monotonic, @file.pread(8 * KEYS * PROCESSES, 0).unpack("Q*")]
@@ -35,7 +35,7 @@ module Churn
     end
   end
 
-  # One process.
+  # The work of one process.
   class Client
     def initialize(store, number, acknowledged, pace)
       @store = store
@@ -59,7 +59,7 @@ module Churn
 
     private
 
-    # Fills that come late are what this is about.
+    # Delays fills, because late fills are the subject of these tests.
     def slow_down(far)
       random = @random
       far.define_singleton_method(:get) do |key|
@@ -86,8 +86,8 @@ module Churn
     end
   end
 
-  # @param store [ActiveSupport::Cache::TiercelStore] of a process
-  # @return [Hash{Symbol => Object}] what it has seen
+  # @param store [ActiveSupport::Cache::TiercelStore] the store of one process
+  # @return [Hash{Symbol => Object}] the process' observations
   def read_and_write(store, number, pace)
     store.backend.near.bus.interval = pace.interval
     store.backend.near.coverage.trust = pace.trust
@@ -111,7 +111,7 @@ module Churn
     end
   end
 
-  # @yieldparam number [Integer] of a process, in which the block is run
+  # @yieldparam number [Integer] the number of the process that runs the block
   # @return [Array<Hash>]
   def churn(pace, &)
     Acknowledged.new("#{@directory}/acknowledged", 0)

@@ -2,11 +2,11 @@
 
 require "open3"
 
-# The files under version control; in a copy without it, every file.
+# The files under version control; in a copy without a repository, all files.
 module CommittedFiles
   ROOT = File.expand_path("../..", __dir__)
 
-  # @return [Array<String>] paths in the repository
+  # @return [Array<String>] paths relative to the repository
   def self.paths
     @paths ||= begin
       output, status = Open3.capture2("git", "-C", ROOT, "ls-files", "-z")

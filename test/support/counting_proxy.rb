@@ -2,17 +2,17 @@
 
 require "socket"
 
-# Stands between a client and a server and counts round trips: how often the client has spoken after the server had,
+# A proxy between a client and a server that counts round trips: how often the client sends after the server has sent,
 # over all connections.
 class CountingProxy
-  # @return [Integer] of the loopback interface
+  # @return [Integer] the port on the loopback interface
   attr_reader :port
   # @return [Integer] round trips so far
   attr_reader :trips
 
-  # @param port [Integer] of the server
-  # @param gate [#asked, #answers, nil] told when a client has spoken after its server, and when the server answers,
-  #   which may wait
+  # @param port [Integer] the server's port
+  # @param gate [#asked, #answers, nil] called when a client sends after its server has sent, and when the server
+  #   answers; it may wait
   def initialize(port, gate: nil)
     @server_port = port
     @gate = gate
@@ -23,7 +23,7 @@ class CountingProxy
     @threads = [Thread.new { accept }]
   end
 
-  # @return [Integer] how many round trips the block makes
+  # @return [Integer] number of round trips during the block
   def count
     before = @lock.synchronize { @trips }
     yield
@@ -44,7 +44,7 @@ class CountingProxy
       @threads << Thread.new { pass(client, TCPSocket.new("127.0.0.1", @server_port)) }
     end
   rescue IOError, SystemCallError
-    nil # closed
+    nil # the listener is closed
   end
 
   def pass(client, server)
@@ -67,7 +67,7 @@ class CountingProxy
       end
     end
   rescue IOError, SystemCallError
-    nil # one of them hung up
+    nil # one side closed its connection
   ensure
     [client, server].each(&:close)
   end

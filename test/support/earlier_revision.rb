@@ -6,12 +6,13 @@ require "rbconfig"
 require "tmpdir"
 require_relative "committed_files"
 
-# Another version of Tiercel, compiled in a folder of its own, whose processes run beside this one with the same gems.
+# Another version of Tiercel, compiled in its own folder. Its processes run concurrently with this one and use the
+# same gems.
 class EarlierRevision
   ROOT = CommittedFiles::ROOT
 
   # @param revision [String]
-  # @return [Boolean] whether this clone has it: a shallow one has not
+  # @return [Boolean] whether this clone contains it; a shallow clone does not
   def self.available?(revision)
     system("git", "-C", ROOT, "cat-file", "-e", "#{revision}^{commit}", out: File::NULL, err: File::NULL)
   end
@@ -25,7 +26,7 @@ class EarlierRevision
     end
   end
 
-  # @yieldparam folder [String] with a copy of this version, to be altered
+  # @yieldparam folder [String] a copy of this version, for the block to alter
   # @return [EarlierRevision]
   def self.altered
     new do |folder|
@@ -45,8 +46,8 @@ class EarlierRevision
 
   # Runs a process of this version until the block ends.
   #
-  # @param script [String] of Ruby that runs first; the expressions see its variables
-  # @yieldparam ask [#call] takes an expression, gives its value
+  # @param script [String] Ruby code that runs first; its variables are visible to the expressions
+  # @yieldparam ask [#call] evaluates an expression and returns its value
   def run(script)
     environment = { "RUBYLIB" => load_path, "RUBYOPT" => nil, "BUNDLER_SETUP" => nil, "BUNDLE_GEMFILE" => nil }
     IO.popen([environment, RbConfig.ruby, "-e", LOOP], "r+") do |process|

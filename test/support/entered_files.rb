@@ -7,19 +7,20 @@ require "tmpdir"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
-# The files of ours that a call enters, from the store to the bytes: of Ruby the files of the methods that run, of C the
-# methods of our extensions. `rake files` writes both lists of them: {RULES} has the numbers, {NAMES} the names.
+# The files of this project that a call enters, from the store to the bytes: for Ruby the files of the called methods,
+# for C the called methods of our extensions. `rake files` writes both lists: the numbers to {RULES}, the names to
+# {NAMES}.
 module EnteredFiles
   LIB = File.expand_path("../../lib", __dir__)
   RULES = File.expand_path("../../PROJECT_RULES.md", __dir__)
   NAMES = File.expand_path("../golden/entered_files.txt", __dir__)
-  # The goal.
+  # The maximum that the project aims for.
   MOST = Hash.new(6).merge(tiers: 8).freeze
-  # Between these lines is what `rake files` writes.
+  # `rake files` writes between these lines.
   MARKS = ["<!-- rake files -->\n", "<!-- end of rake files -->\n"].freeze
-  # A call may do more now and then (an account that is due): of so many the shortest counts.
+  # An occasional call does extra work, such as saving the account, so the shortest of this many calls counts.
   RUNS = 5
-  # Longer than usual, on a machine that is busy (seconds).
+  # A longer timeout than usual, in seconds, for a busy machine.
   TIMEOUT = 5
 
   Servers = Tiercel::Lab::Servers
@@ -30,7 +31,7 @@ module EnteredFiles
     sqlite: ->(dir) { ["sqlite:#{dir}/cache.sqlite3?timeout=#{TIMEOUT}"] },
     memcached: ->(_) { ["#{server(:Memcached).url}?timeout=#{TIMEOUT}"] },
     redis: ->(_) { ["#{server(:Redis).url}?timeout=#{TIMEOUT}"] },
-    # Without the bus, which says in its own time that copies may be read.
+    # Without the bus, which would start trusting copies at an unpredictable time.
     tiers: ->(dir) { ["shared:#{dir}/near?size=16MB&ttl=3600&bus=false", "#{server(:Redis).url}?timeout=#{TIMEOUT}"] },
   }.freeze
 
@@ -43,7 +44,7 @@ module EnteredFiles
     "tagged fetch" => ->(store, _) { store.fetch("tagged", tags: ["tag"]) { raise "a miss" } },
   }.freeze
 
-  # The surroundings of the calls.
+  # The environments of the calls.
   WAYS = {
     "plain" => ->(_, &call) { call.call },
     "subscriber" => lambda do |_, &call|
@@ -67,15 +68,15 @@ module EnteredFiles
   end
 
   class << self
-    # @param name [Symbol] of a class of servers
-    # @return [Object] one for all calls of this process
+    # @param name [Symbol] the name of a server class
+    # @return [Object] a server shared by all calls of this process
     def server(name) = (@servers ||= {})[name] ||= Servers.const_get(name).new.start
 
-    # @return [Hash{Symbol => Hash{String => Hash{String => Entered}}}] by place, call and way
+    # @return [Hash{Symbol => Hash{String => Hash{String => Entered}}}] results by backend, call and environment
     def all = @all ||= PLACES.keys.to_h { |place| [place, of(place)] }
 
-    # @param all [Hash] as {all}
-    # @return [String] for {RULES}: how many files each call enters
+    # @param all [Hash] the result of {all}
+    # @return [String] the table for {RULES}: number of files that each call enters
     def table(all)
       rows = all.map do |place, calls|
         name = place == :tiers ? "`shared:`, `redis:`" : "`#{place}:`"
@@ -84,8 +85,8 @@ module EnteredFiles
       ["| | #{CALLS.keys.join(" | ")} |\n", "|#{" --- |" * (CALLS.size + 1)}\n", *rows].join
     end
 
-    # @param all [Hash] as {all}
-    # @return [String] for {NAMES}
+    # @param all [Hash] the result of {all}
+    # @return [String] the lists for {NAMES}
     def names(all)
       all.flat_map do |place, calls|
         calls.flat_map do |call, ways|
@@ -96,9 +97,9 @@ module EnteredFiles
       end.join
     end
 
-    # @param text [String] of {RULES}
+    # @param text [String] the text of {RULES}
     # @param table [String]
-    # @return [String] the same with this table
+    # @return [String] the text with this table
     def replaced(text, table)
       before, _, after = text.partition(MARKS[0])
       "#{before}#{MARKS[0]}#{table}#{after[after.index(MARKS[1])..]}"
@@ -106,7 +107,7 @@ module EnteredFiles
 
     private
 
-    # One number where every way enters as many.
+    # Only one number if it is the same in every environment.
     def numbers(place, ways)
       counts = ways.values.map(&:size)
       counts = counts.uniq if counts.uniq.one?
@@ -118,7 +119,7 @@ module EnteredFiles
       "  #{way}: #{changes.empty? ? "the same" : changes.join(" ")}\n"
     end
 
-    # @return [Hash{String => Hash{String => Entered}}] by call and way
+    # @return [Hash{String => Hash{String => Entered}}] results by call and environment
     def of(place)
       with_store(place) do |store|
         CALLS.to_h { |name, call| [name, WAYS.transform_values { |way| entered(store, call, way) }] }
@@ -135,7 +136,7 @@ module EnteredFiles
       end
     end
 
-    # The first calls load files, ask servers what they are, and fill copies; those that follow are all alike.
+    # The first calls load files, query servers and fill copies; later calls are all alike.
     def entered(store, call, way)
       runs = nil
       way.call(store) do
@@ -163,7 +164,7 @@ module EnteredFiles
       files << path.delete_prefix("#{LIB}/").delete_prefix("tiercel/").delete_suffix(".rb")
     end
 
-    # Readers of attributes and of members are called likewise.
+    # Attribute readers and Struct members are method calls too.
     def note_method(methods, point)
       owner = point.defined_class
       return unless owner&.name&.start_with?("Tiercel::") && owner.instance_method(point.method_id).source_location.nil?

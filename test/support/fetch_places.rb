@@ -6,7 +6,7 @@ require "tmpdir"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
-# The backends that what `fetch` promises is tried on, and a patience that a busy machine needs.
+# The backends on which the guarantees of `fetch` are tested, and timeouts for a busy machine.
 module FetchPlaces
   Servers = Tiercel::Lab::Servers
 
@@ -21,22 +21,22 @@ module FetchPlaces
     memcached: ->(_) { memcached.url },
     redis: ->(_) { redis.url },
   }.freeze
-  # Those that processes share.
+  # Backends that processes share.
   SHARED = %i[shared sqlite file memcached redis].freeze
 
   WITH_TIMEOUT = %i[sqlite file memcached redis].freeze
-  # Longer than the usual budget, on a machine that is busy with other tests (seconds).
+  # A longer timeout than the default, in seconds, for a machine that is busy with other tests.
   PATIENCE = { timeout: 5 }.freeze
 
-  # @param place [Symbol] of {URLS}
-  # @param dir [String] where its files may be
+  # @param place [Symbol] a key of {URLS}
+  # @param dir [String] a folder for its files
   # @return [ActiveSupport::Cache::TiercelStore]
   def self.build(place, dir, **options)
     patience = WITH_TIMEOUT.include?(place) ? PATIENCE : {}
     ActiveSupport::Cache::TiercelStore.new(URLS.fetch(place).call(dir), **patience, **options)
   end
 
-  # For the tests of a contract over one of {URLS} (`place`), with the options `way`.
+  # For tests of a contract over one of {URLS} (`place`), with the options `way`.
   module Place
     def setup
       super
@@ -49,7 +49,7 @@ module FetchPlaces
       FileUtils.rm_rf(@dir)
     end
 
-    # All of one test share their data; private memory is what one backend has.
+    # All stores of one test share their data; with private memory they share one backend.
     def build_store(**)
       built = FetchPlaces.build(place, @dir, **way, **)
       return built unless place == :memory

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Tiercel
-  # All of a fiber scheduler that the tests need: fibers sleep and wait for other threads, their thread goes on.
+  # A minimal fiber scheduler: fibers sleep and wait for other threads while their thread continues.
   class FiberScheduler
-    # @return [Integer] how often a fiber was gone on with
+    # @return [Integer] how often a fiber was resumed
     attr_reader :turns
 
     def initialize
@@ -15,7 +15,7 @@ module Tiercel
     def fiber(&block) = Fiber.new(blocking: false, &block).tap(&:resume)
     def kernel_sleep(seconds = nil) = block(nil, seconds) && true
     def unblock(_blocker, fiber) = @woken << fiber
-    # Raises an error in a fiber that sleeps.
+    # Raises an error in a sleeping fiber.
     def interrupt(fiber, *error)
       @sleeping.delete(fiber)
       fiber.raise(*error)

@@ -3,17 +3,17 @@
 require "prism"
 require "tsort"
 
-# Which folder of lib/ needs which: by `require_relative`, lazy ones too, and by the constants that its files refer to.
-# lib/tiercel/x.rb and lib/tiercel/x/ are one folder.
+# The dependencies between the folders of lib/: by `require_relative`, including lazy ones, and by the constants that
+# their files use. lib/tiercel/x.rb and lib/tiercel/x/ count as one folder.
 class FolderGraph
   include TSort
 
-  # Modules that many folders reopen; whoever names one of them needs no file of ours.
+  # Modules that many folders reopen; a reference to one of them is not a dependency.
   NAMESPACES = %w[Tiercel ActiveSupport ActiveSupport::Cache Rails Rails::Command].freeze
-  # The entry points, which load each other: one folder.
+  # The entry points, which load each other, count as one folder.
   ENTRY = /\A(?:tiercel\.rb|active_support|rails)\b/
 
-  # One file: the constants that it defines and those that it refers to, each with the modules around it.
+  # The constants that one file defines and uses, each with its enclosing modules.
   class Constants < Prism::Visitor
     # @return [Array<String>]
     attr_reader :defined
@@ -51,7 +51,7 @@ class FolderGraph
     end
   end
 
-  # @param root [String] folder of lib/
+  # @param root [String] the path of lib/
   def initialize(root)
     @root = root
     @files = Dir["#{root}/**/*.rb"].to_h do |path|
@@ -61,7 +61,7 @@ class FolderGraph
     end
   end
 
-  # @return [Hash{String => Hash{String => Array<String>}}] by folder, the folders that it needs, and why
+  # @return [Hash{String => Hash{String => Array<String>}}] for each folder, the folders that it needs and the reasons
   def edges
     @edges ||= @files.each_with_object({}) do |(path, constants), all|
       (required(path) + referred(constants)).each do |target, reason|
@@ -75,8 +75,8 @@ class FolderGraph
   # @return [Array<Array<String>>] groups of folders that need each other
   def cycles = strongly_connected_components.select { |group| group.size > 1 }
 
-  # @param group [Array<String>] of {#cycles}
-  # @return [String] why they need each other
+  # @param group [Array<String>] one of {#cycles}
+  # @return [String] the reasons why they need each other
   def reasons(group)
     group.product(group).flat_map do |from, to|
       (edges.dig(from, to) || []).uniq.map { |reason| "#{from} -> #{to}: #{reason}" }
@@ -107,7 +107,7 @@ class FolderGraph
     end
   end
 
-  # The file that defines a constant; of one that many files reopen, none: a module around others is nobody's.
+  # The file that defines a constant; nil for a module that many files reopen.
   def home(name)
     @homes ||= @files.flat_map { |path, constants| constants.defined.uniq.map { |one| [one, path] } }
                      .group_by(&:first).transform_values { |pairs| pairs.map(&:last) }

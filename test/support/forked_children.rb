@@ -1,15 +1,14 @@
 # frozen_string_literal: true
 
-# Runs a block in child processes and collects what became of them.
+# Runs a block in child processes and collects their results.
 #
-# A child ends with `exit!`: none of the parent's at_exit handlers (Minitest's
-# among them) run in it.
+# A child ends with `exit!`, so it runs none of the parent's at_exit handlers, such as Minitest's.
 class ForkedChildren
-  # One child: the block's value, or the text of what it failed with.
+  # The result of one child: the block's value, or the text of its failure.
   Outcome = Struct.new(:index, :value, :failure)
 
   # @param count [Integer]
-  # @param within [Numeric] seconds after which the children that are left are killed
+  # @param within [Numeric] seconds after which remaining children are killed
   def initialize(count, within:, &block)
     @count = count
     @within = within
@@ -50,7 +49,7 @@ class ForkedChildren
 
   def dump(outcome)
     Marshal.dump(outcome)
-  rescue TypeError # a value such as a Proc or a connection: not what the caller wanted to have back
+  rescue TypeError # Marshal cannot dump a value such as a Proc or a connection; the caller does not need it
     Marshal.dump([nil, outcome.last])
   end
 
@@ -65,7 +64,7 @@ class ForkedChildren
     pipe.close
   end
 
-  # @return [Array(String, Boolean)] what the child wrote, and whether it closed its end in time
+  # @return [Array(String, Boolean)] the child's output, and whether it closed its end in time
   def read_all(pipe, deadline)
     bytes = +"".b
     while (left = deadline - now).positive? && pipe.wait_readable(left)

@@ -5,7 +5,7 @@ require "fileutils"
 require "rubygems/package"
 require "socket"
 
-# A gem server on a loopback port: files in Bundler's compact index, of the gems in a folder.
+# A gem server on a loopback port. It serves Bundler's compact index of the gems in a folder.
 #
 #   GemServer.run(["pkg/tiercel-0.1.0.gem"]) { |server| File.write("Gemfile", "source #{server.url.inspect}...") }
 class GemServer
@@ -18,7 +18,7 @@ class GemServer
     server&.stop
   end
 
-  # @return [Array<String>] the paths that were asked for
+  # @return [Array<String>] the requested paths
   attr_reader :requests
 
   def initialize(gems)

@@ -4,7 +4,7 @@ require "logger"
 require "active_support/cache"
 require "active_support/notifications"
 
-# For test classes: a subscriber hears of every event of the cache, and a logger at the level debug of every call.
+# For test classes: subscribes to every event of the cache, and sets a logger at the level debug.
 module HeardCalls
   def setup
     super

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# Another process has something in its hands.
+# Another process that holds a resource.
 module HeldByAnother
-  # @param hold [#call] takes it, in the other process, which keeps what this gives
-  # @yield while it is held
+  # @param hold [#call] acquires the resource in the other process, which keeps the returned object
+  # @yield while the resource is held
   # @return [Object] the block's value
   def self.while(hold)
     ready, done = IO.pipe, IO.pipe

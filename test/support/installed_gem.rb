@@ -6,14 +6,14 @@ require "rbconfig"
 require "tmpdir"
 require_relative "committed_files"
 
-# The packaged gem in a GEM_HOME of its own, as `gem install` leaves it.
+# The packaged gem in a separate GEM_HOME, as `gem install` leaves it.
 #
 #   InstalledGem.open(path: "/nonexistent") { |gem| gem.ruby('require "tiercel"').out }
 class InstalledGem
   ROOT = CommittedFiles::ROOT
   NO_BUNDLE = %w[RUBYOPT RUBYLIB BUNDLE_GEMFILE BUNDLER_SETUP RAILS_ENV RACK_ENV].to_h { |name| [name, nil] }.freeze
   GEM = [RbConfig.ruby, "-S", File.join(RbConfig::CONFIG["bindir"], "gem")].freeze
-  # Files of the store suite that cannot be loaded, or test nothing, without the segment.
+  # Files of the store suite that need the segment to load, or that test only the segment.
   NEEDS_SEGMENT = %r{Tiercel::Segment|tiercel/segment|memory_segment|MemorySegment|Backends::Shared|shared:|Tiers|
                      segment_table|FetchPlaces}x
 
@@ -23,10 +23,10 @@ class InstalledGem
     def to_s = "#{status}\n#{out}\n#{err}"
   end
 
-  # @param plant [Hash{String => String}] by the path of a file: what is put in front of it
-  # @param path [String] the PATH of the installation
+  # @param plant [Hash{String => String}] text to insert at the beginning of a file, by the file's path
+  # @param path [String] the PATH during the installation
   # @yieldparam gem [InstalledGem]
-  # @raise [RuntimeError] if the installation exits with another status than 0
+  # @raise [RuntimeError] if the installation fails
   def self.open(plant: {}, path: ENV.fetch("PATH"))
     Dir.mktmpdir("tiercel-installed-") do |folder|
       yield new(File.realpath(folder)).install(plant, path)
@@ -51,8 +51,8 @@ class InstalledGem
 
   # Builds another gem and installs it into the same GEM_HOME.
   #
-  # @param folder [String] with the gem's sources
-  # @param name [String] of the gem
+  # @param folder [String] the folder with the gem's sources
+  # @param name [String] the gem's name
   # @return [self]
   def install_beside(folder, name)
     package = File.join(@folder, "#{name}.gem")
@@ -64,16 +64,16 @@ class InstalledGem
     self
   end
 
-  # @return [String] folder of the installed gem
+  # @return [String] the folder of the installed gem
   def gem_folder = Dir["#{home}/gems/tiercel-[0-9]*"].first
 
-  # @return [String] why an extension could not be built
+  # @return [String] the reason why an extension could not be built
   def failure = File.read(File.join(gem_folder, "ext/build_failure.txt"))
 
   # @return [Boolean] whether any extension was built
   def compiled? = Dir["#{home}/**/*.{so,bundle}"].any?
 
-  # @return [Ran] of Ruby code, with the installed gem
+  # @return [Ran] the result of Ruby code that uses the installed gem
   def ruby(code, *arguments, env: {}) = run(RbConfig.ruby, "-e", code, *arguments, env:)
 
   # Runs tests of this repository with the gems of this process, and Tiercel from the installed gem.
@@ -86,11 +86,11 @@ class InstalledGem
         env: { "RUBYLIB" => load_path.join(File::PATH_SEPARATOR), "MT_NO_PLUGINS" => "1" })
   end
 
-  # @return [Array<String>] of the store suite, what needs no segment
+  # @return [Array<String>] test files of the store suite that need no segment
   def files_without_segment
     Dir.glob("test/**/*_test.rb", base: ROOT).sort.select do |file|
       next if file.match?(%r{\Atest/(native|oldest_gems|packaging|rails_app|rails_behaviours|runner|segment)/})
-      # About what is built in this tree, and about the gems of a bundle.
+      # These test the compiled extensions of this tree, or the gems of a bundle.
       next if file.match?(%r{\Atest/(codec_test\.rb|other_gems/|doctor/)})
       text = File.read(File.join(ROOT, file))
       next if text[/^# suites: (.*)/, 1]&.match?(/\Akernel\z/)
@@ -98,10 +98,10 @@ class InstalledGem
     end
   end
 
-  # For an application's commands: a bundle of its own, with the installed gem in it.
+  # The environment for an application's commands: a separate bundle with the installed gem.
   #
-  # @param gemfile [String] path of a Gemfile with Tiercel by its path
-  # @return [Hash{String => String}] environment
+  # @param gemfile [String] path of a Gemfile that has Tiercel by its path
+  # @return [Hash{String => String}] environment variables
   def bundle_environment(gemfile)
     copy = File.join(@folder, "Gemfile")
     File.write(copy, File.read(gemfile).sub(/^gem "tiercel", .*$/) { %(gem "tiercel", "= #{version}") })

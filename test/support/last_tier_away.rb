@@ -5,7 +5,7 @@ require "tiercel/backends/shared"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
-# Stores with tiers over a server of the test's own, which is away when the test says so.
+# Stores with tiers over the test's own server, which the test can make unreachable.
 module LastTierAway
   COOL_DOWN = 0.02
 
@@ -34,13 +34,13 @@ module LastTierAway
     store
   end
 
-  # Until the last tier has deleted what it did not receive.
+  # Waits until the last tier has made all deletes of the journal.
   def settled(store)
     30_000.times { store.backend.pending? ? sleep(0.001) : return }
     flunk "the journal is not settled"
   end
 
-  # The last tier deletes nothing of the journal while the block runs.
+  # Prevents deletes of the journal in the last tier during the block.
   def unsettled(*stores)
     refused = ->(keys) { keys.to_h { |key| [key, Tiercel::Refused.new("no")] } }
     stores.inject(-> { yield }) do |inner, store|
@@ -48,7 +48,7 @@ module LastTierAway
     end.call
   end
 
-  # With the breaker open all the while: what the block does the server is not told.
+  # Keeps the breaker open during the block, so that no call reaches the server.
   def away(store)
     breaker = store.instance_variable_get(:@settings).accessor.instance_variable_get(:@guard).breaker
     breaker.failed

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Another process that holds the lock of a segment's shard, alive: it is registered, and its lock word is in the file.
+# A live process that holds the lock of a segment's shard: it is registered, and the file contains its lock word.
 # docs/segment-layout.md has the offsets.
 module LockedShard
   PROCESSES_AT = 120
@@ -8,19 +8,19 @@ module LockedShard
   PROCESS_BYTES = 192
   private_constant :PROCESSES_AT, :SHARDS_AT, :PROCESS_BYTES
 
-  # @param path [String] of the segment
-  # @param open [#call] gives a segment of that path, which registers the other process
+  # @param path [String] the segment's path
+  # @param open [#call] opens a segment at that path, which registers the other process
   # @param shard [Integer]
-  # @param moves [Boolean] whether the owner changes every 2 ms, as the owner of a busy shard's lock does
-  # @yieldparam release [#call] has the other process free the lock
-  # @yieldparam pid [Integer] of the other process
+  # @param moves [Boolean] whether the owner changes every 2 ms, like that of a busy shard's lock
+  # @yieldparam release [#call] makes the other process release the lock
+  # @yieldparam pid [Integer] the other process
   # @return [Object] the block's value
   def self.while(path, open, shard: 0, moves: false)
     ready, done = IO.pipe, IO.pipe
     pid = fork do
       segment = open.call
       hold(path, segment, shard, moves) { |frees| frees ? ready.last.write("x") : done.first.wait_readable(0.002) }
-      sleep # alive, and registered
+      sleep # alive and registered
     end
     ready.first.read(1)
     yield -> { done.last.write("x") && ready.first.read(1) }, pid
@@ -50,7 +50,7 @@ module LockedShard
 
     def shard_bytes(file) = file.pread(8, SHARDS_AT + 8).unpack1("Q<")
 
-    # Process slot + 1, and the generation of that slot.
+    # The lock word: process slot + 1, and the generation of that slot.
     def own_word(file)
       start = file.pread(8, PROCESSES_AT).unpack1("Q<")
       512.times do |slot|

@@ -6,9 +6,9 @@ $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/network"
 require "tiercel/lab/servers"
 
-# Machines with a near tier each, over one Redis: segments of their own, and processes that use them.
+# Simulates machines over one Redis: each has its own near segment and its own processes.
 module Machines
-  # The bound for an event of 100 ms, on a busy machine.
+  # Maximum delay, on a busy machine, of an event that takes 100 ms.
   SOON = 0.5
 
   # One server for all tests of a class.
@@ -34,8 +34,8 @@ module Machines
     FileUtils.rm_rf(@directory)
   end
 
-  # @param name [Symbol] of the machine
-  # @return [ActiveSupport::Cache::TiercelStore] of one process there
+  # @param name [Symbol] the machine
+  # @return [ActiveSupport::Cache::TiercelStore] the store of one of its processes
   def machine(name, url: server.url, near: "", front: nil, **options)
     shared = "shared:#{@directory}/#{name}?size=4MB#{near}"
     store = ActiveSupport::Cache::TiercelStore.new(*front, shared, url, timeout: 5, **options)
@@ -43,7 +43,7 @@ module Machines
     store
   end
 
-  # @return [Tiercel::Tiers::Coverage] of its farthest near tier
+  # @return [Tiercel::Tiers::Coverage] the coverage of its farthest near tier
   def coverage(store)
     tiers = store.backend
     tiers = tiers.far while tiers.far.is_a?(Tiercel::Tiers)
@@ -52,7 +52,7 @@ module Machines
 
   def gaps(store) = coverage(store).stats[:gaps]
 
-  # Until somebody listens who has begun after a cut, and has put all copies away.
+  # Waits until a listener that started after a cut has discarded all copies.
   #
   # @param cut [Integer] nanoseconds; see {Tiercel::Tiers::Coverage#now}
   def listening_again(store, cut, within: 5)
@@ -60,22 +60,22 @@ module Machines
     assert_equal 2, gaps(store)
   end
 
-  # Until it hears of changes, and copies are trusted.
+  # Waits until the store receives invalidation messages and trusts its copies.
   def listening(store)
     store.read("nothing")
     wait_until("a listener to cover its near tier") { coverage(store).trusted? }
     store
   end
 
-  # Reads until there is a copy: one of a value just written goes with the echo of its write.
+  # Reads until there is a near copy. The copy of a value just written is lost with the echo of its own write.
   #
-  # @param value [Object] what is read then, in the end
+  # @param value [Object] the value that the last read must return
   def near(store, key, value)
     wait_until("a near copy of #{key}") { store.read(key) == value && store.backend.get_near(key) }
     assert_equal value, store.read(key)
   end
 
-  # Commands go to the server as ever, what it has to tell comes through a proxy.
+  # Sends commands directly to the server, but receives invalidation messages through a proxy.
   def listen_through_proxy(store)
     @proxy = Tiercel::Lab::Network::Proxy.new(server).start
     listening = Tiercel::Backends::Redis.build(Tiercel::BackendURL.parse(@proxy.url), {})

@@ -1,24 +1,24 @@
 # frozen_string_literal: true
 
-# Replays reads of one process through rules of admission of the memo, and prints what each rule saves, in percent of
-# the time without a memo. adr/020 has the results.
+# Replays the reads of one process with several admission rules of the memo, and prints the time that each rule saves,
+# in percent of the time without a memo. adr/020 has the results.
 #
 #   bin/exec ruby --yjit test/support/memo_replay.rb              every rule on every set
-#   bin/exec ruby --yjit test/support/memo_replay.rb FILE         recorded reads: lines of "key bytes", bytes 0: a write
+#   bin/exec ruby --yjit test/support/memo_replay.rb FILE         recorded reads: lines of "key bytes"; bytes 0: a write
 module MemoReplay
   KB = 1024
-  # Measured (adr/013, adr/020): microseconds of a read beside its copy, of copying a KB, of an entry.
+  # Measured times (adr/013, adr/020) in microseconds: a read without its copy, the copy of a KB, an entry.
   READ_US = 0.4
   COPY_US = 0.27
   ENTRY_US = 10.0
-  # Counted for each entry beside its bytes.
+  # Overhead counted for each entry.
   ENTRY_BYTES = 56
 
-  # Counts of reads of entries that are not kept: 16,384, in buckets of four.
+  # Read counts of entries that are not kept: 16,384, in buckets of four.
   class Marks
     def initialize = @buckets = Array.new(4_096) { [] }
 
-    # @return [Array(Integer, Integer), nil] the key and its reads
+    # @return [Array(Integer, Integer), nil] the key and its number of reads
     def find(key) = bucket(key).find { |mark| mark[0] == key }
 
     def leave(key)
@@ -34,7 +34,7 @@ module MemoReplay
     def bucket(key) = @buckets[(key * 0x9e3779b97f4a7c15 >> 20) % @buckets.size]
   end
 
-  # Every value that is read a second time enters; a hand spares what was hit since it passed.
+  # Every value that is read a second time enters; a hand keeps the entries that were hit since its last pass.
   class SecondRead
     attr_reader :hits, :saved_kb, :entries
 
@@ -65,7 +65,7 @@ module MemoReplay
       keep(key, bytes) if counted(key).positive? && room_for?(bytes)
     end
 
-    # @return [Integer] reads of the key before this one
+    # @return [Integer] number of earlier reads of the key
     def counted(key)
       mark = @marks.find(key)
       mark ? mark[1] += 1 : @marks.leave(key) && 0
@@ -97,7 +97,8 @@ module MemoReplay
     end
   end
 
-  # The rule until 2026-11-22, without its pauses: hits (two each) and candidates (one each) pay for displacing others.
+  # The rule until 2026-11-22, without its pauses: hits (two each) and candidates (one each) earn credit for
+  # evictions.
   class Credit < SecondRead
     private
 
@@ -114,7 +115,7 @@ module MemoReplay
     end
   end
 
-  # A value enters once its copies have cost as much as an entry (as one rents skis until one has paid their price).
+  # A value enters once its copies have cost as much as an entry (the ski rental problem).
   class Rent < SecondRead
     private
 
@@ -123,7 +124,7 @@ module MemoReplay
     end
   end
 
-  # Hits earn their bytes, other reads a 64th; an entry costs twice what it costs the collector.
+  # Hits earn their bytes, other reads a 64th; an entry costs twice its cost for the garbage collector.
   class Account < SecondRead
     PRICE = 72 * KB
 
@@ -141,7 +142,8 @@ module MemoReplay
     end
   end
 
-  # The rule of the memo: copies of the candidate against the price and the savings of those that leave.
+  # The memo's rule: compares the copies of the candidate with the price of an entry and the savings of the evicted
+  # ones.
   class Weighed < SecondRead
     PRICE = 36 * KB
     PERIOD = 384 << 20
@@ -168,7 +170,7 @@ module MemoReplay
       @wanted[key] = reads
     end
 
-    # @return [Array<Integer>, nil] from the hand on; nil: they are worth more
+    # @return [Array<Integer>, nil] entries to evict, from the hand on; nil if they save more
     def those_that_leave(bytes, worth)
       @ring.shift until @kept.key?(@ring.first)
       room = @limit - @used - bytes - ENTRY_BYTES
@@ -191,7 +193,7 @@ module MemoReplay
     end
   end
 
-  # The same with another price or period.
+  # The same rule with another price or period.
   HalfPrice = Class.new(Weighed) { define_method(:price) { 18 * KB } }
   DoublePrice = Class.new(Weighed) { define_method(:price) { 72 * KB } }
   ShortPeriod = Class.new(Weighed) { define_method(:period) { 96 << 20 } }
@@ -200,7 +202,7 @@ module MemoReplay
 
   # Reads of sets of fragments: [key, bytes], with nil bytes for a write.
   class Sets
-    KINDS = [[60, 1], [85, 4], [97, 24], [100, 100]].freeze # up to so many percent of the keys: KB
+    KINDS = [[60, 1], [85, 4], [97, 24], [100, 100]].freeze # cumulative percent of the keys, and their KB
     MIXED = ->(key) { KINDS.find { |upto, _| key * 2_654_435_761 / 128 % 100 < upto }[1] * KB }
     LOG_UNIFORM = ->(key) { (8 * KB * (128**((key * 2_654_435_761 / 512 % 1_000) / 1_000.0))).to_i }
 

@@ -3,18 +3,18 @@
 require "active_support/cache/tiercel_store"
 require "tmpdir"
 
-# The cost and the gain of the default memo where several workers fork from one master: CPU time of a fetch and resident
-# bytes, beside `memo: false`, in rounds that take turns. The sets are those of adr/013.
+# Measures cost and gain of the default memo when several workers fork from one master: CPU time of a fetch and
+# resident memory, compared with `memo: false` in alternating rounds. adr/013 describes the sets.
 #
 #   bin/exec ruby --yjit -Ilib test/support/memo_workers.rb mixed            # ten workers, six rounds
-#   bin/exec ruby --yjit -Ilib test/support/memo_workers.rb 24kb 16MB        # one of them with another `memo:`
+#   bin/exec ruby --yjit -Ilib test/support/memo_workers.rb 24kb 16MB        # one set with another `memo:`
 #   WORKERS=4 FETCHES=5000 ROUNDS=2 SIZE=512MB FULL_MASTER=1 bin/exec ruby ... first
 class MemoWorkers
   KB = 1024
-  # Of the mixed set, up to so many percent of the fragments: KB.
+  # The mixed set: cumulative percent of the fragments, and their KB.
   KINDS = [[60, 1], [85, 4], [97, 24], [100, 100]].freeze
   CUBED = ->(random, _, count) { (count * (random.rand**3)).to_i }
-  # Fragments of a set, the length of each, and how the next one is chosen.
+  # The fragments of each set, their sizes, and the choice of the next one.
   SETS = {
     "24kb" => [2_000, ->(_) { 24 * KB }, CUBED],
     "mixed" => [8_000, ->(number) { KINDS.find { |upto, _| number % 100 < upto }[1] * KB }, CUBED],
@@ -42,7 +42,8 @@ class MemoWorkers
 
   private
 
-  # @return [Array(Float, Float, Float)] us of CPU a fetch (median of the workers), MB of PSS of all, share of memo hits
+  # @return [Array(Float, Float, Float)] us of CPU time per fetch (median of the workers), total PSS in MB, ratio of
+  #   memo hits
   def measure(memo)
     Dir.mktmpdir("memo-workers-", File.writable?("/dev/shm") ? "/dev/shm" : nil) do |directory|
       store = Tiercel.new("shared:#{directory}/segment?size=#{@size}", memo: memo, compress: false)
@@ -78,7 +79,7 @@ class MemoWorkers
     [pid, answers, told]
   end
 
-  # The second half counts.
+  # Only the second half is measured.
   def work(store, number, answer)
     random = Random.new(number)
     fetches(store, random, 0, @name == "first" ? 0 : @fetches / 2)
@@ -101,7 +102,7 @@ class MemoWorkers
 
   def finish((pid, answers, told))
     figures = answers.gets.split.map(&:to_f)
-    told.puts # later workers hold the other end too, so closing it would tell nothing
+    told.puts # closing is not enough: later workers hold the other end too
     figures
   ensure
     told.close
@@ -111,7 +112,7 @@ class MemoWorkers
   def pss_of(pid) = File.read("/proc/#{pid}/smaps_rollup")[/^Pss: +(\d+)/, 1].to_i
   def median(figures) = figures.sort.then { |sorted| sorted[(sorted.size - 1) / 2] }
 
-  # Median and the middle 95 % of medians of samples.
+  # The median, and the middle 95 % of resampled medians.
   def interval(ratios)
     random = Random.new(1)
     medians = Array.new(2_000) { median(Array.new(ratios.size) { ratios.sample(random: random) }) }.sort

@@ -2,9 +2,9 @@
 
 require "tiercel/segment/memory_limits"
 
-# How much memory the machine has.
+# Simulates the machine's memory size.
 module MemoryStub
-  # Runs the block on a machine, or in a container, with so much memory.
+  # Runs the block as on a machine, or in a container, with that much memory.
   def with_memory(bytes)
     limits = Tiercel::Segment::MemoryLimits.singleton_class
     limits.alias_method(:bytes_here, :bytes)

@@ -2,9 +2,9 @@
 
 require "socket"
 
-# A load balancer that leads new connections elsewhere and leaves those that are there alone.
+# A load balancer that sends new connections to another server and leaves existing ones unchanged.
 class MovingProxy
-  # @yieldreturn [Integer] the port of 127.0.0.1 that the next connection leads to
+  # @yieldreturn [Integer] the port on 127.0.0.1 for the next connection
   def initialize(&target)
     @target = target
     @server = TCPServer.new("127.0.0.1", 0)

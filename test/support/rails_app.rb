@@ -7,8 +7,9 @@ require "tmpdir"
 require "tiercel/lab/engine/shop"
 require "tiercel/lab/errors"
 
-# A Rails application in a folder of its own, with Tiercel in its bundle: the lab's examples/shop, whose files a test
-# may change. Each command is a process that boots it (about a second), so a test asserts much in each.
+# A copy of a Rails application (the lab's examples/shop) with Tiercel in its bundle; a test may change its files.
+# Each command boots the application, which takes about a second, so each test asserts as much as possible per
+# command.
 #
 #   RailsApp.open(line: "8.1") do |app|
 #     app.cache_store = %(:tiercel_store, "shared:")
@@ -18,14 +19,14 @@ require "tiercel/lab/errors"
 #     app.rails("test", env: { "RAILS_ENV" => "test" })
 #   end
 class RailsApp
-  # The result of a command; {#ok?} tells whether it exited with 0.
+  # The result of a command; {#ok?} is true if it exited with 0.
   Ran = Struct.new(:out, :err, :status) do
     def ok? = status.success?
     def to_s = "#{status}\n#{out}\n#{err}"
   end
 
   LINES = Tiercel::Lab::Engine::Shop::LINES
-  # Of the application; the lab's copy has no tests.
+  # The application's test helper; the lab's copy has no tests.
   TEST_HELPER = <<~RUBY
     ENV["RAILS_ENV"] ||= "test"
     require_relative "../config/environment"
@@ -35,8 +36,8 @@ class RailsApp
   private_constant :TEST_HELPER, :CONFIGURED
 
   class << self
-    # @param line [String] of {LINES}
-    # @yieldparam app [RailsApp] with its databases for production and test, removed after the block
+    # @param line [String] one of {LINES}
+    # @yieldparam app [RailsApp] an application with databases for production and test, removed after the block
     # @return [Object] the block's value
     # @raise [Tiercel::Lab::CannotRun] if its gems cannot be installed
     def open(line: LINES.first)
@@ -52,7 +53,7 @@ class RailsApp
 
     private
 
-    # With databases and test/test_helper.rb, which are made once for all tests of a process.
+    # The copy with databases and test/test_helper.rb, created once for all tests of a process.
     def template(line)
       @templates ||= {}
       @templates[line] ||= begin
@@ -72,7 +73,7 @@ class RailsApp
 
   # @return [String]
   attr_reader :folder
-  # @return [Array<String>] what its commands are called with, for example to enter a namespace
+  # @return [Array<String>] a prefix for its commands, for example to enter a namespace
   attr_accessor :prefix
 
   # @param shop [Tiercel::Lab::Engine::Shop]
@@ -82,34 +83,34 @@ class RailsApp
     @prefix = []
   end
 
-  # @param ruby [String] what is to stand after `config.cache_store =`, in all environments
+  # @param ruby [String] Ruby source for the right side of `config.cache_store =`, in all environments
   def cache_store=(ruby)
     Dir[path("config/environments/*.rb")].each do |file|
       File.write(file, File.read(file).sub(CONFIGURED) { "  config.cache_store = #{ruby}" })
     end
   end
 
-  # @param name [String] in the application
+  # @param name [String] a path in the application
   # @return [String]
   def path(name) = File.join(folder, name)
 
   # @param name [String]
-  # @param text [String] of the file
+  # @param text [String] the new content of the file
   def write(name, text)
     FileUtils.mkdir_p(File.dirname(path(name)))
     File.write(path(name), text)
   end
 
   # @param name [String]
-  # @return [String] the file; "" if there is none
+  # @return [String] the file's content; "" if it does not exist
   def read(name) = File.exist?(path(name)) ? File.read(path(name)) : ""
 
-  # @return [String] what production logged
+  # @return [String] the log of production
   def log = read("log/production.log")
 
-  # @param arguments [Array<String>] of bin/rails
+  # @param arguments [Array<String>] arguments of bin/rails
   # @param env [Hash{String => String, nil}]
-  # @param folder [String, nil] of another application inside this one, which is run with this one's bundle
+  # @param folder [String, nil] another application inside this one, which runs with this one's bundle
   # @return [Ran]
   def rails(*arguments, env: {}, folder: nil)
     return Ran.new(*Open3.capture3(environment(env), *here, *@shop.command(*arguments), stdin_data: "")) unless folder
@@ -117,26 +118,26 @@ class RailsApp
     Ran.new(*Open3.capture3(environment(env), *prefix, "env", "-C", path(folder), *command, stdin_data: ""))
   end
 
-  # @param code [String] of Ruby
+  # @param code [String] Ruby code
   # @return [Ran]
   def runner(code, env: {}) = rails("runner", code, env:)
 
-  # @param name [String] of a rake task
+  # @param name [String] the name of a rake task
   # @return [Ran]
   def task(name, env: {}) = rails(name, env:)
 
-  # Several runners at once.
+  # Runs several runners concurrently.
   #
   # @return [Array<Ran>]
   def runners(codes, env: {}) = codes.map { |code| Thread.new { runner(code, env:) } }.map(&:value)
 
   # @param env [Hash{String => String, nil}]
-  # @return [Hash{String => String, nil}] of the application's processes, in production
+  # @return [Hash{String => String, nil}] the environment of the application's processes, in production
   def environment(env = {})
     @shop.environment("tiercel_store shared:").merge({ "SECRET_KEY_BASE" => secret }, env.transform_keys(&:to_s))
   end
 
-  # Removes what `shared:` has made for this copy of the application: a segment outlives the processes that map it.
+  # Removes segments that `shared:` created for this copy of the application: a segment outlives its processes.
   #
   # @return [void]
   def remove_segments
@@ -146,17 +147,17 @@ class RailsApp
     end
   end
 
-  # Runs what the application's bundle has, puma for example.
+  # Runs a command of the application's bundle, for example puma.
   #
   # @param command [Array<String>]
-  # @return [Integer] its pid; whoever called ends it
+  # @return [Integer] its pid; the caller must end the process
   def spawn(*command, env: {}, **options) = Process.spawn(environment(env), *here, *command, **options)
 
   private
 
-  # Another one for each copy, so that each has a segment of its own.
+  # Each copy has its own secret, and therefore its own segment.
   def secret = @secret ||= Digest::SHA256.hexdigest(folder)
 
-  # A command that enters a namespace starts in that one's root.
+  # A command that enters a namespace starts in the root folder.
   def here = [*prefix, "env", "-C", folder]
 end

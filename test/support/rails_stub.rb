@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-# The parts of Rails that name a segment.
+# Stubs the parts of Rails that determine a segment's name.
 module RailsStub
   # The application.
   Application = Struct.new(:secret_key_base) do
     def self.name = "MyShop::Application"
   end
 
-  # Runs the block in a Rails application with this secret.
+  # Runs the block as in a Rails application with this secret.
   def in_rails(secret, environment = "production")
     previous = Object.const_defined?(:Rails) && Object.send(:remove_const, :Rails)
     rails = Module.new

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# bin/test ends here, with the project's Ruby and no bundle: each suite brings its own.
+# The entry point of bin/test. It runs with the project's Ruby and without a bundle, because each suite has its own.
 
 require_relative "runner/command_line"
 

@@ -6,9 +6,10 @@ require "active_support/cache/tiercel_store"
 require "support/moved_clock"
 require "tiercel/web"
 
-# A shop's day for the pictures of docs/: a store, an account of the last 24 hours, and the page over both.
+# A shop's day, for the pictures in docs/: a store, its account of the last 24 hours, and the web page that shows
+# them.
 module SampleDay
-  # Classes of keys: reads in a minute, part of them that miss, seconds of a block.
+  # Classes of keys: reads per minute, miss ratio, seconds per block.
   CLASSES = { "views/products/show" => [420, 0.03, 0.048], "api/products" => [160, 0.05, 0.021],
               "recommendations" => [60, 0.09, 0.190], "views/layouts/header" => [240, 0.004, 0.012],
               "search/suggestions" => [90, 0.22, 0.016], "rates" => [45, 0.02, 0.110],
@@ -23,7 +24,7 @@ module SampleDay
   )
 
   # @param folder [String]
-  # @yieldparam address [String] of the page
+  # @yieldparam address [String] the address of the page
   # @yieldparam web [Tiercel::Web]
   def self.serve(folder)
     store = Tiercel.new("shared:#{folder}/shop", size: "64MB")
@@ -43,7 +44,7 @@ module SampleDay
     store&.close
   end
 
-  # Has the page show a finding.
+  # Makes the page show a finding.
   #
   # @param web [Tiercel::Web]
   # @return [void]
@@ -61,10 +62,10 @@ module SampleDay
       end
     end
 
-    # More in the evening than at night, and a deploy in the morning after which more misses.
+    # More load in the evening than at night, and more misses after a deploy in the morning.
     def busy(index, random) = 1 + (0.6 * Math.sin(index * 2 * Math::PI / MINUTES)) + (random.rand * 0.12)
 
-    # Adds to a figure that the segment counts by itself.
+    # Adds to a counter that the segment normally updates itself.
     def add(account, name, amount) = account.send(:add, Tiercel::Account::Figures.of_tier(0, name), amount)
 
     def minute(account, random, busy, index)

@@ -7,7 +7,7 @@ require "open3"
 module SanitizedExtension
   private
 
-  # @return [String, nil] what has to be loaded before Ruby; nil where the compiler has none
+  # @return [String, nil] the library to preload into Ruby; nil if the compiler has none
   def sanitizer_library
     path, status = Open3.capture2e("gcc", "-print-file-name=libasan.so")
     path.chomp if status.success? && path.start_with?("/")
@@ -16,8 +16,8 @@ module SanitizedExtension
   end
 
   # @param extconf [String]
-  # @param name [String] of the extension, in the folder `tiercel`
-  # @param dir [String] for $LOAD_PATH
+  # @param name [String] the extension's name, in the folder `tiercel`
+  # @param dir [String] a folder for $LOAD_PATH
   # @return [void]
   def build_sanitized(extconf, name, dir)
     [[RbConfig.ruby, extconf], ["make"]].each do |command|

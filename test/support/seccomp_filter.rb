@@ -2,8 +2,9 @@
 
 require "rbconfig"
 
-# Forbids this process system calls, as the profile of a container does: they fail with EPERM from then on, here and in
-# all children. See seccomp(2). Only for a process that ends afterwards: nothing takes it back.
+# Forbids system calls to this process, like the seccomp profile of a container: from then on they fail with EPERM,
+# here and in all children. See seccomp(2). A filter cannot be removed, so it is only for processes that exit
+# afterwards.
 module SeccompFilter
   NUMBERS = {
     "x86_64" => { prctl: 157, fallocate: 285, ftruncate: 77, fcntl: 72, mmap: 9, madvise: 28, statfs: 137, fstatfs: 138,
@@ -14,7 +15,7 @@ module SeccompFilter
                    utimensat: 88, unlinkat: 35 },
   }[RbConfig::CONFIG["host_cpu"]]
 
-  # Argument and its values, where not all calls of that name are meant: maps of a file that others see, locks.
+  # For calls that are only forbidden with some arguments (shared maps, locks): the argument and its values.
   ONLY = { mmap: [3, :any_bit, [1]], fcntl: [1, :equal, [6, 7, 37, 38]] }.freeze
 
   LOAD, JUMP, RETURN = 0x20, { equal: 0x15, any_bit: 0x45 }, 0x06
@@ -24,11 +25,11 @@ module SeccompFilter
   private_constant(*constants(false) - %i[NUMBERS])
 
   class << self
-    # @return [Array<Symbol>] what can be forbidden here; none where the numbers of calls are not known
+    # @return [Array<Symbol>] calls that can be forbidden here; empty if their numbers are unknown
     def names = RUBY_PLATFORM.include?("linux") ? (NUMBERS || {}).keys - %i[prctl] : []
 
-    # @param name [Symbol] of {names}
-    # @param errno [Integer] what it fails with
+    # @param name [Symbol] one of {names}
+    # @param errno [Integer] the error of the forbidden call
     # @raise [SystemCallError] if the kernel has no filters
     def forbid(name, errno: Errno::EPERM::Errno)
       filter = [*instructions(name, errno), [RETURN, 0, 0, ALLOW]]
@@ -36,7 +37,7 @@ module SeccompFilter
       program = [filter.size, bytes].pack("Sx6P")
       prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
       prctl(SET_SECCOMP, FILTER_MODE, [program].pack("P").unpack1("J"), 0, 0)
-      bytes.clear # it was needed until now
+      bytes.clear # keeps the buffer alive until here
     end
 
     private
@@ -53,7 +54,7 @@ module SeccompFilter
     end
 
     def prctl(*arguments)
-      verbose, $VERBOSE = $VERBOSE, nil # Ruby would rather have Fiddle, which not every Ruby brings
+      verbose, $VERBOSE = $VERBOSE, nil # Ruby suggests Fiddle instead, which not every Ruby includes
       syscall(NUMBERS.fetch(:prctl), *arguments)
     ensure
       $VERBOSE = verbose

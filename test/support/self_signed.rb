@@ -3,10 +3,10 @@
 require "openssl"
 
 module Tiercel
-  # A certificate that is its own authority, for tests of TLS.
+  # A self-signed certificate for TLS tests.
   module SelfSigned
-    # @param names [String] whose it is, as OpenSSL writes a subjectAltName
-    # @param ends_in [Numeric] seconds from now; below 0 it has expired
+    # @param names [String] its host names, in the format of a subjectAltName
+    # @param ends_in [Numeric] seconds until it expires; negative for an expired one
     # @return [Array(OpenSSL::X509::Certificate, OpenSSL::PKey)]
     def self.certificate_and_key(names: "DNS:localhost,IP:127.0.0.1", ends_in: 3600)
       key = OpenSSL::PKey::EC.generate("prime256v1")

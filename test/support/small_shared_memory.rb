@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A /dev/shm of its own size, for processes that are called with {prefix}. Needs root, and a kernel that lets it make a
-# namespace.
+# A /dev/shm of a chosen size, visible to processes that are started with {prefix}. Needs root, and a kernel that
+# allows namespaces.
 module SmallSharedMemory
   class << self
     # @return [Boolean]
@@ -14,8 +14,8 @@ module SmallSharedMemory
       @available = false
     end
 
-    # @param size [String] as tmpfs takes it ("64m")
-    # @yieldparam prefix [Array<String>] what a command is called with to see it
+    # @param size [String] a size in the format of tmpfs ("64m")
+    # @yieldparam prefix [Array<String>] a command prefix for processes that should see it
     def open(size)
       input, output = IO.pipe
       pid = Process.spawn("unshare", "-m", "sh", "-c",

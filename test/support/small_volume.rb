@@ -2,8 +2,8 @@
 
 require "tmpdir"
 
-# A file system that is small, or read-only, for the failures of disks. Mounting
-# needs root; where it is not allowed, {available?} says so.
+# A small or read-only file system, for tests of disk errors. Mounting needs root; {available?} tells whether it is
+# allowed.
 module SmallVolume
   class << self
     # @return [Boolean]
@@ -12,7 +12,7 @@ module SmallVolume
       @available = Process.uid.zero? && Dir.mktmpdir { |dir| mount(dir, "64k") && unmount(dir) }
     end
 
-    # @param size [String] as tmpfs takes it ("2m")
+    # @param size [String] a size in the format of tmpfs ("2m")
     # @yieldparam directory [String]
     def open(size)
       Dir.mktmpdir("tiercel-volume-") do |directory|
@@ -25,13 +25,13 @@ module SmallVolume
       end
     end
 
-    # @param directory [String] from {open}
+    # @param directory [String] the directory from {open}
     def read_only(directory)
       system("mount", "-o", "remount,ro", directory, err: File::NULL) or raise "cannot remount #{directory}"
     end
 
-    # @param directory [String] from {open}
-    # @param size [String] from now on
+    # @param directory [String] the directory from {open}
+    # @param size [String] the new size
     def resize(directory, size)
       system("mount", "-o", "remount,size=#{size}", directory, err: File::NULL) or raise "cannot resize #{directory}"
     end

@@ -1,14 +1,13 @@
 # frozen_string_literal: true
 
-# Raises on a warning that comes from this repository's Ruby files, and drops
-# those of other people's gems, which nobody here can mend.
+# Raises on warnings from this repository's Ruby files, and drops warnings from other gems, which we cannot fix.
 module StrictWarnings
   ROOT = File.expand_path("../..", __dir__)
-  # "PATH:LINE: warning: ..." as Ruby writes it; the path is relative where the file was named so.
+  # "PATH:LINE: warning: ..." as Ruby prints it; the path is relative if the file was loaded by a relative path.
   OURS = %r{\A(?:#{Regexp.escape(ROOT)}/)?(?:tiercel-lab/)?(?:lib|test|exe|bin|ext)/[^:\n]+\.rb:\d+: }
   THEIRS = %r{\A[^:\n]+:\d+: warning: }
 
-  # A warning of our own.
+  # A warning from our own code.
   class Error < StandardError; end
 
   def warn(message, category: nil)

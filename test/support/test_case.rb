@@ -26,7 +26,7 @@ module Tiercel
     PID = Process.pid
     private_constant :PID
 
-    # A child whose fork has raised comes out of its test, and would go on with all others.
+    # If fork raises in a child, the child leaves its test and would run all remaining tests.
     def run
       exit!(1) unless Process.pid == PID
       super
@@ -38,7 +38,7 @@ module Tiercel
     # @return [Object] the block's value
     def travel(seconds, &) = MovedClock.by(seconds, &)
 
-    # @return [Array<Report>] what was reported to ActiveSupport.error_reporter inside the block
+    # @return [Array<Report>] reports to ActiveSupport.error_reporter during the block
     def capture_reports
       collector = ReportCollector.new
       ActiveSupport.error_reporter.subscribe(collector)
@@ -54,16 +54,16 @@ module Tiercel
       folder = Dir.mktmpdir("tiercel-test-")
       yield folder
     ensure
-      FileUtils.rm_rf(folder) if folder # a thread of a store may still write into it
+      FileUtils.rm_rf(folder) if folder # a store's thread may still write into it
     end
 
-    # Runs the block in `count` child processes at once, and fails with the child's error where one
-    # raises, dies, or outlives the bound.
+    # Runs the block in `count` concurrent child processes. Fails with the child's error if one raises, dies or
+    # exceeds the time limit.
     #
     # @param count [Integer]
-    # @param within [Numeric] seconds, for all of them
+    # @param within [Numeric] seconds for all of them together
     # @yieldparam index [Integer] 0...count
-    # @return [Array<Object>] the blocks' values by index; nil for one that Marshal cannot carry
+    # @return [Array<Object>] the blocks' values by index; nil for a value that Marshal cannot dump
     def fork_and_wait(count, within: 60, &block)
       outcomes = ForkedChildren.new(count, within: within, &block).run
       failures = outcomes.select(&:failure)
@@ -72,9 +72,9 @@ module Tiercel
       outcomes.map(&:value)
     end
 
-    # Waits for what another process or thread is about to do. Never for the end of a TTL: move the clock.
+    # Waits for an action of another process or thread. Never wait for a TTL to expire: move the clock instead.
     #
-    # @param within [Numeric] seconds; five times what it may take
+    # @param within [Numeric] seconds; five times the expected duration
     # @return [Object] the block's first truthy value
     def wait_until(message = "what was waited for", within: 30)
       deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + within
@@ -86,7 +86,7 @@ module Tiercel
       value
     end
 
-    # Skips where Tiercel runs without its C extension.
+    # Skips the test if Tiercel runs without this C extension.
     #
     # @param name [String] "codec" or "segment"
     def needs_extension(name)

@@ -7,14 +7,14 @@ require "active_support/cache/tiercel_store"
 require "tiercel/web"
 require "support/moved_clock"
 
-# Times each page of Tiercel::Web over a large segment whose account is full.
+# Measures the time of each page of Tiercel::Web over a large segment with a full account.
 module TimedPages
   PATHS = %w[/ /?period=day /classes /keys?prefix_key=class1/ /keys?prefix_key=nothing /tags?prefix_key=p /tiers
              /servers].freeze
   CLASSES = ("aaa".."zzz").first(1_000).freeze
-  # A class shows a part that so many keys share.
+  # Number of keys that share the variable part of their class.
   SHARED_BY = 21
-  # The median of so many calls is printed.
+  # Number of calls whose median is printed.
   CALLS = 7
 
   # @param entries [Integer]
@@ -36,7 +36,7 @@ module TimedPages
   class << self
     private
 
-    # In slices, since an account looks at a bounded number of misses in a second.
+    # Fills in slices, because an account examines a bounded number of misses per second.
     def fill(account)
       CLASSES.each_slice(40) do |names|
         MovedClock.by(CLASSES.index(names.first)) do

@@ -5,22 +5,22 @@ require "socket"
 require_relative "self_signed"
 
 module Tiercel
-  # TLS in front of a server that speaks none, with a certificate of the test's
-  # choice, and with faults in the handshake.
+  # A TLS proxy in front of a server without TLS, with a certificate that the test chooses, and with faults in the
+  # handshake.
   class TLSFront
-    # The beginning of what a server says in a handshake: the header of a record, and a part of it.
+    # The beginning of a server's handshake: the header of a record, and a part of its content.
     HALF = "\x16\x03\x03\x00\x7A\x02\x00\x00\x76\x03\x03".b
     PIECE_BYTES = 20
     GAP_SECONDS = 0.02
 
     # @return [Integer]
     attr_reader :port
-    # @return [OpenSSL::X509::Certificate] also the authority that vouches for it
+    # @return [OpenSSL::X509::Certificate] the certificate, which is also its own authority
     attr_reader :certificate
 
-    # @param server [#connect, nil] what is behind it, one of the lab's
+    # @param server [#connect, nil] the server behind it, one of the lab's
     # @param manner [Symbol] :relay; or :silent, :half and :trickle, whose handshake never ends or takes seconds
-    # @param shown [Array, nil] certificate and key; nil makes them
+    # @param shown [Array, nil] certificate and key; nil to create them
     # @param certificate [Hash] see {SelfSigned.certificate_and_key}
     # @yieldparam front [TLSFront]
     def self.run(server = nil, manner: :relay, shown: nil, **certificate)
@@ -39,7 +39,7 @@ module Tiercel
       start { |client| public_send(manner, client) }
     end
 
-    # To those who connect from now on; there are no others.
+    # Sets the certificate for new connections; there are no others.
     def show(certificate, key)
       @certificate = certificate
       @context = OpenSSL::SSL::SSLContext.new.tap { |context| context.add_certificate(certificate, key) }
@@ -48,7 +48,7 @@ module Tiercel
     end
 
     # @param dir [String] a folder
-    # @return [String] path of the certificate
+    # @return [String] the path of the certificate
     def authority(dir) = File.join(dir, "authority.pem").tap { |path| File.write(path, certificate.to_pem) }
 
     def stop
@@ -66,7 +66,7 @@ module Tiercel
       client.read
     end
 
-    # Sends the server's bytes piece by piece, the handshake too.
+    # Sends the server's bytes in small pieces, including the handshake.
     def trickle(client)
       near, far = UNIXSocket.pair
       in_thread { relay(far) }

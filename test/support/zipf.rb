@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Requests whose popularity follows Zipf's law, the same for the same seed, and
-# what a FIFO of so many entries makes of them.
+# Requests whose popularity follows Zipf's law, repeatable with the same seed, and the hit ratio of a FIFO of a given
+# size.
 class Zipf
   # @param keys [Integer]
   # @param exponent [Float]
@@ -31,7 +31,7 @@ class Zipf
   end
 
   # @param backend [Tiercel::Backend]
-  # @return [Float] hits per request, where every miss is written
+  # @return [Float] hits per request, if every miss is written
   def self.backend_ratio(requests, backend, value)
     hits = requests.count do |key|
       next true if backend.get(key)

@@ -5,14 +5,14 @@ require "tiercel/contracts/origin"
 module Tiercel
   module Contracts
     module FetchContract
-      # Many processes that read, write and invalidate, some of which are stopped and killed in the middle of a block.
+      # Many processes read, write and invalidate; some of them are stopped or killed in the middle of a block.
       module Churn
         include Origin
 
-        # How long it goes on; a class may take longer (seconds).
+        # Duration in seconds; an including class may extend it.
         def churn_seconds = 1.0
 
-        # A writer changes a count, and deletes or writes, alone with it.
+        # A writer changes a count and deletes or writes the key, while it holds the origin's lock.
         def test_no_process_is_given_what_was_computed_before_an_invalidation
           needs_processes
           with_origin do |path|
@@ -30,7 +30,7 @@ module Tiercel
 
         private
 
-        # One is killed again and again, with the lease if it has one, and another comes in its place; one is stopped.
+        # One process is repeatedly killed, sometimes with a lease, and replaced by another; one process is stopped.
         def disturb((killed, stopped), ends)
           sleep churn_seconds / 3
           while Clock.monotonic < ends
@@ -55,7 +55,8 @@ module Tiercel
           rand(2).zero? ? churning.fetch(name, &block) : churning.fetch_multi(name, &block).fetch(name)
         end
 
-        # A process that is stopped in here keeps all others from the origin, so none is stopped that changes it.
+        # A process stopped inside the lock would block all others, so only processes that do not change the origin
+        # are stopped.
         def change_origin(path, way)
           key = rand(ORIGIN_KEYS)
           raise_count(path, key) { |count| change_cache(way, "origin/#{key}", count) }

@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module FetchContract
-      # Blocks that fetch: nobody waits for himself, nor two for each other.
+      # Blocks that call fetch: no caller waits for itself, and no two wait for each other.
       module Cycles
         def test_a_key_within_itself
           assert_equal "inner outer", store.fetch("self") { "#{store.fetch("self") { "inner" }} outer" }
@@ -35,7 +35,7 @@ module Tiercel
           assert_operator took, :<, PATIENCE
         end
 
-        # Threads that a block waits for, and that know nothing of it.
+        # The block waits for threads that cannot know that they belong to it.
         def test_a_block_that_waits_for_a_pool_whose_threads_wait_for_the_block
           patient = new_store(lease_ttl: 60)
           pool = ThreadPool.new(2)
@@ -71,14 +71,14 @@ module Tiercel
           pool&.close
         end
 
-        # Begins its threads at once, so that they inherit nothing from who gives them work.
+        # Starts its threads at once, so that they inherit nothing from a later caller.
         class ThreadPool
           def initialize(size)
             @work = Queue.new
             @threads = Array.new(size) { Thread.new { while (job = @work.pop) do job.call end } }
           end
 
-          # @return [Queue] that is given the block's value
+          # @return [Queue] receives the block's value
           def post
             done = Queue.new
             @work << -> { done << yield }

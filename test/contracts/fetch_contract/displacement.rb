@@ -3,8 +3,8 @@
 module Tiercel
   module Contracts
     module FetchContract
-      # Callers that want another version, or name other tags, while a block runs: a record is touched while its
-      # fragment renders. The newer version is computed once and stored, the older one stores nothing.
+      # Callers that want another version, or pass other tags, while a block runs: for example, a record is touched
+      # while its fragment renders. The newer version is computed once and stored; the older one stores nothing.
       module Displacement
         Record = Struct.new(:cache_version) do
           def cache_key = "records/1"
@@ -72,7 +72,7 @@ module Tiercel
 
         private
 
-        # Yields while a block computes the name.
+        # Yields while another caller computes the name.
         def while_computed(store, name, value = "late")
           began, finish = Queue.new, Queue.new
           caller = Thread.new { store.fetch(name) { began << 1; finish.pop(timeout: PATIENCE * 3); value } }

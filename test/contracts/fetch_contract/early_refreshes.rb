@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module FetchContract
-      # `early_refresh:`: values that are read shortly before their end are refreshed by one caller.
+      # `early_refresh:`: one caller refreshes a value that is read shortly before its expiry.
       module EarlyRefreshes
         EARLY = { expires_in: 100, early_refresh: 0.2 }.freeze
         private_constant :EARLY

@@ -7,8 +7,8 @@ require "stringio"
 module Tiercel
   module Contracts
     module FetchContract
-      # The events and log lines of `fetch`: each `fetch` that missed sends one `cache_generate`, or one
-      # `cache_fetch_hit` where its own block gave no value.
+      # The events and log lines of `fetch`: each `fetch` that misses sends one `cache_generate`, or one
+      # `cache_fetch_hit` if it gets the value without running its own block.
       module Events
         HEARD = %w[cache_fetch_hit cache_generate cache_fetch_timeout].freeze
         TOLD = %i[stale waited takeover reason background seconds exception].freeze
@@ -19,7 +19,7 @@ module Tiercel
           assert_equal [["cache_generate", {}], ["cache_fetch_hit", {}]], told
         end
 
-        # It is asked once: what it answers after the block is of no account.
+        # The proc is called once; later return values do not matter.
         def test_a_namespace_that_is_a_proc_is_told_as_such
           answer = "one"
           namespace = -> { answer }
@@ -141,7 +141,7 @@ module Tiercel
 
         private
 
-        # @return [Array(String, Hash)] names of events, and what is in them beside Rails' own payload
+        # @return [Array(String, Hash)] names of events, and their payloads without Rails' own keys
         def heard
           told = Queue.new
           hear = lambda do |name, _start, _finish, _id, payload|
@@ -162,7 +162,7 @@ module Tiercel
           ActiveSupport::Cache::Store.logger = before
         end
 
-        # Yields while another caller refreshes.
+        # Yields while another caller refreshes the value.
         def hold_a_refresh(revalidating)
           refreshing, finish = Queue.new, Queue.new
           refresher = Thread.new { revalidating.fetch("name", expires_in: 60) { refreshing << 1; finish.pop; "new" } }

@@ -5,12 +5,12 @@ require "timeout"
 module Tiercel
   module Contracts
     module FetchContract
-      # Blocks that give no value: whoever waits is let go at once.
+      # Blocks that return no value: waiting callers continue at once.
       module Failures
-        # Raised into a leader by its own thread or caller.
+        # Raised in a leader by its own thread or its caller.
         class Interrupted < StandardError; end
 
-        # How a leader runs its block (`work` begins it), and how the block spends its time.
+        # Ways to run the leader's block (`work` starts it), and ways in which the block spends its time.
         INTERRUPTS = {
           timeout_while_waiting: [->(&work) { Timeout.timeout(0.2, Interrupted, &work) }, -> { sleep }],
           timeout_while_computing: [->(&work) { Timeout.timeout(0.2, Interrupted, &work) }, -> { loop { nil } }],
@@ -89,8 +89,8 @@ module Tiercel
           end
         end
 
-        # At their reads, takes, waits, blocks and fills. Between two instructions a thread may be killed where nothing
-        # can be given back; then others wait until the lease lapses.
+        # Threads are killed during reads, takes, waits, blocks and fills. Between two instructions a killed thread
+        # may be unable to release its lease; then others wait until the lease lapses.
         def test_threads_that_are_killed_at_any_moment_keep_nobody_waiting
           patient = new_store(lease_ttl: 5)
           in_threads(2) { |index| fetch_some(patient, index) }
@@ -107,8 +107,8 @@ module Tiercel
           assert_operator waited, :<=, 1
         end
 
-        # A waiter of a Mutex that is killed as it is woken wakes nobody in its place (CRuby 3.3): the others of that
-        # Mutex go on when the next caller has had it.
+        # If CRuby 3.3 kills a thread just as it is woken from a Mutex's queue, no other waiting thread is woken. They
+        # continue once the next caller has released the Mutex.
         def joined?(thread, store, seconds)
           ends = Clock.monotonic + seconds
           until thread.join(0.1)
@@ -180,7 +180,7 @@ module Tiercel
 
         private
 
-        # The errors of a dying thread's own report (they have no exception for a cause) are not of interest here.
+        # Errors from the report of a dying thread (which has no exception as its cause) are ignored here.
         def fetch_some(patient, index)
           names = Array.new(2) { "killed/#{rand(3)}" }
           return patient.fetch(names.first) { sleep rand * 0.001; 1 } if index.even?

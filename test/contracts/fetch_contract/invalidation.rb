@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module FetchContract
-      # Deletes while a block runs: no deleted value comes back.
+      # Deletes while a block runs: a deleted value never comes back.
       module Invalidation
         CHANGES = {
           delete: ->(store) { store.delete("name") },
@@ -47,8 +47,8 @@ module Tiercel
           assert_equal "new", store.read("name")
         end
 
-        # Each value is what the origin had when its block began; who invalidates changes the origin first. While nobody
-        # of the same key invalidates, a read must not give anything older than what it was before that read.
+        # Each value is the origin's state when its block began. An invalidating caller changes the origin first. A
+        # read that begins after that change must not return an older state.
         def test_no_read_that_begins_after_an_invalidation_gives_what_was_computed_before_it
           origin = Array.new(2, 0)
           locks = Array.new(2) { Mutex.new }
@@ -60,7 +60,7 @@ module Tiercel
 
         private
 
-        # Runs the block in a thread of its own, which began before, while the value of "name" is computed.
+        # Runs the block in a thread that started earlier, while another caller computes the value of "name".
         def by_another
           computing = Queue.new
           done = Queue.new

@@ -3,16 +3,16 @@
 module Tiercel
   module Contracts
     module FetchContract
-      # Processes that hold a lease and come to no end.
+      # Processes that hold a lease and never finish.
       module LostHolders
-        # By how much a machine that is busy may exceed a bound on waiting.
+        # Seconds by which a busy machine may exceed a bound on waiting.
         SLACK = 5
 
-        # Seconds from the end of a process that holds a lease until another one runs the block: what was left of its
-        # lease, a look of who waits, and how exactly the backend counts time.
+        # Seconds from the death of a lease's holder until another process runs the block: the rest of the lease, one
+        # poll of the waiting caller, and the precision of the backend's clock.
         def takeover_seconds(lease_ttl) = lease_ttl + 0.05
 
-        # @return [Float] seconds: the lease that {#test_a_holder_that_was_killed_is_followed_by_one_other} takes
+        # @return [Float] the lease's ttl in {#test_a_holder_that_was_killed_is_followed_by_one_other}, in seconds
         def killed_lease_ttl = 1.0
 
         def test_a_holder_that_was_killed_is_followed_by_one_other
@@ -48,7 +48,7 @@ module Tiercel
           assert_equal "made", lapsing.read("stopped"), "the first that finished is stored"
         end
 
-        # It goes on while the one that took over still computes, and is the first that finishes.
+        # The holder continues while its successor still computes, and finishes first.
         def test_a_holder_that_goes_on_before_the_next_has_finished_is_stored
           needs_processes
           lapsing = new_store(lease_ttl: 0.5, lease_wait: PATIENCE)

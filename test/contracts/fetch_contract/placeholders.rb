@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module FetchContract
-      # Other callers see nothing of a key while its value is being computed.
+      # While a key's value is being computed, all other operations treat the key as absent.
       module Placeholders
         def test_reads_see_a_miss
           during_a_block do
@@ -64,7 +64,7 @@ module Tiercel
 
         private
 
-        # Another thread, which the block has not started, while the value of "name" is computed.
+        # Runs the block in a thread that started earlier, while another caller computes the value of "name".
         def during_a_block
           store.delete("name")
           computing = Queue.new

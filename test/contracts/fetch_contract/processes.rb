@@ -5,7 +5,7 @@ require "tempfile"
 module Tiercel
   module Contracts
     module FetchContract
-      # Other processes, and what they tell: lines in a file, which all of them append to.
+      # Starts other processes and collects their notes: lines in a file to which all of them append.
       module Processes
         def after_teardown
           (@pids ||= []).each { |pid| end_process(pid) }
@@ -21,19 +21,19 @@ module Tiercel
           skip "this platform cannot fork" unless Process.respond_to?(:fork)
         end
 
-        # Notes that something happened, whatever process it was in.
+        # Notes an event; any process may call it.
         def note(line)
           diary.syswrite("#{line}\n")
           line
         end
 
-        # @return [Array<String>] what was noted
+        # @return [Array<String>] the notes of all processes
         def notes = File.readlines(diary.path, chomp: true)
 
-        # Opened before any process is forked.
+        # Must be opened before a process is forked.
         def diary = @diary ||= Tempfile.new("tiercel-fetch").tap { |file| file.sync = true }
 
-        # @return [Integer] the pid of a process that runs the block and ends
+        # @return [Integer] the pid of a process that runs the block and exits
         def process
           diary
           pid = fork do
@@ -47,7 +47,7 @@ module Tiercel
           pid
         end
 
-        # Runs the block in so many processes at once, and waits for all of them.
+        # Runs the block in `count` concurrent processes, and waits for all of them.
         def in_processes(count)
           store
           pids = Array.new(count) { |index| process { yield index } }
@@ -60,7 +60,7 @@ module Tiercel
           @pids -= pids
         end
 
-        # Runs the block in so many processes at once where others see what one writes, else in threads.
+        # Runs the block in `count` concurrent processes if they share the cache, otherwise in threads.
         def in_callers(count, &)
           return in_processes(count, &) if across_processes? && Process.respond_to?(:fork)
           diary

@@ -3,8 +3,8 @@
 module Tiercel
   module Contracts
     module FetchContract
-      # Counts waiting callers while a value is refreshed, in processes with several threads: the refresh does not end
-      # before all others have their answers, so one that waited for it would stop them all.
+      # Counts callers that wait while a value is refreshed, in processes with several threads. The refresh ends only
+      # after all other callers have their values, so a single waiting caller would block all of them.
       module Revalidation
         PROCESSES = 4
         THREADS = 4
@@ -50,7 +50,7 @@ module Tiercel
 
         private
 
-        # Every process stays until the refresh has ended.
+        # Every process runs until the refresh has ended.
         def all_fetch(store, multi: false, &)
           in_processes(PROCESSES) do
             in_threads(THREADS) do

@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module FetchContract
-      # Blocks, overriding methods and subscribers that change the cache on their own while a value is on its way.
+      # Blocks, overriding methods and subscribers that change the cache during a fetch.
       module SideEffects
         DELETIONS = {
           delete: ->(store) { store.delete("views/7") },
@@ -11,7 +11,7 @@ module Tiercel
           delete_multi: ->(store) { store.delete_multi(["views/7"]) },
         }.freeze
 
-        # Changes that a block may make to its own key, beside deleting it.
+        # Changes, other than deletes, that a block may make to its own key.
         CHANGES = {
           write: ->(store) { store.write("name", "inner") },
           write_that_expires: ->(store) { store.write("name", "inner", expires_in: 60, race_condition_ttl: 1) },
@@ -102,7 +102,7 @@ module Tiercel
 
         def read_both(store) = %w[name expires].map { |name| store.read(name) }
 
-        # @return [Array<Boolean, nil>] what writing a copy of each written key returned
+        # @return [Array<Boolean, nil>] results of writing a copy of each written key
         def copied_to(second)
           answers = []
           copying = false

@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module FetchContract
-      # A value is computed once, however many want it.
+      # A value is computed once, however many callers want it.
       module SingleFlight
         def test_threads_run_the_block_of_a_cold_key_once
           runs = Queue.new

@@ -3,9 +3,9 @@
 module Tiercel
   module Contracts
     module FetchContract
-      # Blocks that take as long as a lease, or longer.
+      # Blocks that run as long as a lease, or longer.
       module SlowBlocks
-        # A machine that is busy may let the holder sleep for longer than its lease: then another key is tried.
+        # On a busy machine the holder may sleep longer than its lease; then the test tries another key.
         def test_a_block_almost_as_long_as_its_lease_runs_once
           slow = new_store(lease_ttl: 1.5, lease_wait: PATIENCE)
           in_time = (1..5).find do |round|
@@ -54,7 +54,7 @@ module Tiercel
           assert_equal [*names, "same", "same"].sort, notes.sort
         end
 
-        # Computed values are stored while other callers compute the rest.
+        # Computed values are stored while the remaining ones are computed.
         def test_fetch_multi_of_a_thousand_keys_is_stored_though_it_takes_three_leases
           slow = new_store(lease_ttl: 0.4, lease_wait: PATIENCE)
           names = Array.new(1_000) { |index| "slow/#{index}" }
@@ -117,7 +117,7 @@ module Tiercel
 
         def wait_for_one(queue) = eventually { queue.size == 1 }
 
-        # Notes whether the block ran, and whether that with everything about it ended within the lease.
+        # Notes whether the block ran, and whether the whole call ended within the lease.
         def once(slow, name, index)
           began = Clock.monotonic
           ran = false

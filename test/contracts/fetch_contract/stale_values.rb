@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module FetchContract
-      # Values that have ended, and what they are still good for.
+      # Expired values that may still be served.
       module StaleValues
         def test_within_stale_while_revalidate_one_refreshes_and_nobody_waits
           revalidating = stale_store(stale_while_revalidate: 60)

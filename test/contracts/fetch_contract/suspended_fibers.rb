@@ -3,8 +3,8 @@
 module Tiercel
   module Contracts
     module FetchContract
-      # Blocks that suspend their fiber, as an external Enumerator and GraphQL's Dataloader do: while their thread does
-      # something else nobody could go on with them, so nobody of that thread waits for them.
+      # Blocks that suspend their fiber, like an external Enumerator or GraphQL's Dataloader. While the fiber's thread
+      # does something else, nobody could resume the fiber, so no caller in that thread waits for it.
       module SuspendedFibers
         def test_a_block_that_is_suspended_in_an_enumerator_keeps_its_thread_from_nothing
           patient = new_store(lease_ttl: 60)
@@ -30,7 +30,7 @@ module Tiercel
           fiber.resume while fiber.alive?
         end
 
-        # They go on together, when the first of them has been suspended.
+        # All of them continue once the first one is suspended.
         def test_fibers_of_one_thread_that_want_one_key
           patient = new_store(lease_ttl: 60)
           took = seconds do

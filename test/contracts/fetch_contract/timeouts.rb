@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module FetchContract
-      # `timeout:`: callers leave, blocks go on to their end.
+      # `timeout:`: callers return early, and blocks run to their end.
       module Timeouts
         def test_past_the_soft_timeout_the_old_value_is_given_and_the_block_finishes_behind
           limited = stale_store(stale_if_error: 60)

@@ -3,9 +3,9 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # `coder:` an object that turns entries into Strings and back.
+      # `coder:` with an object that converts entries to Strings and back.
       module Coders
-        # Remembers the entries that it was given.
+        # Records the entries that it receives.
         class RecordingCoder
           attr_reader :dumped, :compressed, :loaded
 
@@ -23,7 +23,7 @@ module Tiercel
           def load(bytes) = Marshal.load(bytes).tap { |entry| @loaded << entry }
         end
 
-        # And can compress.
+        # Supports compression as well.
         class CompressingCoder < RecordingCoder
           def dump_compressed(entry, threshold)
             @compressed << [entry, threshold]

@@ -3,11 +3,11 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # Compression begins at a size.
+      # Values above a size are compressed.
       module Compression
         SMALL = "compressible" * 10
         LARGE = "compressible" * 1_000
-        # Shrinks everything to nothing, and says what it made of it.
+        # Compresses everything to nothing, and records it.
         module Shrinking
           def self.deflate(_bytes) = "tiny"
           def self.inflate(_bytes) = Marshal.dump("inflated")
@@ -73,13 +73,13 @@ module Tiercel
 
         private
 
-        # @return [Integer] what the backend keeps for a value
+        # @return [Integer] size of a value in the backend
         def stored_bytes(writing_store, value, **options)
           writing_store.write("name", value, **options)
           writing_store.backend.get(writing_store.send(:normalize_key, "name", writing_store.options)).bytesize
         end
 
-        # Rails takes a compressor from the cache format 7.1 on.
+        # Rails accepts a compressor only with cache format 7.1 or later.
         def in_format(version)
           before = ActiveSupport::Cache.format_version
           ActiveSupport::Cache.format_version = version

@@ -122,7 +122,7 @@ module Tiercel
 
         private
 
-        # A call that gave up waiting for a lock (nil) has not counted.
+        # A call that timed out while waiting for a lock (nil) has not counted.
         def assert_counted_together(threads, times)
           counting = Array.new(threads) { Thread.new { Array.new(times) { store.increment("n") } } }
           counts = counting.flat_map(&:value).compact
@@ -131,7 +131,7 @@ module Tiercel
           assert_equal counts.size, store.read_counter("n")
         end
 
-        # Rails' request-local cache takes keywords only, from 8.1 on.
+        # From 8.1 on, Rails' request-local cache accepts only keywords.
         def takes_a_hash?
           store.method(:increment).parameters.none? { |kind, _name| kind == :keyrest } ||
             store.method(:increment).arity.negative? && store.method(:increment).parameters.size > 3

@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # delete_matched: a Regexp, or a glob as Redis has it.
+      # delete_matched with a Regexp, or with a glob as in Redis.
       module DeleteMatched
         NAMES = %w[foo fu foo/bar fu/baz].freeze
 

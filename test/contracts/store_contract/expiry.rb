@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # The end of an entry: `expires_in` (seconds), `expires_at` (Time).
+      # The expiry of an entry: `expires_in` (seconds), `expires_at` (Time).
       module Expiry
         def test_an_entry_ends
           store.write("name", "value", expires_in: 60)
@@ -89,7 +89,7 @@ module Tiercel
           later(9 * 365 * 86_400) { assert_equal 1, store.read("name") }
         end
 
-        # As Rails' MemoryStore and FileStore have it.
+        # As in Rails' MemoryStore and FileStore.
         def test_an_end_that_never_comes
           [Float::INFINITY, Float::NAN, Float::MAX].each do |never|
             check_calls_without_an_end(store, expires_in: never)

@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # fetch: the block runs on a miss, once, and what it gives is kept.
+      # fetch: on a miss the block runs once, and its value is stored.
       module Fetching
         def test_fetch_runs_the_block_on_a_miss_and_keeps_its_value
           runs = 0

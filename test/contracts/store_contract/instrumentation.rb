@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # One notification for each call, with what subscribers of Rails' stores find in it.
+      # Each call sends one notification, with the payload that subscribers know from Rails' stores.
       module Instrumentation
         def test_events_of_read
           store.write("there", 1)

@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # Rails' request-local cache: mounted where it pays.
+      # Rails' request-local cache, which is mounted only in front of backends that gain from it.
       module LocalCaching
         def test_the_middleware_is_there_where_it_pays
           assert_equal store.backend.local_cache?, store.respond_to?(:middleware)
@@ -168,7 +168,7 @@ module Tiercel
           assert_equal 2, store.read("a")
         end
 
-        # Rails' own gave what had ended, and what was of another version (rails#54408).
+        # Rails' own implementation returned expired entries and entries of another version (rails#54408).
         def test_multi_reads_mind_ends_and_versions_of_what_is_remembered
           needs_local_cache
           store.with_local_cache do
@@ -179,7 +179,7 @@ module Tiercel
           end
         end
 
-        # Rails' own gave nil (rails#54497).
+        # Rails' own implementation returned nil (rails#54497).
         def test_multi_reads_ask_again_for_what_was_not_there
           needs_local_cache
           peer = peer_of(store)

@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # A line for each call at the level debug.
+      # At the level debug, each call logs one line.
       module Logging
         def test_calls_with_one_name
           { "read" => -> { store.read("a") }, "write" => -> { store.write("a", 1) },

@@ -3,14 +3,14 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # From names to keys.
+      # Conversion of names to keys.
       module Names
         # An object with `to_param` only.
         Parameter = Struct.new(:to_param)
-        # An object with a name for views (`to_param`) besides its key.
+        # An object with both a key and a name for views (`to_param`).
         Keyed = Struct.new(:cache_key) { def to_param = "not this" }
 
-        # One value under the first name is found under the second one.
+        # A value written under the first name is found under the second one.
         SAME_KEYS = [
           [:symbol, "symbol"], [["a", "b"], "a/b"], [[:a, 1], "a/1"], [["single"], "single"],
           [[["a", "b"], "c"], "a/b/c"],

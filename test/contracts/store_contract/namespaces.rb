@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # Keys behind a prefix.
+      # Keys with a namespace as their prefix.
       module Namespaces
         def test_a_namespace_is_put_before_the_key
           spaced = new_store(namespace: "space")

@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # Options that cannot work say so while the store is built.
+      # Invalid options raise while the store is built.
       module OptionErrors
         def test_an_unknown_option
           error = assert_raises(ArgumentError) { build_store(no_such_option: 1) }

@@ -3,8 +3,8 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # `race_condition_ttl`: while one caller makes the value anew, others get
-      # the ended one for so many seconds more.
+      # `race_condition_ttl`: while one caller recomputes an expired value, others get the expired one for that many
+      # seconds.
       module RaceCondition
         def test_others_get_the_ended_value_while_one_makes_it_anew
           store.write("name", "old", expires_in: 60)

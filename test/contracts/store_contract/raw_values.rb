@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # `raw: true`: bytes without a frame, as other programs read and write them.
+      # `raw: true`: bytes without a frame, for exchange with other programs.
       module RawValues
         def test_raw_values_are_strings
           [["text", "text"], [1, "1"], [:symbol, "symbol"], [nil, ""], [1.5, "1.5"], ["", ""]].each do |value, text|

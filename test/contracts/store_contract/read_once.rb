@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # `read(name, delete: true)`, as Rails 8.2 has it for Redis: here for every backend and on every line of Rails.
+      # `read(name, delete: true)`, which Rails 8.2 has for Redis: here for every backend and every Rails version.
       module ReadOnce
         def test_a_read_that_deletes
           [["text", {}], [[1, { a: 2 }], {}], ["7", { raw: true }]].each do |value, options|

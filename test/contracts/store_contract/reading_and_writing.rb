@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # Values go in and come out again.
+      # A read returns the written value.
       module ReadingAndWriting
         def test_a_value_comes_back_as_it_was
           storable_values.each_with_index do |value, index|

@@ -3,9 +3,9 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # `serializer:` one of ours by name, or an object that dumps and loads.
+      # `serializer:` with the name of a built-in one, or an object with dump and load.
       module Serializers
-        # Keeps the class only.
+        # Stores only the class of a value.
         module ClassNames
           def self.dump(value) = value.class.name
           def self.load(bytes) = Object.const_get(bytes)

@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # silence! and mute: no log lines; events all the same.
+      # silence! and mute suppress log lines but not events.
       module Silence
         def test_silence
           silent = new_store

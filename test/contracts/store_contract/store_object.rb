@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # The store as an object of Ruby and Rails.
+      # The store as a Ruby object and as a Rails store.
       module StoreObject
         def test_it_is_a_store_of_rails
           assert_kind_of ActiveSupport::Cache::Store, store

@@ -3,11 +3,11 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # An undecodable entry is a miss, with one report, never an exception.
+      # An undecodable entry is a miss with one report, never an exception.
       module Undecodable
         GARBAGE = ["\x7Fgarbage", "", "\x00", "\x04\x08", "\x00\x11", "hello", "\xFF" * 100].map(&:b).freeze
 
-        # Is gone after the value was written.
+        # The class is removed after the value was written.
         def self.with_vanishing_class
           const_set(:Vanishing, Struct.new(:field))
           yield const_get(:Vanishing).new(1)

@@ -6,9 +6,9 @@ require "zlib"
 module Tiercel
   module Contracts
     module StoreContract
-      # `marshal: false`: whatever somebody else put under a key, no class that it names is called.
+      # `marshal: false`: whatever bytes another program stores under a key, no class that they name is called.
       module Untrusted
-        # Remembers what would have made an object of it.
+        # Records each attempt to create an object from the bytes.
         class Planted
           CALLS = []
 
@@ -23,7 +23,7 @@ module Tiercel
           def _dump(_depth) = ""
         end
 
-        # The same, for Rails' MessagePack, which prefers `from_msgpack_ext`.
+        # The same for Rails' MessagePack, which prefers `from_msgpack_ext`.
         class PlantedAsJSON
           def self.json_create(*) = Planted.json_create
 
@@ -109,7 +109,7 @@ module Tiercel
         end
 
         class << self
-          # @return [void] every way on which a value is decoded
+          # @return [void] decodes a value in every possible way
           def ask(store)
             store.read("name")
             store.read_multi("name")
@@ -119,7 +119,8 @@ module Tiercel
             store.increment("name")
           end
 
-          # @return [Hash{String => String}] payloads that name {Planted}, in every format that a store of ours may meet
+          # @return [Hash{String => String}] payloads that name {Planted}, in every format that a store of ours may
+          #   read
           def payloads = of_rails.merge(of_ours)
 
           def rails(name) = ActiveSupport::Cache::SerializerWithFallback[name]

@@ -101,7 +101,7 @@ module Tiercel
           end
         end
 
-        # That of an Array of records is the versions of all of them.
+        # The version of an Array of records contains the versions of all of them.
         def test_a_version_may_be_of_any_length
           [20, 1_500, 1_700, 3_400, 3_500, 5_000].each do |count|
             records = Array.new(count) { |i| Record.new("r/#{i}", "20261121123456789012") }

@@ -5,15 +5,14 @@ require "tiercel/contracts/origin"
 module Tiercel
   module Contracts
     module TagsContract
-      # Eight processes that compute, read and invalidate, some of which are stopped and killed in the middle of a
-      # block.
+      # Eight processes compute, read and invalidate; some of them are stopped or killed in the middle of a block.
       module Churn
         include Origin
 
-        # How long it goes on; a class may take longer (seconds).
+        # Duration in seconds; an including class may extend it.
         def churn_seconds = 1.0
 
-        # A writer raises a count and invalidates its tag, alone with it.
+        # A writer increments a count and invalidates its tag, while it holds the origin's lock.
         def test_no_read_that_begins_after_an_invalidation_gives_what_was_computed_before_it
           needs_processes
           with_origin do |path|
@@ -39,7 +38,7 @@ module Tiercel
           end
         end
 
-        # Half of the callers have leases, a third names the tags in the block.
+        # Half of the callers use leases, and a third sets the tags in the block.
         def visit(path, index)
           key = rand(ORIGIN_KEYS)
           least = least_count(path, key)

@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module TagsContract
-      # `clear: :generation`: a namespace is emptied without a list of its keys.
+      # `clear: :generation`: clears a namespace without listing its keys.
       module Clearing
         def test_clear_by_generation_empties_a_namespace_and_no_other
           clearing = @store = clearing_store

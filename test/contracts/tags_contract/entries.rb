@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module TagsContract
-      # Entries with tags: written, read, invalidated.
+      # Entries with tags: writes, reads and invalidations.
       module Entries
         VALUES = ["text", "\xFF".b, { "id" => 1, list: [1.5, nil, :a] }, 5, nil, "long " * 5_000, Struct].freeze
 
@@ -74,7 +74,7 @@ module Tiercel
           assert_equal "new", store.read("name")
         end
 
-        # A counter has no tags: what one of them should invalidate must not become one.
+        # A counter cannot have tags, so a value with tags must not become a counter.
         def test_a_value_with_tags_is_no_counter
           store.write("count", 5, tags: ["tag"])
           assert_nil silently { store.increment("count") }
@@ -114,7 +114,7 @@ module Tiercel
           assert_equal "new", store.read("a")
         end
 
-        # The remembered generation of the tag is older than such an entry.
+        # The request's remembered generation of the tag is older than such an entry.
         def test_within_a_request_one_reads_what_is_written_after_another_process_has_invalidated
           return assert_equal(false, store.backend.local_cache?) unless store.backend.local_cache?
           other = new_store

@@ -3,12 +3,12 @@
 module Tiercel
   module Contracts
     module TagsContract
-      # Invalidations while the block runs: with leases and without.
+      # Invalidations while the block runs, with and without leases.
       module Fetching
-        # Less than a lease lasts, much more than anything takes (seconds).
+        # Seconds: shorter than a lease, but much longer than any operation.
         PATIENCE = 8
 
-        # With leases and without.
+        # Defines the test twice: with and without leases.
         def self.in_both_ways(name, &body)
           { with_leases: true, without: false }.each do |kind, lease|
             define_method(:"#{name}_#{kind}") do
@@ -65,7 +65,7 @@ module Tiercel
           assert_nil store.read("name")
         end
 
-        # Those that the call names are as old as the call, whatever the block sets.
+        # The call's own tags count from the beginning of the call, whatever the block sets.
         in_both_ways(:test_tags_of_the_call_protect_from_before_the_block) do
           store.fetch("name", tags: ["tag"]) do |_, options|
             invalidated("tag") { options.tags = %w[tag more] }
@@ -133,7 +133,7 @@ module Tiercel
 
         private
 
-        # Another caller invalidates, and has done so when the block runs.
+        # Another caller invalidates the tag before the block runs.
         def invalidated(tag)
           Thread.new { store.invalidate_tags(tag) }.join
           yield

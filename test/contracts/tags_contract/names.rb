@@ -5,7 +5,7 @@ require "active_support/notifications"
 module Tiercel
   module Contracts
     module TagsContract
-      # The forms of a tag, and the events of an invalidation.
+      # The forms of a tag name, and the events of an invalidation.
       module Names
         Record = Struct.new(:cache_key)
 

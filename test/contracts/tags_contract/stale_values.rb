@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module TagsContract
-      # An invalidated entry is not served, however welcome a stale value is.
+      # An invalidated entry is never served, even if stale values are allowed.
       module StaleValues
         WINDOWS = { stale_while_revalidate: 600, stale_if_error: 600 }.freeze
 
@@ -35,7 +35,7 @@ module Tiercel
           end
         end
 
-        # Rails puts back what has ended, for a while: with the tags that it had.
+        # Rails writes an expired entry back for a while, with its old tags.
         { with_leases: true, without: false }.each do |kind, lease|
           define_method(:"test_race_condition_ttl_keeps_the_tags_#{kind}") do
             racing = new_store(lease: lease, race_condition_ttl: 30)

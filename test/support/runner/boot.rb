@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Runs in a suite's process, inside its bundle: loads the suite's files and lets Minitest run them.
-# The environment says which files, and where the record goes; the arguments are Minitest's.
+# Runs in a suite's process, inside its bundle: loads the suite's files and lets Minitest run them. The environment
+# contains the list of files and the path of the record; the arguments are Minitest's.
 
 require_relative "../strict_warnings"
 require "digest"
@@ -9,7 +9,7 @@ require "minitest"
 require_relative "reporter"
 
 module TestRunner
-  # Loads files; one that cannot be loaded becomes a test that fails, and the others run.
+  # Loads files. A file that cannot be loaded becomes a failing test, and the other files still run.
   module Boot
     def self.load_files(paths)
       paths.each do |path|
@@ -31,7 +31,8 @@ module TestRunner
 end
 
 module TestRunner
-  # Several processes share the tests of a suite: each test is run by the first that makes a folder of its name.
+  # Divides a suite's tests among several processes: each test runs in the first process that creates a folder with
+  # its name.
   module Claims
     FOLDER = ENV.fetch("TIERCEL_TEST_CLAIMS", nil)
 

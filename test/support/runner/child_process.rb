@@ -1,21 +1,21 @@
 # frozen_string_literal: true
 
 module TestRunner
-  # A process with a time limit, in a process group of its own, of which nothing is left when it ends.
+  # A process with a time limit, in its own process group. When it ends, the whole group is killed.
   class ChildProcess
-    # How long a process that was told to end has for its last words (Ruby prints where it was).
+    # Seconds that a terminated process has for its last output (Ruby prints a backtrace).
     GRACE_SECONDS = 10
 
     # @param command [Array<String>]
     # @param environment [Hash{String => String, nil}]
-    # @param options of Process.spawn
+    # @param options options of Process.spawn
     # @param seconds [Numeric] the time limit
     # @return [Process::Status, nil] nil if the time limit ended it
     def self.run(command, environment: {}, seconds:, **options)
       new(Process.spawn(environment, *command, in: File::NULL, pgroup: true, **options)).wait(seconds)
     end
 
-    # @param status [Process::Status, nil] of {.run}
+    # @param status [Process::Status, nil] the result of {.run}
     # @return [String] how the process ended
     def self.describe(status)
       return "took too long" unless status
@@ -48,7 +48,7 @@ module TestRunner
       finished.last
     end
 
-    # Ends the children of the process with it, also when we are interrupted.
+    # Signals the process and its children, also when the runner is interrupted.
     def signal_group(name)
       Process.kill(name, -@pid)
     rescue Errno::ESRCH

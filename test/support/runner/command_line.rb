@@ -9,16 +9,16 @@ require_relative "second_run"
 require_relative "suites"
 
 module TestRunner
-  # `bin/test`: chooses suites and files, runs them one after the other, and sums up.
+  # `bin/test`: selects suites and files, runs them, and prints a summary.
   class CommandLine
     ROOT = File.expand_path("../../..", __dir__)
-    # Time limits of a suite in seconds: short tier, long tier.
+    # Time limits of a suite in seconds: for the short and for the long tier.
     SHORT_SECONDS = 1_800
     LONG_SECONDS = 7_200
 
-    # @param arguments [Array<String>] of the command line
+    # @param arguments [Array<String>] the command line
     # @param root [String] the repository
-    # @param declarations [String] the file with the suites
+    # @param declarations [String] the file that declares the suites
     # @param out [IO]
     def initialize(arguments, root: ROOT, declarations: File.join(root, "test/suites.rb"), out: $stdout)
       @root = root
@@ -31,7 +31,7 @@ module TestRunner
       @error = e.message
     end
 
-    # @return [Integer] exit status: 0 all well, 1 something failed, 2 called wrongly
+    # @return [Integer] exit status: 0 for success, 1 for a failure, 2 for wrong arguments
     def run
       raise Error, @error if @error
       return @out.puts(parser) || 0 if @help
@@ -76,7 +76,7 @@ module TestRunner
       names.empty? ? suites.for_paths(paths) : selected.to_h { |suite| [suite, suite.files_in(paths)] }
     end
 
-    # A path without a test would otherwise pass unnoticed among others.
+    # Rejects a path without tests, which would otherwise go unnoticed among others.
     def refuse_lost(paths, suites)
       lost = paths.select { |path| suites.all? { |suite| suite.files_in([path]).empty? } }
       raise Error, "no suite has a test file in #{lost.join(", ")} (bin/test --list)" unless lost.empty?
@@ -123,7 +123,7 @@ module TestRunner
 
     def skipped(suite) = Outcome.new(suite.name).tap { |outcome| outcome.skip("all of it", suite.missing) }
 
-    # bin/setup installs the other bundles.
+    # bin/setup installs only the other bundles.
     def install_bundle(suite)
       environment = { "BUNDLE_GEMFILE" => File.expand_path(suite.gemfile, @root) }
       bundle = [RbConfig.ruby, "-S", "bundle"]
@@ -146,7 +146,7 @@ module TestRunner
 
     def limit = @long ? LONG_SECONDS : SHORT_SECONDS
 
-    # With --name, most suites have nothing to run: then only the whole must have executed something.
+    # With --name most suites have nothing to run, so only a run without any executed test fails.
     def fail_the_empty(outcomes)
       empty = outcomes.reject { |outcome| outcome.executed? || outcome.skips.any? { |test, _| test == "all of it" } }
       return if @name && empty.size < outcomes.size

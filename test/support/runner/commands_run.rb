@@ -6,21 +6,21 @@ require_relative "outcome"
 require_relative "suite"
 
 module TestRunner
-  # Runs a suite that consists of shell commands; each of them is a test, which passes if it exits with 0.
+  # Runs a suite that consists of shell commands. Each command is a test, which passes if it exits with 0.
   #
-  # The file that declares them is Ruby:
+  # The declaring file is Ruby:
   #
   #   command "segment: threads", "$PWD/tmp/native/gcc/threads_test"
   #   command "segment core, fuzzed for ten minutes", "make -C ...", long: true
   class CommandsRun
-    # One declared command. `long`: only with --long.
+    # One declared command. `long`: runs only with --long.
     Command = Struct.new(:name, :shell, :long)
 
     # @param suite [Suite]
-    # @param root [String] the repository: commands run there
-    # @param long [Boolean] whether those with long: true run too
-    # @param name [String, nil] runs only the commands whose name contains it (or matches it, as /REGEXP/)
-    # @param seconds [Numeric] time limit of each
+    # @param root [String] the repository, in which commands run
+    # @param long [Boolean] whether to run commands with long: true as well
+    # @param name [String, nil] runs only commands whose name contains it (or matches it, as /REGEXP/)
+    # @param seconds [Numeric] time limit of each command
     def initialize(suite, root:, long: false, name: nil, out: $stdout, seconds: 900)
       @suite = suite
       @root = root

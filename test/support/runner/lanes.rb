@@ -3,14 +3,14 @@
 require "tempfile"
 
 module TestRunner
-  # In which order suites run: two at a time, those first that wait more than they compute, the others as they are
-  # declared; then, one after the other, those that nothing may run beside. What a suite of the second lane prints
-  # follows when it has ended, between two of the first.
+  # The order of the suites. Two lanes run concurrently: one with suites that mostly wait, one with the others in
+  # their declared order. Suites that must run alone follow, one after the other. The output of a suite in the second
+  # lane is printed after it ends, between two suites of the first lane.
   class Lanes
     # @param out [IO]
     # @yieldparam suite [Suite]
     # @yieldparam files [Array<String>]
-    # @yieldparam out [IO] where the suite prints
+    # @yieldparam out [IO] the suite's output
     # @yieldreturn [Outcome]
     def initialize(out, &run)
       @out = out
@@ -31,7 +31,7 @@ module TestRunner
 
     private
 
-    # An error in the second lane, or an interrupt, ends both.
+    # An error or an interrupt in either lane ends both.
     def two_at_a_time(suites)
       waiting = Queue.new(suites)
       second = Thread.new(waiting.pop) { |suite| second_lane(suite, waiting) } if suites.size > 1

@@ -7,7 +7,7 @@ module TestRunner
     attr_reader :suite
     # @return [Integer]
     attr_reader :passed
-    # @return [Array<String>] names of the tests that failed, and what else went wrong
+    # @return [Array<String>] names of the failed tests, and other failures
     attr_reader :failures
     # @return [Array<Array(String, String)>] test and reason
     attr_reader :skips
@@ -27,7 +27,7 @@ module TestRunner
 
     def fail(what) = @failures << what
 
-    # Counts the failures as passed: they passed in a second run.
+    # Counts the failures as passed, because they passed in a second run.
     def forgive
       @passed += @failures.size
       @failures.clear
@@ -37,19 +37,19 @@ module TestRunner
 
     # @param test [String]
     # @param seconds [Float]
-    # @param processor [Float] seconds of it that were computed
+    # @param processor [Float] seconds of CPU time
     def took(test, seconds, processor) = @times << [test, seconds, processor]
 
-    # @param count [Integer]
-    # @return [Array<String>] a line for each of so many tests, the slowest first
+    # @param count [Integer] maximum number of lines
+    # @return [Array<String>] a line for each of the slowest tests, the slowest first
     def slowest_lines(count)
       @times.max_by(count) { |_, seconds,| seconds }.map do |test, seconds, processor|
         format("%8.2f s, computing %6.2f s: %s", seconds, processor, test)
       end
     end
 
-    # @return [Array<String>] a line for each reason to skip, the commonest first; reasons that differ in a path
-    #   only count as one
+    # @return [Array<String>] a line for each reason to skip, the most frequent first; reasons that differ only in a
+    #   path count as one
     def skip_lines
       alike = skips.group_by { |_, reason| reason.gsub(%r{/\S+}, "/") }.values
       alike.sort_by { |group| -group.size }.map do |group|
@@ -58,13 +58,13 @@ module TestRunner
       end
     end
 
-    # @return [Integer] tests that were run or skipped
+    # @return [Integer] number of tests that ran or were skipped
     def count = passed + failures.size + skips.size
 
-    # @return [Boolean] whether a test was executed: a skip is none
+    # @return [Boolean] whether a test ran; a skip does not count
     def executed? = passed.positive? || failures.any?
 
-    # @return [String] never of the closing line's form
+    # @return [String] a text that differs from the closing line
     def to_s
       parts = ["#{passed} of #{count} passed"]
       parts << "#{skips.size} skipped" if skips.any?

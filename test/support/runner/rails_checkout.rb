@@ -5,13 +5,13 @@ require "open3"
 require_relative "suite"
 
 module TestRunner
-  # Rails' repository on this machine, as the source of its own test suites. Nothing in it is changed.
+  # Rails' repository on this machine, as the source of Rails' own test suites. It is never changed.
   class RailsCheckout
-    # The folders that the behaviour suites need.
+    # The folders that these suites need.
     FOLDERS = %w[activesupport/test tools].freeze
 
     # @param path [String] a work tree or a bare repository, with release tags
-    # @param cache [String] folder for what is extracted
+    # @param cache [String] the folder for extracted files
     def initialize(path, cache: self.class.default_cache)
       @cache = cache
       @git_dir, status = Open3.capture2e("git", "-C", path, "rev-parse", "--absolute-git-dir")
@@ -19,9 +19,9 @@ module TestRunner
       @git_dir.strip!
     end
 
-    # @param line [String] such as "8.1"
-    # @return [String] the newest release of that line: "v8.1.3"
-    # @raise [Error] if the repository has none
+    # @param line [String] for example "8.1"
+    # @return [String] its newest release tag, for example "v8.1.3"
+    # @raise [Error] if the repository has no such tag
     def tag(line)
       tags = git("tag", "--list", "v#{line}.*").split.grep(/\Av\d+(\.\d+)+\z/)
       tags.max_by { |tag| Gem::Version.new(tag.delete_prefix("v")) } ||
@@ -29,7 +29,7 @@ module TestRunner
     end
 
     # @param line [String]
-    # @return [String] folder of activesupport/test at that line's newest release
+    # @return [String] the folder activesupport/test of the newest release
     def tests_of(line)
       tag = tag(line)
       folder = File.join(@cache, "rails-#{tag}")
@@ -39,7 +39,7 @@ module TestRunner
 
     private
 
-    # By way of a second folder: a half-extracted one is never taken for whole.
+    # Extracts into a temporary folder first, so that an incomplete one is never used.
     def extract(tag, folder)
       FileUtils.mkdir_p(@cache)
       work = "#{folder}.#{Process.pid}"
@@ -47,7 +47,7 @@ module TestRunner
       statuses = Open3.pipeline(["git", "--git-dir", @git_dir, "archive", tag, *FOLDERS], ["tar", "-x", "-C", work])
       raise Error, "#{tag}: git archive failed in #{@git_dir}" unless statuses.all?(&:success?)
       File.rename(work, folder)
-    rescue Errno::ENOTEMPTY, Errno::EEXIST # another run was quicker
+    rescue Errno::ENOTEMPTY, Errno::EEXIST # another run was faster
       raise unless File.directory?(folder)
     ensure
       FileUtils.rm_rf(work) if work

@@ -4,14 +4,14 @@ require "json"
 require_relative "child_process"
 
 module TestRunner
-  # The record of a suite's process about its tests, line by line in a file: so that a process that dies in the
-  # middle has told what it did, and which test it was in.
+  # The record of the tests in a suite's process, written line by line to a file. If the process dies, the record
+  # shows the finished tests and the one that was running.
   #
   #   {"start": "FooTest#test_a"}
   #   {"result": "passed", "test": "FooTest#test_a", "seconds": 0.12, "processor": 0.1}
   #   {"end": true}
   class Record
-    # Writes it, in the suite's process.
+    # Writes the record in the suite's process.
     class Writer
       def initialize(path)
         @file = File.open(path, "a")
@@ -21,9 +21,9 @@ module TestRunner
       def start(test) = write(start: test)
 
       # @param result [String] "passed", "failed" or "skipped"
-      # @param reason [String, nil] why it was skipped
+      # @param reason [String, nil] the reason for a skip
       # @param seconds [Float]
-      # @param processor [Float] seconds that it and its child processes computed
+      # @param processor [Float] seconds of CPU time, including its child processes
       def result(test, result, reason: nil, seconds: 0.0, processor: 0.0)
         write(test: test, result: result, reason: reason, seconds: seconds.round(3), processor: processor.round(3))
       end
@@ -35,11 +35,11 @@ module TestRunner
       def write(entry) = @file.write("#{JSON.generate(entry)}\n")
     end
 
-    # Adds what is in the file to an outcome.
+    # Adds the file's results to an outcome.
     #
     # @param path [String]
     # @param outcome [Outcome]
-    # @param status [Process::Status, nil] how the process ended; nil if it was ended by its time limit
+    # @param status [Process::Status, nil] the process' exit status; nil if it exceeded its time limit
     def self.read(path, outcome, status)
       running = nil
       complete = false
@@ -62,7 +62,7 @@ module TestRunner
     end
     private_class_method :count
 
-    # Fails the suite whose process did not come to its end, or not well.
+    # Fails the suite if its process died or exited with an error.
     def self.report_end(outcome, status, complete, running)
       place = running ? " in #{running}" : ""
       if status.nil?

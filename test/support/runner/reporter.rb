@@ -4,7 +4,7 @@ require "minitest"
 require_relative "record"
 
 module TestRunner
-  # Minitest's reporter in a suite's process: a dot for every 25 tests, failures in full as they happen, and
+  # Minitest's reporter in a suite's process: prints a dot for every 25 tests and each failure immediately, and writes
   # the record for bin/test.
   class Reporter < Minitest::AbstractReporter
     TESTS_PER_DOT = 25
@@ -41,7 +41,7 @@ module TestRunner
 
     private
 
-    # Of this process and its children that have ended.
+    # CPU time of this process and its finished children.
     def processor_seconds = Process.times.sum
 
     def outcome(result)
@@ -58,7 +58,7 @@ module TestRunner
       @out.flush
     end
 
-    # In one piece: several processes may print to one place.
+    # Prints with a single write, because several processes may share the output.
     def show(test, result)
       texts = result.failures.map do |failure|
         "#{failure.result_label}: #{test} [#{failure.location}]\n#{failure.message.gsub(/^/, "  ")}\n"

@@ -8,19 +8,19 @@ require_relative "outcome"
 require_relative "record"
 
 module TestRunner
-  # Runs a suite's test files with the suite's bundle: in one process, or in several that share the tests. Then each
-  # loads all files, and takes one test after the other that no other has taken (boot.rb).
+  # Runs a suite's test files with the suite's bundle, in one process or in several that share the tests. Each of
+  # several processes loads all files and then runs every test that no other process has claimed (boot.rb).
   class RubyRun
     BOOT = File.expand_path("boot.rb", __dir__)
     LOAD_PATH_FOLDERS = %w[lib test tiercel-lab/lib tiercel-lab/test].freeze
 
     # @param suite [Suite]
-    # @param files [Array<String>] in the repository
+    # @param files [Array<String>] paths relative to the repository
     # @param root [String] the repository
-    # @param arguments [Array<String>] for Minitest
-    # @param environment [Hash{String => String}] more of it
+    # @param arguments [Array<String>] arguments for Minitest
+    # @param environment [Hash{String => String}] additional environment variables
     # @param seconds [Numeric] time limit
-    # @param out [IO] where the processes print, their errors too unless it is the standard output
+    # @param out [IO] the output of the processes, including errors unless it is the standard output
     def initialize(suite, files, root:, arguments: [], environment: {}, seconds: 900, out: $stdout)
       @suite = suite
       @files = files
@@ -45,7 +45,7 @@ module TestRunner
 
     private
 
-    # An error in one of them, or an interrupt, ends all.
+    # An error in one process, or an interrupt, ends all of them.
     def run_workers(dir, records)
       Dir.mkdir("#{dir}/claims")
       FileUtils.touch(records)

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 module TestRunner
-  # Runs what failed once more, alone, when every suite has ended: a test that another program upset passes then. It is
-  # named as unsteady, and stays a defect of its own. More failures than the limit are not forgiven.
+  # Runs failed tests once more, alone, after all suites have ended. A test that only failed because of other programs
+  # passes then; it is reported as unsteady and counts as a defect. Above the limit, failures are not run again.
   class SecondRun
-    # @param limit [Integer] at most so many failures of all suites are run again
+    # @param limit [Integer] maximum number of failures, over all suites, that are run again
     # @param out [IO]
     # @yieldparam suite [Suite]
     # @yieldparam files [Array<String>]
-    # @yieldparam name [String] the tests, as --name takes them: /REGEXP/
+    # @yieldparam name [String] the tests, in the form of --name: /REGEXP/
     # @yieldreturn [Outcome]
     def initialize(limit, out, &run)
       @limit = limit

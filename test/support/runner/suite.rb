@@ -1,23 +1,23 @@
 # frozen_string_literal: true
 
 module TestRunner
-  # A mistake in how the runner was called, or in what it was given.
+  # The runner was called with wrong arguments, or a declaration is wrong.
   class Error < StandardError; end
 
-  # Tests that run in one process (or by one list of commands), as test/suites.rb declares them.
+  # Tests that run in one process (or as one list of commands), declared in test/suites.rb.
   class Suite
-    # The comment that says which suites a file belongs to. It stands before the first line of code.
+    # The comment with the suites of a test file. It precedes the first line of code.
     COMMENT = /^# suites: (.+)$/
 
     # @return [String]
     attr_reader :name
-    # @return [String, nil] path in the repository
+    # @return [String, nil] path relative to the repository
     attr_reader :gemfile
-    # @return [String, nil] path of the file that declares the shell commands
+    # @return [String, nil] the path of the file that declares the shell commands
     attr_reader :commands
-    # @return [String, nil] "8.1", for Rails' own behaviour suites
+    # @return [String, nil] "8.1", for Rails' own test suites
     attr_reader :rails_line
-    # @return [String, nil] a variable of the environment, without which the suite is skipped
+    # @return [String, nil] an environment variable; if it is not set, the suite is skipped
     attr_reader :needs
 
     def initialize(name, root:, gemfile: nil, tests: [], except: [], commands: nil, rails_line: nil, on_demand: false,
@@ -36,32 +36,32 @@ module TestRunner
       @needs = needs
     end
 
-    # @return [String, nil] why it cannot run here
+    # @return [String, nil] the reason why the suite cannot run here
     def missing = ("#{needs} is not set (docs/testing.md)" if needs && ENV[needs].to_s.empty?)
 
-    # @return [Boolean] whether it runs only when it is named
+    # @return [Boolean] whether it runs only if it is named
     def on_demand? = @on_demand
 
     # @return [Boolean]
     def commands? = !@commands.nil?
 
-    # @return [Boolean] whether it waits more than it computes, and so runs beside others
+    # @return [Boolean] whether it mostly waits, so that another suite can run concurrently
     def waits? = @waits
 
-    # @return [Boolean] whether nothing is to run beside it: what measures, and what computes all the time
+    # @return [Boolean] whether no other suite may run concurrently: it measures, or uses the CPU all the time
     def alone? = @alone
 
-    # @param files [Array<String>] those of its files that are run
-    # @return [Integer] how many processes share their tests
+    # @param files [Array<String>] those of its files that run
+    # @return [Integer] number of processes that share the tests
     def workers(files) = [@workers, files.size].min.clamp(1..)
 
-    # @return [Array<String>] paths in the repository of the files that belong to it, in order
+    # @return [Array<String>] paths of its files relative to the repository, in order
     def files
       @files ||= Dir.glob(@tests, base: @root).reject { |path| excepted?(path) || !chosen_by_comment?(path) }.sort
     end
 
-    # @param paths [Array<String>] of files and folders, in the repository
-    # @return [Array<String>] those of its files that are among them
+    # @param paths [Array<String>] files and folders, relative to the repository
+    # @return [Array<String>] those of its files that these paths contain
     def files_in(paths)
       files.select { |file| paths.any? { |path| path == file || path == "." || file.start_with?("#{path}/") } }
     end
@@ -77,7 +77,7 @@ module TestRunner
       patterns.nil? || patterns.any? { |pattern| File.fnmatch?(pattern, name) }
     end
 
-    # @return [Array<String>, nil] the names or globs in a file's comment, nil where it has none
+    # @return [Array<String>, nil] names or globs in the comment of a file; nil without a comment
     def self.comment(path)
       head = File.foreach(path).take_while { |line| line.start_with?("#") || line.strip.empty? }
       head.join[COMMENT, 1]&.split(/[\s,]+/)

@@ -3,12 +3,12 @@
 require_relative "suite"
 
 module TestRunner
-  # The suites that a file declares.
+  # The suites declared in a file.
   class Suites
     include Enumerable
 
-    # @param path [String] of the declarations
-    # @param root [String] folder that their paths start from
+    # @param path [String] the declaring file
+    # @param root [String] the base folder of its paths
     def initialize(path, root:)
       @root = root
       @suites = {}
@@ -19,8 +19,8 @@ module TestRunner
     # @yieldparam suite [Suite]
     def each(&) = @suites.each_value(&)
 
-    # @param names [Array<String>] exact, or the beginning of on-demand suites ("rails_behaviours")
-    # @return [Array<Suite>] without names: all that are not on demand
+    # @param names [Array<String>] exact names, or prefixes of on-demand suites ("rails_behaviours")
+    # @return [Array<Suite>] without names: all suites that do not run on demand
     def named(names)
       return reject(&:on_demand?) if names.empty?
       names.flat_map do |name|
@@ -31,8 +31,9 @@ module TestRunner
       end
     end
 
-    # @param paths [Array<String>] in the repository
-    # @return [Hash{Suite => Array<String>}] for each file among them one suite: store where it has it, else the first
+    # @param paths [Array<String>] paths relative to the repository
+    # @return [Hash{Suite => Array<String>}] one suite for each file: store if it contains the file, otherwise the
+    #   first one
     def for_paths(paths)
       order = sort_by.with_index { |suite, index| [suite.name == "store" ? 0 : 1, index] }
       taken = []
@@ -50,7 +51,7 @@ module TestRunner
       @suites[name] = Suite.new(name, root: @root, **options)
     end
 
-    # A misspelt comment would leave a file unrun without a word.
+    # A misspelt comment would silently exclude a file from all suites.
     def check_comments
       Dir.glob("{test,tiercel-lab/test}/**/*_test.rb", base: @root).each do |path|
         Suite.comment(File.join(@root, path))&.each do |pattern|
