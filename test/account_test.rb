@@ -5,7 +5,7 @@ require "test_helper"
 require "tiercel"
 require "tiercel/lab/servers"
 
-# The account of a store counts its own calls, on each kind of backend.
+# The account of a store counts its own calls, on every backend.
 class AccountTest < Tiercel::TestCase
   def places(dir)
     [["memory:"], ["shared:#{dir}/segment"], ["file:#{dir}/files"], ["sqlite:#{dir}/cache.sqlite3"],

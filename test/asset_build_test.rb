@@ -4,7 +4,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# Boots with SECRET_KEY_BASE_DUMMY, where the variables of production are missing.
+# Boots with SECRET_KEY_BASE_DUMMY, without production's environment variables.
 class AssetBuildTest < Tiercel::TestCase
   def setup
     super

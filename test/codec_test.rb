@@ -16,7 +16,7 @@ class CodecTest < Tiercel::TestCase
     assert_equal "nil\ntrue\n", run_ruby({ "TIERCEL_PURE_RUBY" => "1" })
   end
 
-  # Else a Ruby that keeps Hashes in another way would be slow, and nobody would know.
+  # Otherwise a Ruby with another layout of Hashes would be slow without anybody noticing.
   def test_where_it_was_built_it_is_used
     skip "the extension is not built" if Dir["#{LIB}/tiercel/codec_ext.*"].empty? || ENV["TIERCEL_PURE_RUBY"]
     require "tiercel/codec_ext"

@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-# Runs on the C form and on the Ruby form.
+# Runs with the C form and with the Ruby form.
 module CoderBehavior
   Coder = Tiercel::Coder
   Frame = Tiercel::Frame

@@ -6,15 +6,15 @@ require "json"
 require "open3"
 require "support/entered_files"
 
-# The files that a call enters are those that PROJECT_RULES.md counts and test/golden/entered_files.txt names.
+# The files that a call enters match the numbers in PROJECT_RULES.md and the names in test/golden/entered_files.txt.
 class EnteredFilesTest < Tiercel::TestCase
   ANEW = "calls enter other files than before; where that is meant: bin/exec rake files"
 
-  # In a process of its own: other tests leave subscribers and patches behind, which change the way of a call.
+  # In a separate process, because other tests leave subscribers and patches that change the path of a call.
   RECORD = 'require "json"; all = EnteredFiles.all; ' \
            "puts JSON.generate([EnteredFiles.names(all), EnteredFiles.table(all)])"
 
-  # @return [Array(String, String)] names and numbers as they are now
+  # @return [Array(String, String)] the current names and numbers
   def self.recorded
     @recorded ||= begin
       command = [RbConfig.ruby, "-Ilib", "-Itest", "-rtiercel", "-rsupport/entered_files", "-e", RECORD]
@@ -38,7 +38,7 @@ class EnteredFilesTest < Tiercel::TestCase
     assert_equal rules, EnteredFiles.replaced(rules, self.class.recorded.last), ANEW
   end
 
-  # A recorder that sees nothing would make every list agree.
+  # A recorder that records nothing would make all lists equal.
   def test_what_is_entered_is_seen
     names = self.class.recorded.first
     assert_match(/^shared, read hit: .*accessors\/native.* Segment#read$/, names)

@@ -5,11 +5,11 @@ require "test_helper"
 require "open3"
 require "rbconfig"
 
-# Stores of a process that has no C extension. How an installation comes to have none is in test/packaging.
+# Stores in a process without the C extension. test/packaging tests installations without it.
 class ExtensionsTest < Tiercel::TestCase
   LIB = File.expand_path("../lib", __dir__)
 
-  # @return [Array(String, String)] what the code printed, and its warnings
+  # @return [Array(String, String)] the output of the code, and its warnings
   def pure_ruby(code, **env)
     env = { "TIERCEL_PURE_RUBY" => "1", "RAILS_ENV" => nil, "RACK_ENV" => nil, **env.transform_keys(&:to_s) }
     out, err, = Open3.capture3(env, RbConfig.ruby, "-I#{LIB}", "-rtiercel", "-e", code)

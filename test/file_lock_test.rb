@@ -5,7 +5,7 @@ require "test_helper"
 require "socket"
 require "tiercel/file_lock"
 
-# The lock of `file:` and `sqlite:` where its holder does not end as it should.
+# The lock of `file:` and `sqlite:` when its holder ends abnormally.
 class FileLockTest < Tiercel::TestCase
   class Interruption < StandardError; end
 
@@ -13,7 +13,7 @@ class FileLockTest < Tiercel::TestCase
     with_tmpdir do |directory|
       lock = lock_in(directory)
       lock.define_singleton_method(:unlock_file) do
-        Thread.current.raise(Interruption) # as a Timeout does, in this very moment
+        Thread.current.raise(Interruption) # like a Timeout at exactly this moment
         super()
       end
       assert_raises(Interruption) { lock.hold { :done } }
@@ -37,7 +37,7 @@ class FileLockTest < Tiercel::TestCase
     end
   end
 
-  # As a network file system answers where another machine removed the file.
+  # Fails like a network file system on which another machine removed the file.
   def test_a_stale_lock_file_is_opened_anew
     with_tmpdir do |directory|
       lock = lock_in(directory)
@@ -84,7 +84,7 @@ class FileLockTest < Tiercel::TestCase
     end
   end
 
-  # A daemon closes all descriptors by number, and sockets take the numbers.
+  # A daemon closes all descriptors by number, and sockets reuse the numbers.
   def test_a_socket_that_took_the_number_of_a_closed_file_stays_open
     with_tmpdir do |directory|
       answers = fork_and_wait(1) do
@@ -122,7 +122,7 @@ class FileLockTest < Tiercel::TestCase
     pair.first.fileno == number ? pair : pair.reverse
   end
 
-  # The file was open before the fork, and is locked after it.
+  # The file was opened before the fork and is locked after it.
   def hold_with_a_child(lock, child_pid)
     lock.hold { :opened }
     child = fork { sleep 60 }

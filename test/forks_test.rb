@@ -6,14 +6,14 @@ require "tiercel/file_lock"
 require "tiercel/backends/sqlite"
 require "tiercel/store"
 
-# One hook for forks, one registry of handlers, one place that says whose a thing is.
+# One hook for forks, one registry of handlers, and one module that knows the current process.
 class ForksTest < Tiercel::TestCase
   LIB = File.expand_path("../lib", __dir__)
-  # Files that may name the process: the registry itself.
+  # Files that may use the process id: only the registry itself.
   ALLOWED = %w[tiercel/forks.rb].freeze
   COMPARED = /(?:[=!]=\s*(?:::)?Process\.pid|Process\.pid\s*[=!]=|\$\$\s*[=!]=)/
 
-  # Restores the registry, which is the process'.
+  # Restores the registry, which belongs to the whole process.
   def with_handlers(*handlers)
     before = Tiercel::Forks.handlers
     handlers.each { |handler| Tiercel::Forks.register(handler) }
@@ -22,7 +22,7 @@ class ForksTest < Tiercel::TestCase
     Tiercel::Forks.instance_variable_set(:@handlers, before)
   end
 
-  # Notes what it sees.
+  # Records its calls.
   def handler(name, seen)
     Object.new.tap do |made|
       made.define_singleton_method(:around_fork) do |&fork|
@@ -66,7 +66,7 @@ class ForksTest < Tiercel::TestCase
     assert_equal [[false, true]], children
   end
 
-  # No handler of Ruby's runs there.
+  # Ruby runs no fork handler for a daemon.
   def test_a_daemon_knows_it_too
     IO.pipe do |reader, writer|
       pid = fork do

@@ -139,14 +139,14 @@ class FrameTest < Tiercel::TestCase
     end
   end
 
-  # Makes the header check right again.
+  # Recomputes the header check.
   def recheck(bytes)
     bytes.setbyte(5, 0)
     bytes.setbyte(5, bytes.bytes.first(24).reduce(:^) ^ 0xA5)
     bytes
   end
 
-  # Both extensions read and write frames: what one of them knows otherwise than the other would be damage.
+  # Both extensions read and write frames; different constants in them would damage data.
   def test_the_layout_stands_once_in_c
     text = Dir[File.expand_path("../ext/**/*.{c,h}", __dir__)].map { |path| File.read(path) }.join
     names = text.scan(/^ +(FRAME_[A-Z0-9_]+) = /).flatten

@@ -64,7 +64,7 @@ class GuardTest < Tiercel::TestCase
     3.times { guarded.call(:read_entry) { raise unavailable } }
     7.times { guarded.call(:read_entry) { flunk } }
     now = 12.5
-    guarded.breaker.succeeded # what a probe does when its time has come
+    guarded.breaker.succeeded # like a successful probe
     2.times { guarded.call(:read_entry) { 1 } }
     lines = output.string.lines
     assert_equal 4, lines.size, output.string
@@ -187,7 +187,7 @@ class GuardTest < Tiercel::TestCase
     assert_equal 1, reports.size
   end
 
-  # As a backend wraps a library's error about one file among many.
+  # Like a backend that wraps a library's error about one file among many.
   def full_disk(number)
     raise Errno::ENOSPC, "/cache/#{number}/.new-#{number}ab"
   rescue SystemCallError => error
@@ -268,7 +268,7 @@ class GuardTest < Tiercel::TestCase
     end
   end
 
-  # A backend of several servers, one of which still answers, or none.
+  # A backend with several servers, one or none of which still answers.
   class OfSeveral < FakeBackend
     attr_accessor :answers_elsewhere
     alias answers_elsewhere? answers_elsewhere

@@ -6,7 +6,7 @@ require "tiercel"
 require "tiercel/account"
 require "support/zipf"
 
-# The classes of keys: which are kept, and that they tell no secret.
+# The classes of keys: which ones are kept, and that they reveal no secrets.
 class AccountClassesTest < Tiercel::TestCase
   def with_store(**options)
     with_tmpdir do |dir|
@@ -71,7 +71,7 @@ class AccountClassesTest < Tiercel::TestCase
     card: ->(number) { format("4111%012d", number) },
   }.freeze
 
-  # Each is in keys of several shapes, and 30 times.
+  # Puts each secret into keys of several shapes, 30 times each.
   def plant(store, secrets)
     secrets.each_with_index do |secret, index|
       key = ["user:#{secret}:inbox", "#{secret}", "views/#{secret}/x", "a=#{secret}&b=2"][index % 4]
@@ -94,7 +94,7 @@ class AccountClassesTest < Tiercel::TestCase
     end
   end
 
-  # A thousand misses a second of classes by a Zipf law, each beside one of a slug that is like no other.
+  # A thousand misses per second, with classes by Zipf's law, each together with a miss of a unique slug.
   def test_the_ten_costliest_classes_are_found_beside_a_hundred_thousand_slugs
     with_store do |store|
       random = Random.new(7)
@@ -108,7 +108,7 @@ class AccountClassesTest < Tiercel::TestCase
     end
   end
 
-  # As `fetch` does, with a block of a millisecond.
+  # Misses like a `fetch` with a block of one millisecond.
   def miss(account, name, random)
     key = "#{name}/#{random.rand(1 << 30)}"
     account.missed(key)

@@ -6,7 +6,7 @@ require "tiercel"
 require "tiercel/top"
 require "tiercel/lab/servers"
 
-# The figures of eight processes are those of their calls, on every backend and on stacks.
+# The account of eight processes equals their calls, on every backend and over tiers.
 class AccountProcessesTest < Tiercel::TestCase
   PROCESSES = 8
   KEYS = 30
@@ -21,9 +21,9 @@ class AccountProcessesTest < Tiercel::TestCase
     end
   end
 
-  # Each process computes its own keys, reads them three times over, and others that are not there.
+  # Each process computes its own keys, reads them three times, and reads missing keys.
   #
-  # @return [Array(Hash, Hash)] what the calls were, and what the account says of this process
+  # @return [Array(Hash, Hash)] the expected counts, and this process' counts in the account
   def work(store, number)
     seen = { hits: 0, misses: 5, blocks: 0, deletes: 1 }
     KEYS.times { |index| compute(store, "kind:#{number}-#{index}", seen) }
@@ -64,7 +64,7 @@ class AccountProcessesTest < Tiercel::TestCase
     end
   end
 
-  # Over a server each process has figures of its own, whose sum are all calls.
+  # Over a server, each process has its own account, and the sum is the number of all calls.
   def test_the_figures_of_each_process_add_up
     servers = [Tiercel::Lab::Servers::Redis, Tiercel::Lab::Servers::Memcached].map { |server| server.new.start }
     [["memory:"], *servers.map { |server| [server.url] }].each do |urls|

@@ -20,7 +20,7 @@ class FileBackendTest < Tiercel::TestCase
     FileUtils.rm_rf(@directory)
   end
 
-  # Long patience: these tests ask for right answers on a busy machine, test/faults/ for the time budget.
+  # Uses a long timeout: these tests check results on a busy machine; test/faults/ checks the time budget.
   def build_backend(**) = Tiercel::Backends::File.new(@directory, timeout: 20, **)
 
   def build_peer = build_backend
@@ -175,7 +175,7 @@ class FileBackendTest < Tiercel::TestCase
 
   private
 
-  # Replacing a file waits for the disk on ext4.
+  # On ext4, replacing a file waits for the disk.
   def memory_folder = File.writable?("/dev/shm") ? "/dev/shm" : nil
 
   def path_of(key) = Tiercel::Backends::File::Layout.new(@directory).path(key)

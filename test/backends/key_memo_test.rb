@@ -30,7 +30,7 @@ class KeyMemoTest < Tiercel::TestCase
     assert_equal 1, memo.size
   end
 
-  # With `max_key_size: false` keys may be of any size.
+  # With `max_key_size: false` a key can have any size.
   def test_backends_do_not_keep_long_keys
     with_tmpdir do |dir|
       memo_of_files = Tiercel::Backends::File::Layout.new(dir)

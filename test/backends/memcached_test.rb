@@ -7,7 +7,7 @@ require "tiercel/contracts/backend_contract"
 require "tiercel/lab/servers"
 require_relative "../support/tls_front"
 
-# Servers for all the tests of this file; each test clears them.
+# Servers shared by all tests of this file; each test clears them.
 module MemcachedServers
   def self.one = @one ||= Tiercel::Lab::Servers::Memcached.new.start
   def self.ring = @ring ||= Array.new(3) { Tiercel::Lab::Servers::Memcached.new.start }
@@ -30,7 +30,7 @@ class MemcachedRingTest < Tiercel::TestCase
   def build_peer = MemcachedServers.build(MemcachedServers.ring_url)
   def build_backend = build_peer.tap(&:clear)
 
-  # One server's tests cover TTLs; here TTLs only have to reach the server.
+  # The tests over one server cover TTLs; here TTLs only have to reach the server.
   def remote_later(seconds, &)
     name == "test_an_entry_ends" ? super : skip("TTLs end by the clock of each server")
   end
@@ -42,7 +42,7 @@ class MemcachedRingTest < Tiercel::TestCase
     assert_operator backend.stats[:entries], :>=, 300
   end
 
-  # Where Dalli puts a key, there we look for it, weights included.
+  # Looks for each key on the server where Dalli puts it, including weights.
   def test_the_ring_is_dallis
     weighted = MemcachedServers.ring.zip(["", ":3", ":2"]).map { |server, weight| "#{server.address}#{weight}" }
     ours = MemcachedServers.build("memcached://#{weighted.join(",")}").tap(&:clear)
@@ -92,7 +92,7 @@ class MemcachedDetailsTest < Tiercel::TestCase
     assert_equal true, backend.set("key", "works")
   end
 
-  # More than sockets hold: the server's replies have to be read while the request is still written.
+  # More data than the sockets buffer: responses must be read while the request is still being written.
   def test_large_batches_do_not_wait_for_each_other
     pairs = (0...400).to_h { |index| ["batch#{index}", Random.bytes(20_000)] }
     assert_equal true, backend.set_multi(pairs)
@@ -165,7 +165,7 @@ class MemcachedDetailsTest < Tiercel::TestCase
     assert_match(/\A1\.\d/, stats[:version])
   end
 
-  # However it got there: a connection that owes somebody a reply answers nobody else.
+  # Whatever the cause, a connection with an outstanding response never serves another caller.
   def test_a_busy_connection_is_closed_where_it_is_met
     connection = Tiercel::Backends::Memcached::Connection.new("127.0.0.1", MemcachedServers.one.port, {})
     soon = Tiercel::Clock.monotonic + 5
@@ -203,7 +203,7 @@ class MemcachedDetailsTest < Tiercel::TestCase
     end
   end
 
-  # memcached is not built with TLS everywhere, so the server here is OpenSSL's, and speaks to a memcached.
+  # memcached may be built without TLS, so an OpenSSL server in front of a memcached is used.
   def test_tls
     Tiercel::TLSFront.run(MemcachedServers.one) do |front|
       store = OpenSSL::X509::Store.new.tap { |trusted| trusted.add_cert(front.certificate) }

@@ -27,7 +27,7 @@ class MemoryTest < Tiercel::TestCase
     assert_operator stats[:entries], :>, 500
   end
 
-  # 1/256 of 64 MB, and never below 128 KB; what the options say goes before.
+  # 1/256 of 64 MB, at least 128 KB; options override it.
   def test_values_are_compressed_from_a_share_of_the_size_on
     needs_extension "segment"
     value = "<li>a row</li>" * 15_000

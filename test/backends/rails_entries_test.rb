@@ -7,7 +7,7 @@ require "dalli"
 require "redis"
 require "tiercel/lab/servers"
 
-# Entries of Rails' own stores are read, and ours are misses for them: the way there and back.
+# Migration in both directions: Tiercel reads entries of Rails' stores, and they treat Tiercel's entries as misses.
 class RailsEntriesTest < Tiercel::TestCase
   Servers = Tiercel::Lab::Servers
 
@@ -16,7 +16,7 @@ class RailsEntriesTest < Tiercel::TestCase
     "large" => "x" * 5_000, "large hash" => { "rows" => ["y" * 10] * 500 }, "nil" => nil
   }.freeze
 
-  # Without a pool: Rails 7.2 cannot build one with connection_pool 3.
+  # Without a pool, because Rails 7.2 cannot build one with connection_pool 3.
   def lookup(*place, **options) = ActiveSupport::Cache.lookup_store(*place, **options)
 
   def assert_way_there_and_back(theirs, ours)

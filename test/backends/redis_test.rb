@@ -18,13 +18,13 @@ class RedisRubyDriverTest < Tiercel::TestCase
   def build_peer = RedisServers.build(RedisServers.socket.url, driver: "ruby")
   def build_backend = build_peer.tap(&:clear)
 
-  # One server's tests cover TTLs; here TTLs only have to reach the server.
+  # The tests over one server cover TTLs; here TTLs only have to reach the server.
   def remote_later(seconds, &)
     name == "test_an_entry_ends" ? super : skip("TTLs end by the clock of each server")
   end
 end
 
-# As Redis 6 and KeyDB are: see docs/testing.md for the real one.
+# A server like Redis 6 and KeyDB; docs/testing.md explains how to test with a real one.
 class RedisBeforeSevenTest < Tiercel::TestCase
   include Tiercel::Contracts::BackendContract
 
@@ -49,7 +49,7 @@ class RedisDetailsTest < Tiercel::TestCase
     wait_until("its end") { backend.get("other").nil? }
   end
 
-  # Replies are two objects each with hiredis; a command and a TTL for each value would be two or three more.
+  # With hiredis each reply needs two objects; separate commands and TTLs would add two or three per value.
   def test_many_values_share_a_command_and_a_ttl
     pairs = (0...200).to_h { |index| ["many#{index}", "value"] }
     3.times { backend.set_multi(pairs) }
@@ -61,7 +61,7 @@ class RedisDetailsTest < Tiercel::TestCase
     assert_operator ends.min, :>, Redis::Lifetime::ENDLESS_MS
   end
 
-  # Each in the place of its own key, and each on its own.
+  # Each value keeps the position of its key and is refused independently of the others.
   def test_values_of_many_that_are_refused
     server.command("ACL", "SETUSER", "half", "on", ">secret", "~half*", "+@all")
     %w[ruby hiredis].each do |driver|
@@ -110,7 +110,7 @@ class RedisDetailsTest < Tiercel::TestCase
     end
   end
 
-  # The bytes of a read are their own token.
+  # The bytes that were read serve as the token.
   def test_bytes_without_an_end_as_a_token
     backend.set("key", "one")
     bytes, = backend.get_with_token("key")
@@ -186,7 +186,7 @@ class RedisDetailsTest < Tiercel::TestCase
     end
   end
 
-  # However it got there: a connection that owes somebody a reply answers nobody else.
+  # Whatever the cause, a connection with an outstanding reply never serves another caller.
   def test_a_busy_connection_is_closed_where_it_is_met
     config = Redis::Address.new(Tiercel::BackendURL.parse(server.url), {}, 2).config
     connection = Redis::Connection.new(config)

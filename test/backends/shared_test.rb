@@ -48,7 +48,7 @@ class SharedTest < Tiercel::TestCase
     end
   end
 
-  # Every worker that boots would pay for a walk: its time, and the pages that then count as this process's.
+  # Otherwise every booting worker would spend time on a scan, and the touched pages would count as its memory.
   def test_a_store_is_built_without_reading_the_entries
     backend = build_backend
     20_000.times { |index| backend.set("key#{index}", "x" * 600) }
@@ -59,7 +59,7 @@ class SharedTest < Tiercel::TestCase
     assert_operator resident.first, :<, 4 << 10, "kB of 16 MB"
   end
 
-  # In a URL, as that of a tier, all are Strings.
+  # In a URL, for example that of a tier, all options are Strings.
   def test_the_memo_in_a_url
     { "false" => 0, "true" => 16 << 20, "2MB" => 2 << 20 }.each do |text, bytes|
       store = Tiercel.new("memory:?size=2MB&memo=#{text}")

@@ -20,7 +20,7 @@ class SQLiteBackendTest < Tiercel::TestCase
     FileUtils.rm_rf(@directory)
   end
 
-  # Long patience: these tests ask for right answers on a busy machine, test/faults/ for the time budget.
+  # Uses a long timeout: these tests check results on a busy machine; test/faults/ checks the time budget.
   def build_backend(**) = Tiercel::Backends::SQLite.new(path, timeout: 20, **)
 
   def build_peer = build_backend
@@ -83,7 +83,7 @@ class SQLiteBackendTest < Tiercel::TestCase
     small&.close
   end
 
-  # The smallest entries are a hundred thousand for each time.
+  # A hundred thousand of the smallest entries for each fill of the file.
   def test_size_is_held_after_writing_ten_times_as_much
     size = 4 * 1024**2
     [[60, 200, long? ? 10 : 3], [400, 3_000, 10], [20_000, 200_000, 10]].each do |smallest, largest, times|
@@ -96,7 +96,7 @@ class SQLiteBackendTest < Tiercel::TestCase
     end
   end
 
-  # SQLite's own checkpoints let the log of several writers grow without an end, to twice `size` here.
+  # With SQLite's own checkpoints, several writers let the log grow without limit; here it reached twice `size`.
   def test_size_is_held_while_several_processes_write
     size = 8 * 1024**2
     used = fork_and_wait(4) do |index|
@@ -225,7 +225,7 @@ class SQLiteBackendTest < Tiercel::TestCase
 
   def build_sqlite(**) = Tiercel::Backends::SQLite.new(path, **)
 
-  # Looks into the file from another process: opening and closing it in this one would drop its locks.
+  # Opens the file in another process, because opening and closing it in this one would release its locks.
   def column(sql)
     fork_and_wait(1) { SQLite3::Database.new(path, readonly: true).get_first_value(sql) }.first
   end

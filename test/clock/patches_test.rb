@@ -8,7 +8,7 @@ require "active_support"
 require "active_support/testing/time_helpers"
 require "tiercel/segment"
 
-# Whatever takes the place of Time.now, the segment asks it; while nothing does, it asks nobody.
+# The segment uses any replacement of Time.now; without one it reads the clock itself.
 class ClockPatchesTest < Tiercel::TestCase
   include ActiveSupport::Testing::TimeHelpers
 
@@ -25,7 +25,7 @@ class ClockPatchesTest < Tiercel::TestCase
 
   def live? = !@segment.get("key").nil?
 
-  # How often a read of an entry with an end calls what stands in the place of Time.now.
+  # Counts the calls of the replacement of Time.now during a read of an entry with an expiry.
   def calls
     count = 0
     TracePoint.new(:call, :c_call) { |point| count += 1 if point.method_id == :now }.enable { @segment.get("key") }
@@ -39,7 +39,7 @@ class ClockPatchesTest < Tiercel::TestCase
     assert_in_delta Time.now.to_i, Tiercel::Clock.seconds, 1
   end
 
-  # In a process of its own, whose Time is as it was before.
+  # Runs in a separate process with an unpatched Time.
   def apart
     assert_equal ["done"], fork_and_wait(1) {
       yield
@@ -47,7 +47,7 @@ class ClockPatchesTest < Tiercel::TestCase
     }
   end
 
-  # @yieldreturn [Time] what Time.now says next
+  # @yieldreturn [Time] the next value of Time.now
   def assert_asked(later = 120)
     assert live?
     yield later
@@ -91,7 +91,7 @@ class ClockPatchesTest < Tiercel::TestCase
     end
   end
 
-  # As mocking libraries do: the module comes first, its method later.
+  # Mocking libraries prepend the module first and define its method later.
   def test_a_prepended_module_that_gets_its_method_later
     apart do
       Time.singleton_class.prepend(mod = Module.new)
@@ -119,7 +119,7 @@ class ClockPatchesTest < Tiercel::TestCase
     end
   end
 
-  # Timecop does so, long before.
+  # Timecop patches the clock long before the segment is loaded.
   def test_a_clock_that_was_moved_before_the_segment_was_loaded
     script = <<~RUBY
       class << Time

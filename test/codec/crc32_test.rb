@@ -3,7 +3,7 @@
 
 require "test_helper"
 
-# The checksum in C against zlib's.
+# Compares the checksum in C with zlib's.
 class CodecCrc32Test < Tiercel::TestCase
   SOURCE = File.expand_path("../../ext/tiercel/codec/crc32.c", __dir__)
   POLYNOMIAL = 0x104C11DB7
@@ -55,7 +55,7 @@ class CodecCrc32Test < Tiercel::TestCase
     assert_raises(TypeError) { native.crc32("abc", nil) }
   end
 
-  # See the comment in crc32.c for what they are.
+  # The comment in crc32.c explains these constants.
   def test_the_constants_are_what_they_are_said_to_be
     source = File.read(SOURCE)
     powers = [2080, 2016, 544, 480, 160, 96, 64]
@@ -92,7 +92,7 @@ class CodecCrc32Test < Tiercel::TestCase
 
   def quotient(dividend) = divide(dividend).first
 
-  # Of polynomials over GF(2): subtraction is XOR.
+  # Divides polynomials over GF(2); subtraction is XOR.
   def divide(dividend)
     quotient = 0
     while dividend.bit_length >= POLYNOMIAL.bit_length

@@ -4,12 +4,13 @@
 require "test_helper"
 require "open3"
 
-# Decoding costs time in proportion to the bytes, whatever they claim.
+# Decoding takes time in proportion to the number of bytes, whatever sizes they claim.
 class CodecDecodingTest < Tiercel::TestCase
   LIB = File.expand_path("../../lib", __dir__)
   FORMS = { native: Tiercel::Codec.native, ruby: Tiercel::Serializers::Plain }.compact.freeze
 
-  # Twice as much as needed per pair is allowed for larger tables; four pairs for each of another one were quadratic.
+  # Allows twice the expected time per pair, because larger tables are slower; a quadratic decoder needed four times
+  # as much.
   def test_the_time_that_a_pair_takes_does_not_grow_with_their_number
     each_form do |form, name|
       few, many = [2_000, 64_000].map do |size|
@@ -21,7 +22,7 @@ class CodecDecodingTest < Tiercel::TestCase
     end
   end
 
-  # 99 containers in each other that each claim all that is left.
+  # 99 nested containers that each claim all remaining bytes.
   def test_nested_claims_are_refused_with_little_memory
     %i[map array].product(FORMS.keys) do |container, name|
       output, status = Open3.capture2e(RbConfig.ruby, "-I#{LIB}", "-e", <<~'RUBY', container.to_s, name.to_s)
@@ -46,7 +47,7 @@ class CodecDecodingTest < Tiercel::TestCase
     end
   end
 
-  # NaN has one hash, and is not equal to itself: 20,000 of them, each in an Array, took 43 s.
+  # All NaNs have the same hash but are not equal: 20,000 of them, each in an Array, took 43 s.
   def test_keys_that_are_not_equal_to_themselves_are_refused
     nan = "\xCB\x7F\xF8\x00\x00\x00\x00\x00\x00".b
     other = "\xCB\xFF\xF0\x00\x00\x00\x00\x00\x01".b

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# Feeds the C form of keys and versions names of every kind until the time is up:
+# Passes names of every kind to the C form of keys and versions until the time is over:
 #
 #   ruby -Ilib test/codec/hostile_names.rb SECONDS SEED
 #
-# Ends at a difference to the rules in Ruby. Names also change, raise and grow while C walks them: then only a crash, or
-# what a sanitizer says, is a finding.
+# Exits at the first difference to the rules in Ruby. Some names change, raise or grow while C walks through them;
+# then only a crash or a sanitizer's report counts.
 require "tiercel"
 require "tiercel/store"
 require "active_support/core_ext/object/to_param"
@@ -23,10 +23,10 @@ class HostileNames
   Record = Struct.new(:cache_key, :cache_version) { undef_method :to_a }
   Param = Struct.new(:to_param) { undef_method :to_a }
 
-  # AddressSanitizer does not see Ruby's longjmp, and goes on marking the stack of the frames that it has left.
+  # AddressSanitizer does not notice Ruby's longjmp and keeps marking the stack frames that it has left.
   RAISES = !ENV.key?("ASAN_OPTIONS")
 
-  # Changes the Array that C is walking when C asks it for its name.
+  # Changes the Array that C is walking through when C calls its method.
   class Saboteur
     def initialize(random, names) = (@random, @names = random, names)
     def cache_key = sabotage { "key" }
@@ -52,7 +52,7 @@ class HostileNames
     @random = Random.new(seed)
   end
 
-  # @return [Integer] names so far
+  # @return [Integer] number of names so far
   attr_reader :count
 
   def run(seconds)

@@ -6,7 +6,7 @@ require "active_support/core_ext/object/to_param"
 require "active_support/core_ext/string/output_safety"
 require "date"
 
-# Keys and versions of names: the rules in Ruby against those in C, and both against Rails' own.
+# Keys and versions of names: compares the rules in Ruby and in C, and both with Rails.
 class CodecKeysTest < Tiercel::TestCase
   RULES = [Tiercel::Store::FastPath::NamesInRuby, Tiercel::Codec.native].compact.freeze
   Record = Struct.new(:cache_key, :cache_version)
@@ -27,10 +27,10 @@ class CodecKeysTest < Tiercel::TestCase
     Param.new("p"), ["a", Param.new(nil)], ["a", Param.new("\u00e9")], [1, Float::INFINITY]
   ].freeze
 
-  # Names without a key, alone.
+  # Names without a key, if used alone.
   BLANK = ["", [], [[]], Record.new(nil), Record.new(""), nil, [nil], [[nil]], Param.new(nil), Param.new("")].freeze
 
-  # Names that are left to Rails.
+  # Names whose keys Rails computes.
   UNKNOWN = [
     { a: 1 }, Class.new(String).new("a"), "a".html_safe, "\u00e9".b, "a".encode(Encoding::UTF_16LE), [true], [[false]],
     "\u00e9".encode(Encoding::ISO_8859_1), ["a", "\u00e9".b], Param.new(1), Param.new(:a), Param.new(true),
@@ -67,12 +67,12 @@ class CodecKeysTest < Tiercel::TestCase
     UNKNOWN.product(RULES) { |name, rules| assert_nil rules.key(["a", name], nil, false), "#{name.inspect}, #{rules}" }
   end
 
-  # Booleans are no names by themselves.
+  # A boolean alone is not a name.
   def test_booleans_alone
     RULES.product([true, false]) { |rules, name| assert_nil rules.key(name, nil, false) }
   end
 
-  # Whatever is in a name: what is not left to Rails is what Rails gives, and what Rails refuses has no key here.
+  # For every kind of name, our key equals Rails' key, and a name that Rails refuses has no key here.
   def test_names_of_all_kinds
     random = Random.new(seed = Random.new_seed)
     names = Array.new(3_000) { name_of(random, 0) }
@@ -185,7 +185,7 @@ class CodecKeysTest < Tiercel::TestCase
     Array.new(random.rand(4)) { name_of(random, depth + 1) }
   end
 
-  # Whether it has a key here.
+  # Returns whether we compute a key for the name.
   def assert_as_rails(name, words)
     expected = begin
       rails.send(:normalize_key, name, { namespace: "n" })

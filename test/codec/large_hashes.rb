@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# How long large Hashes take to be decoded, in parts of Marshal's time (adr/005-serializer.md):
+# Measures the decoding time of large Hashes, relative to Marshal (adr/005-serializer.md):
 #
 #   ruby --yjit -Ilib test/codec/large_hashes.rb [ROUNDS]
 require "tiercel"

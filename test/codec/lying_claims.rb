@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-# Payloads of msgpack whose sizes are what a hostile writer would choose: nested containers that each claim what is
-# left, a few more or less, and sizes at the ends of their formats.
+# Generates msgpack payloads with hostile sizes: nested containers that claim about as many bytes as are left, and
+# sizes at the limits of their formats.
 class LyingClaims
   SIZES = [0, 1, 15, 16, 17, 31, 32, 64, 65, 127, 128, 255, 256, 65_535, 65_536, 2**31 - 1, 2**31, 2**32 - 1].freeze
   FILLERS = ["\x00", "\xC0", "\x80", "\x90", "\xA0", "\xA1a", "\xD4\x00a", "\xC7\x00\x00", "\xCB#{"\x00" * 8}",
              "\xCB\x7F\xF8#{"\x00" * 6}"]
             .map(&:b).freeze
-  # Formats with a size: first byte, bytes of the size, bytes per element at least.
+  # Formats with a size: first byte, template of the size, minimum bytes per element.
   CONTAINERS = [[0xDC, "n", 1], [0xDD, "N", 1], [0xDE, "n", 2], [0xDF, "N", 2]].freeze
   RUNS = [[0xD9, "C"], [0xDA, "n"], [0xDB, "N"], [0xC4, "C"], [0xC5, "n"], [0xC6, "N"], [0xC7, "C"], [0xC8, "n"],
           [0xC9, "N"]].freeze
@@ -17,7 +17,7 @@ class LyingClaims
     @random = random
   end
 
-  # @return [String] most often malformed
+  # @return [String] a payload, usually malformed
   def make
     total = [20, 300, 5_000].sample(random: @random)
     payload = String.new
@@ -45,7 +45,7 @@ class LyingClaims
     [first, claim(left)].pack("C#{size_of}")
   end
 
-  # The bytes behind the header, more or less; cut to the format by pack.
+  # About the number of bytes after the header; pack truncates it to the format.
   def claim(left)
     return SIZES.sample(random: @random) if @random.rand(3).zero?
     [left - @random.rand(8), 0].max

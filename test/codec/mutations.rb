@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-# Feeds the C form object graphs, graphs that other threads change, mutated payloads and claims that lie until the time
-# is up:
+# Passes object graphs, graphs that other threads change, mutated payloads and false sizes to the C form until the
+# time is over:
 #
 #   ruby -Ilib test/codec/mutations.rb SECONDS SEED
 #
-# Prints how many graphs there were, and how many payloads and frames were read; a difference to Marshal, any error but
-# MalformedFrame, or one that takes long, ends it.
+# Prints the number of graphs, and of payloads and frames that were read. Exits at the first difference to Marshal,
+# error other than MalformedFrame, or slow input.
 require "bigdecimal"
 require "tiercel"
 require_relative "../serializers/object_graphs"
@@ -18,7 +18,7 @@ class Mutations
   GRAPHS_PER_COMPACTION = 2_000
   GRAPHS_PER_STRESS = 1_000
   GRAPHS_PER_CHANGE = 50
-  # Of the processor, for one of at most 5,000 bytes, or what a graph has.
+  # Maximum CPU seconds for an input of up to 5,000 bytes, or for a graph.
   MOST_SECONDS = 5
   FRONT = ("-" * 1_000).b.freeze
   VERSIONS = [nil, "1", "é", "v" * 300, "v" * 40_000].freeze
@@ -30,7 +30,7 @@ class Mutations
     @inputs = 0
   end
 
-  # @return [Integer] payloads and frames that were read
+  # @return [Integer] number of payloads and frames that were read
   attr_reader :inputs
 
   def run(seconds)
@@ -67,7 +67,7 @@ class Mutations
                        @random.rand(2) == 0, [nil, 20].sample(random: @random))
   end
 
-  # A collection, and a compaction, wherever one may be.
+  # Runs with a garbage collection and compaction at every possible point.
   def under_stress(graph)
     GC.stress = GC.auto_compact = true
     payload = @native.dump(graph)
@@ -78,7 +78,7 @@ class Mutations
     GC.stress = GC.auto_compact = false
   end
 
-  # A dump contains the state of one moment: one of the two.
+  # A dump contains a consistent state: one of the two.
   def while_it_changes(graph)
     shared = Array.new(@random.rand(200..2_000)) { |i| (0..@random.rand(12)).to_h { |key| ["#{key}", [i]] } } << graph
     before = shared.dup
@@ -110,7 +110,8 @@ class Mutations
     sum(@random.bytes(@random.rand(2_000)), @random.rand(2**32)) if @native.respond_to?(:crc32)
   end
 
-  # Blocks come back; altered ones, at any place and of any claimed size, are inflated where the walk finds them whole.
+  # Blocks inflate to the original; altered blocks, at any position and with any claimed size, inflate only if the
+  # walk finds them complete.
   def blocks(bytes)
     bytes *= @random.rand(1..60) if @random.rand(2) == 0
     deflated = @native.lz4_deflate(at_the_end(bytes))
@@ -127,7 +128,7 @@ class Mutations
 
   def long_version = Tiercel::Frame::Parts.encode(version: VERSIONS.sample(random: @random))
 
-  # Of every kind, often altered, and claims of lengths that are not there.
+  # Parts of every kind, often altered, with claims of missing bytes.
   def any_parts
     tags = Array.new(@random.rand(4)) { |number| ["tag:#{number}", @random.rand(2**64)] }.to_h
     parts = { version: VERSIONS[1], tags:, lease: [@random.bytes(16), 1.0], inflated_bytes: 1, stale: [1.0, 2.0],
@@ -138,13 +139,13 @@ class Mutations
     @random.rand(2) == 0 ? mutate(bytes) : bytes
   end
 
-  # Of a String of its own, so that what is read behind its end is seen.
+  # Copies the String, so that a sanitizer sees reads beyond its end.
   def sum(bytes, crc)
     abort "not Zlib's CRC-32 of #{bytes.bytesize} bytes" unless @native.crc32(bytes, crc) == Zlib.crc32(bytes, crc)
   end
 
-  # The same bytes at the end of a piece of memory of their own, for Ruby keeps short Strings in its objects, where
-  # nobody sees what is read behind them.
+  # Puts the bytes at the end of a separate allocation. Ruby stores short Strings inside its objects, where a
+  # sanitizer sees no reads beyond their end.
   def at_the_end(bytes) = (FRONT + bytes).byteslice(FRONT.bytesize, bytes.bytesize).freeze
 
   def attempt

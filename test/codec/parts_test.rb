@@ -3,7 +3,7 @@
 
 require "test_helper"
 
-# The C form walks a frame's parts, and answers as the Ruby form does.
+# The C form decodes a frame's parts with the same results as the Ruby form.
 class CodecPartsTest < Tiercel::TestCase
   Parts = Tiercel::Frame::Parts
   Coder = Tiercel::Coder
@@ -65,7 +65,7 @@ class CodecPartsTest < Tiercel::TestCase
     end
   end
 
-  # Cut off, altered, repeated, of a wrong size, critical and unknown.
+  # Truncated, altered, repeated, of a wrong size, critical and unknown.
   def test_both_forms_say_the_same_of_any_parts
     random = Random.new(seed = 20_261_122)
     told = Hash.new(0)

@@ -6,18 +6,18 @@ require "open3"
 require "support/sanitized_extension"
 require "rbconfig"
 
-# The C form under AddressSanitizer and UndefinedBehaviorSanitizer, while mutated payloads and hostile names are fed to
-# it. Long tier: the extension is built for it.
+# Runs the C form under AddressSanitizer and UndefinedBehaviorSanitizer with mutated payloads and hostile names. Part
+# of the long tier, because it compiles the extension.
 class CodecSanitizerTest < Tiercel::TestCase
   include SanitizedExtension
 
   EXTCONF = File.expand_path("../../ext/tiercel/codec/extconf.rb", __dir__)
   LIB = File.expand_path("../../lib", __dir__)
   SECONDS = 60
-  # Ruby keeps what it knows for its own end, looks through its stack for objects, and has its own signal stacks.
+  # Ruby leaves memory allocated at exit, scans its stack for objects, and has its own signal stacks.
   OPTIONS = "detect_leaks=0:detect_stack_use_after_return=0:use_sigaltstack=0"
 
-  # Each script with the figure that it prints, and its least value.
+  # For each script, the count that it prints and its minimum.
   FEEDS = { "mutations.rb" => [/^(\d+) graphs/, 1_000], "hostile_names.rb" => [/^(\d+) names/, 5_000] }.freeze
 
   def test_mutated_payloads_and_hostile_names

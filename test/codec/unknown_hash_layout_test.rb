@@ -6,8 +6,8 @@ require "fileutils"
 require "open3"
 require "rbconfig"
 
-# A Ruby that keeps Hashes in a way that the codec does not know: here by a build whose check always fails. The codec
-# switches itself off, and all goes on in Ruby, over the segment too.
+# Simulates a Ruby with an unknown memory layout of Hashes: a build whose check always fails. The codec disables
+# itself, and everything works in Ruby, including the segment.
 class CodecUnknownHashLayoutTest < Tiercel::TestCase
   ROOT = File.expand_path("../..", __dir__)
   FILES = %w[frame_test coder/round_trip_test serializers/auto_test leases_test backends/memory_test
@@ -38,7 +38,7 @@ class CodecUnknownHashLayoutTest < Tiercel::TestCase
 
   private
 
-  # @yieldparam folder [String] for $LOAD_PATH
+  # @yieldparam folder [String] the folder for $LOAD_PATH
   def with_build
     with_tmpdir do |folder|
       [[RbConfig.ruby, "#{ROOT}/ext/tiercel/codec/extconf.rb"], %w[make --silent]].each do |command|

@@ -4,8 +4,8 @@
 require "test_helper"
 require "open3"
 
-# While the C form walks through a value, no method is called, so no other thread runs, nothing changes and
-# nothing is raised; and what is raised afterwards leaves nothing behind.
+# While the C form walks through a value, it calls no method. So no other thread runs, and nothing changes or raises.
+# An exception afterwards leaves no memory behind.
 class CodecWalkTest < Tiercel::TestCase
   LIB = File.expand_path("../../lib", __dir__)
   LARGE = (0...20).to_h { |i| [i, "value #{i}"] }.freeze
@@ -34,7 +34,7 @@ class CodecWalkTest < Tiercel::TestCase
     end
   end
 
-  # In a process of its own, as it changes Ruby's classes.
+  # Runs in a separate process, because it changes Ruby's classes.
   def test_methods_that_somebody_redefined_are_not_called
     expected = native.dump([LARGE.dup, "text"])
     outcomes = fork_and_wait(1) do
@@ -124,7 +124,7 @@ class CodecWalkTest < Tiercel::TestCase
   RUBY
   private_constant :MEASURE
 
-  # How much a process grows (MB) from the first `work` to the second one.
+  # Growth of the process in MB between the first and the second `work`.
   def growth_of(what, script)
     skip "this system has no /proc" unless File.exist?("/proc/self/statm")
     code = "#{MEASURE}#{script}work.call\nbefore = #{what}\nwork.call\nputs #{what} - before\n"

@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-# Payloads that would inflate to more than `inflate_limit`.
+# Payloads that would exceed `inflate_limit` when inflated.
 class BombsTest < Tiercel::TestCase
   LIMIT = 1024 * 1024
   NAMES = Tiercel::Compressors::NAMES.values.select { |name| Tiercel::Compressors::REGISTRY.available?(name) }.freeze

@@ -2,8 +2,8 @@
 
 require "test_helper"
 
-# Whatever a backend answers with, reading it ends in a value or in one of
-# three errors, which the store turns into a miss and a report.
+# Whatever bytes a backend returns, reading them yields a value or one of three errors. The store turns each error
+# into a miss and a report.
 module CoderDamageBehavior
   EXPECTED = [Tiercel::MalformedFrame, Tiercel::SerializationError, ActiveSupport::Cache::DeserializationError].freeze
   SAMPLES = [
@@ -63,8 +63,8 @@ module CoderDamageBehavior
     assert_includes [:value, *EXPECTED], outcome(nested_marshal(1_000))
   end
 
-  # In a child of its own: Ruby's Marshal stops where the machine's stack ends, which Ruby itself does not survive if
-  # it collects garbage there.
+  # Runs in a child process: Ruby's Marshal stops only at the end of the machine's stack, and Ruby crashes if it
+  # collects garbage there.
   def test_marshal_payloads_nested_without_end
     child = ForkedChildren.new(1, within: 60) { stopped_by_signals_quietly { outcome(nested_marshal(200_000)) } }
     result = child.run.first
@@ -113,7 +113,7 @@ module CoderDamageBehavior
     end
   end
 
-  # By both ways of reading, which have to agree.
+  # Reads in both ways, which must agree.
   def outcome(bytes)
     lean = attempt { coder.load_value(bytes, 0.0) }
     entry = attempt { coder.load(bytes)&.value }

@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-# The payload of a frame: compressed or not, loaded or refused. Runs on the C form and on the Ruby form.
+# The payload of a frame: compressed or not, accepted or refused. Runs with the C form and with the Ruby form.
 module CoderPayloadBehavior
   Coder = Tiercel::Coder
   Frame = Tiercel::Frame

@@ -5,8 +5,8 @@ require "test_helper"
 require "tiercel/segment/place"
 require_relative "../support/earlier_revision"
 
-# During a deploy processes of two versions share a cache. Each reads frames, SQLite files, file caches and (while the
-# layout is the same) segments that the other one writes.
+# During a deploy, processes of two versions share a cache. Each reads the other's frames, SQLite files, file caches
+# and (with the same layout) segments.
 class EarlierRevisionTest < Tiercel::TestCase
   REVISION = "d6db077"
   VALUES = {
@@ -61,7 +61,7 @@ class EarlierRevisionTest < Tiercel::TestCase
     end
   end
 
-  # While both are used, neither process reads, damages or removes the segment of the other.
+  # While processes use both segments, neither version reads, damages or removes the other's.
   def test_another_layout_has_a_file_of_its_own
     other = EarlierRevision.altered { |folder| change_layout(folder) }
     name = "tiercel-test-layout-#{Process.pid}"
@@ -86,9 +86,9 @@ class EarlierRevisionTest < Tiercel::TestCase
 
   private
 
-  # @param url [String] with the folder to be filled in
-  # @yieldparam store [ActiveSupport::Cache::TiercelStore] of this process
-  # @yieldparam ask [#call] asks a process of the earlier revision
+  # @param url [String] a URL with a placeholder for the folder
+  # @yieldparam store [ActiveSupport::Cache::TiercelStore] the store of this process
+  # @yieldparam ask [#call] evaluates code in a process of the earlier revision
   def beside(url)
     with_tmpdir do |folder|
       url = format(url, folder)
@@ -125,14 +125,14 @@ class EarlierRevisionTest < Tiercel::TestCase
     assert_equal({}, ask.call('store.read_multi(*VALUES.keys.map { |name| "there #{name}" })'))
   end
 
-  # One of them computes, the other one waits for the value.
+  # One process computes, the other one waits for the value.
   def leases_are_shared(store, ask)
     begun = Queue.new
     go_on = Queue.new
     holder = Thread.new { store.fetch("leased") { begun << true; go_on.pop } }
     begun.pop
     waiter = Thread.new { ask.call('store.fetch("leased") { "computed by the waiter" }') }
-    sleep 0.05 # the other process asks; whenever it does, the value or the wait for it is what it gets
+    sleep 0.05 # the other process fetches now; it gets the value immediately or after a wait
     go_on << "computed once"
     assert_equal ["computed once"] * 2, [holder.value, waiter.value]
   end

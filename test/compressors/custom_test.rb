@@ -5,7 +5,7 @@ require "test_helper"
 class CustomCompressorTest < Tiercel::TestCase
   include Tiercel::Contracts::CompressorContract
 
-  # As Rails has it.
+  # The interface of Rails' compressors.
   class DeflateInflate
     def deflate(bytes) = Zlib.deflate(bytes, 1)
     def inflate(bytes) = Zlib.inflate(bytes)

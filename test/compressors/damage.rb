@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Damage that the built-in compressors have to stand beyond the contract.
+# Damage that the built-in compressors must detect, beyond the contract.
 module CompressorDamage
   Malformed = Tiercel::MalformedFrame
   TEXT = Array.new(200) { |index| "<li class=\"row\">#{index}</li>\n" }.join.b.freeze

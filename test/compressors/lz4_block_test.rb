@@ -7,7 +7,7 @@ require "tiercel/compressors/lz4_block"
 class LZ4BlockTest < Tiercel::TestCase
   WALKERS = [Tiercel::Compressors::LZ4Block, Tiercel::Codec.native].compact.freeze
 
-  # Blocks written by hand after the format's description.
+  # Blocks written by hand from the description of the format.
   WHOLE = {
     "\x00" => 0, "\x10a" => 1, "\xF0\x00#{"a" * 15}" => 15, "\xF0\xFF\x01#{"a" * 271}" => 271,
     "\x10a\x01\x00\x00" => 5, "\x1Fa\x01\x00\x00\x10b" => 21, "\x1Fa\x01\x00\xFF\x05\x00" => 280,
@@ -34,7 +34,7 @@ class LZ4BlockTest < Tiercel::TestCase
     WALKERS.product(BROKEN) { |walker, block| assert_nil walker.lz4_block_size(block, 0), block.inspect }
   end
 
-  # Of a whole block exactly its size; of any other size, and of what is broken, nothing.
+  # For a complete block the walk returns its exact size; for any other block nil.
   def test_the_extension_inflates_whole_blocks_alone
     native = Tiercel::Codec.native or skip "the extension is not built"
     WHOLE.each do |block, size|
@@ -48,7 +48,7 @@ class LZ4BlockTest < Tiercel::TestCase
     assert_nil native.lz4_inflate("\x10a".b, 3, 0), "behind the end"
   end
 
-  # Random blocks, and sound ones with a byte changed: inflated where the walk says that they are whole, and only there.
+  # Random blocks, and valid ones with a changed byte: they inflate if and only if the walk finds them complete.
   def test_the_extension_inflates_what_the_walk_finds_whole
     native = Tiercel::Codec.native or skip "the extension is not built"
     random = Random.new(3)

@@ -13,7 +13,7 @@ class LZ4CompressorTest < Tiercel::TestCase
 
   def build_compressor = :lz4
 
-  # Nothing that repeats, what repeats at every distance up to the farthest and beyond it, and text.
+  # Data without repetitions, with repetitions at every distance up to and beyond the maximum, and text.
   def self.payloads(random)
     repeated = [1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 255, 65_535, 65_536].map do |distance|
       piece = random.bytes(distance)
@@ -34,7 +34,7 @@ class LZ4CompressorTest < Tiercel::TestCase
     end
   end
 
-  # A process without the extension shares a cache with others, and so does one of a version before.
+  # A process without the extension, or of an earlier version, shares a cache with others.
   def test_the_gem_reads_what_the_extension_writes_and_the_other_way_round
     skip "the extension is not built" unless Tiercel::Compressors::LZ4.native?
     begin

@@ -9,12 +9,12 @@ require "active_support/core_ext/numeric"
 require "active_support/key_generator"
 require "active_support/message_encryptor"
 
-# The Ruby of the documents, run: every `config.cache_store` of ours builds a store.
+# Runs the Ruby code of the documents: every `config.cache_store` with our store must build one.
 class ConfigurationLinesTest < Tiercel::TestCase
   DOCS = File.expand_path("../../docs", __dir__)
   PAGES = %w[failures.md memcached.md migrating.md redis.md sqlite.md tiers.md].freeze
 
-  # The target of the lines: an application's configuration and Gemfile.
+  # Receives the lines: an application's configuration and Gemfile.
   class Application
     attr_reader :stores
 
@@ -27,7 +27,7 @@ class ConfigurationLinesTest < Tiercel::TestCase
     def key_generator = ActiveSupport::KeyGenerator.new("a secret of the application", iterations: 1)
   end
 
-  # @return [Array<Array>] the arguments of each `config.cache_store`, and the module that the code ran in
+  # @return [Array<Array>] the arguments of each `config.cache_store`, and the module in which the code ran
   def run_block(code)
     application = Application.new
     place = Module.new
@@ -62,7 +62,7 @@ class ConfigurationLinesTest < Tiercel::TestCase
     end
   end
 
-  # The segment of an application lies in /dev/shm; this one, in the folder.
+  # An application's segment is in /dev/shm; here it is in the test's folder.
   def built(arguments)
     arguments = arguments.map { |one| one.is_a?(String) ? one.sub(/\Ashared:(?=\z|\?)/, "shared:./segment") : one }
     store = ActiveSupport::Cache.lookup_store(*arguments)

@@ -6,7 +6,7 @@ require "test_helper"
 require "rexml/document"
 require_relative "../../rakelib/diagrams/pictures"
 
-# The pictures of the docs are those that `rake diagrams` draws, and pages show them.
+# The pictures in the docs equal the output of `rake diagrams`, and every picture is used in a page.
 class DiagramsTest < Tiercel::TestCase
   ROOT = File.expand_path("../..", __dir__)
 

@@ -4,7 +4,8 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# The code of docs/fetch.md runs, and what stands behind the arrows is what comes out; its table has all options.
+# Runs the code of docs/fetch.md and compares the results with the values behind the arrows; its table must list all
+# options.
 class FetchPageTest < Tiercel::TestCase
   PAGE = File.expand_path("../../docs/fetch.md", __dir__)
   TEXT = File.read(PAGE)

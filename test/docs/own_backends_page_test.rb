@@ -5,7 +5,7 @@ require "test_helper"
 require "active_support/cache/tiercel_store"
 require "tiercel/contracts/backend_contract"
 
-# The backend of docs/own-backends.md passes the contract that the page names.
+# The backend in docs/own-backends.md passes the contract that the page recommends.
 module OwnBackendsPage
   PAGE = File.expand_path("../../docs/own-backends.md", __dir__)
   CODE, CALL = File.read(PAGE)[/^```ruby\n(.*?)^```/m, 1].split(/^(?=Tiercel::Backends::REGISTRY)/)
@@ -36,7 +36,7 @@ module OwnBackendsPage
 
     private
 
-    # The registry is the process'.
+    # Removes the scheme, because the registry belongs to the whole process.
     def forget(scheme)
       %i[@loaders @loaded].each { |name| Tiercel::Backends::REGISTRY.instance_variable_get(name).delete(scheme) }
     end

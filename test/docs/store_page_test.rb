@@ -30,7 +30,7 @@ class StorePageTest < Tiercel::TestCase
 
   def row(option) = TEXT[/^\| `#{option}` \|.*$/]
 
-  # @return [Hash{String => Object}] what instances of the backends answer
+  # @return [Hash{String => Object}] the values that the backends' instances return
   def defaults
     %w[memory shared sqlite file memcached redis].to_h do |name|
       backend = Tiercel::Backends::REGISTRY.fetch(name)

@@ -4,7 +4,8 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# The code of docs/tags.md runs, and what stands behind the arrows is what comes out; its bounds are those of the code.
+# Runs the code of docs/tags.md and compares the results with the values behind the arrows; its limits must equal
+# those in the code.
 class TagsPageTest < Tiercel::TestCase
   PAGE = File.expand_path("../../docs/tags.md", __dir__)
   TEXT = File.read(PAGE)

@@ -4,7 +4,7 @@
 require "json"
 require_relative "doctor_case"
 
-# The doctor judges the deployment of the application.
+# The doctor's checks of an application's deployment.
 class DoctorDeploymentTest < DoctorCase
   PUMA = { "config/puma.rb" => "workers ENV.fetch(\"WEB_CONCURRENCY\", 2)\n" }.freeze
   TWO_HOSTS = { "config/deploy.yml" => "servers:\n  web:\n    - 10.0.0.1\n    - 10.0.0.2\n" }.freeze

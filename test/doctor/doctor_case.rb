@@ -5,7 +5,7 @@ require "active_support/cache/tiercel_store"
 require "tiercel/doctor"
 require "tiercel/lab/servers"
 
-# The base of the doctor's tests: an examination of one store in a deployment that the test describes.
+# The base class of the doctor's tests: examines one store in a deployment that the test describes.
 class DoctorCase < Tiercel::TestCase
   Deployment = Tiercel::Doctor::Deployment
 
@@ -18,7 +18,7 @@ class DoctorCase < Tiercel::TestCase
   # One process on one host, outside a container.
   def here(**options) = Deployment.new(**{ container: false, env: {}, mounts: "" }, **options)
 
-  # @param files [Hash{String => String}] of the application
+  # @param files [Hash{String => String}] the application's files
   def deployed(files, **options)
     with_tmpdir do |root|
       files.each do |name, text|

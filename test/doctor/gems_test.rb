@@ -3,9 +3,9 @@
 
 require_relative "doctor_case"
 
-# Versions of the gems behind Tiercel's stores and Rails' own.
+# Versions of the gems behind the stores of Tiercel and Rails.
 class DoctorGemsTest < DoctorCase
-  # A store of Rails that is asked for nothing but its kind.
+  # A Rails store of which only the kind is used.
   def store(name)
     Class.new(ActiveSupport::Cache::MemoryStore) { define_singleton_method(:name) { name } }.new
   end
@@ -34,7 +34,7 @@ class DoctorGemsTest < DoctorCase
     Tiercel::Doctor::Report.new(Tiercel::Doctor::Checks::Gems.new(subject, here).findings)
   end
 
-  # As RubyGems has it loaded.
+  # Pretends that RubyGems has loaded this version.
   def with_version(gem, version)
     before = Gem.loaded_specs[gem]
     version ? Gem.loaded_specs[gem] = Gem::Specification.new(gem, version) : Gem.loaded_specs.delete(gem)

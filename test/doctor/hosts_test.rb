@@ -3,7 +3,7 @@
 
 require_relative "doctor_case"
 
-# Several hosts with a cache of one of them, where no config/deploy.yml says so.
+# Several hosts with a host-local cache, without a config/deploy.yml that lists them.
 class DoctorHostsTest < DoctorCase
   CAPISTRANO = <<~RUBY
     server "deploy@web1.example:2222", user: "deploy", roles: %w[web app]

@@ -8,7 +8,7 @@ class DoctorReadmeTest < DoctorCase
   README = File.expand_path("../../README.md", __dir__)
   PUMA = { "config/puma.rb" => "workers ENV.fetch(\"WEB_CONCURRENCY\", 2)\n" }.freeze
 
-  # Takes the lines of a configuration.
+  # Records the lines of a configuration.
   class Configuration
     attr_reader :cache_store
 
@@ -43,7 +43,7 @@ class DoctorReadmeTest < DoctorCase
     end
   end
 
-  # An application's segment lies in /dev/shm, its server on another host; these do not.
+  # An application's segment is in /dev/shm and its server on another host; here both are local to the test.
   def build(line, server)
     line = line.gsub(/"redis:[^"]*"/, server.url.inspect).gsub('"shared:my-app"', '"shared:./segment"')
                .gsub('"shared:"', '"shared:./segment"').sub(/:tiercel_store(?=\s*(#|\z))/, '\0, "shared:./segment"')

@@ -3,7 +3,7 @@
 
 require_relative "doctor_case"
 
-# The doctor examines a Redis, and one that answers little.
+# The doctor examines a Redis, including one that refuses most commands.
 class DoctorRedisTest < DoctorCase
   def setup
     @server = Tiercel::Lab::Servers::Redis.new.start
@@ -14,7 +14,7 @@ class DoctorRedisTest < DoctorCase
 
   def configure(settings) = settings.each { |name, value| @server.command("CONFIG", "SET", name, value) }
 
-  # Rails 7.2 cannot make a pool of connection_pool 3.
+  # Rails 7.2 cannot build a pool with connection_pool 3.
   def stores
     [Tiercel.new(@server.url), ActiveSupport::Cache.lookup_store(:redis_cache_store, url: @server.url, pool: false)]
   end

@@ -3,7 +3,7 @@
 
 require_relative "doctor_case"
 
-# Segments of the same name that other users have.
+# Segments with the same name that belong to other users.
 class DoctorSegmentsTest < DoctorCase
   OTHER = 12_345
 

@@ -35,7 +35,7 @@ class DoctorWireTest < DoctorCase
 
   def redis(url, **) = ActiveSupport::Cache::RedisCacheStore.new(url:, pool: false, **)
 
-  # Without a connection: its statistics name the servers.
+  # Without a connection: the client's statistics list the servers.
   def memcached(server, **options)
     Class.new(ActiveSupport::Cache::MemoryStore) do
       define_singleton_method(:name) { "ActiveSupport::Cache::MemCacheStore" }

@@ -2,12 +2,12 @@
 
 require "support/held_by_another"
 
-# The rows of docs/failures.md that `sqlite:` and `file:` share. The class says how one is built (`build`,
-# `build_store`), and what another process does that locks it (`lock`, which gives what has to be kept).
+# The rows of docs/failures.md that `sqlite:` and `file:` share. The including class defines `build` and
+# `build_store`, and `lock`, which lets another process lock the cache and returns an object to keep.
 module DiskRows
-  # Each of these calls ends while the lock is still held: it waits for its budget, not for the lock.
+  # Each of these calls returns while the lock is still held: it waits for its time budget, not for the lock.
   def test_locked_by_another_process
-    patient = build_store(timeout: 30) # for calls that shall not fail, however busy the machine is
+    patient = build_store(timeout: 30) # for calls that must succeed on a busy machine
     patient.write("key", "value")
     while_locked do
       store = build_store(timeout: 0.2)

@@ -9,7 +9,7 @@ require "tiercel/backends/file"
 require "tmpdir"
 require_relative "disk_rows"
 
-# The rows of docs/failures.md for `file:`: what goes wrong is a miss and a report, never another exception.
+# The rows of docs/failures.md for `file:`: every failure is a miss and a report, never another exception.
 class FileFaultsTest < Tiercel::TestCase
   include DiskRows
 
@@ -137,7 +137,7 @@ class FileFaultsTest < Tiercel::TestCase
     end
   end
 
-  # Root may write everywhere, so it becomes somebody else first.
+  # Root may write everywhere, so the process becomes another user first.
   def test_a_folder_that_is_not_ours
     File.chmod(0o555, @directory)
     answers = fork_and_wait(1) do

@@ -2,7 +2,7 @@
 
 require_relative "remote_failures"
 
-# The rows of {ServerRows} on servers that take requests, or do not even that, and do not answer.
+# The rows of {ServerRows} for servers that accept requests (or not even that) and never answer.
 module HungRows
   include RemoteFailures
 
@@ -29,7 +29,7 @@ module HungRows
     end
   end
 
-  # The read and the take have used up their budgets: nothing else is tried.
+  # The read and the take have used their time budgets, so nothing else is tried.
   FETCHES = {
     fetch: ->(store) { store.fetch("absent") { "made" } },
     options: ->(store) { store.fetch("absent", race_condition_ttl: 5, expires_in: 60) { "made" } },
@@ -53,7 +53,7 @@ module HungRows
     end
   end
 
-  # @yieldparam port [Integer] of a listener that has no room for another connection
+  # @yieldparam port [Integer] the port of a listener whose queue is full
   def with_full_queue
     listener = Socket.new(:INET, :STREAM)
     listener.bind(Addrinfo.tcp("127.0.0.1", 0))
@@ -74,7 +74,7 @@ module HungRows
     end
   end
 
-  # One reply, in so many pieces that each of them is in time.
+  # A reply in many small pieces, each of which arrives in time.
   TRICKLES = {
     "redis" => { read: ["$100000\r\n", "x"], read_multi: ["*2\r\n$100000\r\n", "x"], write: ["+", "O"] },
     "memcached" => { read: ["VA 100000 c5\r\n", "x"], read_multi: ["VA 100000 c5 O0\r\n", "x"], write: ["H", "D"] },
@@ -113,7 +113,7 @@ module HungRows
     end
   end
 
-  # A value that the server is slow to take.
+  # A value that the server accepts slowly.
   def test_a_request_that_is_taken_in_drops
     scheme = with_server { |server| server.url[/\A\w+/] }
     listener = Socket.new(:INET, :STREAM).tap { |socket| socket.setsockopt(:SOCKET, :RCVBUF, 4_096) }
@@ -128,7 +128,7 @@ module HungRows
     listener&.close
   end
 
-  # @param addresses [Array<String>] of a name, which it takes some seconds to look up
+  # @param addresses [Array<String>] addresses of a name whose resolution takes some seconds
   def with_name(addresses, seconds: 0, &)
     original = Addrinfo.method(:getaddrinfo)
     looked_up = lambda do |host, port, *rest|
@@ -151,7 +151,7 @@ module HungRows
     end
   end
 
-  # Each address has a share of the time.
+  # Each address gets a fraction of the time.
   def test_a_name_of_several_addresses
     with_server do |server|
       with_full_queue do |port|

@@ -11,11 +11,11 @@ require "tiercel/lab/servers"
 # Servers that fail between the steps of a fetch.
 class LeaseFaultsTest < Tiercel::TestCase
   SERVERS = [Tiercel::Lab::Servers::Memcached, Tiercel::Lab::Servers::Redis].freeze
-  # Of a lease that nobody should have to wait for (seconds).
+  # Seconds of a lease for which no caller should have to wait.
   LEASE_TTL = 60
-  # For so long a server does not answer (seconds).
+  # Seconds for which a server does not answer.
   PAUSE = 0.3
-  # By which a lost reply may delay those who come later, five times for a busy machine (seconds).
+  # Maximum delay by a lost reply for later callers, times five for a busy machine, in seconds.
   DELAY = 5 * 0.5
 
   def each_server(**options)
@@ -30,7 +30,7 @@ class LeaseFaultsTest < Tiercel::TestCase
     end
   end
 
-  # The take reaches the server, and its answer comes too late to be heard.
+  # The take reaches the server, and its reply arrives after the timeout.
   def test_a_take_whose_reply_was_lost_is_known_by_its_holder
     each_server(breaker: false) do |server, store|
       lose_the_reply(server, store, :occupy)
@@ -52,7 +52,7 @@ class LeaseFaultsTest < Tiercel::TestCase
     end
   end
 
-  # Nor can its caller fill or give back while the server is paused: whoever comes later does not wait for that lease.
+  # The caller can neither fill nor release while the server is paused, yet later callers do not wait for that lease.
   def test_a_take_that_arrives_when_its_caller_has_gone_delays_nobody
     WAYS.each do |way, fetch|
       each_server(timeout: 0.05) do |server, store|
@@ -62,7 +62,7 @@ class LeaseFaultsTest < Tiercel::TestCase
     end
   end
 
-  # A caller that is ended while it waits for the answer to its take.
+  # A caller that is killed while it waits for the reply to its take.
   def test_a_caller_that_is_ended_at_its_take_delays_nobody
     WAYS.each do |way, fetch|
       each_server(timeout: 5) do |server, store|
@@ -87,7 +87,7 @@ class LeaseFaultsTest < Tiercel::TestCase
     end
   end
 
-  # The server is paused when a block that has raised gives its lease back.
+  # The server is paused when a failing block releases its lease.
   def test_a_lease_that_could_not_be_given_back_delays_nobody
     WAYS.each do |way, fetch|
       each_server(timeout: 0.05) do |server, store|
@@ -137,7 +137,7 @@ class LeaseFaultsTest < Tiercel::TestCase
     other&.close
   end
 
-  # The server is stopped when the first take is sent, and goes on after a while.
+  # The server stops when the first take is sent, and continues later.
   def paused_at_the_take(server, store)
     paused = Queue.new
     resuming = nil
@@ -151,7 +151,7 @@ class LeaseFaultsTest < Tiercel::TestCase
     resuming&.join
   end
 
-  # The first take is sent while the server is stopped, and given up; then the server goes on.
+  # The first take is sent while the server is stopped and times out; then the server continues.
   def lose_the_reply(server, store, operation)
     before_the_take(store) { server.pause }
     store.backend.singleton_class.prepend(Module.new do

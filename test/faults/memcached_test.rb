@@ -12,7 +12,7 @@ class MemcachedFaultsTest < Tiercel::TestCase
 
   def start_server(**options) = Servers::Memcached.new(**options).start
 
-  # -M: an error where memory is full, instead of eviction.
+  # -M: an error instead of eviction when memory is full.
   def test_out_of_memory
     with_server(memory_mb: 2, args: ["-M"]) do |server|
       store = build(server.url, timeout: PATIENCE_SECONDS)
@@ -31,7 +31,7 @@ class MemcachedFaultsTest < Tiercel::TestCase
     end
   end
 
-  # Of the size of a lease, and of those around it: the server has pages for each size apart.
+  # Values of about the size of a lease, because the server has separate pages for each size.
   def fill_with_small_ones(backend)
     [40, 80, 120].each do |bytes|
       100.times { |page| backend.set_multi(Array.new(500) { |at| ["#{bytes}/#{page}/#{at}", "x" * bytes] }.to_h) }
@@ -41,7 +41,7 @@ class MemcachedFaultsTest < Tiercel::TestCase
     end
   end
 
-  # Whatever asks for its place only if it is free.
+  # Every operation that writes only if the key is absent.
   def assert_what_is_there_stays(store)
     fill_with_small_ones(store.backend)
     reports = capture_reports { 2.times { assert_equal("value", store.fetch("key") { flunk }) } }
@@ -73,7 +73,7 @@ class MemcachedFaultsTest < Tiercel::TestCase
     end
   end
 
-  # A memcached that is full stops listening: which of the next connections the system still takes depends on when.
+  # A full memcached stops listening; timing decides which of the next connections the system still accepts.
   #
   # @return [Array<IO>]
   def as_many_as_it_takes(server)
@@ -107,11 +107,11 @@ class MemcachedFaultsTest < Tiercel::TestCase
   end
 end
 
-# One of three servers fails: its keys are misses, the others' are not.
+# One of three servers fails: its keys are misses, the other keys are not.
 class MemcachedRingFaultsTest < Tiercel::TestCase
   include RemoteFailures
 
-  # A second: two servers answer within it, on a busy machine too, and one that hangs does not take too long.
+  # One second is enough for two servers on a busy machine, and a hung server does not take too long.
   def build(url, **options) = super(url, timeout: 1, **options)
 
   def with_ring(**options)
@@ -150,7 +150,7 @@ class MemcachedRingFaultsTest < Tiercel::TestCase
     end
   end
 
-  # @return [Array<Array<String>>] the names of the first server, and those of the others
+  # @return [Array<Array<String>>] names on the first server, and names on the others
   def by_server(servers, **options)
     store = build("memcached://#{servers.map(&:address).join(",")}", **options)
     ring = store.backend.instance_variable_get(:@ring)

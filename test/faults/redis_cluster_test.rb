@@ -13,9 +13,9 @@ class RedisClusterFaultsTest < Tiercel::TestCase
   NAMES = Array.new(60) { |index| "name#{index}" }.freeze
   VALUES = NAMES.to_h { |name| [name, "value of #{name}"] }.freeze
 
-  # A node that hangs takes half of it, and leaves the others enough on a busy machine too.
+  # A hung node uses half of it, which leaves enough for the others even on a busy machine.
   BUDGET_SECONDS = 1.0
-  # For the others to take a node for failed: as soon as may be, or not while a test looks.
+  # Node timeouts after which the others mark a node as failed: as early as possible, or never during a test.
   SOON_MS = 2_000
   NEVER_MS = 600_000
 
@@ -123,7 +123,7 @@ class RedisClusterFaultsTest < Tiercel::TestCase
         expected = VALUES.slice(*others)
         calls = calls_in_vain { assert_empty within_budget { store.read_multi(*NAMES) }.to_a - expected.to_a }
         assert_includes 1..6, calls
-        # It is asked again every second, in vain.
+        # The breaker retries every second, without success.
         wait_until("it is not asked", within: 20) do
           capture_reports { 2.times { assert_found(expected) { store.read_multi(*NAMES) } } }.empty?
         end
@@ -132,14 +132,14 @@ class RedisClusterFaultsTest < Tiercel::TestCase
     end
   end
 
-  # @return [Integer] calls until one is not reported: whom a breaker keeps from being asked is not
+  # @return [Integer] number of calls until one is not reported, because the breaker skipped it
   def calls_in_vain(&call)
     calls = 0
     calls += 1 until calls > 20 || capture_reports(&call).empty?
     calls
   end
 
-  # When the other masters have noticed, the layout has no node for the lost slots.
+  # Once the other masters have noticed the failure, the layout has no node for the lost slots.
   def test_a_master_that_the_cluster_has_given_up
     with_broken_master(:kill, node_timeout_ms: SOON_MS) do |(store), (_, peer, *), ours, others|
       found = VALUES.slice(*others)
@@ -150,7 +150,7 @@ class RedisClusterFaultsTest < Tiercel::TestCase
     end
   end
 
-  # Its layout has no node for the lost slots from the beginning.
+  # The store's first layout already has no node for the lost slots.
   def test_a_store_that_is_built_when_the_cluster_has_given_a_master_up
     with_broken_master(:kill, node_timeout_ms: SOON_MS) do |_, (_, peer, *), ours, others|
       found = VALUES.slice(*others)
@@ -169,7 +169,7 @@ class RedisClusterFaultsTest < Tiercel::TestCase
     end
   end
 
-  # Operations on many keys: the other masters' part is done, and one report says which node has not done its.
+  # Operations on many keys: the other masters' part succeeds, and one report names the failing node.
   def assert_the_others_serve(stores, broken, ours, others)
     found = VALUES.slice(*others)
     unanswered = "#{ours.size} of #{NAMES.size} keys have no answer: 127.0.0.1:#{broken.port} ("

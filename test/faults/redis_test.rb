@@ -18,7 +18,7 @@ class RedisFaultsTest < Tiercel::TestCase
     value
   end
 
-  # Writes are refused, the rest works, the breaker stays closed.
+  # Writes are refused, other commands work, and the breaker stays closed.
   def assert_writes_refused(store)
     reports = capture_reports { assert_nil store.write("key", "new") }
     assert_reported(reports, "key", Tiercel::Refused)

@@ -6,19 +6,19 @@ require "stringio"
 require "tiercel/lab/network"
 require "tiercel/lab/servers"
 
-# The rules of every store over a server when the server fails (docs/failures.md).
+# The rules for every store over a failing server (docs/failures.md).
 module RemoteFailures
   Servers = Tiercel::Lab::Servers
   Proxy = Tiercel::Lab::Network::Proxy
 
-  # Short, so that rows in which every call uses it up stay short too.
+  # Short, so that tests in which every call times out stay short too.
   BUDGET_SECONDS = 0.2
-  # Where every call has an answer, which a busy machine may keep waiting.
+  # For tests in which every call gets a reply, which may be late on a busy machine.
   PATIENCE_SECONDS = 10
-  # One that does not end while a test looks.
+  # A breaker that stays open for the whole test.
   LONG_BREAKER = { failures: 3, cool_down: 600, max_cool_down: 600 }.freeze
 
-  # The answer of each call where the server is unreachable.
+  # The result of each call if the server is unreachable.
   MISSES = {
     read: [->(store) { store.read("key") }, nil],
     exist: [->(store) { store.exist?("key") }, false],
@@ -37,7 +37,7 @@ module RemoteFailures
     ActiveSupport::Cache.lookup_store(:tiercel_store, url, timeout: BUDGET_SECONDS, breaker: false, **options)
   end
 
-  # @return [Array<String>] what the block made the logger of all stores say
+  # @return [Array<String>] lines in the log of all stores during the block
   def logged
     log = StringIO.new
     before = ActiveSupport::Cache::Store.logger
@@ -50,7 +50,7 @@ module RemoteFailures
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-  # @return [Object] the block's value, if it came within the budget (five times of it: a loaded machine)
+  # @return [Object] the block's value; fails if the block exceeds five times the budget
   def within_budget(calls = 1, budget: BUDGET_SECONDS)
     start = now
     value = yield
@@ -58,7 +58,7 @@ module RemoteFailures
     value
   end
 
-  # The answer of a server that can be asked, though a busy machine may have made misses of the first calls.
+  # Retries a call, because the first calls after a failure may still miss on a busy machine.
   #
   # @return [Object] the block's first value that is neither nil nor false
   def answer(within: 20, &call)
@@ -67,7 +67,7 @@ module RemoteFailures
     value
   end
 
-  # Never anything else, and all of it sooner or later.
+  # Accepts only misses and the expected value, and waits until all values are found.
   def assert_found(expected, within: 20)
     answer(within: within) do
       found = yield
@@ -76,7 +76,7 @@ module RemoteFailures
     end
   end
 
-  # One report for each call that failed, naming backend and key.
+  # Expects one report with backend and key for each failed call.
   def assert_reported(reports, key, type = Tiercel::Unavailable)
     assert_equal 1, reports.size, reports.map { |report| report.error.message }.join("\n")
     report = reports.first
@@ -87,7 +87,7 @@ module RemoteFailures
     assert_includes report.error.message, key if key
   end
 
-  # The whole row: what each call gives, its one report, its time, and that blocks run.
+  # Checks the whole row: each call's result, its single report, its time, and that blocks run.
   def assert_misses(store, type = Tiercel::Unavailable)
     MISSES.each do |name, (call, expected)|
       value = :nothing
@@ -109,7 +109,7 @@ module RemoteFailures
     assert_equal 4, runs
   end
 
-  # After the fault: every caller gets its own value, from many threads.
+  # After the failure every caller, from many threads, gets its own value.
   def assert_no_reply_for_another(store)
     mixed = Array.new(6) do |thread|
       Thread.new do
@@ -127,7 +127,7 @@ module RemoteFailures
     assert_equal "works", answer { store.read("after") }
   end
 
-  # Three failures open it; then nothing is asked and nothing reported; one probe after the end closes it.
+  # Three failures open the breaker; then no call is made or reported; a successful probe closes it.
   def assert_breaker(url, broken, healed, **options)
     waiting, short = [LONG_BREAKER, { failures: 3, cool_down: 0.2, max_cool_down: 0.2 }].map do |breaker|
       build(url, breaker: breaker, **options).tap { |store| answer { store.write("warm", "value") } }
@@ -141,19 +141,18 @@ module RemoteFailures
     assert_not_asked(waiting)
   end
 
-  # @param store [ActiveSupport::Cache::Store] with {LONG_BREAKER}
+  # @param store [ActiveSupport::Cache::Store] a store with {LONG_BREAKER}
   def assert_opens(store)
     assert_equal 3, capture_reports { 3.times { assert_nil store.read("key") } }.size
     assert_not_asked(store)
   end
 
-  # A failed request is reported, and costs the budget or a connection. (How long it takes is a figure for the
-  # lab.)
+  # A request that fails is reported and costs its time budget or a connection. (The lab measures the time.)
   def assert_not_asked(store)
     assert_empty capture_reports { within_budget { 20.times { assert_nil store.read("key") } } }
   end
 
-  # A reply that comes too late must not answer the next question.
+  # A late reply must not answer the next request.
   def assert_late_replies_are_lost(proxy, store)
     10.times { |index| answer { store.write("late#{index}", "value#{index}") } }
     capture_reports do
@@ -168,7 +167,7 @@ module RemoteFailures
     assert_equal "value3", answer { store.read("late3") }
   end
 
-  # Threads that are killed, and calls that time out, in the middle of a call.
+  # Kills threads and times calls out in the middle of a call.
   def assert_interrupts_are_harmless(proxy, store)
     proxy.change(delay: 0.02)
     20.times { |index| answer { store.write("cut#{index}", "value#{index}") } }

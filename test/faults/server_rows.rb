@@ -3,8 +3,7 @@
 require_relative "hung_rows"
 require_relative "remote_failures"
 
-# The rows of the table that memcached and Redis share. The class says what a
-# server is: `start_server(**options)`.
+# The rows of the table that memcached and Redis share. The including class defines `start_server(**options)`.
 module ServerRows
   include RemoteFailures
   include HungRows
@@ -173,7 +172,7 @@ module ServerRows
     end
   end
 
-  # It says nothing about the server.
+  # An exhausted pool says nothing about the server.
   def test_pool_exhausted_breaker
     with_proxy do |proxy, _|
       store = build(proxy.url, pool: { size: 1, timeout: 0.02 }, timeout: PATIENCE_SECONDS, breaker: LONG_BREAKER)
@@ -189,7 +188,7 @@ module ServerRows
     end
   end
 
-  # Those who wait in vain for a connection count neither as failures nor as answers.
+  # Callers that time out while waiting for a connection count neither as failures nor as successes.
   def test_more_threads_than_connections
     with_server do |server|
       store = build(server.url, timeout: PATIENCE_SECONDS, pool: 5)

@@ -9,7 +9,7 @@ require "tiercel/backends/sqlite"
 require "tmpdir"
 require_relative "disk_rows"
 
-# The rows of docs/failures.md for `sqlite:`: what goes wrong is a miss and a report, never another exception.
+# The rows of docs/failures.md for `sqlite:`: every failure is a miss and a report, never another exception.
 class SQLiteFaultsTest < Tiercel::TestCase
   include DiskRows
 
@@ -34,7 +34,7 @@ class SQLiteFaultsTest < Tiercel::TestCase
     assert_equal [20_000], set_aside.map { |file| File.size(file) }
   end
 
-  # Every way in which another file is met, and left as it is: test/backends/sqlite/cache_file_test.rb.
+  # test/backends/sqlite/cache_file_test.rb covers all the ways to find another file and leave it unchanged.
   def test_a_foreign_database_is_refused_at_construction_and_stays
     in_child { SQLite3::Database.new(path).execute_batch("CREATE TABLE users (name); INSERT INTO users VALUES ('me')") }
     before = File.binread(path)
@@ -127,7 +127,7 @@ class SQLiteFaultsTest < Tiercel::TestCase
         backend = build(place, size: "64MB", timeout: 20)
         Array.new(150) { |index| written?(backend, "key#{worker}.#{index}") }.count(true)
       end
-      # A write between the removal of a file that filled the disk and the moment when all have closed it is refused.
+      # After a file that filled the disk was removed, writes are refused until all processes have closed it.
       results.each { |written| assert_operator written, :>=, 140 }
     end
   end
@@ -223,13 +223,13 @@ class SQLiteFaultsTest < Tiercel::TestCase
     ActiveSupport::Cache.lookup_store(:tiercel_store, "sqlite:#{place}", **).tap { |store| @open << store.backend }
   end
 
-  # Of a cache that was there.
+  # Damages an existing cache.
   def damage(bytes)
     build.tap { |backend| backend.set("old", "value") }.close
     File.binwrite(path, bytes)
   end
 
-  # SQLite's locks belong to the process: what opens the file beside the backend does so in another one.
+  # SQLite's locks belong to the process, so code that opens the file itself runs in another process.
   def in_child(&block) = fork_and_wait(1) { block.call }.first
 
   def written?(backend, key)

@@ -3,8 +3,8 @@
 require_relative "../support/tls_front"
 require_relative "remote_failures"
 
-# The rows that TLS adds to the table. The class defines `server` (the server behind TLS), `place(port, host)` (a URL)
-# and `trusting(path)` (options).
+# The rows that TLS adds to the table. The including class defines `server` (the server behind TLS), `place(port,
+# host)` (returns a URL) and `trusting(path)` (returns options).
 module TLSRows
   include RemoteFailures
 
@@ -16,12 +16,12 @@ module TLSRows
     with_tmpdir { |dir| Front.run(behind, **options) { |front| yield front, front.authority(dir) } }
   end
 
-  # Only where a call ends by its budget is that short: what is said of a certificate has to come before.
+  # Only tests of timeouts use a short timeout; elsewhere the certificate error must arrive first.
   def tls_store(front, authority, host: "localhost", timeout: PATIENCE_SECONDS, **options)
     build(place(front.port, host), **trusting(authority), timeout: timeout, **options)
   end
 
-  # @return [Array] what came within the budget from threads of their own, none of which hangs
+  # @return [Array] results of concurrent threads, within the time budget; no thread hangs
   def in_threads(count, &call)
     threads = Array.new(count) { Thread.new { within_budget(&call) } }
     assert(threads.all? { |thread| thread.join(20 * BUDGET_SECONDS) }, "a thread hangs")
@@ -57,7 +57,7 @@ module TLSRows
     with_front(server, ends_in: -60) { |front, authority| assert_refused(tls_store(front, authority), /expired/) }
   end
 
-  # As those who renew certificates do it: the file changes, the process goes on.
+  # As in a renewal of certificates: the file changes while the process runs.
   def test_a_renewed_authority
     with_tmpdir do |dir|
       path = File.join(dir, "renewed.pem")
@@ -118,7 +118,7 @@ module TLSRows
     end
   end
 
-  # The address that was asked for is a name too.
+  # The requested address must be in the certificate as well.
   def test_an_address_that_is_not_in_the_certificate
     with_front(server, names: "DNS:localhost") do |front, authority|
       assert_refused(tls_store(front, authority, host: "127.0.0.1"), /(IP address|hostname) mismatch/)

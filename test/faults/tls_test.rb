@@ -29,7 +29,7 @@ class RedisTLSTest < Tiercel::TestCase
   def place(port, host = "localhost") = "rediss://#{host}:#{port}/0"
   def trusting(authority) = authority ? { ssl_params: { ca_file: authority } } : {}
 
-  # Names one master, whoever asks.
+  # Reports one master to every client.
   class Sentinel
     ANSWERS = { "get-master-addr-by-name" => ->(port) { "*2\r\n$9\r\nlocalhost\r\n$#{port.size}\r\n#{port}\r\n" },
                 "sentinels" => ->(_) { "*0\r\n" } }.freeze
@@ -95,8 +95,8 @@ class RedisTLSTest < Tiercel::TestCase
   end
 end
 
-# hiredis-client does not look whose certificate it is shown, so it is for those who say that they want no such look;
-# the rest of the table holds for it too.
+# hiredis-client does not verify the host name of a certificate, so it is only used if the options disable that check;
+# the other rows apply to it as well.
 class RedisHiredisTLSTest < Tiercel::TestCase
   include TLSRows
 
@@ -108,10 +108,10 @@ class RedisHiredisTLSTest < Tiercel::TestCase
 
   def build(url, driver: :hiredis, **options) = super
 
-  # Properties that it does not check.
+  # Checks that it does not make.
   undef_method :test_another_hosts_certificate, :test_an_address_that_is_not_in_the_certificate
-  undef_method :test_what_no_tls_can_be_made_of_is_told_without_what_is_secret # they give no check up
-  # It says no more than that the handshake failed.
+  undef_method :test_what_no_tls_can_be_made_of_is_told_without_what_is_secret # these options do not disable the check
+  # Its message only says that the handshake failed.
   def assert_refused(store, _ = nil) = super(store, /the certificate may be at fault/)
 
   def driver(url, **options)
@@ -162,7 +162,7 @@ class RedisHiredisTLSTest < Tiercel::TestCase
   end
 end
 
-# A cluster behind TLS, whose nodes tell of each other by address, as most do.
+# A cluster behind TLS whose nodes announce each other by address, as most clusters do.
 class RedisClusterTLSTest < Tiercel::TestCase
   include RemoteFailures
 

@@ -120,7 +120,7 @@ class FramePartsTest < Tiercel::TestCase
     assert_raises(Malformed) { Parts.decode([0x02, 3, "\x09\x00x"].pack("CS<a*")) }
   end
 
-  # "internal" was nil, and raised out of a fetch.
+  # "internal" was nil, which raised an error in fetch.
   def test_names_that_each_process_gives_a_meaning_are_no_encodings
     %w[internal Internal external locale filesystem].each do |name|
       version = [0x04, name.bytesize].pack("CC") + name + "1"

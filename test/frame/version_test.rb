@@ -4,7 +4,7 @@
 require "test_helper"
 require "tiercel/memo"
 
-# Versions as frames keep them: short ones as they are, long ones as digests.
+# Versions in frames: short ones unchanged, long ones as digests.
 class FrameVersionTest < Tiercel::TestCase
   Version = Tiercel::Frame::Version
   LONGEST = "v" * Version::MAX_BYTES
@@ -46,7 +46,7 @@ class FrameVersionTest < Tiercel::TestCase
     end
   end
 
-  # Frames of another release, which kept more of it.
+  # Frames of an earlier release, which stored longer versions unchanged.
   def test_a_long_one_that_was_kept_as_it_was
     assert Version.same?(LONG, LONG)
   end

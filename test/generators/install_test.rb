@@ -5,10 +5,10 @@ require "test_helper"
 require "generators/tiercel/install/present_store"
 require "generators/tiercel/install/successor"
 
-# The lines that `tiercel:install` writes for a store; test/rails_app/install_test.rb runs it in applications.
+# The lines that `tiercel:install` writes for each store; test/rails_app/install_test.rb runs it in applications.
 class InstallTest < Tiercel::TestCase
   MEMCACHED_LIST = ':tiercel_store, "memcached://#{[ENV["M"].split(",")].join(",").presence || "localhost:11211"}"'
-  # An application's line, and the generator's.
+  # Lines of an application, and the lines that the generator writes for them.
   SUCCESSORS = {
     ":memory_store" => ":tiercel_store",
     ":memory_store, { size: 64.megabytes }" => ':tiercel_store, "shared:", { size: 64.megabytes }',
@@ -46,7 +46,7 @@ class InstallTest < Tiercel::TestCase
     ":mem_cache_store" => ':tiercel_store, "memcached://#{ENV.fetch("MEMCACHE_SERVERS", "localhost:11211")}"',
   }.freeze
 
-  # Stores that stay, and what the user reads about them.
+  # Stores that stay, and the notes for the user.
   STAYING = {
     ":litecache, { path: 'x' }" => /:litecache.*--url/,
     "ActiveSupport::Cache::MemoryStore.new" => /an expression.*--url/,

@@ -6,7 +6,7 @@ require "erb"
 require "generators/tiercel/install/production_plan"
 require "generators/tiercel/install/test_helper_file"
 
-# `tiercel:install` rewrites whole files.
+# `tiercel:install` rewrites complete files.
 class ProductionPlanTest < Tiercel::TestCase
   Plan = Tiercel::Generators::ProductionPlan
   SQLITE = { "databases" => [{ "name" => "cache", "adapter" => "sqlite3", "database" => "storage/p.sqlite3" }] }.freeze

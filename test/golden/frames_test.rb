@@ -12,7 +12,7 @@ class GoldenFramesTest < Tiercel::TestCase
     Never edit a line of test/golden/frames.txt.
   TEXT
 
-  # The bytes that a library makes may change with its version; it must still read the old ones.
+  # A new version of a library may write different bytes, but must still read the old ones.
   DEPENDS_ON_A_LIBRARY = %w[zlib lz4 zstd snappy brotli custom_compressor plain_zlib].freeze
 
   def test_every_frame_is_kept

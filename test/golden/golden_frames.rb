@@ -1,15 +1,14 @@
 # frozen_string_literal: true
 
-# Frames as the first release wrote them, in frames.txt: a name and the bytes
-# in hexadecimal a line. What is in a server's memory outlives every release,
-# so each of them has to be readable for ever.
+# Frames from the first release, in frames.txt: each line has a name and the bytes in hexadecimal. Servers keep their
+# memory across releases, so every one of these frames must stay readable forever.
 module GoldenFrames
   FILE = File.expand_path("frames.txt", __dir__)
   TEXT = ("<li class=\"row\">größe</li>\n" * 8).freeze
   DATA = { id: 1, "name" => "größe", rate: 0.5, list: [nil, true, false, -1, 2**40], ascii: "a".encode("US-ASCII"),
            binary: "\xFF\x00".b }.freeze
 
-  # A serializer and a compressor of an application's own.
+  # An application's own serializer and compressor.
   module Own
     def self.dump(value) = "own:#{Marshal.dump(value)}"
     def self.load(bytes) = Marshal.load(bytes.byteslice(4..))
@@ -41,7 +40,7 @@ module GoldenFrames
     "plain_zlib" => [[TEXT], { compressor: :zlib, serializer: :auto }],
   }.freeze
 
-  # With an end, as each part has one.
+  # The expiry of the frames.
   EXPIRES_AT = 1_800_000_000.25
   PARTS = {
     "part_version" => { version: "products/1-20260101" },
@@ -57,7 +56,7 @@ module GoldenFrames
   }.freeze
 
   class << self
-    # @return [Hash{String => String}] names and bytes, as kept
+    # @return [Hash{String => String}] names and bytes in the file
     def kept
       File.readlines(FILE, chomp: true).to_h { |line| line.split(" ", 2) }.transform_values { |hex| [hex].pack("H*") }
     end
@@ -67,7 +66,7 @@ module GoldenFrames
       Tiercel::Coder.new(**{ compressor: nil, checksum: false }, **options)
     end
 
-    # @return [String, nil] the frame as this code writes it, nil without the compressor's gem
+    # @return [String, nil] the frame that the current code writes; nil without the compressor's gem
     def write(name)
       return write_parts(name) if PARTS.key?(name)
       value, options = VALUES.fetch(name)
@@ -91,7 +90,7 @@ module GoldenFrames
   end
 end
 
-# ruby -Ilib test/golden/golden_frames.rb adds the frames that are not kept yet. It never changes one that is.
+# ruby -Ilib test/golden/golden_frames.rb adds missing frames. It never changes an existing one.
 if $PROGRAM_NAME == __FILE__
   require "tiercel"
   kept = File.exist?(GoldenFrames::FILE) ? GoldenFrames.kept.keys : []

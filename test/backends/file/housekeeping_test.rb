@@ -5,7 +5,7 @@ require "test_helper"
 require "tiercel/backends/file"
 require "tmpdir"
 
-# Bounds of `file:` where the usual round of housekeeping is not enough, and what it must not touch.
+# Limits of `file:` that a usual round of housekeeping cannot keep, and files that housekeeping must not touch.
 class FileHousekeepingTest < Tiercel::TestCase
   MEGABYTE = 1024**2
 
@@ -53,7 +53,7 @@ class FileHousekeepingTest < Tiercel::TestCase
     assert_equal entry_files.size, backend.stats[:entries]
   end
 
-  # A network file system keeps a removed file that somebody has open under such a name.
+  # A network file system keeps a removed file under such a name while a process has it open.
   def test_files_of_others_in_the_folders_are_left_alone
     backend = build(max_entries: 5)
     backend.set("key", "value")

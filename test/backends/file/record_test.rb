@@ -7,7 +7,7 @@ require "tiercel/backends/file"
 class FileRecordTest < Tiercel::TestCase
   Record = Tiercel::Backends::File::Record
 
-  # As a network file system answers where another machine replaced the file since it was opened.
+  # Fails like a network file system whose open file another machine has replaced.
   module Stale
     class << self
       attr_accessor :times
@@ -34,7 +34,7 @@ class FileRecordTest < Tiercel::TestCase
     end
   end
 
-  # Around the size that the extension reads in one call; and both ways read the same.
+  # Sizes around that of the extension's single read; both implementations return the same.
   def test_files_of_every_size
     with_tmpdir do |directory|
       path = File.join(directory, "record")
@@ -54,7 +54,7 @@ class FileRecordTest < Tiercel::TestCase
     end
   end
 
-  # On a network's file system a read may last: others go on, and it can be given up.
+  # A read on a network file system can be slow; other threads must continue, and the read must be interruptible.
   def test_who_waits_for_a_file_holds_nobody_up
     native = Tiercel::Codec.native or skip "the extension is not built"
     with_tmpdir do |directory|

@@ -5,7 +5,7 @@ require "test_helper"
 require "tiercel/backends/memcached"
 require "tiercel/lab/servers"
 
-# More threads than connections, each asking all servers of a ring at once.
+# More threads than connections; each thread uses all servers of a ring.
 class CrowdedRingTest < Tiercel::TestCase
   THREADS = 25
   CALLS = 40
@@ -26,7 +26,7 @@ class CrowdedRingTest < Tiercel::TestCase
     Array.new(count) { |index| Thread.new { yield index } }.map(&:value)
   end
 
-  # Each call names the servers in an order of its own. A deadlock lasts until the budget is over, and costs keys.
+  # Each call uses the servers in a different order. A deadlock would last until the timeout and cause misses.
   def test_no_call_waits_for_another_that_waits_for_it
     @backend.set_multi(KEYS.to_h { |key| [key, "value of #{key}"] })
     incomplete = in_threads do |index|
@@ -44,7 +44,7 @@ class CrowdedRingTest < Tiercel::TestCase
     assert_empty incomplete
   end
 
-  # Those who wait for the second server leave the connections to the first one to others.
+  # Threads that wait for the second server do not occupy connections to the first one.
   def test_a_busy_server_holds_no_connections_of_the_others
     ring = @backend.instance_variable_get(:@ring)
     first = ring.node_for(KEYS.first)

@@ -5,7 +5,7 @@ require "test_helper"
 require "active_support/cache/tiercel_store"
 require "tiercel/lab/servers"
 
-# Listing the keys of a server where there is no place for temporary files, as in a read-only container.
+# Lists a server's keys without a folder for temporary files, as in a read-only container.
 class MemcachedKeyDumpTest < Tiercel::TestCase
   LONG = "k" * 200
 
@@ -24,8 +24,8 @@ class MemcachedKeyDumpTest < Tiercel::TestCase
     end
   end
 
-  # The server makes one list at a time. Its turn comes later than one call's budget allows, and (from 1.6.28 on) after
-  # the table has grown: said by a stand-in, word for word.
+  # The server runs one list at a time. Its turn may come later than a call's time budget, and from 1.6.28 on only
+  # after the table has grown. A fake server sends its exact responses.
   def test_a_server_that_lists_keys_for_others_is_asked_again
     busy = Array.new(6) { "BUSY currently processing crawler request\r\n" }
     answers = ["MN\r\n", *busy, "ERROR locked try again later\r\n", "key=a:1 exp=-1\nEND\r\n"]
@@ -67,7 +67,7 @@ class MemcachedKeyDumpTest < Tiercel::TestCase
     end
   end
 
-  # The binary protocol takes them.
+  # Only the binary protocol accepts such keys.
   def test_keys_that_are_no_words_are_passed_over
     Tiercel::Lab::Servers::Memcached.run do |server|
       store = Tiercel.new(server.url, namespace: "a")
@@ -83,7 +83,7 @@ class MemcachedKeyDumpTest < Tiercel::TestCase
 
   private
 
-  # @param answers [Enumerable<String>] to one request each
+  # @param answers [Enumerable<String>] one response per request
   # @return [Array(Object, Array<String>)] the block's value, and the requests
   def with_stand_in(answers)
     requests = []

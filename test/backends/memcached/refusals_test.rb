@@ -5,13 +5,13 @@ require "test_helper"
 require "tiercel/backends/memcached"
 require "socket"
 
-# A server that refuses one of several requests of a trip, and answers the others a little later: none of these answers
-# is another caller's.
+# A server refuses one of several requests in a trip and answers the others a little later. No other caller receives
+# these responses.
 class MemcachedRefusalsTest < Tiercel::TestCase
   REFUSAL = "SERVER_ERROR out of memory storing object\r\n"
   PATIENCE = { timeout: 5 }.freeze
 
-  # Answers the first trip as it is told, in two parts, and every later one as a server that has nothing.
+  # Sends the given response to the first trip, in two parts; later trips get the responses of an empty server.
   def with_server(refusal, rest)
     listener = TCPServer.new("127.0.0.1", 0)
     first = true
@@ -73,7 +73,7 @@ class MemcachedRefusalsTest < Tiercel::TestCase
     end
   end
 
-  # Nothing is compared where the server has not said what with.
+  # Without a cas number in the response, no comparison succeeds.
   def test_replies_without_what_was_asked_for
     with_server("", "VA 4\r\nthey\r\n") do |backend|
       bytes, token = backend.get_with_token("key")

@@ -5,7 +5,7 @@ require "test_helper"
 require "tiercel/backends/memcached"
 require "tiercel/lab/servers"
 
-# A restarted memcached counts its cas numbers from 1 again: what was read before is no proof of anything afterwards.
+# A restarted memcached restarts its cas numbers at 1, so an earlier token must never match afterwards.
 class MemcachedTokenTest < Tiercel::TestCase
   Memcached = Tiercel::Backends::Memcached
 
@@ -50,7 +50,7 @@ class MemcachedTokenTest < Tiercel::TestCase
     end
   end
 
-  # The first connection is idle, and dead without anybody having noticed.
+  # The first connection is idle and dead, but no caller has noticed.
   def test_over_a_connection_that_is_opened_after_the_restart
     token = token_of { @backend.get_with_token("key").last }
     pool = @backend.instance_variable_get(:@only).instance_variable_get(:@pool)
@@ -78,7 +78,7 @@ class MemcachedTokenTest < Tiercel::TestCase
     assert_equal({ "name" => "new", "b" => "b" }, one.fetch_multi("name", "b") { |name| name })
   end
 
-  # Without a restart nothing is lost, though the fill goes over a newer connection than the take.
+  # Without a restart a token stays valid, even if the fill uses a newer connection than the take.
   def test_a_fill_over_a_newer_connection
     one, other = store, store
     assert_equal({ "a" => 1, "b" => 1 }, one.fetch_multi("a", "b") { use_all_connections(one) && 1 })
@@ -95,7 +95,7 @@ class MemcachedTokenTest < Tiercel::TestCase
     @stores.last
   end
 
-  # @yieldreturn [Object] the token of the only entry that there is
+  # @yieldreturn [Object] the token of the only entry
   def token_of
     @peer.clear
     @server.restart
@@ -108,7 +108,7 @@ class MemcachedTokenTest < Tiercel::TestCase
     @peer.set("key", "new")
   end
 
-  # The pool hands out the one that was used last.
+  # The pool returns the most recently used connection first.
   def use_all_connections(store)
     Array.new(4) { Thread.new { 20.times { store.read("nothing") } } }.each(&:join)
   end

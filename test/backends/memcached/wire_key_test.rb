@@ -7,7 +7,7 @@ require "tiercel/backends/memcached"
 class WireKeyTest < Tiercel::TestCase
   WireKey = Tiercel::Backends::Memcached::WireKey
 
-  # Each with what it becomes: as Rails' MemCacheStore has it, so that both find the same entries.
+  # Keys and their encoded form, equal to that of Rails' MemCacheStore, so that both find the same entries.
   PAIRS = {
     "views/users:1" => "views/users:1",
     "a b" => "a%20b",

@@ -4,9 +4,9 @@
 require "test_helper"
 require_relative "servers"
 
-# Servers that lack commands, or refuse them: what `fetch`, tags, counters and claims do there.
+# `fetch`, tags, counters and claims on servers that lack or refuse commands.
 class RedisAbilitiesTest < Tiercel::TestCase
-  # Longer than any of these calls takes, and much shorter than a caller waits for a lease.
+  # Longer than any of these calls, and much shorter than the wait for a lease.
   SOON = 5.0
   LEASE_WAIT = 60
 
@@ -14,7 +14,7 @@ class RedisAbilitiesTest < Tiercel::TestCase
     @stores&.each(&:close)
   end
 
-  # --- older than Redis 7 ---
+  # --- servers before Redis 7 ---
 
   def test_before_redis_7_leases_hold_among_processes
     server = cleared(RedisServers.before_seven)
@@ -79,7 +79,7 @@ class RedisAbilitiesTest < Tiercel::TestCase
     assert_equal 1, capture_reports { compute_all_ways(one) }.size
   end
 
-  # --- no answer ---
+  # --- no reply ---
 
   def test_a_server_that_is_away_is_asked_once_for_a_lease
     port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
@@ -90,7 +90,7 @@ class RedisAbilitiesTest < Tiercel::TestCase
     end
   end
 
-  # --- what changes while a process lives ---
+  # --- changes during a process' life ---
 
   def test_rights_that_are_withdrawn
     server = cleared(RedisServers.single)
@@ -129,7 +129,7 @@ class RedisAbilitiesTest < Tiercel::TestCase
 
   def user_without_scripts = user_of(cleared(RedisServers.single), "-@scripting")
 
-  # @return [String] the URL of a user with all rights but those
+  # @return [String] the URL of a user without these rights
   def user_of(server, rights)
     allow(server, rights)
     server.url.sub("//", "//unscripted:secret@")
@@ -151,7 +151,7 @@ class RedisAbilitiesTest < Tiercel::TestCase
     assert_equal [1, 2], Array.new(2) { store.increment("#{name}c") }
   end
 
-  # Two processes, of which one computes.
+  # Two processes fetch; exactly one of them computes.
   def assert_one_run(url)
     runs = fork_and_wait(3) do
       own = []

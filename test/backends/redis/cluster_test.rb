@@ -11,7 +11,7 @@ class RedisClusterTest < Tiercel::TestCase
   def build_peer = RedisServers.build(RedisServers.cluster.url)
   def build_backend = build_peer.tap(&:clear)
 
-  # One server's tests cover TTLs; here TTLs only have to reach the server.
+  # The tests over one server cover TTLs; here TTLs only have to reach the server.
   def remote_later(seconds, &)
     name == "test_an_entry_ends" ? super : skip("TTLs end by the clock of each server")
   end
@@ -27,7 +27,7 @@ class RedisClusterTest < Tiercel::TestCase
     assert_equal [0, 0, 0], shares
   end
 
-  # @return [Redis::Cluster] over drivers that the module changes
+  # @return [Redis::Cluster] commands over drivers that the module modifies
   def commands_with(change, timeout: 2)
     redis = Tiercel::Backends::Redis
     driver = Class.new(redis::Deadline.driver(:ruby)) { prepend change }
@@ -37,7 +37,7 @@ class RedisClusterTest < Tiercel::TestCase
     redis::Cluster.new(config, timeout: timeout, pool: { size: 2, timeout: 2 })
   end
 
-  # A connection that breaks between the command and its reply.
+  # Breaks the connection between the command and its reply.
   module Cut
     def call(command, timeout)
       reply = super
@@ -57,7 +57,7 @@ class RedisClusterTest < Tiercel::TestCase
     [commands, reader].each { |one| one&.close }
   end
 
-  # A page takes 0.25 s here, where the budget is a second.
+  # Makes each page take 0.25 s; the budget is one second.
   module SlowPages
     def call(command, timeout)
       sleep 0.25 if command.first.casecmp?("SCAN")
@@ -65,7 +65,7 @@ class RedisClusterTest < Tiercel::TestCase
     end
   end
 
-  # The few keys with the prefix are among many of others, which nobody gets to see.
+  # A few keys with the prefix are among many other keys, which must not be yielded.
   def assert_cleared_among(foreign_keys, patient)
     backend.clear
     (0...foreign_keys).each_slice(10_000) do |slice|

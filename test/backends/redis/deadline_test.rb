@@ -9,7 +9,7 @@ class RedisDeadlineTest < Tiercel::TestCase
 
   def teardown = Deadline.set(nil)
 
-  # hiredis takes whole microseconds, and none for no limit at all.
+  # hiredis counts whole microseconds and treats 0 as no limit.
   def test_less_than_a_microsecond_is_not_waited_for_without_a_limit
     Tiercel::Clock.stub(:monotonic, 100.0) do
       Deadline.set(100.0 + 1e-7)

@@ -6,8 +6,8 @@ require "active_support/cache/tiercel_store"
 require "tiercel/backends/redis"
 require "socket"
 
-# Servers whose replies are of another kind than the command has: no Redis, or out of step. No call raises, and no
-# connection of such a server is used again.
+# Servers that send replies of the wrong type: not a Redis, or out of sync. No call raises, and connections to such a
+# server are never reused.
 class RedisRepliesTest < Tiercel::TestCase
   KINDS = { nothing: "*-1\r\n", none: "$-1\r\n", number: ":1\r\n", status: "+QUEUED\r\n", ok: "+OK\r\n",
             empty: "*0\r\n", short: "*1\r\n$1\r\na\r\n", numbers: "*3\r\n:1\r\n$1\r\na\r\n:-1\r\n",

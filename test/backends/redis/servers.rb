@@ -3,7 +3,7 @@
 require "tiercel/backends/redis"
 require "tiercel/lab/servers"
 
-# Servers for all the tests of the backend; each test clears them.
+# Servers shared by all tests of the backend; each test clears them.
 module RedisServers
   Servers = Tiercel::Lab::Servers
 
@@ -14,7 +14,7 @@ module RedisServers
   def self.without_scripts = @without_scripts ||= Servers::Redis.new(without: %w[EVAL EVALSHA]).start
   def self.cluster = @cluster ||= Servers::RedisCluster.new.start
 
-  # Eight processes at once, each with a new client: more than the usual budget on a loaded machine.
+  # Eight concurrent processes with new clients can exceed the default timeout on a loaded machine.
   def self.build(url, **options)
     Tiercel::Backends::Redis.build(Tiercel::BackendURL.parse(url), { timeout: 2, **options })
   end

@@ -6,7 +6,7 @@ require "tiercel/backends/redis"
 $LOAD_PATH.push(File.expand_path("../../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
-# A connection over which a server tells of what changes.
+# A connection over which a server sends invalidation messages.
 class RedisSubscriptionTest < Tiercel::TestCase
   def self.server = @server ||= Tiercel::Lab::Servers::Redis.new.start
 
@@ -19,7 +19,7 @@ class RedisSubscriptionTest < Tiercel::TestCase
   def build(url = server.url, **) = @backend = Tiercel::Backends::Redis.build(Tiercel::BackendURL.parse(url), { ** })
   def open(...) = @subscription = build(...).subscription.open
 
-  # Everything that the server sends before it answers a question.
+  # Returns all messages that the server sends before it answers a question.
   def told
     @subscription.ask
     told = []
@@ -64,7 +64,7 @@ class RedisSubscriptionTest < Tiercel::TestCase
     own&.stop
   end
 
-  # Within one turn of the server's loop the answer to a question comes before the invalidation of a change.
+  # Within one iteration of the server's event loop, the answer to a question precedes the invalidation of a change.
   def test_a_question_after_the_answer_to_a_change_is_answered_after_its_invalidation
     open
     500.times do |number|
@@ -93,7 +93,7 @@ class RedisSubscriptionTest < Tiercel::TestCase
     assert_equal 1, server.command("CLIENT", "LIST").lines.count { |line| line.include?("resp=3") }
   end
 
-  # A call leaves its deadline with the thread.
+  # An earlier call leaves its deadline in the thread; it must not affect the subscription.
   def test_it_is_part_of_no_call
     Tiercel::Backends::Redis::Deadline.set(Tiercel::Clock.monotonic - 1)
     open

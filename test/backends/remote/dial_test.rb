@@ -31,7 +31,7 @@ class DialTest < Tiercel::TestCase
     assert_raises(Errno::ETIMEDOUT) { Dial.tcp("127.0.0.1", 1, Tiercel::Clock.monotonic - 1) }
   end
 
-  # A busy server takes the connection a little later.
+  # A busy server accepts the connection a little later.
   def test_a_unix_socket_whose_queue_is_full
     with_tmpdir do |dir|
       path = "#{dir}/full.sock"

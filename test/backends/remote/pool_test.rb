@@ -11,7 +11,7 @@ class PoolTest < Tiercel::TestCase
     attr_writer :often_interrupted
     attr_reader :closed
 
-    # Others, and what they raise, may come at any time.
+    # Other threads, and exceptions that they raise, may interrupt at any point.
     def clean?
       Thread.pass if @often_interrupted
       !busy
@@ -88,7 +88,7 @@ class PoolTest < Tiercel::TestCase
     assert_same held, waiter.value
   end
 
-  # @return [Array<Thread>] one after the other has begun to wait
+  # @return [Array<Thread>] threads that started to wait in this order
   def waiters(count)
     Array.new(count) do |index|
       Thread.new { pool.with(soon) { yield index } }.tap do |thread|
@@ -116,7 +116,7 @@ class PoolTest < Tiercel::TestCase
     assert_kind_of FakeConnection, pool.with(soon, wait: false) { |connection| connection }
   end
 
-  # A connection for a waiter whose wait ended in that moment goes to the next one.
+  # If a wait ends just when it is given a connection, the next waiting thread gets it.
   def test_waiters_that_are_interrupted_keep_nothing
     100.times do
       threads = pool(size: 1).with(soon) { waiters(3) { nil } }
@@ -125,10 +125,10 @@ class PoolTest < Tiercel::TestCase
     end
   end
 
-  # Another thread raises this.
+  # Raised by another thread.
   class Cut < StandardError; end
 
-  # At any point between taking and giving back.
+  # Interrupts at every point between checkout and return.
   def test_interrupts_lose_no_connection_and_pass_none_on_busy
     pool(size: 3)
     met_busy = cuts = 0
@@ -159,7 +159,7 @@ class PoolTest < Tiercel::TestCase
     connection.busy = false
   end
 
-  # @return [Boolean] whether the block was
+  # @return [Boolean] whether the block was interrupted
   def cut?(&block)
     Thread.handle_interrupt(Cut => :immediate, &block)
     false
@@ -167,7 +167,7 @@ class PoolTest < Tiercel::TestCase
     true
   end
 
-  # @return [Array(Integer, Integer)] how many there are, and how many can be had
+  # @return [Array(Integer, Integer)] number of connections, and how many can be checked out
   def three_at_once
     pool.with(soon(1)) { |a| pool.with(soon(1)) { |b| pool.with(soon(1)) { |c| [pool.count, [a, b, c].uniq.size] } } }
   end

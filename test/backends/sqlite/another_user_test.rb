@@ -5,7 +5,7 @@ require "test_helper"
 require "active_support/cache/tiercel_store"
 require "tiercel/backends/sqlite"
 
-# A cache file that another user made, in a folder that others may enter.
+# A cache file of another user, in a folder that this user can enter.
 class SQLiteAnotherUserTest < Tiercel::TestCase
   NOBODY = 65_534
 
@@ -14,7 +14,7 @@ class SQLiteAnotherUserTest < Tiercel::TestCase
     require "active_support/execution_context" # root's gems are closed to the other user
   end
 
-  # @return [Array] what the block returns in a process of another user, with the reports
+  # @return [Array] the block's result in a process of another user, and the reports
   def as_nobody(path)
     fork_and_wait(1) do
       Process::Sys.setuid(NOBODY)

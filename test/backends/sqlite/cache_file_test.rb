@@ -7,7 +7,7 @@ require "tiercel/backends/sqlite"
 require "tiercel"
 require "active_support/cache/tiercel_store"
 
-# Where the file of `sqlite:` is, and whose it has to be.
+# The location and the owner of the `sqlite:` file.
 class SQLiteCacheFileTest < Tiercel::TestCase
   NOBODY = 65_534
   SCHEMA = Tiercel::Backends::SQLite::Schema
@@ -92,7 +92,7 @@ class SQLiteCacheFileTest < Tiercel::TestCase
     assert_equal 1, in_child { SQLite3::Database.new(@path).get_first_value("SELECT count(*) FROM entries") }
   end
 
-  # Overwrites a range (its first byte, its length), or takes all away.
+  # Overwrites a range (offset, length), or truncates the file.
   def damage(range)
     return File.truncate(@path, 0) unless range
     in_child { File.open(@path, "r+b") { |file| file.pwrite("\xAA" * range[1], range[0]) } }
@@ -262,7 +262,7 @@ class SQLiteCacheFileTest < Tiercel::TestCase
     close ? database.close : database
   end
 
-  # Names, bytes and times of change of all that is there.
+  # Names, content and modification times of all files.
   def contents
     Dir["#{@directory}/**/*"].sort.to_h do |path|
       [path, [File.mtime(path), (File.binread(path) if File.file?(path))]]

@@ -23,7 +23,8 @@ class SQLiteForksTest < Tiercel::TestCase
     holder.join
   RUBY
 
-  # There Ruby lets nobody wait for a Mutex. In a process of its own: other gems that are loaded do so after a fork.
+  # In a signal handler Ruby cannot lock a Mutex. Runs in a separate process, because other loaded gems lock one after
+  # a fork.
   def test_a_fork_in_a_signal_handler_while_another_thread_uses_the_file
     with_tmpdir do |directory|
       output, status = Open3.capture2e(RbConfig.ruby, "-I#{LIB}", "-e", IN_A_HANDLER, directory)
@@ -41,7 +42,7 @@ class SQLiteForksTest < Tiercel::TestCase
 
   private
 
-  # Another thread holds the lock of one of three backends.
+  # Runs the block while another thread holds the lock of one of three backends.
   def while_locked
     with_tmpdir do |directory|
       backends = %w[a b c].map { |name| Tiercel::Backends::SQLite.new(File.join(directory, name)) }

@@ -6,7 +6,7 @@ require "support/held_by_another"
 require "tiercel/backends/sqlite"
 require "tmpdir"
 
-# Writers of several processes, and readers beside them.
+# Concurrent writers in several processes, and readers.
 class SQLiteQueueTest < Tiercel::TestCase
   def setup
     @directory = Dir.mktmpdir("tiercel-sqlite-queue", File.writable?("/dev/shm") ? "/dev/shm" : nil)
@@ -19,7 +19,7 @@ class SQLiteQueueTest < Tiercel::TestCase
     FileUtils.rm_rf(@directory)
   end
 
-  # A process that asks again and again may be passed over: only the first in the queue asks.
+  # A polling process may starve, so only the first one in the queue polls.
   def test_of_writers_that_wait_one_asks
     build.set("key", "value")
     attempts = while_writing do
@@ -78,7 +78,7 @@ class SQLiteQueueTest < Tiercel::TestCase
   def test_eight_processes_count_and_none_gives_up
     build.increment("counter", 0)
     each = long? ? 2_500 : 250
-    # A bound for a loaded machine; adr/007-sqlite.md has the figures of a quiet one with the default of 0.25 s.
+    # The timeout is for a loaded machine; adr/007-sqlite.md has figures of a quiet one with the default of 0.25 s.
     fork_and_wait(8, within: 120) { build(timeout: 20).then { |backend| each.times { backend.increment("counter") } } }
     assert_equal (8 * each).to_s, build.get("counter")
   end
@@ -106,7 +106,7 @@ class SQLiteQueueTest < Tiercel::TestCase
 
   def build(**) = Tiercel::Backends::SQLite.new(@path, **).tap { |backend| @open << backend }
 
-  # @return [Integer] how often SQLite says until then that the file is busy
+  # @return [Integer] how often SQLite reports a busy file until then
   def count_attempts(ends_at)
     count = 0
     SQLite3::Statement.prepend(Module.new do
@@ -118,12 +118,12 @@ class SQLiteQueueTest < Tiercel::TestCase
       end
     end)
     thread = Thread.new { yield rescue nil }
-    sleep(1 + ends_at - Tiercel::Clock.monotonic) # nobody leaves the queue before
+    sleep(1 + ends_at - Tiercel::Clock.monotonic) # no process leaves the queue before
     thread.kill.join
     count
   end
 
-  # Another process has begun to write, and does not end before the block.
+  # Another process has begun to write and continues during the block.
   def while_writing(&)
     writing = lambda do
       SQLite3::Database.new(@path).tap do |database|

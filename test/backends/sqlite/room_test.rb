@@ -6,7 +6,7 @@ require "tiercel/backends/sqlite"
 require "delegate"
 require "tmpdir"
 
-# A full file takes new entries, gives up old ones for them, and gives room back.
+# A full file accepts new entries, evicts old ones for them, and returns space.
 class SQLiteRoomTest < Tiercel::TestCase
   SIZE = 4 * 1024**2
   BEFORE_IDS = Tiercel::Backends::SQLite::Schema::BEFORE_IDS
@@ -32,7 +32,7 @@ class SQLiteRoomTest < Tiercel::TestCase
     assert_operator used.max, :<=, SIZE * 1.05
   end
 
-  # Some of these sizes leave less room than one value needs, but more than a round of housekeeping makes room from.
+  # Some of these sizes leave too little space for a value, but too much for a round of housekeeping to start.
   def test_values_of_any_size_up_to_the_largest
     [140_000, 178_500, 197_000, 205_500, 206_500, 208_000, SIZE / 20].each do |bytesize|
       backend = build(File.join(@directory, "#{bytesize}.sqlite3"))
@@ -93,7 +93,7 @@ class SQLiteRoomTest < Tiercel::TestCase
     assert_operator disk_bytes, :<, 500_000
   end
 
-  # A row that became longer would need pages for a copy of itself.
+  # A longer row would need pages for a copy of itself.
   def test_notes_of_hits_write_no_large_value_again
     backend = build(max_entries: 100)
     15.times { |index| backend.set("key#{index}", "x" * 150_000) }
@@ -114,7 +114,7 @@ class SQLiteRoomTest < Tiercel::TestCase
     travel(61) { assert_nil backend.get("key29") }
   end
 
-  # A connection that is overtaken by another process between its look and its removal.
+  # A connection that another process overtakes between its read and its delete.
   class Overtaken < SimpleDelegator
     def initialize(connection, &between)
       super(connection)
@@ -149,7 +149,7 @@ class SQLiteRoomTest < Tiercel::TestCase
 
   def housekeeping(backend) = backend.instance_variable_get(:@housekeeping)
 
-  # The rows that a round of housekeeping sees of the first 64.
+  # The rows that a round of housekeeping sees among the first 64.
   def rows(backend) = access(backend).write { |connection| connection.rows(:sample, BEFORE_IDS, 64) }
 
   def disk_bytes = Dir[File.join(@directory, "cache.sqlite3*")].sum { |file| File.size?(file) || 0 }

@@ -5,8 +5,8 @@ require "test_helper"
 require "fileutils"
 require "tiercel/backends/sqlite"
 
-# The file is set aside by another process while this one looks what it is: it was taken for another program's, which
-# stopped a boot.
+# Another process moves the file away while this process examines it. This used to be mistaken for another program's
+# file, which prevented a boot.
 class SQLiteSetAsideTest < Tiercel::TestCase
   CacheFile = Tiercel::Backends::SQLite::CacheFile
 
@@ -36,9 +36,9 @@ class SQLiteSetAsideTest < Tiercel::TestCase
     end
   end
 
-  # Moved when it is looked into for the first time.
+  # Moves the file when it is first examined.
   #
-  # @yieldparam aside [String] where it is then
+  # @yieldparam aside [String] the new path
   def moved_meanwhile(path, &now)
     CacheFile.new(path, 1.0).tap do |file|
       moved = false
