@@ -5,7 +5,7 @@ require "active_support/cache/tiercel_store"
 require "tiercel/backends/memory_lru"
 require "tmpdir"
 
-# Leases by themselves, over the backends that need no server; the contract of fetch tries them over all.
+# Leases over the backends that need no server; the contract of fetch covers all backends.
 class LeasesTest < Tiercel::TestCase
   TTL = 30.0
 

@@ -3,7 +3,7 @@
 require "test_helper"
 require "active_support/message_pack"
 
-# Payloads as Rails' own code writes them.
+# Payloads that Rails' own code writes.
 class LegacyPayloadTest < Tiercel::TestCase
   Entry = ActiveSupport::Cache::Entry
   NOW = 1_700_000_000.25

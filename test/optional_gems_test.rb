@@ -7,7 +7,7 @@ class OptionalGemsTest < Tiercel::TestCase
   Gems = Tiercel::OptionalGems
   Spec = Struct.new(:version)
 
-  # @return [Object] the block's value, while RubyGems says that this version is loaded
+  # @return [Object] the block's value, while RubyGems reports this version as loaded
   def with_version(name, version)
     before = Gem.loaded_specs[name]
     Gem.loaded_specs[name] = version && Spec.new(Gem::Version.new(version))
@@ -28,7 +28,7 @@ class OptionalGemsTest < Tiercel::TestCase
     assert_equal 'gem "redis-client", ">= 0.28"', Gems.line("redis-client")
   end
 
-  # As the documents write the lines for a Gemfile.
+  # The documents contain the same lines for a Gemfile.
   def test_documents_name_the_same_versions
     told = Dir["{README.md,docs/*.md}"].flat_map { |path| File.read(path).scan(/gem "([^"]+)", "([^"]+)"/) }
     told.select! { |name, _| Gems::OLDEST.key?(name) }

@@ -6,7 +6,7 @@ require "minitest/mock"
 require "active_support/cache/tiercel_store"
 require "tiercel/test_worker"
 
-# Several URLs: which can be which tier, and whose an option is.
+# Several URLs: allowed orders of tiers, and the assignment of options to backends.
 class PlacesTest < Tiercel::TestCase
   def setup = @dir = Dir.mktmpdir("tiercel-tiers-")
 
@@ -91,7 +91,7 @@ class PlacesTest < Tiercel::TestCase
     assert_nil store.backend.near.get("space:count")
   end
 
-  # A segment that is given by its name is another one over each place, and alone.
+  # A segment with a name has a different file for each combination of farther tiers.
   def test_copies_are_of_one_place
     skip "no /dev/shm" unless File.writable?("/dev/shm")
     name = "tiercel-places-#{Process.pid}"
@@ -109,7 +109,7 @@ class PlacesTest < Tiercel::TestCase
     Dir.glob("/dev/shm/tiercel-#{name}-*").each { |path| File.delete(path) }
   end
 
-  # However it is said which place that is.
+  # Different URLs of the same farther tier give the same file.
   def test_a_place_that_is_spelled_otherwise
     skip "no /dev/shm" unless File.writable?("/dev/shm")
     name = "tiercel-places-#{Process.pid}"

@@ -5,7 +5,7 @@ require "uri"
 
 # Messages show callers' values without secrets.
 class RedactedTest < Tiercel::TestCase
-  # An object with something in it.
+  # An object that contains a secret.
   class Sealed
     def initialize = @key = "hunter2"
   end

@@ -7,7 +7,7 @@ require "support/held_by_another"
 require "support/locked_shard"
 require_relative "segment_table"
 
-# A lease whose holder cannot get the lock of its shard any more: nobody waits for it until it lapses.
+# A lease whose holder can no longer acquire the lock of its shard: no caller waits for it until it lapses.
 class LeasesSegmentBusyTest < Tiercel::TestCase
   include SegmentTable
 
@@ -45,7 +45,7 @@ class LeasesSegmentBusyTest < Tiercel::TestCase
     assert_predicate take("k"), :mine?
   end
 
-  # Timeout, Thread#kill: whatever ends the call while it waits for the lock.
+  # Any interruption (Timeout, Thread#kill) of a call that waits for the lock.
   def test_a_release_that_is_interrupted
     mine = take("k")
     while_locked do
@@ -56,7 +56,7 @@ class LeasesSegmentBusyTest < Tiercel::TestCase
     assert_predicate take("k"), :mine?
   end
 
-  # The lease had lapsed, and another process goes on with the lineage.
+  # The lease lapsed, and another process continues the lineage.
   def test_the_lease_of_a_successor_stands
     mine = take("k", ttl: 0)
     heir = HeldByAnother.while(-> { take("k") }) do
@@ -68,7 +68,7 @@ class LeasesSegmentBusyTest < Tiercel::TestCase
 
   private
 
-  # One shard: of 4 MB.
+  # 4 MB, hence one shard.
   def while_locked(&)
     path = @backend.segment.path
     LockedShard.while(path, -> { Tiercel::Segment.open_existing(path) }) { yield }

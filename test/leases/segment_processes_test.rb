@@ -4,7 +4,7 @@
 require "test_helper"
 require_relative "segment_table"
 
-# Leases in the segment's table, by processes: some are stopped or killed.
+# Leases in the segment's table with several processes, some of which are stopped or killed.
 class LeasesSegmentProcessesTest < Tiercel::TestCase
   include SegmentTable
 
@@ -46,7 +46,7 @@ class LeasesSegmentProcessesTest < Tiercel::TestCase
     refute @leases.fill(mine, "second", nil)
   end
 
-  # A fork's copy of private memory: nobody in the child computes what the parent's thread does.
+  # A child's copy of private memory contains the lease, but no thread in the child computes the value.
   def test_a_child_takes_over_what_its_copy_of_private_memory_holds
     backend = Tiercel.new("memory:", size: "1MB").backend
     leases = backend.build_leases(Through.new)
@@ -56,7 +56,7 @@ class LeasesSegmentProcessesTest < Tiercel::TestCase
     assert leases.fill(mine, "value", nil)
   end
 
-  # Of 8 processes that read, compute and delete, none reads what was computed before a delete that had returned.
+  # 8 processes read, compute and delete. None reads a value that was computed before a completed delete.
   def test_nothing_deleted_comes_back
     origin = File.join(@directory, "origin")
     File.write(origin, [0].pack("Q"))
@@ -72,7 +72,7 @@ class LeasesSegmentProcessesTest < Tiercel::TestCase
 
   private
 
-  # A child that has done what the block says, and then waits, or does what the block's lambda says.
+  # A child that runs the block and then waits, or runs the lambda that the block returns.
   def in_a_child
     ready, done = IO.pipe
     go_on, @go_on = IO.pipe
@@ -87,7 +87,7 @@ class LeasesSegmentProcessesTest < Tiercel::TestCase
     child
   end
 
-  # The number in a file is the origin; who changes it deletes afterwards, under no lock that readers know.
+  # A number in a file is the origin. A writer changes it and then deletes the key, without a lock that readers use.
   def change(origin)
     File.open(origin, "r+b") do |file|
       file.flock(File::LOCK_EX)
@@ -98,7 +98,7 @@ class LeasesSegmentProcessesTest < Tiercel::TestCase
 
   def number(file) = file.pread(8, 0).unpack1("Q")
 
-  # A read returns at least the value that this process's last delete found.
+  # A read returns at least the value at the time of this process' last delete.
   def read_or_compute(origin)
     seen = @backend.get("origin")
     @floor ||= 0

@@ -2,9 +2,9 @@
 
 require "tiercel/leases"
 
-# The table of leases of a new segment for each test.
+# The lease table of a new segment for each test.
 module SegmentTable
-  # A guard that lets everything through.
+  # A guard that passes every call through.
   class Through
     def call(_method, _key = nil, returning: nil) = yield # rubocop:disable Lint/UnusedMethodArgument
     def too_large(_key, _bytesize) = :too_large

@@ -5,7 +5,7 @@ require "test_helper"
 require "support/fiber_scheduler"
 require_relative "segment_table"
 
-# Leases in the segment's table, by threads and fibers.
+# Leases in the segment's table with threads and fibers.
 class LeasesSegmentTest < Tiercel::TestCase
   include SegmentTable
 
@@ -31,7 +31,7 @@ class LeasesSegmentTest < Tiercel::TestCase
     refute @leases.fill(same, "late", nil)
   end
 
-  # Without a frame made of it in Ruby; what has none of its own is left to the caller, with its lease.
+  # Without building the frame in Ruby; a String without a frame type is left to the caller, which keeps its lease.
   def test_a_string_is_filled_as_its_frame
     coder = Tiercel::Coder.new(checksum: false)
     [["text", nil], ["bytes".b, 2e9], ["ascii".encode("US-ASCII"), 3e9], ["", nil]].each do |string, ends|
@@ -153,7 +153,7 @@ class LeasesSegmentTest < Tiercel::TestCase
     assert_equal :gone, waiter.value
   end
 
-  # Half of the segment is written while the value is computed.
+  # Other callers write half of the segment while the value is computed.
   def test_eviction_does_not_reach_a_lease
     stored = Array.new(20) do |round|
       mine = take("k#{round}")

@@ -6,7 +6,7 @@ require "yabeda"
 require "yabeda/test_adapter"
 require "opentelemetry-metrics-sdk"
 
-# The exports to the gems, in a process of its own: both keep their registrations.
+# The exports to other gems, in a separate process, because those gems keep their registrations.
 class ExportsTest < Tiercel::TestCase
   PROCESSES = 4
 
@@ -78,7 +78,7 @@ class ExportsTest < Tiercel::TestCase
   def test_the_exports_of_several_processes_add_up
     with_tmpdir do |dir|
       store = Tiercel.new("shared:#{dir}/segment")
-      work(store, PROCESSES) # before the fork, and by nobody exported
+      work(store, PROCESSES) # before the fork, so not exported
       counts = fork_and_wait(PROCESSES) do |number|
         exporter = open_telemetry
         Tiercel::Metrics.export(store)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The segment's C core without Ruby. What each program checks is said at its top.
+# The segment's C core without Ruby. The head of each program describes its checks.
 native = lambda do |name, build, arguments = "", **options|
   program = "$PWD/tmp/native/#{build}"
   command name, "make -s -C test/native OUT=$PWD/tmp/native #{program} && #{program} #{arguments}".strip, **options
@@ -38,7 +38,7 @@ native.call "segment: the memo, fuzzed for 5 s", "fuzz/memo_fuzzer", "-max_total
 native.call "segment: bytes of tags and of begun changes, fuzzed for 5 s", "fuzz/bytes_fuzzer",
             "-max_total_time=5 -max_len=2000 -verbosity=0"
 
-# The portable build: POSIX and C11 alone.
+# The portable build: only POSIX and C11.
 %w[operations limits lease near all_shards coverage registration].each do |name|
   native.call "segment: #{name} (portable, AddressSanitizer)", "portable-asan/#{name}_test"
 end
@@ -59,7 +59,7 @@ native.call "segment: a million flipped bytes (AddressSanitizer)", "guarded/host
               "-max_total_time=600 -max_len=#{longest} -verbosity=0", long: true
 end
 
-# Another C library; its compiler finds no header of Linux, so the build is the portable one.
+# Another C library. Its compiler finds no Linux headers, so this is the portable build.
 musl = "command -v musl-gcc || { echo 'No musl here: type bin/setup --long'; false; }"
 { "operations" => "", "registration" => "", "limits" => "", "lease" => "", "near" => "", "threads" => "200000",
   "processes" => "60000 60", "lease_processes" => "60" }.each do |program, arguments|
@@ -68,7 +68,7 @@ musl = "command -v musl-gcc || { echo 'No musl here: type bin/setup --long'; fal
   command "segment: #{program} (musl)", shell.strip, long: true
 end
 
-# Function on another processor; an emulator on x86-64 orders memory as x86-64 does.
+# Checks another processor's code only: an emulator on x86-64 has the memory order of x86-64.
 tools = "command -v aarch64-linux-gnu-gcc qemu-aarch64-static || { echo 'No ARM64 compiler or emulator here: type " \
         "bin/setup --long'; false; }"
 { "operations" => "", "threads" => "200000", "processes" => "60000 60" }.each do |program, arguments|

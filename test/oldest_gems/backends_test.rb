@@ -8,8 +8,8 @@ require "tiercel/lab/network"
 require "tiercel/lab/servers"
 require_relative "../faults/remote_failures"
 
-# The backends over other gems, with the oldest versions of these. What time does to an entry is the servers' work,
-# and is left to the other suites.
+# The backends with the oldest supported versions of other gems. Expiry happens in the servers, so the other suites
+# cover it.
 module OldestGems
   Servers = Tiercel::Lab::Servers
 
@@ -82,7 +82,7 @@ module OldestGems
     end
   end
 
-  # Features that rest on the inside of these gems: deadlines, TLS, forks.
+  # Features that depend on the internals of these gems: deadlines, TLS, forks.
   class FaultsTest < Tiercel::TestCase
     include RemoteFailures
 

@@ -8,14 +8,14 @@ require "tiercel/backends/memcached"
 require "tiercel/backends/redis"
 require "redis-cluster-client"
 
-# Methods of other gems on whose inside Tiercel rests: it changes them, calls them though they are not public, or
-# counts on how they do what they do. Where a new version changes one, this test fails: read the change, see what it
-# means where the comment says, and write the new digest beside the others. Then raise OptionalGems::NEWEST.
+# Methods of other gems on whose internals Tiercel depends: it changes them, calls them although they are private, or
+# relies on their behavior. This test fails if a new version changes one. Then read the change, check its effect at
+# the place that the comment names, and add the new digest. Finally raise OptionalGems::NEWEST.
 class MethodsOfOtherGemsTest < Tiercel::TestCase
   Tiercel::Backends::Redis::Deadline.driver(:ruby)
   Tiercel::Backends::Redis::Deadline.driver(:hiredis)
 
-  # Gem => why => method => digests of its source, one for each wording that is known to do.
+  # Gem => reason => method => digests of its source, one for each accepted version.
   KNOWN = {
     "redis-client" => {
       "redis/deadline.rb: Driver, for both connection classes" => {
@@ -36,7 +36,7 @@ class MethodsOfOtherGemsTest < Tiercel::TestCase
       },
       "redis/deadline.rb: RubySockets and Waits" => {
         "RedisClient::RubyConnection#connect" => %w[107ed6504d9f b52c468693d4],
-        # On Linux, macOS, other systems, and the rest.
+        # On Linux, macOS, other systems, and everything else.
         "RedisClient::RubyConnection#enable_socket_keep_alive" =>
           %w[b811d899cd96 8705f6263db2 47bd7a312eef 29cb19948fb5],
         "RedisClient::RubyConnection::BufferedIO#initialize" => %w[ef44b62d1883],

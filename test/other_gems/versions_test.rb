@@ -5,11 +5,11 @@ require "test_helper"
 require "open3"
 require "tiercel/lab/servers"
 
-# Processes of their own, to which RubyGems says that other versions are loaded.
+# Separate processes in which RubyGems reports other versions as loaded.
 class VersionsOfOtherGemsTest < Tiercel::TestCase
   Servers = Tiercel::Lab::Servers
 
-  # @return [Array(String, String)] what a process printed, and what it warned of
+  # @return [Array(String, String)] output and warnings of a process
   def run_with(versions, script, environment = {})
     pretend = 'Spec = Struct.new(:version, :name); require "tiercel"; ' + versions.map do |name, version|
       "Gem.loaded_specs[#{name.inspect}] = Spec.new(Gem::Version.new(#{version.inspect})); "
@@ -33,7 +33,7 @@ class VersionsOfOtherGemsTest < Tiercel::TestCase
     end
   end
 
-  # The extension has LZ4 itself.
+  # The extension implements LZ4 itself.
   PURE_RUBY = { "TIERCEL_PURE_RUBY" => "1" }.freeze
 
   { "lz4_flex" => ["0.9.0", :lz4], "zstd-ruby" => ["1.5.6", :zstd], "snappy" => ["0.3.0", :snappy],
@@ -63,7 +63,7 @@ class VersionsOfOtherGemsTest < Tiercel::TestCase
 
   def use(url, ssl = nil) = USE.sub("ARGV_URL", url.inspect).sub("SSL", ssl.inspect)
 
-  # Nothing of theirs is changed, they are only used: a wait has a limit, a call has none.
+  # The gems stay unchanged; timeouts then limit each wait, but not the whole call.
   def test_newer_than_tested
     versions = { "redis-client" => "0.999.0", "redis-cluster-client" => "0.999.0" }
     used = "value\n{\"key\"=>\"value\"}\n2\n" * 2

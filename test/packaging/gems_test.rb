@@ -5,18 +5,18 @@ require "open3"
 require "rubygems/package"
 require_relative "../support/committed_files"
 
-# The gems are built from a copy of what is under version control, as a release is.
+# The gems are built from a copy of the files under version control, like a release.
 class GemsTest < Tiercel::TestCase
   ROOT = CommittedFiles::ROOT
-  # Files of the repository that are not for users of the gem.
+  # Files of the repository that the gem does not contain.
   NOT_SHIPPED = /\.(lock|so|bundle|o)\z|(\A|\/)(test|fuzz|bench)\//
 
-  # The gems are tried with RubyGems alone, not inside this suite's bundle.
+  # Tests the gems with RubyGems alone, outside this suite's bundle.
   NO_BUNDLE = %w[RUBYOPT RUBYLIB BUNDLE_GEMFILE BUNDLER_SETUP].to_h { |name| [name, nil] }.freeze
 
   class << self
-    # @param name [String] of the gem
-    # @return [String] path of the gem, built from a copy of the repository
+    # @param name [String] the gem's name
+    # @return [String] path of a gem that was built from a copy of the repository
     def built(name)
       (@built ||= {})[name] ||= build(name == "tiercel" ? copy : File.join(copy, name), name)
     end
@@ -50,7 +50,7 @@ class GemsTest < Tiercel::TestCase
 
   def tracked(pattern) = CommittedFiles.paths.grep(pattern).grep_v(NOT_SHIPPED)
 
-  # Documents change often and harm nobody: what counts is that the code is there, all of it and nothing else.
+  # Ignores documents, which change often; the code must be complete, without other files.
   def test_tiercel_has_every_file_of_lib_and_ext_and_nothing_else
     expected = tracked(%r{\A(lib|ext)/}).sort
     assert_includes expected, "lib/tiercel/version.rb"
@@ -71,7 +71,7 @@ class GemsTest < Tiercel::TestCase
     %w[README.md docs/migrating.md docs/shared.md docs/failures.md].each { |name| assert_includes others, name }
   end
 
-  # A link to another file of the repository has its address: https://github.com/...
+  # A link to another file of the repository must be a URL: https://github.com/...
   def test_links_of_shipped_documents_lead_to_shipped_files
     shipped = contents("tiercel")
     broken = shipped.grep(/\.md\z/).flat_map do |name|
@@ -105,7 +105,7 @@ class GemsTest < Tiercel::TestCase
     assert dependency.requirement.satisfied_by?(version)
   end
 
-  # Into an empty folder: the extensions are compiled from what the gem carries.
+  # Installs into an empty folder and compiles the extensions from the gem's sources.
   def test_tiercel_installs_and_works
     in_empty_gem_home do |home|
       install(home, "tiercel")
@@ -141,7 +141,7 @@ class GemsTest < Tiercel::TestCase
 
   def ruby(home, code) = run_command(home, RbConfig.ruby, "-e", code)
 
-  # The dependencies are those of this suite's Ruby.
+  # The dependencies come from this suite's Ruby.
   def run_command(home, *command)
     paths = [home, *Gem.path].join(File::PATH_SEPARATOR)
     output, status = Open3.capture2e({ **NO_BUNDLE, "GEM_HOME" => home, "GEM_PATH" => paths }, *command)

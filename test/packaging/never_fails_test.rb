@@ -7,10 +7,10 @@ require_relative "../support/committed_files"
 require_relative "../support/installed_gem"
 require_relative "../support/rails_app"
 
-# An install never fails, whatever the machine lacks: the packaged file goes into an empty GEM_HOME, where everything
-# then works in Ruby.
+# An installation never fails, whatever the machine lacks: the gem is installed into an empty GEM_HOME, and then
+# everything works in Ruby.
 class NeverFailsTest < Tiercel::TestCase
-  # Of the store suite, in the short form. --long runs every file that needs no segment.
+  # Files of the store suite for the short tier. --long runs every file that needs no segment.
   SHORT = %w[frame_test serializers/plain_test coder/round_trip_test backends/memory_lru_test backends/memory_test
              leases_test store/too_large_test].freeze
 

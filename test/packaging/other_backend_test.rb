@@ -3,8 +3,8 @@
 require "test_helper"
 require_relative "../support/installed_gem"
 
-# A backend in a gem of its own, against the packaged Tiercel: the published contract, and fetch and tags of a store
-# over the backend.
+# A backend in a separate gem with the packaged Tiercel: the published contract, and fetch and tags of a store over
+# this backend.
 class OtherBackendTest < Tiercel::TestCase
   FOLDER = File.expand_path("example_backend", __dir__)
 
@@ -22,7 +22,7 @@ class OtherBackendTest < Tiercel::TestCase
     end
   end
 
-  # They test Tiercel's own store, whose authors have the repository.
+  # They test Tiercel's own store, and its authors have the repository.
   def test_the_suites_of_the_store_are_not_shipped
     shipped = Dir.children(File.join(CommittedFiles::ROOT, "lib/tiercel/contracts")).grep(/_contract\.rb/)
     assert_equal %w[backend_contract.rb compressor_contract.rb serializer_contract.rb], shipped.sort

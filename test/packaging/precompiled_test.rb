@@ -7,7 +7,7 @@ require_relative "../support/gem_server"
 require_relative "../support/installed_gem"
 require_relative "../support/small_shared_memory"
 
-# The gems of one platform: what they carry, and how Bundler chooses among them and the gem that is compiled.
+# Precompiled gems: their content, and Bundler's choice between them and the gem that is compiled.
 class PrecompiledTest < Tiercel::TestCase
   ROOT = CommittedFiles::ROOT
   NEWEST_GLIBC = Gem::Version.new("2.31")
@@ -17,7 +17,7 @@ class PrecompiledTest < Tiercel::TestCase
         '" ", !Tiercel::Codec.native.nil?, " ", $LOADED_FEATURES.grep(/(codec|segment)_ext\./).join(" ")'
 
   class << self
-    # @return [Hash{Symbol => String}] paths of the gems: :source, :native, and :arm64, where its compiler is there
+    # @return [Hash{Symbol => String}] paths of the gems: :source, :native, and :arm64 if its compiler is installed
     def gems
       @gems ||= begin
         folder = Dir.mktmpdir("tiercel-gems-")
@@ -102,7 +102,7 @@ class PrecompiledTest < Tiercel::TestCase
     end
   end
 
-  # Ruby, its libraries and a shell; no program of the machine besides.
+  # Ruby, its libraries and a shell, but no other program of the machine.
   CHROOT = <<~SH
     set -e
     root=$1 prefix=$2 folder=$3
@@ -152,7 +152,7 @@ class PrecompiledTest < Tiercel::TestCase
     end
   end
 
-  # The other gems are those of this machine.
+  # The other gems come from this machine.
   def bundle(folder, home)
     { "BUNDLE_GEMFILE" => "#{folder}/Gemfile", "GEM_HOME" => home, "GEM_PATH" => [home, *Gem.path].join(":"),
       "BUNDLE_APP_CONFIG" => "#{folder}/.bundle", "HOME" => folder, "BUNDLE_USER_HOME" => "#{folder}/user" }

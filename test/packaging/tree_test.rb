@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/folder_graph"
 
-# Folders of lib/ need each other in one direction only.
+# The folders of lib/ have no cyclic dependencies.
 class TreeTest < Tiercel::TestCase
   LIB = File.expand_path("../../lib", __dir__)
 

@@ -6,14 +6,14 @@ require "open3"
 require "rubygems/package"
 require_relative "../support/committed_files"
 
-# The ways to get the C extensions where `gem install` does not compile them.
+# Ways to get the C extensions if `gem install` does not compile them.
 class WithoutCompilerTest < Tiercel::TestCase
   ROOT = CommittedFiles::ROOT
   NO_BUNDLE = %w[RUBYOPT RUBYLIB BUNDLE_GEMFILE BUNDLER_SETUP].to_h { |name| [name, nil] }.freeze
   COUNT = 'require "tiercel"; cache = Tiercel.new("shared:" + ARGV[0], size: "1MB"); print cache.increment("n"), ' \
           'Tiercel::Codec.native.inspect, $LOADED_FEATURES.grep(/(segment|codec)_ext/).join(" ")'
 
-  # @return [String] what the command printed
+  # @return [String] the command's output
   def run_command(*command, env: {}, **options)
     output, status = Open3.capture2e({ **NO_BUNDLE, **env }, *command, **options)
     assert status.success?, "#{command.join(" ")}\n#{output}"
@@ -47,7 +47,7 @@ class WithoutCompilerTest < Tiercel::TestCase
     end
   end
 
-  # Bundler compiles nothing for it: the message has the command, and the command works.
+  # Bundler does not compile a gem in a path. The message contains a command, and that command works.
   def test_a_gem_by_its_path_says_what_to_type
     with_tmpdir do |folder|
       clone = copy_to(File.join(File.realpath(folder), "tiercel"))

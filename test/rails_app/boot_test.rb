@@ -2,7 +2,7 @@
 
 require_relative "support"
 
-# Every line of Rails boots, answers requests, and runs a runner, a task and tests.
+# On every Rails version an application boots, answers requests, and runs a runner, a task and tests.
 class RailsAppBootTest < RailsAppTest
   PAGES_TEST = <<~RUBY
     require "test_helper"
@@ -18,7 +18,7 @@ class RailsAppBootTest < RailsAppTest
     end
   RUBY
 
-  # As agents that watch an application do: prepended once everything is loaded, and undone by nobody.
+  # Like agents that monitor an application: prepended after everything is loaded, and never removed.
   AGENT = <<~RUBY
     module Agent
       CALLS = Hash.new(0)
@@ -29,7 +29,7 @@ class RailsAppBootTest < RailsAppTest
     Rails.application.config.after_initialize { ActiveSupport::Cache::Store.prepend(Agent) } if ENV["AGENT"]
   RUBY
 
-  # The pages, and how often Rails' own methods ran for a second request.
+  # Prints the pages, and how often Rails' own methods ran for a second request.
   REQUESTS = <<~'RUBY'
     browser = ActionDispatch::Integration::Session.new(Rails.application)
     paths = %w[/ /products/summaries /api/products /products/1 /search?q=amber]

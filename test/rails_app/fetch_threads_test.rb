@@ -2,7 +2,8 @@
 
 require_relative "support"
 
-# Blocks of `fetch` that run in other threads, in an application: what they find there, and what they leave behind.
+# Blocks of `fetch` that run in other threads of an application: the state that they see, and the state that they
+# leave.
 class RailsAppFetchThreadsTest < RailsAppTest
   SCRIPT = <<~'RUBY'
     class Current < ActiveSupport::CurrentAttributes

@@ -2,7 +2,7 @@
 
 require_relative "support"
 
-# The doctor in what `rails new` makes.
+# The doctor in an application made by `rails new`.
 class RailsAppFreshTest < RailsAppTest
   NEW = <<~'RUBY'
     require "rails/generators"
@@ -21,7 +21,7 @@ class RailsAppFreshTest < RailsAppTest
     end
   end
 
-  # As Rails 8 writes it into config/cache.yml.
+  # The content of config/cache.yml in Rails 8.
   def test_nothing_is_found_in_solid_cache_with_its_bound
     with_app do |app|
       app.cache_store = ":solid_cache_store, { max_size: 268_435_456 }"

@@ -2,11 +2,11 @@
 
 require_relative "support"
 
-# `bin/rails generate tiercel:install` in applications of many shapes: what it writes boots, in an asset build too, or
-# it writes nothing and says why.
+# `bin/rails generate tiercel:install` in many kinds of applications. Either the application boots with the result,
+# even in an asset build, or the generator writes nothing and gives the reason.
 class RailsAppInstallShapesTest < RailsAppTest
   PRODUCTION = "config/environments/production.rb"
-  # As `rails new` makes them in Rails 8.
+  # The file that `rails new` creates in Rails 8.
   CACHE_YML = <<~YAML
     default: &default
       store_options:
@@ -46,18 +46,18 @@ class RailsAppInstallShapesTest < RailsAppTest
       "  config.enable_reloading = false\n#{lines.gsub(/^(?=.)/, "  ")}end\n"
   end
 
-  # In another environment than production, as developers call it.
+  # Runs outside production, like a developer's command.
   def generate(app, *options, env: {})
     app.rails("generate", "tiercel:install", *options, env: { "RAILS_ENV" => "test", **env })
   end
 
-  # As the Dockerfile of Rails boots for `assets:precompile`, with no variable of the application.
+  # Boots like Rails' Dockerfile for `assets:precompile`, without the application's environment variables.
   def asset_build(app)
     env = { "SECRET_KEY_BASE" => nil, "SECRET_KEY_BASE_DUMMY" => "1", "REDIS_URL" => nil, "CACHE_STORE" => nil }
     out(app.runner('puts Rails.cache.class, Rails.cache.inspect', env:))
   end
 
-  # @return [Array<String>] what the file has in place of its stores
+  # @return [Array<String>] the statements that replaced the stores in the file
   def mounted(app)
     app.read(PRODUCTION).lines.grep(/cache_store =/).reject { |line| line.include?("# was:") }.map(&:strip)
   end

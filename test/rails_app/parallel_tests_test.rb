@@ -3,7 +3,7 @@
 require_relative "support"
 require "tiercel/lab/servers"
 
-# `bin/rails test` with tests that write, count and clear at the same time.
+# `bin/rails test` with tests that write, count and clear concurrently.
 class RailsAppParallelTestsTest < RailsAppTest
   CACHE_TEST = <<~'RUBY'
     require "test_helper"
@@ -68,7 +68,7 @@ class RailsAppParallelTestsTest < RailsAppTest
     end
   end
 
-  # test/test_worker_test.rb has the other backends.
+  # test/test_worker_test.rb covers the other backends.
   def test_workers_in_memory_and_on_disk
     with_cache_test do |app|
       assert_apart(app, %(:tiercel_store, "shared:#{app.path("segment")}", { size: "16MB" }))
@@ -81,7 +81,7 @@ class RailsAppParallelTestsTest < RailsAppTest
     end
   end
 
-  # So the test would see workers that are together.
+  # Proves that the test would detect workers that share a cache.
   def test_threads_and_workers_that_are_left_together_share
     with_cache_test do |app|
       store = %(:tiercel_store, "shared:#{app.path("segment")}", { size: "16MB" })

@@ -6,11 +6,11 @@ require "net/http"
 require "socket"
 require "tiercel/lab/servers"
 
-# Redis under an application that serves requests with Puma: the request-local cache, and a server that stops.
+# Redis in an application that runs on Puma: the request-local cache, and a server that stops.
 class RailsAppRedisTest < RailsAppTest
   PROBE = <<~'RUBY'
     class ProbeController < ActionController::Base
-      # A value that is read twice, another that is changed, fragments that were asked for together.
+      # Reads one value twice, changes another one, and reads several fragments together.
       def show
         Rails.cache.write("value", "text")
         own = Hash.new(0)

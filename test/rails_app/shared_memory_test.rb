@@ -2,9 +2,9 @@
 
 require_relative "support"
 
-# Where the segment of an application lies: in a /dev/shm that has room for one, for none, or for nothing at all.
+# The location of an application's segment if /dev/shm has enough space, too little space, or none at all.
 class RailsAppSharedMemoryTest < RailsAppTest
-  # Counts a visit, and says which segments there are.
+  # Counts a visit and lists the existing segments.
   VISIT = <<~'RUBY'
     puts Rails.cache.increment("visits").inspect
     puts (Dir["/dev/shm/tiercel-*.v*"] + Dir[File.join(Dir.tmpdir, "tiercel-*.v*")]).reject { |path|
@@ -16,7 +16,7 @@ class RailsAppSharedMemoryTest < RailsAppTest
   end
 
   # @yieldparam app [RailsApp]
-  # @yieldparam env [Hash] in which the temporary directory is the test's own
+  # @yieldparam env [Hash] an environment with the test's own temporary directory
   def with_shared_memory(size)
     with_app do |app|
       with_tmpdir do |dir|

@@ -4,11 +4,11 @@ require "test_helper"
 require "support/rails_app"
 require "support/small_shared_memory"
 
-# The base of tests in a real Rails application.
+# The base class of tests in a real Rails application.
 class RailsAppTest < Tiercel::TestCase
   private
 
-  # @param line [String] of Rails
+  # @param line [String] a Rails version
   # @yieldparam app [RailsApp]
   def with_app(line = "8.1", &)
     RailsApp.open(line:, &)
@@ -18,7 +18,7 @@ class RailsAppTest < Tiercel::TestCase
   end
 
   # @param ran [RailsApp::Ran]
-  # @return [String] what it printed
+  # @return [String] the output
   def out(ran)
     assert ran.ok?, ran.to_s
     ran.out

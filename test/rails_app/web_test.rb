@@ -38,7 +38,7 @@ class RailsAppWebTest < RailsAppTest
   RUBY
   POLICY = <<~RUBY
     Rails.application.config.content_security_policy { |policy| policy.default_src :self }
-    Rails.application.config.filter_parameters += [:_key] # as `rails new` has it
+    Rails.application.config.filter_parameters += [:_key] # as `rails new` configures it
   RUBY
 
   RailsApp::LINES.each do |line|

@@ -3,7 +3,7 @@
 require "tmpdir"
 require_relative "support"
 
-# `file:`, one folder for all stores of a test.
+# `file:`, with one folder for all stores of a test.
 class FileBehavioursTest < RailsBehaviours::TestCase
   include(*RailsBehaviours::FILE)
   include EncodedKeyCacheBehavior

@@ -14,6 +14,6 @@ class MemcachedFailureRaisingTest < RailsBehaviours::RemoteTestCase
 
   private
 
-  # Rails' suite names the error that Redis' client raises; what matters is that the handler's comes out.
+  # Rails' suite expects the error class of the Redis client; here the handler raises it.
   def unavailable_options = { error_handler: ->(exception:, **) { raise Redis::BaseError, exception.message } }
 end

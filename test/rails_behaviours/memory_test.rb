@@ -2,7 +2,7 @@
 
 require_relative "support"
 
-# `memory:`, whose stores share nothing with each other, as Rails' memory store's do not.
+# `memory:`, whose stores share nothing, like Rails' memory stores.
 class MemoryBehavioursTest < RailsBehaviours::TestCase
   include(*RailsBehaviours::MEMORY)
 
@@ -10,6 +10,6 @@ class MemoryBehavioursTest < RailsBehaviours::TestCase
 
   def url = "memory:"
 
-  # A near backend: small values are cheaper to keep than to compress.
+  # A near backend stores small values uncompressed, because that is cheaper.
   def compression_always_disabled_by_default? = true
 end

@@ -5,20 +5,20 @@ require "tiercel/lab/network"
 require "tiercel/lab/servers"
 
 module RailsBehaviours
-  # A store on a server that the lab starts: one for the class, emptied before each test. Distance and absence,
-  # which Rails' tests emulate in the client, are made between client and server here.
+  # A store on a server that the lab starts: one for each class, emptied before each test. Rails' tests simulate
+  # latency and failures in the client; here a proxy between client and server causes them.
   class RemoteTestCase < TestCase
-    # As slow as Rails' own emulation.
+    # The same latency as in Rails' own simulation.
     LATENCY_SECONDS = 0.2
 
     class << self
-      # @return [Tiercel::Lab::Servers::Server] running
+      # @return [Tiercel::Lab::Servers::Server] the running server
       def server
         @server ||= server_class.new.start
       end
 
-      # @param type [Class, nil] sets it
-      # @return [Class] of the server
+      # @param type [Class, nil] sets the class
+      # @return [Class] the server's class
       def server_class(type = nil)
         type ? @server_class = type : @server_class || superclass.server_class
       end
@@ -62,7 +62,7 @@ module RailsBehaviours
 
     def unavailable_options = {}
 
-    # From Rails 8.2 on the suite leaves it to the store's test class which error its client raises.
+    # From Rails 8.2 on, the store's test class defines the error that its client raises.
     def assert_raise_redis_error(...) = assert_raise(Redis::BaseError, ...)
   end
 end

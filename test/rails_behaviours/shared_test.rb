@@ -3,7 +3,7 @@
 require "tmpdir"
 require_relative "support"
 
-# `shared:`, one segment for all stores of a test, as for all processes of a machine.
+# `shared:`, with one segment for all stores of a test, as for all processes of a machine.
 class SharedBehavioursTest < RailsBehaviours::TestCase
   include(*RailsBehaviours::MEMORY)
 
@@ -16,6 +16,6 @@ class SharedBehavioursTest < RailsBehaviours::TestCase
 
   def url = "shared:#{@directory ||= Dir.mktmpdir("tiercel-behaviours-")}/segment?size=8MB"
 
-  # A near backend: small values are cheaper to keep than to compress.
+  # A near backend stores small values uncompressed, because that is cheaper.
   def compression_always_disabled_by_default? = true
 end

@@ -3,7 +3,7 @@
 require "tmpdir"
 require_relative "support"
 
-# `sqlite:`, one file for all stores of a test.
+# `sqlite:`, with one file for all stores of a test.
 class SQLiteBehavioursTest < RailsBehaviours::TestCase
   include(*RailsBehaviours::FILE)
   include LocalCacheBehavior
@@ -19,6 +19,6 @@ class SQLiteBehavioursTest < RailsBehaviours::TestCase
 
   def url = "sqlite:#{@directory ||= Dir.mktmpdir("tiercel-behaviours-")}/cache.sqlite3"
 
-  # Values of some KB are cheaper to read than to inflate.
+  # Reading a value of some KB is cheaper than inflating it.
   def compression_always_disabled_by_default? = true
 end

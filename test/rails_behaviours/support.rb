@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Rails' own test suites for its cache stores, run against Tiercel. They are not part of this repository:
-# bin/test rails_behaviours --rails PATH takes them from Rails' repository and says in RAILS_BEHAVIOURS where
-# activesupport/test is.
+# Rails' own test suites for its cache stores, run against Tiercel. They are not part of this repository: bin/test
+# rails_behaviours --rails PATH extracts them from Rails' repository and sets RAILS_BEHAVIOURS to the path of
+# activesupport/test.
 
 ENV["PARALLEL_WORKERS"] = "1" # Rails' test case would fork workers, which could not share a backend's servers
 
@@ -20,10 +20,10 @@ module RailsBehaviours
     CacheInstrumentationBehavior, CacheLoggingBehavior
   ].freeze
 
-  # ... for its file store.
+  # The suites for its file store.
   FILE = [*MEMORY, CacheStoreFormatVersionBehavior].freeze
 
-  # Redis and memcached delete by glob where Rails' suite has a Regexp.
+  # Redis and memcached delete by glob, whereas Rails' suite uses a Regexp.
   module DeleteMatchedByGlob
     def test_delete_matched_with_a_glob
       @cache.write("foo", "bar")
@@ -38,17 +38,17 @@ module RailsBehaviours
     end
   end
 
-  # ... for its stores on servers. ConnectionPoolBehavior needs #store and #emulating_latency of the class, and
-  # FailureSafetyBehavior #emulating_unavailability; FailureRaisingBehavior is Redis' alone.
+  # The suites for its stores on servers. ConnectionPoolBehavior needs #store and #emulating_latency, and
+  # FailureSafetyBehavior needs #emulating_unavailability; FailureRaisingBehavior is only for Redis.
   REMOTE = [
     *(FILE - [CacheDeleteMatchedBehavior]), LocalCacheBehavior, EncodedKeyCacheBehavior, ConnectionPoolBehavior,
     FailureSafetyBehavior, DeleteMatchedByGlob
   ].freeze
 
-  # The base of the classes here: stores of one backend's URL.
+  # The base class: stores with one backend's URL.
   #
-  # TIERCEL_BEHAVIOURS_STORE=memory_store runs the classes against that store of Rails' instead: a check of
-  # this harness, as Rails' own store must pass.
+  # TIERCEL_BEHAVIOURS_STORE=memory_store runs the classes against that Rails store instead. It checks the harness,
+  # because Rails' own store must pass.
   class TestCase < ActiveSupport::TestCase
     STAND_IN = ENV["TIERCEL_BEHAVIOURS_STORE"]&.to_sym
 
@@ -57,7 +57,7 @@ module RailsBehaviours
       @peek = lookup_store(expires_in: 60)
     end
 
-    # @param options [Hash] of the store
+    # @param options [Hash] the store's options
     # @return [ActiveSupport::Cache::Store]
     def lookup_store(options = {})
       place = STAND_IN ? [STAND_IN] : [:tiercel_store, url]

@@ -3,7 +3,7 @@
 require "tmpdir"
 require_relative "remote_support"
 
-# Tiers: with a server, on one machine, and three of them.
+# Tiers: with a server, on one machine, and with three tiers.
 class TiersBehavioursTestCase < RailsBehaviours::TestCase
   def setup
     @directory = Dir.mktmpdir("tiercel-behaviours-")

@@ -3,11 +3,11 @@
 require "test_helper"
 require_relative "small_repository"
 
-# Suites that run beside each other, and processes that share one.
+# Suites that run concurrently, and processes that share one suite.
 class RunnerLanesTest < Tiercel::TestCase
   include SmallRepository
 
-  # Each goes on when the other has begun.
+  # Each suite continues once the other one has begun.
   MEETING = <<~RUBY
     class MeetingTest < Minitest::Test
       def test_it
@@ -50,7 +50,7 @@ class RunnerLanesTest < Tiercel::TestCase
     assert_equal "1 passed, 1 failed, 0 skipped", result.summary
   end
 
-  # Both of the first two must be running at once.
+  # The first two tests must run concurrently.
   SHARED = <<~RUBY
     class SharedTest < Minitest::Test
       %w[a b].permutation.each do |mine, other|

@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "small_repository"
 
-# The runner's treatment of suites, files and their ends.
+# How the runner handles suites, files and their results.
 class RunnerTest < Tiercel::TestCase
   include SmallRepository
 

@@ -3,7 +3,7 @@
 require "test_helper"
 require "open3"
 
-# The parts of bin/setup that can be tried without installing anything.
+# The parts of bin/setup that can be tested without installing anything.
 class SetupTest < Tiercel::TestCase
   BIN = File.expand_path("../../bin", __dir__)
 

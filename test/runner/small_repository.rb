@@ -4,12 +4,12 @@ require "fileutils"
 require "tmpdir"
 require_relative "../support/runner/command_line"
 
-# Runs the runner as bin/test runs it, on small repositories made here.
+# Runs the runner like bin/test, on small repositories created here.
 module SmallRepository
   GEMFILE = File.expand_path("../../gemfiles/kernel.gemfile", __dir__)
   PASSING = "class PassingTest < Minitest::Test\n  def test_it = assert(true)\nend\n"
 
-  # The output of one run, and its exit status.
+  # The output and exit status of one run.
   Result = Struct.new(:output, :status) do
     def summary = output.lines.last.chomp
   end
@@ -28,7 +28,7 @@ module SmallRepository
     File.write(full, content)
   end
 
-  # Declares a suite of one test file.
+  # Declares a suite with one test file.
   def suite(name, content, **options)
     write "test/#{name}/a_test.rb", content
     declare name, tests: ["test/#{name}/**/*_test.rb"], gemfile: GEMFILE, **options

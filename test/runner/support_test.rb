@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-# Tests of the tests' own support.
+# Tests of the test support code.
 class SupportTest < Tiercel::TestCase
   # A test class that Minitest does not run by itself.
   def self.silent(&body)

@@ -7,9 +7,9 @@ require "tiercel/segment/absent"
 require "active_support/cache/tiercel_store"
 require_relative "../support/small_volume"
 
-# Stores whose segment cannot be made when they are built.
+# Stores whose segment cannot be created when they are built.
 class SegmentAbsentTest < Tiercel::TestCase
-  # More than any machine has: stands in for a small volume where nothing can be mounted.
+  # More than any machine has. It simulates a small volume if none can be mounted.
   TOO_MUCH = "4096TB"
 
   def test_every_call_is_a_miss_and_there_is_one_report
@@ -110,7 +110,7 @@ class SegmentAbsentTest < Tiercel::TestCase
 
   private
 
-  # @return [Array(ActiveSupport::Cache::TiercelStore, String)] and what was said
+  # @return [Array(ActiveSupport::Cache::TiercelStore, String)] the store and its log
   def build(path, **)
     store = nil
     _, said = capture_io { store = Tiercel.new("shared:#{path}", **) }

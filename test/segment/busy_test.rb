@@ -7,7 +7,7 @@ require "tiercel/segment"
 require "support/locked_shard"
 require_relative "record_locks"
 
-# A lock whose owners are alive and go on, and threads that need Ruby's own lock besides.
+# A lock whose owners are alive and make progress, and threads that also wait for the GVL.
 class SegmentBusyTest < Tiercel::TestCase
   def setup
     super
@@ -23,7 +23,7 @@ class SegmentBusyTest < Tiercel::TestCase
     super
   end
 
-  # Between two looks at the shard's lock, each thread waits longer for Ruby's lock than a call may wait in all.
+  # Between two polls of the shard's lock, each thread waits longer for the GVL than a call may wait in total.
   def test_time_spent_waiting_for_rubys_lock_does_not_count
     LockedShard.while(@path, @open, moves: true) do |release|
       threads = [thread { @segment.increment("counter") },
@@ -44,8 +44,8 @@ class SegmentBusyTest < Tiercel::TestCase
     end
   end
 
-  # Writers that hold the lock most of the time, in processes whose threads compute besides. Nothing is ever stopped.
-  # But a busy machine may keep the lock's owner from running for 250 ms, which loses a few writes.
+  # Writers that hold the lock most of the time, in processes with computing threads. Nothing is ever stopped. A busy
+  # machine may suspend the lock's owner for 250 ms, which loses a few writes.
   def test_no_write_of_many_threads_is_lost
     outcomes = fork_and_wait(3) do
       segment = @open.call
@@ -61,7 +61,7 @@ class SegmentBusyTest < Tiercel::TestCase
 
   def thread(&) = Thread.new(&).tap { |thread| thread.report_on_exception = false }
 
-  # Long enough for each of the other threads to wait for Ruby's lock more than once.
+  # Long enough that each of the other threads waits for the GVL more than once.
   def while_others_compute
     busy = Array.new(6) { thread { loop { 100.to_s.hash } } }
     sleep 1.5
@@ -70,7 +70,7 @@ class SegmentBusyTest < Tiercel::TestCase
     busy.each { |one| one.kill.join }
   end
 
-  # @return [Array(Integer, Integer)] writes, and how many of them failed
+  # @return [Array(Integer, Integer)] number of writes, and of failed writes
   def write_and_compute(segment, key, value, until_at)
     writes = failures = 0
     while monotonic < until_at

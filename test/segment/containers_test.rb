@@ -6,8 +6,8 @@ require "open3"
 require "rbconfig"
 require_relative "../support/small_volume"
 
-# The recipe of docs/platforms.md: containers of one host share one directory of memory. Each container here has a mount
-# namespace, a /dev/shm and process ids of its own.
+# The setup in docs/platforms.md: containers of one host share a directory in memory. Each container here has its own
+# mount namespace, /dev/shm and process ids.
 class SegmentContainersTest < Tiercel::TestCase
   LIB = File.expand_path("../../lib", __dir__)
   CONTAINER = <<~SH
@@ -35,7 +35,7 @@ class SegmentContainersTest < Tiercel::TestCase
     end
   end
 
-  # Its processes are unknown in the other container: that one of them has ended is seen by its lock.
+  # The containers do not see each other's processes, so the lock reveals that one has ended.
   def test_a_container_that_is_killed_holds_up_nobody
     on_a_host do |host|
       IO.popen(command(host, "web", HOLDING), pgroup: true) do |web|
@@ -48,7 +48,7 @@ class SegmentContainersTest < Tiercel::TestCase
 
   private
 
-  # @yieldparam host [Array<String>] the directory of the host, and where containers see it
+  # @yieldparam host [Array<String>] the host's directory, and its path in the containers
   def on_a_host
     SmallVolume.open("32m") do |volume|
       with_tmpdir do |folder|

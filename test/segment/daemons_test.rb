@@ -6,7 +6,7 @@ require "test_helper"
 require "socket"
 require "tiercel/segment"
 
-# A process that becomes a daemon closes every descriptor that it inherited, and what it opens next has their numbers.
+# A process that becomes a daemon closes all inherited descriptors, and files that it opens later reuse their numbers.
 class SegmentDaemonsTest < Tiercel::TestCase
   def setup
     super
@@ -53,12 +53,12 @@ class SegmentDaemonsTest < Tiercel::TestCase
     end
     fork_and_wait(1) do
       sockets = close_all_and_open_sockets
-      @segment.close # does not
+      @segment.close # does not close the descriptor
       sockets.each { |socket| assert_kind_of Addrinfo, socket.local_address }
     end
   end
 
-  # Where the lock file is gone too, there is nothing to open anew: everybody moves.
+  # If the lock file is gone too, no process can reopen it, so all of them move to a new segment.
   def test_a_lock_file_that_is_gone_besides
     fork_and_wait(1) do
       @segment.set("child", "x")
@@ -71,7 +71,7 @@ class SegmentDaemonsTest < Tiercel::TestCase
     assert_equal "y", @segment.get("child")
   end
 
-  # Standard input is closed too, and later opened again, over whatever has its number by then.
+  # Standard input is closed too, and later reopened over the descriptor that has its number by then.
   def test_standard_streams_that_are_opened_again
     fork_and_wait(1) do
       IO.for_fd(0).close
@@ -95,7 +95,7 @@ class SegmentDaemonsTest < Tiercel::TestCase
         raise "foreign or torn: #{key}, #{owner}, #{rest.squeeze}" unless owner == key && rest.squeeze.size <= 1
         true
       rescue Tiercel::TimedOut
-        next # on a machine that is busy
+        next # may happen on a busy machine
       end
     end
     assert_operator checked.sum, :>, rounds
@@ -106,7 +106,7 @@ class SegmentDaemonsTest < Tiercel::TestCase
 
   def close_all_and_open_sockets = Array.new(close_all) { UDPSocket.new }
 
-  # Files, not the test's own pipes and what Ruby itself needs. Answers with how many numbers were in use.
+  # Closes files, but not the test's own pipes and Ruby's internal descriptors. Returns the number of closed ones.
   def close_all
     numbers = Dir.children("/proc/self/fd").map(&:to_i).select { |number| number > 2 }
     numbers.each do |number|

@@ -6,8 +6,8 @@ require "test_helper"
 require "tiercel/backends/shared"
 require_relative "../support/small_volume"
 
-# Bytes that somebody else wrote into a segment's file or cut off, while nobody used it: an application starts all the
-# same. What was never a segment is refused and stays as it is.
+# Another program overwrote or truncated a segment's file while no process used it: an application still starts. A
+# file that was never a segment is refused and stays unchanged.
 class SegmentDamageTest < Tiercel::TestCase
   def setup
     super
@@ -20,7 +20,7 @@ class SegmentDamageTest < Tiercel::TestCase
     super
   end
 
-  # All over the file, over its first page, over the header's bytes, or one piece of them.
+  # Damage in the whole file, in its first page, in the header, or in a part of the header.
   def test_two_hundred_random_bytes_stop_nobody
     40.times do |seed|
       random = Random.new(seed)
@@ -48,7 +48,7 @@ class SegmentDamageTest < Tiercel::TestCase
     assert_starts_and_works("longer")
   end
 
-  # By its name alone, where the lock file is gone or damaged too.
+  # Recognized by its name alone, even if the lock file is missing or damaged.
   def test_a_segment_of_a_default_name_is_ours_whatever_is_in_it
     @path = File.join(@directory, "tiercel-my_app-1000.v#{Tiercel::Segment::LAYOUT_VERSION}")
     ["", nil, "x" * 100].each do |lock|
@@ -66,7 +66,7 @@ class SegmentDamageTest < Tiercel::TestCase
     strangers.each { |bytes| assert_refused_untouched(@path, bytes) }
   end
 
-  # Beside a Gemfile lies a Gemfile.lock.
+  # A Gemfile.lock beside a Gemfile, for example.
   def test_a_lock_file_that_is_a_strangers_is_no_mark_and_is_left_alone
     path = File.join(@directory, "Gemfile")
     File.write("#{path}.lock", "GEM\n  remote: somewhere\n")
@@ -99,7 +99,7 @@ class SegmentDamageTest < Tiercel::TestCase
     ActiveSupport::Cache::Store.logger = previous
   end
 
-  # While processes use it they go on with what they know, and move as soon as one has replaced it.
+  # Processes that use the segment continue with their own copy of the header, and move once one has replaced it.
   def test_damage_under_processes_that_use_it
     segment = Tiercel::Segment.open(@path, bytes: 1 << 20)
     segment.set("key", "value")
@@ -111,7 +111,7 @@ class SegmentDamageTest < Tiercel::TestCase
     segment&.close
   end
 
-  # A volume that holds one of its size, not two.
+  # The volume has space for one file of this size, not for two.
   def test_there_need_be_no_room_for_two
     skip "[environment] needs root to mount" unless SmallVolume.available?
     SmallVolume.open("1536k") do |directory|

@@ -25,7 +25,7 @@ class SegmentFileLifeTest < Tiercel::TestCase
     status = File.stat(@path)
     assert_equal 0o600, status.mode & 0o777
     assert_equal 2 << 20, status.size
-    assert_operator status.blocks * 512, :>=, 2 << 20 # reserved, not sparse
+    assert_operator status.blocks * 512, :>=, 2 << 20 # allocated, not sparse
     assert_equal %w[segment segment.lock], Dir.children(@directory).sort
   end
 
@@ -67,7 +67,7 @@ class SegmentFileLifeTest < Tiercel::TestCase
     assert_equal 4 << 20, segment.size_bytes, "the size of the lost file"
   end
 
-  # Processes of an application join the segment that they find when they start.
+  # Processes of an application attach to an existing segment when they start.
   def test_a_process_that_joined_makes_a_lost_file_again_as_it_was
     open(shards: 2, average_entry_bytes: 100, mode: 0o640).close
     joined = Tiercel::Segment.join(@path).tap { |segment| @opened << segment }
@@ -100,7 +100,7 @@ class SegmentFileLifeTest < Tiercel::TestCase
     assert_equal 4 << 20, segment.size_bytes
   end
 
-  # A task that looks at a segment makes none.
+  # A task that only inspects a segment does not create one.
   def test_a_handle_that_only_looks_makes_no_file
     open.close
     looking = Tiercel::Segment.open_existing(@path).tap { |segment| @opened << segment }
@@ -125,7 +125,7 @@ class SegmentFileLifeTest < Tiercel::TestCase
     assert_equal id, open.file_id
   end
 
-  # Killed at a random moment, they leave a whole segment or no file.
+  # A process killed at a random moment leaves either a complete segment or no file.
   def test_processes_that_are_killed_while_they_make_a_file_leave_nothing
     20.times do |attempt|
       pid = fork { open_and_sleep }
@@ -141,7 +141,7 @@ class SegmentFileLifeTest < Tiercel::TestCase
     end
   end
 
-  # Those of processes that could make no file without a name, and of earlier versions.
+  # Leftovers of processes that could not create an unnamed file, and of earlier versions.
   def test_leftovers_are_swept
     mine = %w[segment.1f.0123abc.new segment.2.ff.new]
     others = %w[segment.1f.0123abc.new2 segment.new segment..1.new segment.zz.1.new segment2.1.1.new segment.1.1.1.new]
@@ -210,7 +210,7 @@ class SegmentFileLifeTest < Tiercel::TestCase
     assert_equal %w[segment segment.lock], Dir.children(@directory).sort
   end
 
-  # In a directory that this process may not change: all go on with the file.
+  # The directory is not writable for this process: all processes continue with the file.
   def test_a_removal_that_fails_leaves_the_segment_as_it_is
     skip "[environment] needs root" unless Process.euid.zero?
     open.set("key", "value")
@@ -241,7 +241,7 @@ class SegmentFileLifeTest < Tiercel::TestCase
     assert_equal [8, 200], [segment.shards, segment.average_entry_bytes]
   end
 
-  # As many shards as a size has unasked are no choice, and go with the size.
+  # The default number of shards depends on the size; it was not a choice of the user.
   def test_a_replacement_of_another_size_has_shards_of_its_own
     open.close
     Tiercel::Segment.replace(@path, bytes: 32 << 20)

@@ -5,7 +5,7 @@ require "test_helper"
 require "tiercel/backends/shared"
 require_relative "segment_files"
 
-# Files that a segment refuses, and places without room.
+# Files that a segment refuses, and places without enough space.
 class SegmentFileRefusalsTest < Tiercel::TestCase
   include SegmentFiles
 
@@ -86,7 +86,7 @@ class SegmentFileRefusalsTest < Tiercel::TestCase
     FileUtils.rm_f("/dev/shm/tiercel-test-large.lock")
   end
 
-  # Past it the kernel sends a signal that ends the process.
+  # Above the limit, the kernel kills the process with a signal.
   def test_a_size_past_the_limit_of_the_process_is_an_error_and_leaves_nothing
     answers = fork_and_wait(1) do
       Process.setrlimit(:FSIZE, 1 << 20)
@@ -122,7 +122,7 @@ class SegmentFileRefusalsTest < Tiercel::TestCase
 
   private
 
-  # 1.5 MB of memory that can be filled without harm.
+  # A 1.5 MB memory file system that can safely be filled.
   def with_small_tmpfs
     skip "[environment] needs root to mount" unless Process.euid.zero?
     mount = File.join(@directory, "mount")

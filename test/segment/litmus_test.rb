@@ -5,8 +5,8 @@
 require "test_helper"
 require "open3"
 
-# The orders of memory that the segment relies on, as tests for herd7, the simulator of ARM's own model. herd7.txt keeps
-# what it said; where herd7 is installed, it is asked again.
+# The memory orders on which the segment relies, as tests for herd7, the simulator of ARM's official model. herd7.txt
+# contains its results; if herd7 is installed, the test runs it again.
 class SegmentLitmusTest < Tiercel::TestCase
   FOLDER = File.expand_path("../native/litmus", __dir__)
   KEPT = File.read("#{FOLDER}/herd7.txt")

@@ -6,12 +6,12 @@ require "test_helper"
 require "timeout"
 require "tiercel/segment"
 
-# Long work leaves Ruby's lock to other threads, obeys Timeout and signals, and may meet a close, a fork or another
-# thread that does the same.
+# Long operations release the GVL, can be interrupted by Timeout and signals, and may run concurrently with a close, a
+# fork or the same operation in another thread.
 class SegmentLongWorkTest < Tiercel::TestCase
-  # Zeros for so many bytes take long enough to be interrupted.
+  # Zeroing this many bytes takes long enough to be interrupted.
   LARGE = 768 << 20
-  # A pass over so many entries takes some ten milliseconds.
+  # Iterating over this many entries takes tens of milliseconds.
   ENTRIES = 400_000
 
   def setup
@@ -69,7 +69,7 @@ class SegmentLongWorkTest < Tiercel::TestCase
     assert_equal [Process.pid], segment.pids
   end
 
-  # A request would wait for seconds, or start anew each time its timeout ends it.
+  # Otherwise a request would wait for seconds, or restart the work after each timeout.
   def test_a_large_file_that_is_lost_is_made_again_in_the_background
     segment = open
     segment.set("key", "value")
@@ -85,7 +85,7 @@ class SegmentLongWorkTest < Tiercel::TestCase
     assert_equal LARGE, segment.size_bytes
     assert_equal 1, errors.count(Tiercel::Unavailable), "one report"
     assert_equal true, segment.set("key", "value")
-    File.unlink(@path) # and once more, beside a fork whose child has no such thread
+    File.unlink(@path) # and once more, concurrently with a fork whose child lacks that thread
     wait_until("its loss") { refused { segment.get("key") } }
     fork_and_wait(1) { wait_until("a new file", within: 60) { !refused { segment.set("child", "value") } } }
     wait_until("a new file", within: 60) { !refused { segment.get("key") } }
@@ -155,7 +155,7 @@ class SegmentLongWorkTest < Tiercel::TestCase
     assert_operator @segment.stats[:entries], :>, entries / 2
   end
 
-  # Whether another thread ran in the middle of one call; on a busy machine it may not be its turn each time.
+  # Asserts that another thread ran during a call; on a busy machine this may need several attempts.
   def assert_ticks(what, attempts: 1)
     ticks = 0
     ticker = Thread.new { sleep(0.0005) && (ticks += 1) while true }

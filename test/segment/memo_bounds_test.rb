@@ -4,7 +4,7 @@ require "test_helper"
 require "objspace"
 require_relative "memo_segment"
 
-# Strings enter and leave the memo by how often they are read, within the bound of bytes.
+# Strings enter and leave the memo according to their reads, within its limit in bytes.
 class SegmentMemoBoundsTest < Tiercel::TestCase
   include MemoSegment
 
@@ -21,7 +21,7 @@ class SegmentMemoBoundsTest < Tiercel::TestCase
     assert_equal([0, 0], kept_and_hits { 500.times { |i| @segment.read("key#{i}") } })
   end
 
-  # Positions are a shard's own: entries of several shards that lie at the same place are not taken for one another.
+  # Each shard has its own positions: entries of several shards at the same position must not be confused.
   def test_a_scan_of_many_shards_leaves_nothing
     segment = Tiercel::Segment.open(bytes: 64 << 20, shards: 16, hash_key: "scan of " * 2)
     segment.memo_bytes = 4 << 20
@@ -33,7 +33,7 @@ class SegmentMemoBoundsTest < Tiercel::TestCase
     segment&.close
   end
 
-  # The Strings themselves aside: the table, the marks, what malloc adds.
+  # Excluding the Strings: the table, the marks and malloc's overhead.
   def test_at_most_128_bytes_an_entry_beside_the_string
     @segment.memo_bytes = 16 << 20
     [3_001, 4_500, 6_000].each do |count|
@@ -49,7 +49,7 @@ class SegmentMemoBoundsTest < Tiercel::TestCase
     end
   end
 
-  # Nothing that is kept takes more than is counted: Strings within Ruby's slots, versions, whole pages.
+  # Nothing in the memo uses more memory than is counted: Strings within Ruby's slots, versions, whole pages.
   def test_all_that_it_holds_is_counted
     { 30 => {}, 300 => {}, 500 => {}, 630 => {}, 3_000 => {}, 822 << 10 => {}, 301 => { version: "v" * 300 },
       3_001 => { version: "v" * 3_000 } }.each do |length, options|
@@ -95,7 +95,7 @@ class SegmentMemoBoundsTest < Tiercel::TestCase
     assert_operator stats(:memo_hits), :>, 100
   end
 
-  # A table that short Strings have made large stays so: what it takes is part of the bound.
+  # A table that grew for short Strings stays large, so its size counts towards the limit.
   def test_its_table_is_within_its_bound
     @segment.memo_bytes = 1 << 20
     900.times { |i| write("short#{i}", "a" * 640) }
@@ -127,7 +127,7 @@ class SegmentMemoBoundsTest < Tiercel::TestCase
     assert_equal([0, 0], kept_and_hits { 3.times { @segment.read("key") } })
   end
 
-  # A working set far larger than the memo passes it slowly; Strings that are then read again and again enter.
+  # A working set far larger than the memo passes through slowly; Strings that are then read repeatedly enter.
   def test_a_working_set_that_is_too_large_is_no_burden_and_the_next_one_gets_in
     @segment.memo_bytes = 1 << 20
     400.times { |i| write("large#{i}", "a" * 20_000) }
@@ -140,7 +140,7 @@ class SegmentMemoBoundsTest < Tiercel::TestCase
     assert_operator stats(:memo_hits) - before, :>=, 18
   end
 
-  # Each has to be read as often as its copies cost what an entry does.
+  # Each must be read until its copies have cost as much as an entry.
   def test_short_strings_of_which_all_fit
     1_500.times { |i| write("key#{i}", "#{i}:".ljust(1_000, "a")) }
     40.times { 1_500.times { |i| assert_read(i) } }

@@ -4,7 +4,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# The memo that every process has by default: its share of the machine's budget, and what enters it.
+# The default memo of every process: its share of the machine's budget, and its admission of Strings.
 class SegmentMemoBudgetTest < Tiercel::TestCase
   MB = 1 << 20
   TEXT = ("é" * 20_000).freeze
@@ -42,7 +42,7 @@ class SegmentMemoBudgetTest < Tiercel::TestCase
     assert_equal [8 * MB / 3], stores.map { |store| store.stats[:memo_limit_bytes] }.uniq
   end
 
-  # Callers that wait for a lease hold the segment, but are no stores.
+  # Callers that wait for a lease hold a segment handle, but they are not stores.
   def test_waiting_callers_take_no_share
     stores = Array.new(2) { Tiercel.new("shared:#{@path}?size=64MB") }
     asked, go_on = Queue.new, Queue.new
@@ -56,7 +56,7 @@ class SegmentMemoBudgetTest < Tiercel::TestCase
     assert_equal 4 * MB, share(stores[0])
   end
 
-  # A process gives back what others are entitled to, and has it again when they have ended.
+  # A process frees memory when others start, and may use it again after they have ended.
   def test_processes_give_memory_back_as_others_start
     store = filled_store
     full = store.stats
@@ -82,7 +82,7 @@ class SegmentMemoBudgetTest < Tiercel::TestCase
     assert_equal 1, store.stats[:memo_entries]
   end
 
-  # Without being asked: a process counts the others again after a few seconds.
+  # Without any call, a process counts the others again after a few seconds.
   def test_a_process_counts_the_others_by_itself
     store = filled_store
     at_once(3) do
@@ -91,7 +91,7 @@ class SegmentMemoBudgetTest < Tiercel::TestCase
     end
   end
 
-  # Of a master whose memo is full: the child keeps of it what its share is, on the master's pages.
+  # The master's memo is full: the child keeps its own share of it, on the master's pages.
   def test_a_child_keeps_its_share_of_what_the_master_kept
     store = filled_store
     limit, bytes, entries, values, hits = fork_and_wait(1) do
@@ -118,7 +118,7 @@ class SegmentMemoBudgetTest < Tiercel::TestCase
     assert_equal [8_192, 24_000], entered
   end
 
-  # A compressed String by the bytes that it has once it is inflated.
+  # A compressed String counts with its inflated size.
   def test_a_compressed_string_enters_by_its_own_length
     store = Tiercel.new("shared:#{@path}?size=64MB", compress: true, compress_threshold: 1)
     store.write("short", "a" * 7_000)
@@ -139,7 +139,7 @@ class SegmentMemoBudgetTest < Tiercel::TestCase
 
   def share(store) = store.backend.segment.send(:share_budget)
 
-  # Beside so many other processes that use the segment.
+  # Pretends that this many processes use the segment.
   def at_once(count)
     ready, begun = IO.pipe
     finish, over = IO.pipe

@@ -8,13 +8,13 @@ require "socket"
 require "stringio"
 require_relative "memo_segment"
 
-# Callers change a String that shares the memo's bytes, and interrupt reads: nobody else notices.
+# Callers change a String that shares the memo's bytes, or interrupt reads, without any effect on other callers.
 class SegmentMemoCallersTest < Tiercel::TestCase
   include MemoSegment
 
   TEXT = ("é" * LONG).freeze
 
-  # No copy, and no scan: the bytes are the kept ones, and whether they are valid is known.
+  # Neither copies nor scans: the bytes are shared, and the result of the encoding check is known.
   def test_a_hit_shares_the_bytes_and_knows_its_code_range
     @segment.write_string("key", TEXT, nil, nil)
     write("ascii", "a" * LONG)
@@ -26,7 +26,7 @@ class SegmentMemoCallersTest < Tiercel::TestCase
     end
   end
 
-  # One object, and none of malloc's bytes.
+  # One object, and no memory from malloc.
   def test_a_hit_allocates_one_object
     write("key", "a" * 500_000)
     3.times { @segment.read("key") }
@@ -51,7 +51,7 @@ class SegmentMemoCallersTest < Tiercel::TestCase
     end
   end
 
-  # Interned, as a Hash's key, a Symbol, by other Ractors.
+  # The String is interned as a Hash key or a Symbol, or used by other Ractors.
   def test_whatever_keeps_a_string
     @segment.write_string("key", TEXT, nil, nil)
     3.times { @segment.read("key") }
@@ -70,7 +70,7 @@ class SegmentMemoCallersTest < Tiercel::TestCase
     assert_equal [TEXT, TEXT, 1, TEXT], [interned, symbol.name, hash[TEXT], shareable]
   end
 
-  # In a process of its own, which has more than one Ractor from then on.
+  # In a separate process, which has more than one Ractor from then on.
   def test_other_ractors_read_what_is_made_shareable
     script = <<~RUBY
       require "tiercel/segment"
@@ -91,7 +91,8 @@ class SegmentMemoCallersTest < Tiercel::TestCase
     assert_equal "[40001]\ntrue\ntrue\n", IO.popen([RbConfig.ruby, "-I", lib, "-e", script], err: %i[child out], &:read)
   end
 
-  # Time.now is asked in the midst of a read of what has an end: it may raise, fork, read on, or be interrupted.
+  # Time.now is called in the middle of a read of an entry with an expiry: it may raise, fork, read, or be
+  # interrupted.
   def test_what_happens_in_the_midst_of_a_read
     ends = Tiercel::Clock.now + 60
     @segment.write_string("key", TEXT, ends, nil)
@@ -106,7 +107,7 @@ class SegmentMemoCallersTest < Tiercel::TestCase
     assert_equal TEXT, @segment.read("key")
   end
 
-  # Each has a memo of its own, and sees what the other writes.
+  # Each has its own memo and sees the other's writes.
   def test_two_stores_on_one_segment
     one, other = %w[1MB 8MB].map { |size| Tiercel.new("shared:#{@path}", memo: size) }
     20.times { |i| one.write("key#{i}", "#{i}:" * 30_000) }
@@ -133,7 +134,7 @@ class SegmentMemoCallersTest < Tiercel::TestCase
     GC.compact if GC.respond_to?(:compact)
   end
 
-  # The block runs once, while the time is asked for.
+  # The block runs once, during a call of Time.now.
   def reading_meanwhile(now)
     done = false
     Time.stub(:now, lambda {

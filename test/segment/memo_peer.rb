@@ -3,13 +3,13 @@
 require "active_support/cache/tiercel_store"
 require "zlib"
 
-# One of several processes that overwrite, delete and read the same large keys, plain, compressed and of a version.
-# Each key has one writer, who counts: what was overwritten or deleted is not seen again.
+# One of several processes that overwrite, delete and read the same large keys: plain, compressed and with a version.
+# Each key has one writer, which increments a count, so that reads of overwritten or deleted values are detected.
 class MemoPeer
   BOUND = 2 << 20
   RAISES = ->(exception:, **) { raise exception }
 
-  # The work of a process. refused: calls that gave up, by name; they change nothing.
+  # The work of a process. refused: calls that gave up, by name; they have no effect.
   Result = Struct.new(:reads, :found, :hits, :writes, :deletes, :refused)
 
   # @return [Result]
@@ -40,7 +40,7 @@ class MemoPeer
 
   private
 
-  # One as another process makes, by keeping the lock longer than is waited for.
+  # Calls give up while another process holds the lock for longer than the maximum wait.
   def refused?(what)
     @around.call { yield }
     false
@@ -49,7 +49,7 @@ class MemoPeer
     true
   end
 
-  # A refused change leaves the old entry; so only a change that was made raises the floor.
+  # A refused change leaves the old entry, so only a successful change raises the minimum.
   def change(key)
     count = @counts[key] += 1
     if @random.rand < 0.2
@@ -67,7 +67,7 @@ class MemoPeer
     [{ compress: false }, { compress: true, compress_threshold: 1 }, { version: "v" }][key.sum % 3]
   end
 
-  # Mostly a little shorter than the last one, so that it is written in its place.
+  # Usually a little shorter than the previous one, so that it is overwritten in place.
   def text(key, count)
     body = "#{key}:#{count};é" * (1_100 - (count % 12 * 70))
     "#{key}:#{count}:#{Zlib.crc32(body)}:#{body}"

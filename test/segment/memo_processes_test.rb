@@ -5,21 +5,21 @@
 require "test_helper"
 require_relative "memo_peer"
 
-# Four processes overwrite, delete and read the same hundred large keys, with a memo that holds less than all of them:
-# no value is torn, none is older than what was there before the read began, and what is kept stays within its bound.
-# 10 million reads in the long form; TIERCEL_MEMO_READS says another number.
+# Four processes overwrite, delete and read the same hundred large keys, with a memo smaller than all of them
+# together. No value is torn, none is older than the state before the read began, and the memo stays within its limit.
+# The long tier makes 10 million reads; TIERCEL_MEMO_READS sets another number.
 class SegmentMemoProcessesTest < Tiercel::TestCase
   PROCESSES = 4
   READS = Integer(ENV.fetch("TIERCEL_MEMO_READS", "10_000_000"))
 
   def test_processes_at_once
     grown = processes(long? ? READS / PROCESSES : 4_000, within: long? ? 7_200 : 120)
-    # Ruby lets garbage of 128 MB wait; what leaks is gigabytes.
+    # Ruby may accumulate 128 MB of garbage; a leak would be gigabytes.
     assert_operator grown.max, :<, MemoPeer::BOUND + (192 << 20)
   end
 
-  # A process that holds a shard's lock is stopped, for longer than others wait: their writes are refused, and what
-  # was there is still read.
+  # A process is stopped while it holds a shard's lock, for longer than others wait: their writes are refused, and
+  # existing values are still read.
   def test_processes_beside_one_that_stops_with_the_lock
     processes(long? ? 100_000 : 1_500, within: long? ? 1_200 : 120, hits: 1, every: 10, until_refused: 30,
               beside: StoppedHolder.method(:new))
@@ -33,7 +33,8 @@ class SegmentMemoProcessesTest < Tiercel::TestCase
     end
   end
 
-  # Four keys, so that few reads are enough for hits. A collection at each allocation, some of which move objects.
+  # Four keys, so that a few reads suffice for hits. Each allocation runs a garbage collection; some collections move
+  # objects.
   def test_under_a_collector_that_runs_all_the_time
     processes(long? ? 2_000 : 40, hits: 1, every: 20, keys: 4) { method(:under_stress) }
   end
@@ -46,7 +47,7 @@ class SegmentMemoProcessesTest < Tiercel::TestCase
     yield
   end
 
-  # Minor collections: those of all objects, at each allocation, would take minutes.
+  # Minor collections only: major ones at each allocation would take minutes.
   def under_stress
     @calls = (@calls || 0) + 1
     GC.compact if @calls % 20 == 0 && GC.respond_to?(:compact)
@@ -56,8 +57,8 @@ class SegmentMemoProcessesTest < Tiercel::TestCase
     GC.stress = false
   end
 
-  # @return [Array<Integer>] by how many bytes each process has grown, beside the segment
-  # @yieldreturn [Proc, nil] what each call is made in
+  # @return [Array<Integer>] growth of each process in bytes, without the segment
+  # @yieldreturn [Proc, nil] a wrapper for each call
   def processes(reads, within: 120, hits: reads / 100, every: 50, keys: 100, beside: nil,
                 until_refused: 1)
     with_tmpdir do |directory|
@@ -86,9 +87,9 @@ class SegmentMemoProcessesTest < Tiercel::TestCase
       .join(", ")}; refused: #{refused}"
   end
 
-  # A process that mostly has the lock of a shard, and that is stopped and goes on again, until it is told to end.
+  # A process that holds the lock of a shard most of the time, and that is repeatedly stopped and continued.
   class StoppedHolder
-    # Longer than a write waits for the lock.
+    # Longer than the maximum wait of a write.
     STOPPED = 0.35
 
     def initialize(directory)

@@ -5,12 +5,13 @@ require "test_helper"
 require "socket"
 require "tiercel/segment"
 
-# Random calls of several processes, threads and collections on one segment: a handle with a memo against one without.
+# Random calls of several processes, threads and collections on one segment: compares a handle with a memo and one
+# without.
 class SegmentMemoPropertyTest < Tiercel::TestCase
   KEYS = Array.new(24) { |i| "key#{i}" }.freeze
   PROCESSES = 4
 
-  # One of the processes, which calls one at a time: what it is told.
+  # One of the processes; it makes one call at a time on request.
   class Peer
     def initialize(path)
       @memo = Tiercel::Segment.open(path, bytes: 8 << 20).tap { |segment| segment.memo_bytes = 1 << 20 }
@@ -18,7 +19,7 @@ class SegmentMemoPropertyTest < Tiercel::TestCase
       @kept = []
     end
 
-    # @return [String, nil] what differs
+    # @return [String, nil] a description of the difference
     def call(random)
       change(random) if random.rand < 0.2
       Array.new(6) { KEYS.sample(random: random) }.each do |key|
@@ -51,7 +52,7 @@ class SegmentMemoPropertyTest < Tiercel::TestCase
 
     def text(random) = "#{Process.pid}/#{random.rand(1 << 60)}".*(random.rand(5..3_000)).freeze
 
-    # Some are kept, with a copy of their bytes; some are changed.
+    # Keeps some Strings with a copy of their bytes, and changes others.
     def alter(value, random)
       if random.rand < 0.2
         @kept.shift if @kept.size > 50
@@ -79,7 +80,7 @@ class SegmentMemoPropertyTest < Tiercel::TestCase
     super
   end
 
-  # In turns, so that both handles of a process read the same.
+  # The processes take turns, so that both handles of a process read the same.
   def test_calls_in_turns
     random = Random.new(Minitest.seed)
     peers = Array.new(PROCESSES) { start_peer }
@@ -93,8 +94,8 @@ class SegmentMemoPropertyTest < Tiercel::TestCase
     peers&.each { |peer| Process.wait(peer[:pid]) }
   end
 
-  # All at once: each key has one writer, who counts. No value is torn, and none is older than what was there before
-  # the read began.
+  # All processes run concurrently. Each key has one writer, which increments a count. No value is torn, and none is
+  # older than the state before the read began.
   def test_calls_at_once
     counts = shared_counts
     outcomes = fork_and_wait(PROCESSES, within: long? ? 900 : 120) { |index| read_and_write(index, counts) }
@@ -127,7 +128,7 @@ class SegmentMemoPropertyTest < Tiercel::TestCase
     assert_equal "b" * 40_000, segment.read("key")
   end
 
-  # Private memory: parent and child go on with the same names for different entries.
+  # Private memory: after a fork, parent and child use the same names for different entries.
   def test_a_fork_of_private_memory
     segment = Tiercel::Segment.open(bytes: 4 << 20).tap { |opened| opened.memo_bytes = 1 << 20 }
     segment.write_string("key", "a" * 40_000, nil, nil)
@@ -183,7 +184,7 @@ class SegmentMemoPropertyTest < Tiercel::TestCase
     answer == "nil\n" ? nil : Integer(answer, exception: false) || answer
   end
 
-  # One number per key, in memory that the processes share.
+  # One count per key, in memory that the processes share.
   def shared_counts = Tiercel::Segment.open(File.join(@directory, "counts"), bytes: 1 << 20)
 
   def read_and_write(index, counts)

@@ -3,9 +3,9 @@
 require "active_support/cache/tiercel_store"
 require "tiercel/segment"
 
-# A segment with a memo of 4 MB, for the tests of the memo.
+# A segment with a memo of 4 MB, for tests of the memo.
 module MemoSegment
-  # Such a String enters at its second read.
+  # A String of this size enters on its second read.
   LONG = 37_000
 
   def setup

@@ -3,14 +3,14 @@
 require "test_helper"
 require_relative "memo_segment"
 
-# The memo of Strings: what it hands out is what the segment holds, whoever changed that; Ruby's collector and forks do
-# not trouble it. What gets in and what goes: memo_bounds_test.rb.
+# The memo of Strings: it returns the segment's current content, whoever changed it, and works with garbage
+# collections and forks. memo_bounds_test.rb tests admission and eviction.
 class SegmentMemoTest < Tiercel::TestCase
   include MemoSegment
 
   Frame = Tiercel::Frame
 
-  # Through the store: compressed, of a record's version, of any encoding, with a checksum.
+  # Through the store: compressed, with a record's version, in any encoding, with a checksum.
   def test_strings_that_ruby_decodes
     text = "Zażółć gęślą jaźń. " * 2_000
     { compressed: { compress: true, compress_threshold: 1 }, versioned: { version: "v1" },
@@ -44,7 +44,7 @@ class SegmentMemoTest < Tiercel::TestCase
     travel(61) { assert_nil store.read("ends") }
   end
 
-  # Whichever options a call has, and who listens: a value that is read again is kept, and handed out.
+  # With all options and subscribers, a value that is read again is kept and returned.
   def test_every_usual_call_is_served
     record = Struct.new(:cache_key, :cache_version).new("records/1", "7")
     calls = {
@@ -69,7 +69,7 @@ class SegmentMemoTest < Tiercel::TestCase
     end
   end
 
-  # #keep checks its arguments; the memo never hands out a value of another file or of another entry.
+  # #keep checks its arguments; the memo never returns a value of another file or another entry.
   def test_what_is_kept_has_to_be_frozen_and_of_its_token
     @segment.set("key", Frame.build(Frame::Layout::TYPE_STRING_ENCODED, "a" * LONG))
     @segment.read("key")
@@ -90,7 +90,7 @@ class SegmentMemoTest < Tiercel::TestCase
     assert_includes @segment.read("key"), "c" * LONG
   end
 
-  # The keys change while many are read.
+  # The keys change during a read of many keys.
   def test_many_keys_at_once
     keys = Array.new(100) { |i| "key#{i}" }
     keys.each { |key| write(key, key * 300) }
@@ -105,7 +105,7 @@ class SegmentMemoTest < Tiercel::TestCase
       keys.replace(Array.new(100) { |i| +"key#{i}" })
       asked = 0
       found = Time.stub(:now, -> { (asked += 1) == 3 && change.call; now }) { @segment.read_multi(keys) }
-      # The one key that is being read when its String is emptied has its value still.
+      # The one key that is being read when its String is emptied still has its value.
       assert(found.all? { |key, value| value == key * 300 || key.empty? }, change.source_location.to_s)
     end
   end
@@ -127,7 +127,7 @@ class SegmentMemoTest < Tiercel::TestCase
     assert_operator stats(:memo_hits), :>, 20
   end
 
-  # Encodings that are broken, dummies, or not ASCII's; and an empty String.
+  # Broken encodings, dummy encodings, encodings incompatible with ASCII; and an empty String.
   def test_encodings_of_all_kinds
     store = Tiercel.new("shared:#{@path}-encodings?size=8MB", memo: "1MB")
     texts = [("\xFF\x00" * LONG).b, "\xFF\xC3" * LONG, ("é" * LONG).encode("UTF-16LE"),
@@ -167,7 +167,7 @@ class SegmentMemoTest < Tiercel::TestCase
     assert_equal ["a" * LONG], values.uniq
   end
 
-  # Each is done by another process; the next read sees it.
+  # Another process makes each change; the next read sees it.
   def test_changes_of_other_processes
     changes = {
       "written in place" => -> { write("key", "b" * LONG) }, "written anew" => -> { write("key", "c" * LONG * 9) },
@@ -189,7 +189,7 @@ class SegmentMemoTest < Tiercel::TestCase
     end
   end
 
-  # Another file in which the same bytes of the same length lie at the same place.
+  # Another file has the same bytes, of the same length, at the same position.
   def test_another_file_in_its_place
     path = File.join(@directory, "other")
     options = { bytes: 4 << 20, shards: 1, hash_key: "k" * 16 }
@@ -215,7 +215,7 @@ class SegmentMemoTest < Tiercel::TestCase
     assert_equal "a" * LONG, @segment.read("frame")
   end
 
-  # A handle that grows old while what it keeps is young: the collector is told of each.
+  # An old handle with young values: the garbage collector must know each of them.
   def test_an_old_handle_and_young_strings
     GC.start
     4.times { GC.start(full_mark: false) }
@@ -226,7 +226,7 @@ class SegmentMemoTest < Tiercel::TestCase
     assert_equal 50, stats(:memo_hits) - before
   end
 
-  # Time.now is Ruby code, which may do anything to the handle that asks it in the midst of a read.
+  # Time.now is Ruby code that may do anything to the handle in the middle of its read.
   def test_a_handle_that_is_changed_in_the_midst_of_a_read
     ends = Tiercel::Clock.now + 60
     changes = { close: -> { @segment.close }, none: -> { @segment.memo_bytes = 0 },

@@ -6,7 +6,7 @@ require "test_helper"
 require "minitest/mock"
 require "tiercel/segment"
 
-# Other threads, and the clock of an application's tests, act on a segment in the middle of a call.
+# Other threads, and an application's stubbed clock, use a segment in the middle of a call.
 class SegmentMidstOfACallTest < Tiercel::TestCase
   def setup
     super
@@ -21,7 +21,7 @@ class SegmentMidstOfACallTest < Tiercel::TestCase
 
   VALUE = "v" * 20_000
   BARE = Tiercel::Frame.build(Tiercel::Frame::Layout::TYPE_STRING_UTF_8, VALUE)
-  # Each meets an entry that has an end, so it asks for the time; `token` is that of the entry.
+  # Each call meets an entry with an expiry, so it calls Time.now; `token` belongs to that entry.
   CALLS = {
     get: [->(segment, _) { segment.get("key") }, VALUE],
     read: [->(segment, _) { segment.read("string") }, VALUE],
@@ -48,7 +48,7 @@ class SegmentMidstOfACallTest < Tiercel::TestCase
   CALLS.each do |name, (call, expected)|
     define_method(:"test_#{name}_whose_clock_closes_the_segment") do
       assert_equal [expected], fork_and_wait(1) { closed_in_the_clock(@path, &call) }
-      fork_and_wait(1) { closed_in_the_clock(nil, &call) } # what was in private memory is gone: whatever it answers
+      fork_and_wait(1) { closed_in_the_clock(nil, &call) } # private memory is gone, so any result is allowed
     end
   end
 
@@ -71,7 +71,8 @@ class SegmentMidstOfACallTest < Tiercel::TestCase
     segment.close
   end
 
-  # Cursors of a large index led into the logs of the smaller segment, where they took bytes for slots and emptied them.
+  # Cursors of a large index pointed into the logs of the smaller segment, which were then misread as slots and
+  # emptied.
   def test_a_scan_goes_on_in_the_segment_that_replaced_its_own
     (1..7).each do |batches|
       Tiercel::Segment.replace(@path, bytes: 8 << 20, shards: 1, average_entry_bytes: 64)
@@ -100,7 +101,7 @@ class SegmentMidstOfACallTest < Tiercel::TestCase
     segment
   end
 
-  # The clock closes what the call uses, and its answer holds handles that a collection in the call's rest gives back.
+  # The stubbed clock closes the segment of the call and returns handles, which a collection later in the call frees.
   def closed_in_the_clock(path)
     segment = prepared(path)
     token = segment.get_with_token("key").last
@@ -109,7 +110,7 @@ class SegmentMidstOfACallTest < Tiercel::TestCase
       segment.close
       handles = Array.new(5) { Tiercel::Segment.open(other, bytes: 1 << 20) }
       time = now.tap { |answer| answer.instance_variable_set(:@handles, handles) }
-      GC.stress = 1 # of young objects: the handles are, and all objects would take seconds a call
+      GC.stress = 1 # minor collections: the handles are young, and major ones would take seconds per call
       time
     end
     Time.stub(:now, closing) { yield(segment, token) }

@@ -7,7 +7,7 @@ require "tiercel/segment/opening"
 require_relative "../support/memory_stub"
 require_relative "../support/small_volume"
 
-# Where the segment of a name lies is decided once, whatever room there is when a process starts.
+# The location of a named segment is decided once, whatever space there is when later processes start.
 class SegmentOpeningTest < Tiercel::TestCase
   include MemoryStub
 
@@ -92,7 +92,7 @@ class SegmentOpeningTest < Tiercel::TestCase
     end
   end
 
-  # A container with 512 MB of memory and 1 GB of /dev/shm: making the file would end the process at each start.
+  # A container with 512 MB of memory and 1 GB of /dev/shm: creating the file would kill the process at each start.
   def test_a_size_beyond_the_memory_of_the_container
     with_tmpdir do |first|
       with_memory(4 << 20) do
@@ -162,7 +162,7 @@ class SegmentOpeningTest < Tiercel::TestCase
     end
   end
 
-  # The whole way, in a mount namespace of its own with a small /dev/shm.
+  # The whole procedure, in a separate mount namespace with a small /dev/shm.
   def test_processes_that_start_at_once_in_a_container
     skip "mounting needs root" unless SmallVolume.available?
     { "24m" => "/dev/shm", "1m" => "the temporary directory" }.each do |size, expected|
@@ -195,8 +195,8 @@ class SegmentOpeningTest < Tiercel::TestCase
 
   private
 
-  # @param size [String] of /dev/shm, as mount(8) takes it
-  # @return [Array(String, Process::Status)] what {SCRIPT} said
+  # @param size [String] the size of /dev/shm, in the format of mount(8)
+  # @return [Array(String, Process::Status)] the output of {SCRIPT}
   def in_a_container(size, temporary)
     Open3.capture2e("unshare", "--mount", "sh", "-c", <<~SHELL)
       mount -t tmpfs -o size=64m tmpfs #{temporary} && mount -t tmpfs -o size=#{size} tmpfs /dev/shm &&
@@ -206,9 +206,9 @@ class SegmentOpeningTest < Tiercel::TestCase
 
   def place(first, second) = Place.new("app", shared_memory: first, temporary: second)
 
-  # None of them looks before all have started. The block gets what they said.
+  # Starts the processes together: none looks for a file before all have started. The block receives their output.
   #
-  # @return [Array] of paths and identities
+  # @return [Array] paths and identities
   def at_once(count, first, second)
     with_tmpdir do |directory|
       found = fork_and_wait(count) do
@@ -233,7 +233,7 @@ class SegmentOpeningTest < Tiercel::TestCase
     SmallVolume.open(first) { |one| SmallVolume.open(second) { |two| yield one, two } }
   end
 
-  # Where nothing can be mounted: directories, whose room is what is told of it.
+  # Directories with simulated free space, if nothing can be mounted.
   def stand_in(*sizes)
     with_tmpdir do |first|
       with_tmpdir do |second|
@@ -248,7 +248,7 @@ class SegmentOpeningTest < Tiercel::TestCase
     end
   end
 
-  # The native platform test plays such a file system where none can be mounted.
+  # The native platform test simulates such a file system if none can be mounted.
   def in_btrfs
     with_tmpdir do |directory|
       image = "#{directory}/image"

@@ -9,7 +9,7 @@ require "tiercel/segment/report"
 require_relative "../support/held_by_another"
 require_relative "../support/rails_stub"
 
-# Segments that an application left behind under other secrets.
+# Segments that an application left behind with other secrets.
 class SegmentOrphansTest < Tiercel::TestCase
   include RailsStub
 
@@ -115,7 +115,7 @@ class SegmentOrphansTest < Tiercel::TestCase
         Rails.define_singleton_method(:cache) { cache }
         assert_match(/\A#{paths.first}: 1.0 MB/, run_task("tiercel:segments:inspect"))
         assert_match(/#{paths.first} has 2.0 MB now/, run_task("tiercel:segments:resize", nil, "2MB"))
-        # The segment under the default name is a leftover of an earlier configuration.
+        # The segment with the default name is a leftover of an earlier configuration.
         assert_match(/^#{@current} is removed/, run_task("tiercel:segments:prune"))
         assert_equal "#{paths.first} is removed.\n", run_task("tiercel:segments:remove")
       end
@@ -151,7 +151,7 @@ class SegmentOrphansTest < Tiercel::TestCase
     capture_io { application[name].invoke(*arguments) }.first
   end
 
-  # Names lead to this test's directory.
+  # Puts named segments into this test's directory.
   def with_places
     directory = @directory
     original = Tiercel::Segment::Place.method(:new)

@@ -5,7 +5,7 @@ require "test_helper"
 require "tiercel/backends/shared"
 require_relative "../support/rails_stub"
 
-# Segments of the same name that other users have, as a site has beside the console of root.
+# Segments of the same name that belong to other users, such as a site's user and root with a console.
 class SegmentOtherUsersTest < Tiercel::TestCase
   include RailsStub
 
@@ -23,7 +23,7 @@ class SegmentOtherUsersTest < Tiercel::TestCase
 
   def place(text, **) = Tiercel::Segment::Place.new(text, shared_memory: @directory, temporary: nil, **)
 
-  # @return [String] path of the same segment, made by the site's user
+  # @return [String] path of the same segment, created by the site's user
   def made_by_the_site(path)
     other = path.sub(/-#{Process.euid}(?=(-\h{8})?\.v\d+\z)/, "-#{SITE}")
     Tiercel::Segment.open(other, bytes: 1 << 20).close

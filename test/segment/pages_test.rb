@@ -4,7 +4,7 @@
 require "test_helper"
 require "tiercel/segment"
 
-# A write into a part of the file that this process has not touched yet maps several pages at a time.
+# A write to a part of the file that this process has not touched yet maps several pages at once.
 class SegmentPagesTest < Tiercel::TestCase
   PAGE = 4096
   ENTRIES = 1_000
@@ -26,7 +26,7 @@ class SegmentPagesTest < Tiercel::TestCase
     assert_few_faults(segment)
   end
 
-  # As every worker of a server meets it.
+  # Every worker of a server is in this situation.
   def test_a_file_that_another_process_has_made
     script = "file = Tiercel::Segment.open(ARGV[0], bytes: #{BYTES}); #{ENTRIES}.times { |i| file.set(i.to_s, 'x') }"
     assert system(RbConfig.ruby, "-I#{File.expand_path('../../lib', __dir__)}", "-rtiercel/segment", "-e", script, path)
@@ -44,7 +44,7 @@ class SegmentPagesTest < Tiercel::TestCase
     names.each { |name| segment.set(name, value) }
   end
 
-  # Ruby's own heap grows before the count, not in it.
+  # Created before the count, so that Ruby's heap does not grow during it.
   def names = @names ||= Array.new(ENTRIES) { |number| "name #{number}" }
 
   def assert_few_faults(segment)

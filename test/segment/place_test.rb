@@ -52,7 +52,7 @@ class SegmentPlaceTest < Tiercel::TestCase
     end
   end
 
-  # Near ones too: those of other secrets, and for a near tier also those in front of what was last before.
+  # Includes near segments: those of other secrets, and for a near tier also those in front of other farther tiers.
   def test_what_an_application_has_left_behind
     with_tmpdir do |dir|
       places = [nil, "redis://a", "redis://b"]
@@ -98,7 +98,7 @@ class SegmentPlaceTest < Tiercel::TestCase
     with_memory(nil) { assert_equal Place::DEFAULT_BYTES, Place.new("app").wanted_bytes }
   end
 
-  # So that trying a configuration, or starting a server at home, takes little.
+  # Trying a configuration, or starting a server locally, needs little memory.
   def test_the_default_size_is_small_in_development_and_test
     with_tmpdir do |dir|
       sizes = %w[development test staging production].to_h do |environment|
@@ -111,7 +111,7 @@ class SegmentPlaceTest < Tiercel::TestCase
     end
   end
 
-  # A near tier's segment beside that of Rails.cache.
+  # A near tier's segment in addition to that of Rails.cache.
   def test_the_segments_of_an_application_share_the_eighth
     with_tmpdir do |dir|
       with_memory(1 << 30) do

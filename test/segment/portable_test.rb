@@ -7,8 +7,8 @@ require "open3"
 require "rbconfig"
 require_relative "../../ext/compilation"
 
-# The portable build: the segment by POSIX and C11 alone, as on systems other than Linux. The segment's, the leases' and
-# the tiers' own tests run with it; test/native has the C suites.
+# The portable build: the segment with only POSIX and C11, as on systems other than Linux. The tests of the segment,
+# the leases and the tiers run with it; test/native has the C suites.
 class SegmentPortableTest < Tiercel::TestCase
   ROOT = File.expand_path("../..", __dir__)
   TESTS = %w[segment/segment segment/file_life segment/file_refusals segment/waiting segment/registration segment/slots
@@ -18,7 +18,7 @@ class SegmentPortableTest < Tiercel::TestCase
                   segment/orphans segment/tags segment/memo segment/memo_processes segment/seccomp store/fetch_contract
                   store/tags_contract tiers/coverage tiers/journal tiers/backend_contract tiers/store_contract
                   tiers/fetch_contract].freeze
-  # Tests of what the portable build lacks, and what it has instead.
+  # Tests of features that the portable build lacks, and their replacements.
   LACKING = {
     "test_other_code_that_opens_and_closes_the_lock_file" => "record locks, which are locked again once a second",
     "test_record_locks_of_a_former_version" => "the same locks as a former version",
@@ -52,7 +52,7 @@ class SegmentPortableTest < Tiercel::TestCase
     ENV.delete("TIERCEL_PORTABLE")
   end
 
-  # @return [String] what it printed
+  # @return [String] the output
   def run_ruby(dir, *arguments)
     output, status = Open3.capture2e({ "TIERCEL_LONG" => nil }, RbConfig.ruby, "-I#{dir}", "-I#{ROOT}/lib",
                                      "-I#{ROOT}/test", *arguments)

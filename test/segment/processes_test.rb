@@ -79,7 +79,7 @@ class SegmentProcessesTest < Tiercel::TestCase
     assert_equal 0, @segment.stats[:resets]
   end
 
-  # The child spends nearly all of its time in the critical section, so it is soon stopped there.
+  # The child spends most of its time in the critical section, so it is soon stopped there.
   def test_a_writer_stopped_in_its_critical_section
     value = "x" * (@segment.largest_value_bytes - 100)
     @segment.set("mine", "value")
@@ -117,7 +117,7 @@ class SegmentProcessesTest < Tiercel::TestCase
     value = "x" * (@segment.largest_value_bytes - 100)
     pid = fork { loop { @segment.set("large", value) } }
     wait_until("a writer stopped inside", within: 30) { stopped_inside(pid) }
-    child = fork do # where the lock word has not timed out yet
+    child = fork do # while the lock word has not timed out yet
       ticks = 0
       ticker = Thread.new { loop { ticks += 1; sleep 0.001 } }
       waiter = Thread.new { @segment.set("key", "value") }

@@ -2,7 +2,7 @@
 
 # The calls of the segment's protocol on one key, for {ProtocolModel}.
 module ProtocolCalls
-  # A ring of two entries, one slot, and what goes with them. A value is two words, so that it can be torn.
+  # A ring of two entries, one slot, and their control words. A value has two words, so that a torn read is visible.
   class Memory
     CELLS = 2
     Cell = Struct.new(:key, :sequence, :low, :high, :epoch)
@@ -35,7 +35,7 @@ module ProtocolCalls
     def to_a = [@slot, @tail, @head, @epoch, @stripe, @deletes, @lock, @cells.map(&:to_a)]
   end
 
-  # The calls. `broken` names the rule that is left out.
+  # The calls. `broken` names the rule that is omitted.
   module Calls
     module_function
 
@@ -46,7 +46,7 @@ module ProtocolCalls
       end
     end
 
-    # Of another key: room is made at the tail, whatever is there, and its bytes are overwritten.
+    # A write of another key: it frees space at the tail, whatever entry is there, and overwrites its bytes.
     def overwrite
       locked do |memory|
         position = memory.head
@@ -56,7 +56,7 @@ module ProtocolCalls
       end
     end
 
-    # A set that appends. With the slot taken it replaces what is there, with the slot empty it takes it.
+    # A set that appends. It replaces the entry of an occupied slot, and occupies an empty slot.
     def set(value)
       proc do |memory|
         epoch = atomically { memory.epoch }
@@ -75,7 +75,8 @@ module ProtocolCalls
       end
     end
 
-    # compare_and_set, touch and increment change a slot only from the word that was read, and never an empty slot.
+    # compare_and_set, touch and increment change a slot only if it still has the word that was read, and never an
+    # empty slot.
     def change(value, broken: nil)
       locked do |memory|
         word = atomically { memory.slot }
@@ -104,7 +105,7 @@ module ProtocolCalls
       end
     end
 
-    # The tail has reached the key's entry, which is full of hits: its bytes are given up, then copied to the head.
+    # The tail has reached the key's entry, which has many hits: its bytes are freed, then copied to the head.
     def reappend(broken: nil)
       locked do |memory|
         word = atomically { memory.slot }
@@ -134,10 +135,10 @@ module ProtocolCalls
       end
     end
 
-    # No read may ever answer this: two halves of different values, or another key's.
+    # No read may ever return this: halves of two values, or another key's value.
     Garbage = Struct.new(:key, :low, :high)
 
-    # The value, nil for a miss, Garbage where the protocol fails.
+    # Returns the value, nil for a miss, or Garbage if the protocol fails.
     def read(broken: nil)
       proc do |memory|
         answer = nil
@@ -206,10 +207,10 @@ module ProtocolCalls
       end
     end
 
-    # Of a value that was computed without a lease, since the table was full.
+    # Stores a value that was computed without a lease, because the table was full.
     def unheld_fill(value, broken: nil) = near_fill(value, broken:, watched: :deletes)
 
-    # A delete counts itself, then empties the slot.
+    # A delete increments its counter, then empties the slot.
     def counted_delete(broken: nil)
       proc do |memory|
         atomically { memory.deletes += 1 } unless broken == :counts_afterwards

@@ -1,18 +1,17 @@
 # frozen_string_literal: true
 
-# Explores every interleaving of a few calls on one key of a segment, at the
-# grain of one load, store or compare-and-swap, with and without a kill.
+# Explores every interleaving of a few calls on one key of a segment, in steps of one load, store or compare-and-swap,
+# with and without a killed call.
 #
-# A call is Ruby code run in a Fiber that stops before each `atomically`. What a
-# call does next depends only on what its steps returned so far, so a state is
-# the shared memory and those returns; states that were seen are not explored
-# again. Orders that weak memory allows on top are argued in docs/memory-model.md.
+# A call is Ruby code in a Fiber that pauses before each `atomically`. Its next step depends only on the results of
+# its earlier steps. So a state consists of the shared memory and those results, and known states are not explored
+# again. docs/memory-model.md discusses the additional orders of weak memory models.
 class ProtocolModel
-  # One call under way.
+  # One call in progress.
   class Call
-    # @return [Array] what its steps returned, in order
+    # @return [Array] the results of its steps, in order
     attr_reader :seen
-    # @return [Object] its answer, once it is over
+    # @return [Object] its result, once it has ended
     attr_reader :answer
 
     def initialize(memory, body)
@@ -22,13 +21,13 @@ class ProtocolModel
       @fiber.resume
     end
 
-    # One step of the machine.
+    # One atomic step of the machine.
     def atomically
       Fiber.yield
       yield.tap { |value| @seen << value }
     end
 
-    # A step that is only possible while the block gives something truthy.
+    # A step that is possible only while the block returns a truthy value.
     def atomically_once(ready, &)
       @ready = ready
       atomically { @ready = nil; yield }
@@ -48,11 +47,11 @@ class ProtocolModel
     end
   end
 
-  # @return [Integer] different states that were seen
+  # @return [Integer] number of distinct states
   attr_reader :states
 
-  # @param memory [Proc] makes the shared memory as it is at the beginning
-  # @param calls [Hash{Symbol => Proc}] code by name, run with the memory
+  # @param memory [Proc] creates the initial shared memory
+  # @param calls [Hash{Symbol => Proc}] code by name; it receives the memory
   # @param mortal [Symbol, nil] the call that may be killed between any two steps
   def initialize(memory, calls, mortal: nil)
     @memory = memory
@@ -60,10 +59,10 @@ class ProtocolModel
     @mortal = mortal
   end
 
-  # @yieldparam memory [Object] at the end of an interleaving
+  # @yieldparam memory [Object] the memory at the end of an interleaving
   # @yieldparam calls [Hash{Symbol => Call}]
-  # @yieldreturn [String, nil] what is wrong
-  # @return [String, nil] what is wrong, and after which steps; nil if nothing ever is
+  # @yieldreturn [String, nil] the violation
+  # @return [String, nil] the violation and the steps before it; nil if there is none
   def violation(&judge)
     @seen = {}
     @states = 0

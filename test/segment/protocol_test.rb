@@ -6,13 +6,13 @@ require "test_helper"
 require_relative "protocol_model"
 require_relative "protocol_calls"
 
-# The segment's protocol for one key, as docs/memory-model.md states it, in all
-# interleavings; and versions of it with one rule broken, which must be found out.
+# The segment's protocol for one key, as stated in docs/memory-model.md, in all interleavings. Variants with one rule
+# omitted must fail.
 class SegmentProtocolTest < Tiercel::TestCase
   include ProtocolCalls
 
   ONE = -> { Memory.new.put(:mine, 1) }
-  # The key's entry is the oldest of a full ring.
+  # The key's entry is the oldest in a full ring.
   FULL = -> { Memory.new.put(:mine, 1).put(:other, :other) }
 
   def violation(memory, mortal: nil, **calls, &judge)
@@ -90,7 +90,7 @@ class SegmentProtocolTest < Tiercel::TestCase
   rule("a_clear_empties_what_began_before_it", [:never_raises_the_epoch]) do |broken|
     violation(-> { Memory.new }, clear: Calls.in_turn(Calls.clear(broken:), Calls.read),
               set: Calls.set(1)) do |memory, calls|
-      # A writer that read the epoch before the clear has written nothing that can be read after it.
+      # A writer that read the epoch before the clear has written nothing that is readable after it.
       began_before = calls[:set].seen.first.zero? && (broken || memory.epoch == 1)
       entry = memory.slot.zero? ? nil : memory.at(memory.slot)
       "cleared, and readable" if began_before && entry && entry.epoch == memory.epoch

@@ -2,14 +2,14 @@
 
 require "fcntl"
 
-# Other processes that hold record locks of a segment's lock file, as those that use it or make it do.
+# Other processes that hold record locks on a segment's lock file, like processes that use or create the segment.
 module RecordLocks
-  MAKING = 0 # the byte of whoever makes or removes the file; byte 1 + n is that of process slot n
+  MAKING = 0 # the byte for creating or removing the file; byte 1 + n belongs to process slot n
 
-  # @param path [String] of the lock file
-  # @param first [Integer] byte
-  # @param count [Integer] of bytes
-  # @param stopped [Boolean] whether the process is stopped
+  # @param path [String] the lock file
+  # @param first [Integer] the first byte
+  # @param count [Integer] number of bytes
+  # @param stopped [Boolean] whether to stop the process
   # @yieldparam pid [Integer]
   def self.held(path, first, count = 1, stopped: false)
     ready, done = IO.pipe, IO.pipe
@@ -29,13 +29,13 @@ module RecordLocks
     [*ready, *done].each(&:close)
   end
 
-  # @return [Boolean] whether this system's struct flock is the one written here
+  # @return [Boolean] whether this system has the struct flock that is defined here
   def self.available? = RUBY_PLATFORM.match?(/(x86_64|aarch64).*linux/)
 
   def self.lock(path, first, count)
     file = File.open(path, File::RDWR | File::CREAT, 0o600)
     file.fcntl(Fcntl::F_SETLK, [Fcntl::F_WRLCK, IO::SEEK_SET, first, count, 0].pack("ssx4qqlx4"))
-    (@kept ||= []) << file # closing it would let the lock go
+    (@kept ||= []) << file # closing the file would release the lock
   end
 
   def self.stop(pid)

@@ -10,7 +10,7 @@ require "support/held_by_another"
 require "support/locked_shard"
 require_relative "record_locks"
 
-# A process proves by a lock on the lock file that it lives: from its registration to its end, and no longer.
+# A process proves with a lock on the lock file that it is alive: from its registration to its end.
 class SegmentRegistrationTest < Tiercel::TestCase
   OFD_SETLK = 37
 
@@ -30,14 +30,15 @@ class SegmentRegistrationTest < Tiercel::TestCase
     super
   end
 
-  # As `Dir.glob` and `File.read` over the directory do.
+  # Like `Dir.glob` and `File.read` over the directory.
   def test_other_code_that_opens_and_closes_the_lock_file
     3.times { File.read("#{@path}.lock") }
     assert_includes registered, Process.pid
     assert_equal true, @segment.set("key", "value")
   end
 
-  # The child has inherited everything and never calls the cache. The word in the file is a writer's who died inside.
+  # The child has inherited everything and never calls the cache. The file's lock word belongs to a writer that died
+  # inside.
   def test_a_dead_parents_lock_is_taken_over_while_its_child_lives
     %i[fork_child daemon spawn_child grandchild].each do |kind|
       child, tell = IO.pipe
@@ -60,7 +61,7 @@ class SegmentRegistrationTest < Tiercel::TestCase
     assert_equal [Process.pid], registered
   end
 
-  # The account of private memory begins anew in a child.
+  # In a child, the account of private memory starts from zero.
   def test_nor_is_one_whose_parent_counts_the_calls_of_a_store
     store = ActiveSupport::Cache::TiercelStore.new("memory:")
     store.fetch("name") { 1 }
@@ -69,7 +70,7 @@ class SegmentRegistrationTest < Tiercel::TestCase
     test_a_process_between_that_never_calls_is_not_registered
   end
 
-  # Without a free descriptor a child takes the place of the one that it gives up.
+  # Without a free descriptor, a child reuses the number of the descriptor that it closes.
   def test_a_child_of_a_process_that_can_open_nothing_more
     assert_equal [true], (fork_and_wait(1) do
       @segment.set("key", "x")
@@ -81,7 +82,7 @@ class SegmentRegistrationTest < Tiercel::TestCase
     end)
   end
 
-  # Versions before this one take record locks. The two kinds exclude each other.
+  # Earlier versions use record locks. Both kinds of lock exclude each other.
   def test_record_locks_of_a_former_version
     skip "[environment] struct flock is another one here" unless RecordLocks.available?
     slot = 1
@@ -91,7 +92,7 @@ class SegmentRegistrationTest < Tiercel::TestCase
     end)
   end
 
-  # The system does not know the pid of the lock's owner, so the owner's own number is in the file.
+  # The system does not know the pid of the lock's owner, so the file contains the owner's own number.
   def test_the_process_that_makes_a_file_is_named
     skip "[environment] struct flock is another one here" unless RecordLocks.available?
     Tiercel::Segment.remove(@path)
@@ -104,7 +105,7 @@ class SegmentRegistrationTest < Tiercel::TestCase
 
   private
 
-  # As another process sees them.
+  # The registered processes as another process sees them.
   def registered = fork_and_wait(1) { Tiercel::Segment.open_existing(@path).pids - [Process.pid] }.first
 
   def fork_child(tell) = tell.puts(fork { sleep })

@@ -6,8 +6,8 @@ require "open3"
 require "support/sanitized_extension"
 require "rbconfig"
 
-# The binding under AddressSanitizer and UndefinedBehaviorSanitizer: the
-# segment's own tests with an extension that is built for it. Long tier.
+# Runs the segment's own tests with an extension built with AddressSanitizer and UndefinedBehaviorSanitizer. Part of
+# the long tier.
 class SegmentSanitizerTest < Tiercel::TestCase
   include SanitizedExtension
 

@@ -7,7 +7,7 @@ require_relative "../support/seccomp_filter"
 
 # A process whose container forbids a system call: the store works, or every call is a miss with one report.
 class SegmentSeccompTest < Tiercel::TestCase
-  # The states of the cache that a process may see, in the order of the calls.
+  # Possible results of the calls, in the order of the calls.
   WORKS = [true, "value", 1].freeze
   MISSES = [nil, nil, nil].freeze
 
@@ -26,7 +26,7 @@ class SegmentSeccompTest < Tiercel::TestCase
     end
   end
 
-  # Forbidden later, where a process has the segment open: it still has its registration, a child has none.
+  # Forbidden after the process has opened the segment: it keeps its registration, but a child has none.
   def test_record_locks_are_forbidden_to_a_child
     skip_without_filters
     with_tmpdir do |directory|
@@ -66,7 +66,7 @@ class SegmentSeccompTest < Tiercel::TestCase
     false
   end
 
-  # @return [Array(Array, Array)] what the calls gave, and what was reported
+  # @return [Array(Array, Array)] results of the calls, and reports
   def outcome(path)
     calls = nil
     reports = capture_reports do
@@ -83,7 +83,7 @@ class SegmentSeccompTest < Tiercel::TestCase
     assert_includes [WORKS, MISSES], calls.first, reports.inspect
     return assert_empty(reports) if calls.first == WORKS
     assert_equal 1, reports.size, reports.inspect
-    # Without file locks a process cannot register; it may read and delete.
+    # Without file locks a process cannot register; it may only read and delete.
     assert_match(/cannot be made: wanted are |delete only: .*\.lock cannot be opened or locked \(fcntl\): Op/,
                  reports.first.last)
   end

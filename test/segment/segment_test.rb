@@ -142,7 +142,7 @@ class SegmentTest < Tiercel::TestCase
     assert_equal true, @segment.set("key", "x" * (@segment.largest_value_bytes - 100))
   end
 
-  # Of more than 512 KB, which no write moves: where the small log is full, they go to the main one while that has room.
+  # Values above 512 KB, which no write moves: if the small log is full, they go to the main log while it has space.
   def test_large_values_are_overwritten_and_nothing_is_lost
     large = Tiercel::Segment.open(bytes: 64 << 20, shards: 1)
     keys = Array.new(20) { |i| "key#{i}" }
@@ -182,7 +182,7 @@ class SegmentTest < Tiercel::TestCase
     GC.stress = false
   end
 
-  # After 281 TB of writes; here its header says so.
+  # Normally only after 281 TB of writes; here the header says so.
   def test_private_memory_whose_positions_are_used_up_begins_anew
     skip "[environment] needs /proc" unless File.readable?("/proc/self/maps")
     @segment.set("key", "value")
@@ -192,7 +192,7 @@ class SegmentTest < Tiercel::TestCase
     assert_equal "again", @segment.get("key")
   end
 
-  # Writes 1 over the header's `retired`, four bytes after the epoch's cache line begins.
+  # Writes 1 to the header's `retired`, four bytes after the beginning of the epoch's cache line.
   def retire(segment)
     magic_and_id = ["Trclset1", segment.file_id]
     File.open("/proc/self/mem", "r+b") do |memory|

@@ -6,7 +6,8 @@ require "test_helper"
 require "tiercel/backends/shared"
 require_relative "record_locks"
 
-# 512 processes at once may write. One more reads and deletes, says so once, and writes when there is a slot again.
+# 512 processes may write concurrently. A further one reads and deletes, reports this once, and writes when a slot is
+# free.
 class SegmentSlotsTest < Tiercel::TestCase
   def setup
     super
@@ -27,7 +28,7 @@ class SegmentSlotsTest < Tiercel::TestCase
       assert_equal [Tiercel::Refused], reports.map { |report| report.error.class }
       assert_match(/512 processes use this segment already: this one can read and delete only/,
                    reports.first.error.message)
-      # Another process has not heard it yet; this store would not say it again so soon.
+      # Another process has not reported it yet; this store would not report it again so soon.
       said = fork_and_wait(1) { capture_reports { 2.times { another_store.write("name", "value") } }.size }
       assert_equal [1], said
       Process.kill(:KILL, pid)

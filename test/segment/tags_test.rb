@@ -5,7 +5,7 @@ require "test_helper"
 require "tiercel/coder"
 require "tiercel/segment"
 
-# Entries with tags, read by the extension: what it says is what Ruby says, whatever the bytes are.
+# The extension reads entries with tags with the same results as Ruby, whatever the bytes are.
 class SegmentTagsTest < Tiercel::TestCase
   include Tiercel::Frame::Layout
 
@@ -63,7 +63,7 @@ class SegmentTagsTest < Tiercel::TestCase
     assert_raises(TypeError) { @segment.tags_current?(nil) }
   end
 
-  # Neither the frame nor its tags become objects.
+  # Creates no objects for the frame and its tags.
   def test_a_read_allocates_the_string_alone
     [100, 1_000, 24_000].each do |bytes|
       @segment.set("name", frame("x" * bytes), nil)
@@ -78,7 +78,7 @@ class SegmentTagsTest < Tiercel::TestCase
     end
   end
 
-  # Tags that do not fit where the read copies them are compared by Ruby.
+  # Ruby compares tags that are too long for the extension's buffer.
   def test_tags_of_every_length
     [1, 15, 16, 17, 33, 100].each do |count|
       tags = count.times.to_h { |index| ["#{"t" * 240}#{index}", index + 1] }
@@ -92,7 +92,7 @@ class SegmentTagsTest < Tiercel::TestCase
     end
   end
 
-  # Cut off, altered, repeated: nothing is believed.
+  # Truncated, altered or repeated tags are never trusted.
   def test_hostile_bytes
     random = Random.new(seed = 20_261_122)
     coder = Coder.new(native: nil)
@@ -119,7 +119,7 @@ class SegmentTagsTest < Tiercel::TestCase
     Tiercel::Frame.build(type, string, parts: parts, expires_at: ends, **options)
   end
 
-  # Half of them keep a header that is right in itself.
+  # Half of them keep a valid header.
   def mutated(bytes, random)
     case random.rand(4)
     when 0 then bytes

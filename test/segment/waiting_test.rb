@@ -7,7 +7,8 @@ require "timeout"
 require "tiercel/segment"
 require_relative "record_locks"
 
-# A process is stopped while it holds what the others need: they wait within their bounds, and let others run.
+# A process is stopped while it holds a resource that others need: they wait within their limits, and other threads
+# run.
 class SegmentWaitingTest < Tiercel::TestCase
   def setup
     super
@@ -59,7 +60,7 @@ class SegmentWaitingTest < Tiercel::TestCase
     end
   end
 
-  # Entries whose bytes cannot be verified, in a shard whose writer does not move: as if he were moving them.
+  # Entries with unverifiable bytes, in a shard whose writer is stopped, look as if it were still moving them.
   def test_scans_and_clears_of_a_stopped_writers_shard_wait_once_and_let_others_run
     open
     [-> { @segment.scan("app:").to_a }, -> { @segment.clear_prefix("app:") }].each do |sweep|
@@ -86,7 +87,7 @@ class SegmentWaitingTest < Tiercel::TestCase
     assert_equal true, @segment.set("app:1", "value")
   end
 
-  # The last handle is closed while a write waits for a lock in what would then be unmapped.
+  # The last handle is closed while a write waits for a lock in memory that would be unmapped.
   def test_closing_what_another_thread_waits_in
     open
     with_stopped_writer do
@@ -110,7 +111,7 @@ class SegmentWaitingTest < Tiercel::TestCase
     Process.clock_gettime(Process::CLOCK_MONOTONIC) - began
   end
 
-  # Fails unless another thread runs at least so many times during the block.
+  # Fails unless another thread runs at least this often during the block.
   def with_ticks(least = 5)
     ticks = 0
     ticker = Thread.new { loop { (ticks += 1) && sleep(0.005) } }
@@ -138,7 +139,7 @@ class SegmentWaitingTest < Tiercel::TestCase
     Process.wait(pid)
   end
 
-  # Asked by another process, which may wait in vain: this one shall not have done so before.
+  # Asks in another process, because the wait may time out, which must not happen in this process first.
   def stopped_inside?(pid)
     Process.kill(:STOP, pid)
     Process.wait(pid, Process::WUNTRACED)
@@ -154,7 +155,7 @@ class SegmentWaitingTest < Tiercel::TestCase
     inside
   end
 
-  # Its header, five words before its key, claims an allocation of nothing.
+  # Its header, five words before its key, claims an allocation of zero bytes.
   def make_unverifiable(key)
     File.open(@path, "r+b") do |file|
       at = file.read.rindex(key)

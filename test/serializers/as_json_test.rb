@@ -8,7 +8,7 @@ class AsJSONSerializerTest < Tiercel::TestCase
 
   def build_serializer = :as_json
 
-  # docs/serializers.md lists them.
+  # docs/serializers.md lists these conversions.
   CONVERSIONS = {
     :a => "a", { a: 1 } => { "a" => 1 }, { 1 => 2 } => { "1" => 2 }, Float::INFINITY => nil, (1..2) => "1..2",
     Time.utc(2026, 1, 2, 3, 4, 5, 678_901) => "2026-01-02T03:04:05.678Z", Struct.new(:x).new(1) => { "x" => 1 },

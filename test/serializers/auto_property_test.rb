@@ -4,8 +4,8 @@ require "test_helper"
 require "bigdecimal"
 require_relative "object_graphs"
 
-# The auto serializer loads the same as Marshal, down to the bytes that Marshal makes
-# of it: classes, encodings, instance variables, defaults, shared references.
+# The auto serializer preserves everything that Marshal preserves; the test compares the loaded values as Marshal
+# bytes: classes, encodings, instance variables, defaults, shared references.
 class AutoPropertyTest < Tiercel::TestCase
   Auto = Tiercel::Serializers::Auto
   Plain = Tiercel::Serializers::Plain
@@ -51,7 +51,7 @@ class AutoPropertyTest < Tiercel::TestCase
     graphs.times { |seed| yield ObjectGraphs.new(seed, odd: [0.0, 0.02, 0.2][seed % 3]).make, seed }
   end
 
-  # The Ruby form does not see that an object was extended with one.
+  # The Ruby form does not notice an extension with a module without methods.
   def methodless_module?(graph) = Marshal.dump(graph).include?("ObjectGraphs::Marker")
 
   def inspect_graph(graph) = graph.inspect.byteslice(0, 300)

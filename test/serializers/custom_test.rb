@@ -5,7 +5,7 @@ require "test_helper"
 class CustomSerializerTest < Tiercel::TestCase
   include Tiercel::Contracts::SerializerContract
 
-  # A user's own.
+  # A user's own serializer.
   class Own
     def dump(value) = "own:#{Marshal.dump(value)}"
     def load(bytes) = Marshal.load(bytes.byteslice(4..))

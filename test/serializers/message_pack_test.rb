@@ -40,7 +40,7 @@ class MessagePackSerializerTest < Tiercel::TestCase
     end
   end
 
-  # The losses that docs/serializers.md lists. Should Rails mend one, this says so.
+  # The losses that docs/serializers.md lists. These tests fail if Rails fixes one.
 
   def test_a_time_forgets_that_it_is_utc_and_its_zones_name
     assert_predicate Time.at(0).utc, :utc?

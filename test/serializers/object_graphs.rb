@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Random object graphs: plain data, what only looks like it, and objects.
+# Random object graphs: plain data, data that only looks plain, and other objects.
 class ObjectGraphs
   Point = Struct.new(:x, :y)
   class Name < String; end
@@ -12,7 +12,7 @@ class ObjectGraphs
                Encoding::ISO_8859_1].freeze
 
   # @param seed [Integer]
-  # @param odd [Float] how often something other than plain data is made, from 0 to 1
+  # @param odd [Float] probability of data that is not plain, from 0 to 1
   def initialize(seed, odd:)
     @random = Random.new(seed)
     @odd = odd
@@ -70,7 +70,7 @@ class ObjectGraphs
     @random.rand(2).zero? || number > 2**63 ? number : -number
   end
 
-  # New objects each time, as two of one object would be shared.
+  # Returns a new object each time, because one object used twice would be shared.
   def float
     [1.5, 0.0 * -@random.rand, 1e-310 * @random.rand, @random.rand * 10**@random.rand(-300..300), 0.0 / 0.0, 1.0 / 0.0]
       .sample(random: @random)

@@ -3,7 +3,7 @@
 require "test_helper"
 require "tiercel/serializers/plain"
 
-# Plain values and others, for the C form and the Ruby form.
+# Plain and other values, for the C form and the Ruby form.
 module PlainBehavior
   class Name < String; end
   class Names < Array; end
@@ -122,7 +122,7 @@ module PlainBehavior
     assert_equal Marshal.dump([value, value.dup]), Marshal.dump(plain.load(plain.dump([value, value.dup])))
   end
 
-  # msgpack allows them; no dump writes them.
+  # msgpack allows duplicate keys; our dump never writes them.
   def test_of_keys_that_occur_twice_the_last_value_stays_in_the_first_place
     [2, 9, 17, 300].each do |size|
       bytes = [0xDE, size + 2].pack("Cn") + (0...size).map { |i| [0xCD, i, i % 100].pack("CnC") }.join +
@@ -180,7 +180,7 @@ end
 class PurePlainTest < Tiercel::TestCase
   include PlainBehavior
 
-  # Does something where the walk writes an Integer.
+  # Runs code when the walk writes an Integer.
   class Packer
     def initialize(&change) = @change = change
     def write_array_header(_size) = self

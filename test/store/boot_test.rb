@@ -5,10 +5,10 @@ require "test_helper"
 require "open3"
 require "rbconfig"
 
-# The files that a process loads for a store: a console, a task and each worker pay for them.
+# The files that a process loads for a store: every console, task and worker has to load them.
 class StoreBootTest < Tiercel::TestCase
   LIB = File.expand_path("../../lib", __dir__)
-  # Libraries, and parts of Tiercel, that a store over one backend on this machine does not need.
+  # Libraries, and parts of Tiercel, that a store over one local backend does not need.
   UNNEEDED = %w[openssl.rb /uri.rb msgpack.rb socket.rb objspace.rb tiercel/tiers.rb tiercel/doctor.rb
                 tiercel/backends/redis.rb tiercel/leases/placeholders.rb tiercel/accessors/request_local.rb
                 tiercel/store/fetch/timed_block.rb tiercel/serializers/plain.rb].freeze

@@ -10,13 +10,13 @@ require "tiercel/lab/servers"
 
 # The contract of the store over servers, on the fast path and off it.
 module StoreContractRemoteTests
-  # Servers for all the tests of this file; each test clears them.
+  # Servers shared by all tests of this file; each test clears them.
   module Servers
     def self.memcached = @memcached ||= Tiercel::Lab::Servers::Memcached.new.start
     def self.redis = @redis ||= Tiercel::Lab::Servers::Redis.new.start
   end
 
-  # Longer than the usual budget, on a machine that is busy with other tests.
+  # Longer than the default, for a machine that is busy with other tests.
   TIMEOUT_SECONDS = 2
 
   module Place

@@ -7,11 +7,11 @@ require "contracts/store_contract"
 require "tmpdir"
 require "support/heard_calls"
 
-# The contract of the store, over every backend that is there, on the fast path and off it.
+# The contract of the store over every available backend, on the fast path and off it.
 module StoreContractTests
-  # Stores over the places of one test.
+  # Stores on the backends of one test.
   module Place
-    # @return [String] a directory that lives as long as the test
+    # @return [String] a directory that exists until the end of the test
     def dir = @dir ||= Dir.mktmpdir("tiercel-store-")
 
     def build_store(**options)
@@ -33,10 +33,10 @@ module StoreContractTests
     end
   end
 
-  # Threads that wait for one lock, on a machine that is busy with other tests: more than the usual budget (seconds).
+  # A longer timeout in seconds, for threads that wait for a lock on a machine that is busy with other tests.
   PATIENCE = { timeout: 5 }.freeze
 
-  # A cache of its own for each store.
+  # Each store has its own cache.
   module InMemory
     include Place
     def url = "memory:"
@@ -62,7 +62,7 @@ module StoreContractTests
 
   PLACES = { memory: InMemory, shared: InSharedMemory, sqlite: InSQLite, file: InFiles }.freeze
 
-  # Options of the store under which callers should see no difference, tried over `memory:`.
+  # Store options that must not change the results of calls, tested over `memory:`.
   VARIANTS = {
     "Namespaced" => { namespace: "space" },
     "NamespacedByProc" => { namespace: -> { "called" } },
@@ -75,7 +75,7 @@ module StoreContractTests
     "SmallKeys" => { max_key_size: 120 },
   }.freeze
 
-  # @return [Boolean] whether the backend is there in this bundle and on this platform
+  # @return [Boolean] whether the backend is available in this bundle and on this platform
   def self.available?(scheme)
     scheme == :shared ? Tiercel::Extensions.load("segment") : Tiercel::Backends::REGISTRY.available?(scheme)
   end

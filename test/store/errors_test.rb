@@ -7,14 +7,13 @@ require "logger"
 require "stringio"
 require "timeout"
 
-# A backend that cannot answer: what each call is then worth, who is told, and
-# what an error handler may do. On the fast path and off it.
+# A failing backend: each call's result, the reports, and the rights of an error handler. On the fast path and off it.
 module StoreErrorsTests
-  # Answers until it is told to fail.
+  # Works until it is told to fail.
   class Unsteady < Tiercel::Backends::MemoryLRU
-    # @return [Exception, nil] what every call raises
+    # @return [Exception, nil] the error that every call raises
     attr_accessor :failure
-    # @return [Integer] calls so far
+    # @return [Integer] number of calls
     attr_reader :calls
 
     def self.option_names = []
@@ -39,7 +38,7 @@ module StoreErrorsTests
 
   # The tests, for stores built with `self.class::FAST_PATH`.
   module Tests
-    # The answer of each call where the backend fails.
+    # The result of each call if the backend fails.
     WORTH = {
       read: [nil, ->(store) { store.read("a") }],
       fetch_without_block: [nil, ->(store) { store.fetch("a") }],
@@ -172,7 +171,7 @@ module StoreErrorsTests
       assert_equal 3, store.backend.calls
     end
 
-    # @return [Array<Symbol>] what was tried of a backend that does not answer in time
+    # @return [Array<Symbol>] calls to a backend that does not answer in time
     def tried_in_vain
       store = build
       store.backend.failure = Tiercel::TimedOut.new("late")
@@ -198,7 +197,7 @@ module StoreErrorsTests
       assert_equal(2, store.fetch("a") { flunk })
     end
 
-    # A server that makes a pause: not every caller of every key computes.
+    # A server pauses briefly: not every caller of every key computes.
     def test_a_value_is_found_where_the_read_alone_was_late
       store = build(error_handler: ->(**) { store.backend.failure = nil })
       store.write("a", "there")

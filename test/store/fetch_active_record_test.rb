@@ -5,15 +5,15 @@ require "test_helper"
 require "active_record"
 require "support/fetch_places"
 
-# Blocks that ask a database, over every backend: who waits may have what the block needs.
+# Blocks that query a database, over every backend: a waiting caller may hold a resource that the block needs.
 class FetchActiveRecordTest < Tiercel::TestCase
-  # Seconds that an application's thread waits for a connection: that none does is what is tested.
+  # Seconds that an application's thread waits for a connection; the test verifies that none waits.
   CHECKOUT_SECONDS = 60
-  # Seconds after which a wait ends where a database is between two callers, five times.
+  # Seconds after which a wait on a caller in a database transaction ends, times five.
   BOUND = 5 * 1.0
   CALLERS = 50
   LOCKS_LET_RUN = Gem::Version.new("8.0")
-  # Of older lines it is Active Record that may differ, not the backend.
+  # Older Rails versions differ in Active Record, not in the backend.
   PLACES = ActiveRecord.version >= Gem::Version.new("8.1") ? FetchPlaces::SHARED : [:shared]
 
   class Row < ActiveRecord::Base
@@ -53,7 +53,7 @@ class FetchActiveRecordTest < Tiercel::TestCase
       assert_operator took, :<, BOUND
     end
 
-    # All connections are with threads that wait for a value whose block has none.
+    # Threads that wait for the value hold all connections, and its block has none.
     define_method(:"test_#{place}_those_who_wait_hold_all_connections") do
       store = store(place)
       asked = Queue.new
@@ -80,7 +80,7 @@ class FetchActiveRecordTest < Tiercel::TestCase
       end
     end
 
-    # The block needs the row that whoever waits for it has locked.
+    # The block needs a row that a waiting caller has locked.
     define_method(:"test_#{place}_a_locked_row_is_not_waited_for_in_a_cycle") do
       skip "Rails 7.2 waits for SQLite's locks while no other thread may run" if ActiveRecord.version < LOCKS_LET_RUN
       store = store(place)
@@ -111,7 +111,7 @@ class FetchActiveRecordTest < Tiercel::TestCase
 
   def with_connection(&) = ActiveRecord::Base.connection_pool.with_connection(&)
 
-  # As a request does whose thread has asked the database before.
+  # Like a request whose thread has already queried the database.
   def holding_a_connection
     ActiveRecord::Base.connection_pool.lease_connection
     yield

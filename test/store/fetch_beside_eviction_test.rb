@@ -4,7 +4,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# Blocks of `fetch` in a segment that others fill meanwhile.
+# Blocks of `fetch` in a segment that other callers fill concurrently.
 class FetchBesideEvictionTest < Tiercel::TestCase
   ROUNDS = 20
   STORED = 19
@@ -17,7 +17,7 @@ class FetchBesideEvictionTest < Tiercel::TestCase
     super
     @dir = Dir.mktmpdir("tiercel-eviction-")
     @store = Tiercel.new("shared:#{@dir}/segment", size: SEGMENT_BYTES, compress: false, lease: true)
-    # It is full, as caches are.
+    # A full segment, as caches usually are.
     3_000.times { |index| @store.write("before/#{index}", VALUE) }
   end
 

@@ -14,7 +14,7 @@ module FetchContractTests
     include Tiercel::Contracts::FetchContract
     include FetchPlaces::Place
 
-    # `shared:` looks whether the holder lives; memcached counts whole seconds.
+    # `shared:` checks whether the holder is alive; memcached counts whole seconds.
     def takeover_seconds(lease_ttl)
       return 0.1 if place == :shared && lease_ttl == killed_lease_ttl
       super + (place == :memcached ? 2 : 0)
@@ -23,7 +23,7 @@ module FetchContractTests
     def killed_lease_ttl = place == :shared ? 60 : super
   end
 
-  # Every fetch as in a run of cold keys.
+  # Treats every fetch as following consecutive misses.
   module AtOnce
     def build_store(**) = ColdRuns.always(super)
   end
@@ -38,7 +38,7 @@ module FetchContractTests
     const_set("#{place.capitalize}AtOnceTest", test_class)
   end
 
-  # As the fast way, while somebody hears of every call.
+  # On the fast path with subscribers and a logger that receive every call.
   class MemoryHeardTest < Tiercel::TestCase
     include Place
     include HeardCalls

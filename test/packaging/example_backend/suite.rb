@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The suite of the gem, as its author writes it: run by other_backend_test.rb with the two installed gems.
+# The test suite of the example gem, as its author would write it. other_backend_test.rb runs it with both gems
+# installed.
 
 require "minitest/autorun"
 require "tmpdir"
@@ -57,9 +58,9 @@ class ExampleStoreTest < Minitest::Test
 
   private
 
-  # Runs the block in processes of their own, all at once.
+  # Runs the block in several concurrent processes.
   #
-  # @return [Array<String>] what the blocks returned
+  # @return [Array<String>] the blocks' results
   def in_processes(count)
     pipes = Array.new(count) do |index|
       reader, writer = IO.pipe

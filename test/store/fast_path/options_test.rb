@@ -4,7 +4,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# Options that say nothing to a call, as views hand them through (`cache record`, `cache record, expires_in:`).
+# Options without an effect on the call, as views pass them on (`cache record`, `cache record, expires_in:`).
 class FastPathOptionsTest < Tiercel::TestCase
   PUBLIC = ActiveSupport::Cache::Store
 
@@ -26,7 +26,7 @@ class FastPathOptionsTest < Tiercel::TestCase
     assert_equal [1, 1, 1, true, true], found
   end
 
-  # A miss checks options that a hit ignores.
+  # A miss validates options that a hit ignores.
   def test_options_of_a_miss_leave_a_hit_fast
     needs_extension "codec"
     store = Tiercel.new("memory:")
@@ -43,7 +43,7 @@ class FastPathOptionsTest < Tiercel::TestCase
     refute store.exist?("c")
     assert_equal 5, store.fetch("b", version: 4, expires_in: 10) { 5 }
     assert_equal [5, nil], [store.read("b", version: "4"), store.read("b", version: "3")]
-    # An expired entry serves other callers during the block.
+    # An expired entry is served to other callers during the block.
     travel(11) { assert_equal 6, store.fetch("b", race_condition_ttl: 5, expires_in: 10) { store.read("b") + 1 } }
   end
 

@@ -5,8 +5,8 @@ require "active_support/cache/tiercel_store"
 require "tiercel/backends/memory_lru"
 require_relative "../recorded_calls"
 
-# Patches that come when stores are in use: from an application's after_initialize, which runs after the Railtie's own,
-# or later still. Each is done in a child, since it cannot be undone.
+# Patches of stores that are already in use: from an application's after_initialize, which runs after the Railtie's
+# own, or later. Each test runs in a child process, because a patch cannot be undone.
 class StorePatchesTest < Tiercel::TestCase
   include RecordedCalls
 
@@ -82,7 +82,7 @@ class StorePatchesTest < Tiercel::TestCase
     end
   end
 
-  # As AppSignal does.
+  # Like AppSignal.
   def test_handles_of_events_that_are_patched_after_the_store_was_built
     in_child do
       store = used_store

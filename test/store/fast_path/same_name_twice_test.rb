@@ -3,7 +3,7 @@
 
 require "test_helper"
 
-# A read of several that is given one name more than once, beside a process that overwrites it.
+# A read of several names with a duplicate, while another process overwrites that name.
 class SameNameTwiceTest < Tiercel::TestCase
   SECONDS = 0.5
   ROW = { a: 1, b: "two" }.freeze # is decoded in Ruby

@@ -4,7 +4,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# Tags named in a call of the fast path: which ones it takes, in both forms, and that it says what Rails' way says.
+# Tags in calls of the fast path: the accepted forms, and the same results as Rails' methods.
 class FastPathTagsTest < Tiercel::TestCase
   USUAL = [[], ["a"], [:a, "b" * 250], ["größe"], Array.new(100) { |index| index.to_s }].freeze
   UNUSUAL = [nil, "a", [""], [:""], ["b" * 251], [nil], [1], [["a"]], Array.new(101) { |index| index.to_s },
@@ -18,7 +18,7 @@ class FastPathTagsTest < Tiercel::TestCase
     end
   end
 
-  # A hit asks for no tags: what is wrong with them is told all the same.
+  # A hit needs no tags, but invalid ones still raise.
   def test_a_hit_refuses_what_a_miss_refuses
     each_way do |store|
       store.write("name", 1, tags: ["a"])

@@ -6,10 +6,10 @@ require "test_helper"
 require "active_support/cache/tiercel_store"
 require "support/fiber_scheduler"
 
-# Fibers that are suspended in the block of a fetch, and never go on.
+# Fibers that are suspended in the block of a fetch and never resumed.
 class AbandonedFibersTest < Tiercel::TestCase
   FIBERS = 50
-  # A few may stay referred to from the stack.
+  # Number of fibers that the stack may still refer to.
   LEFT = 5
 
   def setup
@@ -66,7 +66,7 @@ class AbandonedFibersTest < Tiercel::TestCase
     assert_equal("made", Timeout.timeout(30) { @store.fetch("key") { "made" } })
   end
 
-  # Of a fiber that its program suspends, and no scheduler knows.
+  # The program suspends the fiber, and no scheduler knows it.
   def test_within_a_scheduler
     values = []
     Thread.new do

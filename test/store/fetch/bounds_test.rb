@@ -6,7 +6,7 @@ require "active_support/cache/tiercel_store"
 require "tiercel/contracts/moved_clock"
 require "timeout"
 
-# `fetch` keeps a bounded record of running calls and of pending refreshes.
+# `fetch` keeps a bounded number of records of running calls and of pending refreshes.
 class FetchBoundsTest < Tiercel::TestCase
   Background = Tiercel::Store::Fetch::Background
   PATIENCE = 20

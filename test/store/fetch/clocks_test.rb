@@ -6,11 +6,11 @@ require "active_support/cache/tiercel_store"
 require "minitest/mock"
 require "support/fetch_places"
 
-# Holders and waiters whose clocks differ, or stand still: tests of applications move them, and machines have their own.
+# Holders and waiting callers with different or frozen clocks: tests move clocks, and machines differ.
 class FetchClocksTest < Tiercel::TestCase
   LEASE_TTL = 0.5
   LEASE_WAIT = 60
-  # A busy machine's five times the lease, and much less than the wait.
+  # Five times the lease for a busy machine, and much less than the wait.
   SOON = 10
 
   def setup = @dir = Dir.mktmpdir("tiercel-clocks-")
@@ -49,7 +49,7 @@ class FetchClocksTest < Tiercel::TestCase
     @stores.last
   end
 
-  # @yieldparam began [#call] to be told when the block runs
+  # @yieldparam began [#call] must be called when the block runs
   def kill_a_holder(place)
     build(place).clear
     reader, writer = IO.pipe

@@ -4,7 +4,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# The cost of `early_refresh:` for a hit, and the bound on remembered attempts.
+# The cost of `early_refresh:` for a hit, and the limit of remembered attempts.
 class EarlyRefreshTest < Tiercel::TestCase
   Attempts = Tiercel::Store::Fetch::Attempts
 

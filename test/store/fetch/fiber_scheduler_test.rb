@@ -6,7 +6,7 @@ require "active_support/cache/tiercel_store"
 require "support/fiber_scheduler"
 require "tmpdir"
 
-# `fetch` in the fibers of a scheduler: whoever waits leaves the thread to the others.
+# `fetch` in the fibers of a scheduler: a waiting caller lets other fibers of its thread run.
 class FetchInFibersTest < Tiercel::TestCase
   def setup
     super
@@ -78,7 +78,7 @@ class FetchInFibersTest < Tiercel::TestCase
 
   private
 
-  # @return [Array<Object>] what the fibers gave, in the order in which they ended
+  # @return [Array<Object>] results of the fibers, in the order in which they ended
   def in_fibers(*blocks)
     order = []
     Thread.new do

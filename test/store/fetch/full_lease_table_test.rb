@@ -5,7 +5,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# More callers compute at once than the table of leases has room for: 256 in a segment of 1 MB.
+# More concurrent computations than the lease table can hold: 256 in a segment of 1 MB.
 class FullLeaseTableTest < Tiercel::TestCase
   NAMES = Array.new(400) { |number| "app:#{number}" }.freeze
 
@@ -21,13 +21,13 @@ class FullLeaseTableTest < Tiercel::TestCase
     end
   end
 
-  # Each block runs within the block of the name before.
+  # Each block fetches the next name.
   def fetch_nested(store, names = NAMES, &innermost)
     return yield if names.empty?
     store.fetch(names.first) { fetch_nested(store, names.drop(1), &innermost) && "computed" }
   end
 
-  # In a thread that is not the block's own.
+  # In a different thread from the block's.
   def elsewhere(store)
     go = Queue.new
     thread = Thread.new { go.pop && yield }

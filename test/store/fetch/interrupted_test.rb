@@ -3,7 +3,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# Callers of `fetch` that are killed, or timed out, between two steps of it.
+# Callers of `fetch` that are killed or timed out between two steps.
 class FetchInterruptedTest < Tiercel::TestCase
   class Interrupted < Exception; end # rubocop:disable Lint/InheritException
 
@@ -12,7 +12,7 @@ class FetchInterruptedTest < Tiercel::TestCase
 
   def flights = @store.instance_variable_get(:@settings).flights
 
-  # Has the step raise once it is done, as an interrupt that comes on its way back does.
+  # Makes the step raise after it is done, like an interrupt during its return.
   def interrupt(step)
     flights.define_singleton_method(step) do |*arguments, **options|
       singleton_class.send(:remove_method, step)
@@ -30,16 +30,16 @@ class FetchInterruptedTest < Tiercel::TestCase
     end
   end
 
-  # The call raises its interruption, though there is no flight yet.
+  # The call raises its interruption, although no flight exists yet.
   def test_a_call_that_is_interrupted_before_its_flight_is_there
     key = +"key"
     key.define_singleton_method(:dup) { raise Interrupted }
     assert_raises(Interrupted) { @store.send(:miss_as_usual, "key", key, nil, {}, nil) }
   end
 
-  # One that comes as a Mutex's method returns, before anything is there that would give the Mutex back.
+  # An interrupt as a Mutex's method returns, before the code that would unlock it is active.
   def test_nobody_keeps_the_lock_of_all_flights
-    # With placeholders a write looks for deserted flights, and masks interrupts. A TracePoint knows no mask.
+    # With placeholders, a write looks for abandoned flights and masks interrupts; a TracePoint ignores the mask.
     needs_extension "segment"
     at = 0
     at += 1 while interrupted_at_return?(at)
@@ -47,7 +47,7 @@ class FetchInterruptedTest < Tiercel::TestCase
     assert_equal "made", @store.fetch("last") { "made" }
   end
 
-  # @return [Boolean] whether a cold fetch got so far
+  # @return [Boolean] whether a cold fetch reached that point
   def interrupted_at_return?(at)
     returned = -1
     tracing = TracePoint.new(:c_return) do |point|
@@ -63,7 +63,7 @@ class FetchInterruptedTest < Tiercel::TestCase
     true
   end
 
-  # A caller that joined computes the value then.
+  # A caller that joined then computes the value.
   def test_who_waits_for_a_call_that_ends_in_finish_goes_on
     interrupt(:finish)
     gate, began = Queue.new, Queue.new

@@ -4,7 +4,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# Callers that arrive during the leader's take, and have read after a delete that the take has not seen.
+# Callers that arrive during the leader's take, and that read after a delete that the take has not seen.
 class FetchLateCallersTest < Tiercel::TestCase
   def setup
     super
@@ -17,7 +17,7 @@ class FetchLateCallersTest < Tiercel::TestCase
     super
   end
 
-  # The first take of the store: what happens before it, and between its answer and its caller.
+  # Hooks around the store's first take: code before it, and code between its result and its caller.
   def at_the_first_take(before, after)
     first = true
     leases = @store.instance_variable_get(:@settings).leases
@@ -31,7 +31,7 @@ class FetchLateCallersTest < Tiercel::TestCase
     end
   end
 
-  # @return [Queue] of a queue, once the first caller has read: what is put into that lets it go on
+  # @return [Queue] receives a queue once the first caller has read; pushing to that queue lets the caller continue
   def hold_back_the_first_boarding
     read, first = Queue.new, true
     flights = @store.instance_variable_get(:@settings).flights
@@ -56,7 +56,7 @@ class FetchLateCallersTest < Tiercel::TestCase
     end
   end
 
-  # A caller who begins now, and has come as far as it comes by itself.
+  # A caller that begins now and has progressed as far as it can alone.
   def late_caller
     Thread.new { @store.fetch("name", **@options) { "new" } }.tap { |thread| Thread.pass until thread.stop? }
   end
@@ -87,7 +87,7 @@ class FetchLateCallersTest < Tiercel::TestCase
       assert_includes %w[new newer], late.value
     end
 
-    # The second one has read before the lease was taken; the third one comes with it while its take is on its way.
+    # The second caller reads before the lease is acquired; the third one joins while the take is in progress.
     define_method(:"test_#{place}#{"_plainly" unless fast}_all_go_with_a_block_that_stores_nothing") do
       open_store(place, fast, lease_wait: 15)
       ended, runs = Queue.new, Queue.new
@@ -107,7 +107,7 @@ class FetchLateCallersTest < Tiercel::TestCase
       assert_equal 1, runs.size
     end
 
-    # The block of a flight without a lease, since the one that is there is for another version.
+    # The block of a flight without a lease, because the existing lease is for another version.
     define_method(:"test_#{place}#{"_plainly" unless fast}_nobody_comes_along_once_a_block_runs_without_a_lease") do
       open_store(place, fast)
       gates = Array.new(3) { Queue.new }

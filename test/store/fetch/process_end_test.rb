@@ -6,8 +6,7 @@ require "active_support/cache/tiercel_store"
 require "open3"
 require "tmpdir"
 
-# Blocks in other threads when a process ends or forks: in Ruby processes of their own, which end as
-# applications do.
+# Blocks in other threads when a process exits or forks. Each test runs a Ruby process that ends like an application.
 class ProcessEndTest < Tiercel::TestCase
   LIB = File.expand_path("../../../lib", __dir__)
   PATIENCE = 20
@@ -16,7 +15,7 @@ class ProcessEndTest < Tiercel::TestCase
     require "active_support/cache/tiercel_store"
     require "tiercel/contracts/moved_clock"
     STDOUT.sync = true
-    I18n.backend # loads more, which no fork is to interrupt
+    I18n.backend # loads more code, which a fork must not interrupt
     store = Tiercel.new("file:#{ARGV.first}", lease: true, timeout: 5, stale_while_revalidate: 600)
     later = ->(&block) { Tiercel::Contracts::MovedClock.by(61, &block) }
     refresh = ->(name, &block) { store.fetch(name, expires_in: 3600, refresh: :background, &block) }
@@ -137,7 +136,7 @@ class ProcessEndTest < Tiercel::TestCase
 
   private
 
-  # @return [String] what it printed
+  # @return [String] the output
   def run_script(code)
     output, status = Open3.capture2e(RbConfig.ruby, "-I#{LIB}", "-e", HEAD + code, @dir)
     assert status.success?, output

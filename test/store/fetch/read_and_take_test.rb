@@ -8,10 +8,10 @@ require "support/counting_proxy"
 $LOAD_PATH.push(File.expand_path("../../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
-# In a run of cold keys the read and the take of a `fetch` are one trip; whatever else is there, the read answers.
+# After consecutive misses, the read and the take of a `fetch` are one trip; the read returns any existing entry.
 class FetchReadAndTakeTest < Tiercel::TestCase
   SERVERS = [Tiercel::Lab::Servers::Memcached, Tiercel::Lab::Servers::Redis].freeze
-  # Enough for a busy machine (seconds).
+  # A timeout in seconds for a busy machine.
   PATIENCE = { timeout: 5 }.freeze
 
   def each_server(**options)
@@ -54,7 +54,7 @@ class FetchReadAndTakeTest < Tiercel::TestCase
     end
   end
 
-  # So does what is there and is no value.
+  # An entry that is not a value has the same effect.
   def test_an_entry_of_another_version_ends_a_run
     record = Struct.new(:cache_key, :cache_version)
     each_server do |store, proxy|
@@ -65,7 +65,7 @@ class FetchReadAndTakeTest < Tiercel::TestCase
     end
   end
 
-  # A block that stores nothing, or raises, is none of a run: its lease is given back.
+  # If a block stores nothing or raises, its miss does not count, and its lease is released.
   def test_what_is_not_stored_makes_no_run
     each_server do |store, proxy|
       4.times { |index| store.fetch("nil#{index}", skip_nil: true) { nil } }
@@ -110,7 +110,7 @@ class FetchReadAndTakeTest < Tiercel::TestCase
     end
   end
 
-  # Not the lease, which the process has: what its read shows leads a caller to the block that runs.
+  # The process itself holds the lease, so a caller that finds it joins the running block.
   def test_a_caller_of_the_same_process_joins_a_block_that_runs
     each_server do |store, proxy|
       ColdRuns.always(store)
@@ -138,7 +138,7 @@ class FetchReadAndTakeTest < Tiercel::TestCase
     end
   end
 
-  # Full, a replica, short of replicas, writes paused: a hit is served all the same, and nothing is reported.
+  # A full server, a replica, too few replicas, paused writes: a hit is served, and nothing is reported.
   REFUSALS = {
     full: [%w[CONFIG SET maxmemory 1], %w[CONFIG SET maxmemory 0]],
     replica: [%w[REPLICAOF 127.0.0.1 1], %w[REPLICAOF NO ONE]],
@@ -169,8 +169,8 @@ class FetchReadAndTakeTest < Tiercel::TestCase
     server&.stop
   end
 
-  # Between the read and the take of one trip, for the room that the reply to the read needs: the lease that was taken
-  # is the caller's, and not nobody's.
+  # Redis evicts the entry between the read and the take of one trip, to free memory for the reply. The acquired lease
+  # must belong to the caller.
   def test_redis_evicts_what_it_has_just_shown
     server = Tiercel::Lab::Servers::Redis.new.start
     %i[hiredis ruby].each do |driver|
@@ -188,7 +188,7 @@ class FetchReadAndTakeTest < Tiercel::TestCase
     server&.stop
   end
 
-  # Where nothing is there, a refusal is reported once, as that of a take is.
+  # If the key is absent, a refusal is reported once, like that of a separate take.
   def test_redis_reports_a_take_that_is_refused
     server = Tiercel::Lab::Servers::Redis.new.start
     store = ColdRuns.always(Tiercel.new(server.url, **PATIENCE))

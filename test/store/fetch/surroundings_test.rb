@@ -9,13 +9,13 @@ require "active_support/isolated_execution_state"
 require "i18n"
 require "tiercel/contracts/moved_clock"
 
-# A block that runs in another thread finds the surroundings of its caller.
+# A block that runs in another thread has the execution context of its caller.
 class SurroundingsTest < Tiercel::TestCase
   class Current < ActiveSupport::CurrentAttributes
     attribute :account, :user
   end
 
-  # As Rails' guide has it: what one writer is given says others, and none takes nil.
+  # An example from the Rails guides: one attribute's writer sets others, and none accepts nil.
   class Guided < ActiveSupport::CurrentAttributes
     attribute :account, :user
 

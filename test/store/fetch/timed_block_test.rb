@@ -4,7 +4,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# Blocks of `timeout:` in threads of their own: how many, nested, across fork.
+# Blocks of `timeout:` in their own threads: their number, nesting, and forks.
 class TimedBlockTest < Tiercel::TestCase
   TimedBlock = Tiercel::Store::Fetch::TimedBlock
   PATIENCE = 20
@@ -87,7 +87,7 @@ class TimedBlockTest < Tiercel::TestCase
 
   private
 
-  # Yields with a lambda that runs a block in one of them, and gives its thread and value.
+  # Yields a lambda that runs a block in one of these threads and returns its thread and value.
   def while_all_are_taken
     began, tasks = Queue.new, Queue.new
     callers = Array.new(TimedBlock::MOST) do |index|

@@ -4,7 +4,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# The usual miss, beside what a store without leases makes of it.
+# The cost of a usual miss, compared with a store without leases.
 class FetchUsualMissTest < Tiercel::TestCase
   VALUES = ["text", "bytes".b, "ascii".encode("US-ASCII"), "latin \xE9".dup.force_encoding("ISO-8859-1"), "",
             "x" * 5_000, "broken \xFF", "frozen".freeze, :symbol, 1, { "a" => [1] }].freeze
@@ -45,7 +45,7 @@ class FetchUsualMissTest < Tiercel::TestCase
     end
   end
 
-  # Most blocks set none, so that they are copied when one is set.
+  # Most blocks set no options, so the options are copied only when a block sets one.
   def test_options_that_a_block_sets_are_its_own
     each_store do |store|
       before = store.options.dup
@@ -64,7 +64,7 @@ class FetchUsualMissTest < Tiercel::TestCase
     end
   end
 
-  # Which may come with a Rails of tomorrow, or with a gem.
+  # A future Rails or another gem may add such options.
   def test_options_that_nobody_here_knows_are_copied_at_once
     each_store do |store|
       rails = ActiveSupport::Cache::WriteOptions
@@ -78,7 +78,7 @@ class FetchUsualMissTest < Tiercel::TestCase
     end
   end
 
-  # A write of the inner block under the same key belongs to the outer block too.
+  # A write of the inner block under the same key counts as the outer block's write too.
   def test_a_block_within_another_one_of_the_same_key
     each_store do |store|
       assert_equal "outer", store.fetch("name") { store.fetch("name") { "inner" } && "outer" }
@@ -102,7 +102,7 @@ class FetchUsualMissTest < Tiercel::TestCase
 
   def facts(value) = value.is_a?(String) ? [value.class, value.encoding, value.valid_encoding?] : value.class
 
-  # With leases and without.
+  # With and without leases.
   def each_store(**options)
     [[], [[:frozen, true]], [[:checksum, true]]].each do |more|
       both = [true, false].map { |lease| Tiercel.new("memory:", size: "4MB", lease:, **options, **more.to_h) }

@@ -2,8 +2,8 @@
 
 module Tiercel
   module Backends
-    # All entries in one file, under one lock: the shortest backend that processes share. It has what
-    # `Tiercel::Backend` requires, and overrides nothing else.
+    # Stores all entries in one file under one lock: the shortest backend that processes can share. It implements the
+    # required methods of `Tiercel::Backend` and overrides nothing else.
     class Example < Backend
       Item = Struct.new(:bytes, :ends_at, :token)
 
