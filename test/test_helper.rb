@@ -2,8 +2,8 @@
 
 require_relative "support/strict_warnings"
 
-# A shell that runs this in the background has it ignore SIGINT, and children inherit that: tests of Ctrl-C could not
-# interrupt what they start.
+# A shell that runs this in the background ignores SIGINT, and child processes inherit that. Tests of Ctrl-C could not
+# interrupt their children.
 Signal.trap("INT", "DEFAULT")
 
 require "minitest/autorun"

@@ -5,7 +5,7 @@ require "test_helper"
 require "active_support/cache/tiercel_store"
 require "tiercel/lab/servers"
 
-# Each test runs in processes of its own: a process stays the worker that it has become.
+# Each test runs in separate processes, because a process cannot stop being a worker.
 class TestWorkerTest < Tiercel::TestCase
   # An application's tests use a cache while other workers do the same.
   TRIPS = lambda do |store, index|
@@ -169,7 +169,7 @@ class TestWorkerTest < Tiercel::TestCase
 
   private
 
-  # Of stores that other tests have left.
+  # Collects stores that other tests have left.
   def setup = GC.start
 
   def assert_workers_alone(url, **options)

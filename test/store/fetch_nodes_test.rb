@@ -6,18 +6,18 @@ require "active_support/cache/tiercel_store"
 require "support/counting_proxy"
 require "support/fetch_places"
 
-# `fetch_multi` over servers of several nodes, counted on the wire: a cold one reads, takes and fills in one trip a step
-# and node, and the nodes are asked at the same time.
+# `fetch_multi` over several nodes, counted on the wire. A cold call reads, takes and fills with one trip per step and
+# node, and asks the nodes concurrently.
 class FetchNodesTest < Tiercel::TestCase
   NAMES = Array.new(60) { |index| "name/#{index}" }.freeze
   OTHERS = Array.new(60) { |index| "other/#{index}" }.freeze
   OPTIONS = { lease: true, lease_ttl: 60, timeout: 20 }.freeze
 
-  # Lets no node's answer through before all nodes have been asked as often as that one.
+  # Holds each node's answer back until all nodes have received as many requests as that one.
   class Gate
     PATIENCE = 5
 
-    # @return [Integer] answers that no other node was asked beside
+    # @return [Integer] number of answers during which no other node was asked
     attr_reader :alone
 
     def initialize(nodes)
@@ -111,7 +111,7 @@ class FetchNodesTest < Tiercel::TestCase
     end
   end
 
-  # Connections are made, scripts are known to all nodes.
+  # Opens connections and loads the scripts on all nodes.
   def warm(store)
     values = store.fetch_multi(*OTHERS) { |name| name }
     assert_equal OTHERS, values.keys

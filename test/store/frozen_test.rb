@@ -6,7 +6,7 @@ require "bigdecimal/util"
 require "objspace"
 require "timeout"
 
-# `frozen: true`: values come back deep-frozen, and over a segment are decoded once per change.
+# `frozen: true`: values are returned deep-frozen; over a segment they are decoded once per change.
 class FrozenTest < Tiercel::TestCase
 
   ROWS = Array.new(3) { |index| { id: index, name: +"row #{index}", tags: [+"a", :b], at: 1.5 } }.freeze
@@ -29,7 +29,7 @@ class FrozenTest < Tiercel::TestCase
     assert_equal({ "visits" => 1 }, counting.fetch_multi("visits", "visits") { flunk })
   end
 
-  # Values of which a part is no plain type: a class, a subclass, an object with something of its own.
+  # Values with a part that is not of a plain type: a class, a subclass, an object with instance variables.
   Point = Struct.new(:x)
   Pair = Data.define(:left)
   class Name < String; end
@@ -140,7 +140,7 @@ class FrozenTest < Tiercel::TestCase
     assert deeply_frozen?(cache.read("keys"))
   end
 
-  # As many ways lead to the innermost as a minute is long, but there are 40 objects.
+  # The number of paths to the innermost object is enormous, but there are only 40 objects.
   def test_shared_objects_are_looked_at_once
     cache = store
     nested = (1..40).reduce([+"x"]) { |inner, index| index.even? ? [inner, inner] : { a: inner, b: inner } }
@@ -182,7 +182,7 @@ class FrozenTest < Tiercel::TestCase
     assert_equal 2, cache.read("counter")
   end
 
-  # Objects are in the memo of Strings, within its bound.
+  # The memo of Strings also contains objects, within its limit.
   def test_one_memo_keeps_objects_and_strings
     needs_extension "segment"
     cache = store(memo: "1MB")

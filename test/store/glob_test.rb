@@ -4,7 +4,7 @@ require "test_helper"
 require "tiercel/store"
 
 class GlobTest < Tiercel::TestCase
-  # Pattern, keys that match, keys that do not. As Redis' own stringmatchlen has it.
+  # A pattern, matching keys, other keys. The rules are those of Redis' stringmatchlen.
   CASES = [
     ["name", %w[name], %w[names nam Name]],
     ["", [""], %w[a]],

@@ -6,8 +6,8 @@ require "tiercel/backends/memory_lru"
 require "active_support/cache/strategy/local_cache"
 require_relative "recorded_calls"
 
-# Other gems patch what the fast path goes around. Whatever they hook into sees
-# every call. What cannot be undone in this process is done in a child.
+# Other gems patch methods that the fast path bypasses. Each of their hooks still sees every call. Tests whose effects
+# cannot be undone run in a child process.
 class StoreHooksTest < Tiercel::TestCase
   include RecordedCalls
 
@@ -30,7 +30,7 @@ class StoreHooksTest < Tiercel::TestCase
   def test_private_methods_of_rails_that_are_replaced
     names = %i[instrument instrument_multi normalize_key normalize_version merged_options namespace_key expanded_key
                handle_expired_entry get_entry_value save_block_result_to_cache]
-    names -= %i[expanded_key] if Tiercel::Store::Events::RAILS_8_2 # not called for names that are Strings
+    names -= %i[expanded_key] if Tiercel::Store::Events::RAILS_8_2 # not called for String names
     names.each do |name|
       in_child do
         replace(Store, name)
@@ -239,7 +239,7 @@ class StoreHooksTest < Tiercel::TestCase
     store.logger = nil
   end
 
-  # Development runs the code of production.
+  # Development must run the same code as production.
   def test_subscribers_and_a_debug_logger_change_nothing_but_that_events_are_sent
     with_listeners do
       passed = rails_methods { exercise(TiercelStore.new("memory:")) }
@@ -260,7 +260,7 @@ class StoreHooksTest < Tiercel::TestCase
     ActiveSupport::Notifications.unsubscribe(subscriber)
   end
 
-  # @return [Array<Symbol>] methods of Rails' store that are entered
+  # @return [Array<Symbol>] the methods of Rails' store that were called
   def rails_methods
     rails = Store.instance_method(:initialize).source_location.first
     passed = []

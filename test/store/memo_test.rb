@@ -5,7 +5,7 @@ require "test_helper"
 require "active_support/cache/tiercel_store"
 require "active_support/core_ext/string/output_safety"
 
-# The calls that the memo serves, as applications and views make them: by default, with Strings of 24 KB.
+# Typical calls of applications and views that the memo serves, with its default and Strings of 24 KB.
 class StoreMemoTest < Tiercel::TestCase
   TEXT = ("é" * 12_000).freeze
   SafeBuffer = ActiveSupport::SafeBuffer
@@ -57,7 +57,7 @@ class StoreMemoTest < Tiercel::TestCase
     assert_equal ["made", "own"], [own.read("key", namespace: :new), own.read("key")]
   end
 
-  # While there is time left; then the value is refreshed as without a memo.
+  # Before the refresh is due, the memo serves the value; then it is refreshed as without a memo.
   def test_early_refresh
     store = Tiercel.new("memory:", early_refresh: 0.1)
     made = 0
@@ -98,7 +98,7 @@ class StoreMemoTest < Tiercel::TestCase
     end
   end
 
-  # With state that another reader could change.
+  # The buffer has state that one reader could change for others.
   def test_safe_buffers_with_other_state_are_not_shared
     store = Tiercel.new("memory:")
     value = SafeBuffer.new(TEXT)
@@ -128,7 +128,7 @@ class StoreMemoTest < Tiercel::TestCase
     end
   end
 
-  # A generation with an end of its own, looked at by a clock that is moved.
+  # A generation with its own expiry, read with a moved clock.
   def test_tagged_entries_with_an_end
     store = Tiercel.new("memory:")
     store.write("key", TEXT, tags: %w[one], expires_in: 60)

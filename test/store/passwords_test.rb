@@ -5,7 +5,7 @@ require "active_support/cache/tiercel_store"
 require "active_support/core_ext/object/with"
 require "tiercel/backends/memory_lru"
 
-# A password that stands in a URL, or by mistake anywhere else, is shown nowhere.
+# A password in a URL, or by mistake anywhere else, never appears in a message.
 class StorePasswordsTest < Tiercel::TestCase
   def test_no_password_is_shown
     Tiercel::Backends::REGISTRY.register(:secretive) { Secretive }
@@ -20,7 +20,7 @@ class StorePasswordsTest < Tiercel::TestCase
     refute_includes error.message, "hunter2"
   end
 
-  # Where a password may stand by mistake, and how the store is then called.
+  # Wrong places for a password, and the resulting calls.
   MISPLACED = {
     "a Hash for the URL" => -> { Tiercel.new({ url: "redis://:hunter2@host", password: "hunter2" }) },
     "a Hash behind the URL" => -> { Tiercel.new("memory:", { url: "redis://:hunter2@host" }) },
@@ -47,12 +47,12 @@ class StorePasswordsTest < Tiercel::TestCase
     "a serializer that answers with no String" => -> { Tiercel.new("memory:", serializer: Sealing.new).write("a", 1) },
   }.freeze
 
-  # Has a secret, and is no serializer.
+  # Contains a secret and is not a serializer.
   class Sealed
     def initialize = @key = "hunter2"
   end
 
-  # Has a secret, and is a bad serializer.
+  # Contains a secret and is a faulty serializer.
   class Sealing < Sealed
     def dump(_value) = 1
     def load(bytes) = bytes
@@ -74,7 +74,7 @@ class StorePasswordsTest < Tiercel::TestCase
     assert_match(/backend=memory: options=\{.*namespace: "n"/, store.inspect)
   end
 
-  # A backend behind a URL with a password.
+  # A backend whose URL contains a password.
   class Secretive < Tiercel::Backends::MemoryLRU
     def self.option_names = [:token]
 
@@ -85,6 +85,6 @@ class StorePasswordsTest < Tiercel::TestCase
 
   private
 
-  # Rails checks objects that serialize and compress by it.
+  # Rails validates objects that serialize and compress with this format.
   def in_format_7_1(&) = ActiveSupport::Cache.with(format_version: 7.1, &)
 end

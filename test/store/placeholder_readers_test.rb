@@ -6,19 +6,19 @@ require "active_support/cache/mem_cache_store"
 require "active_support/cache/redis_cache_store"
 require "support/fetch_places"
 
-# Deploys: while one process computes a value, others read its key that know nothing of leases: Tiercel without them,
-# and Rails' own stores.
+# Deploys: while one process computes a value, its key is read by processes that do not know leases: Tiercel without
+# leases, and Rails' own stores.
 class PlaceholderReadersTest < Tiercel::TestCase
   STALE = { stale_while_revalidate: 600, expires_in: 60 }.freeze
 
-  # @return [ActiveSupport::Cache::Store] Rails' own, which reads the bytes that a backend has under the name
+  # @return [ActiveSupport::Cache::Store] a Rails store that reads the bytes of a backend under the name
   RAILS = {
     redis: ->(backend, _) { ActiveSupport::Cache::RedisCacheStore.new(url: backend.to_s, pool: false) },
     memcached: lambda do |backend, _|
-      Dalli.logger = Logger.new(IO::NULL) # on Rails 7.2 it warns of Marshal
+      Dalli.logger = Logger.new(IO::NULL) # on Rails 7.2 it warns about Marshal
       ActiveSupport::Cache::MemCacheStore.new(backend.to_s[%r{//(.+)}, 1], pool: false)
     end,
-    # Its folders are others than ours: the bytes are put where it looks.
+    # Its folders differ from ours, so the bytes are copied to its path.
     file: lambda do |backend, dir|
       ActiveSupport::Cache::FileStore.new("#{dir}/rails").tap do |rails|
         rails.write("name", "other")
@@ -54,7 +54,7 @@ class PlaceholderReadersTest < Tiercel::TestCase
     end
   end
 
-  # It reads frames of the same version, and takes no leases.
+  # It reads frames of the same version and acquires no leases.
   FetchPlaces::SHARED.each do |place|
     [true, false].each do |fast_path|
       define_method(:"test_without_leases_#{place}_has_a_miss_#{"on Rails' way" unless fast_path}") do
@@ -74,7 +74,7 @@ class PlaceholderReadersTest < Tiercel::TestCase
     end
   end
 
-  # Within stale_while_revalidate the lease has the ended value in it.
+  # Within stale_while_revalidate, the lease contains the expired value.
   (FetchPlaces::SHARED - [:shared]).each do |place|
     define_method(:"test_without_leases_#{place}_has_a_miss_where_a_lease_keeps_an_ended_value") do
       build(place, lease: true, **STALE).tap { |store| store.delete("name") }.fetch("name") { "old" }
@@ -92,7 +92,7 @@ class PlaceholderReadersTest < Tiercel::TestCase
     end
   end
 
-  # The frame says what it is in its first bytes, so decoders in C and in Ruby agree.
+  # The first bytes of a frame tell its type, so the decoders in C and in Ruby agree.
   def test_both_decoders_see_a_miss
     lease = Tiercel::Leases::Lease.new("name", "l" * 8, "h" * 8, stale: "old", version: "1")
     bytes = Tiercel::Leases::Placeholder.build(lease, 10.0)
@@ -107,7 +107,7 @@ class PlaceholderReadersTest < Tiercel::TestCase
 
   def build(place, **options) = FetchPlaces.build(place, @dir, compress: false, **options)
 
-  # Another thread, while the value of "name" is computed.
+  # Runs another thread while the value of "name" is computed.
   def while_computing(place, **options)
     store = build(place, lease: true, lease_ttl: 60, **options)
     store.delete("name") if options.empty?

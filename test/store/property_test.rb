@@ -6,11 +6,10 @@ require "active_support/core_ext/object/with"
 require_relative "lock_step/episode"
 require_relative "lock_step/local_episode"
 
-# Nobody can tell the fast path from Rails' own methods but by a clock: random
-# calls on two stores, one of each, compared call by call in what they return
-# and raise, in events, log lines, reports, and in the bytes that they leave.
+# Only the speed distinguishes the fast path from Rails' own methods. Two stores, one of each kind, receive the same
+# random calls. After each call the test compares results, exceptions, events, log lines, reports and stored bytes.
 #
-# TIERCEL_SEED=n picks other calls, TIERCEL_CALLS=n how many.
+# TIERCEL_SEED=n selects other calls, TIERCEL_CALLS=n their number.
 class StorePropertyTest < Tiercel::TestCase
   SEED = Integer(ENV.fetch("TIERCEL_SEED", 20_260_801))
   CALLS_PER_EPISODE = 100
@@ -23,7 +22,7 @@ class StorePropertyTest < Tiercel::TestCase
     ActiveSupport::Cache::Store.logger = @logger
   end
 
-  # Less than a megabyte is the LRU's in plain Ruby, more the segment's where that is built.
+  # Below one megabyte the LRU in plain Ruby is used, above it the segment's engine if it is built.
   def test_over_a_little_memory
     compare(calls(5_000)) { |**options| Tiercel.new("memory:", size: "900KB", **options) }
   end
@@ -32,7 +31,7 @@ class StorePropertyTest < Tiercel::TestCase
     compare(calls(5_000)) { |**options| Tiercel.new("memory:", size: "4MB", **options) }
   end
 
-  # Hits are looked at for the time that is left of them.
+  # Hits check the remaining time of the entry.
   def test_with_early_refresh
     compare(calls(3_000)) do |**options|
       Tiercel.new("memory:", size: "4MB", **options, lease: true, early_refresh: 0.9, stale_while_revalidate: 5)
@@ -44,7 +43,7 @@ class StorePropertyTest < Tiercel::TestCase
     on_disk(calls(2_000)) { |path, options| Tiercel.new("shared:#{path}", size: "4MB", **options) }
   end
 
-  # Values that the process keeps decoded are invalidated as well.
+  # Decoded values in the process' memo are invalidated as well.
   def test_over_shared_memory_with_a_memo
     needs :shared
     on_disk(calls(1_000)) { |path, options| Tiercel.new("shared:#{path}", size: "4MB", memo: "1MB", **options) }
@@ -60,7 +59,7 @@ class StorePropertyTest < Tiercel::TestCase
     on_disk(calls(400)) { |path, options| Tiercel.new("file:#{path}", **options) }
   end
 
-  # A near copy is another form of the entry behind it.
+  # A near copy has another form than the entry behind it.
   def test_over_tiers
     needs_extension "segment"
     LockStep::FarMemory.register

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# Modules and methods that record the calls which pass them, and the calls that are made to pass.
+# Modules and methods that record calls, and the calls to record.
 module RecordedCalls
   Store = ActiveSupport::Cache::Store
   TiercelStore = ActiveSupport::Cache::TiercelStore
 
-  # The calls of {#exercise} as a hook of each public method sees them.
+  # The calls of {#exercise} as a hook on each public method sees them.
   PUBLIC_CALLS = %i[write read fetch exist? write_multi read_multi fetch_multi delete].freeze
 
   def setup
@@ -15,7 +15,7 @@ module RecordedCalls
 
   private
 
-  # One that has been on the fast path for a while.
+  # A store that has already used the fast path.
   def used_store
     TiercelStore.new("memory:").tap do |store|
       exercise(store)
@@ -23,7 +23,7 @@ module RecordedCalls
     end
   end
 
-  # The calls that the fast path serves, each at least once, hits and misses.
+  # All calls that the fast path serves, each at least once, with hits and misses.
   def exercise(store)
     store.write("a", "value")
     store.read("a")
@@ -44,7 +44,7 @@ module RecordedCalls
     assert_operator @seen.count(:write), :>=, 2, "the write of the fetch that missed"
   end
 
-  # A store on the fast path against one that is not.
+  # Compares a store on the fast path with one that is not.
   def assert_sees_as_much_as_without(fast = TiercelStore.new("memory:"),
                                      plain = TiercelStore.new("memory:", fast_path: false))
     sightings = [plain, fast].map do |store|
@@ -70,7 +70,7 @@ module RecordedCalls
     Class.new(TiercelStore) { prepend recording }
   end
 
-  # As older agents do: a new method under the name, the old one under another.
+  # Like older agents: defines a new method with the name and aliases the old one.
   def replace(target, name)
     seen = @seen
     hidden = target.private_method_defined?(name)

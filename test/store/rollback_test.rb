@@ -5,10 +5,10 @@ require "active_support/cache/tiercel_store"
 require "active_support/message_pack"
 require "tmpdir"
 
-# Back and forth between Rails' stores and this one on the same server: Rails
-# reads our frames as misses, we read what Rails wrote.
+# Migration between Rails' stores and this one on the same server, in both directions: Rails treats our frames as
+# misses, and we read Rails' entries.
 class StoreRollbackTest < Tiercel::TestCase
-  # Rails' way from entries to bytes and back, over a Hash in place of a server.
+  # Rails' conversion of entries to bytes and back, over a Hash instead of a server.
   class BytesStore < ActiveSupport::Cache::Store
     attr_reader :bytes
 
@@ -33,7 +33,7 @@ class StoreRollbackTest < Tiercel::TestCase
             :symbol, [1, [nil]], { "a" => 1, b: [2.0] }, "compressible" * 500, ["compressible" * 500], 1..3,
             Time.at(1_700_000_000)].freeze
 
-  # Cache format and options of Rails' stores.
+  # Cache formats and options of Rails' stores.
   RAILS = [[7.0, {}], [7.1, {}], [7.0, { serializer: :marshal_7_1 }],
            [7.1, { serializer: :message_pack }], [7.1, { compress: false }], [7.1, { compress_threshold: 1 }],
            [7.0, { compress_threshold: 1 }], [7.1, { serializer: :message_pack, compress_threshold: 1 }]].freeze
@@ -193,7 +193,7 @@ class StoreRollbackTest < Tiercel::TestCase
   def each_payload
     RAILS.each do |format, options|
       VALUES.each do |value|
-        next if options[:serializer] == :message_pack && value.is_a?(Time) # loses its zone, as documented
+        next if options[:serializer] == :message_pack && value.is_a?(Time) # loses its time zone, as documented
         yield value, payload(value, format, options), "#{value.inspect[0, 40]} by Rails #{format} #{options}"
       end
     end

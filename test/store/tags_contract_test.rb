@@ -22,7 +22,7 @@ module TagsContractTests
     end
   end
 
-  # Differences between the Rails lines have nothing to do with the backend.
+  # Differences between Rails versions do not depend on the backend.
   on_this_line = ActiveSupport.version >= Gem::Version.new("8.1") ? PLACES : %i[sqlite]
   on_this_line.each do |place|
     { "Fast" => {}, "Plain" => { fast_path: false } }.each do |label, way|

@@ -4,11 +4,11 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# Tags where the backend fails in between: what nobody knows the generations of is not stored.
+# Tags with a backend that fails in between: a value with unknown generations is not stored.
 class StoreTagsFaultsTest < Tiercel::TestCase
   WAYS = [true, false].product([true, false]).freeze
 
-  # The generations cannot be read before the block; after it they could, and would be too new.
+  # Generations cannot be read before the block; those read after it would be too new.
   def test_a_value_is_not_stored_with_generations_that_were_read_after_its_block
     each_store do |store|
       failing(store, :get_multi, :occupy_multi) do |recover|
@@ -70,7 +70,7 @@ class StoreTagsFaultsTest < Tiercel::TestCase
     end
   end
 
-  # @yieldparam recover [#call] ends it
+  # @yieldparam recover [#call] ends the failure
   def failing(store, *names)
     backend = store.backend
     names.each do |name|

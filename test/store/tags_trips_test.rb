@@ -7,7 +7,7 @@ require "support/counting_proxy"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
-# Round trips of entries with tags, counted on the wire: those of docs/tags.md.
+# Round trips of entries with tags, counted on the wire, as listed in docs/tags.md.
 class StoreTagsTripsTest < Tiercel::TestCase
   PAGE = File.read(File.expand_path("../../docs/tags.md", __dir__))
   NAMED = { tags: %w[one two three] }.freeze

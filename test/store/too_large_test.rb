@@ -3,7 +3,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# A value that its backend never takes: false, one report, and nothing under the key.
+# A value that its backend never accepts: false, one report, and no entry.
 class StoreTooLargeTest < Tiercel::TestCase
   LARGE = ("x" * 5_000_000).freeze
   SIZE = "4MB"

@@ -9,15 +9,15 @@ require "support/counting_proxy"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
-# Round trips of every public operation, counted on the wire: never more than those of Rails' own store for the same
-# server, whatever it finds there, on both ways, subscribed to or not, within a request-local cache or not. A `fetch`
-# that finds no value takes a lease, with one trip more; with `lease: false` it takes none.
+# Round trips of every public operation, counted on the wire. They never exceed those of Rails' own store on the same
+# server: in any state, on both paths, with or without subscribers and a request-local cache. A `fetch` that misses
+# acquires a lease, which costs one more trip; with `lease: false` it does not.
 class StoreTripsTest < Tiercel::TestCase
   Record = Struct.new(:cache_key, :cache_version)
   NAME = Record.new("record/1", "2")
   OTHERS = ["other/1", "other/2"].freeze
 
-  # The entry under NAME: from there on Ruby's clock is so many seconds ahead.
+  # The state of the entry NAME, and the seconds by which Ruby's clock is ahead during the operation.
   STATES = {
     hit: [->(store) { store.write(NAME, "value") }, 0],
     miss: [->(store) { store.delete(NAME) }, 0],
@@ -59,20 +59,20 @@ class StoreTripsTest < Tiercel::TestCase
     clear: ->(store) { store.clear },
   }.select { |name, _| !name.end_with?("_counter") || ActiveSupport::Cache::Store.method_defined?(name) }.freeze
 
-  # Where Rails' store makes one trip because it answers something else: an entry that has ended is in the way of
-  # `unless_exist`; a counter of memcached stops at zero.
+  # Rails' store makes only one trip because its result differs: an expired entry prevents `unless_exist`, and a
+  # counter of memcached stops at zero.
   OTHERWISE_ANSWERED = [
     ->(_, operation, state) { operation == :write_unless_exist && state == :ended },
     ->(place, operation, _) { operation == :decrement && place == :memcached },
   ].freeze
-  # Calls that take a lease where there is no value, and their trips: where the block gives nothing to store the lease
-  # is given back.
+  # Calls that acquire a lease on a miss, and their additional trips: if the block returns nothing to store, the lease
+  # is released.
   TRIPS_OF_A_LEASE = OPERATIONS.keys.grep(/\Afetch/).to_h { |name| [name, 1] }
                                .merge(fetch_of_nil: 2, fetch_forced: 0).freeze
-  # Of memcached Rails' store has no keys: it cannot delete what matches, and clears the whole server.
+  # Rails' memcached store cannot list keys: it does not support delete_matched, and clear flushes the whole server.
   ONLY_ON_REDIS = %i[delete_matched clear].freeze
 
-  # One server, Rails' store on it and both ways of ours, through a proxy.
+  # One server with Rails' store and both variants of ours, through a proxy.
   Place = Struct.new(:proxy, :rails, :ours)
 
   def self.places = @places ||= { redis: redis, memcached: memcached }
@@ -85,7 +85,7 @@ class StoreTripsTest < Tiercel::TestCase
   end
 
   def self.memcached
-    Dalli.logger = Logger.new(IO::NULL) # on Rails 7.2 it warns of Marshal
+    Dalli.logger = Logger.new(IO::NULL) # on Rails 7.2 it warns about Marshal
     server = Tiercel::Lab::Servers::Memcached.new.start
     proxy = CountingProxy.new(port_of(server))
     address = "127.0.0.1:#{proxy.port}"
@@ -105,7 +105,7 @@ class StoreTripsTest < Tiercel::TestCase
     Place.new(proxy, rails, ours)
   end
 
-  # Redis is told of a script when it is first asked for it, and asked once what it can do.
+  # Redis receives a script with its first use, and is asked once for its abilities.
   def self.load_scripts(store)
     store.write("script", 1, unless_exist: true)
     store.increment("script/count")
@@ -162,7 +162,7 @@ class StoreTripsTest < Tiercel::TestCase
     assert_empty surplus
   end
 
-  # The last of the names of `fetch_multi` is never there.
+  # The last name of `fetch_multi` is always missing.
   def found?(operation, state) = state == :hit && operation != :fetch_multi
 
   def trips(place, store, operation, state, local = false, subscribed = false)

@@ -7,9 +7,9 @@ require "tiercel/places"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
-# Tiers are a backend like every other.
+# Tiers pass the contract of every backend.
 module TiersBackendContractTests
-  # Of the URLs of a class; one folder for a test.
+  # Stacks of a class' URLs, with one folder per test.
   module Stack
     include Tiercel::Contracts::BackendContract
 
@@ -29,14 +29,14 @@ module TiersBackendContractTests
     def sqlite = "sqlite:#{@dir}/cache.sqlite3?timeout=20"
   end
 
-  # Frames in place of the bytes of the contract, which are raw: so the near tier has copies of them.
+  # Wraps the contract's raw bytes in frames, because a near tier copies only frames.
   class Frames < Tiercel::Backend
     def initialize(backend)
       super()
       @backend = backend
     end
 
-    # As the store reads.
+    # Reads as the store does.
     def get(key) = open(@backend.get_near(key) || @backend.get_far(key))
 
     def get_multi(keys)

@@ -6,15 +6,15 @@ require "tiercel/tiers"
 require "support/machines"
 require "support/moving_proxy"
 
-# Proxies that do not understand what a bus needs, and say so in their ways: copies live a second then, and one report
-# says so.
+# Proxies that do not support a feature of the bus, and reject it in different ways: copies then live for one second,
+# and one report explains it.
 class TiersBusBehindProxyTest < Tiercel::TestCase
   include Machines
 
-  # Passes everything on but for a greeting in RESP3.
+  # Forwards everything except a greeting in RESP3.
   class Proxy < MovingProxy
-    # @param target [Integer] port
-    # @yieldparam client [TCPSocket] that has sent one
+    # @param target [Integer] the server's port
+    # @yieldparam client [TCPSocket] the client that sent the greeting
     def initialize(target, &greeted)
       @greeted = greeted
       super() { target }
@@ -53,7 +53,7 @@ class TiersBusBehindProxyTest < Tiercel::TestCase
     end
   end
 
-  # A server that is away says nothing of what it can: copies are trusted again as soon as it is back.
+  # An unreachable server reveals nothing about its features, so copies are trusted again as soon as it is back.
   def test_a_server_that_is_away_is_no_proxy
     port = TCPServer.open("127.0.0.1", 0) { |free| free.addr[1] }
     reports = Thread::Queue.new
@@ -66,7 +66,7 @@ class TiersBusBehindProxyTest < Tiercel::TestCase
     store&.close
   end
 
-  # A subscription to a server that answers new connections, and sends nothing.
+  # A subscription to a server that accepts connections and sends no messages.
   class Silent
     def open = self
     def close = nil
@@ -94,7 +94,7 @@ class TiersBusBehindProxyTest < Tiercel::TestCase
 
   private
 
-  # Does not wait between its tries.
+  # Retries without a pause.
   def hasty(store)
     store.backend.near.bus.define_singleton_method(:sleep) { |_| Kernel.sleep(0.01) }
     store

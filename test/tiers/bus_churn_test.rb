@@ -5,8 +5,8 @@ require "test_helper"
 require "support/churn"
 require "support/machines"
 
-# Connections are cut, held back and released at random: no read is given what was overwritten longer ago than copies
-# are trusted.
+# Connections are randomly cut, paused and resumed. No read returns a value that was overwritten longer ago than
+# copies are trusted.
 class TiersBusChurnTest < Tiercel::TestCase
   include Churn
   include Machines

@@ -5,7 +5,7 @@ require "test_helper"
 require "support/machines"
 require "tiercel/backends/redis"
 
-# The bus over other servers than a plain one: TLS, a master that is another one after a while, and those without it.
+# The bus over more complex servers: TLS, a failover of the master, and servers without the required features.
 class TiersBusServersTest < Tiercel::TestCase
   include Machines
 
@@ -40,7 +40,7 @@ class TiersBusServersTest < Tiercel::TestCase
     end
   end
 
-  # For 10 seconds it takes itself for the master, and so do those whose connections to it are from before.
+  # The old master acts as a master for 10 more seconds, and so do clients with older connections to it.
   def test_a_master_that_was_stopped_while_its_replica_took_its_place
     skip "waits for a failover: --long" unless long?
     Tiercel::Lab::Servers::RedisSentinel.run do |sentinel|

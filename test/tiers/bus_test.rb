@@ -5,7 +5,7 @@ require "test_helper"
 require "tiercel/tiers"
 require "support/machines"
 
-# A machine hears of others' changes in the last tier, and trusts no copies where it hears nothing.
+# A machine receives invalidation messages of the last tier, and trusts no copies without them.
 class TiersBusTest < Tiercel::TestCase
   include Machines
 
@@ -55,7 +55,7 @@ class TiersBusTest < Tiercel::TestCase
     end
   end
 
-  # A fill that is held up while another machine writes.
+  # A fill that is delayed while another machine writes.
   def test_a_late_fill_loses
     one, two = listening(machine(:one)), listening(machine(:two))
     two.write("key", "old")
@@ -91,7 +91,7 @@ class TiersBusTest < Tiercel::TestCase
     assert_equal 1, gaps(other)
   end
 
-  # Nothing is lost on the way, but all of it comes late.
+  # All messages arrive, but late.
   def test_what_is_held_back_is_not_trusted_and_comes_late
     store = listening(listen_through_proxy(machine(:one)))
     other = listening(machine(:two))
@@ -188,7 +188,7 @@ class TiersBusTest < Tiercel::TestCase
     wait_until("the parent to hear of it", within: SOON) { store.read("key") == "new" }
   end
 
-  # But for the one that watches the deadlines of all calls of the process.
+  # Excludes the thread that watches the deadlines of all calls in the process.
   def threads = Thread.list.reject { |thread| thread.name == "tiercel deadlines" }
 
   def test_threads_are_named_end_with_the_store_and_begin_again
@@ -214,7 +214,7 @@ class TiersBusTest < Tiercel::TestCase
     stores.clear
     wait_until("the threads to end") do
       GC.start
-      (threads - before).size <= 6 # the stack may refer to some still
+      (threads - before).size <= 6 # the stack may still refer to some
     end
   end
 
@@ -242,7 +242,7 @@ class TiersBusTest < Tiercel::TestCase
   def test_where_the_server_does_not_name_itself_copies_live_a_second = refusing("-info")
   def test_where_no_key_may_be_changed_copies_live_a_second = refusing("resetkeys", "~app:*")
 
-  # It is tried again every minute.
+  # It is retried every minute.
   def test_one_refusal_is_reported_once
     reports = []
     bus = machine(:one).backend.near.bus
@@ -259,7 +259,7 @@ class TiersBusTest < Tiercel::TestCase
     server.command("ACL", "DELUSER", "quiet")
   end
 
-  # A subscriber that does not read is cut off; it does not fill the server's memory.
+  # The server disconnects a subscriber that does not read, before its output fills the server's memory.
   def test_the_server_bounds_what_waits_for_a_listener
     listening(machine(:one))
     assert_match(/flags=\S*P\S*.* resp=3/, server.command("CLIENT", "LIST"))

@@ -4,8 +4,8 @@
 require "test_helper"
 require "support/machines"
 
-# A machine computes by itself while the last tier does not answer: once for all its processes, for as long as
-# copies are trusted after that, and no longer.
+# While the last tier does not answer, a machine computes values itself: once for all its processes, and again when
+# the trust in copies ends.
 class TiersComputedTest < Tiercel::TestCase
   include Machines
 
@@ -17,7 +17,7 @@ class TiersComputedTest < Tiercel::TestCase
     @between&.stop
   end
 
-  # The connections of the machine `a`.
+  # The proxy for the connections of the machine `a`.
   def between = @between ||= Tiercel::Lab::Network::Proxy.new(server).start
 
   def cut_off(name = :a, trust: TRUST, **options)
@@ -27,7 +27,7 @@ class TiersComputedTest < Tiercel::TestCase
     store
   end
 
-  # Until nothing is trusted any more.
+  # Cuts the connection and waits until no copy is trusted.
   def cut(*stores)
     between.change(refuse: true) && between.cut
     stores.each { |store| wait_until("no trust") { !coverage(store).trusted? } }
@@ -53,7 +53,7 @@ class TiersComputedTest < Tiercel::TestCase
     end
   end
 
-  # Though what was covered is trusted by the clock of this test, as far as the segment knows it is not.
+  # By the clock of this test the copies are still trusted; by the segment's clock they are not.
   def cut_by_hand(store)
     cut
     near = store.backend.before_last
@@ -76,7 +76,7 @@ class TiersComputedTest < Tiercel::TestCase
     end
   end
 
-  # From when its block began, not from when it was done.
+  # The time counts from the beginning of the block, not from its end.
   def test_a_block_that_takes_its_time
     store = listening(cut_off(trust: 60))
     cut_by_hand(store) do |near|
@@ -124,7 +124,7 @@ class TiersComputedTest < Tiercel::TestCase
     end
   end
 
-  # One process is all there is then.
+  # With memory in front, the machine is a single process.
   def test_with_memory_in_front
     store = ActiveSupport::Cache::TiercelStore.new("memory:", between.url, breaker: BREAKER, error_handler: ->(**) {})
     @stores << store
@@ -139,7 +139,7 @@ class TiersComputedTest < Tiercel::TestCase
     end
   end
 
-  # The answer of a last tier that is there is the answer.
+  # While the last tier answers, its result counts.
   def test_it_is_not_given_once_the_last_tier_answers
     store = listening(cut_off(trust: 60))
     cut_by_hand(store) do
@@ -151,14 +151,14 @@ class TiersComputedTest < Tiercel::TestCase
     end
   end
 
-  # This machine alone is cut off, and another one writes.
+  # Only this machine is cut off, and another one writes.
   def test_what_another_machine_writes_meanwhile
     store = listening(cut_off(trust: 0.5))
     other = machine(:b)
     cut(store)
     assert_equal "old", store.fetch("key", expires_in: 60) { "old" }
     assert other.write("key", "new")
-    sleep 0.5 # that is the bound
+    sleep 0.5 # the maximum delay
     assert_nil store.read("key")
     store.fetch("other", expires_in: 60) { "old" }
     gaps = gaps(store)
@@ -167,7 +167,7 @@ class TiersComputedTest < Tiercel::TestCase
     assert_equal ["new", nil], [store.read("key"), store.read("other")]
   end
 
-  # News is held back and comes late.
+  # Invalidation messages are delayed.
   def test_a_connection_that_was_held
     store = listening(listen_through_proxy(machine(:a, breaker: BREAKER, error_handler: ->(**) {})))
     coverage(store).trust = 0.5
@@ -183,7 +183,7 @@ class TiersComputedTest < Tiercel::TestCase
 
   KEYS = 3
 
-  # Two machines of two processes each.
+  # Two machines with two processes each.
   def test_one_block_for_each_machine_and_key_in_that_time
     cut
     found = fork_and_wait(4) do |number|
@@ -198,7 +198,7 @@ class TiersComputedTest < Tiercel::TestCase
 
   def assert_apart(times)
     assert_operator times.size, :>=, 2, "nothing was computed again"
-    # Before its block begins a caller has to take the lease, which may take a while.
+    # Before its block begins, a caller must acquire the lease, which can take a while.
     times.each_cons(2) { |one, following| assert_operator following - one, :>=, TRUST / 2 }
   end
 

@@ -4,7 +4,7 @@ require "test_helper"
 require "tiercel/tiers"
 require "tiercel/tiers/copy"
 
-# The near copy of a frame, by the extension and by Ruby.
+# The near copy of a frame, made by the extension and by Ruby.
 class TiersCopyTest < Tiercel::TestCase
   include Tiercel::Frame::Layout
 
@@ -25,7 +25,7 @@ class TiersCopyTest < Tiercel::TestCase
 
   def encoded(parts) = Tiercel::Frame::Parts.encode(**parts)
 
-  # As Ruby would have it, byte for byte, also of what was altered on its way: there nothing is kept.
+  # Both copies are equal byte for byte. Of an altered frame neither keeps a copy.
   def test_the_extension_and_ruby_agree
     random = Random.new(Minitest.seed)
     frames(random).each do |bytes|
@@ -51,7 +51,7 @@ class TiersCopyTest < Tiercel::TestCase
     assert_same versioned, Copy.of(versioned, LONGEST)
   end
 
-  # Of what a server's frame usually is, Ruby sees none of the parts.
+  # Ruby parses no parts of the frames that a server usually has.
   def test_no_frame_is_parsed_where_the_extension_suffices
     skip "the extension is not built" unless Tiercel::Codec.native.respond_to?(:unchecked_frame)
     skip "it was built without zlib" unless Tiercel::Codec.native::CHECKSUM

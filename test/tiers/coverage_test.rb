@@ -5,7 +5,7 @@ require "tiercel/tiers"
 require "tiercel/tiers/coverage"
 require "tiercel/backends/shared"
 
-# The trust in a near tier's copies, by the coverage of its listeners.
+# The trust in a near tier's copies, derived from the coverage of its listeners.
 class TiersCoverageTest < Tiercel::TestCase
   SECOND = 1_000_000_000
   FRAME = Tiercel::Frame.build(Tiercel::Frame::Layout::TYPE_STRING_UTF_8, "text" * 4_000)
@@ -29,7 +29,7 @@ class TiersCoverageTest < Tiercel::TestCase
     epoch && segment.near_fill(key, FRAME, 60, epoch)
   end
 
-  # All that hands a copy out, memo and batches too.
+  # Checks every kind of read that returns copies, including the memo and batches.
   def assert_read(key, segment = @segment)
     assert_equal FRAME, segment.get(key)
     assert_equal({ key => FRAME }, segment.get_multi([key]))
@@ -49,7 +49,7 @@ class TiersCoverageTest < Tiercel::TestCase
     refute segment.unchanged?(key, token)
   end
 
-  # As if the heartbeat before had been the last one, so long ago: the word lies in the segment's header.
+  # Pretends that the last heartbeat was this long ago: its time is in the segment's header.
   def age(seconds)
     header = File.binread(@segment.path, 4096)
     at = (0...4096).step(8).find { |offset| header.unpack1("Q<", offset: offset) == @segment.near_covered }
@@ -101,7 +101,7 @@ class TiersCoverageTest < Tiercel::TestCase
     assert_nil @segment.near_epoch("key")
     assert_equal false, @segment.near_fill("other", FRAME, 60, epoch)
     assert_equal false, @segment.near_fill("other", FRAME, 60, begun)
-    # The listener heard everything all the while: its echo was late.
+    # The listener received everything; only its echo was late.
     age(-3.1)
     assert_equal true, @coverage.cover(@since, @coverage.now)
     assert_read("key")
@@ -126,7 +126,7 @@ class TiersCoverageTest < Tiercel::TestCase
     began = second.now
     @coverage.cover(@since, @coverage.now)
     assert_equal true, second.cover(began, last = second.now)
-    assert_equal true, @coverage.cover(@since, last - 10) # an older echo takes nothing back
+    assert_equal true, @coverage.cover(@since, last - 10) # an older echo changes nothing
     assert_equal last, @segment.near_covered
     assert_read("key", other)
   ensure
@@ -138,7 +138,7 @@ class TiersCoverageTest < Tiercel::TestCase
     assert_equal 0, @segment.near_covered
     @coverage.cover(@since, @coverage.now + (3600 * SECOND))
     assert_operator @segment.near_covered, :<=, @coverage.now
-    # Nor does a file that somebody has altered.
+    # Neither does a file that another program has altered.
     age(-3600)
     refute @coverage.trusted?
     refute @segment.near_trusted?

@@ -4,15 +4,15 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# Processes of one machine change and read a few keys in every way there is: no read that begins after a change has
-# returned is given what was there before.
+# Processes of one machine change and read a few keys with every operation. No read that begins after a change has
+# returned may return the previous value.
 class TiersEveryOperationTest < Tiercel::TestCase
   KEYS = 4
   PROCESSES = 4
   SECONDS = 1.0
 
-  # For each key the number of the latest change, as its source has it and as the cache was told of it. A block of
-  # `fetch` computes from the first; a read may not be behind the second.
+  # For each key, the number of the latest change in the source, and in the cache. A block of `fetch` computes from
+  # the first; a read must not be older than the second.
   class Ledger
     # @param path [String]
     def self.create(path) = File.binwrite(path, "\0" * 16 * KEYS)
@@ -25,8 +25,8 @@ class TiersEveryOperationTest < Tiercel::TestCase
     def source(index) = at(index + KEYS)
     def told(index) = at(index)
 
-    # @param indexes [Array<Integer>] of the keys that the block changes, one process at a time
-    # @yieldparam numbers [Array<Integer>] of the change
+    # @param indexes [Array<Integer>] keys that the block changes, in one process at a time
+    # @yieldparam numbers [Array<Integer>] the numbers of the change
     def change(*indexes)
       locks = @locks.values_at(*indexes.sort)
       locks.each { |lock| lock.flock(File::LOCK_EX) }
@@ -44,14 +44,14 @@ class TiersEveryOperationTest < Tiercel::TestCase
     def put(place, number) = @numbers.pwrite([number].pack("Q<"), place * 8)
   end
 
-  # A last tier whose answers come late now and then, when others have gone on.
+  # A last tier whose answers are sometimes delayed, while others continue.
   module Late
     %i[get get_multi get_with_token set set_multi add add_or_get compare_and_set delete delete_multi].each do |name|
       define_method(name) { |*arguments| super(*arguments).tap { sleep 0.003 if rand(6).zero? } }
     end
   end
 
-  # One process.
+  # The work of one process.
   class Worker
     OPERATIONS = { read: 6, read_plainly: 2, read_multi: 4, fetch: 3, fetch_multi: 2, write: 3, write_briefly: 1,
                    write_unless_exist: 1, write_multi: 2, delete: 2, delete_multi: 1, force: 1, count: 1,
@@ -77,7 +77,7 @@ class TiersEveryOperationTest < Tiercel::TestCase
 
     def key(index = @one) = "key #{index}"
     def keys = [key, key(@other)]
-    # A String that the segment hands out, one with a longer frame, and what has to be decoded.
+    # A String that the segment returns directly, one with a longer frame, and a value that must be decoded.
     def value(number) = [number, "value #{number}", "value #{number} #{"x" * 2_000}", [number]][number % 4]
     def made(index) = value(@ledger.source(index))
 

@@ -10,7 +10,7 @@ require "tiercel/backends/sqlite"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
-# The effects of a failing tier on the others.
+# The effects of a failing tier on the other tiers.
 class TiersFailuresTest < Tiercel::TestCase
   def setup
     @dir = Dir.mktmpdir("tiercel-tiers-")
@@ -59,7 +59,7 @@ class TiersFailuresTest < Tiercel::TestCase
     assert_nil store.read("kept")
   end
 
-  # It may arrive yet: what is read meanwhile is not kept near.
+  # The delete may still arrive, so values read until then get no near copy.
   def test_a_delete_without_an_answer
     store = build(shared, @server.url, breaker: false, timeout: 0.05)
     store.write("key", "old")

@@ -17,7 +17,7 @@ module TiersFetchContractTests
 
     def after_teardown
       super
-      FileUtils.rm_rf(@dir) # which a thread of a store may still write into
+      FileUtils.rm_rf(@dir) # a store's thread may still write into it
     end
 
     def build_store(**options)

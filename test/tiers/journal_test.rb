@@ -4,7 +4,7 @@ require "test_helper"
 require "tiercel/tiers"
 require "tiercel/segment"
 
-# The keys that the last tier has to delete: kept, bounded, and settled by one process at a time.
+# The keys that the last tier must delete: stored, bounded, and deleted by one process at a time.
 class TiersJournalTest < Tiercel::TestCase
   Journal = Tiercel::Tiers::Journal
   Ring = Journal::Ring
@@ -23,7 +23,7 @@ class TiersJournalTest < Tiercel::TestCase
   def of_a_process = Journal.new(nil, LAST)
   def both = [in_a_file, of_a_process]
 
-  # @return [Journal::Page] all that one settler settles
+  # @return [Journal::Page] all keys that one process settles
   def settled(journal)
     all = Journal::Page.new([], [], false)
     note = lambda do |page|
@@ -37,7 +37,7 @@ class TiersJournalTest < Tiercel::TestCase
 
   def keys(count) = Array.new(count) { |number| "key #{number}" }
 
-  # As if so many seconds had passed.
+  # Pretends that this many seconds have passed.
   def later(seconds, &)
     now = Tiercel::Clock.monotonic + seconds
     Tiercel::Clock.stub(:monotonic, now, &)
@@ -123,7 +123,7 @@ class TiersJournalTest < Tiercel::TestCase
     end
   end
 
-  # A write that timed out may arrive for 8 s more.
+  # A write that timed out may still arrive for 8 s.
   def test_a_late_key_is_settled_twice
     both.each do |journal|
       journal.note(%w[key], late: true)
@@ -161,7 +161,7 @@ class TiersJournalTest < Tiercel::TestCase
     end
   end
 
-  # Positions grow, places come again.
+  # Positions grow, but places in the file are reused.
   def test_the_file_is_a_ring
     journal = in_a_file
     long = "k" * 1_500_000
@@ -192,7 +192,7 @@ class TiersJournalTest < Tiercel::TestCase
     refute other.pending?
   end
 
-  # Another process goes on when the term is over.
+  # Another process continues once the term of the killed one has ended.
   def test_a_settler_that_is_killed
     in_a_file.note(%w[a b])
     pid = fork { in_a_file.settle { Process.kill(:KILL, Process.pid) && sleep } }
@@ -201,7 +201,7 @@ class TiersJournalTest < Tiercel::TestCase
     later(Ring::TERM_SECONDS + 0.1) { assert_equal %w[a b], settled(in_a_file).frames }
   end
 
-  # A settler that is stopped has settled its page all the same, and another one has too.
+  # A stopped settler has settled its page when it continues, and so has another one.
   def test_a_settler_that_loses_its_term
     in_a_file.note(%w[a b])
     others = nil
@@ -233,7 +233,7 @@ class TiersJournalTest < Tiercel::TestCase
     end
   end
 
-  # The process keeps the keys itself.
+  # The process keeps the keys in its own memory.
   def test_a_disk_that_is_full
     read = fork_and_wait(1) {
       journal = in_a_file
@@ -280,7 +280,7 @@ class TiersJournalTest < Tiercel::TestCase
     assert_empty Dir.children(@dir).grep(/\Areal/)
   end
 
-  # @yieldparam journals [Array<Journal>] of handles of their own on one segment, as processes have them
+  # @yieldparam journals [Array<Journal>] journals with separate handles on one segment, as in several processes
   def beside_a_segment
     path = "#{@dir}/real"
     segments = Array.new(2) { Tiercel::Segment.open(path, bytes: 1 << 20) }
@@ -298,7 +298,7 @@ class TiersJournalTest < Tiercel::TestCase
   def test_the_files_are_looked_at_when_somebody_has_noted_a_key
     beside_a_segment do |(one, other), segment|
       word = segment.near_noted
-      segment.stub(:near_noted, -> { word }) do # within a second
+      segment.stub(:near_noted, -> { word }) do # within one second
         assert_equal [false] * 3, Array.new(3) { one.pending? }
         assert_equal(0, looks { 100.times { one.pending? } })
         other.note(%w[key])
@@ -320,7 +320,7 @@ class TiersJournalTest < Tiercel::TestCase
     end
   end
 
-  # A process that was killed in the middle of a note leaves a part of it.
+  # A process killed while it writes a record leaves an incomplete one.
   def test_a_record_that_nobody_finished
     in_a_file.note(%w[before])
     File.binwrite(@path, "half of it", File.size(@path))

@@ -4,11 +4,11 @@
 require "test_helper"
 require "support/machines"
 
-# A process that is told to hear of others' changes, though it reads nothing.
+# A process that is told to receive invalidation messages although it reads nothing.
 class TiersListenTest < Tiercel::TestCase
   include Machines
 
-  # As Puma's master does for its workers.
+  # Puma's master listens for its workers like this.
   def test_an_idle_process_that_reads_nothing_listens_for_a_busy_one
     store = listening(listen_through_proxy(machine(:one)))
     ready, go = IO.pipe

@@ -6,7 +6,7 @@ require "support/machines"
 require "support/moved_clock"
 require "support/moving_proxy"
 
-# Two processes of a machine listen, to the server that answers: which ones, and until when that holds.
+# Two processes of a machine listen to the server that answers: which ones, and how long that is valid.
 class TiersListenersTest < Tiercel::TestCase
   include Machines
 
@@ -28,7 +28,7 @@ class TiersListenersTest < Tiercel::TestCase
     @children.delete(pid)
   end
 
-  # @yieldparam store [ActiveSupport::Cache::TiercelStore] of another process of the machine
+  # @yieldparam store [ActiveSupport::Cache::TiercelStore] the store of another process of the machine
   def process(name = :one, **options)
     ready, go = IO.pipe
     parent = Process.pid
@@ -120,14 +120,14 @@ class TiersListenersTest < Tiercel::TestCase
     assert listens?(store)
   end
 
-  # A copy that no late invalidation of its own write deletes: the one that the write leaves goes with it.
+  # Returns once there is a copy that no late invalidation of its own write deletes.
   def kept(store, key, value, at: key)
     store.write(key, value, expires_in: 600)
     wait_until("the invalidation of the write", within: PATIENCE) { store.backend.get_near(at).nil? }
     wait_until("a copy of #{key}", within: PATIENCE) { store.read(key) == value && store.backend.get_near(at) }
   end
 
-  # Longer than copies are trusted.
+  # Waits longer than copies are trusted.
   def wait_for_distrust(store)
     trusted_for = 4 * Tiercel::Tiers::Coverage::NANOSECONDS
     wait_until("distrust", within: PATIENCE) { coverage(store).now - coverage(store).covered > trusted_for }
@@ -151,7 +151,7 @@ class TiersListenersTest < Tiercel::TestCase
     own&.stop
   end
 
-  # The server answers "BUSY" to everything; what was changed before is sent when the script ends.
+  # The server answers "BUSY" to every command; messages about earlier changes arrive when the script ends.
   def test_a_script_that_runs_for_long_costs_no_copies
     own = Tiercel::Lab::Servers::Redis.new(args: %w[--busy-reply-threshold 1]).start
     store = listening(machine(:one, url: own.url, error_handler: ->(**) {}))
@@ -168,7 +168,7 @@ class TiersListenersTest < Tiercel::TestCase
     own&.stop
   end
 
-  # Connections stay as they are; who connects from now on comes to the other server.
+  # Existing connections stay; new connections lead to the other server.
   def test_a_load_balancer_that_leads_new_connections_to_another_server
     servers = Array.new(2) { Tiercel::Lab::Servers::Redis.new.start }
     target = servers.first
@@ -226,11 +226,11 @@ class TiersListenersTest < Tiercel::TestCase
     Array.new(100) { |number| server.command("SET", "other:#{number}", "x") }
     server.command("SET", "app:key", "x")
     wait_until("the change of its key", within: PATIENCE) { store.backend.get_near("app:key").nil? }
-    # The key of the probe expires at any time.
+    # The probe's key may expire at any time, which sends a message.
     assert_operator store.backend.near.bus.stats[:invalidations], :<=, told + 2
   end
 
-  # The cost of a stopped machine for everybody's server.
+  # A stopped machine must not use memory of everybody's server.
   def test_nothing_waits_in_the_server_for_a_process_that_is_stopped_but_its_own_keys
     stopped = process(:one, namespace: "app") { |store| wait_until("a seat", within: PATIENCE) { listens?(store) } }
     Process.kill(:STOP, stopped)

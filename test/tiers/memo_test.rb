@@ -4,7 +4,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# The memo of a near tier: what it has is handed out without a copy, as long as the tier below says that it is so.
+# The memo of a near tier: it returns values without a copy while the segment says that they are current.
 class TiersMemoTest < Tiercel::TestCase
   TEXT = ("fragment " * 5_000).freeze
 

@@ -5,9 +5,9 @@ require "tiercel/tiers"
 require "tiercel/backends/shared"
 require "tiercel/backends/memory"
 
-# A near tier over a segment: copies that no change behind them leaves stale.
+# A near tier over a segment: no change in the farther tiers leaves a stale copy.
 class TiersNearTest < Tiercel::TestCase
-  # Far enough for these tests.
+  # A farther tier with the few methods that these tests need.
   class Behind
     attr_reader :bytes
 
@@ -106,7 +106,7 @@ class TiersNearTest < Tiercel::TestCase
     end
   end
 
-  # The change may still be made: no fill follows it until the writer is forgotten. Other keys' copies stay.
+  # The change may still arrive, so the key is not filled until the writer is forgotten. Other keys' copies stay.
   def test_a_change_that_ended_in_doubt_is_not_over
     @behind.set("key", frame("old"))
     write("other's", key: "other")
@@ -208,7 +208,7 @@ class TiersNearTest < Tiercel::TestCase
     assert_nil @near.get("damaged")
   end
 
-  # As a store over the segment alone would have written it.
+  # The bytes are the same as from a store over the segment alone.
   def test_copies_are_not_compressed
     coder = Tiercel::Coder.new(serializer: :auto, compressor: :zlib, checksum: true)
     texts = ["text " * 500, { "key" => "text " * 500 }, ("text " * 500).encode("UTF-16LE"), "long " * 40_000]
@@ -237,7 +237,7 @@ class TiersNearTest < Tiercel::TestCase
     end
   end
 
-  # The segment makes a copy of such a frame by itself; of any other, what {Copy} says.
+  # The segment itself copies such a frame; {Copy} decides about any other one.
   def test_a_frame_that_is_a_copy_as_it_is_goes_past_ruby
     ending = frame("ending", expires_at: Time.now.to_f + 5)
     Tiercel::Tiers::Copy.stub(:of, ->(*) { flunk "asked for a copy" }) do
@@ -253,7 +253,7 @@ class TiersNearTest < Tiercel::TestCase
     travel(6) { assert_nil @near.get("ending") }
   end
 
-  # Each answers as Copy and near_fill do.
+  # For each frame, the result equals that of Copy and near_fill.
   def test_which_frames_the_segment_fills_by_itself
     lease = Tiercel::Frame.build(Tiercel::Frame::Layout::TYPE_PLACEHOLDER, "")
     ended = frame("ended", expires_at: Time.now.to_f - 1)
@@ -289,7 +289,7 @@ class TiersNearTest < Tiercel::TestCase
     assert_equal frame("after that"), @near.get("key")
   end
 
-  # A file that takes the place of another knows nothing of who is at work.
+  # A new file that replaces another one does not know the writers in progress.
   def test_a_segment_that_was_replaced_meanwhile
     with_tmpdir do |dir|
       open = -> { Tiercel::Backends::Shared.build(Tiercel::BackendURL.parse("shared:#{dir}/segment?size=1MB"), {}) }
@@ -312,6 +312,6 @@ class TiersNearTest < Tiercel::TestCase
 
   private
 
-  # The path is looked at once a second, or when the segment is opened.
+  # The path is checked once a second, and when the segment is opened.
   def travel_to_the_new_file(near) = near.close
 end

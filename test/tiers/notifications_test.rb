@@ -4,7 +4,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# Which tier answered, as subscribers are told.
+# Notifications name the tier that answered.
 class TiersNotificationsTest < Tiercel::TestCase
   def setup
     @dir = Dir.mktmpdir("tiercel-notifications-")

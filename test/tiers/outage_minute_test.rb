@@ -7,15 +7,15 @@ $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/network"
 require "tiercel/lab/servers"
 
-# A Redis that does not answer for a minute, by the clock: two machines of two processes each, which go on to read,
-# fetch, write and delete.
+# Redis does not answer for a minute of real time. Two machines with two processes each continue to read, fetch, write
+# and delete.
 class TiersOutageMinuteTest < Tiercel::TestCase
   SECONDS = 60
   TRUST = 3.0
-  # The slack for a process without a processor.
+  # Slack in seconds for a process that waits for the CPU.
   SLACK = 0.3
-  KEYS = 10 # that are read, and that are fetched
-  CHANGED = 600 # keys of each machine: one half is deleted, the other written
+  KEYS = 10 # number of keys that are read, and of keys that are fetched
+  CHANGED = 600 # keys of each machine: one half is deleted, the other half written
   OLD = "old"
   Clock = Tiercel::Clock
 
@@ -37,7 +37,7 @@ class TiersOutageMinuteTest < Tiercel::TestCase
                                                                                            **options)
   end
 
-  # One process of a machine.
+  # The work of one process.
   class Client
     def initialize(number, dir, store, patient, bare)
       @machine = number % 2
@@ -104,7 +104,7 @@ class TiersOutageMinuteTest < Tiercel::TestCase
       @result[:came_back] << number if found == OLD
     end
 
-    # From when the server is back: the first answers are the ones that count.
+    # Runs once the server is back: its first results are decisive.
     def finish
       deadline = Clock.monotonic + 30
       changed = @leads ? @changes[1..@changed] : @changes[1..100]
@@ -120,7 +120,8 @@ class TiersOutageMinuteTest < Tiercel::TestCase
     end
   end
 
-  # A server that is stopped does later what was sent to it meanwhile, a `clear` without a namespace too.
+  # A stopped server executes the requests that it received meanwhile when it continues, including a `clear` without a
+  # namespace.
   def client(number)
     machine = "machine #{number % 2}"
     Client.new(number, @dir, build(machine, namespace: "app"),
@@ -171,7 +172,7 @@ class TiersOutageMinuteTest < Tiercel::TestCase
     assert_equal OLD, result[:answers]
   end
 
-  # One block for each machine and key, again when its value may be too old.
+  # Expects one block per machine and key, and another one whenever the value may be too old.
   def check_runs(results)
     runs = results.flat_map { |result| result[:runs] }
     runs.group_by { |machine, key, _| [machine, key] }.each do |of, of_one|

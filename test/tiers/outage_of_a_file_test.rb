@@ -7,7 +7,7 @@ require "active_support/cache/tiercel_store"
 require "tiercel/backends/shared"
 require "sqlite3"
 
-# `shared:` over `sqlite:`, where somebody keeps the file locked, or it cannot be opened.
+# `shared:` over `sqlite:`, while the file is locked or cannot be opened.
 class TiersOutageOfAFileTest < Tiercel::TestCase
   COOL_DOWN = 0.02
 
@@ -32,7 +32,7 @@ class TiersOutageOfAFileTest < Tiercel::TestCase
     store
   end
 
-  # As long as the block runs nobody else may write into the file.
+  # During the block no other process can write to the file.
   def locked
     other = SQLite3::Database.new("#{@dir}/disk/cache.sqlite3")
     other.execute("BEGIN IMMEDIATE")
@@ -42,7 +42,7 @@ class TiersOutageOfAFileTest < Tiercel::TestCase
     sleep(COOL_DOWN * 1.5)
   end
 
-  # As long as the block runs nobody can open the file.
+  # During the block no process can open the file.
   def gone
     File.rename("#{@dir}/disk", "#{@dir}/disk.away")
     File.write("#{@dir}/disk", "no directory")
@@ -82,7 +82,7 @@ class TiersOutageOfAFileTest < Tiercel::TestCase
     assert_equal ["old"], fork_and_wait(1) { build.read("kept") }
   end
 
-  # Each of the processes begins while there is no file.
+  # Every process starts while the file does not exist.
   def test_one_block_for_the_machine_while_the_file_is_gone
     store = build
     store.write_multi(OLD)

@@ -9,7 +9,7 @@ require "tiercel/backends/memory"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
-# A last tier of several servers, of which one is away: what it is to be told later does not keep the others waiting.
+# One of several servers in the last tier is unreachable: its pending deletes must not delay the other servers.
 class TiersOutageOfOneServerTest < Tiercel::TestCase
   KEYS = Array.new(24) { |number| "key #{number}" }.freeze
 
@@ -30,7 +30,7 @@ class TiersOutageOfOneServerTest < Tiercel::TestCase
                                                                  error_handler: ->(**) {}, breaker: false)
   end
 
-  # Late requests may reach the servers for some seconds more.
+  # Late requests may still reach the servers for some seconds.
   def settle
     30_000.times do
       return unless @store.backend.pending?
@@ -41,7 +41,7 @@ class TiersOutageOfOneServerTest < Tiercel::TestCase
     flunk "the journal is not settled"
   end
 
-  # The server is back at the same place, with all it had.
+  # The server returns at the same address with all its entries.
   def away(server)
     server.pause
     yield

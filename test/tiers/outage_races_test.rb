@@ -5,7 +5,7 @@ require "test_helper"
 require "tiercel/tiers"
 require "support/last_tier_away"
 
-# Somebody's last tier is away, while another caller of the machine is held up in the midst of a call.
+# The last tier is unreachable for one process, while another caller of the machine pauses in the middle of a call.
 class TiersOutageRacesTest < Tiercel::TestCase
   include LastTierAway
 
@@ -17,7 +17,7 @@ class TiersOutageRacesTest < Tiercel::TestCase
 
   def build(*urls, **options) = super(*urls, compress: false, **options)
 
-  # Before the next call of the object's method, once.
+  # Runs the block before the object's next call of the method, once.
   def held_up(object, method)
     original = object.method(method)
     waits = true
@@ -36,13 +36,14 @@ class TiersOutageRacesTest < Tiercel::TestCase
 
   def near(store) = store.backend.before_last.backend.segment
 
-  # @param call what is held up
+  # @param call the paused call
   def during(call)
     @call = call
     yield
   end
 
-  # A note had been made after the reader had asked for notes, and its invalidation before he looked at the epoch.
+  # A note was written after the reader had read the notes, and its invalidation came before the reader read the
+  # epoch.
   def test_a_reader_who_has_asked_for_notes_and_not_yet_for_the_epoch
     calls = { read: -> { @store.read("key") }, multi: -> { @store.read_multi("key", "more") },
               fetch: -> { @store.fetch("key") { "made" } }, exist: -> { @store.exist?("key") } }
@@ -57,7 +58,7 @@ class TiersOutageRacesTest < Tiercel::TestCase
     end
   end
 
-  # The copies had gone before there was a note.
+  # The copies were deleted before the note was written.
   def test_a_reader_who_asks_after_the_copies_went
     build("memory:").write("key", "old")
     settler = @other.backend.settler
@@ -66,7 +67,7 @@ class TiersOutageRacesTest < Tiercel::TestCase
     assert_nil @store.read("key")
   end
 
-  # The copies of the tier in the middle went last, so the first one had them again.
+  # The copies of the middle tier were deleted last, so the nearest tier had copied them again.
   def test_a_reader_between_the_tiers_of_three
     store = build("memory:?ttl=600&bus=false", shared)
     build("memory:").write("key", "old")
@@ -81,7 +82,7 @@ class TiersOutageRacesTest < Tiercel::TestCase
     assert_nil store.backend.near.get("key")
   end
 
-  # A value made of what was there before is not stored behind a delete.
+  # A value computed from the previous state is not stored after a delete.
   def test_a_block_whose_value_is_held_up_on_its_way
     call = lambda do
       @store.fetch("key") do
@@ -104,8 +105,8 @@ class TiersOutageRacesTest < Tiercel::TestCase
     assert_nil @store.read("key")
   end
 
-  # A server that takes no writes, a replica that was a master: the key stays in the journal, and no read finds what was
-  # to be deleted. The other keys are read, and become copies.
+  # A server that accepts no writes, such as a demoted master: the key stays in the journal, and no read finds the
+  # entry that was to be deleted. Other keys are read and get near copies.
   def test_a_server_that_refuses_to_delete
     [@store, build("memory:?ttl=600&bus=false", shared)].each do |store|
       names = %w[a b]
@@ -125,7 +126,7 @@ class TiersOutageRacesTest < Tiercel::TestCase
     end
   end
 
-  # A full server stores nothing and deletes: no other key is concerned.
+  # A full server stores nothing but still deletes, so no other key is affected.
   def test_a_server_that_is_full
     @store.write_multi({ "a" => "old", "b" => "old", "c" => "old", "d" => "old" })
     @server.command("CONFIG", "SET", "maxmemory", "1")
@@ -139,7 +140,7 @@ class TiersOutageRacesTest < Tiercel::TestCase
     @server.command("CONFIG", "SET", "maxmemory", "0")
   end
 
-  # Each try to delete it was in vain, so nothing that was noted was ever deleted, and nothing became a copy.
+  # Every attempt to delete one key failed, so no other noted key was deleted, and nothing got a near copy.
   def test_a_key_that_a_user_may_not_change
     @server.command("ACL", "SETUSER", "app", "on", ">secret", "~app:*", "+@all")
     far = @server.url.sub("redis://", "redis://app:secret@")
@@ -154,7 +155,7 @@ class TiersOutageRacesTest < Tiercel::TestCase
     refute_nil store.backend.near.get("app:b")
   end
 
-  # A deleted entry was read again, and became a copy.
+  # A deleted entry was read again and got a near copy.
   def test_a_process_that_can_open_no_more_files
     @store.write("key", "old")
     away(@other) { @other.delete("key") }
@@ -165,7 +166,7 @@ class TiersOutageRacesTest < Tiercel::TestCase
     assert_equal "new", @store.fetch("key") { "new" }
   end
 
-  # Of a copy that somebody has altered, or a program that writes such frames.
+  # A copy that another program has altered or written.
   def test_a_time_of_computing_that_is_none
     ["", "\xFF", "\xFF" * 8, "\0" * 8, "\xFF" * 300].each do |data|
       bytes = Tiercel::Frame.build(1, "text", parts: [0x08, data.bytesize].pack("CS<") << data.b)

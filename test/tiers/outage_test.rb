@@ -5,7 +5,7 @@ require "test_helper"
 require "tiercel/tiers"
 require "support/last_tier_away"
 
-# Changes while the last tier does not answer, and their fate when it is back with all it had.
+# Changes while the last tier does not answer, and their result when it returns with all its entries.
 class TiersOutageTest < Tiercel::TestCase
   include LastTierAway
 
@@ -50,7 +50,7 @@ class TiersOutageTest < Tiercel::TestCase
     end
   end
 
-  # No caller waits for the last tier to delete them, and none reads them there meanwhile.
+  # No caller waits for these deletes in the last tier, and no read finds the entries there in the meantime.
   def test_an_unsettled_key_is_not_read_from_the_last_tier
     [[shared], ["memory:?ttl=600&bus=false", shared("other")]].each do |urls|
       store = build(*urls)
@@ -74,7 +74,7 @@ class TiersOutageTest < Tiercel::TestCase
     end
   end
 
-  # A block that began before the delete computes what is older than the delete.
+  # A block that began before the delete computes a value older than the delete.
   def test_what_was_computed_before_an_unsettled_delete_is_not_stored
     store = build(shared)
     other = build(shared)
@@ -90,7 +90,7 @@ class TiersOutageTest < Tiercel::TestCase
     assert_nil build("memory:").read("key")
   end
 
-  # The deletes of two machines that were cut off come when both locks are somebody else's.
+  # Two machines were cut off, and their deletes arrive when other callers hold both locks.
   def test_a_lock_of_another_machine_stays
     store = build(shared)
     other = build(shared("another machine"))
@@ -158,7 +158,8 @@ class TiersOutageTest < Tiercel::TestCase
     assert_nil store.read("tagged", tags: ["tag"])
   end
 
-  # Entries that other machines have written since must stay, and finding the keys takes a scan of the whole server.
+  # Entries that other machines have written since must stay, and finding the keys would need a scan of the whole
+  # server.
   def test_a_clear_and_a_delete_matched_are_reported_and_not_repeated
     calls = { clear: ->(store) { store.clear }, delete_matched: ->(store) { store.delete_matched("k*") } }
     urls = [[shared], ["memory:?ttl=600&bus=false"], ["memory:?ttl=600&bus=false", shared("other")]]
@@ -180,7 +181,7 @@ class TiersOutageTest < Tiercel::TestCase
     end
   end
 
-  # A repeated delete is no change of a caller: nobody waits for it to end.
+  # A repeated delete is not a caller's change, so nobody waits for it.
   def test_what_is_repeated_in_vain_leaves_no_stripe_in_doubt
     store = build(shared)
     segment = store.backend.near.backend.segment
@@ -193,7 +194,7 @@ class TiersOutageTest < Tiercel::TestCase
     end
   end
 
-  # All stripes were in doubt for 17 s: nothing became a near copy.
+  # All stripes were marked as changing for 17 s, and nothing got a near copy.
   def test_a_clear_without_an_answer_leaves_no_stripe_in_doubt
     store = build(shared, namespace: "app")
     store.backend.last.stub(:clear, ->(*) { raise Tiercel::TimedOut }) { assert_nil store.clear }
@@ -216,7 +217,7 @@ class TiersOutageTest < Tiercel::TestCase
     assert_nil other.read("key")
   end
 
-  # @return [Array] what `count` processes got at once, and how often the block ran
+  # @return [Array] results of `count` concurrent processes, and the number of blocks that ran
   def fetched_at_once(count)
     runs = "#{@dir}/runs"
     values = fork_and_wait(count) do
@@ -246,7 +247,7 @@ class TiersOutageTest < Tiercel::TestCase
     @server.resume
   end
 
-  # Also where copies are not trusted any more, since nobody hears of what others change.
+  # Also if copies are no longer trusted because no process receives messages.
   def test_one_block_where_copies_are_not_trusted
     build(shared).write("other", "value")
     @server.pause
@@ -257,7 +258,7 @@ class TiersOutageTest < Tiercel::TestCase
     @server.resume
   end
 
-  # A take that got no answer leaves nobody at work in the key's stripe.
+  # A take without an answer leaves no writer registered in the key's stripe.
   def test_what_was_made_is_left_near_though_the_last_tier_was_asked_for_the_lease
     store = build(shared, breaker: false, timeout: 0.1)
     @server.pause
@@ -277,7 +278,7 @@ class TiersOutageTest < Tiercel::TestCase
     end
   end
 
-  # Later callers find a value computed after trust has ended, also without `stale_if_error`.
+  # Later callers find a value that was computed after trust ended, even without `stale_if_error`.
   def test_what_is_computed_meanwhile_is_found_later
     [nil, 60].each do |seconds|
       store = build("shared:#{@dir}/computed #{seconds.inspect}?size=1MB&ttl=600", stale_if_error: seconds)
@@ -292,7 +293,7 @@ class TiersOutageTest < Tiercel::TestCase
     end
   end
 
-  # With `stale_if_error` copies answer for so much longer than they are trusted.
+  # With `stale_if_error`, copies are served for that much longer than they are trusted.
   def test_copies_answer_within_stale_if_error
     { 60 => "old", 0.001 => nil }.to_a.product(%W[shared:#{@dir}/late memory:]).each do |(seconds, expected), url|
       store = build("#{url}?size=1MB&ttl=600", stale_if_error: seconds)
@@ -333,7 +334,7 @@ class TiersOutageTest < Tiercel::TestCase
     end
   end
 
-  # Nothing on the server is flushed: it is other machines' too.
+  # Nothing on the server is flushed, because other machines use it too.
   def test_more_keys_than_the_journal_takes
     [nil, "app"].each do |namespace|
       store = build(shared("#{namespace} full"), namespace:)

@@ -4,7 +4,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# `shared:` over `sqlite:` on one machine: what processes that are held up or killed leave behind.
+# `shared:` over `sqlite:` on one machine: the state after processes were paused or killed.
 class TiersRacesTest < Tiercel::TestCase
   def setup
     @dir = Dir.mktmpdir("tiercel-tiers-")
@@ -22,7 +22,7 @@ class TiersRacesTest < Tiercel::TestCase
 
   def store = @store ||= build_store
 
-  # Lets something happen in the midst of one call to the far tier.
+  # Runs code in the middle of one call to the farther tier.
   def around_far(store, method, before: nil, after: nil)
     far = store.backend.far
     far.define_singleton_method(method) do |*arguments|
@@ -75,7 +75,7 @@ class TiersRacesTest < Tiercel::TestCase
 
   def kill_me = -> { Process.kill(:KILL, Process.pid) && sleep }
 
-  # Between far and near; others were reading all the while.
+  # Killed between the change in the farther and in the near tier, while other processes were reading.
   def test_a_writer_that_is_killed_between_the_tiers
     reads = -> { fork_and_wait(1) { build_store.read("key") } }
     { set: ->(other) { other.write("key", "new") }, delete: ->(other) { other.delete("key") },
@@ -92,7 +92,7 @@ class TiersRacesTest < Tiercel::TestCase
     end
   end
 
-  # ... and the reader has read far before the change, and fills after the writer's death.
+  # A reader has read the farther tier before the change, and fills the near one after the writer's death.
   def test_a_fill_after_the_death_of_the_writer
     store.write("key", "old")
     store.backend.forget(["key"])
@@ -111,8 +111,8 @@ class TiersRacesTest < Tiercel::TestCase
     [begun, go].flatten.each(&:close)
   end
 
-  # Four processes write, delete and read values that only grow; each is killed again and again. What has been written
-  # before a read began is the least that the read may see, and nothing is left of what was deleted before.
+  # Four processes write, delete and read values that only grow; each is repeatedly killed. A read must return at
+  # least the value written before it began, and nothing that was deleted before.
   def test_processes_that_are_killed_again_and_again
     floor = ::File.join(@dir, "written")
     ::File.binwrite(floor, [0].pack("Q") * 4)
@@ -137,7 +137,7 @@ class TiersRacesTest < Tiercel::TestCase
     assert_operator ::File.binread(floor).unpack("Q*").min, :>, 0
   end
 
-  # Now and then it dies when the last tier has the change, and notes that.
+  # The process sometimes dies when the last tier has made the change, and records that.
   def dying_between_the_tiers(store)
     %i[set set_multi delete compare_and_set].each do |method|
       store.backend.far.define_singleton_method(method) do |*arguments|
@@ -148,12 +148,12 @@ class TiersRacesTest < Tiercel::TestCase
     end
   end
 
-  # Of four keys each process changes its own, and reads all.
+  # Each process changes one of four keys and reads all of them.
   def start(index, floor, failures)
     fork do
       other = build_store
       file = ::File.open(floor, "r+b")
-      # One that was killed may have written a value and not noted it.
+      # A killed process may have written a value without recording it.
       number = file.pread(8, index * 8).unpack1("Q") + 10
       dying_between_the_tiers(other) { file.pwrite([number].pack("Q"), index * 8) }
       loop do

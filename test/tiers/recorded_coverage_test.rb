@@ -5,7 +5,7 @@ require "tiercel/tiers"
 require "tiercel/backends/shared"
 require "tiercel/backends/memory"
 
-# A process without a bus of its own on the segment of processes that have one.
+# A process without its own bus, on a segment whose other processes have one.
 class TiersRecordedCoverageTest < Tiercel::TestCase
   SECOND = 1_000_000_000
   FRAME = Tiercel::Frame.build(Tiercel::Frame::Layout::TYPE_STRING_UTF_8, "text" * 100)
@@ -32,13 +32,13 @@ class TiersRecordedCoverageTest < Tiercel::TestCase
 
   def read(near, key = "key") = near.get(key) || near.filled(key) { @last.get(key) }
 
-  # A listener has heard of every change until now.
+  # A listener has received every change so far.
   def covered
     now = @with_bus.coverage.now
     @with_bus.coverage.cover(now, @with_bus.coverage.now)
   end
 
-  # As if that had been so long ago: the word lies in the segment's header.
+  # Pretends that this was so long ago: its time is in the segment's header.
   def age(seconds)
     covered = segment(@with_bus).near_covered
     header = File.binread("#{@directory}/segment", 4096)
@@ -68,7 +68,7 @@ class TiersRecordedCoverageTest < Tiercel::TestCase
     assert_equal 0, segment(@without).near_covered
     assert_equal FRAME, @without.get("key") || read(@without) && @without.get("key")
     assert_nil @with_bus.get("key")
-    assert_equal false, covered # a gap: all copies go
+    assert_equal false, covered # a gap: all copies are discarded
     assert_nil @without.get("key")
   end
 
@@ -78,7 +78,7 @@ class TiersRecordedCoverageTest < Tiercel::TestCase
     assert_equal FRAME, @without.get("key")
   end
 
-  # A user who may not track, beside processes that may.
+  # A user without the permission for client tracking, together with processes that have it.
   def test_a_process_whose_bus_is_refused
     covered
     age(11)

@@ -5,7 +5,7 @@ require "test_helper"
 require "tiercel/tiers"
 require "support/last_tier_away"
 
-# How the journal of an outage is settled: in the background, without a call of anybody.
+# After an outage the journal is settled in the background, without any call.
 class TiersSettlingTest < Tiercel::TestCase
   include LastTierAway
 
@@ -18,14 +18,14 @@ class TiersSettlingTest < Tiercel::TestCase
 
   def server_has?(key) = answer("EXISTS", key) == "1"
 
-  # A busy machine may answer the command late.
+  # Retries, because a busy machine may answer late.
   def answer(*words)
     answer = nil
     wait_until("an answer to #{words.first}", within: PATIENCE_SECONDS) { answer = @server.command(*words) }
     answer
   end
 
-  # The process that deleted it goes on, and calls nothing more.
+  # The process that deleted the key continues to run, but makes no more calls.
   def test_a_delete_with_no_call_after_it
     store = build(shared)
     @server.command("SET", "key", FRAME)
@@ -33,7 +33,7 @@ class TiersSettlingTest < Tiercel::TestCase
     wait_until("the key to be deleted", within: PATIENCE_SECONDS) { !server_has?("key") }
   end
 
-  # The process that deleted it is killed. Another one of the machine listens, and calls nothing.
+  # The process that deleted the key is killed. Another process of the machine listens and makes no calls.
   def test_a_delete_of_a_process_that_was_killed
     store = build("shared:#{@dir}/segment?size=1MB")
     store.read("nothing")
@@ -43,7 +43,7 @@ class TiersSettlingTest < Tiercel::TestCase
     wait_until("the key to be deleted", within: PATIENCE_SECONDS) { !server_has?("key") }
   end
 
-  # The thread of one process settles, another one's takes over.
+  # The thread of one process settles; the thread of another process takes over.
   def test_a_settler_that_is_killed
     store = build(shared)
     @server.command("MSET", *Array.new(3) { |number| ["key #{number}", FRAME] }.flatten)
@@ -63,7 +63,7 @@ class TiersSettlingTest < Tiercel::TestCase
     Tiercel::Clock.stub(:monotonic, now, &)
   end
 
-  # The write timed out, another process deleted the key, then the write arrived: its value was read from then on.
+  # A write timed out, another process deleted the key, then the write arrived: its value was read from then on.
   def test_a_write_that_arrives_late
     store = build(shared, breaker: false)
     other = build(shared, breaker: false)
@@ -76,7 +76,7 @@ class TiersSettlingTest < Tiercel::TestCase
     store.backend.last.set(*late)
     assert_equal [nil, nil], [store.read("key"), other.read("key")]
     assert_equal "value", store.write("other", "value") && other.read("other")
-    [store, other].each { |each| each.backend.settler.close } # which wait by the clock of the machine
+    [store, other].each { |each| each.backend.settler.close } # they wait by the machine's clock
     later(Tiercel::Tiers::Journal::LATE_SECONDS + 1) { store.backend.settler.step }
     refute server_has?("key")
     assert_equal [nil, nil], [store.read("key"), other.read("key")]
@@ -84,7 +84,7 @@ class TiersSettlingTest < Tiercel::TestCase
     assert_equal "new", other.read("key")
   end
 
-  # A delete that arrives late deletes.
+  # A late delete still deletes.
   def test_a_delete_that_arrives_late_is_settled_once
     store = build(shared, breaker: false)
     store.backend.last.stub(:delete, ->(*) { raise Tiercel::TimedOut }) { store.delete("key") }
@@ -102,7 +102,7 @@ class TiersSettlingTest < Tiercel::TestCase
     end
   end
 
-  # With a `clear` in the journal, the first calls scanned the server: 10 s for seven million keys.
+  # With a `clear` in the journal, the first calls scanned the server: 10 s with seven million keys.
   def test_no_call_pays_for_an_outage_of_a_large_server
     populate(long? ? 7_000_000 : 20_000)
     store = build(shared, namespace: "app")
@@ -118,14 +118,14 @@ class TiersSettlingTest < Tiercel::TestCase
       store.read("other #{number}")
       Tiercel::Clock.monotonic - began
     }.max
-    assert_operator longest, :<, 5 * 2 * 5 # of 5 s for each call, with slack
+    assert_operator longest, :<, 5 * 2 * 5 # slack of five for each call of 5 s
     refute_match(/cmdstat_scan:/, answer("INFO", "commandstats"))
     settled(store)
     refute_match(/cmdstat_scan:/, answer("INFO", "commandstats"))
     assert_equal "made", store.read("key 100") || store.fetch("key 100") { "made" }
   end
 
-  # Those of a server that is away, of several, stay in the journal, and the others are settled.
+  # Keys of an unreachable server stay in the journal; the keys of the other servers are settled.
   def test_keys_that_are_left
     store = build(shared)
     store.backend.settler.close

@@ -33,7 +33,7 @@ module TiersStoreContractTests
     def build_peer(_store, **options) = build_store(**options)
   end
 
-  # Another process's copies in memory live for the TTL of the near tier, and are not tested here.
+  # Other processes' copies in memory live for the near tier's TTL, so they are not tested here.
   module MemoryAndRedis
     include Stack
 

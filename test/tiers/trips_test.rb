@@ -7,7 +7,7 @@ require "support/counting_proxy"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
-# The trips of tiers: one for all that the near tier lacks; and never more for a change than without tiers.
+# The trips of tiers: one for all keys that the near tier lacks, and never more for a change than without tiers.
 class TiersTripsTest < Tiercel::TestCase
   Record = Struct.new(:cache_key, :cache_version)
 
@@ -52,7 +52,7 @@ class TiersTripsTest < Tiercel::TestCase
     alone = Tiercel.new("redis://127.0.0.1:#{@proxy.port}/0", timeout: 5)
     CHANGES.each do |name, change|
       expected, found = [alone, @store].map do |store|
-        change.call(store) # scripts are loaded once
+        change.call(store) # loads the scripts
         @far.clear
         @store.backend.near.clear(nil)
         trips { change.call(store) }
@@ -76,7 +76,7 @@ class TiersTripsTest < Tiercel::TestCase
     assert_equal 0, trips { assert_equal values, @store.read_multi(*names, namespace: nil) }
   end
 
-  # Another machine has written the version that this one asks for.
+  # Another machine has written the version that this one needs.
   def test_a_copy_of_another_version
     one, two = %w[1 2].map { |version| Record.new("record", version) }
     @store.write(one, "one")
@@ -89,7 +89,7 @@ class TiersTripsTest < Tiercel::TestCase
     assert_equal 0, trips { assert_equal "two", @store.read(two) }
   end
 
-  # The segment hands them out; what has to be decoded is decoded once where values are frozen.
+  # The segment returns the values directly; with frozen values, others are decoded only once.
   def test_near_hits_are_native
     @far.write("text", "a plain text")
     @store.read("text")
@@ -102,7 +102,7 @@ class TiersTripsTest < Tiercel::TestCase
     frozen&.close
   end
 
-  # A frame that somebody keeps as raw bytes comes back as it is.
+  # A frame that a caller stores as raw bytes is returned unchanged.
   def test_raw_bytes_that_are_a_frame
     frame = Tiercel::Frame.build(Tiercel::Frame::Layout::TYPE_STRING_UTF_8, "text", checksum: true)
     @store.write("raw", frame, raw: true)

@@ -5,7 +5,7 @@ require "test_helper"
 require "active_support/cache/tiercel_store"
 require "tiercel/segment"
 
-# An entry that is read near is not evicted behind, though nobody asks for it there.
+# An entry that is read near is not evicted from the farther tier, although nobody reads it there.
 class TiersUsesTest < Tiercel::TestCase
   HOT = 100
   VALUE_BYTES = 4_000
@@ -23,9 +23,9 @@ class TiersUsesTest < Tiercel::TestCase
     ActiveSupport::Cache::TiercelStore.new(*urls, timeout: 20, compress: false)
   end
 
-  # Writes three times what the last tier can have, and reads the hot keys all the while, but never there.
+  # Writes three times the capacity of the last tier, and meanwhile reads the hot keys, but only near.
   #
-  # @return [Array<String>] those that it has at the end
+  # @return [Array<String>] hot keys that are still in the last tier
   def survivors(store, writes)
     hot = Array.new(HOT) { |number| "hot #{number}" }
     hot.each { |name| store.write(name, name.ljust(VALUE_BYTES)) }

@@ -27,7 +27,7 @@ class TiersWatchTest < Tiercel::TestCase
 
   def near(store) = store.backend.near
 
-  # As if a second had passed since the last look.
+  # Pretends that a second has passed since the last check.
   def look(store)
     watch = near(store).bus
     watch.instance_variable_set(:@checked_ns, nil)
@@ -48,7 +48,7 @@ class TiersWatchTest < Tiercel::TestCase
     assert near(store).get("key")
   end
 
-  # Else everything that a process has written before it reads is asked for behind once more.
+  # Otherwise every entry written before the process' first read would be read from the file once more.
   def test_what_is_written_before_the_first_read_leaves_copies
     store = stack
     store.write("key", "value")
@@ -78,7 +78,7 @@ class TiersWatchTest < Tiercel::TestCase
     end
   end
 
-  # Its registration was good for another second when it began; it ends 8 s later.
+  # When the change began, its registration was valid for one more second; the change ends 8 s later.
   def test_a_change_that_takes_long_is_noticed
     store = stack
     plain.write("key", "old")
@@ -111,7 +111,7 @@ class TiersWatchTest < Tiercel::TestCase
     assert_equal [1.0, 1.0], [near(one).ttl, near(other).ttl]
   end
 
-  # A process that changes the file has registered by then, so a look after the change sees it.
+  # A process registers before it changes the file, so a check after the change sees it.
   def test_every_way_to_change_the_file_registers
     { write: ->(store) { store.write("key", 1) }, delete: ->(store) { store.delete("key") },
       write_multi: ->(store) { store.write_multi({ "key" => 1 }) }, clear: ->(store) { store.clear },
@@ -138,7 +138,7 @@ class TiersWatchTest < Tiercel::TestCase
     assert_nil store.read("key")
   end
 
-  # Another process of the machine has looked a moment before, and goes on to read the former file for a second.
+  # Another process of the machine checked a moment before, and reads the old file for another second.
   def test_what_is_filled_from_the_former_file_goes_too
     store, late = stack, stack
     [store, late].each { |one| one.write("key", "old") && one.read("key") }
@@ -148,7 +148,7 @@ class TiersWatchTest < Tiercel::TestCase
     near(store).forget(["key"])
     assert_equal "old", late.read("key")
     assert near(store).get("key"), "it is near again"
-    near(store).bus.instance_eval { @moved_ns -= 2_000_000_000 } # as long ago
+    near(store).bus.instance_eval { @moved_ns -= 2_000_000_000 } # pretends that this was 2 s ago
     look(store)
     assert_nil near(store).get("key")
     store.write("key", "new")

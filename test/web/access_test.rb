@@ -4,7 +4,7 @@
 require_relative "web_case"
 require "support/rails_stub"
 
-# Nobody sees the page, unless an option opens it, or the application runs in development or test.
+# Nobody may see the page, unless an option opens it or the application runs in development or test.
 class WebAccessTest < WebCase
   include RailsStub
 
@@ -87,7 +87,7 @@ class WebAccessTest < WebCase
 
   def test_secrets_are_compared_in_constant_time
     compared = []
-    # Active Support's own method may pass the work on to OpenSSL's of the same name.
+    # Active Support's method may call OpenSSL's method of the same name.
     watch = TracePoint.new(:call) do |call|
       compared << call.method_id if call.method_id == :fixed_length_secure_compare &&
                                     call.self == ActiveSupport::SecurityUtils

@@ -3,7 +3,7 @@
 
 require_relative "web_case"
 
-# The page over a real account: its figures are those of the load, and its own look-ups are no hits.
+# The page over a real account: its numbers match the load, and its own reads do not count as hits.
 class WebAccountTest < WebCase
   def test_figures_are_those_of_the_load
     with_stores do |store, name|
@@ -74,7 +74,7 @@ class WebAccountTest < WebCase
     60.times { |index| store.read("#{name}/#{index % 30}") }
   end
 
-  # One whose doctor has examined.
+  # A page whose doctor has finished its examination.
   def page(store)
     Tiercel::Web.new(store:, protected_by: :routes).tap do |web|
       assert web.examination.report(web.given_stores, wait_seconds: 30)

@@ -3,7 +3,7 @@
 
 require_relative "web_case"
 
-# Only forms of this page change the cache, and only where actions are switched on.
+# Only forms of this page change the cache, and only if actions are enabled.
 class WebActionsTest < WebCase
   FORM = { "CONTENT_TYPE" => "application/x-www-form-urlencoded" }.freeze
 

@@ -6,15 +6,15 @@ require_relative "../../tiercel-lab/test/support/browser"
 require "puma"
 require "puma/server"
 
-# The page in a real browser: nothing on the console, nothing wider than the screen, in light and dark, on a phone and
-# on a desk; forms that work, and forms of other sites that do not.
+# The page in a real browser: no console messages, no horizontal scrolling, in light and dark mode, on a phone and a
+# desktop; its own forms work, and forms of other sites do not.
 class WebBrowserTest < WebCase
   include Browser
 
   GROUNDS = { "light" => "rgb(245, 246, 248)", "dark" => "rgb(15, 18, 21)" }.freeze
   PATHS = %w[/ /?period=day /classes /keys?prefix_key=views /key?name_key=views/1 /tags?prefix_key=p /tiers
              /servers].freeze
-  # Of each chart: its drawing's height, its name, and the rows of its table.
+  # For each chart: the drawing's height, its name, and the rows of its table.
   CHARTS = <<~JS
     [...document.querySelectorAll("figure")].map((figure) => [
       figure.querySelector("svg").getBoundingClientRect().height > 40,
@@ -61,7 +61,7 @@ class WebBrowserTest < WebCase
     keyboard(place)
   end
 
-  # The browser has the password, and adds it to what the other site sends.
+  # The browser knows the password and adds it to the other site's requests.
   def test_another_site_changes_nothing_and_frames_nothing
     place = serve(web(user: "admin", password: SECRET, actions: true))
     port = place[/\d+\z/]
@@ -131,7 +131,7 @@ class WebBrowserTest < WebCase
     charts(page, path, where)
   end
 
-  # @return [String] its address
+  # @return [String] the address of the app
   def serve(app)
     app.examination.report(app.given_stores, wait_seconds: 30) if app.is_a?(Tiercel::Web)
     server = Puma::Server.new(app, nil, { min_threads: 1, max_threads: 4, log_writer: Puma::LogWriter.null })
@@ -154,7 +154,7 @@ class WebBrowserTest < WebCase
     assert_equal names.map { |name| [true, name, steps] }, drawn, where
   end
 
-  # A page that is left while it is asked is asked again.
+  # Retries if the page is left during the request.
   def wait_for_page(message)
     wait_until(message, within: 30) do
       yield

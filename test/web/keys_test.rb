@@ -4,7 +4,7 @@
 require_relative "web_case"
 require "support/locked_shard"
 
-# Lists of keys beside writers: neither waits for the other.
+# Lists of keys during writes: neither waits for the other.
 class WebKeysTest < WebCase
   PATHS = %w[/keys?prefix_key=views /keys?prefix_key=nothing /tags?prefix_key=p /tiers /servers].freeze
 

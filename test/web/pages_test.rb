@@ -5,7 +5,7 @@ require_relative "web_case"
 require "rexml/document"
 require "support/rails_stub"
 
-# The pages: headers, hostile contents, and backends that are missing or fail.
+# The pages: headers, hostile content, and backends that are missing or fail.
 class WebPagesTest < WebCase
   include RailsStub
 
@@ -123,7 +123,7 @@ class WebPagesTest < WebCase
     cache&.close
   end
 
-  # 250 bytes of a name are a key; here the values and the tags are what could be shown.
+  # Here the values and tags are secret; up to 250 bytes of a name are shown as the key.
   def test_values_are_not_shown_and_not_loaded
     @store.write("secret", SECRET)
     @store.write("object", Struct.new(:name).new("anonymous").then { |one| [one.name, SECRET, Object] })

@@ -7,9 +7,9 @@ require "rack/mock"
 require "active_support/cache/tiercel_store"
 require "tiercel/web"
 
-# The base of the page's tests: a store, the page over it, and requests.
+# The base class of the page's tests: a store, its page, and requests.
 class WebCase < Tiercel::TestCase
-  # An account with large figures in every minute, and classes with hostile names.
+  # An account with large numbers in every minute, and classes with hostile names.
   class FullAccount
     NAMES = ["views/products/show:*/products/*", "a" * 150, "<script>alert(1)</script>", "\u202Ecod.exe"].freeze
 
@@ -39,7 +39,7 @@ class WebCase < Tiercel::TestCase
   def setup
     @log = StringIO.new
     @store = Tiercel.new("memory:", size: "4MB")
-    @logger = ActiveSupport::Cache::Store.logger # of all stores
+    @logger = ActiveSupport::Cache::Store.logger # the logger of all stores
     @store.logger = Logger.new(@log)
   end
 
@@ -55,7 +55,7 @@ class WebCase < Tiercel::TestCase
 
   def get(app, path, headers = {}) = Rack::MockRequest.new(app).get(path, headers)
 
-  # As a browser of 2020 and later sends a form of the page itself.
+  # Like a modern browser that submits a form of the page itself.
   def post(app, path, form = {}, headers = { "HTTP_SEC_FETCH_SITE" => "same-origin" })
     Rack::MockRequest.new(app).post(path, params: form, **headers)
   end

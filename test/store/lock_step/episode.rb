@@ -8,19 +8,19 @@ require_relative "stopped_clock"
 require_relative "subscribers"
 
 module LockStep
-  # A fast and a plain store with the same options, given the same calls under
-  # the same circumstances, and compared after each; the bytes they keep, after some.
+  # A fast and a plain store with the same options receive the same calls in the same circumstances. Their results are
+  # compared after each call, and their stored bytes after some calls.
   class Episode
     # One run of one call.
     Outcome = Struct.new(:result, :error, :events, :log, :reports)
     MEMBERS = Outcome.members.freeze
 
-    # @return [Integer] calls made so far
+    # @return [Integer] number of calls
     attr_reader :calls
 
     # @param seed [Integer]
-    # @yieldparam options [Hash] of a store
-    # @yieldreturn [ActiveSupport::Cache::TiercelStore] over a cache of its own
+    # @yieldparam options [Hash] the options of a store
+    # @yieldreturn [ActiveSupport::Cache::TiercelStore] a store over its own cache
     def initialize(seed)
       @random = Random.new(seed)
       @subscribers = Subscribers.new
@@ -35,7 +35,7 @@ module LockStep
     end
 
     # @param steps [Integer]
-    # @return [String, nil] where the two differ; nil if they never did
+    # @return [String, nil] the first difference; nil if there is none
     def run(steps)
       steps.times do
         difference = StoppedClock.at(@time) { @random.rand(5).zero? ? change_circumstances : step }
@@ -79,7 +79,7 @@ module LockStep
       ActiveSupport::Cache::Store.logger = nil
       return unless @log_level
       log = StringIO.new
-      # Without the addresses of objects and the places of Procs.
+      # Without addresses of objects and source locations of Procs.
       plain_text = ->(*, text) { "#{text.gsub(/0x\h+/, "0x").gsub(/_step[^>]*/, "")}\n" }
       ActiveSupport::Cache::Store.logger = Logger.new(log, level: @log_level, formatter: plain_text)
       log
@@ -113,7 +113,7 @@ module LockStep
       keys.to_h { |key| [key, content(store.backend.get(key))] }
     end
 
-    # A lease has a random name and the time of its end; what reads see of it is compared.
+    # A lease has a random name and expiry, so only the value that reads see is compared.
     def content(bytes)
       return bytes unless Tiercel::Leases::Placeholder.placeholder?(bytes)
       [:lease, Tiercel::Leases::Placeholder.visible(bytes)]
@@ -159,7 +159,7 @@ module LockStep
       ["#{seconds} s later", -> { @time += seconds }]
     end
 
-    # Cuts off or alters what a call has written.
+    # Truncates or alters the bytes that a call has written.
     def damage
       number = @random.rand(1_000)
       ["damage #{number}", lambda do
@@ -168,7 +168,7 @@ module LockStep
           next if keys.empty?
           key = keys[number % keys.size]
           bytes = store.backend.get(key)
-          # Where a lease were damaged, its random name would be seen.
+          # A damaged lease would make its random name visible.
           store.backend.set(key, damaged(bytes, number)) unless Tiercel::Leases::Placeholder.placeholder?(bytes)
         end
       end]

@@ -3,17 +3,17 @@
 require "tiercel/backends/memory_lru"
 
 module LockStep
-  # Memory that poses as something far away, in front of which a request-local cache pays, and counts what it is asked.
+  # A memory backend that pretends to be remote, so that a request-local cache pays off, and counts its calls.
   class FarMemory < Tiercel::Backends::MemoryLRU
     OPERATIONS = %i[
       get get_multi get_with_token set set_multi add compare_and_set delete delete_multi increment touch
       look occupy occupy_multi compare_and_set_multi
     ].freeze
 
-    # @return [Integer] calls so far
+    # @return [Integer] number of calls
     attr_accessor :trips
 
-    # @param local_cache [Boolean] whether the store is to mount one
+    # @param local_cache [Boolean] whether the store mounts a request-local cache
     def initialize(local_cache:)
       super(size: "4MB")
       @local_cache = local_cache
@@ -35,7 +35,7 @@ module LockStep
       end
     end
 
-    # @return [String, nil] what {#get} gives, without a trip
+    # @return [String, nil] the result of {#get}, without counting a trip
     def peek(key)
       before = @trips
       get(key)
@@ -43,7 +43,7 @@ module LockStep
       @trips = before
     end
 
-    # Registers both forms as backends.
+    # Registers both variants as backends.
     #
     # @return [void]
     def self.register

@@ -5,8 +5,8 @@ require_relative "far_memory"
 require_relative "rails_local_cache"
 
 module LockStep
-  # The same within the request-local cache: ours on the fast path against Rails' own on Rails' methods. They are
-  # compared in what they remember, too, and in trips: the fast one never makes more.
+  # The same comparison within the request-local cache: ours on the fast path, and Rails' own on Rails' methods. It
+  # also compares the remembered values and the trips: the fast path never makes more.
   class LocalEpisode < Episode
     STRATEGY = ActiveSupport::Cache::Strategy::LocalCache
 
@@ -14,7 +14,7 @@ module LockStep
     def initialize(seed)
       super do |fast_path:, **options|
         options.delete(:coder) if options[:coder].nil? # Rails' then remembers the caller's own objects
-        # Over Rails' own cache, which overrides hooks, `fetch` takes no leases.
+        # Over Rails' own cache, which overrides hooks, `fetch` acquires no leases.
         options[:lease] = false
         store = Tiercel.new(fast_path ? "far:" : "far-unmounted:", fast_path: fast_path, **options)
         store.extend(RailsLocalCache) unless fast_path
@@ -37,7 +37,7 @@ module LockStep
       super || difference_of_trips(before) || difference_of_memories
     end
 
-    # Of several names with one key Rails' cache asks the local copy for the last one alone.
+    # For several names with one key, Rails' cache asks the local copy only for the last one.
     def random_call(seed) = RandomCall.new(seed, @subscribers, distinct: true)
 
     def trips = [@fast, @plain].map { |store| store.backend.trips }
@@ -47,7 +47,7 @@ module LockStep
       "trips: #{fast} fast, #{plain} plain" if fast > plain + (tags? ? 1 : 0)
     end
 
-    # An entry with tags that lies in the place of a lease is asked for them once more on the fast path.
+    # If an entry with tags replaces a lease, the fast path reads its tags once more.
     def tags? = @fast.backend.scan.any? { |key| key.include?(Tiercel::Store::Tags::KEY_PREFIX) }
 
     def difference_of_memories
@@ -57,7 +57,7 @@ module LockStep
       "memories differ\n  fast:  #{fast.inspect[0, 1_000]}\n  plain: #{plain.inspect[0, 1_000]}"
     end
 
-    # Generations of tags are remembered by ours alone: Rails' sees entries.
+    # Only ours remembers generations of tags; Rails' cache sees entries.
     def memory(store)
       local = STRATEGY::LocalCacheRegistry.cache_for(store.send(:local_cache_key)) or return
       copies = local.instance_variable_get(:@data).reject { |key, _| key.include?(Tiercel::Store::Tags::KEY_PREFIX) }
@@ -73,7 +73,7 @@ module LockStep
       ["request-local cache #{on}", -> { remember(on) }]
     end
 
-    # A generation is read once in a request, and what becomes of it elsewhere is seen by the next one.
+    # A generation is read once per request; the next request sees changes by others.
     def damageable(keys) = keys.reject { |key| key.include?(Tiercel::Store::Tags::KEY_PREFIX) }
 
     def remember(on)

@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 module LockStep
-  # Names, values and options for random calls, made afresh for each run from
-  # the same random numbers.
+  # Names, values and options for random calls, recreated for each run from the same random numbers.
   class Materials
     Record = Struct.new(:cache_key, :cache_version)
     Unversioned = Struct.new(:cache_key)
@@ -11,7 +10,7 @@ module LockStep
     Names = Class.new(Array) { def cache_key = "names/1" }
     Point = Struct.new(:x, :y)
 
-    # Few keys, so that calls meet.
+    # Few keys, so that calls affect each other.
     NAMES = [
       -> { +"a" }, -> { "b" }, -> { +"a/b" }, -> { "c".b }, -> { :a }, -> { :b }, -> { 1 }, -> { 1.5 }, -> { ["a"] },
       -> { %w[a b] }, -> { [:a, "b"] }, -> { [["a", "b"], "c"] }, -> { [] }, -> { [nil] }, -> { ["a", nil] },
@@ -43,27 +42,27 @@ module LockStep
 
     ENDS = [10, 10, 60, 600, 0.5, 0, nil, -5].freeze
 
-    # Few tags, so that what is invalidated has been written.
+    # Few tags, so that most invalidations hit a written entry.
     TAGS = [
       -> { ["a"] }, -> { %w[a b] }, -> { "b" }, -> { :a }, -> { [:b, ["a", 1]] }, -> { [["a", 1]] }, -> { [] }, -> {},
       -> { Record.new("r/1", 1) }, -> { %w[a a b] }, -> { ["\u00fc", "b".b] }, -> { [""] }, -> { [nil] },
       -> { (1..101).to_a }
     ].freeze
 
-    # Bytes that something else may have left.
+    # Bytes that another program may have stored.
     FOREIGN = ["garbage", "12", "-3", "\x00", "\x00\x04\x08[\x06I\"\ab\x06:\x06ET".b, "\x04\x08i\x06".b, ""].freeze
 
     # @param random [Random]
-    # @param distinct [Boolean] whether the names of one call, and their keys, all differ
+    # @param distinct [Boolean] whether all names of one call, and their keys, are distinct
     def initialize(random, distinct: false)
       @random = random
       @distinct = distinct
     end
 
-    # @return [Integer] below the limit
+    # @return [Integer] a number below the limit
     def number(limit) = @random.rand(limit)
 
-    # @return [Boolean] true in one of so many cases
+    # @return [Boolean] true with the probability 1 / count
     def once_in(count) = @random.rand(count).zero?
 
     def pick(list) = list[@random.rand(list.size)]
@@ -80,7 +79,7 @@ module LockStep
 
     def value = pick(VALUES).call
 
-    # @return [Object] what `tags:` may be given, wrong ones among it
+    # @return [Object] an argument for `tags:`, including invalid ones
     def tags = (once_in(4) ? pick(TAGS) : pick(TAGS.first(4))).call
 
     def foreign = pick(FOREIGN)
@@ -95,7 +94,7 @@ module LockStep
       once_in(4) ? chosen.freeze : chosen
     end
 
-    # @return [Hash] options of a store
+    # @return [Hash] options for a store
     def store_options
       options = {}
       options[:namespace] = pick(["n", "\u00fc", nil, -> { "called" }, -> {}]) if once_in(3)

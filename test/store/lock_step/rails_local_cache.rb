@@ -3,13 +3,13 @@
 require "active_support/cache/strategy/local_cache"
 
 module LockStep
-  # Rails' own request-local cache on a store of ours, with the right answers where Rails' are known to be wrong: what
-  # ours is held against.
+  # Rails' own request-local cache on a store of ours, corrected where Rails' results are known to be wrong. Ours is
+  # compared with it.
   module RailsLocalCache
     include ActiveSupport::Cache::Strategy::LocalCache
 
-    # Rails' asks for the block only where its local cache has not all names, answers from it whatever `force` says,
-    # and on 7.2 and 8.0 in another order than that of the names.
+    # Rails requires the block only if its local cache lacks some names, ignores `force` for the others, and on 7.2
+    # and 8.0 returns them in another order.
     def fetch_multi(*given, &block)
       names = given.dup
       options = names.extract_options!
@@ -21,7 +21,7 @@ module LockStep
       super(*given, &block).slice(*names)
     end
 
-    # Rails' forgets all for a matcher that is none.
+    # With an invalid matcher, Rails forgets everything.
     def delete_matched(matcher, options = nil)
       return super if matcher.is_a?(Regexp) || matcher.is_a?(String)
       Tiercel::Store::Maintenance.instance_method(:delete_matched).bind_call(self, matcher, options)
@@ -29,32 +29,32 @@ module LockStep
 
     private
 
-    # Whether Rails raises for them before it looks at anything.
+    # Whether Rails rejects the arguments immediately.
     def refused?(options)
       ends = options.slice(:expires_in, :expire_in, :expired_in)
       (options.key?(:expires_at) && !ends.empty?) || !ends.values.compact.all?(Numeric)
     end
 
-    # Rails' keeps its copies of what is deleted with others.
+    # Rails keeps its copies of entries that delete_multi removes.
     def delete_multi_entries(keys, **)
       keys.each { |key| local_cache&.delete_entry(key) }
       super
     end
 
-    # Rails' would remember a lease, and answer with it for as long as the request goes on.
+    # Rails would remember a lease and return it for the rest of the request.
     def read_serialized_entry(key, **)
       super.tap do |bytes|
         local_cache&.delete_entry(key) if bytes.is_a?(String) && Tiercel::Leases::Placeholder.placeholder?(bytes)
       end
     end
 
-    # A copy that cannot be decoded is a nil that was found in Rails'.
+    # Rails treats a copy that cannot be decoded as a cached nil.
     def read_multi_entries(names, **options)
       forget_undecodable(names, options) if local_cache
       super.slice(*names)
     end
 
-    # Rails' remembers what comes before a value that cannot be dumped, although none is written.
+    # Rails remembers the values before one that cannot be dumped, although it writes none of them.
     def write_multi_entries(entries, unless_exist: false, **options)
       return super if unless_exist
       data = local_cache&.instance_variable_get(:@data)
@@ -65,7 +65,7 @@ module LockStep
       raise
     end
 
-    # Rails' remembers the bytes without their tags (so it serves invalidated entries), and without the mark of
+    # Rails remembers the bytes without their tags (so it serves invalidated entries), and without the mark of
     # `unless_exist`.
     def write_serialized_entry(key, _payload, batch: nil, **options)
       super.tap { |stored| remember_tagged(key) if stored && (options[:tags] || options[:unless_exist]) && !batch }
@@ -82,7 +82,7 @@ module LockStep
     end
 
     def forget_undecodable(names, options)
-      options = options.except(:tags, :expires_in, :expire_in, :expired_in, :expires_at) # Rails 7.2 looks at the times
+      options = options.except(:tags, :expires_in, :expire_in, :expired_in, :expires_at) # Rails 7.2 checks the times
       names.map { |name| normalize_key(name, options) }.each do |key|
         copy = local_cache.read_entry(key) or next
         local_cache.delete_entry(key) if deserialize_entry(copy, report: false, **options).nil?

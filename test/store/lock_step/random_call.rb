@@ -3,8 +3,7 @@
 require_relative "materials"
 
 module LockStep
-  # One random call of a store, described before it is made. The same seed makes
-  # the same call with objects of its own.
+  # A random call of a store, described before it is made. The same seed makes the same call with separate objects.
   class RandomCall
     OPERATIONS = {
       read: 8, fetch: 10, write: 6, delete: 2, exist?: 3, read_multi: 4, write_multi: 3, fetch_multi: 4,
@@ -25,7 +24,7 @@ module LockStep
       @subscribers = subscribers
       @operation = @materials.pick(OPERATIONS)
       @wrapping = @materials.pick(WRAPPINGS)
-      # A local cache around this one would remember generations of tags that such a call has removed.
+      # An outer local cache would remember generations of tags that such a call has removed.
       @wrapping = nil if @wrapping == :local_cache && %i[delete_matched clear].include?(@operation)
       @arguments = arguments
       @block = @materials.pick(BLOCKS) if %i[fetch fetch_multi].include?(@operation) && !@materials.once_in(8)
@@ -41,7 +40,7 @@ module LockStep
        ("within #{@wrapping}" if @wrapping)].compact.join(" ")
     end
 
-    # @return [Object] what the store returned
+    # @return [Object] the store's result
     def make(store) = wrapped(store) { call(store) }
 
     private
@@ -75,7 +74,7 @@ module LockStep
       end
     end
 
-    # Left out, or nil, or a Hash.
+    # Omitted, or nil, or a Hash.
     def optional(options) = options.nil? && @materials.once_in(2) ? [] : [options]
 
     def call(store)

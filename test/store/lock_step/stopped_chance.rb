@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# Has generations of tags come out of a seed, so that two runs of one call begin the same ones.
+# Derives the generations of tags from a seed, so that two runs of a call create the same ones.
 module StoppedChance
   class << self
-    # @return [Random, nil] where the bytes come from; nil for the system
+    # @return [Random, nil] the source of the bytes; nil for the system
     attr_accessor :source
 
     # @return [Object] the block's value
@@ -15,7 +15,7 @@ module StoppedChance
     end
   end
 
-  # Others ask for other sizes: the ids of notifications, more or fewer of them.
+  # Requests for other sizes come from other code (ids of notifications), whose number varies.
   def urandom(size)
     return super unless StoppedChance.source && size == Tiercel::Store::Tags::Named::GENERATION_BYTES
     StoppedChance.source.bytes(size)

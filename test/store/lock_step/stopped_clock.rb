@@ -3,7 +3,7 @@
 # Stops `Time.now`, so that two runs of one call see the same time.
 module StoppedClock
   class << self
-    # @return [Time, nil] what Time.now answers; nil for Ruby's own
+    # @return [Time, nil] the result of Time.now; nil for Ruby's own method
     attr_reader :time
 
     # @param time [Time, nil]

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module LockStep
-  # Subscribers of notifications, of every kind that ActiveSupport has. Each
-  # writes what it is told into the record of the run that is going on.
+  # Subscribers of notifications, of every kind that ActiveSupport supports. Each one writes its events into the
+  # record of the current run.
   class Subscribers
     PATTERNS = [
       "cache_read.active_support", "cache_write.active_support", "cache_fetch_hit.active_support",
@@ -12,19 +12,19 @@ module LockStep
     ].freeze
     KINDS = %i[block event monotonic evented silenced].freeze
 
-    # Told of the beginning and of the end.
+    # Receives the start and the finish of an event.
     class Evented
       def initialize(record) = @record = record
       def start(name, _id, payload) = @record.call(:start, name, payload)
       def finish(name, _id, payload) = @record.call(:finish, name, payload)
     end
 
-    # Does not want to hear of some.
+    # Is silent for some events.
     class Silenced < Evented
       def silenced?(name) = name.start_with?("cache_read")
     end
 
-    # @return [Array] of the run that is going on
+    # @return [Array] the record of the current run
     attr_accessor :seen
 
     def initialize
@@ -35,8 +35,8 @@ module LockStep
 
     # @param kind [Symbol] one of KINDS
     # @param pattern [String, Regexp, nil]
-    # @param id [Object] its name in the record
-    # @return [Object] for {#remove}
+    # @param id [Object] the subscriber's name in the record
+    # @return [Object] a handle for {#remove}
     def add(kind, pattern, id: @last_id += 1)
       handle = subscribe(kind, pattern, recorder(id))
       @handles << handle
@@ -78,12 +78,12 @@ module LockStep
     end
   end
 
-  # Two runs are compared by everything but the identity of objects.
+  # Makes two runs comparable, except for the identity of objects.
   module Comparable
     module_function
 
-    # @return [Array] in the order of the payload; whether its Strings are frozen is nobody's business, nor whether a
-    #   namespace has been asked for already; how long a call has waited is another time in each run
+    # @return [Array] the payload in its order, without irrelevant differences: frozen Strings, an early call of the
+    #   namespace proc, and the duration of waits
     def payload(payload)
       payload.map do |key, value|
         value = value.call if key == :namespace && value.is_a?(Proc)
@@ -91,7 +91,7 @@ module LockStep
       end
     end
 
-    # @return [Object] equal for equal values of the same classes and encodings, and as frozen
+    # @return [Object] equal for equal values with the same classes, encodings and frozen states
     def value(value, frozen: true)
       case value
       when Proc then :proc
