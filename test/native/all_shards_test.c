@@ -1,7 +1,7 @@
 /*
- * Work on all shards: whole, however often the host stops it, and begun anew where the host has moved to
- * another file. The host here moves at each of its calls in turn; then threads write while a host without a lock
- * goes over the shards.
+ * Work on all shards: it completes however often the host stops it, and restarts if the host has moved to another
+ * file. First the host moves at each of its calls in turn; then threads write while a host without a lock visits the
+ * shards.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,13 +10,13 @@
 
 enum { SHARDS = 4, KEYS = 200, WRITES = 20000 };
 
-/* The host of a test. */
+/* The host that a test simulates. */
 typedef struct {
     tseg_turns base;
     tseg *files[2];
-    int moves_at;     /* the call of current that answers with the second file first; 0: none */
+    int moves_at;     /* the call of current that first returns the second file; 0: none */
     int calls, runs, waits, turns;
-    bool stops;       /* every other run is stopped before it begins */
+    bool stops;       /* whether every second run is stopped before it begins */
 } played_host;
 
 static tseg *play_current(tseg_turns *turns)
@@ -70,7 +70,7 @@ static uint64_t entries(tseg *segment)
     return stats.entries;
 }
 
-/* Which file the host ends in. */
+/* Returns the file that the host uses at the end. */
 static tseg *last_file(const played_host *host) { return host->files[host->moves_at && host->calls >= host->moves_at]; }
 
 static void test_clear(tseg *one, tseg *other)
@@ -117,7 +117,7 @@ static void test_count_all(tseg *one, tseg *other)
     }
 }
 
-/* A wait that is given up counts anew. */
+/* A wait that times out restarts the count. */
 static void test_a_wait_for_a_mover(tseg *one)
 {
     played_host host = host_of(one, one);
@@ -129,7 +129,7 @@ static void test_a_wait_for_a_mover(tseg *one)
     CHECK(!wait.begun && wait.ns == 0);
 }
 
-/* Threads: each call of the segment is made under the host's lock but those of `run`, which another thread stops. */
+/* Threads: all calls of the segment hold the host's lock, except those of `run`, which another thread stops. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool done;
 

@@ -1,6 +1,6 @@
 /*
- * For libFuzzer: bytes that the host keeps for the core, which believes none of them: the tags of a frame, and what a
- * near writer has begun. A frame counts as current only if a plain reading of its bytes says so too.
+ * A libFuzzer target: bytes that the host keeps for the core, which trusts none of them: the tags of a frame, and
+ * the state that a near writer has begun. A frame may count as current only if a simple decoder agrees.
  */
 #include "../../ext/tiercel/frame_layout.h"
 #include "check.h"
@@ -15,7 +15,7 @@ enum { TAGS = 4, NAME_BYTES = 2, TAG_BYTES = 2 + NAME_BYTES + TSEG_GENERATION_BY
 static tseg *segment;
 static tseg_key keys[TAGS];
 
-/* Tag i is named "t", i and has the generation of eight times that digit; the last one has none. */
+/* Tag i has the name "t", i and the generation of eight times that digit; the last one has none. */
 static void begin(void)
 {
     static const char names[TAGS][NAME_BYTES + 1] = {"t0", "t1", "t2", "t3"};
@@ -30,7 +30,7 @@ static void begin(void)
     }
 }
 
-/* A plain reading: of whole tags, each a name of ours with its generation. */
+/* A simple decoder: complete tags, each with one of our names and its generation. */
 static bool is_current(const uint8_t *part, size_t bytes)
 {
     for (; bytes >= TAG_BYTES; part += TAG_BYTES, bytes -= TAG_BYTES) {
@@ -53,7 +53,7 @@ static void ask(const uint8_t *part, size_t bytes)
     CHECK(current == is_current(part, bytes));
 }
 
-/* As a frame whose length of parts is its own, or is what the bytes say. */
+/* Uses the frame's actual length of parts, or the length that the bytes claim. */
 static void ask_frame(uint8_t *frame, size_t size, bool fits)
 {
     const uint8_t *part;
@@ -73,7 +73,7 @@ static void ask_frame(uint8_t *frame, size_t size, bool fits)
 
 static void end_begun(const uint8_t *data, size_t size)
 {
-    tseg_begun *begun = malloc(size ? size : 1); /* as long as the bytes, so that a read behind them is seen */
+    tseg_begun *begun = malloc(size ? size : 1); /* of the exact size, so that a sanitizer sees reads beyond it */
     uint64_t epoch;
 
     memcpy(begun, data, size);

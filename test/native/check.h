@@ -1,4 +1,4 @@
-/* The little that the native tests share: checks, buffers, temporary segments. */
+/* Shared by the native tests: checks, buffers, temporary segments. */
 #ifndef TIERCEL_TEST_CHECK_H
 #define TIERCEL_TEST_CHECK_H
 
@@ -17,7 +17,7 @@
 #include "sweep.h"
 
 static _Atomic unsigned long checks_made;
-static double time_now = 1000.0; /* epoch seconds, as reads see it */
+static double time_now = 1000.0; /* epoch seconds, as reads see them */
 
 #define CHECK(condition)                                                                       \
     do {                                                                                       \
@@ -40,7 +40,7 @@ static inline tseg_value value_of(const void *bytes, size_t count)
     return (tseg_value){NULL, 0, bytes, count};
 }
 
-/* Calls as the binding makes them: again and again where a writer is in the way, until they have waited long enough. */
+/* Calls as the binding makes them: repeated while a writer is in the way, up to the maximum wait. */
 static inline bool wait_again(tseg *segment, uint32_t shard, tseg_result *result, tseg_wait *wait)
 {
     if (*result != TSEG_WOULD_WAIT) return false;
@@ -70,7 +70,7 @@ static inline tseg_result delete_key(tseg *segment, const tseg_key *key)
     return result == TSEG_OK && expires_at > time_now ? TSEG_OK : TSEG_ABSENT;
 }
 
-/* A read of a whole value, which is not asked for where it is longer than the buffer. */
+/* Reads a whole value, unless it is longer than the buffer. */
 typedef struct {
     const tseg_key *key;
     void *buffer;
@@ -99,13 +99,13 @@ static inline bool check_take(void *context, tseg *segment, const tseg_key *key,
 
     (void)segment;
     (void)key;
-    if (!clock->known) return false; /* as if each value had an end of its own */
+    if (!clock->known) return false; /* as if each value had its own expiry */
     read->bytes = entry->value_bytes > read->capacity ? -1 : (long)entry->value_bytes;
     if (read->bytes > 0) tseg_copy_value(entry, read->buffer, 0, entry->value_bytes);
     return true;
 }
 
-/* The length, or -1. */
+/* Returns the length, or -1. */
 static inline long read_value(tseg *segment, const tseg_key *key, void *buffer, size_t capacity, tseg_token *token)
 {
     check_read read = {key, buffer, capacity, -1};
@@ -117,7 +117,7 @@ static inline long read_value(tseg *segment, const tseg_key *key, void *buffer, 
     return read.bytes;
 }
 
-/* xorshift64*, so that every run with a seed is the same. */
+/* xorshift64*, so that runs with the same seed are identical. */
 static inline uint64_t next_random(uint64_t *state)
 {
     *state ^= *state >> 12;

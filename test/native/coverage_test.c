@@ -1,4 +1,4 @@
-/* Until when a segment is covered: listeners that add up, gaps, and one that dies between its steps. */
+/* The time until which a segment is covered: several listeners, gaps, and a listener that dies between its steps. */
 #include <math.h>
 #include <pthread.h>
 
@@ -23,7 +23,7 @@ static void test_gaps(void)
     uint64_t now = tseg_monotonic_ns(), epoch = tseg_near_epoch(segment, &key);
 
     CHECK(tseg_covered_ns(segment) == 0 && !tseg_is_trusted(segment, TRUST_NS));
-    CHECK(!tseg_cover(segment, 0, now, 0) && tseg_covered_ns(segment) == 0); /* nobody has heard of what was before */
+    CHECK(!tseg_cover(segment, 0, now, 0) && tseg_covered_ns(segment) == 0); /* no listener knows the past */
     tseg_begin_gap(segment);
     CHECK(fill(epoch) == TSEG_CHANGED && tseg_covered_ns(segment) == 0);
     tseg_end_gap(segment, now);
@@ -45,7 +45,7 @@ static void test_trust(void)
     CHECK(!tseg_is_trusted(segment, TRUST_NS));
 }
 
-/* Altered from outside. */
+/* Another program alters the word. */
 static void test_times_to_come(void)
 {
     uint64_t now = tseg_monotonic_ns(), wrong[] = {now + TRUST_NS, UINT64_MAX, UINT64_MAX / 2};
@@ -59,7 +59,7 @@ static void test_times_to_come(void)
     }
 }
 
-/* Another server's listener says nothing of this one's changes, and puts all copies away first. */
+/* A listener of another server says nothing about this server's changes, so all copies are discarded first. */
 static void test_servers(void)
 {
     uint64_t now = tseg_monotonic_ns();
@@ -77,7 +77,7 @@ static bool take_seat(uint64_t process, bool is_busy)
     return tseg_take_seat(segment, is_busy);
 }
 
-/* Two of the machine's processes; a busy one only as long as there is no other. */
+/* Two processes of the machine; a busy one keeps its seat only while there is no other candidate. */
 static void test_seats(void)
 {
     uint64_t owner = tseg_load(&segment->owner);
@@ -88,13 +88,13 @@ static void test_seats(void)
     tseg_store(&segment->header->near_seats, tseg_load(&segment->header->near_seats) - 11 - (UINT64_C(11) << 32));
     CHECK(take_seat(1, true) && take_seat(4, false) && !take_seat(512, true));
     CHECK(!take_seat(0, false)); /* a process without a slot */
-    tseg_store(&segment->header->near_seats, UINT64_MAX); /* altered from outside */
+    tseg_store(&segment->header->near_seats, UINT64_MAX); /* altered by another program */
     CHECK(take_seat(1, false));
     tseg_store(&segment->header->near_seats, 0);
     tseg_store(&segment->owner, owner);
 }
 
-/* Each listener says what it has heard; the covered time never goes back. */
+/* Each listener reports the messages it received; the covered time never decreases. */
 static void *listen(void *argument)
 {
     uint64_t since = tseg_monotonic_ns(), last = 0;

@@ -1,4 +1,4 @@
-/* Linked with --wrap=mmap: every large map gets a page on either side that nobody may touch. */
+/* Linked with --wrap=mmap: every large map gets an inaccessible page on each side. */
 #ifndef TIERCEL_TEST_GUARD_H
 #define TIERCEL_TEST_GUARD_H
 

@@ -1,4 +1,4 @@
-/* Every operation once, on bytes that may be anything; only crashes, hangs and bad accesses count. */
+/* Every operation once, on arbitrary bytes; only crashes, hangs and invalid accesses count. */
 #ifndef TIERCEL_TEST_HOSTILE_H
 #define TIERCEL_TEST_HOSTILE_H
 
@@ -17,7 +17,7 @@ static inline tseg_key hostile_key(const tseg *segment, uint64_t random, char te
     return key_of(segment, text);
 }
 
-/* As a caller that has no time to wait does. */
+/* Like a caller that cannot wait. */
 static inline void hurry(tseg *segment, uint32_t shard, tseg_result result, uint64_t random)
 {
     tseg_wait wait = {.ns = random & 1 ? TSEG_LOCK_WAIT_NS : TSEG_LOCK_WAIT_NS - 20000};
@@ -34,7 +34,7 @@ static inline void walk_anything(tseg *segment, uint64_t random)
     if (result == TSEG_ABSENT) hostile_cursor = (tseg_cursor){0};
 }
 
-/* With few names, so that they are met again. */
+/* With few names, so that they repeat. */
 static inline tseg_result lease_anything(tseg *segment, const tseg_key *key, const tseg_value *value, uint64_t random)
 {
     uint64_t name = 1 + (random & 3), ttl_ns = random >> 2 & 1 ? UINT64_MAX : random & 0xffff;
@@ -104,7 +104,7 @@ static inline void call_anything(tseg *segment, uint64_t random)
     hurry(segment, shard, result, random >> 60);
 }
 
-/* The first and the last units of a ring, where what a header says reaches beyond it soonest. */
+/* The first and the last units of a ring, where false sizes in a header reach beyond it first. */
 enum { EDGES = 10 };
 static inline uint64_t edge_of(const tseg *segment, int log, unsigned which)
 {
@@ -112,7 +112,7 @@ static inline uint64_t edge_of(const tseg *segment, int log, unsigned which)
     return which < EDGES / 2 ? which : units - (EDGES - which);
 }
 
-/* On the ring's lap in which its bytes count as written. */
+/* On the lap of the ring on which its bytes count as written. */
 static inline uint64_t live_position(const tseg *segment, uint32_t shard, int log, uint64_t offset)
 {
     uint64_t units = segment->geometry.log_units[log], tail = tseg_load(&segment->views[shard].control->tail[log]);
@@ -127,7 +127,7 @@ static inline void plant_slot(tseg *segment, const tseg_key *key, int log, uint6
                tseg_slot_word(position, log, key->fingerprint, slot >> 4 & 3));
 }
 
-/* Of what an entry's lengths may claim there, with its key and check as they should be. */
+/* Lengths that an entry may claim there, with a valid key and check. */
 enum { CLAIMS = 8 };
 static inline void plant_entry(tseg *segment, const tseg_key *key, int log, uint64_t offset, unsigned claim)
 {
@@ -151,7 +151,7 @@ static inline void plant_entry(tseg *segment, const tseg_key *key, int log, uint
     for (uint64_t i = 0; i < used && i < fits; i++) tseg_store(at + i, words[i]);
 }
 
-/* A lease of a key, with a word in it that makes no sense. */
+/* A lease of a key, with an invalid word. */
 static inline void plant_lease(tseg *segment, const tseg_key *key, uint64_t random)
 {
     tseg_lease_group *group = tseg_lease_group_of(segment, key);
@@ -164,7 +164,7 @@ static inline void plant_lease(tseg *segment, const tseg_key *key, uint64_t rand
     atomic_fetch_or(&group->used, random >> 11 & 1 ? UINT64_MAX : UINT64_C(1) << (slot - group->slots));
 }
 
-/* A slot, mostly with an entry behind it, at an edge; or the log's head and tail there. */
+/* A slot at an edge, usually with an entry; or the log's head and tail there. */
 static inline void plant_anything(tseg *segment, uint64_t random)
 {
     char text[64];

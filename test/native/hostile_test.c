@@ -11,7 +11,7 @@
 #include "hostile.h"
 
 static char path[] = "/dev/shm/tiercel-hostile-XXXXXX";
-/* A tenth each into the header and the control blocks and indexes, where a byte means most. */
+/* A tenth each into the header, and into the control blocks and indexes, where damage has the largest effect. */
 static uint64_t place_to_flip(const tseg *segment, uint64_t random)
 {
     uint64_t all = segment->map_bytes, shard = segment->geometry.shard_bytes, from = segment->geometry.shards_offset;
@@ -36,7 +36,7 @@ static void flip_while_attached(unsigned long flips)
         *byte = random & 64 ? *byte ^ (uint8_t)(1u << (random >> 56 & 7)) : (uint8_t)(random >> 48);
         if (!(random >> 40 & 3)) plant_anything(segment, next_random(&random_state));
         for (int i = 0; i < 12; i++) call_anything(segment, next_random(&random_state));
-        if (flip % 2000 == 1999) { /* a new file, or after a while everything is refused */
+        if (flip % 2000 == 1999) { /* a new file, because after a while every call is refused */
             tseg_release(segment);
             unlink(path);
             segment = attach_or_die(path, 1 << 20, 2);
@@ -69,7 +69,7 @@ static void call_everything(tseg *segment, const tseg_key *key)
     tseg_delete(segment, key, &ended_at);
 }
 
-/* Each of them on its own, on a segment that was in order before. */
+/* Each of them alone, on a segment that was valid before. */
 static void stand_at_edges(void)
 {
     tseg *segment = attach_or_die(path, 1 << 20, 2);
@@ -112,7 +112,7 @@ static void damage_file(uint64_t random)
     close(file);
 }
 
-/* Either it is attached and works, or the error says what is wrong. */
+/* Either the segment is attached and works, or the error describes the damage. */
 static void damage_before_attach(unsigned rounds)
 {
     uint64_t random_state = 31;

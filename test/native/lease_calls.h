@@ -1,4 +1,4 @@
-/* Calls on one segment that computes and stores, as the tests of leases make them. */
+/* Calls of the lease tests on one segment: computing and storing. */
 #ifndef TIERCEL_TEST_LEASE_CALLS_H
 #define TIERCEL_TEST_LEASE_CALLS_H
 
@@ -28,7 +28,7 @@ static inline tseg_result fill(const char *text, uint64_t lineage, const char *b
     return PATIENTLY(segment, key.shard, tseg_lease_fill(segment, &key, lineage, &value, INFINITY, time_now));
 }
 
-/* By who was refused a lease: see lease.unheld. */
+/* Counts refused leases by caller; see lease.unheld. */
 static inline tseg_result fill_unheld(const char *text, const tseg_unheld *unheld, const tseg_token *replaces,
                                       const char *bytes)
 {
@@ -38,7 +38,7 @@ static inline tseg_result fill_unheld(const char *text, const tseg_unheld *unhel
                      tseg_lease_fill_unheld(segment, &key, unheld, replaces, &value, INFINITY, time_now));
 }
 
-/* Takes leases of other keys until there is no slot for this one. */
+/* Acquires leases of other keys until there is no slot for this one. */
 static inline tseg_unheld fill_table(const char *wanted, const tseg_token *replaces)
 {
     char text[32];

@@ -1,6 +1,6 @@
 /*
- * For libFuzzer: the input is a series of takes, fills, releases, deletes and writes of few keys, by several callers on
- * one segment. A model keeps the lineages that have ended: a fill of one of them must store nothing.
+ * A libFuzzer target: the input is a series of takes, fills, releases, deletes and writes of a few keys by several
+ * callers on one segment. A model records the lineages that have ended: a fill of such a lineage must store nothing.
  */
 #include "check.h"
 #include "guard.h"
@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { KEYS = 24, CALLERS = 6 };
 
 typedef struct {
-    uint64_t lineage, holder; /* 0: the caller has taken nothing */
+    uint64_t lineage, holder; /* 0: the caller has no lease */
     unsigned key;
 } caller;
 
@@ -48,7 +48,7 @@ static void take_lease(fuzzed *run, caller *by, unsigned number, uint8_t how)
     CHECK(result == TSEG_OK || result == TSEG_HELD || result == TSEG_PRESENT || result == TSEG_FULL);
     if (result != TSEG_OK) return;
     CHECK(lease.lineage == request.lineage || lease.taken_over || lease.lineage >= run->ended[number]);
-    /* The lease before it was displaced, or had ended. */
+    /* The lease before it was displaced or ended. */
     if (request.displaces && lease.lineage == request.lineage) run->ended[number] = request.lineage;
     *by = (caller){lease.lineage, request.holder, number};
 }
@@ -63,7 +63,7 @@ static void fill_lease(fuzzed *run, caller *caller, uint8_t how)
     result = tseg_lease_fill(run->segment, &key, caller->lineage, &value, INFINITY, time_now);
     CHECK(result == TSEG_OK || result == TSEG_CHANGED);
     CHECK(result != TSEG_OK || caller->lineage >= run->ended[caller->key]);
-    if (result == TSEG_OK) end_lineages(run, caller->key); /* the value is there: the lineage is over */
+    if (result == TSEG_OK) end_lineages(run, caller->key); /* the value is stored, so the lineage has ended */
     caller->lineage = 0;
 }
 

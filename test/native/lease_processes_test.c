@@ -1,5 +1,5 @@
 /*
- * Leases: processes that compute, delete and are killed: nothing deleted comes back.
+ * Leases with processes that compute, delete and are killed: nothing deleted comes back.
  *
  *   lease_processes_test KILLS
  */
@@ -11,7 +11,7 @@
 
 enum { WORKERS = 8, KEYS = 12 };
 
-/* The origin of a key's value, and the least value that a read may give: the origin when a delete began. */
+/* The origin of a key's value, and the lowest value that a read may return: the origin when a delete began. */
 typedef struct {
     _Atomic uint64_t origin[KEYS], floor[KEYS], fills, lost, reads;
     _Atomic int finish;
@@ -71,7 +71,7 @@ static void processes_that_are_killed(unsigned kills)
     for (unsigned killed = 0; killed < kills; killed++) {
         unsigned victim = (unsigned)(next_random(&random_state) % WORKERS);
         nanosleep(&(struct timespec){0, (long)(next_random(&random_state) % 12000000)}, NULL);
-        CHECK(waitpid(pids[victim], &status, WNOHANG) == 0); /* else it failed */
+        CHECK(waitpid(pids[victim], &status, WNOHANG) == 0); /* otherwise it has failed */
         if (killed % 4 == 0) {
             CHECK(kill(pids[victim], SIGSTOP) == 0);
             nanosleep(&(struct timespec){0, 3000000}, NULL);

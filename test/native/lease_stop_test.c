@@ -1,6 +1,6 @@
 /*
- * Leases: takes and fills, with a lease and without one, stopped at every point
- * they come by against deletes, clears and kill -9. The stopped call runs in a child.
+ * Leases: takes and fills, with and without a lease, stopped at every point that they reach, against deletes, clears
+ * and kill -9. The stopped call runs in a child.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -21,7 +21,7 @@ static void stop(tseg_stop_point point)
     if (write(to_parent[1], &byte, 1) != 1 || read(to_child[0], &byte, 1) != 1) _exit(3);
 }
 
-/* A call in a child, up to its stop point; 0: it never comes by. */
+/* Runs a call in a child up to its stop point; 0: it never reaches the point. */
 static pid_t run_until(int call, tseg_stop_point point)
 {
     char byte;
@@ -57,7 +57,7 @@ static void kill_it(pid_t pid)
     CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
 }
 
-/* The call meets a fresh key, a lapsed lease, a lease of its own, that beside a stale value, or a full table. */
+/* The call finds an absent key, a lapsed lease, its own lease, its own lease and a stale value, or a full table. */
 static void prepare(int call)
 {
     char buffer[20];
@@ -73,7 +73,10 @@ static void prepare(int call)
     CHECK(take_for(KEY, 100, 10 * SECOND, &token) == TSEG_OK);
 }
 
-/* Others 0 and 1: what was invalidated does not come back; 2 and 3: killed there, with a delete before or not. */
+/*
+ * Cases 0 and 1: an invalidated value does not come back; 2 and 3: the call is killed there, with or without a
+ * delete before.
+ */
 static void meet(int call, int other, pid_t pid)
 {
     if (other == 0 || other == 3) delete_text(KEY);
@@ -86,13 +89,13 @@ static void meet(int call, int other, pid_t pid)
         if (other != 2) CHECK(fill_unheld(KEY, &unheld, NULL, "late") != TSEG_OK && reads(KEY, NULL));
         clear_all();
     }
-    /* Whatever is left, somebody can compute the value now, and store it. */
+    /* Whatever is left, another caller can now compute the value and store it. */
     char buffer[200];
     tseg_token token;
     bool present = read_text(KEY, buffer, sizeof buffer, &token) >= 0;
     if (present && strcmp(buffer, "computed before") == 0) return;
     if (take_for(KEY, 110, 10 * SECOND, present ? &token : NULL) == TSEG_HELD) {
-        /* The one that went on has taken it after the delete, or the parent's own stands. */
+        /* The continued call has acquired the lease after the delete, or the parent's own lease is still there. */
         CHECK(lease.lineage == 90 || lease.lineage == 80 || lease.lineage == 100);
     }
     CHECK(fill(KEY, lease.lineage, "computed after") == TSEG_OK && reads(KEY, "computed after"));

@@ -1,5 +1,5 @@
 /*
- * Leases: each call once, and what else can happen to a lease.
+ * Leases: each call once, and everything else that can happen to a lease.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -62,7 +62,7 @@ static void given_back(void)
     CHECK(give_back(KEY, first.lineage, first.holder + 1, 0) == TSEG_ABSENT);
     CHECK(give_back(KEY, first.lineage, first.holder, 0) == TSEG_OK && state_of(KEY, &first) == TSEG_LEASE_GIVEN_BACK);
     CHECK(take(KEY) == TSEG_OK && lease.lineage == first.lineage);
-    /* A waiter for the first lease learns this, though another caller has it again. */
+    /* A caller that waits for the first lease learns this, although another caller has acquired it again. */
     CHECK(state_of(KEY, &first) == TSEG_LEASE_GIVEN_BACK && state_of(KEY, &lease) == TSEG_LEASE_STANDS);
     CHECK(give_back(KEY, lease.lineage, lease.holder, 10 * SECOND) == TSEG_OK);
     CHECK(take(KEY) == TSEG_HELD && lease.holder == TSEG_LEASE_PAUSED);
@@ -111,7 +111,7 @@ static void a_stale_value_stays_until_the_fill(void)
     CHECK(take_for(KEY, 60, SECOND, &token) == TSEG_OK && lease.has_entry && reads(KEY, "stale"));
     CHECK(tseg_touch(segment, &key, INFINITY, time_now) == TSEG_OK);
     CHECK(fill(KEY, 60, "new") == TSEG_OK && reads(KEY, "new"));
-    CHECK(take_for(KEY, 60, SECOND, &token) == TSEG_PRESENT); /* it is another one by now */
+    CHECK(take_for(KEY, 60, SECOND, &token) == TSEG_PRESENT); /* it has changed by now */
     CHECK(read_text(KEY, buffer, sizeof buffer, &token) == 3);
     CHECK(tseg_lease_take(segment, &key, &request, time_now, &lease) == TSEG_OK && reads(KEY, "longer"));
     CHECK(fill(KEY, 50, "newer") == TSEG_OK && reads(KEY, "newer"));
@@ -122,7 +122,7 @@ static void a_stale_value_stays_until_the_fill(void)
     delete_text(KEY);
 }
 
-/* A lease that stands gives way to one that names its lineage; then a lineage of its own begins. */
+/* An unlapsed lease is replaced by a take that names its lineage; the new lease begins a new lineage. */
 static void another_version(void)
 {
     tseg_key key = key_of(segment, KEY);
@@ -164,7 +164,7 @@ static void a_full_table(void)
         delete_text(text);
     }
     CHECK(tseg_lease_count(segment) == 0);
-    /* A lapsed lease gives way. */
+    /* A lapsed lease is replaced. */
     for (int i = 0; i < 600; i++) {
         snprintf(text, sizeof text, "lapsed %d", i);
         CHECK(take_for(text, next_name += 2, 1, NULL) == TSEG_OK);
@@ -172,7 +172,7 @@ static void a_full_table(void)
     clear_all();
 }
 
-/* Without a lease a value is stored unless a key of its shard was deleted, or its own was written, since. */
+/* Without a lease a value is stored unless a key of its shard was deleted, or its own key was written, in between. */
 static void no_lease_at_all(void)
 {
     char buffer[20];
@@ -206,7 +206,7 @@ static void no_lease_at_all(void)
     unheld = fill_table(KEY, NULL);
     clear_all();
     CHECK(fill_unheld(KEY, &unheld, NULL, "late") == TSEG_CHANGED && reads(KEY, NULL));
-    /* A lease that was taken meanwhile ends: its waiters find the value. */
+    /* A lease that was acquired in between ends: its waiting callers find the value. */
     unheld.epoch = tseg_epoch(segment);
     unheld.deletes = segment->views[other.shard].control->deletes;
     CHECK(take(KEY) == TSEG_OK && fill_unheld(KEY, &unheld, NULL, "value") == TSEG_OK);
@@ -222,7 +222,7 @@ static void eviction_does_not_reach_it(void)
 
     CHECK(take(KEY) == TSEG_OK);
     uint64_t lineage = lease.lineage;
-    for (int i = 0; i < 2000; i++) { /* eight times the segment */
+    for (int i = 0; i < 2000; i++) { /* eight times the segment's size */
         snprintf(text, sizeof text, "other %d", i);
         tseg_key key = key_of(segment, text);
         CHECK(set_value(segment, &key, &value) == TSEG_OK);
@@ -231,7 +231,7 @@ static void eviction_does_not_reach_it(void)
     clear_all();
 }
 
-/* A dead holder is noticed by its record lock, long before its lease lapses. */
+/* The record lock reveals a dead holder long before its lease lapses. */
 static void a_killed_holder(void)
 {
     int status;
@@ -270,7 +270,7 @@ static void a_sleeper_is_woken(void)
         }
         close(looked[1]);
         CHECK(read(looked[0], &byte, 1) == 1);
-        nanosleep(&(struct timespec){0, 5000000}, NULL); /* mostly asleep by now; if not, it does not fall asleep */
+        nanosleep(&(struct timespec){0, 5000000}, NULL); /* usually asleep by now */
         if (way == 0) delete_text(KEY);
         else if (way == 1) CHECK(fill(KEY, mine.lineage, "filled") == TSEG_OK);
         else CHECK(give_back(KEY, mine.lineage, mine.holder, 0) == TSEG_OK);

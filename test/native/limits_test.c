@@ -1,4 +1,4 @@
-/* Where a segment ends: the last position of a log, and the last slot for processes. */
+/* The limits of a segment: the last position of a log, and the last slot for processes. */
 #include <fcntl.h>
 #include <sys/wait.h>
 
@@ -10,7 +10,7 @@ static bool is_there(tseg *segment, const tseg_key *key)
     return read_value(segment, key, &byte, 1, NULL) == 1;
 }
 
-/* Positions are never issued twice: at their end the segment retires, and the file is made anew. */
+/* No position is issued twice: after the last one the segment retires, and the file is recreated. */
 static void test_last_position(const char *path)
 {
     tseg *segment = attach_or_die(path, 1 << 20, 1), *next;
@@ -34,7 +34,7 @@ static void test_last_position(const char *path)
     tseg_release(segment);
 }
 
-/* With all process slots taken by others, reading and deleting still work. */
+/* If other processes occupy all slots, reading and deleting still work. */
 static void test_without_process_slot(const char *path)
 {
     char lock_path[64], byte;

@@ -1,6 +1,6 @@
 /*
- * For libFuzzer: the input says which keys are read, overwritten and dropped, and how the bound changes. The memo
- * may forget any value at any time; it never returns one that was not kept for that token, and never counts wrongly.
+ * A libFuzzer target: the input chooses the keys to read, overwrite and drop, and changes of the limit. The memo may
+ * forget any value at any time. It never returns a value kept for another token, and never counts wrongly.
  */
 #include "check.h"
 #include "guard.h"
@@ -12,7 +12,7 @@ enum { KEYS = 256 };
 
 typedef struct {
     tseg_memo memo;
-    uint32_t version[KEYS]; /* of the entry that the segment would have now */
+    uint32_t version[KEYS]; /* of the entry that the segment would have */
     bool decodes;
 } fuzzed;
 
@@ -33,7 +33,7 @@ static void check_counts(const tseg_memo *memo)
     CHECK(memo->used <= memo->capacity);
 }
 
-/* The calls of one read, in the binding's order. */
+/* The calls of one read, in the order in which the binding makes them. */
 static void read_key(fuzzed *run, uint32_t key, uint32_t bytes)
 {
     tseg_memo *memo = &run->memo;
@@ -68,7 +68,7 @@ static void take_step(fuzzed *run, const uint8_t *step)
         if (run->memo.count && run->memo.slots[key % run->memo.used].value)
             tseg_memo_drop(&run->memo, key % run->memo.used);
         break;
-    default: /* a run of reads: of one key, or of neighbours */
+    default: /* a series of reads of one key, or of neighbouring keys */
         for (uint32_t i = 0; i < count; i++)
             read_key(run, step[0] & 16 ? key : (key + i) % KEYS, ((uint32_t)step[2] << (step[0] >> 5) * 2) + 1);
     }

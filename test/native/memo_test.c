@@ -1,4 +1,4 @@
-/* The memo's table and its rule of admission, without Ruby: a value is a number. */
+/* The memo's table and its admission rule, without Ruby: a value is a number. */
 #include "check.h"
 #include "memo.h"
 
@@ -23,7 +23,7 @@ static uintptr_t value_of_version(uint32_t number, uint32_t version)
     return (uintptr_t)number << 16 | (version & 0x7fff) << 1 | 1;
 }
 
-/* As a read of the segment does it; a kept value is of the version that was asked for. */
+/* Reads like the segment; a kept value must have the requested version. */
 static bool read_one(memo_reader *reader, uint32_t number, uint32_t version, uint32_t bytes)
 {
     tseg_memo *memo = &reader->memo;
@@ -45,7 +45,7 @@ static bool read_one(memo_reader *reader, uint32_t number, uint32_t version, uin
     return false;
 }
 
-/* Reads keys at random; the share of hits among the last half of the reads. */
+/* Reads keys at random; returns the hit ratio of the second half. */
 static double read_many(memo_reader *reader, uint32_t keys, uint32_t bytes, unsigned long reads)
 {
     unsigned long hits = 0;
@@ -57,7 +57,7 @@ static double read_many(memo_reader *reader, uint32_t keys, uint32_t bytes, unsi
     return (double)hits / (double)(reads - reads / 2);
 }
 
-/* The first read never counts; from the second on, once so many bytes were copied as an entry costs. */
+/* The first read never counts; from the second one on, a value enters once its copies have cost as much as an entry. */
 static void test_the_price_of_an_entry(void)
 {
     static const struct { uint32_t bytes; bool decodes; unsigned reads; } cases[] = {
@@ -85,7 +85,7 @@ static void test_a_working_set_that_fits_stays(void)
     tseg_memo_clear(&reader.memo);
 }
 
-/* Short Strings, of which all fit, though each has to be read often. */
+/* Short Strings that all fit, although each must be read often before it enters. */
 static void test_short_strings_that_fit_stay(void)
 {
     memo_reader reader = new_reader(MEMO_BYTES);
@@ -95,7 +95,7 @@ static void test_short_strings_that_fit_stay(void)
     tseg_memo_clear(&reader.memo);
 }
 
-/* Ten times what fits: as many hits as there can be, and few entries that leave for others. */
+/* Ten times the capacity: as many hits as possible, and few evictions. */
 static void test_a_working_set_that_is_too_large_does_not_displace_itself(void)
 {
     memo_reader reader = new_reader(MEMO_BYTES);
@@ -121,7 +121,7 @@ static void test_a_scan_fills_nothing(void)
     tseg_memo_clear(&reader.memo);
 }
 
-/* Another working set takes the place of the first one. */
+/* Another working set replaces the first one. */
 static void test_what_was_popular_gives_way(void)
 {
     memo_reader reader = new_reader(MEMO_BYTES);
@@ -132,7 +132,7 @@ static void test_what_was_popular_gives_way(void)
     tseg_memo_clear(&reader.memo);
 }
 
-/* A smaller bound drops what exceeds it, and a larger one nothing. */
+/* A smaller limit drops the excess; a larger one drops nothing. */
 static void test_a_bound_that_changes(void)
 {
     memo_reader reader = new_reader(MEMO_BYTES);
@@ -149,7 +149,7 @@ static void test_a_bound_that_changes(void)
     tseg_memo_clear(&reader.memo);
 }
 
-/* An eighth of the segment for all, 16 MB at most for each process, and nothing below 1 MB. */
+/* An eighth of the segment for all processes together, at most 16 MB for each, and none below 1 MB. */
 static void test_shares_of_the_machines_budget(void)
 {
     const uint64_t mb = 1 << 20;
@@ -163,7 +163,7 @@ static void test_shares_of_the_machines_budget(void)
     CHECK(tseg_memo_share(64 * mb, 0, 0) == 8 * mb);
 }
 
-/* Keys are written anew while they are read, and lengths change. */
+/* Keys are rewritten during reads, and lengths change. */
 static void test_against_what_was_written(void)
 {
     enum { KEYS = 500 };

@@ -1,4 +1,4 @@
-/* A segment in front of a farther tier: who may fill while others are at work, and when the dead are forgotten. */
+/* A segment in front of a farther tier: who may fill during changes, and when dead writers are forgotten. */
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@ static tseg_result fill(uint64_t epoch)
     return tseg_near_fill(segment, &key, &value, INFINITY, 1000.0, epoch);
 }
 
-/* As if what the stripe says had been written so many periods ago; gives what was begun likewise. */
+/* Pretends that the stripe was written this many periods ago; returns the begun state, moved likewise. */
 static uint64_t periods_pass(uint64_t begun, uint64_t periods)
 {
     tseg_word *at = segment->stripes + tseg_near_stripe(segment, &key);
@@ -72,12 +72,12 @@ static void test_the_dead_are_forgotten(void)
         CHECK(tseg_near_is_changing(word_now()));
         alive = begin();
         CHECK(!tseg_near_is_alone(alive) && end(alive));
-        CHECK(tseg_near_is_changing(word_now())); /* the coming and going of others does not prolong it */
+        CHECK(tseg_near_is_changing(word_now())); /* other writers do not prolong it */
         dead = periods_pass(dead, 1);
         CHECK(!tseg_near_is_changing(word_now()));
         alive = begin();
         CHECK(tseg_near_is_alone(alive));
-        CHECK(!end(dead) && tseg_near_is_changing(word_now())); /* it was not dead: it takes nobody else's place */
+        CHECK(!end(dead) && tseg_near_is_changing(word_now())); /* it was alive, and replaces no other writer */
         CHECK(fill(alive) == TSEG_CHANGED && end(alive) && !tseg_near_is_changing(word_now()));
         periods_pass(0, (uint64_t)turns * 7);
     }
@@ -98,7 +98,7 @@ static void test_too_many(void)
 
     for (int i = 0; i < 400; i++) begun[i] = begin();
     for (int i = 0; i < 400; i++) end(begun[i]);
-    CHECK(tseg_near_is_changing(word_now())); /* not counted exactly: for a while */
+    CHECK(tseg_near_is_changing(word_now())); /* not counted exactly: until the period ends */
     periods_pass(0, 2);
     CHECK(!tseg_near_is_changing(word_now()));
     test_one_writer();
@@ -139,7 +139,7 @@ static void test_a_set_of_stripes(void)
     free(begun);
 }
 
-/* Bytes that the host kept are not believed: no stripe of another segment, none outside, none beyond the bytes. */
+/* Bytes that the host kept are not trusted: no stripe of another segment, none out of range, none beyond the bytes. */
 static void test_begun_is_not_believed(void)
 {
     uint64_t state = 11;
@@ -159,7 +159,7 @@ static void test_begun_is_not_believed(void)
     periods_pass(0, 2);
 }
 
-/* The last tier holds a number that grows; a copy is never older than the number when the read began. */
+/* The last tier has a growing number; a copy is never older than the number when the read began. */
 static _Atomic uint64_t behind;
 
 static void write_behind(uint64_t number)

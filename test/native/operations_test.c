@@ -174,7 +174,7 @@ static void test_near_fill(tseg *segment)
     CHECK(reads_as(segment, "near", NULL));
 }
 
-/* Random calls on a small segment that evicts all the time: whatever is there is what was written last. */
+/* Random calls on a small segment that evicts constantly: an existing entry always has the last written value. */
 static void test_against_model(tseg *segment, unsigned long calls, uint64_t seed)
 {
     enum { KEYS = 3000, LARGEST = 3000 };

@@ -1,6 +1,6 @@
 /*
- * The system's effects on a segment's file: reservations that signals undo, room for less than was wanted, file
- * systems of a network, an id of the boot that cannot be read. Linked with --wrap for the calls that say so.
+ * The system's effects on a segment's file: allocations that signals undo, less space than requested, network file
+ * systems, an unreadable boot id. Linked with --wrap for the system calls that simulate them.
  */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -13,10 +13,10 @@ static const char path[] = "/tmp/tiercel-platform-test";
 static const char lock_path[] = "/tmp/tiercel-platform-test.lock";
 
 /* The simulated system. */
-static uint32_t file_system;       /* 0: as it is */
+static uint32_t file_system;       /* 0: the real one */
 static bool boot_id_is_hidden;
-static uint64_t largest_undisturbed; /* a longer reservation is interrupted, and undone */
-static uint64_t room;              /* of the volume; 0: as it is */
+static uint64_t largest_undisturbed; /* a longer allocation is interrupted and undone */
+static uint64_t room;              /* of the volume; 0: the real one */
 static unsigned reservations;
 
 int __real_fstatfs(int descriptor, struct statfs *system);
@@ -25,7 +25,7 @@ int __wrap_fstatfs(int descriptor, struct statfs *system)
 {
     int result = __real_fstatfs(descriptor, system);
     if (file_system) system->f_type = (__typeof__(system->f_type))file_system;
-    else if (room || largest_undisturbed) system->f_type = 0xEF53; /* ext4: of tmpfs nothing is reserved, but written */
+    else if (room || largest_undisturbed) system->f_type = 0xEF53; /* ext4: a file on tmpfs is written, not allocated */
     return result;
 }
 
@@ -50,13 +50,13 @@ int __real_posix_fallocate(int descriptor, off_t offset, off_t bytes);
 int __wrap_posix_fallocate(int descriptor, off_t offset, off_t bytes);
 int __wrap_posix_fallocate(int descriptor, off_t offset, off_t bytes)
 {
-    CHECK(++reservations < 100000); /* it never ends */
+    CHECK(++reservations < 100000); /* otherwise it would never end */
     if (room && (uint64_t)(offset + bytes) > room) return ENOSPC;
     if (largest_undisturbed && (uint64_t)bytes > largest_undisturbed) return EINTR;
     return __real_posix_fallocate(descriptor, offset, bytes);
 }
 
-static bool links_fail; /* of files without a name */
+static bool links_fail; /* for files without a name */
 
 int __real_linkat(int from, const char *old, int to, const char *name, int flags);
 int __wrap_linkat(int from, const char *old, int to, const char *name, int flags);
@@ -100,7 +100,7 @@ static void attach_and_remove(uint64_t bytes, uint64_t least, uint64_t expected)
     remove_all();
 }
 
-/* A profiler's timer at 1 kHz: what takes longer is undone, whatever the size of the pieces. */
+/* A profiler's timer at 1 kHz: an allocation that takes longer is undone, whatever the size of its pieces. */
 static void test_signals_while_room_is_reserved(void)
 {
     for (largest_undisturbed = 4096; largest_undisturbed <= 64 << 20; largest_undisturbed *= 8) {
@@ -110,7 +110,7 @@ static void test_signals_while_room_is_reserved(void)
     largest_undisturbed = 0;
 }
 
-/* Half of a size is a size too, also where half of it is no whole number of pages. */
+/* Half of a size is accepted too, even if it is not a whole number of pages. */
 static void test_less_room_than_wanted(void)
 {
     for (uint64_t pages = 2048; pages < 2056; pages++) {
@@ -124,7 +124,7 @@ static void test_less_room_than_wanted(void)
     attach_and_remove((8 << 20) + 1000, 0, 8 << 20);
 }
 
-/* The next try makes a file that has a name from the start. */
+/* The next attempt creates a file that has a name from the start. */
 static void test_a_file_without_a_name_that_gets_none(void)
 {
     tseg_error error;
@@ -191,8 +191,10 @@ static void date_back(double seconds)
     close(file);
 }
 
-/* Processes that can read it and those that cannot agree on one file; an older file than the boot is nobody's even
- * so. */
+/*
+ * Processes that can read it and processes that cannot agree on one file; a file older than the boot is still never
+ * used.
+ */
 static void test_a_boot_id_that_some_cannot_read(void)
 {
     for (int first = 0; first < 2; first++) {

@@ -1,6 +1,6 @@
 /*
- * Processes on one segment, some of them killed at random: survivors never
- * crash, hang past the lock bound, or read what is torn, foreign or deleted.
+ * Processes on one segment, some of which are killed at random: survivors never crash, wait longer than the lock's
+ * limit, or read torn, foreign or deleted values.
  *
  *   processes_test CALLS KILLS
  */
@@ -84,7 +84,7 @@ static void read_key(uint32_t number)
     CHECK((int32_t)(head.version - floor) >= 0);
 }
 
-/* A successor begins with deletes: what its killed predecessor wrote last, nobody knows. */
+/* A successor begins with deletes, because the last write of its killed predecessor is unknown. */
 static void work(uint32_t self, uint32_t life, unsigned long calls)
 {
     uint64_t random_state = 1000 + self * 131 + life * 7919;
@@ -154,7 +154,7 @@ int main(int count, char **arguments)
     tseg_stats stats;
     tseg_collect_stats(segment, time_now, &stats);
     CHECK(stats.shard[TSEG_COUNT_RESETS] == 0);
-    /* The bound, and five times as much for a machine that has other things to do. */
+    /* Five times the limit, for a busy machine. */
     CHECK(atomic_load(&shared->slowest_ns) < UINT64_C(1250000000));
     printf("processes: %lu reads, %lu while %lu writers were killed, %lu takeovers, slowest write %.1f ms\n",
            (unsigned long)atomic_load(&shared->reads), (unsigned long)atomic_load(&shared->reads) - quiet_reads, kills,

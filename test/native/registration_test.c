@@ -1,6 +1,6 @@
 /*
- * How a process proves that it lives: threads that wait for a shard while another one registers anew, children that
- * never call, and other code of the process that opens, closes or loses the lock file.
+ * How a process proves that it is alive: threads that wait for a shard while another one registers again, children
+ * that never call, and other code in the process that opens, closes or loses the lock file.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -16,10 +16,10 @@ enum { THREADS = 3, WRITES = 20 };
 static char path[] = "/tmp/tiercel-native-XXXXXX";
 static char lock_path[64];
 static tseg *segment;
-static pthread_mutex_t host = PTHREAD_MUTEX_INITIALIZER; /* what the GVL is in Ruby */
+static pthread_mutex_t host = PTHREAD_MUTEX_INITIALIZER; /* plays the role of Ruby's GVL */
 static _Atomic bool finished;
 
-/* As another process sees it. */
+/* The registration as another process sees it. */
 static bool is_locked(off_t byte)
 {
     int status;
@@ -41,7 +41,7 @@ static uint32_t generation_of(uint64_t owner)
 
 static off_t own_byte(void) { return 1 + segment->sidecar->slot; }
 
-/* Record locks go with any descriptor of the file; the process takes its own again within a second. */
+/* Closing any descriptor of the file releases record locks; the process reacquires its own within a second. */
 static void test_other_code_opens_and_closes_the_lock_file(void)
 {
     int status, ready[2];
@@ -55,7 +55,7 @@ static void test_other_code_opens_and_closes_the_lock_file(void)
     CHECK(is_locked(own_byte()));
     if (!segment->sidecar->record_locks) return;
 
-    /* Another process has taken the slot since: then this one takes another. */
+    /* Another process has acquired the slot since, so this one acquires another. */
     off_t lost = own_byte();
     close(open(lock_path, O_RDWR));
     CHECK(pipe(ready) == 0 && (pid = fork()) >= 0);
@@ -69,7 +69,7 @@ static void test_other_code_opens_and_closes_the_lock_file(void)
     CHECK(own_byte() != lost && is_locked(own_byte()));
     CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, &status, 0) == pid);
 
-    /* Another process has had the slot and ended: the byte is free, but the slot has another generation. */
+    /* Another process had the slot and ended: the byte is free, but the slot has another generation. */
     lost = own_byte();
     close(open(lock_path, O_RDWR));
     atomic_fetch_add(&segment->processes[lost - 1].generation, 1);
@@ -127,8 +127,9 @@ static void *write_often(void *name)
 }
 
 /*
- * Other code that closes all descriptors of the process, now and then; and the look that a process takes once a second,
- * here more often. The system call itself: the sanitizer would call any use of that number by others a race.
+ * Other code that occasionally closes all descriptors of the process, and the check that a process makes once a
+ * second, here more often. Uses the system call directly: the sanitizer would report any reuse of that number as a
+ * race.
  */
 static void *lose_the_lock_file(void *unused)
 {

@@ -1,6 +1,6 @@
 /*
- * For libFuzzer: the input says which bytes of a segment to change, what to put
- * at the edges of its logs, and which calls to make.
+ * A libFuzzer target: the input chooses the bytes of a segment to change, the entries at the edges of its logs, and
+ * the calls to make.
  */
 #include "guard.h"
 #include "hostile.h"

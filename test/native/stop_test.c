@@ -1,7 +1,7 @@
 /*
- * Calls stopped at named points while another one runs: every writer at every
- * point it comes by, against every other call and against being killed there.
- * The stopped call runs in a child, which says by a pipe that it has stopped.
+ * Calls stopped at named points while another call runs: every writer, at every point that it reaches, against every
+ * other call and against being killed there. The stopped call runs in a child, which reports through a pipe that it
+ * has stopped.
  */
 #include <math.h>
 #include <signal.h>
@@ -67,7 +67,7 @@ static pid_t run_until(const stopped_call *call, tseg_stop_point point, bool *st
     }
     close(to_parent[1]);
     close(to_child[0]);
-    *stopped = read(to_parent[0], &byte, 1) == 1; /* or the end: it never came by */
+    *stopped = read(to_parent[0], &byte, 1) == 1; /* at the end of the pipe: it never reached the point */
     return pid;
 }
 
@@ -91,7 +91,7 @@ static void close_pipes(void)
     close(to_child[1]);
 }
 
-/* Runs while the call is stopped, and checks what must be true after it and after the call's end. */
+/* Runs while the call is stopped; checks the state now and after the call's end. */
 static void other_read(const stopped_call *call, pid_t pid)
 {
     CHECK(is(call, call->before) || is(call, call->after) || read_text(KEY) < 0);
@@ -123,7 +123,7 @@ static void other_clear_prefix(const stopped_call *call, pid_t pid)
     uint64_t cleared = 0;
     for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
         PATIENTLY(segment, shard, tseg_clear_prefix(segment, shard, "the", 3, &cleared));
-    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++) /* what it waited for in vain is remembered */
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++) /* earlier timeouts are remembered */
         CHECK(tseg_clear_prefix(segment, shard, "the", 3, &cleared) == TSEG_OK);
     CHECK(read_text(KEY) < 0);
     resume(pid);
@@ -131,7 +131,7 @@ static void other_clear_prefix(const stopped_call *call, pid_t pid)
           (strcmp(call->name, "increment in place") == 0 && reads("1")));
 }
 
-/* Writers find the lock taken, unless the stopped call takes none. */
+/* Writers find the lock occupied, unless the stopped call acquires none. */
 static void other_set(const stopped_call *call, pid_t pid)
 {
     tseg_result result = set_key(KEY, "other", 5);
@@ -155,7 +155,7 @@ static void other_compare_and_set(const stopped_call *call, pid_t pid)
     } else {
         resume(pid);
     }
-    if (read_text(KEY) >= 0) { /* an old token never wins */
+    if (read_text(KEY) >= 0) { /* an old token never matches */
         token.sequence -= 2;
         CHECK(tseg_compare_and_set(segment, &key, &value, INFINITY, 0, &token) == TSEG_CHANGED);
     }
@@ -181,7 +181,7 @@ static void other_near_invalidate(const stopped_call *call, pid_t pid)
     if (call->run == near_fill) CHECK(read_text(KEY) < 0);
 }
 
-/* A writer behind the segment, from his begin to his end: afterwards no fill that was under way is seen. */
+/* A complete change in the tier behind the segment: afterwards no fill that was in progress is visible. */
 static void other_change_behind(const stopped_call *call, pid_t pid)
 {
     tseg_key key = key_of(segment, KEY);
@@ -195,7 +195,7 @@ static void other_change_behind(const stopped_call *call, pid_t pid)
     if (call->run == near_fill) CHECK(read_text(KEY) < 0);
 }
 
-/* Killed there: the next writer takes the shard over; nothing is garbage, and everything works. */
+/* Killed at the point: the next writer takes the shard over, no read returns garbage, and every operation works. */
 static void killed(const stopped_call *call, pid_t pid)
 {
     int status;
@@ -257,7 +257,7 @@ int main(void)
             }
         }
     }
-    for (int point = 0; point < TSEG_STOP_POINTS; point++) /* those of leases: lease_stop_test.c */
+    for (int point = 0; point < TSEG_STOP_POINTS; point++) /* lease_stop_test.c covers the points of leases */
         CHECK(met[point] > 0 || point == TSEG_STOP_BEFORE_LINEAGE || point == TSEG_STOP_BEFORE_CONSUME);
     tseg_stats stats;
     tseg_collect_stats(segment, time_now, &stats);

@@ -1,4 +1,4 @@
-/* The calls that stop_test.c stops, each with what has to be there before it and what the key reads as. */
+/* The calls that stop_test.c stops, each with its preparation and the expected value of the key. */
 #ifndef TIERCEL_TEST_STOPPED_CALLS_H
 #define TIERCEL_TEST_STOPPED_CALLS_H
 
@@ -32,14 +32,14 @@ static bool reads(const char *expected)
     return read_text(KEY) == (long)strlen(expected) && memcmp(buffer, expected, strlen(expected)) == 0;
 }
 
-/* The calls that are stopped. Each is made after its own preparation. */
+/* The calls to stop. Each follows its own preparation. */
 typedef struct {
     const char *name;
     void (*prepare)(void);
     void (*run)(void);
-    const char *before, *after; /* what the key reads as; NULL: absent */
-    bool brings_back;           /* a delete in between may come first: then the new value stays */
-    bool anything;              /* what is read is checked by length and first byte only (large values) */
+    const char *before, *after; /* the expected value of the key; NULL: absent */
+    bool brings_back;           /* a delete may run first: then the new value stays */
+    bool anything;              /* reads are checked by length and first byte only (large values) */
 } stopped_call;
 
 static void old_value(void) { CHECK(set_key(KEY, OLD, strlen(OLD)) == TSEG_OK); }
@@ -98,7 +98,7 @@ static void delete(void)
 }
 static void read_once(void) { read_text(KEY); }
 
-/* Other keys that make the logs go round: with the key hit, it is promoted, later re-appended. */
+/* Writes other keys until the logs wrap around: a key with hits is promoted, and later re-appended. */
 static void fill_small(void)
 {
     char text[32];
@@ -127,7 +127,7 @@ static void hit_key_in_main(void)
     fill_small(); /* promotes it */
     for (int i = 0; i < 3; i++) CHECK(reads(OLD));
 }
-/* Too large for the small log, and for the room that appends leave: its bytes are given up before they are copied. */
+/* Too large for the small log, and for the space that appends leave: its bytes are freed before they are copied. */
 static void hit_large_key_in_main(void)
 {
     fill_main();

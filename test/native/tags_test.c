@@ -1,6 +1,6 @@
 /*
- * Entries with tags: the bytes of a frame's tags against the generations in the segment, whatever the bytes are; and an
- * invalidation that was over before a read began, beside a writer that begins new generations all the time.
+ * Entries with tags: compares arbitrary bytes of a frame's tags with the generations in the segment; and an
+ * invalidation that ended before a read began, while a writer constantly creates new generations.
  */
 #include <pthread.h>
 
@@ -12,7 +12,7 @@ enum { MOST = 8192, TAGS = 40 };
 
 static tseg *segment;
 
-/* One tag behind the ones that are there; the new length. */
+/* Appends a tag; returns the new length. */
 static size_t append_tag(uint8_t *part, size_t bytes, const char *key, uint64_t generation)
 {
     size_t key_bytes = strlen(key);
@@ -35,7 +35,7 @@ static void set_generation(const char *text, uint64_t generation, double expires
 static tseg_tags_answer ask(const uint8_t *part, size_t bytes, bool knows_time)
 {
     tseg_clock clock = {knows_time, knows_time ? time_now : 0};
-    uint8_t *copy = malloc(bytes ? bytes : 1); /* of its exact length, for AddressSanitizer */
+    uint8_t *copy = malloc(bytes ? bytes : 1); /* of the exact length, for AddressSanitizer */
     tseg_tags_answer answer;
     tseg_tags tags;
 
@@ -46,7 +46,7 @@ static tseg_tags_answer ask(const uint8_t *part, size_t bytes, bool knows_time)
     return answer;
 }
 
-/* More tags than are looked up together. */
+/* More tags than one lookup handles. */
 static size_t many_tags(uint8_t *part, size_t ends[TAGS])
 {
     size_t bytes = 0;
@@ -130,7 +130,7 @@ static void other_bytes(unsigned long rounds)
     }
 }
 
-/* No read that begins after the invalidation of a generation may find it current. */
+/* A read that begins after the invalidation of a generation must not find it current. */
 static _Atomic uint64_t invalidated;
 static _Atomic bool done;
 

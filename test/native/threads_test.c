@@ -1,8 +1,7 @@
 /*
- * Threads of one process on one segment. Each owns some keys and knows what was
- * written last; all read all keys and check that what they get is whole, belongs
- * to the key and is not older than a delete that was seen to be over. One more
- * thread sweeps over all entries, as threads without the host's lock do.
+ * Threads of one process on one segment. Each thread owns some keys and knows their last written values. All threads
+ * read all keys and check that each value is complete, belongs to the key, and is not older than a completed delete.
+ * One more thread sweeps over all entries without the host's lock.
  */
 #include <math.h>
 #include <pthread.h>
@@ -15,7 +14,7 @@ typedef struct { uint32_t key, version, bytes, sum; } stamp;
 
 static tseg *segment;
 static unsigned long calls;
-static _Atomic uint32_t floors[THREADS * KEYS]; /* no version below may be read any more */
+static _Atomic uint32_t floors[THREADS * KEYS]; /* the lowest versions that may still be read */
 
 static uint32_t sum_of(const uint8_t *bytes, size_t count)
 {
@@ -81,7 +80,7 @@ static void *work(void *argument)
 
 static atomic_bool over;
 
-/* Every pass over a shard that takes no lock. No pass empties an entry here. */
+/* Every operation that visits a shard without a lock. None of them removes an entry here. */
 static void *sweep(void *unused)
 {
     tseg_cursor cursor = {0};
