@@ -3,10 +3,8 @@
 # suites: kernel
 
 require "test_helper"
-require "rubygems"
 
-# Every link between documents leads to a file and a heading that exist, and the gem's documents link only to files of the
-# gem, or to GitHub.
+# Every link between documents leads to a file and a heading that exist.
 class LinksTest < Tiercel::TestCase
   ROOT = File.expand_path("../..", __dir__)
   REPOSITORY = %r{\Ahttps://github\.com/tiercel/tiercel/(?:blob|tree|raw)/main/}
@@ -18,15 +16,6 @@ class LinksTest < Tiercel::TestCase
     define_method(:"test_#{page}") do
       assert_empty(links(page).reject { |target| exists?(page, target) })
     end
-  end
-
-  def test_the_documents_of_the_gem_link_only_to_files_of_the_gem
-    files = Dir.chdir(ROOT) { Gem::Specification.load("tiercel.gemspec").files }
-    outside = (PAGES & files).flat_map do |page|
-      links(page).grep_v(/\Ahttps?:/).map { |target| path_of(page, target) }.reject { |path| files.include?(path) }
-                 .map { |path| "#{page}: #{path}" }
-    end
-    assert_empty outside, "use the address on GitHub"
   end
 
   private
