@@ -2,7 +2,7 @@
 # suites: kernel
 
 require "test_helper"
-require "generators/tiercel/install/present_store"
+require "generators/tiercel/install/current_store"
 require "generators/tiercel/install/successor"
 
 # The lines that `tiercel:install` writes for each store; test/rails_app/install_test.rb runs it in applications.
@@ -61,7 +61,7 @@ class InstallTest < Tiercel::TestCase
 
   def environment(store) = "Rails.application.configure do\n  config.cache_store = #{store}\n  config.x = 1\nend\n"
 
-  def present(store) = Tiercel::Generators::PresentStore.all(environment(store)).first
+  def present(store) = Tiercel::Generators::CurrentStore.all(environment(store)).first
 
   def successor(store, **options) = Tiercel::Generators::Successor.new(store && present(store), **options)
 
@@ -129,8 +129,8 @@ class InstallTest < Tiercel::TestCase
     SUCCESSORS.each_key do |store|
       texts = [environment(store), environment("#{store} # mine"), environment("#{store}\n")]
       [*texts, texts.first.gsub("\n", "\r\n")].each do |text|
-        changed = Tiercel::Generators::PresentStore.all(text)[0].replaced_by("config.cache_store = :tiercel_store")
-        assert_equal [:tiercel_store], Tiercel::Generators::PresentStore.all(changed).map(&:kind)
+        changed = Tiercel::Generators::CurrentStore.all(text)[0].replaced_by("config.cache_store = :tiercel_store")
+        assert_equal [:tiercel_store], Tiercel::Generators::CurrentStore.all(changed).map(&:kind)
         assert_equal text, Tiercel::Generators::MarkedText.undone(changed)
       end
     end
@@ -138,7 +138,7 @@ class InstallTest < Tiercel::TestCase
 
   def test_a_statement_of_several_lines_is_undone_byte_for_byte
     text = "if true\n\n    config.cache_store = :redis_cache_store, {\n      url: 1,\n\n      pool: {}\n    }\n\nend\n"
-    changed = Tiercel::Generators::PresentStore.all(text)[0].replaced_by("config.cache_store = 1")
+    changed = Tiercel::Generators::CurrentStore.all(text)[0].replaced_by("config.cache_store = 1")
     assert_equal text, Tiercel::Generators::MarkedText.undone(changed)
   end
 

@@ -81,12 +81,12 @@ class ProductionPlanTest < Tiercel::TestCase
   def test_a_condition_is_kept_with_its_branches
     text = plan(CONDITION).text
     assert_empty Prism.parse(text).errors
-    kinds = Tiercel::Generators::PresentStore.all(text).map(&:kind)
+    kinds = Tiercel::Generators::CurrentStore.all(text).map(&:kind)
     assert_equal %i[tiercel_store null_store], kinds
     assert_match(/if ENV\["REDIS_URL"\]\n.*ENV\.fetch\("REDIS_URL".*else\n *config.cache_store = :null/m, text)
     assert_equal plan(CONDITION).file.text, Tiercel::Generators::MarkedText.undone(text)
     two = plan(CONDITION.sub(":null_store", ":memory_store"))
-    assert_equal %i[tiercel_store tiercel_store], Tiercel::Generators::PresentStore.all(two.text).map(&:kind)
+    assert_equal %i[tiercel_store tiercel_store], Tiercel::Generators::CurrentStore.all(two.text).map(&:kind)
     assert_equal two.file.text, Tiercel::Generators::MarkedText.undone(two.text)
   end
 
@@ -118,7 +118,7 @@ class ProductionPlanTest < Tiercel::TestCase
     assert_equal ["config.cache_store = :tiercel_store"], statements("  # config.cache_store = 1\n")
     behind = Plan.new("Rails.application.configure do\nend\n\n# The end.\n")
     assert_equal "# The end.", behind.text.lines.last.chomp
-    assert_equal 1, Tiercel::Generators::PresentStore.all(behind.text).size
+    assert_equal 1, Tiercel::Generators::CurrentStore.all(behind.text).size
     odd = Plan.new("load 'other.rb'\n")
     refute_predicate odd, :changed?
     assert_match(/by hand: config.cache_store = :tiercel_store/, odd.notes.join)

@@ -24,14 +24,14 @@ module FetchContractTests
   end
 
   # Treats every fetch as following consecutive misses.
-  module AtOnce
+  module ConsecutiveMisses
     def build_store(**) = ColdRuns.always(super)
   end
 
   [:redis, (:memcached if ENV["TIERCEL_LONG"] == "1")].compact.each do |place|
     test_class = Class.new(Tiercel::TestCase) do
       include Place
-      include AtOnce
+      include ConsecutiveMisses
       define_method(:place) { place }
       define_method(:way) { {} }
     end

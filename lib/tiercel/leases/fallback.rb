@@ -24,26 +24,26 @@ module Tiercel
       end
 
       def take(key, ttl, **, &)
-        leases = leases(key) or return unasked(@unleased.take(key, ttl, **, &))
+        leases = leases(key) or return not_sent(@unleased.take(key, ttl, **, &))
         leases.take(key, ttl, **, &)
       end
 
       def take_absent(key, ttl, version)
-        leases = leases(key) or return unasked(@unleased.take_absent(key, ttl, version))
+        leases = leases(key) or return not_sent(@unleased.take_absent(key, ttl, version))
         leases.take_absent(key, ttl, version)
       end
 
       def asks_at_once? = @placeholders.asks_at_once?
 
       def ask(key, ttl, version)
-        leases = leases(key) or return unasked(@unleased.take_absent(key, ttl, version))
+        leases = leases(key) or return not_sent(@unleased.take_absent(key, ttl, version))
         leases.ask(key, ttl, version)
       end
 
       def take_multi(keys, ttl, versions: {}, shown: {}, &)
         leases = leases(keys.first)
         return leases.take_multi(keys, ttl, versions:, shown:, &) if leases
-        @unleased.take_multi(keys, ttl, versions:, shown:, &).transform_values { |answer| unasked(answer) }
+        @unleased.take_multi(keys, ttl, versions:, shown:, &).transform_values { |answer| not_sent(answer) }
       end
 
       def fill(lease, bytes, ttl) = known.fill(lease, bytes, ttl)
@@ -66,7 +66,7 @@ module Tiercel
       end
 
       # @return [Lease, Present] a lease that was never sent to the server
-      def unasked(answer) = answer.is_a?(Lease) ? answer.unasked : answer
+      def not_sent(answer) = answer.is_a?(Lease) ? answer.not_sent : answer
 
       def known = @backend.compares?(ask: false) == false ? @unleased : @placeholders
 

@@ -83,12 +83,12 @@ module Tiercel
       def unsure = dup.tap { |lease| lease.change(sure: false) }
 
       # @return [Lease] a copy that was never sent to the backend
-      def unasked = dup.tap { |lease| lease.change(sure: nil) }
+      def not_sent = dup.tap { |lease| lease.change(sure: nil) }
 
       # @param predecessor [Lease, nil] the replaced lease, whose lineage it continues
       # @param stale [String, nil]
       # @return [Lease]
-      def heir(predecessor, stale)
+      def successor(predecessor, stale)
         takeover = !predecessor.nil? && !predecessor.released? && !predecessor.paused?
         dup.tap { |lease| lease.change(lineage: predecessor ? predecessor.lineage : lineage, stale:, takeover:) }
       end
@@ -100,7 +100,7 @@ module Tiercel
       def sure? = @sure ? true : false
 
       # @return [Boolean] false if the take was never sent
-      def asked? = !@sure.nil?
+      def sent? = !@sure.nil?
 
       # @return [Boolean] whether it replaced the lease of a holder that did not fill in time
       def takeover? = @takeover

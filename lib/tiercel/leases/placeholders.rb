@@ -2,8 +2,8 @@
 
 require_relative "../leases"
 require_relative "placeholder"
-require_relative "returns"
-require_relative "sightings"
+require_relative "release_queue"
+require_relative "first_seen"
 
 module Tiercel
   class Leases
@@ -17,7 +17,7 @@ module Tiercel
       # The result of a guarded call if the backend failed.
       LOST = Object.new.freeze
       # The result if the call was never sent: the breaker is open, or the caller has just timed out on this backend.
-      UNASKED = Object.new.freeze
+      NOT_SENT = Object.new.freeze
       # Another caller may change the key between two steps. After this many attempts the caller computes without a
       # lease.
       TRIES = 5
@@ -31,44 +31,44 @@ module Tiercel
         super()
         @backend = backend
         @guard = guard
-        @sightings = Sightings.new
-        @returns = Returns.new
+        @first_seen = FirstSeen.new
+        @releases = ReleaseQueue.new
       end
 
       def take(key, ttl, version: nil, shown: nil, displaces: nil, &)
-        mine = own(key, ttl, version)
-        taken = settle(mine, ttl, shown || claim(mine, ttl), displaces, &)
+        mine = new_lease(key, ttl, version)
+        taken = resolve(mine, ttl, shown || claim(mine, ttl), displaces, &)
       ensure
-        give_back_later(mine.unsure) unless taken
+        release_later(mine.unsure) unless taken
       end
 
       def take_absent(key, ttl, version)
-        taking(own(key, ttl, version)) { |mine| claim(mine, ttl) }
+        taking(new_lease(key, ttl, version)) { |mine| claim(mine, ttl) }
       end
 
       def asks_at_once? = @backend.occupies_at_once?
 
       def ask(key, ttl, version)
-        taking(own(key, ttl, version)) do |mine|
+        taking(new_lease(key, ttl, version)) do |mine|
           bytes = Placeholder.build(mine, ttl)
-          asked(:read_entry, key) { @backend.get_or_occupy(key, bytes, kept(ttl)) }
+          sent(:read_entry, key) { @backend.get_or_occupy(key, bytes, placeholder_ttl(ttl)) }
         end
       end
 
       def take_multi(keys, ttl, versions: {}, shown: {})
         mine = keys.to_h do |key|
-          lease = own(key, ttl, versions[key])
+          lease = new_lease(key, ttl, versions[key])
           next [key, lease] unless (bytes, = shown[key])
           stale = yield(key, bytes)
-          [key, lease.heir(nil, stale == :current ? bytes : stale)]
+          [key, lease.successor(nil, stale == :current ? bytes : stale)]
         end
         found, unanswered = claim_multi(mine, ttl, shown.transform_values(&:last))
         taken = mine.to_h do |key, lease|
           answer = LOST.equal?(found) ? unanswered : found.fetch(key, LOST)
-          [key, settle(lease, ttl, answer) { |bytes| yield key, bytes }]
+          [key, resolve(lease, ttl, answer) { |bytes| yield key, bytes }]
         end
       ensure
-        mine&.each_value { |lease| give_back_later(lease.unsure) } unless taken
+        mine&.each_value { |lease| release_later(lease.unsure) } unless taken
       end
 
       def fill(lease, bytes, ttl)
@@ -90,13 +90,13 @@ module Tiercel
       end
 
       def release(lease, pause: nil, stale_ttl: nil)
-        return unless lease.mine? && lease.asked?
+        return unless lease.mine? && lease.sent?
         done = LOST
         return if @guard.in_vain?
-        done = @guard.call(:release_lease, lease.key, returning: LOST) { give_back(lease, pause:, stale_ttl:) }
+        done = @guard.call(:release_lease, lease.key, returning: LOST) { release_now(lease, pause:, stale_ttl:) }
         nil
       ensure
-        give_back_later(lease, pause:, stale_ttl:) if LOST.equal?(done) || (done == false && !lease.sure?)
+        release_later(lease, pause:, stale_ttl:) if LOST.equal?(done) || (done == false && !lease.sure?)
       end
 
       def wait(lease, deadline)
@@ -117,44 +117,44 @@ module Tiercel
 
       def seen(key, bytes) = parse(key, bytes)
 
-      def close = @returns.close
+      def close = @releases.close
 
       def lapsed?(lease) = lease.lapses_at <= Clock.monotonic
 
       private
 
-      def own(key, ttl, version) = Lease.own(key, ttl, version)
+      def new_lease(key, ttl, version) = Lease.own(key, ttl, version)
 
-      # @yieldreturn [Array(String, Object, Float), nil, LOST, UNASKED] the entry that exists afterwards
+      # @yieldreturn [Array(String, Object, Float), nil, LOST, NOT_SENT] the entry that exists afterwards
       # @return [Lease, Array, nil] as {#take_absent}
       def taking(mine)
         answer = yield mine
         met = if LOST.equal?(answer) then mine.unsure
-              elsif UNASKED.equal?(answer) then mine.unasked
+              elsif NOT_SENT.equal?(answer) then mine.not_sent
               elsif answer && Placeholder.held_by?(answer[0], mine.holder) then mine.with(answer[1])
               else answer
               end
         known = true
         met
       ensure
-        give_back_later(mine.unsure) unless known
+        release_later(mine.unsure) unless known
       end
 
-      # @return [Array(String, Object, Float), nil, LOST, UNASKED] bytes, token and seconds left of the existing entry
+      # @return [Array(String, Object, Float), nil, LOST, NOT_SENT] bytes, token and seconds left of the existing entry
       def claim(mine, ttl, token = nil)
-        return UNASKED if @guard.in_vain?
+        return NOT_SENT if @guard.in_vain?
         bytes = Placeholder.build(mine, ttl)
-        asked(:take_lease, mine.key) { @backend.occupy(mine.key, bytes, kept(ttl), token) }
+        sent(:take_lease, mine.key) { @backend.occupy(mine.key, bytes, placeholder_ttl(ttl), token) }
       end
 
-      # @return [Object] the block's value, or LOST or UNASKED
-      def asked(method, key)
-        answer = UNASKED
+      # @return [Object] the block's value, or LOST or NOT_SENT
+      def sent(method, key)
+        answer = NOT_SENT
         @guard.call(method, key) do
           answer = LOST
           answer = yield
         rescue Unsettled
-          answer = UNASKED
+          answer = NOT_SENT
           raise
         end
         answer
@@ -163,21 +163,21 @@ module Tiercel
       # @return [Array(Hash{String => Array}, Object)] as {Backend#occupy_multi}, or LOST; and the meaning of a
       #   missing key
       def claim_multi(mine, ttl, tokens)
-        return [LOST, UNASKED] if @guard.in_vain?
+        return [LOST, NOT_SENT] if @guard.in_vain?
         frames = mine.transform_values { |lease| Placeholder.build(lease, ttl) }
-        unanswered = UNASKED
+        unanswered = NOT_SENT
         found = @guard.call(:take_leases, returning: LOST) do
           unanswered = LOST
-          @backend.occupy_multi(frames, kept(ttl), tokens)
+          @backend.occupy_multi(frames, placeholder_ttl(ttl), tokens)
         end
         [found, unanswered]
       end
 
       # Interprets the response to a claim. If an expired entry or a lapsed lease is in the way, claims its place.
-      def settle(mine, ttl, answer, displaces = nil)
+      def resolve(mine, ttl, answer, displaces = nil)
         TRIES.times do
           return mine.unsure if LOST.equal?(answer)
-          return mine.unasked if UNASKED.equal?(answer)
+          return mine.not_sent if NOT_SENT.equal?(answer)
           bytes, token, left = answer
           return mine.with(token) if bytes && Placeholder.held_by?(bytes, mine.holder)
           there = parse(mine.key, bytes, token, left) if bytes
@@ -187,9 +187,9 @@ module Tiercel
             verdict = stale && yield(stale)
             return Present.new(bytes) if verdict == :current && there.nil?
             before = there unless there&.lineage == displaces
-            mine = mine.heir(before, verdict == :current ? stale : verdict)
+            mine = mine.successor(before, verdict == :current ? stale : verdict)
           else
-            mine = mine.heir(nil, nil)
+            mine = mine.successor(nil, nil)
           end
           answer = claim(mine, ttl, token)
         end
@@ -197,15 +197,15 @@ module Tiercel
       end
 
       # @return [Boolean] whether the lease still existed
-      def give_back(lease, **options)
-        return true if lease.token && put_back(lease, lease.token, **options)
+      def release_now(lease, **options)
+        return true if lease.token && write_released(lease, lease.token, **options)
         held, token = held_by(lease)
-        held ? put_back(held, token, **options) : false
+        held ? write_released(held, token, **options) : false
       end
 
       # Retries the release once the backend is reachable again.
-      def give_back_later(lease, **options)
-        @returns.later(lease) { give_back(lease, **options) }
+      def release_later(lease, **options)
+        @releases.push(lease) { release_now(lease, **options) }
       end
 
       # @return [Array(Lease, Object), nil] the holder's stored lease, and the backend's token
@@ -215,17 +215,17 @@ module Tiercel
         [held, token] if held && held.holder == lease.holder
       end
 
-      def put_back(lease, token, pause: nil, stale_ttl: nil)
+      def write_released(lease, token, pause: nil, stale_ttl: nil)
         ttl = pause || RELEASED_TTL
-        given_back = Lease.new(lease.key, lease.lineage, pause ? Lease::PAUSED : Lease::RELEASED,
-                               version: lease.version, stale: lease.stale)
-        kept = [lease.stale && stale_ttl, pause ? kept(pause) : ttl].compact.max
-        @backend.compare_and_set(lease.key, Placeholder.build(given_back, ttl), token, kept)
+        released = Lease.new(lease.key, lease.lineage, pause ? Lease::PAUSED : Lease::RELEASED,
+                             version: lease.version, stale: lease.stale)
+        kept = [lease.stale && stale_ttl, pause ? placeholder_ttl(pause) : ttl].compact.max
+        @backend.compare_and_set(lease.key, Placeholder.build(released, ttl), token, kept)
       end
 
       def free?(lease) = lease.released? || lapsed?(lease)
 
-      def kept(ttl) = ttl + outlives(ttl)
+      def placeholder_ttl(ttl) = ttl + outlives(ttl)
 
       def outlives(ttl) = [OUTLIVES, ttl * 10].max
 
@@ -233,10 +233,10 @@ module Tiercel
       # seen it for its ttl. On the same machine the wall clock counts too, so that nobody waits for a holder that
       # died long ago. The wall clock alone is not enough, because tests move it and other machines' clocks differ.
       def parse(key, bytes, token = nil, left = nil)
-        Placeholder.parse(key, bytes, token) do |ttl, ends_at, take|
+        Placeholder.parse(key, bytes, token) do |ttl, ends_at, lease_name|
           now = Clock.monotonic
           next now + [left - outlives(ttl), ttl].min if left
-          seen_for_its_ttl = @sightings.first(take) + ttl
+          seen_for_its_ttl = @first_seen.at(lease_name) + ttl
           @backend.remote? ? seen_for_its_ttl : [seen_for_its_ttl, now + ends_at - Clock.now].min
         end
       end

@@ -43,7 +43,7 @@ module Tiercel
         token = stale = visible = nil
         TRIES.times do
           answer = claim(mine, ttl, token, visible, displaces)
-          return settle(mine, answer, stale, token) unless answer == true
+          return resolve(mine, answer, stale, token) unless answer == true
           bytes, token = look(key)
           next unless bytes
           stale = yield(bytes)
@@ -61,7 +61,7 @@ module Tiercel
           failed(:take_lease, key, LOST, error)
         end
         return mine if answer == false
-        settle(mine, answer, nil, nil) unless answer == true
+        resolve(mine, answer, nil, nil) unless answer == true
       end
 
       def fill(lease, bytes, ttl)
@@ -127,15 +127,15 @@ module Tiercel
       # Passes the segment's error to the guard.
       def failed(method, key, returning, error) = @guard.call(method, key, returning:) { raise error }
 
-      def settle(mine, answer, stale, token)
+      def resolve(mine, answer, stale, token)
         return mine if answer == false # acquired, and the key is absent
         return mine.unsure if LOST.equal?(answer)
-        return mine.heir(nil, stale).with(Unheld.new(answer, token)) if answer.is_a?(String)
+        return mine.successor(nil, stale).with(Unheld.new(answer, token)) if answer.is_a?(String)
         return theirs(mine, *answer) if answer.size == 4
         lineage, has_entry, taken_over = answer
         stale = nil unless has_entry
-        return mine.heir(nil, stale) if lineage == mine.lineage
-        mine.heir(Lease.new(mine.key, lineage, taken_over ? lineage : Lease::RELEASED), stale)
+        return mine.successor(nil, stale) if lineage == mine.lineage
+        mine.successor(Lease.new(mine.key, lineage, taken_over ? lineage : Lease::RELEASED), stale)
       end
 
       def theirs(mine, lineage, holder, lapses_at, same_version)

@@ -20,7 +20,7 @@ module Tiercel
       def take(key, ttl, version: nil, shown: nil, displaces: nil) # rubocop:disable Lint/UnusedMethodArgument
         bytes, = shown
         stale = bytes && yield(bytes)
-        stale == :current ? Present.new(bytes) : take_absent(key, ttl, version).heir(nil, stale)
+        stale == :current ? Present.new(bytes) : take_absent(key, ttl, version).successor(nil, stale)
       end
 
       def take_absent(key, ttl, version) = Lease.own(key, ttl, version)

@@ -96,7 +96,7 @@ module Tiercel
       def fill(lease, bytes, ttl)
         return @far.fill(lease, bytes, ttl) unless lease.is_a?(NearLease)
         near = @near.fill(lease, bytes, ttl) # first: who waits is given it, whatever becomes of the other
-        far = @far.fill(lease.far, bytes, ttl) if lease.far&.asked? && !@guard.open?
+        far = @far.fill(lease.far, bytes, ttl) if lease.far&.sent? && !@guard.open?
         far.nil? ? near : far
       end
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "marked_text"
-require_relative "present_store"
+require_relative "current_store"
 
 module Tiercel
   module Generators
@@ -17,15 +17,15 @@ module Tiercel
         @text = MarkedText.undone(text)
       end
 
-      # @return [Array<PresentStore>]
-      def stores = @stores ||= PresentStore.all(text)
+      # @return [Array<CurrentStore>]
+      def stores = @stores ||= CurrentStore.all(text)
 
       # @param statements [Array<String, nil>] one for each of {#stores}; nil leaves that store unchanged
       # @return [String] the new text
       def with(statements)
         stores.zip(statements).reverse.inject(text) do |changed, (store, statement)|
           next changed unless statement
-          PresentStore.all(changed)[stores.index(store)].replaced_by(statement)
+          CurrentStore.all(changed)[stores.index(store)].replaced_by(statement)
         end
       end
 

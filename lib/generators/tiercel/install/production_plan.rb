@@ -29,7 +29,7 @@ module Tiercel
       # @yieldreturn [SolidCacheSettings] called only if the application uses Solid Cache
       def initialize(production, application: "", url: nil, size: nil, &solid_cache)
         @file = EnvironmentFile.new(production)
-        @application = PresentStore.all(application)
+        @application = CurrentStore.all(application)
         @url = url
         @size = size
         @solid_cache = solid_cache

@@ -25,7 +25,7 @@ module Tiercel
       # @return [Array<String>] sentences
       attr_reader :notes
 
-      # @param present [PresentStore, nil]
+      # @param present [CurrentStore, nil]
       # @param url [String, nil] the URL that the user requested; several tiers are separated by spaces, nearest first
       # @param size [String, nil] the size that the user requested
       # @param solid_cache [SolidCacheSettings, nil]

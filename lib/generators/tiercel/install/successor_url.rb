@@ -25,7 +25,7 @@ module Tiercel
       # @return [String, nil] the reason why there is no URL
       attr_reader :refusal
 
-      # @param present [PresentStore]
+      # @param present [CurrentStore]
       def initialize(present)
         @present = present
       end

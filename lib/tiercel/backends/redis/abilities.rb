@@ -54,7 +54,7 @@ module Tiercel
 
         # @return [SetOrGet]
         # @raise [RedisClient::Error]
-        def set_or_get = ends? ? SetOrGet::AtOnce : SetOrGet::InTwo
+        def set_or_get = ends? ? SetOrGet::OneCommand : SetOrGet::TwoCommands
 
         # Makes the next call ask the server again.
         #

@@ -10,7 +10,7 @@ module Tiercel
       # Sets a key if it is absent, or reads it: the commands of one trip, and the meaning of their replies.
       module SetOrGet
         # For Redis 7 and later.
-        module AtOnce
+        module OneCommand
           # @return [Array<Array<String>>] commands
           def self.commands(key, bytes, milliseconds) = [["SET", key, bytes, "NX", "GET", "PX", milliseconds]]
 
@@ -20,7 +20,7 @@ module Tiercel
         end
 
         # For older servers, whose SET does not accept both NX and GET.
-        module InTwo
+        module TwoCommands
           GONE = 0
           # @return [Array<Array<String>>] commands
           def self.commands(key, bytes, milliseconds)

@@ -9,21 +9,21 @@ module Tiercel
     # new.
     #
     # @private
-    class Sightings
+    class FirstSeen
       MAX = 1_000
       private_constant :MAX
 
       def initialize
         @mutex = Mutex.new
-        @first = {}
+        @times = {}
       end
 
-      # @param take [String] identifies the lease
+      # @param lease_name [String] identifies the lease: lineage, holder and expiry
       # @return [Float] a time of {Clock.monotonic}
-      def first(take)
+      def at(lease_name)
         @mutex.synchronize do
-          @first[take] ||= begin
-            @first.shift if @first.size >= MAX
+          @times[lease_name] ||= begin
+            @times.shift if @times.size >= MAX
             Clock.monotonic
           end
         end

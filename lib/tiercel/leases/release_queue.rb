@@ -13,17 +13,17 @@ module Tiercel
     # The thread bypasses the {Guard} and its breaker, because no caller waits for it.
     #
     # @private
-    class Returns
+    class ReleaseQueue
       # Seconds between two attempts.
       PAUSE = 0.1
       # Seconds after a lease's end until which the release is retried.
       LATE = 5.0
       # A lost take may reach the backend after the first release, so the release is repeated this many times.
-      LOOKS = 3
+      TRIES = 3
       # Maximum number of queued leases. Further ones are left to lapse.
       MAX = 1_000
-      Item = Struct.new(:ends_at, :looks, :attempt)
-      private_constant :PAUSE, :LATE, :LOOKS, :MAX, :Item
+      Item = Struct.new(:ends_at, :tries_left, :attempt)
+      private_constant :PAUSE, :LATE, :TRIES, :MAX, :Item
 
       def initialize
         @mutex = Mutex.new
@@ -34,11 +34,11 @@ module Tiercel
       # @param lease [Lease]
       # @yieldreturn [Boolean] whether the lease existed and was released
       # @return [void]
-      def later(lease, &attempt)
+      def push(lease, &attempt)
         @mutex.synchronize do
           forget_parents
           next if @items.size >= MAX
-          @items << Item.new(lease.lapses_at + LATE, lease.sure? ? 1 : LOOKS, attempt)
+          @items << Item.new(lease.lapses_at + LATE, lease.sure? ? 1 : TRIES, attempt)
           @thread = worker unless @thread&.alive?
         end
       end
@@ -74,7 +74,7 @@ module Tiercel
         loop do
           @mutex.synchronize { @items.dup }.each { |item| break unless try(item) }
           @mutex.synchronize do
-            @items.reject! { |item| item.looks <= 0 || item.ends_at < Clock.monotonic }
+            @items.reject! { |item| item.tries_left <= 0 || item.ends_at < Clock.monotonic }
             return if @items.empty?
           end
           sleep PAUSE
@@ -83,10 +83,10 @@ module Tiercel
 
       # @return [Boolean] whether the backend answered; a refused release is not retried
       def try(item)
-        item.looks = item.attempt.call ? 0 : item.looks - 1
+        item.tries_left = item.attempt.call ? 0 : item.tries_left - 1
         true
       rescue Refused
-        item.looks = 0
+        item.tries_left = 0
         true
       rescue BackendError
         @mutex.synchronize { @items.rotate! }

@@ -8,14 +8,14 @@ module Tiercel
     # A `config.cache_store = ...` in a file of the application, parsed without running it.
     #
     # @private
-    class PresentStore
+    class CurrentStore
       # Code inside one of these nodes is conditional.
       BRANCHES = [Prism::IfNode, Prism::UnlessNode, Prism::CaseNode, Prism::CaseMatchNode, Prism::AndNode,
                   Prism::OrNode, Prism::RescueModifierNode, Prism::DefNode].freeze
       private_constant :BRANCHES
 
       # @param text [String] Ruby
-      # @return [Array<PresentStore>] in the order of the text
+      # @return [Array<CurrentStore>] in the order of the text
       def self.all(text)
         found = []
         visit(Prism.parse(text).value, false) { |call, conditional| found << new(text, call, conditional:) }
