@@ -117,9 +117,14 @@ class AccountProcessesTest < Tiercel::TestCase
       store = Tiercel.new(*urls)
       store.read("nothing")
       File.delete(store.account.path)
-      travel(2) { 3.times { store.read("nothing") } }
-      assert_path_exists store.account.path
-      assert_includes 1..3, Tiercel.new(*urls).account.totals[:misses], urls.inspect
+      # Each second begins a round; a round that does not get the file's lock at once leaves it to the next one.
+      rounds = (2..60).find do |second|
+        travel(second) { store.read("nothing") }
+        File.exist?(store.account.path)
+      end
+      assert rounds, urls.inspect
+      travel(rounds) { 2.times { store.read("nothing") } }
+      assert_includes 2..3, Tiercel.new(*urls).account.totals[:misses], urls.inspect
     ensure
       store&.close
     end
