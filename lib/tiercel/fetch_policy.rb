@@ -41,6 +41,9 @@ module Tiercel
     attr_reader :soft_timeout
     # @return [Float, nil] seconds after which a call raises {FetchTimeout}
     attr_reader :hard_timeout
+    # @return [Boolean] whether a call has a time limit
+    attr_reader :timeout
+    alias timeout? timeout
 
     # @param options [Hash{Symbol => Object}] some of {NAMES}
     # @raise [ConfigurationError] which is an ArgumentError
@@ -56,6 +59,7 @@ module Tiercel
       @jitter = (@options[:jitter] || 0).to_f
       @early_refresh = @options[:early_refresh]&.to_f
       @soft_timeout, @hard_timeout = timeouts
+      @timeout = !(@soft_timeout || @hard_timeout).nil?
       freeze
     end
 
@@ -67,9 +71,6 @@ module Tiercel
       own[:fetch_timeout] = options[:timeout] if options.key?(:timeout)
       FetchPolicy.new(@options.merge(own))
     end
-
-    # @return [Boolean] whether a call has a time limit
-    def timeout? = !(@soft_timeout || @hard_timeout).nil?
 
     # @return [Boolean] whether a refresh runs in the background
     def background? = @options[:refresh] == :background

@@ -55,8 +55,9 @@ module Tiercel
 
     # An entry found under the key of a lease.
     #
-    # `bytes`: a frame, or the bytes of a custom coder or of `raw:`.
-    Present = Struct.new(:bytes)
+    # `bytes`: a frame, or the bytes of a custom coder or of `raw:`; `token`: of the backend, if known; `left`: seconds
+    # until the backend removes the entry, if known.
+    Present = Struct.new(:bytes, :token, :left)
 
     # @param backend [Backend]
     # @param guard [Guard]
@@ -76,8 +77,8 @@ module Tiercel
     # @param key [String]
     # @param ttl [Float] seconds until another caller may take over
     # @param version [String, nil] the version of the value to compute
-    # @param shown [Array(String, Object), nil] bytes (not a lease) and token that a read has just returned, or the
-    #   result of {#take_absent}; an implementation may start from them and save a trip
+    # @param shown [Present, nil] an entry (not a lease) that a read has just found, or the result of {#take_absent}; an
+    #   implementation may start from it and save a trip
     # @param displaces [String, nil] the lineage of an unlapsed lease to replace, because that lease is for another
     #   version. The new lease begins a new lineage, so the displaced holder stores nothing.
     # @yieldparam bytes [String]
@@ -90,8 +91,8 @@ module Tiercel
     # @param key [String]
     # @param ttl [Float] see {#take}
     # @param version [String, nil]
-    # @return [Lease, Array, nil] a lease, one's own or another caller's; or the bytes, token and further parts of an
-    #   existing entry, to pass to {#take} as `shown`; nil if {#take} must start from the beginning
+    # @return [Lease, Present, nil] a lease, one's own or another caller's; or the existing entry, to pass to {#take} as
+    #   `shown`; nil if {#take} must start from the beginning
     def take_absent(key, ttl, version) = nil # rubocop:disable Lint/UnusedMethodArgument
 
     # @return [Boolean] whether {#ask} needs only one trip
@@ -102,8 +103,8 @@ module Tiercel
     # @param key [String]
     # @param ttl [Float] see {#take}
     # @param version [String, nil]
-    # @return [Lease, Array, nil] one's own lease; or the bytes and token of the existing entry; nil if the caller
-    #   must use {#take}
+    # @return [Lease, Present, nil] one's own lease; or the existing entry, which may be a lease; nil if the caller must
+    #   use {#take}
     def ask(key, ttl, version) = raise(NotImplementedError)
 
     # Acquires all leases that are free, without waiting. Each step needs one trip to each node.
@@ -111,7 +112,7 @@ module Tiercel
     # @param keys [Array<String>] distinct keys
     # @param ttl [Float] seconds
     # @param versions [Hash{String => String}] by key
-    # @param shown [Hash{String => Array(String, Object)}] by key, see {#take}
+    # @param shown [Hash{String => Present}] by key, see {#take}
     # @yieldparam key [String]
     # @yieldparam bytes [String] see {#take}
     # @return [Hash{String => Lease, Present}] the result of {#take} for each key

@@ -3,7 +3,7 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
-require "support/cold_runs"
+require "support/consecutive_misses"
 require "timeout"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
@@ -44,7 +44,7 @@ class LeaseFaultsTest < Tiercel::TestCase
 
   def test_a_take_in_the_trip_of_a_read_whose_reply_was_lost_is_known_by_its_holder
     each_server(breaker: false) do |server, store|
-      lose_the_reply(server, ColdRuns.always(store), :get_or_occupy)
+      lose_the_reply(server, ConsecutiveMisses.always(store), :get_or_occupy)
       runs = 0
       value = capture_reports_of { store.fetch("lost") { runs += 1; sleep 0.3; "made" } }
       assert_equal ["made", 1], [value, runs], server.url
@@ -112,7 +112,7 @@ class LeaseFaultsTest < Tiercel::TestCase
 
   WAYS = {
     fetch: ->(store, value, &block) { store.fetch("lost") { block&.call || value } },
-    fetch_in_a_run: ->(store, value, &block) { ColdRuns.always(store).fetch("lost") { block&.call || value } },
+    fetch_in_a_run: ->(store, value, &block) { ConsecutiveMisses.always(store).fetch("lost") { block&.call || value } },
     fetch_multi: lambda do |store, value, &block|
       store.fetch_multi("lost", "too") { block&.call || value }.fetch("lost")
     end,

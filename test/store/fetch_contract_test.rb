@@ -4,7 +4,7 @@
 require "test_helper"
 require "contracts/fetch_contract"
 require "contracts/store_contract"
-require "support/cold_runs"
+require "support/consecutive_misses"
 require "support/fetch_places"
 require "support/heard_calls"
 
@@ -25,7 +25,7 @@ module FetchContractTests
 
   # Treats every fetch as following consecutive misses.
   module ConsecutiveMisses
-    def build_store(**) = ColdRuns.always(super)
+    def build_store(**) = ::ConsecutiveMisses.always(super)
   end
 
   [:redis, (:memcached if ENV["TIERCEL_LONG"] == "1")].compact.each do |place|

@@ -123,10 +123,10 @@ static VALUE describe_held(VALUE self, const lease_call *call)
 {
     uint32_t version = version_of(segment_current(self), call->version);
     VALUE same = call->lease.version == version ? Qtrue : call->lease.version ? Qfalse : Qnil;
-    VALUE held[] = {name_string(call->lease.lineage), name_string(call->lease.holder),
+    VALUE held[] = {ID2SYM(rb_intern("held")), name_string(call->lease.lineage), name_string(call->lease.holder),
                     DBL2NUM((double)call->lease.lapses_ns / 1e9), same};
 
-    return rb_ary_new_from_values(4, held);
+    return rb_ary_new_from_values(5, held);
 }
 
 /*
@@ -134,10 +134,12 @@ static VALUE describe_held(VALUE self, const lease_call *call)
  *
  * replaces: nil, or the token of the entry that may be there; shown: true (reads go on to see it), nil (it goes), or
  * the bytes that they see in its place; displaces: nil, or a lineage that gives way although it stands.
- * -> [lineage, whether the entry was there, whether somebody had it who had
- * lapsed]; [lineage, holder, end on the monotonic clock, whether it is for the same version: nil for none] of who
- * has it; true: an entry other than `replaces` is there; a String for lease_fill_unheld: there is no slot; false: as
- * the first, for a lease that begins the lineage it was asked with where nothing was
+ * Returns
+ *   :begun                  the lease is the caller's; it begins the lineage of the request, and no entry is there
+ *   [:taken, lineage, whether the entry is there, whether the lease of another holder had lapsed]
+ *   [:held, lineage, holder, end on the monotonic clock, whether it is for the same version (nil for no version)]
+ *   [:full, String]         the table has no slot; the String is for lease_fill_unheld
+ *   :present                an entry other than `replaces` is there
  */
 static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage, VALUE holder, VALUE version,
                                 VALUE replaces, VALUE shown, VALUE shown_ttl, VALUE displaces)
@@ -161,12 +163,14 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
         result = make_lease_call(self, &call);
     }
     RB_GC_GUARD(version);
-    if (result == TSEG_PRESENT) return Qtrue;
-    if (result == TSEG_FULL) return unheld_string(&call.lease.unheld);
+    if (result == TSEG_PRESENT) return ID2SYM(rb_intern("present"));
+    if (result == TSEG_FULL)
+        return rb_ary_new_from_args(2, ID2SYM(rb_intern("full")), unheld_string(&call.lease.unheld));
     if (result == TSEG_HELD) return describe_held(self, &call);
-    if (!call.lease.has_entry && !call.lease.taken_over && call.lease.lineage == call.request.lineage) return Qfalse;
-    return rb_ary_new_from_args(3, name_string(call.lease.lineage), call.lease.has_entry ? Qtrue : Qfalse,
-                                call.lease.taken_over ? Qtrue : Qfalse);
+    if (!call.lease.has_entry && !call.lease.taken_over && call.lease.lineage == call.request.lineage)
+        return ID2SYM(rb_intern("begun"));
+    return rb_ary_new_from_args(4, ID2SYM(rb_intern("taken")), name_string(call.lease.lineage),
+                                call.lease.has_entry ? Qtrue : Qfalse, call.lease.taken_over ? Qtrue : Qfalse);
 }
 
 /*

@@ -58,11 +58,11 @@ module Tiercel
       def take_multi(keys, ttl, versions: {}, shown: {})
         mine = keys.to_h do |key|
           lease = new_lease(key, ttl, versions[key])
-          next [key, lease] unless (bytes, = shown[key])
+          bytes = shown[key]&.bytes or next [key, lease]
           stale = yield(key, bytes)
           [key, lease.successor(nil, stale == :current ? bytes : stale)]
         end
-        found, unanswered = claim_multi(mine, ttl, shown.transform_values(&:last))
+        found, unanswered = claim_multi(mine, ttl, shown.transform_values(&:token))
         taken = mine.to_h do |key, lease|
           answer = LOST.equal?(found) ? unanswered : found.fetch(key, LOST)
           [key, resolve(lease, ttl, answer) { |bytes| yield key, bytes }]
@@ -126,13 +126,14 @@ module Tiercel
       def new_lease(key, ttl, version) = Lease.own(key, ttl, version)
 
       # @yieldreturn [Array(String, Object, Float), nil, LOST, NOT_SENT] the entry that exists afterwards
-      # @return [Lease, Array, nil] as {#take_absent}
+      # @return [Lease, Present, nil] as {#take_absent}
       def taking(mine)
         answer = yield mine
         met = if LOST.equal?(answer) then mine.unsure
               elsif NOT_SENT.equal?(answer) then mine.not_sent
-              elsif answer && Placeholder.held_by?(answer[0], mine.holder) then mine.with(answer[1])
-              else answer
+              elsif answer.nil? then nil
+              elsif Placeholder.held_by?(answer[0], mine.holder) then mine.with(answer[1])
+              else Present.new(*answer)
               end
         known = true
         met
@@ -178,7 +179,7 @@ module Tiercel
         TRIES.times do
           return mine.unsure if LOST.equal?(answer)
           return mine.not_sent if NOT_SENT.equal?(answer)
-          bytes, token, left = answer
+          bytes, token, left = *answer
           return mine.with(token) if bytes && Placeholder.held_by?(bytes, mine.holder)
           there = parse(mine.key, bytes, token, left) if bytes
           return there if there && !free?(there) && there.lineage != displaces

@@ -43,7 +43,7 @@ module Tiercel
         token = stale = visible = nil
         TRIES.times do
           answer = claim(mine, ttl, token, visible, displaces)
-          return resolve(mine, answer, stale, token) unless answer == true
+          return resolve(mine, answer, stale, token) unless answer == :present
           bytes, token = look(key)
           next unless bytes
           stale = yield(bytes)
@@ -60,8 +60,8 @@ module Tiercel
         rescue BackendError => error
           failed(:take_lease, key, LOST, error)
         end
-        return mine if answer == false
-        resolve(mine, answer, nil, nil) unless answer == true
+        return mine if answer == :begun
+        resolve(mine, answer, nil, nil) unless answer == :present
       end
 
       def fill(lease, bytes, ttl)
@@ -128,12 +128,18 @@ module Tiercel
       def failed(method, key, returning, error) = @guard.call(method, key, returning:) { raise error }
 
       def resolve(mine, answer, stale, token)
-        return mine if answer == false # acquired, and the key is absent
         return mine.unsure if LOST.equal?(answer)
-        return mine.successor(nil, stale).with(Unheld.new(answer, token)) if answer.is_a?(String)
-        return theirs(mine, *answer) if answer.size == 4
-        lineage, has_entry, taken_over = answer
-        stale = nil unless has_entry
+        case answer
+        in :begun then mine # acquired, and the key is absent
+        in [:full, deletes] then mine.successor(nil, stale).with(Unheld.new(deletes, token))
+        in [:held, *lease] then theirs(mine, *lease)
+        in [:taken, lineage, has_entry, taken_over]
+          stale = nil unless has_entry
+          next_of_lineage(mine, lineage, taken_over, stale)
+        end
+      end
+
+      def next_of_lineage(mine, lineage, taken_over, stale)
         return mine.successor(nil, stale) if lineage == mine.lineage
         mine.successor(Lease.new(mine.key, lineage, taken_over ? lineage : Lease::RELEASED), stale)
       end

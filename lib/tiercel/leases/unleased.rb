@@ -18,7 +18,7 @@ module Tiercel
       end
 
       def take(key, ttl, version: nil, shown: nil, displaces: nil) # rubocop:disable Lint/UnusedMethodArgument
-        bytes, = shown
+        bytes = shown&.bytes
         stale = bytes && yield(bytes)
         stale == :current ? Present.new(bytes) : take_absent(key, ttl, version).successor(nil, stale)
       end
@@ -27,7 +27,7 @@ module Tiercel
 
       def ask(key, ttl, version)
         bytes = @guard.call(:read_entry, key) { @backend.get(key) }
-        bytes ? [bytes, nil, nil] : take_absent(key, ttl, version)
+        bytes ? Present.new(bytes) : take_absent(key, ttl, version)
       end
 
       def fill(lease, bytes, ttl)

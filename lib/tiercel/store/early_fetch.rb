@@ -4,12 +4,13 @@ require_relative "../clock"
 require_relative "../deep_freeze"
 require_relative "../frame"
 require_relative "../leases/placeholder"
-require_relative "fetch/early_refresh"
+require_relative "fetch/fetcher"
+require_relative "fetch/refresh"
 
 module Tiercel
   module Store
     # `fetch` with `early_refresh:`: a hit is looked at once more, for the time that is left of it. What comes of that
-    # is {Fetch::EarlyRefresh}'s.
+    # is {Fetch::Refresh}'s.
     module EarlyFetch
       private
 
@@ -28,7 +29,7 @@ module Tiercel
 
       def soon(ends, options, policy)
         seconds = policy.early_refresh * options[:expires_in].to_f
-        due = ends.select { |_, ends_at| Fetch::EarlyRefresh.due?(ends_at, seconds) }
+        due = ends.select { |_, ends_at| Fetch::Refresh.due?(ends_at, seconds) }
         policy.background? ? due : due.min_by(1, &:last)
       end
 
@@ -47,7 +48,7 @@ module Tiercel
         end
         DeepFreeze.call(value) if @settings.frozen_values
         ends_at = ttl && end_of(bytes)
-        return value unless Fetch::EarlyRefresh.due?(ends_at, seconds)
+        return value unless Fetch::Refresh.due?(ends_at, seconds)
         refresh_early(name, value, ends_at, merged_options(options), &)
       end
 
@@ -62,10 +63,13 @@ module Tiercel
         policy = policy_for(options)
         return value unless policy.early_refresh && policy.lease && (ttl = options[:expires_in])
         seconds = policy.early_refresh * ttl.to_f
-        return value unless Fetch::EarlyRefresh.due?(ends_at, seconds)
+        return value unless Fetch::Refresh.due?(ends_at, seconds)
         key, version = normalize_key(name, options), normalize_version(name, options)
-        hit = Fetch::EarlyRefresh::Hit.new(self, @settings, name, key, version, options, policy, value:, seconds:, &)
-        Fetch::EarlyRefresh.new(@settings, hit, value).value.tap { notify(hit, true) if hit.trace&.timeout }
+        call = Fetch::Refresh.new(self, @settings, name, key, version, options, policy, value:, seconds:, &)
+        return value unless call.begin_refresh
+        values = Fetch::Fetcher.new(@settings, policy).values_without_waiting([call])
+        notify(call, true) if call.trace&.timeout
+        values.fetch(call, value)
       end
     end
   end

@@ -58,10 +58,10 @@ module Tiercel
         return heard?(Events::READ) || heard?(Events::FETCH_HIT) ? super : fetch_early(name, key, options, &) if @early
         version = options ? version_asked(name, options) : version_of(name)
         return instrumented_fetch(name, key, version, options, &) if heard?(Events::READ)
-        return fetch_and_take(name, key, version, options, &) if @cold_run&.long?
+        return fetch_and_take(name, key, version, options, &) if @consecutive_misses&.many?
         value = @settings.accessor.read(key, version)
         return no_plain_value(value, name, key, version, options, &) if Coder::Signal === value
-        @cold_run&.over
+        @consecutive_misses&.count = 0
         subscribed?(Events::FETCH_HIT) ? tell_hit(value, name, options) : value
       end
 
@@ -122,7 +122,7 @@ module Tiercel
       def instrumented_fetch(name, key, version, options, &)
         value = instrumented_fetch_read(name, key, version, options)
         return miss_or_generate(name, key, version, options, value, &) if Coder::Signal === value
-        @cold_run&.over
+        @consecutive_misses&.count = 0
         heard?(Events::FETCH_HIT) ? tell_hit(value, name, options) : value
       end
 
@@ -156,7 +156,7 @@ module Tiercel
 
       # Where a fetch has found nothing, or bytes that are no value by themselves.
       def no_plain_value(found, name, key, version, options, &)
-        @cold_run&.over unless MISS.equal?(found)
+        @consecutive_misses&.count = 0 unless MISS.equal?(found)
         value = value_for_fetch(found, key, version, options)
         return miss_or_generate(name, key, version, options, found, &) if MISS.equal?(value)
         heard?(Events::FETCH_HIT) ? tell_hit(value, name, options) : value
@@ -207,7 +207,7 @@ module Tiercel
         return generate(name, options, &) unless policy.lease
         options = merged_options(options)
         usual = MISS.equal?(found) && options[:tags].nil? && !policy.timeout?
-        return miss_as_usual(name, key, version, options, policy, &) if usual
+        return miss_uncontended(name, key, version, options, policy, &) if usual
         miss(name, key, version, options, policy, found: (found unless MISS.equal?(found)), &)
       end
 

@@ -5,32 +5,29 @@ require_relative "events"
 require_relative "fallback_log"
 require_relative "fetch/attempts"
 require_relative "fetch/call"
-require_relative "fetch/cold_run"
-require_relative "fetch/displacements"
-require_relative "fetch/miss"
-require_relative "fetch/multi_miss"
-require_relative "fetch/result"
+require_relative "fetch/consecutive_misses"
+require_relative "fetch/fetcher"
 require_relative "../fetch_policy"
-require_relative "fetch/usual_miss"
-require_relative "fetch/takeover_log"
-require_relative "fetch/uncached_log"
+require_relative "fetch/uncontended_miss"
+require_relative "fetch/warnings"
 
 module Tiercel
   module Store
-    # `fetch` and `fetch_multi`: what the {FastPath} leaves, in the steps of Rails' own methods, and where both end on a
-    # miss: single flight in the process, a lease among processes, stale values meanwhile. {Miss} says how.
+    # `fetch` and `fetch_multi`: the calls that the {FastPath} leaves, in the steps of Rails' own methods, and all
+    # misses. The {Fetcher} computes those: single flight in the process, a lease among processes, stale values while
+    # another caller computes.
     #
-    # Where somebody has patched Rails' methods, or brings a coder of his own, Rails' own `fetch` runs over the hooks of
-    # {Entries}. It takes no leases, which the {FallbackLog} says once.
+    # Where a gem has patched Rails' methods, and with a custom coder, Rails' own `fetch` runs over the hooks of
+    # {Entries}. It takes no leases, and the {FallbackLog} says so once.
     module Fetch
       # Only blocks with a time limit and background refreshes need this.
       autoload :Background, File.expand_path("fetch/background", __dir__)
       autoload :TimedBlock, File.expand_path("fetch/timed_block", __dir__)
 
-      include UsualMiss
+      include UncontendedMiss
 
-      # The findings of a multi read besides values: by key the {Accessor::Found} that are none, by name the
-      # ends (epoch seconds) of the values, where somebody wants them.
+      # The results of a multi read besides values. useless: by key, the {Accessor::Found} that are no values; ends: by
+      # name, the ends of the values (epoch seconds), or nil where no caller asks for them.
       Findings = Struct.new(:useless, :ends)
       private_constant :Findings
 
@@ -59,29 +56,31 @@ module Tiercel
       #
       # @private
       # @param options [Hash] of the event
-      # @return [Object] what the block gives
+      # @return [Object] the block's value
       def run_block(name, key, options, &)
         return yield unless heard?(Events::GENERATE)
         instrument(:generate, event_key(name, key, options), options) { yield }
       end
 
-      # Stores what a block has given in the place of a lease, within the event of a write.
+      # Stores the value of a block under a lease, within the event of a write.
       #
       # @private
-      # @param result [Result]
       # @param lease [Leases::Lease, nil] nil where nothing may be stored
       # @param flight [Flight] in which it was computed
+      # @param version [String, nil] that the call asked for
+      # @param options [Hash] of the call, merged
+      # @param own [Hash] the same as the block has left them
       # @return [Boolean] whether it is stored
-      def store_result(result, lease, flight)
-        return false if result.skipped?
-        own, version = result.options, result.version
-        if result.changed?
-          own = merged_options(result.own)
-          version = normalize_version(result.name, own)
+      def store_value(value, lease, flight, name, version, options, own, policy)
+        return false if value.nil? && own[:skip_nil]
+        jitter = own[:expires_in] == options[:expires_in] # an end that the block has set is exact
+        unless own.equal?(options) || own == options
+          own = merged_options(own)
+          version = normalize_version(name, own)
         end
-        return fill_result(result, own, version, lease, flight) unless heard?(Events::WRITE)
-        instrument(:write, event_key(result.name, flight.key, own), own) do
-          fill_result(result, own, version, lease, flight)
+        return fill_lease(value, lease, flight, version, own, policy, jitter) unless heard?(Events::WRITE)
+        instrument(:write, event_key(name, flight.key, own), own) do
+          fill_lease(value, lease, flight, version, own, policy, jitter)
         end
       end
 
@@ -99,12 +98,11 @@ module Tiercel
 
       def policy_for(options) = @settings.policy.for(options)
 
-      def fill_result(result, own, version, lease, flight)
+      def fill_lease(value, lease, flight, version, options, policy, jitter)
         writer = @settings.writer
-        bytes = writer.frame(result.value, version, own, result.policy, jitter: result.same_end?)
-        bytes = writer.exclusive(bytes) if bytes && own[:unless_exist] && !own[:raw]
-        ttl = writer.fill_ttl(own, result.policy)
-        writer.fill(lease, flight, bytes, ttl, unless_exist: own[:unless_exist])
+        bytes = writer.frame(value, version, options, policy, jitter:)
+        bytes = writer.exclusive(bytes) if bytes && options[:unless_exist] && !options[:raw]
+        writer.fill(lease, flight, bytes, writer.fill_ttl(options, policy), unless_exist: options[:unless_exist])
       end
 
       # The steps of Rails' `fetch`.
@@ -123,15 +121,16 @@ module Tiercel
         miss(name, key, normalize_version(name, options), options, policy, found:, &)
       end
 
-      # @return [Array(ActiveSupport::Cache::Entry, Accessor::Found)] one of them, or none
+      # @return [Array(ActiveSupport::Cache::Entry, Accessor::Found)] the entry of a hit, and nil; or nil, and what
+      #   the read has found, if anything
       def find(name, key, options, event)
         @settings.backend.forget_last_read
-        bytes = read_serialized_entry(key, **options, event:) or return
+        bytes = read_serialized_entry(key, **options, event:) or return [nil, nil]
         last_read = @settings.backend.last_read
         entry = deserialize_entry(bytes, key:, **options)
         @settings.account.unserved(key) if entry.nil? || entry.expired?
         entry = handle_expired_entry(entry, key, options)
-        return entry if entry && !entry.mismatched?(normalize_version(name, options)) && decodes?(entry)
+        return [entry, nil] if entry && !entry.mismatched?(normalize_version(name, options)) && decodes?(entry)
         [nil, Accessor::Found.new(bytes, @settings.backend.token_shown(bytes, last_read))]
       end
 
@@ -163,7 +162,7 @@ module Tiercel
         findings.ends ? refresh_several(values, findings.ends, options, policy, &) : values
       end
 
-      # @return [Hash{Object => Object}] the names that were not read, and what the block gives for them
+      # @return [Hash{Object => Object}] the names that were not read, and their values
       def compute_missing(names, reads, useless, options, policy, &)
         missing = names.reject { |name| reads.key?(name) }
         return {} if missing.empty?
@@ -176,7 +175,7 @@ module Tiercel
         miss_multi(missing, keys, versions, options, policy, useless:, &)
       end
 
-      # With leases all is stored by now, and the event alone is due.
+      # With leases all values are stored by now, and the event alone is due.
       def after_fetching(written, options, policy)
         written = written.compact if options[:skip_nil]
         return write_multi(written, options) if options[:force] || !policy.lease
@@ -184,26 +183,29 @@ module Tiercel
         instrument_multi(:write_multi, hash_in_event(written, options), options) { true }
       end
 
-      # @param found [Accessor::Found, nil] what the read has found that was no value
-      # @param begun [Array(Flight, Object), nil] see {Miss#value}
-      def miss(name, key, version, options, policy, found: nil, begun: nil, &)
+      # @param found [Accessor::Found, nil] what the read has found, and that is not the value
+      # @param flight [Flight, nil] see {Fetcher#value}
+      # @param answer [Object] see {Fetcher#value}
+      def miss(name, key, version, options, policy, found: nil, flight: nil, answer: nil, &)
         call = Call.new(self, @settings, name, key, version, options, policy, found:, &)
-        value = Miss.new(@settings, call).value(begun)
+        value = Fetcher.new(@settings, policy).value(call, flight, answer)
         given = true
         value
       ensure
         notify(call, given || false) if call && (call.trace || !call.computed?)
       end
 
-      # @param useless [Hash{String => Accessor::Found}] by key, what the read has found that was no value
+      # @param useless [Hash{String => Accessor::Found}] by key, what the read has found, and that is no value
       # @return [Hash{Object => Object}] names and values
       def miss_multi(names, keys, versions, options, policy, useless: {})
         calls = names.each_index.map do |index|
-          Call.new(self, @settings, names[index], keys[index], versions[index], options, policy) do |name, _options|
+          key = keys[index]
+          found = useless[key]
+          Call.new(self, @settings, names[index], key, versions[index], options, policy, found:) do |name, _options|
             yield name
           end
         end
-        values = MultiMiss.new(@settings, calls, options, policy, useless).values
+        values = Fetcher.new(@settings, policy).values(calls)
         given = true
         values
       ensure
@@ -212,8 +214,8 @@ module Tiercel
 
       # --- Rails' hooks ---
 
-      # With leases, what has expired is no entry: Rails' `read` would delete it, and with it a lease that another
-      # caller has just taken.
+      # With leases, an expired entry counts as a miss: Rails' `read` would delete it, and with it a lease that another
+      # caller has just acquired.
       def read_entry(key, **options)
         entry = super
         entry unless entry&.expired? && leases?(options)

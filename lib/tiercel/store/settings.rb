@@ -40,20 +40,18 @@ module Tiercel
       attr_reader :policy
       # @return [Fetch::Flights]
       attr_reader :flights
-      # @return [Fetch::ColdRun, nil] where a read and a take can be one trip
-      attr_reader :cold_run
+      # @return [Fetch::ConsecutiveMisses, nil] where a read and a take can be one trip
+      attr_reader :consecutive_misses
       # @return [Account] what the cache does
       attr_reader :account
       alias statistics account
       # @return [Tags::Generations]
       attr_reader :generations
-      # @return [Fetch::TakeoverLog]
-      attr_reader :takeovers
-      # @return [Fetch::UncachedLog]
-      attr_reader :uncached
+      # @return [Fetch::Warnings]
+      attr_reader :fetch_warnings
       # @return [NamespaceGenerations::Table, nil] where `clear` goes by generation
       attr_reader :namespaces
-      # @return [Fetch::Displacements]
+      # @return [Fetch::Attempts]
       attr_reader :displacements
       # @return [Fetch::Attempts]
       attr_reader :early_refreshes
@@ -78,8 +76,7 @@ module Tiercel
         @reader = Reader.new(self)
         @writer = Writer.new(self)
         @fallbacks = FallbackLog.new(logger)
-        @takeovers = Fetch::TakeoverLog.new(logger)
-        @uncached = Fetch::UncachedLog.new(logger)
+        @fetch_warnings = Fetch::Warnings.new(logger)
         build_fetch(configuration)
         @generations = Tags::Generations.new(@accessor, @backend, @guard)
         visibility = configuration.clear_visibility
@@ -98,9 +95,9 @@ module Tiercel
         @leases = @backend.build_leases(@guard)
         @policy = configuration.policy
         @flights = Fetch::Flights.new
-        @cold_run = Fetch::ColdRun.new if @leases.asks_at_once?
+        @consecutive_misses = Fetch::ConsecutiveMisses.new if @leases.asks_at_once?
         @early_refreshes = Fetch::Attempts.new
-        @displacements = Fetch::Displacements.new
+        @displacements = Fetch::Attempts.new
       end
 
       def build_accessor(guard, policy)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../frame"
-require_relative "fetch/held_flights"
+require_relative "fetch/flights"
 
 module Tiercel
   module Store
@@ -112,7 +112,7 @@ module Tiercel
         stored = flight.overwrite(@settings.guard, bytes, ttl) unless stored || unless_exist
         @settings.account.wrote if stored
         stored ? rewritten(flight.key, bytes, flight) : warn_if_deleted(flight)
-        @settings.cold_run&.longer if stored && lease&.begun?
+        @settings.consecutive_misses&.count += 1 if stored && lease&.begun?
         @settings.reader.remember(flight.key, stored ? bytes : nil)
         stored ? true : false
       end
@@ -152,7 +152,7 @@ module Tiercel
       # @param flight [Fetch::Flight, nil] whose own value it is
       def rewritten(key, written, flight = nil)
         return if @settings.flights.idle?
-        Fetch::HeldFlights.each_of(@settings.backend, key) do |held|
+        Fetch::Flights.each_held(@settings.backend, key) do |held|
           held.rewritten = written unless held.equal?(flight)
         end
       end
@@ -160,12 +160,12 @@ module Tiercel
       # A block around the code at hand may be that of one of these keys: what it gives is not stored.
       def deleted(keys)
         return if @settings.flights.idle?
-        keys.each { |key| Fetch::HeldFlights.each_of(@settings.backend, key) { |held| held.deleted = true } }
+        keys.each { |key| Fetch::Flights.each_held(@settings.backend, key) { |held| held.deleted = true } }
       end
 
       # @param flight [Fetch::Flight] whose value is not stored
       def warn_if_deleted(flight)
-        @settings.uncached.warn(flight.key) if flight.deleted
+        @settings.fetch_warnings.deleted(flight.key) if flight.deleted
       end
 
       private

@@ -43,6 +43,21 @@ module Tiercel
           assert_equal("made", patient.fetch("raises") { "made" })
         end
 
+        # As Enumerator#next raises it. Ruby's `loop` would take it for its own end.
+        def test_a_stop_iteration_goes_to_its_caller
+          [{}, { tags: ["tag"] }, { timeout: PATIENCE }].each do |options|
+            assert_raises(StopIteration) { store.fetch("name", **options) { raise StopIteration } }
+            assert_raises(StopIteration) { store.fetch_multi("name", **options) { raise StopIteration } }
+          end
+          patient = new_store(lease_ttl: 60)
+          stopped = in_threads(3) do
+            patient.fetch("shared") { sleep 0.1; raise StopIteration }
+          rescue StopIteration
+            :stopped
+          end
+          assert_equal [:stopped], stopped.uniq
+        end
+
         INTERRUPTS.each do |name, (around, work)|
           define_method(:"test_an_interrupt_of_the_leader_is_nobody_elses_#{name}") do
             patient = new_store(lease_ttl: 60)

@@ -21,7 +21,7 @@ class FetchInterruptedTest < Tiercel::TestCase
     end
   end
 
-  %i[lead begin finish].each do |step|
+  %i[board begin finish].each do |step|
     define_method(:"test_nothing_is_left_of_a_call_that_ends_in_#{step}") do
       interrupt(step)
       assert_raises(Interrupted) { @store.fetch("key") { "made" } }
@@ -34,7 +34,7 @@ class FetchInterruptedTest < Tiercel::TestCase
   def test_a_call_that_is_interrupted_before_its_flight_is_there
     key = +"key"
     key.define_singleton_method(:dup) { raise Interrupted }
-    assert_raises(Interrupted) { @store.send(:miss_as_usual, "key", key, nil, {}, nil) }
+    assert_raises(Interrupted) { @store.send(:miss_uncontended, "key", key, nil, {}, nil) }
   end
 
   # An interrupt as a Mutex's method returns, before the code that would unlock it is active.

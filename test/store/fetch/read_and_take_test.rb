@@ -3,7 +3,7 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
-require "support/cold_runs"
+require "support/consecutive_misses"
 require "support/counting_proxy"
 $LOAD_PATH.push(File.expand_path("../../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
@@ -76,7 +76,7 @@ class FetchReadAndTakeTest < Tiercel::TestCase
 
   def test_what_is_there_is_what_a_read_gives
     each_server do |store, _, server|
-      ColdRuns.always(store)
+      ConsecutiveMisses.always(store)
       other = Tiercel.new(server.url, **PATIENCE)
       other.write("nil", nil)
       other.write("ended", "old", expires_in: 0.05)
@@ -91,7 +91,7 @@ class FetchReadAndTakeTest < Tiercel::TestCase
 
   def test_a_lease_of_somebody_else_is_waited_for
     each_server do |store, _, server|
-      ColdRuns.always(store)
+      ConsecutiveMisses.always(store)
       other = Tiercel.new(server.url, **PATIENCE)
       begun = Queue.new
       holder = Thread.new { other.fetch("slow") { begun << 1; sleep 0.2; "theirs" } }
@@ -103,7 +103,7 @@ class FetchReadAndTakeTest < Tiercel::TestCase
 
   def test_one_of_many_threads_runs_the_block
     each_server(pool: 20) do |store|
-      ColdRuns.always(store)
+      ConsecutiveMisses.always(store)
       runs = Queue.new
       values = Array.new(20) { Thread.new { store.fetch("herd") { runs << 1; sleep 0.05; "made" } } }.map(&:value)
       assert_equal [["made"], 1], [values.uniq, runs.size]
@@ -113,7 +113,7 @@ class FetchReadAndTakeTest < Tiercel::TestCase
   # The process itself holds the lease, so a caller that finds it joins the running block.
   def test_a_caller_of_the_same_process_joins_a_block_that_runs
     each_server do |store, proxy|
-      ColdRuns.always(store)
+      ConsecutiveMisses.always(store)
       gate, begun = Queue.new, Queue.new
       first = Thread.new { store.fetch("key") { (begun << 1) && gate.pop } }
       begun.pop
@@ -131,7 +131,7 @@ class FetchReadAndTakeTest < Tiercel::TestCase
 
   def test_what_was_deleted_while_its_block_ran_does_not_come_back
     each_server do |store, _, server|
-      ColdRuns.always(store)
+      ConsecutiveMisses.always(store)
       other = Tiercel.new(server.url, **PATIENCE)
       assert_equal("old", store.fetch("key") { other.delete("key") && "old" })
       assert_nil other.read("key")
@@ -152,7 +152,7 @@ class FetchReadAndTakeTest < Tiercel::TestCase
 
   def assert_hits_served(driver)
     server = Tiercel::Lab::Servers::Redis.new.start
-    store = ColdRuns.always(Tiercel.new(server.url, timeout: 2, driver: driver))
+    store = ConsecutiveMisses.always(Tiercel.new(server.url, timeout: 2, driver: driver))
     store.write("key", "value")
     REFUSALS.each do |name, (refuse, accept)|
       server.command(*refuse)
@@ -174,7 +174,7 @@ class FetchReadAndTakeTest < Tiercel::TestCase
   def test_redis_evicts_what_it_has_just_shown
     server = Tiercel::Lab::Servers::Redis.new.start
     %i[hiredis ruby].each do |driver|
-      store = ColdRuns.always(Tiercel.new(server.url, **PATIENCE, driver: driver, compress: false))
+      store = ConsecutiveMisses.always(Tiercel.new(server.url, **PATIENCE, driver: driver, compress: false))
       store.write("key", "v" * 1_000_000)
       server.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
       server.command("CONFIG", "SET", "maxmemory", (store.backend.stats[:bytes] + 400_000).to_s)
@@ -191,7 +191,7 @@ class FetchReadAndTakeTest < Tiercel::TestCase
   # If the key is absent, a refusal is reported once, like that of a separate take.
   def test_redis_reports_a_take_that_is_refused
     server = Tiercel::Lab::Servers::Redis.new.start
-    store = ColdRuns.always(Tiercel.new(server.url, **PATIENCE))
+    store = ConsecutiveMisses.always(Tiercel.new(server.url, **PATIENCE))
     fetch(store, "warm")
     server.command("CONFIG", "SET", "maxmemory", "1")
     reports = capture_reports { assert_equal "made key", fetch(store, "key") }

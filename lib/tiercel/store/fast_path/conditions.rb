@@ -53,8 +53,8 @@ module Tiercel
         # @own: whether this library's own `fetch` runs; @patched: what stands in its way; @fast: whether calls may be
         # fast; @fast_fetch: the same of `fetch`; @always_heard: whether each is instrumented; @fast_writes: whether
         # writes with the store's defaults may be; @early: whether a hit of `fetch` is looked at for the time that is
-        # left of it; @fast_tags: whether the tags that a call names are useless to its read; @cold_run: of `fetch`,
-        # where it is useful; @shares_options: whether a block that sets no options needs no copy of them.
+        # left of it; @fast_tags: whether the tags that a call names are useless to its read; @consecutive_misses: of
+        # `fetch`, where it is useful; @shares_options: whether a block that sets no options needs no copy of them.
         #
         # @private
         # @return [void]
@@ -70,7 +70,7 @@ module Tiercel
           @fast_writes = @options.values_at(*SLOW_WRITE_OPTIONS).none? && @settings.policy.stale_seconds.nil?
           @early = @settings.policy.lease && !@settings.policy.early_refresh.nil?
           @fast_tags = @settings.accessor.compares_tags?
-          @cold_run = @settings.cold_run
+          @consecutive_misses = @settings.consecutive_misses
           @shares_options = Tags::WriteOptions::CopiedWhenSet.possible?
         end
 

@@ -3,13 +3,13 @@
 require_relative "../../frame"
 require_relative "../../leases"
 require_relative "../../leases/placeholder"
-require_relative "../fetch/usual_miss"
+require_relative "../fetch/uncontended_miss"
 
 module Tiercel
   module Store
     module FastPath
-      # A `fetch` in a run of cold keys ({Fetch::ColdRun}): the lease is asked for in the trip of the read, in case that
-      # nothing is there. What is there is given as the read alone would give it, and ends the run.
+      # A `fetch` after {Fetch::ConsecutiveMisses}: one trip reads the key, and acquires its lease if the key is absent.
+      # A value that is there is returned as the read alone would return it, and ends the run of misses.
       #
       # @private
       module ReadAndTake
@@ -22,12 +22,12 @@ module Tiercel
           merged = merged_options(options)
           return read_alone(name, key, version, options, &) unless may_take?(key, merged)
           key = key.dup.freeze unless key.frozen?
-          value = lead_as_usual(name, key, version, merged, @settings.policy, unread: true, &)
-          return read_alone(name, key, version, options, &) if Fetch::UsualMiss::ELSEWHERE.equal?(value)
+          value = lead_uncontended(name, key, version, merged, @settings.policy, unread: true, &)
+          return read_alone(name, key, version, options, &) if Fetch::UncontendedMiss::ELSEWHERE.equal?(value)
           Accessor::Found === value ? found_instead(value, name, key, version, options, &) : value
         end
 
-        # Where {Fetch::UsualMiss} would go on, and nothing is remembered.
+        # Where {Fetch::UncontendedMiss} would go on, and nothing is remembered.
         def may_take?(key, options)
           policy = @settings.policy
           policy.lease && !policy.timeout? && options[:tags].nil? &&
@@ -42,7 +42,7 @@ module Tiercel
 
         # Callers that joined look for it, too.
         def found_instead(found, name, key, version, options, &)
-          @cold_run.over
+          @consecutive_misses.count = 0
           @settings.account.hit(key)
           bytes = found.bytes
           value = @settings.accessor.decode(bytes, version) { found.token }

@@ -5,11 +5,11 @@ require_relative "../../clock"
 module Tiercel
   module Store
     module Fetch
-      # Which keys this process has lately tried something with, such as a refresh: each is tried once in a while.
+      # The keys with which this process has lately tried something, such as a refresh: it tries each once in a while.
       #
       # @private
       class Attempts
-        # More are not kept; the oldest goes, and may be tried again.
+        # At most so many keys are kept; the oldest one goes, and may be tried again.
         MOST = 1_000
 
         def initialize
@@ -18,8 +18,8 @@ module Tiercel
         end
 
         # @param key [String]
-        # @param seconds [Float] for which nobody else is to try
-        # @return [Boolean] whether nobody has
+        # @param seconds [Float] for which no other caller tries
+        # @return [Boolean] whether no other caller has tried
         def begin(key, seconds)
           @lock.synchronize do
             now = Clock.monotonic

@@ -8,8 +8,8 @@ require_relative "surroundings"
 module Tiercel
   module Store
     module Fetch
-      # Threads of this process that refresh values behind their callers' backs: few, with a short queue. Each job runs
-      # with the {Surroundings} of who asked for it. When the process ends they are given a few seconds.
+      # A few threads that refresh values while their callers go on with stale ones, and a short queue. Each job runs
+      # with the {Surroundings} of its caller. At exit, the process waits for the jobs for {DRAIN_SECONDS}.
       #
       # @private
       module Background
@@ -20,8 +20,7 @@ module Tiercel
         @lock = Mutex.new
 
         class << self
-          # @return [Boolean] false where too much is waiting already, and while the process ends; then the caller
-          #   does it
+          # @return [Boolean] false where the queue is full, and while the process ends: then the caller computes
           def enqueue(&job)
             surroundings = Surroundings.new
             @lock.synchronize do
@@ -41,7 +40,7 @@ module Tiercel
             @lock.synchronize { !Forks.current?(@process) || (@jobs.empty? && @jobs.num_waiting == @threads.size) }
           end
 
-          # Waits until all is done that was asked for, and no longer than `seconds`; then nothing more is taken.
+          # Takes no further jobs, and waits for the others, for at most `seconds`.
           #
           # @return [void]
           def drain(seconds = DRAIN_SECONDS)
@@ -52,7 +51,7 @@ module Tiercel
             nil
           end
 
-          # Has the end of the process wait for what runs in threads of this library: {DRAIN_SECONDS} in all.
+          # Has the process wait at exit for the threads of this library: {DRAIN_SECONDS} in all.
           #
           # @return [void]
           def drain_at_exit
@@ -67,7 +66,7 @@ module Tiercel
 
           private
 
-          # Threads and jobs of a parent process are not here.
+          # A child process has none of its parent's threads and jobs.
           def start
             drain_at_exit
             @process = Forks.current
@@ -88,7 +87,7 @@ module Tiercel
             end.resume
           end
 
-          # A job may have ended its thread; others are waiting.
+          # A job may have ended its thread while others wait.
           def ended(jobs)
             @lock.synchronize do
               next unless @jobs.equal?(jobs)

@@ -3,22 +3,21 @@
 require "digest"
 
 require_relative "../../coder"
-require_relative "../../deep_freeze"
 require_relative "../../frame"
 require_relative "../../leases"
 require_relative "../tags/write_options"
-require_relative "../writer"
+require_relative "stale"
 require_relative "trace"
 
 module Tiercel
   module Store
     module Fetch
-      # One call of `fetch` that has missed: what is wanted, what bytes are worth to it, its block, and how what the
-      # block gives is stored.
+      # One key of a `fetch` or `fetch_multi` that has missed: the value that the caller wants, whether given bytes are
+      # that value, and the block that computes it.
       #
       # @private
       class Call
-        MISS = Coder::MISS
+        include Stale
 
         # The answer of a namespace's Proc when the call began, and the Proc, which subscribers receive. A Proc
         # may answer otherwise in the thread that stores the value.
@@ -32,19 +31,21 @@ module Tiercel
         attr_reader :version
         # @return [FetchPolicy]
         attr_reader :policy
-        # @return [String, nil] what the caller's read has found that was no value
+        # @return [String, nil] bytes that the caller's read has found, and that are not the value
         attr_reader :found
-        # @return [Object, nil] its token, where the read gave one
-        attr_reader :token
+        # @return [Leases::Lease, nil] the lease that the caller's read has found
+        attr_reader :seen
         # @return [Hash] merged
         attr_reader :options
-        # @return [Trace, nil] what it went through, if that is worth telling
+        # @return [Trace, nil] for the events, where there is something to say
         attr_reader :trace
+        # @return [Boolean] whether the caller may have read after an invalidation that came after the leader's acquire
+        attr_accessor :late
 
-        # @param store [ActiveSupport::Cache::TiercelStore] whose {Fetch#run_block} and {Fetch#store_result} it calls
+        # @param store [ActiveSupport::Cache::TiercelStore] whose {Fetch#run_block} and {Fetch#store_value} it calls
         # @param settings [Settings]
         # @param options [Hash] merged
-        # @param found [Accessor::Found, nil] what the caller's read has found that was no value
+        # @param found [Accessor::Found, nil] what the caller's read has found, and that is not the value
         def initialize(store, settings, name, key, version, options, policy, found: nil, &block)
           @store = store
           @settings = settings
@@ -53,15 +54,21 @@ module Tiercel
           @version = version
           @options = in_one_namespace(options)
           @policy = policy
-          @found = found&.bytes
-          @token = found&.token
+          if found
+            @found = found.bytes
+            @seen = settings.leases.seen(key, @found)
+            @shown = Leases::Present.new(@found, found.token) if found.token && @seen.nil?
+          end
           @block = block
         end
+
+        # @return [String, nil] the lineage of the lease that the caller's read has found
+        def lineage = @seen&.lineage
 
         # @return [Tags::Named, nil] that the caller has named, with the generations that they had before its block
         def tags = @options[:tags]&.tap { |tags| @settings.generations.fix(tags) }
 
-        # @return [Object] what is wanted: with whom this call may share a block
+        # @return [Object] the version and the tags: callers that want the same may share a block
         def wanted = (tags = self.tags) ? [@version, tags.known] : @version
 
         # Tags may have been invalidated while the call waited.
@@ -82,27 +89,52 @@ module Tiercel
           @options[:tags]&.known == known || known.nil? || @settings.generations.current?(known)
         end
 
-        # @param bytes [String, nil]
-        # @return [Object] the value, if it is what a read would give; else MISS
-        def value_of(bytes)
-          entry = entry_of(bytes)
-          entry.nil? || entry.expired? || entry.mismatched?(@version) ? MISS : entry.value
+        # --- the lease ---
+
+        # The first acquire begins with the bytes that the read has found, which saves a trip.
+        #
+        # @return [Leases::Present, nil]
+        def take_shown
+          shown = @shown
+          @shown = nil
+          shown
         end
 
-        # @param bytes [String, nil]
-        # @param after_error [Boolean] whether it is asked for because a block raised
-        # @return [Object] the value, if it has expired and may be served all the same; else MISS
-        def stale_value_of(bytes, after_error: false)
-          entry = entry_of(bytes) or return MISS
-          return MISS unless entry.is_a?(Coder::LazyEntry) && useful?(entry, after_error)
-          return MISS if entry.mismatched?(@version) || outdated?(entry)
-          DeepFreeze.call(entry.value) if @settings.frozen_values
-          entry.value
-        rescue ActiveSupport::Cache::DeserializationError
-          MISS
+        # @param shown [Leases::Present, nil] see {Leases#take}
+        # @param displaces [String, nil] see {Leases#take}
+        # @return [Leases::Lease, Leases::Present] see {Leases#take}
+        def acquire(shown: nil, displaces: nil)
+          @settings.leases.take(@key, @policy.lease_ttl, version: kept_version, shown:, displaces:) do |bytes|
+            verdict(bytes)
+          end
         end
 
-        # The value that plain reads see during the computation: see {Leases#take}.
+        # The lease is this call's, and its block is about to run.
+        #
+        # @param lease [Leases::Lease]
+        # @return [void]
+        def begin_with(lease)
+          report_takeover if lease.takeover?
+          remember(lease.stale)
+          trace!.reason = :stale if lease.stale && @policy.stale_seconds
+        end
+
+        # Releases a lease under which nothing is stored.
+        #
+        # @param lease [Leases::Lease, nil]
+        # @return [void]
+        def release(lease) = lease && @settings.leases.release(lease, stale_ttl:)
+
+        # Versions have no order, so two of them must not displace each other again and again.
+        #
+        # @return [Boolean] whether no caller of this process has lately displaced a lease for this version of the key,
+        #   nor waited for a lease of this version
+        def begin_displacing = @settings.displacements.begin("#{kept_version}\0#{@key.b}".b, @policy.lease_ttl * 2)
+
+        # @return [Boolean] whether the caller can do without a new value
+        def optional? = false
+
+        # The value that plain reads return during the computation: see {Leases#take}.
         #
         # @param bytes [String]
         # @return [Symbol, String, nil]
@@ -111,14 +143,25 @@ module Tiercel
           return (entry.mismatched?(@version) ? bytes : :current) unless entry.expired?
           race_ttl = @options[:race_condition_ttl].to_i
           return longer(entry, race_ttl) if race_ttl.positive? && Clock.now - entry.expires_at <= race_ttl
-          bytes if entry.is_a?(Coder::LazyEntry) && useful?(entry, true) && !outdated?(entry)
+          bytes if entry.is_a?(Coder::LazyEntry) && usable_stale?(entry, true) && !outdated?(entry)
         end
 
-        # @return [Trace]
-        def trace! = @trace ||= Trace.new
+        # @return [String, nil] what a lease keeps of the wanted value: the version, and a digest of the tags and their
+        #   generations
+        def kept_version
+          version = @version && Frame::Version.kept(@version)
+          tags = self.tags or return version
+          Frame::Version.kept("tags:#{Digest::SHA256.hexdigest(tags.known.sort.join("\0"))}:#{version}")
+        end
 
-        # @return [Boolean] whether its block has run
-        def computed? = @computed || false
+        # --- the value ---
+
+        # @param bytes [String, nil]
+        # @return [Object] the value, if a read would return it; else MISS
+        def value_of(bytes)
+          entry = entry_of(bytes)
+          entry.nil? || entry.expired? || entry.mismatched?(@version) ? MISS : entry.value
+        end
 
         # Runs the block.
         #
@@ -129,7 +172,7 @@ module Tiercel
           @settings.account.timed(@key) { @block.call(@name, @given) }
         end
 
-        # Runs the block within its event, and stores what it gives in the place of the lease.
+        # Runs the block within its event, and stores its value under the lease.
         #
         # @param lease [Leases::Lease, nil] nil where nothing may be stored
         # @param flight [Flight] in which it is computed
@@ -137,27 +180,21 @@ module Tiercel
         def compute_and_store(lease, flight)
           value = @store.run_block(@name, @key, @trace ? { **@options, **@trace.of_block } : @options) { compute }
           flight.tags = used_tags
-          result = Result.new(@name, value, @version, @options, @given.options, @policy)
-          [value, @store.store_result(result, lease, flight)]
+          [value, @store.store_value(value, lease, flight, @name, @version, @options, @given.options, @policy)]
         end
 
-        # @return [Tags::Named, nil] those of what the block has given
+        # @return [Tags::Named, nil] of the block's value
         def used_tags = @given ? @given.named : @options[:tags]
+
+        # @return [Boolean] whether its block has run
+        def computed? = @computed || false
+
+        # @return [Trace]
+        def trace! = @trace ||= Trace.new
 
         # @param bytes [String, nil] what a read would now see
         # @return [void]
         def remember(bytes) = @settings.reader.remember(@key, bytes)
-
-        # @return [String, nil] of what is wanted, what a lease keeps: the version, as a frame does, and a digest of
-        #   the tags and their generations
-        def kept_version
-          version = @version && Frame::Version.kept(@version)
-          tags = self.tags or return version
-          Frame::Version.kept("tags:#{Digest::SHA256.hexdigest(tags.known.sort.join("\0"))}:#{version}")
-        end
-
-        # @return [Float] seconds for which a stale value is kept with a lease that was given back
-        def stale_ttl = Writer::RACE_CONDITION_GRACE + (@policy.stale_seconds || 0)
 
         # @param (see Reader#copy)
         # @return (see Reader#copy)
@@ -167,19 +204,19 @@ module Tiercel
         # @return (see Reader#value_of_copy)
         def value_of_copy(frame) = @settings.reader.value_of_copy(frame)
 
-        # @param bytes [String] of an expired value
-        # @return [Boolean] whether it is to be served in the place of an error
-        def error_covered?(bytes)
-          entry = entry_of(bytes)
-          entry.is_a?(Coder::LazyEntry) && (entry.frame.parts.stale&.last || 0) > Clock.now
-        end
-
         private
 
         def in_one_namespace(options)
           namespace = options[:namespace]
           return options unless namespace.respond_to?(:call)
           options.merge(namespace: OneNamespace.new(namespace, namespace.call))
+        end
+
+        # Another holder has not stored a value in time.
+        def report_takeover
+          @settings.account.count(:lease_takeovers)
+          trace!.takeover = true
+          @settings.fetch_warnings.takeover(@key, @policy.lease_ttl)
         end
 
         def entry_of(bytes)
@@ -193,12 +230,6 @@ module Tiercel
           known = @options[:tags]&.known
           return false if known && recorded.all? { |key, generation| known[key] == generation }
           @settings.reader.outdated?(entry)
-        end
-
-        def useful?(entry, after_error)
-          revalidate_until, error_until = entry.frame.parts.stale
-          return false unless revalidate_until
-          (after_error ? [revalidate_until, error_until].max : revalidate_until) > Clock.now
         end
 
         # Rails' race_condition_ttl: what has expired lives for so many seconds more.

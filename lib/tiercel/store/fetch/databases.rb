@@ -3,7 +3,7 @@
 module Tiercel
   module Store
     module Fetch
-      # Questions to Active Record, where it is loaded.
+      # Asks Active Record, where it is loaded, about its transactions and connections.
       #
       # @private
       module Databases
@@ -16,7 +16,7 @@ module Tiercel
         # @return [Boolean] whether this thread keeps a connection of a pool
         def self.holding_a_connection? = held_pools.any?
 
-        # A block may be among those that wait.
+        # The block of the flight that this thread waits for may wait for that connection.
         #
         # @return [Boolean] whether this thread keeps a connection of a pool where others wait for one
         def self.starving_others? = held_pools.any? { |pool| pool.stat[:waiting].positive? }

@@ -10,28 +10,32 @@ require_relative "leader"
 module Tiercel
   module Store
     module Fetch
-      # One computation of a key in this process, and those who wait for it: single flight.
+      # One computation of a key in this process, and the callers that wait for it: single flight.
       #
-      # Its leader takes the lease, computes, and lands it with an {Outcome}; followers wait. What is said here is
-      # guarded by one lock for all flights of the process, which is held for no longer than it takes to look: so a
-      # cycle of waits can be seen across stores.
+      # The leader acquires the lease, computes, and lands the flight with an {Outcome}; followers wait for that. One
+      # lock guards all flights of the process, so a cycle of waits shows across stores. Nobody holds it for longer than
+      # a look.
       #
       # @private
       class Flight
         include Waiting
 
-        # The outcome. kind: `:frame` (bytes of the store's own coder), `:found` (bytes as a backend had them),
-        # `:value` (an object that could not be dumped), `:error` (what the block raised), `:again` (look anew),
-        # `:abandoned` (the leader left without an end: throw, break, a killed thread, Timeout), `:gone` (the leader
-        # will never come back, and has left its lease behind: see {Leader}).
+        # The end of a flight, and what followers receive. kind:
+        #
+        # - `:frame`: bytes of the store's own coder; `:found`: bytes as a backend had them; `:value`: an object that
+        #   could not be dumped
+        # - `:error`: the block has raised it
+        # - `:again`: nothing; followers look anew
+        # - `:abandoned`: nothing; the leader left its block by throw, break, a killed thread or Timeout
+        # - `:gone`: nothing; the leader will never come back, and its lease is still there ({Leader})
         Outcome = Struct.new(:kind, :content)
 
         LOCK = Mutex.new
-        # Where nobody has waited.
+        # For a flight that nobody waits for.
         AGAIN = Outcome.new(:again).freeze
         ABANDONED = Outcome.new(:abandoned).freeze
         GONE = Outcome.new(:gone).freeze
-        # Kinds that have a value.
+        # Kinds with a value.
         VALUES = %i[frame found value].freeze
         private_constant :AGAIN, :ABANDONED, :GONE, :VALUES
 
@@ -41,23 +45,23 @@ module Tiercel
         attr_reader :key
         # @return [Object] see {Call#wanted}
         attr_reader :wanted
-        # @return [Leases::Lease, nil] what is known of the lease, one's own or somebody else's
+        # @return [Leases::Lease, nil] the leader's lease, or the one that the leader waits for
         attr_reader :lease
-        # @return [String, Integer, nil] bytes that the block itself wrote under the key, or to which it counted
+        # @return [String, Integer, nil] the bytes that the block has written under the key, or its count there
         attr_accessor :rewritten
         # @return [Boolean] whether the block itself deleted the key
         attr_accessor :deleted
-        # @return [Boolean] whether its block runs behind its caller, and will land it
+        # @return [Boolean] whether another thread runs its block, and will land it
         attr_writer :behind
-        # @return [Tags::Named, nil] of what the block has given
+        # @return [Tags::Named, nil] of the block's value
         attr_accessor :tags
-        # @return [Boolean] whether it lands with what somebody else computes
+        # @return [Boolean] whether it lands with the value of another process or flight
         attr_accessor :borrowed
-        # @return [Leases::Lease, nil] one for another version, beside which its block runs: nothing of it is stored,
-        #   but callers that meet the same lease may wait for it
+        # @return [Leases::Lease, nil] a lease for another version, beside which its block runs: its value is not
+        #   stored, but callers that meet the same lease may wait for it
         attr_accessor :beside
-        # @return [String, Array, Flight, false] whether it counts as one whose block runs ({Flights#begin}): under
-        #   which lineage, or the flight where there is none
+        # @return [String, Array, Flight, false] while its block runs, {Flights} counts it under this: a lineage, or
+        #   the flight itself
         attr_accessor :counted
 
         # @param wanted [Object] see {Call#wanted}
@@ -66,7 +70,7 @@ module Tiercel
           @key = key
           @wanted = wanted
           @process = Forks.current
-          @leader = Leader.current
+          @leader = Thread.current[Leader::CURRENT] || Leader.current
           @followers = 0
           @waits_for = @landed = @outcome = @lease = @rewritten = @since = @relief = @relieved = @beside = nil
           @running = @closed = @behind = @borrowed = @counted = @deleted = false
@@ -83,11 +87,11 @@ module Tiercel
         # @return [Boolean] whether its block runs
         def running? = @running
 
-        # @return [Boolean] whether nobody waits for it any more
+        # @return [Boolean] whether it has an outcome
         def landed? = !@outcome.nil?
 
-        # A caller that asks before the lease is known may join, since the block has not begun. After that, only a
-        # caller that just read the lineage that is being computed: anybody else may have read after an invalidation.
+        # A caller that comes before the lease is known may join, because the block has not begun. Later, only a caller
+        # that has just read the same lineage may join: any other caller may have read after an invalidation.
         #
         # @param lineage [String, nil] that the caller's read has shown
         # @return [Boolean]
@@ -95,11 +99,11 @@ module Tiercel
           @wanted == wanted && @outcome.nil? && !@closed && (@lease ? @lease.lineage == lineage : !@running)
         end
 
-        # @return [Leases::Lease, nil] whose lineage others who compute the same may fill
+        # @return [Leases::Lease, nil] whose lineage another caller that computes the same value may fill
         def lease_to_fill = @beside ? nil : @lease
 
-        # A caller that joined without this may have read after an invalidation that the leader's take has not seen:
-        # only a block that begins afterwards is theirs, no value and no lease that the take has met.
+        # A caller that joined without this may have read after an invalidation that the leader's acquire has not seen.
+        # It accepts the value of a block that begins afterwards, and no value or lease that the acquire has met.
         #
         # @param lineage [String, nil] that the caller's read has shown
         # @return [Boolean] whether it is that of the flight
@@ -108,8 +112,8 @@ module Tiercel
         # @return [Boolean] whether it is under way in this process
         def live? = @outcome.nil? && Forks.current?(@process)
 
-        # Stores a value in the place of what its block has written under the key itself: what the block returns comes
-        # after that, as with Rails' own stores.
+        # Stores the block's value over what the block itself has written under the key, as Rails' own stores do: the
+        # block returns later than it writes.
         #
         # @param guard [Guard]
         # @param bytes [String]
@@ -125,9 +129,9 @@ module Tiercel
           end
         end
 
-        # Tells the followers what is known of the lease, so that they may serve a stale value.
+        # Wakes the followers, which may return a stale value of the lease.
         #
-        # @param lease [Leases::Lease, nil] nil where the block runs without one: then nobody comes along any more
+        # @param lease [Leases::Lease, nil] nil where the block runs without one: then no further caller may join
         # @param running [Boolean] whether the block begins
         # @return [void]
         def learn(lease, running:)
@@ -140,9 +144,9 @@ module Tiercel
           end
         end
 
-        # Under the lock: lands it if its leader will never do so.
+        # Under the lock: lands it if its leader is gone.
         #
-        # @return [Boolean] whether that is so
+        # @return [Boolean] whether the leader is gone
         def desert
           return @outcome.equal?(GONE) if @outcome
           return false if @relief&.live? || !@leader.gone?
@@ -161,10 +165,10 @@ module Tiercel
           @landed&.broadcast
         end
 
-        # Under the lock: nobody comes along from here on.
+        # Under the lock: no further caller may join.
         #
         # @param landed [Boolean] whether there is a value to land with
-        # @return [Boolean] whether somebody waits for it; if not, it has landed
+        # @return [Boolean] whether a follower waits for it; if not, it has landed
         def close(landed)
           @closed = true
           return true if landed && @followers.positive?
@@ -184,8 +188,8 @@ module Tiercel
           @relieved.land(kind, content) if @relieved && VALUES.include?(kind)
         end
 
-        # Lands with what the block raised, if anybody waits for that. What was raised into it from outside is the
-        # leader's own: then somebody takes over.
+        # Lands with the error of the block, if a follower waits. An error that was raised into the block from outside
+        # concerns the leader alone: then a follower takes over.
         #
         # @param error [StandardError] while it is rescued
         # @return [void]
@@ -193,7 +197,7 @@ module Tiercel
           land(:error, error) if followed_to_its_end? && !Interruption.of?(error)
         end
 
-        # Lands with what the block gave. Nobody comes along from here on; for those who have, a copy is made.
+        # Lands with the value of the block: a copy, if a follower waits. No further caller may join.
         #
         # @yieldreturn [String, nil] a frame of it
         # @return [void]
@@ -202,9 +206,9 @@ module Tiercel
           frame ? land(:frame, frame) : land(:value, value)
         end
 
-        # Nobody comes along from here on.
+        # No further caller may join.
         #
-        # @return [Boolean] whether somebody has
+        # @return [Boolean] whether a follower waits
         def followed_to_its_end?
           LOCK.synchronize do
             @closed = true

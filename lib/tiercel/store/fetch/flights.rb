@@ -9,14 +9,45 @@ module Tiercel
       # The flights of one store that are under way in this process: at most one for each caller that computes or waits
       # for another process, so never more than there are threads and fibers in `fetch`.
       #
+      # A flight is held while its block runs around the code at hand. Fiber storage keeps the held flights, and
+      # threads, fibers and enumerators inherit it: a fetch in a thread of a block is a fetch within that block.
+      #
       # @private
       class Flights
         LOCK = Flight::LOCK
+        HELD = :tiercel_flights
+        NONE = [].freeze
         # Seconds between two looks at the leaders.
         LOOK = 1.0
-        # So many blocks at once make it worth a look when the next one begins.
+        # With so many blocks at once, the next one begins with a look.
         MANY = 16
-        private_constant :LOCK, :LOOK, :MANY
+        private_constant :LOCK, :HELD, :NONE, :LOOK, :MANY
+
+        class << self
+          # @return [Array<Flight>]
+          def held
+            held = Fiber[HELD] or return NONE
+            held.select(&:live?)
+          end
+
+          # @param backend [Backend]
+          # @yieldparam flight [Flight] of that key there
+          # @return [void]
+          def each_held(backend, key)
+            Fiber[HELD]&.each { |flight| yield flight if flight.of?(backend, key) && flight.live? }
+          end
+
+          # @param own [Array<Flight>] frozen
+          # @yieldparam outermost [Boolean] whether no other is held
+          # @return [Object] the block's value
+          def hold(own)
+            before = Fiber[HELD]
+            Fiber[HELD] = before ? [*held, *own].freeze : own
+            yield before.nil?
+          ensure
+            Fiber[HELD] = before
+          end
+        end
 
         def initialize
           @process = Forks.current
@@ -35,36 +66,23 @@ module Tiercel
           end
         end
 
-        # Boards a flight that may be joined, or begins the caller's own, which the caller has had before: whoever is
-        # killed in here can {#leave} it.
+        # Boards a flight that the caller may join, or begins the caller's own. The caller makes its own before this
+        # call, so that it can {#leave} it if its thread is killed here.
         #
         # @param own [Flight]
         # @param lineage [String, nil] that the caller's read has shown
+        # @param alone [Boolean] whether the caller begins its own only if there is no other flight of the key
         # @return [Flight] the caller's own where the caller leads
-        def board(own, lineage)
+        def board(own, lineage, alone: false)
           LOCK.synchronize do
             forget_parents
             flight = @newest[own.key]
-            flight&.admits?(own.wanted, lineage) ? flight : @newest[own.key] = own
+            flight && (alone || flight.admits?(own.wanted, lineage)) ? flight : @newest[own.key] = own
           end
         end
 
-        # @param flight [Flight] a new one
-        # @param alone [Boolean] whether no other flight of the key may be under way
-        # @return [Boolean] whether its caller leads it; false where there is another that may be joined
-        def lead(flight, alone: false)
-          LOCK.synchronize do
-            forget_parents
-            key = flight.key
-            other = @newest[key]
-            next false if other && (alone || other.admits?(flight.wanted, nil))
-            @newest[key] = flight
-            true
-          end
-        end
-
-        # The lease is there, and the block begins; {#finish} is its end, or {#leave} where the caller is killed on the
-        # way there. What {Flight#learn} and {#computing} do.
+        # The block begins, with {Flight#learn} and {#computing} in one step. It ends with {#finish}, or with {#leave}
+        # if the thread is killed.
         #
         # @param flight [Flight]
         # @param lease [Leases::Lease] that begins its lineage
@@ -79,7 +97,7 @@ module Tiercel
 
         # @param flight [Flight]
         # @param landed [Boolean] whether the block has given a value
-        # @return [Boolean] whether somebody waits for that value
+        # @return [Boolean] whether a follower waits for that value
         def finish(flight, landed)
           LOCK.synchronize do
             uncount(flight)
@@ -137,7 +155,7 @@ module Tiercel
           LOCK.synchronize { uncount(flight) }
         end
 
-        # @param flight [Flight] that nobody is to board any more
+        # @param flight [Flight] that no further caller may board
         # @return [void]
         def leave(flight)
           LOCK.synchronize do
@@ -155,8 +173,8 @@ module Tiercel
           @computing.zero?
         end
 
-        # Looks for leaders that are gone, once in a while. A trap handler that writes may come by here, so this waits
-        # for nobody.
+        # Looks for leaders that are gone, at most once in {LOOK}. A trap handler that writes may call this, so it waits
+        # for no lock.
         #
         # @return [Boolean] whether no other block is running
         def deserted?
@@ -172,8 +190,8 @@ module Tiercel
           @computing.zero?
         end
 
-        # The lineage of a leader that is gone stays known until its lease lapses: whoever meets the lease takes over at
-        # once.
+        # The lineage of a leader that is gone stays known until its lease lapses: a caller that meets the lease takes
+        # over at once.
         def forget_deserted
           @look_at = Clock.monotonic + LOOK
           (@of_lineage.values | @newest.values).each do |flight|
@@ -192,8 +210,8 @@ module Tiercel
           @of_lineage[flight.counted] = flight
         end
 
-        # A caller that is killed in {#finish} or {#computing} comes by here again, in {#leave}. A block that a child
-        # was forked in goes on there, and ends, without being counted.
+        # A caller that is killed in {#finish} or {#computing} calls this again, in {#leave}. A child that was forked in
+        # a block goes on with that block, which does not count there.
         def uncount(flight)
           lineage = flight.counted or return
           flight.counted = false
@@ -201,7 +219,7 @@ module Tiercel
           @of_lineage.delete(lineage) if @of_lineage[lineage].equal?(flight)
         end
 
-        # Those who led the flights of a parent process are not here.
+        # A child process has none of the threads that lead its parent's flights.
         def forget_parents
           return if Forks.current?(@process)
           @process = Forks.current

@@ -5,9 +5,8 @@ require "timeout"
 module Tiercel
   module Store
     module Fetch
-      # Tells an error that a block raised itself from one that was raised into it from outside: by Thread#raise,
-      # Fiber#raise, or a Timeout with a class of its own. The first is of interest to all callers that wait for the
-      # block. The second concerns the leader alone.
+      # An error that was raised into a block from outside: by Thread#raise, Fiber#raise, or a Timeout with a class of
+      # its own. It concerns the leader alone. An error that the block itself raises concerns all callers that wait.
       #
       # Ruby does not mark such errors, so this looks at the place. An error came from outside if
       #
@@ -26,7 +25,7 @@ module Tiercel
           write syswrite print puts flush fsync flock accept connect recv recvfrom recvmsg send sendmsg getaddrinfo
           transfer yield resume io_wait io_read io_write io_select block
         ].to_h { |name| [name, true] }.freeze
-        # Errors that these raise themselves.
+        # Errors that these methods raise themselves.
         THEIR_OWN = [SystemCallError, IOError, ThreadError, FiberError, StopIteration, ArgumentError, TypeError,
                      RangeError, EncodingError].freeze
         TIMEOUT_FILE = Timeout.method(:timeout).source_location&.first
@@ -36,7 +35,7 @@ module Tiercel
 
         module_function
 
-        # Asked by the leader, where it rescues the error of its block.
+        # The leader calls this where it rescues the error of its block.
         #
         # @param error [StandardError]
         # @return [Boolean]

@@ -5,21 +5,21 @@ require "weakref"
 module Tiercel
   module Store
     module Fetch
-      # The fiber that leads a flight. Other callers ask whether it can go on, and whether it ever will.
+      # The fiber that leads a flight. Followers ask whether it can go on, and whether it ever will.
       #
-      # Ruby runs no `ensure` of a fiber that is suspended in its block and then dropped, such as that of an Enumerator
-      # whose next value nobody asks for. So a Leader refers to its fiber weakly: once Ruby collects the fiber, the
-      # leader is gone.
+      # Ruby runs no `ensure` of a fiber that is suspended and then dropped, such as the fiber of an Enumerator that has
+      # not reached its end. So a Leader refers to its fiber weakly: once Ruby collects the fiber, the leader is gone.
       #
       # @private
       class Leader
+        # The fiber-local variable of a fiber's Leader.
         CURRENT = :tiercel_leader
         # The methods that suspend a fiber without a scheduler: Fiber.yield, Enumerator::Yielder#yield and #<<.
         SUSPENDED_IN = %w[yield <<].freeze
         PLACES = 8
-        private_constant :CURRENT, :SUSPENDED_IN, :PLACES
+        private_constant :SUSPENDED_IN, :PLACES
 
-        # @return [Leader] the fiber at hand; there is one for each fiber
+        # @return [Leader] of the current fiber
         def self.current = Thread.current[CURRENT] ||= new
 
         def initialize
@@ -27,7 +27,7 @@ module Tiercel
           @fiber = WeakRef.new(Fiber.current)
         end
 
-        # @return [Boolean] whether it will never go on: its thread has ended, or its fiber has ended or was dropped
+        # @return [Boolean] whether it will never go on: its thread or fiber has ended, or Ruby has collected the fiber
         def gone?
           return true unless @thread.alive?
           fiber = self.fiber
@@ -44,7 +44,7 @@ module Tiercel
           scheduler.nil? || suspended_by_hand?(fiber, scheduler)
         end
 
-        # @return [Array<String>, nil] where its thread waits for another thread, without a limit; nil for anything else
+        # @return [Array<String>, nil] the backtrace of its thread, if that waits for another thread without a limit
         def waits_for_a_thread_at
           # Thread#status does not tell a wait without a limit from one for a file or a clock.
           @thread.backtrace(0, PLACES) if @thread.inspect.include?("sleep_forever")

@@ -1,180 +1,167 @@
 # frozen_string_literal: true
 
-require_relative "miss"
+require_relative "../../coder"
+require_relative "../../leases"
+require_relative "computation"
+require_relative "flight"
 
 module Tiercel
   module Store
     module Fetch
-      # Several calls that have missed, for which leases are taken at once:
+      # One or several calls that have missed: finds out, without waiting, which of them this caller computes.
       #
-      #   {#take}: {Leases#take_multi}, which waits for none -> {#compute}: the blocks of those that are free ->
-      #   {Leases#fill_multi}
+      #   {#acquire}: {Flights#board} -> {Leases#take} or {Leases#take_multi} -> {#computation}
       #
-      # Calls that somebody else computes have no value afterwards. {#leave} ends a round that was not computed.
+      # Afterwards each call has a value, a lease of its own, a flight or a lease of another caller, or none of these:
+      # then something has changed concurrently, and it begins anew. {#leave} ends the round.
       #
       # @private
       class LeaseRound
         MISS = Coder::MISS
-        # Computed values are stored at least so many times within a `lease_ttl`.
-        FILLS_PER_TTL = 3
-        private_constant :MISS, :FILLS_PER_TTL
+        private_constant :MISS
 
         # @return [Hash{Call => Object}] what is known by now
         attr_reader :values
-        # @return [Hash{Call => Leases::Lease}] those that are to be computed here
+        # @return [Hash{Call => Leases::Lease}] of the calls that are computed here
         attr_reader :leases
+        # @return [Hash{Call => Flight}] that this caller leads
+        attr_reader :flights
+        # @return [Hash{Call => Flight}] that another caller of this process leads
+        attr_reader :followed
+        # @return [Hash{Call => Leases::Lease}] that another caller holds
+        attr_reader :rivals
 
         # @param settings [Settings]
         # @param calls [Array<Call>] of different keys
-        # @param policy [Policy] of all of them
-        # @param options [Hash] of all of them, merged
-        # @param useless [Hash{String => Accessor::Found}] by key, what the read has found that was no value
-        # @yieldparam call [Call]
-        # @yieldreturn [Miss] of that call
-        def initialize(settings, calls, options, policy, useless, &miss)
+        # @param together [Boolean] see {Computation}
+        def initialize(settings, calls, together: false)
           @settings = settings
-          @held = settings.leases
-          @flights = settings.flights
           @calls = calls
-          @policy = policy
-          @options = options
-          @useless = useless
-          @miss = miss
+          @together = together
           @values = {}
-          @flown = {}
+          @answers = {}
           @leases = {}
+          @flights = {}
+          @followed = {}
+          @rivals = {}
         end
 
-        # Takes the leases that are free.
+        # Boards the flights, and acquires the leases that are free.
         #
         # @return [void]
-        def take
-          led = board
+        def acquire
+          led = @calls.select { |call| board(call) }
           return if led.empty?
-          versions = led.transform_values(&:kept_version).compact
-          @taken = @held.take_multi(led.keys, @policy.lease_ttl, versions:, shown: shown_of(led)) do |key, bytes|
-            led[key].verdict(bytes)
-          end
-          @leases = @taken.filter_map { |key, answer| [led[key], answer] unless settled?(led[key], answer) }.to_h
+          led.one? ? take(led.first, shown: led.first.take_shown) : take_multi(led)
         end
 
-        # Runs the blocks, and stores what they give.
+        # Goes on with a flight that this caller leads.
         #
+        # @param answer [Leases::Lease, Leases::Present, nil] of {Leases#take_absent}
         # @return [void]
-        def compute
-          return if @leases.empty?
-          @open = @leases.dup
-          @computed = {}
-          @filled_at = Clock.monotonic
-          HeldFlights.with_all(@flown.values) do
-            @leases.each { |call, lease| compute_one(call, lease) }
-          end
-          fill
-        rescue StandardError => error
-          @computed.each { |call, value| @flown[call].land_value(value) { call.copy(value) } }
-          @open.each_key { |call| @flown[call].land_error(error) }
-          raise
-        ensure
-          abandon(@open)
-          leave
+        def adopt(call, flight, answer)
+          @flights[call] = flight
+          return take(call, shown: answer) unless answer.is_a?(Leases::Lease)
+          @answers[call] = answer
+          resolve(call, answer)
         end
 
-        # Nothing more is computed: gives back the leases that were taken, and leaves the flights.
+        # @param shown [Leases::Present, nil] see {Leases#take}
+        # @param displaces [String, nil] see {Leases#take}
+        # @return [void]
+        def take(call, shown: nil, displaces: nil)
+          @rivals.delete(call)
+          @answers[call] = answer = call.acquire(shown:, displaces:)
+          resolve(call, answer)
+        end
+
+        # @param present [Leases::Present] what came concurrently
+        # @return [Object] its value, if it is what the call wants; else MISS
+        def found(call, present)
+          value = call.value_of(present.bytes)
+          return value if MISS.equal?(value)
+          call.remember(present.bytes)
+          @flights[call].land(:found, present.bytes)
+          @values[call] = value
+        end
+
+        # @return [Computation, nil] of the calls that are to be computed here; it releases their leases
+        def computation
+          return if @leases.empty?
+          leases = @leases
+          @leases = {}
+          @computation = Computation.new(@settings, leases, @flights, together: @together)
+        end
+
+        # Releases the leases whose blocks have not begun, and leaves the flights.
         #
         # @return [void]
         def leave
-          @taken&.each_value { |answer| @held.release(answer) if answer.is_a?(Leases::Lease) } unless @open
-          @flown.each_value { |flight| @flights.leave(flight) }
-        end
-
-        # No block can begin in time.
-        #
-        # @return [void]
-        def abandon(leases = @leases)
-          leases&.each do |call, lease|
-            @held.release(lease, stale_ttl: call.stale_ttl)
-            @flown[call].land(:abandoned)
-          end
+          return if @computation&.begun?
+          @answers.each { |call, answer| call.release(answer) if answer.is_a?(Leases::Lease) }
+        ensure
+          @flights.each_value { |flight| @settings.flights.leave(flight) unless flight.behind? }
         end
 
         private
 
-        # @return [Hash{String => Call}] by key, those that nobody in this process is at
-        def board
-          @calls.each_with_object({}) do |call, led|
-            @flown[call] = own = Flight.new(@settings.backend, call.key, call.wanted)
-            next @flown.delete(call) unless @flights.board(own, nil).equal?(own)
-            led[call.key] = call
+        # @return [Boolean] whether this caller leads the flight
+        def board(call)
+          stale = call.stale_at_hand
+          @values[call] = stale unless MISS.equal?(stale)
+          return false if @values.key?(call)
+          @flights[call] = own = Flight.new(@settings.backend, call.key, call.wanted)
+          flight = @settings.flights.board(own, call.lineage)
+          return true if flight.equal?(own)
+          @flights.delete(call)
+          call.late = !flight.shows?(call.lineage)
+          @followed[call] = flight
+          false
+        end
+
+        # Nobody waits here, so that the flights of other callers' keys are free at once.
+        def take_multi(led)
+          by_key = led.to_h { |call| [call.key, call] }
+          ttl = led.first.policy.lease_ttl
+          versions = by_key.transform_values(&:kept_version).compact
+          shown = by_key.transform_values(&:take_shown).compact
+          @answers = @settings.leases.take_multi(by_key.keys, ttl, versions:, shown:) do |key, bytes|
+            by_key[key].verdict(bytes)
+          end.transform_keys(by_key)
+          @answers.dup.each { |call, answer| resolve(call, answer) }
+          led.each { |call| @settings.flights.leave(@flights.delete(call)) unless @leases.key?(call) }
+        end
+
+        def resolve(call, answer)
+          return found(call, answer) if answer.is_a?(Leases::Present)
+          return begin_with(call, answer) if answer.mine?
+          stale = call.serve_stale(call.stale_beside(answer))
+          MISS.equal?(stale) ? @rivals[call] = answer : @values[call] = stale
+        end
+
+        # The block runs in the background where that is wished and there is a value to return.
+        def begin_with(call, lease)
+          return @answers.delete(call) if call.optional? && !lease.sure?
+          call.begin_with(lease)
+          stale = call.policy.background? ? call.stale_beside(lease) : MISS
+          if MISS.equal?(stale) || !(refresh_behind(call, lease) || call.optional?)
+            @leases[call] = lease
+          else
+            @values[call] = call.serve_stale(stale)
           end
         end
 
-        # @return [Hash{String => Array(String, Object)}] bytes and token of what is no lease
-        def shown_of(led)
-          @useless.slice(*led.keys).filter_map do |key, found|
-            [key, [found.bytes, found.token]] if found.token && @held.seen(key, found.bytes).nil?
-          end.to_h
-        end
-
-        # Whether there is a value by now, or somebody else is at it; who waits for the flight looks anew.
-        def settled?(call, answer)
-          return false if answer.is_a?(Leases::Lease) && answer.mine? && !refreshed_behind?(call, answer)
-          value = answer.is_a?(Leases::Present) ? call.value_of(answer.bytes) : @miss.call(call).served(answer)
-          @values[call] = value unless MISS.equal?(value)
-          @flights.leave(@flown.delete(call))
-          true
-        end
-
-        def refreshed_behind?(call, lease)
-          miss = @miss.call(call)
-          miss.took_over if lease.takeover?
-          return false unless @policy.background? && !MISS.equal?(miss.servable(lease)) && miss.refresh_behind(lease)
-          @taken.delete(call.key)
-          true
-        end
-
-        def compute_one(call, lease)
-          @flown[call].learn(lease, running: true)
-          @values[call] = @computed[call] = @flights.computing(@flown[call], lease.lineage) { call.compute }
-          @flown[call].tags = call.used_tags
-          fill if Clock.monotonic - @filled_at > @policy.lease_ttl / FILLS_PER_TTL
-        rescue StandardError => error
-          stale = @miss.call(call).stale_after(error, lease)
-          raise if MISS.equal?(stale)
-          @values[call] = stale
-          @open.delete(call)
-          @flown[call].land(:found, lease.stale)
-        end
-
-        # Stores what is computed, and lands its flights.
-        def fill
-          frames, ttl = frames_of(@computed)
-          stored = @held.fill_multi(frames.to_h { |call, bytes| [@open[call], bytes] }, ttl) unless frames.empty?
-          @computed.each do |call, value|
-            lease = @open.delete(call)
-            done = stored&.include?(call.key) || (frames[call] && overwrite(call, frames[call], ttl))
-            @settings.account.wrote if done
-            call.remember(done ? frames[call] : nil)
-            give_back(call, lease) unless done
-            @flown[call].land_value(value) { call.copy(value) }
+        # @return [Boolean] whether the block will run in the background
+        def refresh_behind(call, lease)
+          flight = Flight.new(@settings.backend, call.key, call.version)
+          computation = Computation.new(@settings, { call => lease }, { call => flight })
+          call.trace!.background = true
+          behind = Background.enqueue do
+            @settings.account.count(:background_refreshes)
+            computation.run
           end
-          @computed = {}
-          @filled_at = Clock.monotonic
-        end
-
-        # @return [Array(Hash{Call => String}, Float)] what is to be stored, and its ttl
-        def frames_of(values)
-          writer = @settings.writer
-          values = values.compact if @options[:skip_nil]
-          frames = values.to_h { |call, value| [call, writer.frame(value, call.version, @options, @policy)] }
-          [frames.compact, writer.fill_ttl(@options, @policy)]
-        end
-
-        def overwrite(call, bytes, ttl) = @flown[call].overwrite(@settings.guard, bytes, ttl)
-
-        # Nothing is stored in its place.
-        def give_back(call, lease)
-          @settings.uncached.warn(call.key) if @flown[call].deleted
-          @held.release(lease, stale_ttl: call.stale_ttl)
+          behind ? @answers.delete(call) : call.trace!.background = nil
+          behind
         end
       end
     end

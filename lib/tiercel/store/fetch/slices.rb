@@ -5,15 +5,15 @@ require_relative "../../clock"
 module Tiercel
   module Store
     module Fetch
-      # The calls of one `fetch_multi`, divided so that leases are taken just before their blocks run: a few at first,
-      # then as many as are computed within {SPAN}. Other callers wait no longer for a name than for its slice, and the
-      # table of leases does not fill.
+      # The calls of one `fetch_multi` in slices, so that each lease is acquired just before its block runs. The first
+      # slice has a few calls, later ones as many as are computed within {SPAN}. Other callers wait no longer for a name
+      # than for its slice, and the table of leases does not fill.
       #
       # @private
       class Slices
         FIRST = 8
         MOST = 256
-        # Each slice has at most so many times as many calls as the one before.
+        # A slice is at most so many times as large as the one before.
         GROWTH = 4
         # Seconds.
         SPAN = 0.05

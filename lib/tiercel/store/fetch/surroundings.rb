@@ -6,20 +6,19 @@ require "active_support/core_ext/class/subclasses"
 module Tiercel
   module Store
     module Fetch
-      # Rails' state of a thread, on which a block may depend: taken where `fetch` is called, and put in place around
-      # a block that runs in another thread. A fragment is rendered in its reader's language wherever it is rendered.
+      # The state of the thread that calls `fetch`, as far as Rails' features depend on it. A block that runs in another
+      # thread has the same state: it renders a fragment in the reader's language.
       #
       # - `I18n.locale` and `Time.zone`
       # - the values of all `ActiveSupport::CurrentAttributes` (the same objects, not copies)
       # - roles and shards of `connected_to`
       # - the request-local caches of all stores (the same objects), where the caller waits for the block
       #
-      # Everything else that is kept with a thread (`Thread.current[...]`, an open transaction, a query cache) stays
-      # there.
+      # Other state of the thread (`Thread.current[...]`, an open transaction, a query cache) is not copied.
       #
       # @private
       class Surroundings
-        # Where Rails keeps the request-local caches of a thread, by store.
+        # Rails' key of the request-local caches of a thread, by store.
         LOCAL_CACHES = :active_support_local_cache_registry
         private_constant :LOCAL_CACHES
 
@@ -32,8 +31,8 @@ module Tiercel
           @connections = connections&.dup
         end
 
-        # Runs the block with them, inside the Rails executor where there is one. What the block raises goes past the
-        # executor: who reports it is decided by who waits for it.
+        # Runs the block with this state, inside the Rails executor where there is one. An error of the block passes the
+        # executor by, because the caller that waits for the block decides whether to report it.
         #
         # @return [Object] the block's value
         def within(&)
@@ -67,8 +66,8 @@ module Tiercel
           end
         end
 
-        # Put in place as they are, past the writers of the application: those change more than their own attribute, and
-        # may not take the nil that was there before.
+        # Sets the attributes past the application's writers: a writer may change more than its own attribute, and may
+        # refuse the nil that was there before.
         def with_currents(currents)
           instances = currents.map { |current, attributes| [current.instance, attributes] }
           before = instances.map { |instance, _| instance.attributes }

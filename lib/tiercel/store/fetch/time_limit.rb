@@ -7,14 +7,14 @@ require_relative "databases"
 module Tiercel
   module Store
     module Fetch
-      # How long one call of `fetch` may take: `timeout:`. Past `soft` it is given a value that has ended, where there
-      # is one that may be served; past `hard` it is given up.
+      # The `timeout:` of one call of `fetch`. After `soft` the call returns an expired value, if it may return one;
+      # after `hard` it raises a {FetchTimeout}.
       #
       # @private
       class TimeLimit
         # @param policy [FetchPolicy]
-        # @return [TimeLimit, nil] nil where there is none, and inside an open transaction of the database, which
-        #   belongs to the thread that is in it
+        # @return [TimeLimit, nil] nil without `timeout:`, and inside a transaction of the database: the transaction
+        #   belongs to its thread, so the block must run there
         def self.for(policy)
           new(policy) if policy.timeout? && !Databases.in_transaction?
         end
@@ -28,17 +28,17 @@ module Tiercel
         end
 
         # @param stale [Boolean] see {#ends_at}
-        # @return [Float, nil] seconds that the call is given
+        # @return [Float, nil] seconds that the call may take
         def seconds(stale:) = (stale && @soft_seconds) || @hard_seconds
 
-        # @param stale [Boolean] whether there is a value to serve in the place of the one that is waited for
-        # @return [Float, nil] of {Clock.monotonic}: when this call waits no longer; nil for never
+        # @param stale [Boolean] whether the call has an expired value to return
+        # @return [Float, nil] of {Clock.monotonic}: the end of this call's waits; nil for no limit
         def ends_at(stale:) = (stale && @soft) || @hard
 
-        # When a caller that waits has to look what it has.
+        # A waiting caller looks at its limit by then.
         #
         # @param deadline [Float] of {Clock.monotonic}, of another cause
-        # @return [Float] that, or one of its own that comes before
+        # @return [Float] that deadline, or an earlier one of this limit
         def before(deadline)
           soft = @soft if @soft && @soft > Clock.monotonic
           [deadline, soft, @hard].compact.min

@@ -9,16 +9,16 @@ require_relative "surroundings"
 module Tiercel
   module Store
     module Fetch
-      # A block that runs in a thread of its own, so that whoever waits for it may leave: it is never interrupted, and
-      # goes on to its end. Each has a new thread, which leaves nothing behind for the next one; a process has no more
-      # than {MOST} of them at once.
+      # A block that runs in a thread of its own, so that its caller may leave. Nothing interrupts the block: it goes on
+      # to its end. Each block has a new thread, so it meets no state of the one before. A process has at most {MOST} of
+      # these threads.
       #
       # @private
       class TimedBlock
         MOST = 32
         # The answer of {#wait} on timeout.
         LEFT = Object.new.freeze
-        # Set in the fiber storage of such threads.
+        # The key in the fiber storage of these threads.
         WITHIN = :tiercel_timed_block
         private_constant :WITHIN
 
@@ -29,10 +29,10 @@ module Tiercel
         class << self
           # Begins to run the block in another thread, with the caller's {Surroundings}.
           #
-          # Inside of such a block none waits for a thread: where all are taken, it runs in the one at hand.
+          # A caller inside a timed block does not wait for a free thread: if there is none, it runs its block itself.
           #
-          # @param ends_at [Float] of {Clock.monotonic}: until when a free thread is waited for
-          # @return [TimedBlock, nil] nil where none was free
+          # @param ends_at [Float] of {Clock.monotonic}: the end of the wait for a free thread
+          # @return [TimedBlock, nil] nil where no thread became free
           def start(ends_at, &block)
             timed = new(block)
             within = Fiber[WITHIN]
@@ -40,10 +40,10 @@ module Tiercel
             within ? timed.tap(&:run_here) : nil
           end
 
-          # @return [Integer] how many run now
+          # @return [Integer] blocks that run now
           def running = @lock.synchronize { threads.size }
 
-          # Waits until all have ended that run, and no longer than `seconds`.
+          # Waits for all blocks that run now, for at most `seconds`.
           #
           # @return [void]
           def drain(seconds)
@@ -74,7 +74,7 @@ module Tiercel
             true
           end
 
-          # Those of a parent process are not here.
+          # A child process has none of its parent's threads.
           def threads
             return @threads if Forks.current?(@process)
             Background.drain_at_exit
@@ -130,13 +130,13 @@ module Tiercel
         end
 
         def run
-          value_for_read(:value, yield)
+          finish(:value, yield)
         rescue Exception => error # rubocop:disable Lint/RescueException
-          Reports.handled(error) if value_for_read(:error, error)
+          Reports.handled(error) if finish(:error, error)
         end
 
-        # @return [Boolean] whether nobody waits for it any more
-        def value_for_read(kind, content)
+        # @return [Boolean] whether the caller has left
+        def finish(kind, content)
           @lock.synchronize do
             @outcome = [kind, content]
             @left

@@ -7,24 +7,24 @@ module Tiercel
       #
       # @private
       class Trace
-        # @return [Float] milliseconds spent on waiting for others
+        # @return [Float] milliseconds that the call has waited for other callers
         attr_reader :waited
-        # @return [Symbol, nil] why a value is computed although there is one: `:stale`, `:early`
+        # @return [Symbol, nil] the reason for which a value is computed although there is one: `:stale`, `:early`
         attr_accessor :reason
-        # @return [Boolean] whether it is computed behind the caller's back
+        # @return [Boolean] whether the block runs in the background
         attr_accessor :background
-        # @return [Boolean] whether the lease was somebody's who has not filled in time
+        # @return [Boolean] whether the lease was another holder's, who has stored no value in time
         attr_accessor :takeover
-        # @return [Boolean] whether the caller is given a value that has ended
+        # @return [Boolean] whether the caller receives an expired value
         attr_accessor :stale
-        # @return [Float, nil] seconds after which the caller has left
+        # @return [Float, nil] seconds after which the call was over
         attr_accessor :timeout
 
         def initialize
           @waited = 0.0
         end
 
-        # @return [Object] the block's value, for which is waited
+        # @return [Object] the block's value
         def waiting
           began = Clock.monotonic
           yield

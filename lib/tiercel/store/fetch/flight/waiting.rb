@@ -7,19 +7,20 @@ module Tiercel
   module Store
     module Fetch
       class Flight
-        # How followers wait for a {Flight}: until it lands, while its leader can go on, and without a cycle.
+        # Followers of a {Flight} wait until it lands, as long as its leader can go on, and never in a cycle.
         #
         # @private
         module Waiting
-          # Seconds between two looks of a follower: at its leader, and whether others wait for what the follower keeps.
+          # Seconds after which a follower looks again whether its leader goes on, and whether other threads wait for a
+          # connection that the follower keeps.
           GIVING_WAY = 1.0
           private_constant :GIVING_WAY
 
-          # Lets a follower run the block, too, if the one before takes too long. All who wait receive the first value.
+          # Has a follower run the block too, if the one before takes too long. All followers receive the first value.
           #
           # @param relief [Flight] the follower's
           # @param after [Float] seconds
-          # @return [Float, nil] of {Clock.monotonic}: until when to wait; nil where the follower is to begin
+          # @return [Float, nil] of {Clock.monotonic}: the end of the wait; nil where the follower begins its block
           def relieve(relief, after)
             LOCK.synchronize do
               now = Clock.monotonic
@@ -39,10 +40,13 @@ module Tiercel
           # @param far_deadline [Float] the same, while another process has the lease
           # @yieldparam lease [Leases::Lease] whenever more is known of it
           # @yieldreturn [Boolean] whether to wait no longer
-          # @return [Outcome, Symbol] `:cycle` at once where one of the waiters is what this one waits for, or the
-          #   leader cannot go on while the caller waits, and after a while where others, as the block may, wait for a
-          #   connection that this caller keeps; `:stalled` where the leader waits for another thread, which may be the
-          #   caller, and nothing happens for a while; `:deadline`; `:left` where the block said so
+          # @return [Outcome, Symbol] or
+          #
+          #   - `:cycle`: the flight waits for one of the waiters; or its leader cannot go on while the caller waits;
+          #     or, after a while, other threads wait for a connection that this caller keeps
+          #   - `:stalled`: for a while the leader has waited for another thread, which may be the caller
+          #   - `:left`: the block returned true
+          #   - `:deadline`
           def await(waiters, deadline, far_deadline)
             look_at = Clock.monotonic + GIVING_WAY
             keeps_a_connection = Databases.holding_a_connection?

@@ -2,38 +2,39 @@
 
 require_relative "../../coder"
 require_relative "../../frame"
-require_relative "flight"
-require_relative "held_flights"
+require_relative "flights"
 
 module Tiercel
   module Store
     module Fetch
-      # The usual miss: nothing is under the key, and nobody else wants it. What {Miss} does then, with fewer objects;
-      # where anything else shows, a Miss goes on from there. Both begin here: a `fetch` whose read has found nothing,
-      # and one that reads in the trip of its take ({FastPath::ReadAndTake}).
+      # The usual miss: the key is absent, and no other caller computes it. These are the steps of the {Fetcher} for one
+      # call, with fewer objects (adr/022). On anything else, a lease of another caller or a stale value, the Fetcher
+      # goes on.
+      #
+      # Two kinds of `fetch` begin here: one whose read has found nothing, and one that reads and acquires in one trip
+      # ({FastPath::ReadAndTake}).
       #
       # @private
-      module UsualMiss
-        # Of a key that has another flight.
+      module UncontendedMiss
+        # The answer for a key that has another flight.
         ELSEWHERE = Coder::Signal.new("ELSEWHERE")
 
         private
 
         # @yield the block of `fetch`
         # @return [Object] the value
-        def miss_as_usual(name, key, version, options, policy, &)
+        def miss_uncontended(name, key, version, options, policy, &)
           key = key.dup.freeze unless key.frozen? # once, for all that keep it
-          value = lead_as_usual(name, key, version, options, policy, &)
+          value = lead_uncontended(name, key, version, options, policy, &)
           ELSEWHERE.equal?(value) ? miss(name, key, version, options, policy, &) : value
         end
 
         # @param key [String] frozen
-        # @param unread [Boolean] whether it is read in the trip of the take
-        # @return [Object] the value; {ELSEWHERE}; or, where it was unread and something is there, that as a
-        #   {Accessor::Found}
-        def lead_as_usual(name, key, version, options, policy, unread: false, &)
+        # @param unread [Boolean] whether the key is read in the trip that acquires its lease
+        # @return [Object] the value; {ELSEWHERE}; or the {Accessor::Found} of a key that was unread and is not absent
+        def lead_uncontended(name, key, version, options, policy, unread: false, &)
           flight = Flight.new(@settings.backend, key, version)
-          return ELSEWHERE unless @settings.flights.lead(flight, alone: unread)
+          return ELSEWHERE unless @settings.flights.board(flight, nil, alone: unread).equal?(flight)
           kept = version && Frame::Version.kept(version)
           # Nothing lies between either call and its assignment where CRuby looks for interrupts: a branch would.
           if unread
@@ -43,9 +44,9 @@ module Tiercel
           end
           lease = Leases::Lease === answer
           @settings.account.missed(key) if unread && (lease || answer.nil?)
-          return compute_as_usual(flight, answer, name, options, &) if lease && answer.begun?
-          return Accessor::Found.new(*answer.first(2)) if unread && answer && !lease
-          miss(name, key, version, options, policy, begun: [flight, answer], &)
+          return compute_uncontended(flight, answer, name, options, &) if lease && answer.begun?
+          return Accessor::Found.new(answer.bytes, answer.token) if unread && answer && !lease
+          miss(name, key, version, options, policy, flight:, answer:, &)
         ensure
           give_up(flight, answer) unless flight.nil? || flight.landed?
         end
@@ -57,14 +58,14 @@ module Tiercel
           @settings.flights.leave(flight)
         end
 
-        def compute_as_usual(flight, lease, name, options)
+        def compute_uncontended(flight, lease, name, options)
           @settings.flights.begin(flight, lease)
           @settings.reader.remember(flight.key, nil)
           stored = false
-          value = HeldFlights.with(flight) do |outermost|
+          value = Flights.hold([flight].freeze) do |outermost|
             given = Tags::WriteOptions::CopiedWhenSet.new(@shares_options ? options : options.dup, self)
             made = run_block(name, flight.key, options) { @settings.account.timed(flight.key) { yield(name, given) } }
-            stored = store_as_usual(flight, lease, name, made, options, given.options, outermost)
+            stored = store_uncontended(flight, lease, name, made, options, given.options, outermost)
             flight.tags = given.named
             made
           end
@@ -75,25 +76,24 @@ module Tiercel
           raise
         ensure
           @settings.leases.release(lease) unless stored
-          flight.counted ? finish_as_usual(flight, value, landed) : @settings.flights.leave(flight)
+          flight.counted ? finish_uncontended(flight, value, landed) : @settings.flights.leave(flight)
         end
 
         # @param own [Hash] the options as the block has left them
         # @param outermost [Boolean] whether no other block is running around this one's
         # @return [Boolean] whether the value is stored
-        def store_as_usual(flight, lease, name, value, options, own, outermost)
+        def store_uncontended(flight, lease, name, value, options, own, outermost)
           if outermost && value.instance_of?(String) && own == options && !heard?(Events::WRITE)
             stored = fill_string(flight, lease, value, options)
             @settings.writer.warn_if_deleted(flight) if stored == false
             return stored unless stored.nil?
           end
-          result = Result.new(name, value, flight.wanted, options, own, @settings.policy)
-          store_result(result, lease, flight)
+          store_value(value, lease, flight, name, flight.wanted, options, own, @settings.policy)
         end
 
         # A plain String, which nobody else is to be told of, needs no frame made of it where the backend frames it.
         #
-        # @return [Boolean, nil] nil where only {Fetch#store_result} can tell
+        # @return [Boolean, nil] nil where only {Fetch#store_value} can tell
         def fill_string(flight, lease, value, options)
           policy = @settings.policy
           return if flight.wanted || flight.rewritten || @settings.coder.checksum? || policy.stale_seconds
@@ -109,7 +109,7 @@ module Tiercel
         end
 
         # Callers that joined receive a copy.
-        def finish_as_usual(flight, value, landed)
+        def finish_uncontended(flight, value, landed)
           return unless @settings.flights.finish(flight, landed)
           frame = @settings.reader.copy(value)
           frame ? flight.land(:frame, frame) : flight.land(:value, value)

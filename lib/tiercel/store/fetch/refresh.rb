@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+require_relative "../../clock"
+require_relative "call"
+
+module Tiercel
+  module Store
+    module Fetch
+      # A `fetch` that has found a value which expires soon, with `early_refresh:`:
+      #
+      #   hit -> {Attempts#begin}: has another caller of this process tried? yes: the value
+      #          no: {Fetcher#values_without_waiting}: the newer value, or the one that is there
+      #
+      # Only the caller that acquires the lease computes. Its own value is good until the block has given a newer one:
+      # so an error, a late block (`timeout:`) and a nil that `skip_nil` leaves out do no harm.
+      #
+      # Where no lease decides who refreshes, processes leave it to chance: "Optimal Probabilistic Cache Stampede
+      # Prevention" (Vattani, Chierichetti, Lowenstein; VLDB 2015). With a lease a share of the TTL is enough.
+      #
+      # @private
+      class Refresh < Call
+        # @param ends_at [Float, nil] epoch seconds
+        # @param seconds [Float]
+        # @return [Boolean] whether it is within so many seconds
+        def self.due?(ends_at, seconds) = !ends_at.nil? && ends_at - Clock.now < seconds
+
+        # @return [Object] that the read has found
+        attr_reader :value
+
+        # @param value [Object] that the read has found
+        # @param seconds [Float] before its end, in which a value is refreshed
+        def initialize(*positional, value:, seconds:, **options, &)
+          super(*positional, **options, &)
+          @value = value
+          @seconds = seconds
+        end
+
+        # @return [Boolean] whether no other caller of this process has tried lately
+        def begin_refresh = @settings.early_refreshes.begin(@key, [@policy.lease_ttl, @seconds].min)
+
+        # Leaves an entry alone that was written concurrently.
+        def verdict(bytes)
+          entry = entry_of(bytes)
+          return super if entry.nil? || entry.expired?
+          entry.mismatched?(@version) || !Refresh.due?(entry.expires_at, @seconds) ? :current : bytes
+        end
+
+        def acquire(...)
+          remember(nil)
+          super
+        end
+
+        def begin_with(_lease)
+          @settings.account.count(:early_refreshes)
+          trace!.reason = :early
+        end
+
+        def compute_and_store(...)
+          value, stored = super
+          [value.nil? && @options[:skip_nil] ? @value : value, stored]
+        ensure
+          @settings.early_refreshes.forget(@key)
+        end
+
+        # For a while nobody tries again.
+        def release(lease) = lease && @settings.leases.release(lease, pause: PAUSE, stale_ttl:)
+
+        def optional? = true
+
+        def stale_beside(_lease) = @value
+
+        def stale_when_late(_lease) = @value
+
+        def stale_value_of(*, **) = @value
+
+        # The value has not expired, so no stale hit is counted.
+        def serve_stale(value) = value
+
+        # The lease keeps the value beside it, which is not to go before its time.
+        def stale_ttl = super + @seconds
+
+        private
+
+        def error_covered?(*) = true
+      end
+    end
+  end
+end
