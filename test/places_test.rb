@@ -23,25 +23,44 @@ class PlacesTest < Tiercel::TestCase
   def files = "file:#{@dir}/cache"
 
   def test_nearest_first
-    store = build("memory:", shared, files)
-    assert_equal ["memory:", "shared:#{@dir}/segment", files], store.backend.to_s.split(" > ")
+    store = build(shared, files)
+    assert_equal ["shared:#{@dir}/segment", files], store.backend.to_s.split(" > ")
     assert_equal true, store.write("key", "value")
     assert_equal "value", store.read("key")
     refute_nil store.backend.near.get("key")
-    refute_nil store.backend.far.near.get("key")
     refute_nil store.backend.last.get("key")
     assert_kind_of Tiercel::Backends::File, store.backend.last
   end
 
-  def test_a_read_brings_the_value_into_every_tier
+  def test_a_read_brings_the_value_into_the_near_tier
     build(files).write("key", "value")
-    store = build("memory:", shared, files)
+    store = build(shared, files)
     assert_equal "value", store.read("key")
     refute_nil store.backend.near.get("key")
-    refute_nil store.backend.far.near.get("key")
     store.backend.near.forget(["key"])
     assert_equal({ "key" => "value" }, store.read_multi("key", "absent"))
     refute_nil store.backend.near.get("key")
+  end
+
+  def memo_limit(*urls, **options)
+    stats = build(*urls, **options).stats
+    (stats[:tiers]&.values&.first || stats)[:memo_limit_bytes]
+  end
+
+  # Each process keeps values that it reads; each read compares the segment.
+  def test_memory_in_front_of_shared_is_a_memo
+    store = build("memory:?size=8MB", shared, files)
+    assert_equal ["shared:#{@dir}/segment", files], store.backend.to_s.split(" > ")
+    assert_equal [8 << 20, 32 << 20, 4 << 20],
+                 [memo_limit("memory:?size=8MB", shared, files), memo_limit("memory:", shared, files, frozen: true),
+                  memo_limit("memory:", shared("size=1MB&memo=4MB"), files)]
+    assert_equal 8 << 20, memo_limit("memory:?size=8MB", shared)
+    text = "text " * 10_000
+    store.write("key", text)
+    9.times { assert_equal text, store.read("key") }
+    assert_operator store.stats[:tiers].values.first[:memo_hits], :>, 0
+    fork_and_wait(1) { build(shared, files).write("key", "new") && nil }
+    assert_equal "new", store.read("key")
   end
 
   def refused(*urls, **options) = assert_raises(Tiercel::ConfigurationError) { build(*urls, **options) }.message
@@ -56,6 +75,8 @@ class PlacesTest < Tiercel::TestCase
     assert_match(/each of them once/, refused("memory:", "memory:", files))
     assert_match(/each of them once/, refused(shared, "shared:#{@dir}/other", files))
     assert_match(/needs Tiercel's C extension, and a size of 1 MB or more/, refused("memory:?size=20KB", files))
+    assert_match(/size: expected 1 MB or more in memory: in front of shared:, got "20KB"/,
+                 refused("memory:?size=20KB", shared, files))
   end
 
   def test_passwords_are_not_told
@@ -131,14 +152,14 @@ class PlacesTest < Tiercel::TestCase
   end
 
   def test_stats_of_each_tier
-    store = build("memory:", shared, files)
+    store = build(shared, files)
     store.write("key", "value")
     3.times { store.read("key") }
     stats = store.stats
     assert_equal 1, stats[:entries]
-    assert_equal ["memory:", "shared:#{@dir}/segment", files], stats[:tiers].keys
-    assert_equal 3, stats[:tiers]["memory:"][:hits]
-    assert_equal [1, 1, 1], stats[:tiers].values.map { |tier| tier[:entries] }
+    assert_equal ["shared:#{@dir}/segment", files], stats[:tiers].keys
+    assert_equal 3, stats[:tiers].values.first[:hits]
+    assert_equal [1, 1], stats[:tiers].values.map { |tier| tier[:entries] }
   end
 
   def test_a_worker_of_tests_has_tiers_of_its_own
@@ -213,8 +234,8 @@ class PlacesTest < Tiercel::TestCase
   end
 
   def test_inspect_and_close
-    store = build("memory:", shared, files)
-    assert_includes store.inspect, "memory: > shared:#{@dir}/segment > #{files}"
+    store = build(shared, files)
+    assert_includes store.inspect, "shared:#{@dir}/segment > #{files}"
     store.write("key", "value")
     store.close
     assert_equal "value", store.read("key")

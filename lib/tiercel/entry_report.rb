@@ -40,14 +40,9 @@ module Tiercel
     private
 
     def tiers
-      found = {}
       backend = @store.backend
-      while backend.tiered?
-        found[backend.near.to_s] = backend.near.get(@key)
-        backend = backend.far
-      end
-      found[backend.to_s] = backend.get(@key)
-      found
+      return { backend.to_s => backend.get(@key) } unless backend.tiered?
+      { backend.near.to_s => backend.near.get(@key), backend.last.to_s => backend.last.get(@key) }
     end
 
     def described(bytes)

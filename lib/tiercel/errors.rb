@@ -105,7 +105,7 @@ module Tiercel
   # The last tier was not read, because the journal holds a change of this key that the last tier has not received.
   #
   # @private
-  class Unsettled < BreakerOpen; end
+  class PendingChange < BreakerOpen; end
 
   # The backend refused this operation: read-only, out of memory, key of another type, value too large. Other
   # operations may succeed.

@@ -129,7 +129,7 @@ module Tiercel
     def worth_a_report?(error)
       skipped = error.is_a?(BreakerOpen)
       return !skipped unless @breaker
-      @breaker.not_asked if error.is_a?(Unsettled) && error.partial.nil?
+      @breaker.not_asked if error.is_a?(PendingChange) && error.partial.nil?
       return false if skipped && error.partial.nil?
       return true if error.is_a?(PoolExhausted) && error.partial.nil? # nobody was asked
       return @backend.answers_elsewhere? || @breaker.failed if error.counts_for_breaker? && error.partial.nil?

@@ -5,7 +5,9 @@ require_relative "backend_url"
 require_relative "backends"
 require_relative "errors"
 require_relative "extensions"
+require_relative "memo"
 require_relative "option_hints"
+require_relative "sizes"
 require_relative "test_worker"
 
 module Tiercel
@@ -68,16 +70,10 @@ module Tiercel
     # @return [Backend]
     def build(options, memo = {})
       load_tiers if all.size > 1
-      places = all.reject { |place| superfluous?(place) || left_out?(place, options) }
-      backends = places.map { |place| build_place(place, options, memo) }
-      bus = places.size > 1 && bus?(backends.last)
-      watched = watched?(backends)
-      nears = places.zip(backends)[0...-1].map do |place, backend|
-        near(place, backend, bus || watched, options[:inflate_limit])
-      end
-      join(nears, backends.last) if bus
-      nears.first.bus = Tiers::Watch.new(backends.last, nears.first) if watched
-      nears.reverse.inject(backends.last) { |far, near| Tiers.new(near, far, behind(options)) }
+      kept = all.reject { |place| left_out?(place, options) }
+      memo = { memo: memo_bytes(kept.shift) } if memory_before_shared?(kept)
+      *near, last = kept.map { |place| build_place(place, options, memo) }
+      near.empty? ? last : stack(near(kept.first, near.first, last, options[:inflate_limit]), last, options)
     end
 
     # @return [String] without passwords
@@ -95,9 +91,18 @@ module Tiercel
       raise ConfigurationError, "#{error.message}. #{ONE_URL}"
     end
 
-    # In a test process, shared: would be a second memory: tier.
-    def superfluous?(place)
-      TestWorker.number && place.tier && place.url.scheme == "shared" && all.first.url.scheme == "memory"
+    # `memory:` in front of `shared:` is the memo of `shared:`: values that each process keeps, each good as long as the
+    # segment has it.
+    def memory_before_shared?(places) = places.first(2).map { |place| place.url.scheme } == %w[memory shared]
+
+    # @return [Integer] the size that the URL of `memory:` gives
+    def memo_bytes(place)
+      ttl(place) # refuses a wrong one
+      size = place.url.options[:size] || Backends::MemorySegment::DEFAULT_SIZE
+      bytes = Sizes.bytes(size)
+      return bytes if bytes >= Memo::LEAST_BYTES
+      raise ConfigurationError, "size: expected 1 MB or more in #{place.url} in front of shared:, got " \
+                                "#{Redacted.text(size)}"
     end
 
     # Without the C extension there is no near tier.
@@ -149,11 +154,9 @@ module Tiercel
       raise ConfigurationError, "bus: #{last} does not tell of changes: leave bus= away"
     end
 
-    # Requires a single near tier, a segment. With more tiers, each copy expires after a second at most.
-    def watched?(backends)
-      near, last, more = backends
-      last.respond_to?(:others_since) && more.nil? && near.respond_to?(:segment) && !near.segment.path.nil? &&
-        switch(all.first) != false
+    # Over SQLite the file itself tells whether other programs change it.
+    def watched?(near, last)
+      last.respond_to?(:others_since) && !near.segment.path.nil? && all.none? { |place| switch(place) == false }
     end
 
     def switch(place)
@@ -162,15 +165,19 @@ module Tiercel
       raise ConfigurationError, "bus: expected true or false in #{place.url}?bus=..., got #{Redacted.text(given)}"
     end
 
-    def join(nears, last)
-      bus = Tiers::Bus.new(last, nears)
-      nears.each { |near| near.bus = bus }
-    end
-
-    def near(place, backend, bus, inflate_limit)
-      return Tiers::Near.new(backend, ttl: ttl(place), bus:, inflate_limit:) if backend.respond_to?(:segment)
+    def near(place, backend, last, inflate_limit)
+      if backend.respond_to?(:segment)
+        bus = bus?(last)
+        return Tiers::Near.new(backend, ttl: ttl(place), bus: bus || watched?(backend, last), inflate_limit:)
+      end
       raise ConfigurationError, "#{place.url} in front of #{url}: a near tier needs Tiercel's C extension, and a " \
                                 "size of 1 MB or more"
+    end
+
+    def stack(near, last, options)
+      near.bus = Tiers::Bus.new(last, near) if bus?(last)
+      near.bus = Tiers::Watch.new(last, near) if watched?(near.backend, last)
+      Tiers.new(near, last, behind(options))
     end
 
     def ttl(place)

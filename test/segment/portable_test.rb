@@ -13,12 +13,12 @@ class SegmentPortableTest < Tiercel::TestCase
   ROOT = File.expand_path("../..", __dir__)
   TESTS = %w[segment/segment segment/file_life segment/file_refusals segment/waiting segment/registration segment/slots
              segment/daemons segment/processes segment/opening leases/segment leases/segment_busy
-             leases/segment_processes backends/shared tiers/near].freeze
+             leases/segment_processes backends/shared tiers/near tiers/near_copies].freeze
   LONG_TESTS = %w[segment/busy segment/damage segment/midst_of_a_call segment/place segment/report segment/absent
                   segment/orphans segment/tags segment/memo segment/memo_processes segment/seccomp store/fetch_contract
-                  store/tags_contract tiers/coverage tiers/journal tiers/backend_contract tiers/store_contract
-                  tiers/fetch_contract].freeze
-  # Tests of features that the portable build lacks, and their replacements.
+                  store/tags_contract tiers/coverage tiers/journal tiers/journal_file tiers/backend_contract
+                  tiers/store_contract tiers/fetch_contract].freeze
+  # Tests of what the portable build lacks, and what it has instead.
   LACKING = {
     "test_other_code_that_opens_and_closes_the_lock_file" => "record locks, which are locked again once a second",
     "test_record_locks_of_a_former_version" => "the same locks as a former version",

@@ -45,7 +45,7 @@ module Churn
       @random = Random.new(number)
       @counts = Array.new(KEYS, 0)
       @result = { reads: 0, near: 0, stale: [] }
-      slow_down(store.backend.far)
+      slow_down(store.backend.last)
     end
 
     def run
@@ -78,7 +78,7 @@ module Churn
     def read
       index = @random.rand(KEYS * PROCESSES)
       due = @acknowledged.due(Tiercel::Clock.monotonic)[index]
-      near = @store.backend.get_near("key:#{index}") if @random.rand < 0.1
+      near = @store.backend.near.get("key:#{index}") if @random.rand < 0.1
       value = @store.read("key:#{index}")
       @result[:reads] += 1
       @result[:near] += 1 if near

@@ -35,13 +35,13 @@ module LastTierAway
   end
 
   # Waits until the last tier has made all deletes of the journal.
-  def settled(store)
+  def replayed(store)
     30_000.times { store.backend.pending? ? sleep(0.001) : return }
-    flunk "the journal is not settled"
+    flunk "the journal is not replayed"
   end
 
   # Prevents deletes of the journal in the last tier during the block.
-  def unsettled(*stores)
+  def pending(*stores)
     refused = ->(keys) { keys.to_h { |key| [key, Tiercel::Refused.new("no")] } }
     stores.inject(-> { yield }) do |inner, store|
       -> { store.backend.last.stub(:delete_frames, refused) { inner.call } }

@@ -43,12 +43,8 @@ module Machines
     store
   end
 
-  # @return [Tiercel::Tiers::Coverage] the coverage of its farthest near tier
-  def coverage(store)
-    tiers = store.backend
-    tiers = tiers.far while tiers.far.is_a?(Tiercel::Tiers)
-    tiers.near.coverage
-  end
+  # @return [Tiercel::Tiers::Coverage]
+  def coverage(store) = store.backend.near.coverage
 
   def gaps(store) = coverage(store).stats[:gaps]
 
@@ -71,7 +67,7 @@ module Machines
   #
   # @param value [Object] the value that the last read must return
   def near(store, key, value)
-    wait_until("a near copy of #{key}") { store.read(key) == value && store.backend.get_near(key) }
+    wait_until("a near copy of #{key}") { store.read(key) == value && store.backend.near.get(key) }
     assert_equal value, store.read(key)
   end
 

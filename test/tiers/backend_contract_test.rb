@@ -37,11 +37,11 @@ module TiersBackendContractTests
     end
 
     # Reads as the store does.
-    def get(key) = open(@backend.get_near(key) || @backend.get_far(key))
+    def get(key) = open(@backend.near.get(key) || @backend.get(key))
 
     def get_multi(keys)
-      found = @backend.get_multi_near(keys)
-      found.merge!(@backend.get_multi_far(keys - found.keys))
+      found = @backend.near.get_multi(keys)
+      found.merge!(@backend.get_multi(keys - found.keys))
       keys.each_with_object({}) { |key, all| all[key] = open(found[key]) if found.key?(key) }
     end
 
@@ -106,10 +106,5 @@ module TiersBackendContractTests
     end
 
     def urls = ["memory:", "#{self.class.server.url}?timeout=5"]
-  end
-
-  class ThreeTiersTest < Tiercel::TestCase
-    include Stack
-    def urls = ["memory:", shared, sqlite]
   end
 end

@@ -42,7 +42,7 @@ class TiersBusBehindProxyTest < Tiercel::TestCase
       store.read("key")
       wait_until("the bus to be given up") { store.backend.near.ttl == 1.0 }
       store.read("key")
-      assert store.backend.get_near("key")
+      assert store.backend.near.get("key")
       wait_until("a report") { reports.any? }
       assert_equal [Tiercel::Refused], reports.map(&:class)
       assert_match(/does not tell of changes.*so near copies live 1.0 s/, reports.first.message)
@@ -81,7 +81,7 @@ class TiersBusBehindProxyTest < Tiercel::TestCase
   def test_a_server_that_says_yes_and_sends_nothing
     now = 1_000_000_000
     coverage = Tiercel::Tiers::Coverage.new(machine(:one).backend.near.backend.segment, clock: -> { now })
-    listener = Tiercel::Tiers::Bus::Listener.new(Silent.new, [coverage], 1.0)
+    listener = Tiercel::Tiers::Bus::Listener.new(Silent.new, coverage, 1.0)
     listener.start
     listener.ask
     now += 9_000_000_000

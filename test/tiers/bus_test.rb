@@ -59,7 +59,7 @@ class TiersBusTest < Tiercel::TestCase
   def test_a_late_fill_loses
     one, two = listening(machine(:one)), listening(machine(:two))
     two.write("key", "old")
-    far = one.backend.far
+    far = one.backend.last
     far.define_singleton_method(:get) do |key|
       singleton_class.send(:remove_method, :get)
       super(key).tap do
@@ -86,7 +86,7 @@ class TiersBusTest < Tiercel::TestCase
     cut = coverage(store).now
     @proxy.heal
     listening_again(store, cut)
-    assert_nil store.backend.get_near("kept")
+    assert_nil store.backend.near.get("kept")
     assert_equal "new", store.read("key")
     assert_equal 1, gaps(other)
   end
@@ -101,9 +101,9 @@ class TiersBusTest < Tiercel::TestCase
     coverage(store).trust = 0.2
     other.write("key", "new")
     wait_until("distrust", within: 1.5) { !coverage(store).trusted? }
-    assert_nil store.backend.get_near("kept")
+    assert_nil store.backend.near.get("kept")
     assert_equal "new", store.read("key")
-    assert_nil store.backend.get_near("key"), "nothing is filled meanwhile"
+    assert_nil store.backend.near.get("key"), "nothing is filled meanwhile"
     coverage(store).trust = 3
     @proxy.heal
     wait_until("the late news", within: SOON) { store.read("key") == "new" }
@@ -130,14 +130,14 @@ class TiersBusTest < Tiercel::TestCase
   def test_while_the_server_is_away_copies_are_read_until_trust_ends
     own = Tiercel::Lab::Servers::Redis.new.start
     reports = []
-    store = listening(machine(:one, front: "memory:", url: own.url, error_handler: ->(**report) { reports << report }))
+    store = listening(machine(:one, url: own.url, error_handler: ->(**report) { reports << report }))
     store.write("key", "value")
     wait_until("the news of it, with which its copy goes") { store.backend.near.bus.stats[:invalidations].positive? }
     near(store, "key", "value")
     own.kill
     3.times { assert_equal "value", store.read("key") }
     assert_empty reports
-    store.backend.near.coverage.trust = coverage(store).trust = 0.2
+    coverage(store).trust = 0.2
     wait_until("distrust", within: 1) { store.read("key").nil? }
     assert_equal "made", store.fetch("key") { "made" }
   ensure
@@ -166,14 +166,15 @@ class TiersBusTest < Tiercel::TestCase
     Process.kill(:KILL, child)
     Process.wait(child)
     server.command("SET", "key", "other")
-    wait_until("what is changed then to be seen", within: SOON) { store.backend.get_near("key").nil? }
+    wait_until("what is changed then to be seen", within: SOON) { store.backend.near.get("key").nil? }
     assert_equal 1, gaps(store)
   ensure
     ready.close
   end
 
   def test_a_forked_child_listens_for_itself
-    store = listening(machine(:one, front: "memory:"))
+    store = listening(ActiveSupport::Cache::TiercelStore.new("memory:", server.url, timeout: 5))
+    @stores << store
     store.write("key", "old")
     near(store, "key", "old")
     assert_equal [true], fork_and_wait(1) {
@@ -230,7 +231,7 @@ class TiersBusTest < Tiercel::TestCase
     assert_equal [[:listen, Tiercel::Refused]], reports.map { |report| [report[:method], report[:exception].class] }
     assert_match(/NOPERM/, reports.first[:exception].message)
     store.read("app:key")
-    assert store.backend.get_near("app:key")
+    assert store.backend.near.get("app:key")
     started = server.command("CLIENT", "LIST").lines.grep(/user=limited .*resp=3/)
     assert_empty started, "no connection is left of it"
   ensure
@@ -270,7 +271,7 @@ class TiersBusTest < Tiercel::TestCase
     store = machine(:one, near: "&bus=false")
     assert_equal 1.0, store.backend.near.ttl
     store.write("key", "value")
-    assert store.backend.get_near("key")
+    assert store.backend.near.get("key")
     assert_empty threads - before
     error = assert_raises(Tiercel::ConfigurationError) { machine(:one, near: "&bus=sometimes") }
     assert_match(/bus: expected true or false.*"sometimes"/, error.message)

@@ -22,8 +22,8 @@ class TiersComputedTest < Tiercel::TestCase
 
   def cut_off(name = :a, trust: TRUST, **options)
     store = machine(name, url: between.url, breaker: BREAKER, error_handler: ->(**) {}, **options)
-    store.backend.before_last.bus.interval = trust / 4
-    store.backend.before_last.coverage.trust = trust
+    store.backend.near.bus.interval = trust / 4
+    store.backend.near.coverage.trust = trust
     store
   end
 
@@ -56,7 +56,7 @@ class TiersComputedTest < Tiercel::TestCase
   # By the clock of this test the copies are still trusted; by the segment's clock they are not.
   def cut_by_hand(store)
     cut
-    near = store.backend.before_last
+    near = store.backend.near
     near.coverage.stub(:covered, 0) do
       near.backend.segment.near_trust = 1e-9
       yield near
@@ -109,17 +109,6 @@ class TiersComputedTest < Tiercel::TestCase
       assert_nil store.read("key")
       store.fetch("key") { "again" }
       fork_and_wait(1) { cut_off(trust: 60).clear }
-      assert_nil store.read("key")
-    end
-  end
-
-  def test_with_three_tiers
-    store = listening(cut_off(trust: 60, front: ["memory:"]))
-    cut_by_hand(store) do
-      runs = 0
-      3.times { store.fetch("key", expires_in: 60) { runs += 1 } }
-      assert_equal 1, runs
-      store.delete("key")
       assert_nil store.read("key")
     end
   end

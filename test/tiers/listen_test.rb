@@ -25,7 +25,7 @@ class TiersListenTest < Tiercel::TestCase
     store.write("key", "old")
     near(store, "key", "old")
     server.command("DEL", "key")
-    wait_until("the child to put the copy away", within: SOON) { store.backend.get_near("key").nil? }
+    wait_until("the child to put the copy away", within: SOON) { store.backend.near.get("key").nil? }
   ensure
     child && Process.kill(:KILL, child) && Process.wait(child)
     [ready, go].each { |io| io&.close }

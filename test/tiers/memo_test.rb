@@ -37,6 +37,23 @@ class TiersMemoTest < Tiercel::TestCase
     end
   end
 
+  # With `memory:` in front each process had copies of its own, and read what another process had overwritten.
+  def test_changes_of_another_process_are_seen_with_memory_in_front
+    with_tmpdir do |directory|
+      urls = ["memory:?size=4MB&ttl=60", "shared:#{directory}/segment?size=8MB&ttl=60", "file:#{directory}/cache"]
+      store = Tiercel.new(*urls)
+      store.write("text", TEXT)
+      store.write("number", 1)
+      9.times { assert_equal [TEXT, 1], store.read_multi("text", "number").values }
+      fork_and_wait(1) { Tiercel.new(*urls).write_multi({ "text" => "new", "number" => 2 }) && nil }
+      assert_equal ["new", 2], [store.read("text"), store.read("number")]
+      fork_and_wait(1) { Tiercel.new(*urls).delete_multi(%w[text number]) && nil }
+      assert_empty store.read_multi("text", "number")
+    ensure
+      store&.close
+    end
+  end
+
   def test_frozen_objects_are_kept_near
     over_sqlite(frozen: true) do |store|
       store.write("rows", [{ name: "a" }])

@@ -69,7 +69,7 @@ class TiersOutageMinuteTest < Tiercel::TestCase
 
     def warm(names)
       [@store, @patient].each do |store|
-        names.each { |name| sleep 0.01 until store.read(name) == OLD && store.backend.get_near("app:#{name}") }
+        names.each { |name| sleep 0.01 until store.read(name) == OLD && store.backend.near.get("app:#{name}") }
       end
     end
 

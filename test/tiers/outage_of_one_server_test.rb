@@ -35,7 +35,7 @@ class TiersOutageOfOneServerTest < Tiercel::TestCase
     30_000.times do
       return unless @store.backend.pending?
       now = Tiercel::Clock.monotonic + Tiercel::Tiers::Journal::LATE_SECONDS
-      Tiercel::Clock.stub(:monotonic, -> { now }) { @store.backend.settler.step }
+      Tiercel::Clock.stub(:monotonic, -> { now }) { @store.backend.replay.step }
       sleep 0.001
     end
     flunk "the journal is not settled"
@@ -61,7 +61,7 @@ class TiersOutageOfOneServerTest < Tiercel::TestCase
         assert_operator there.size, :>, 2
         assert_operator gone.size, :>, 2
         2.times do
-          store.backend.settler.step
+          store.backend.replay.step
           refute_includes KEYS.map { |key| store.read(key) }, "old"
         end
       end

@@ -34,7 +34,7 @@ class TiersOutageRacesTest < Tiercel::TestCase
     assert @held_up, "#{method} was not called"
   end
 
-  def near(store) = store.backend.before_last.backend.segment
+  def near(store) = store.backend.near.backend.segment
 
   # @param call the paused call
   def during(call)
@@ -51,7 +51,7 @@ class TiersOutageRacesTest < Tiercel::TestCase
                 multi: -> { @other.delete_multi(%w[key]) } }
     calls.to_a.product(changes.to_a).each do |(name, call), (how, change)|
       build("memory:").write("key", "old")
-      @store.backend.forget(["key"])
+      @store.backend.near.forget(["key"])
       during(call) { held_up(near(@store), :near_epoch) { away(@other) { change.call } } }
       refute_equal "old", @store.backend.near.get("key").to_s[-3..], "#{name} beside #{how}"
       refute_equal "old", @other.read("key"), "#{name} beside #{how}"
@@ -61,25 +61,10 @@ class TiersOutageRacesTest < Tiercel::TestCase
   # The copies were deleted before the note was written.
   def test_a_reader_who_asks_after_the_copies_went
     build("memory:").write("key", "old")
-    settler = @other.backend.settler
-    during(-> { away(@other) { @other.delete("key") } }) { held_up(settler, :note) { @store.read("key") } }
+    replay = @other.backend.replay
+    during(-> { away(@other) { @other.delete("key") } }) { held_up(replay, :note) { @store.read("key") } }
     assert_nil @store.backend.near.get("key")
     assert_nil @store.read("key")
-  end
-
-  # The copies of the middle tier were deleted last, so the nearest tier had copied them again.
-  def test_a_reader_between_the_tiers_of_three
-    store = build("memory:?ttl=600&bus=false", shared)
-    build("memory:").write("key", "old")
-    @store.read("key")
-    far = store.backend.far.near
-    during(-> { away(store) { store.delete("key") } }) { held_up(far, :forget) { store.backend.get_near("key") } }
-    assert_nil store.backend.near.get("key")
-    store.backend.forget(["key"])
-    build("memory:").write("key", "old")
-    @store.read("key")
-    during(-> { store.backend.forget(["key"]) }) { held_up(far, :forget) { store.backend.get_near("key") } }
-    assert_nil store.backend.near.get("key")
   end
 
   # A value computed from the previous state is not stored after a delete.
@@ -118,10 +103,10 @@ class TiersOutageRacesTest < Tiercel::TestCase
       assert_equal({ "b" => "old" }, store.read_multi(*names))
       assert_nil @other.read("a")
       assert_equal [true, "old"], [@other.backend.pending?, @other.read("b")]
-      assert_nil store.backend.get_near("a")
-      refute_nil store.backend.get_near("b")
+      assert_nil store.backend.near.get("a")
+      refute_nil store.backend.near.get("b")
       @server.command("REPLICAOF", "NO", "ONE")
-      settled(store)
+      replayed(store)
       assert_equal [nil, nil, "old"], [store.read("a"), @other.read("a"), store.read("b")]
     end
   end
@@ -149,8 +134,8 @@ class TiersOutageRacesTest < Tiercel::TestCase
     store.write_multi({ "a" => "old", "b" => "old" })
     assert_equal false, store.delete("key", namespace: "other")
     assert_empty Dir["#{@dir}/*.journal-*"].select { |path| File.size?(path) }
-    store.backend.unsettle(%w[app:a other:key])
-    settled(store)
+    store.backend.undelivered(%w[app:a other:key])
+    replayed(store)
     assert_equal [nil, "old"], [store.read("a"), store.read("b")]
     refute_nil store.backend.near.get("app:b")
   end

@@ -41,7 +41,7 @@ class TiersOutageTest < Tiercel::TestCase
         assert_nil store.read("b")
       end
       assert_equal({ "e" => "old", "kept" => "old" }, store.read_multi(*%w[a b c d e kept]))
-      settled(store)
+      replayed(store)
       assert_equal({ "e" => "old", "kept" => "old" }, store.read_multi(*%w[a b c d e kept]))
       assert_equal "old", store.read("raw", raw: true) # may be another machine's by now
       assert_equal 6, store.increment("counter")
@@ -51,12 +51,12 @@ class TiersOutageTest < Tiercel::TestCase
   end
 
   # No caller waits for these deletes in the last tier, and no read finds the entries there in the meantime.
-  def test_an_unsettled_key_is_not_read_from_the_last_tier
+  def test_a_pending_key_is_not_read_from_the_last_tier
     [[shared], ["memory:?ttl=600&bus=false", shared("other")]].each do |urls|
       store = build(*urls)
       %w[a kept].each { |name| build("memory:").write(name, "old") }
       build("memory:").write("raw", "old", raw: true)
-      unsettled(store) do
+      pending(store) do
         away(store) { store.delete_multi(%w[a raw]) }
         assert_nil store.read("a")
         assert_equal({ "kept" => "old" }, store.read_multi("a", "kept"))
@@ -67,7 +67,7 @@ class TiersOutageTest < Tiercel::TestCase
         assert_equal 1, store.increment("other")
         assert_equal "old", store.read("kept")
       end
-      settled(store)
+      replayed(store)
       assert_nil build("memory:").read("a")
       assert_equal "old", store.read("raw", raw: true)
       store.clear
@@ -75,17 +75,17 @@ class TiersOutageTest < Tiercel::TestCase
   end
 
   # A block that began before the delete computes a value older than the delete.
-  def test_what_was_computed_before_an_unsettled_delete_is_not_stored
+  def test_a_value_computed_before_a_pending_delete_is_not_stored
     store = build(shared)
     other = build(shared)
-    unsettled(store, other) do
+    pending(store, other) do
       store.fetch("key") do
         away(other) { other.delete("key") }
         "before"
       end
       assert_nil store.read("key")
     end
-    settled(store)
+    replayed(store)
     assert_nil store.read("key")
     assert_nil build("memory:").read("key")
   end
@@ -96,14 +96,14 @@ class TiersOutageTest < Tiercel::TestCase
     other = build(shared("another machine"))
     locks = { "lock" => {}, "stale" => { expires_in: 60, race_condition_ttl: 5 }, "tagged" => { tags: ["tag"] } }
     locks.each_key { |name| store.write(name, "mine", unless_exist: true) }
-    unsettled(store) do
+    pending(store) do
       away(store) { locks.each_key { |name| store.delete(name) } }
       locks.each do |name, options|
         other.delete(name)
         assert_equal true, other.write(name, "other's", unless_exist: true, **options)
       end
     end
-    settled(store)
+    replayed(store)
     near = build("memory:") # which has no copies
     locks.each { |name, options| assert_equal "other's", near.read(name, **options.slice(:tags)), name }
     assert_equal false, store.write("lock", "mine", unless_exist: true)
@@ -114,11 +114,11 @@ class TiersOutageTest < Tiercel::TestCase
     store = build(shared)
     other = build(shared("another machine"))
     store.increment("counter")
-    unsettled(store) do
+    pending(store) do
       away(store) { store.delete("counter") || store.write_counter("counter", 0) }
       3.times { other.increment("counter") }
     end
-    settled(store)
+    replayed(store)
     assert_equal 4, other.read_counter("counter") # which has no copies
   end
 
@@ -186,10 +186,10 @@ class TiersOutageTest < Tiercel::TestCase
     store = build(shared)
     segment = store.backend.near.backend.segment
     keys = Array.new(200) { |number| "key #{number}" }
-    unsettled(store) do
+    pending(store) do
       away(store) { store.delete_multi(keys) }
-      store.backend.settler.close
-      assert_equal Tiercel::Tiers::Settler::PAUSE_SECONDS, store.backend.settler.step
+      store.backend.replay.close
+      assert_equal Tiercel::Tiers::Replay::PAUSE_SECONDS, store.backend.replay.step
       assert keys.all? { |key| segment.near_epoch(key) }
     end
   end
@@ -217,123 +217,6 @@ class TiersOutageTest < Tiercel::TestCase
     assert_nil other.read("key")
   end
 
-  # @return [Array] results of `count` concurrent processes, and the number of blocks that ran
-  def fetched_at_once(count)
-    runs = "#{@dir}/runs"
-    values = fork_and_wait(count) do
-      store = build(shared, timeout: 0.1)
-      yield store if block_given?
-      store.read("nothing")
-      store.fetch("key", expires_in: 60) do
-        File.write(runs, "x", mode: "a")
-        wait_until { store.backend.near.stats[:lease_waits] >= count - 1 }
-        "made by #{Process.pid}"
-      end
-    end
-    [values, File.size(runs)]
-  end
-
-  def wait_until
-    1_000.times { yield ? return : sleep(0.01) }
-  end
-
-  def test_one_block_for_each_machine_and_key
-    build(shared).write("other", "value")
-    @server.pause
-    values, runs = fetched_at_once(4)
-    assert_equal 1, runs
-    assert_equal 1, values.uniq.size
-  ensure
-    @server.resume
-  end
-
-  # Also if copies are no longer trusted because no process receives messages.
-  def test_one_block_where_copies_are_not_trusted
-    build(shared).write("other", "value")
-    @server.pause
-    values, runs = fetched_at_once(4) { |store| store.backend.near.backend.segment.near_trust = 3 }
-    assert_equal 1, runs
-    assert_equal 1, values.uniq.size
-  ensure
-    @server.resume
-  end
-
-  # A take without an answer leaves no writer registered in the key's stripe.
-  def test_what_was_made_is_left_near_though_the_last_tier_was_asked_for_the_lease
-    store = build(shared, breaker: false, timeout: 0.1)
-    @server.pause
-    assert_equal "made", store.fetch("key", expires_in: 60) { "made" }
-    assert_equal "made", store.backend.near.get("key") && store.read("key")
-  ensure
-    @server.resume
-  end
-
-  def test_a_copy_that_is_not_trusted_is_not_given
-    store = build(shared)
-    store.write("key", "old")
-    store.backend.near.backend.segment.near_trust = 3
-    away(store) do
-      assert_nil store.read("key")
-      assert_equal "new", store.fetch("key") { "new" }
-    end
-  end
-
-  # Later callers find a value that was computed after trust ended, even without `stale_if_error`.
-  def test_what_is_computed_meanwhile_is_found_later
-    [nil, 60].each do |seconds|
-      store = build("shared:#{@dir}/computed #{seconds.inspect}?size=1MB&ttl=600", stale_if_error: seconds)
-      near = store.backend.near
-      store.write("key", "old")
-      wait_until { store.read("key") && near.get("key") }
-      near.bus.close
-      near.backend.segment.near_trust = 0.000001
-      runs = 0
-      away(store) { 3.times { store.fetch("other") { runs += 1 } } }
-      assert_equal 1, runs, "stale_if_error: #{seconds.inspect}"
-    end
-  end
-
-  # With `stale_if_error`, copies are served for that much longer than they are trusted.
-  def test_copies_answer_within_stale_if_error
-    { 60 => "old", 0.001 => nil }.to_a.product(%W[shared:#{@dir}/late memory:]).each do |(seconds, expected), url|
-      store = build("#{url}?size=1MB&ttl=600", stale_if_error: seconds)
-      store.clear
-      near = store.backend.near
-      store.write_multi({ "key" => "old", "gone" => "old" })
-      wait_until { store.read_multi("key", "gone").size == 2 && near.get("key") && near.get("gone") }
-      assert_equal %w[old old], [store.read("key"), store.read("gone")]
-      near.bus.close
-      away(store) do
-        store.delete("gone")
-        near.backend.segment.near_trust = 1e-9
-        near.coverage.stub(:trust, 1e-9) do
-          assert_equal [expected, nil], [store.read("key"), store.read("gone")]
-          assert_equal({ "key" => expected }.compact, store.read_multi("key", "gone"))
-          assert_equal expected || "new", store.fetch("key") { "new" }
-        end
-      end
-    end
-  end
-
-  def test_what_was_deleted_while_its_block_ran_is_not_left_near
-    store = build(shared)
-    away(store) do
-      store.fetch("key", expires_in: 60) { store.delete("key") || "made" }
-      assert_nil store.read("key")
-      assert_equal "again", store.fetch("key", expires_in: 60) { "again" }
-      assert_equal "again", store.read("key")
-    end
-  end
-
-  def test_several_keys_at_once
-    store = build(shared)
-    away(store) do
-      values = store.fetch_multi("a", "b", expires_in: 60) { |name| "made #{name}" }
-      assert_equal({ "a" => "made a", "b" => "made b" }, values)
-      assert_equal values, store.read_multi("a", "b")
-    end
-  end
-
   # Nothing on the server is flushed, because other machines use it too.
   def test_more_keys_than_the_journal_takes
     [nil, "app"].each do |namespace|
@@ -341,12 +224,12 @@ class TiersOutageTest < Tiercel::TestCase
       store.write_multi({ "kept" => "old", "near" => "old" })
       store.read("near")
       reports = capture_reports do
-        unsettled(store) { 5.times { |round| store.backend.unsettle(Array.new(30) { |n| "#{round} #{n}" * 30_000 }) } }
+        pending(store) { 5.times { |round| store.backend.undelivered(Array.new(30) { |n| "#{round} #{n}" * 30_000 }) } }
       end
       assert_equal 1, reports.count { |report| report.error.message.include?("has lost some") }
       assert_nil store.backend.near.get([namespace, "near"].compact.join(":"))
       assert_equal "old", store.read("kept")
-      settled(store)
+      replayed(store)
       assert_equal({ "kept" => "old", "near" => "old" }, store.read_multi("kept", "near"))
     end
   end

@@ -24,7 +24,7 @@ class TiersRacesTest < Tiercel::TestCase
 
   # Runs code in the middle of one call to the farther tier.
   def around_far(store, method, before: nil, after: nil)
-    far = store.backend.far
+    far = store.backend.last
     far.define_singleton_method(method) do |*arguments|
       singleton_class.send(:remove_method, method)
       before&.call
@@ -36,7 +36,7 @@ class TiersRacesTest < Tiercel::TestCase
 
   def test_a_read_that_is_held_up_while_another_process_writes
     store.write("key", "old")
-    store.backend.forget(["key"])
+    store.backend.near.forget(["key"])
     around_far(store, :get, after: lambda {
       fork_and_wait(1) { build_store.write("key", "new") }
     })
@@ -47,15 +47,14 @@ class TiersRacesTest < Tiercel::TestCase
 
   def test_a_read_that_is_held_up_while_another_process_deletes
     store.write("key", "old")
-    store.backend.forget(["key"])
+    store.backend.near.forget(["key"])
     around_far(store, :get_multi, after: -> { fork_and_wait(1) { build_store.delete("key") } })
     assert_equal({ "key" => "old" }, store.read_multi("key"))
     assert_nil store.read("key")
   end
 
   def test_delete_matched_finds_copies_of_what_the_last_tier_has_evicted
-    @store = ActiveSupport::Cache::TiercelStore.new("memory:?ttl=600", "shared:#{@dir}/segment?size=4MB&ttl=600",
-                                                    "sqlite:#{@dir}/cache.sqlite3", timeout: 20, namespace: "app")
+    @store = build_store(namespace: "app")
     store.write_multi({ "a key" => 1, "other" => 2 })
     store.read_multi("a key", "other")
     store.backend.last.clear
@@ -95,7 +94,7 @@ class TiersRacesTest < Tiercel::TestCase
   # A reader has read the farther tier before the change, and fills the near one after the writer's death.
   def test_a_fill_after_the_death_of_the_writer
     store.write("key", "old")
-    store.backend.forget(["key"])
+    store.backend.near.forget(["key"])
     begun, go = IO.pipe, IO.pipe
     writer = fork do
       other = build_store
@@ -140,7 +139,7 @@ class TiersRacesTest < Tiercel::TestCase
   # The process sometimes dies when the last tier has made the change, and records that.
   def dying_between_the_tiers(store)
     %i[set set_multi delete compare_and_set].each do |method|
-      store.backend.far.define_singleton_method(method) do |*arguments|
+      store.backend.last.define_singleton_method(method) do |*arguments|
         super(*arguments).tap do |done|
           yield && Process.kill(:KILL, Process.pid) && sleep if done && rand(50).zero?
         end

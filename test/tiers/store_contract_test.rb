@@ -49,13 +49,15 @@ module TiersStoreContractTests
     def urls = ["memory:", MemoryAndRedis.server.url]
   end
 
-  module ThreeTiers
+  # A memo of 8 MB in each process.
+  module MemoryAndSharedAndSQLite
     include Stack
-    def urls = ["memory:", shared, "sqlite:#{dir}/cache.sqlite3"]
+    def urls = ["memory:?size=8MB", shared, "sqlite:#{dir}/cache.sqlite3"]
+    def build_peer(_store, **options) = build_store(**options)
   end
 
   stacks = { SharedAndSQLite: }
-  stacks.update(MemoryAndRedis:, ThreeTiers:) if ActiveSupport.version >= Gem::Version.new("8.1")
+  stacks.update(MemoryAndRedis:, MemoryAndSharedAndSQLite:) if ActiveSupport.version >= Gem::Version.new("8.1")
   stacks.each do |name, stack|
     { "Fast" => {}, "Plain" => { fast_path: false } }.each do |way, options|
       test_class = Class.new(Tiercel::TestCase) { include stack }

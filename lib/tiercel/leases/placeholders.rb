@@ -154,7 +154,7 @@ module Tiercel
         @guard.call(method, key) do
           answer = LOST
           answer = yield
-        rescue Unsettled
+        rescue PendingChange
           answer = NOT_SENT
           raise
         end

@@ -61,7 +61,7 @@ module Tiercel
           @lock.synchronize do
             done = @guard.call(:clear, key) { @backend.set(key, bytes) }
             later = !done && @backend.tiered? # the last tier deletes the key when it is back
-            @backend.unsettle([key], Tiers::Journal::GENERATION) if later
+            @backend.undelivered([key], Tiers::Journal::GENERATION) if later
             remember(namespace, bytes, Clock.monotonic) if done || later
             done
           end

@@ -8,11 +8,12 @@ require_relative "../frame"
 
 module Tiercel
   class Tiers < Backend
-    # The near tier's form of the last tier's bytes: of the frame of a value a frame; of raw bytes,
-    # counters and leases nothing, nor of values with tags, whose generations have to be asked for behind it anyhow.
+    # Turns the last tier's bytes into the bytes of a near copy. Raw bytes, counters and leases get no copy, nor do
+    # values with tags: a read of these asks the last tier for the generations anyway.
     #
-    # The frame is what a store over that segment alone would write: without a checksum, once that has been found right,
-    # and not compressed, unless the value is long. So the segment hands plain Strings out by itself.
+    # A copy is the frame that a store over `shared:` alone would write. It has no checksum, since that was verified,
+    # and is compressed only if the value is long. So the segment returns plain Strings without a Ruby object for the
+    # frame.
     #
     # @private
     module Copy
@@ -22,9 +23,9 @@ module Tiercel
       class << self
         include Frame::Layout
 
-        # @param bytes [String] what the tier behind has
+        # @param bytes [String] of the last tier
         # @param longest [Float] seconds
-        # @return [Float, nil] seconds that a copy may live: not beyond the value's own end; nil for no copy
+        # @return [Float, nil] seconds that a copy may live: it expires with the value; nil for no copy
         def ttl(bytes, longest)
           return unless value?(bytes)
           ends_at = Frame.ends_at(bytes) or return longest
@@ -32,20 +33,20 @@ module Tiercel
           [longest, left].min if left.positive? # which a damaged NaN is not
         end
 
-        # @param bytes [String] of which {.ttl} has told how long
+        # @param bytes [String] of which {.ttl} returned a time
         # @param longest [Integer] bytes of a value that is not compressed
-        # @return [String, nil] nil for what is damaged, or has tags
+        # @return [String, nil] nil for a damaged frame, and for one with tags
         def of(bytes, longest)
           (NATIVE && NATIVE.unchecked_frame(bytes)) || parsed(bytes, longest)
         end
 
         # @param bytes [String] of {.of}
-        # @param began [Integer] nanoseconds of the monotonic clock: when the block began that has made the value
+        # @param began [Integer] nanoseconds of the monotonic clock: when the block began that computed the value
         # @return [String]
         def computed(bytes, began) = Frame.with_parts(bytes, computed_at: began)
 
         # @param bytes [String, nil] of a copy
-        # @return [Integer, nil] what {.computed} was told
+        # @return [Integer, nil] the time that {.computed} wrote into it
         def computed_at(bytes)
           Frame.parse(bytes).parts.computed_at
         rescue MalformedFrame
@@ -54,19 +55,23 @@ module Tiercel
 
         private
 
-        # For frames that the extension leaves to Ruby, and without the extension.
+        # The extension leaves compressed frames to Ruby.
         def parsed(bytes, longest)
-          compressor, flags, parts_bytes = bytes.unpack("x3CCxS<")
-          return bytes if compressor == COMPRESSOR_NONE && flags.zero? && parts_bytes.zero?
           frame = Frame.parse(bytes)
           return if frame.parts.tags
-          inflated = inflated(frame, longest) unless compressor == COMPRESSOR_NONE
-          return bytes if inflated.nil? && (compressor != COMPRESSOR_NONE || flags.zero?)
-          parts = bytes.byteslice(HEADER_BYTES, parts_bytes)
-          Frame.build(frame.type, inflated || frame.payload, expires_at: frame.expires_at,
-                                                             parts: inflated ? without_size(parts) : parts)
+          parts_bytes = bytes.unpack1("S<", offset: PARTS_BYTES_AT)
+          plain = frame.compressor == COMPRESSOR_NONE
+          payload = plain ? frame.payload : inflated(frame, longest)
+          return bytes unless payload
+          parts = plain ? bytes.byteslice(HEADER_BYTES, parts_bytes) : parts_of_inflated(frame.parts)
+          Frame.build(frame.type, payload, expires_at: frame.expires_at, parts:)
         rescue MalformedFrame
           nil
+        end
+
+        def parts_of_inflated(parts)
+          names = %i[version encoding stale created_at exclusive]
+          Frame::Parts.encode(**names.to_h { |name| [name, parts.public_send(name)] })
         end
 
         def value?(bytes)
@@ -74,7 +79,7 @@ module Tiercel
             bytes.getbyte(TYPE_AT) != TYPE_PLACEHOLDER
         end
 
-        # @return [String, nil] nil for a long value, and for a compressor that is not known here
+        # @return [String, nil] nil for a long value, and for an unknown compressor
         def inflated(frame, longest)
           size = frame.parts.inflated_bytes
           name = Compressors::NAMES[frame.compressor]
@@ -82,18 +87,6 @@ module Tiercel
           Compressors::REGISTRY.fetch(name).inflate(frame.payload, inflated_bytes: size, limit: longest)
         rescue MissingDependency, ConfigurationError
           nil
-        end
-
-        # Sound parts, but for the one that belongs to what was compressed.
-        def without_size(parts)
-          kept = String.new
-          at = 0
-          while at < parts.bytesize
-            id, length = parts.unpack("CS<", offset: at)
-            kept << parts.byteslice(at, PART_HEADER_BYTES + length) unless id == PART_INFLATED_BYTES
-            at += PART_HEADER_BYTES + length
-          end
-          kept
         end
       end
     end

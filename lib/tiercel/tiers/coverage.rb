@@ -4,24 +4,30 @@ require_relative "../backend"
 
 module Tiercel
   class Tiers < Backend
-    # Until when a near tier has heard of every change that was made behind it. Its copies are trusted for so long after
-    # that time: past it every read of them is a miss, and nothing is filled.
+    # The time until which a near tier has heard of every change in the last tier. Its copies are trusted for {#trust}
+    # seconds after that time. Past it every near read is a miss, and no copy is made.
     #
-    # Whether it is covered is kept in the segment, so all processes that share it know of what each of them has heard.
-    # Times are nanoseconds of the machine's monotonic clock, which is one for all of them.
+    # The segment records the time, so each process profits from the listeners of the others. Times are nanoseconds of
+    # the machine's monotonic clock.
     #
     #   coverage = Tiercel::Tiers::Coverage.new(segment)
-    #   since = coverage.now             # from here on this process hears of every change, and puts the copies away
-    #   sent = coverage.now              # the tier behind is asked something, and answers on the same connection
-    #   coverage.cover(since, sent)      # => false: nobody covered the time before, all copies were put away
+    #   since = coverage.now             # from here on this process hears of every change, and deletes the copies
+    #   sent = coverage.now              # a question to the last tier, which answers on the same connection
+    #   coverage.cover(since, sent)      # => false: nobody covered the time before, so all copies were deleted
     #   coverage.trusted?                # => true
+    #
+    # A process without a bus of its own (`bus=false`, or a Redis user that may not track) has a *recorded* coverage: it
+    # reads copies until they expire as long as no process has covered the segment, and only while they are covered once
+    # one has. When the last process with a bus has ended, the next miss deletes all copies.
     class Coverage
       # Seconds for which copies are trusted after the time until which they are covered.
       TRUST_SECONDS = 3.0
       # In a second.
       NANOSECONDS = 1_000_000_000
+      # The processes with a bus have ended if none of them has covered the segment for so long.
+      LAPSE_NS = 10 * NANOSECONDS
       MONOTONIC = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) }
-      private_constant :MONOTONIC
+      private_constant :LAPSE_NS, :MONOTONIC
 
       # @return [Float] seconds
       attr_reader :trust
@@ -30,13 +36,14 @@ module Tiercel
 
       # @param segment [Segment, Segment::Absent] the handle through which copies are read and filled
       # @param trust [Numeric] seconds
-      # @param clock [#call] gives nanoseconds of the monotonic clock, for tests. (A read of the segment asks the
-      #   system's own.)
-      def initialize(segment, trust: TRUST_SECONDS, clock: MONOTONIC)
+      # @param recorded [Boolean] whether other processes alone cover the segment
+      # @param clock [#call] gives nanoseconds of the monotonic clock, for tests; the segment's reads use the system's
+      def initialize(segment, trust: TRUST_SECONDS, recorded: false, clock: MONOTONIC)
         @segment = segment
         @trust = trust.to_f
+        @recorded = recorded
         @clock = clock
-        arm if @segment.is_a?(Segment) # else the first call says why there is none
+        arm if @segment.is_a?(Segment) # otherwise the first call reports why there is no segment
       end
 
       # @return [Integer] nanoseconds
@@ -48,18 +55,24 @@ module Tiercel
         @segment.near_trust = @trust if @armed
       end
 
-      # Has reads through the segment ask whether it is covered. Where there is no segment at present, this is to be
-      # called again before a copy is filled.
-      #
-      # @return [true]
-      # @raise [BackendError] where there is no segment
-      def arm
-        return true if @armed
-        @segment.near_trust = @trust
-        @armed = true
+      # @param recorded [Boolean] see {#initialize}; applies from the next {#arm}
+      def recorded=(recorded)
+        @armed = false
+        @recorded = recorded
       end
 
-      # From now on copies are read whether it is covered or not. Those that are there are put away first.
+      # Makes the segment's reads depend on the coverage. A caller that fills a copy arms first, since the segment may
+      # not have existed before.
+      #
+      # @return [true]
+      # @raise [BackendError] if there is no segment
+      def arm
+        @armed ||= @recorded ? @segment.near_trust_recorded = @trust : @segment.near_trust = @trust
+        uncover if @recorded
+        true
+      end
+
+      # Deletes all copies. From now on the segment's reads do not depend on the coverage.
       #
       # @return [void]
       # @raise [BackendError]
@@ -69,38 +82,45 @@ module Tiercel
         @armed = false
       end
 
-      # A listener heard of every change that was made behind from `since`, when it began, until `sent`, and has put the
-      # copies of all of these away, through this segment.
+      # A listener calls this when it has heard of every change between `since` and `sent`, and has deleted their copies
+      # through this segment.
       #
-      # @param since [Integer] nanoseconds
-      # @param sent [Integer] nanoseconds: when the tier behind was asked something that it has answered since
-      # @param server [Integer] which one it was
+      # @param since [Integer] nanoseconds: when the listener began
+      # @param sent [Integer] nanoseconds: when it sent the question that the last tier has answered
+      # @param server [Integer] the server's number
       # @return [Boolean, nil] true: the copies are good; false: there was a gap before `since`, or another server, so
-      #   all copies were put away; nil: it says nothing, since `sent` is before `since`, or before this process' move
-      #   to a new segment
-      # @raise [BackendError] where there is no segment
+      #   all copies were deleted; nil: no effect, since `sent` is before `since`, or before this process opened the
+      #   segment
+      # @raise [BackendError] if there is no segment
       def cover(since, sent, server = 0) = arm && @segment.near_cover(since, sent, server)
 
-      # @return [Integer] nanoseconds: all that was changed before is known of; 0 for never
+      # @return [Integer] nanoseconds: every change before is known; 0 for never
       def covered = @segment.near_covered
 
       # @return [Boolean] whether other processes use the segment, and may have listeners
       def shared? = !@segment.path.nil? && @segment.pids.size > 1
 
-      # @param seconds [Numeric] so much longer
+      # @param seconds [Numeric] added to the trust
       # @return [Boolean] whether copies are read at present
       def trusted?(seconds = 0) = (covered = self.covered).positive? && lately?(covered, seconds)
 
       # @param time [Integer] nanoseconds
-      # @param seconds [Numeric]
-      # @return [Boolean] whether what was as it should be at that time may be read at present
+      # @param seconds [Numeric] added to the trust
+      # @return [Boolean] whether copies that were good at that time are still trusted
       def lately?(time, seconds = 0) = (now - time).between?(0, (trust + seconds) * NANOSECONDS)
 
-      # @return [Hash{Symbol => Object}] :trusted; :covered_for, seconds for which copies are trusted if nothing more is
-      #   heard; :gaps, how often all of them were put away since nobody had covered them
+      # @return [Hash{Symbol => Object}] :trusted; :covered_for, seconds for which copies are still trusted if nothing
+      #   more is heard; :gaps, how often all copies were deleted because nobody had covered them
       def stats
         left = covered.zero? ? 0.0 : @trust - ((now - covered) / NANOSECONDS.to_f)
         { trusted: left.positive?, covered_for: [left, 0.0].max, gaps: @segment.near_gaps }
+      end
+
+      private
+
+      def uncover
+        covered = self.covered
+        @segment.near_uncover(covered) if covered.positive? && now - covered > LAPSE_NS
       end
     end
   end

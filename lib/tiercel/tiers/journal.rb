@@ -8,26 +8,26 @@ module Tiercel
     # The keys that the last tier has to delete, since it did not receive a change of them. The journal holds keys and
     # no values: another machine may have written a newer value since.
     #
-    # A key is unsettled from its note until its page is settled. A note with `late` keeps the key for {LATE_SECONDS}
+    # A key is pending from its note until its page is replayed. A note with `late` keeps the key for {LATE_SECONDS}
     # more: the write that timed out may arrive within that time.
     #
     # The notes lie in two files beside the segment ({Ring}), for all processes of the machine. Without a `shared:`
-    # tier, or if the file cannot be written, each process keeps its own notes ({Own}).
+    # tier, or if the file cannot be written, each process keeps its notes in memory ({OwnNotes}).
     #
     # @private
     class Journal
-      # Bytes that the notes take at most, in each file and in each process.
+      # Bytes of notes at most, in each file and in each process.
       MOST_BYTES = 16 << 20
-      # Keys that one page holds.
+      # Keys of one page.
       PAGE = 500
       # A request that timed out arrives within this time, or never.
       LATE_SECONDS = 8.0
-      # A settler waits this long before it looks again at a page that another settler holds.
+      # Until the next look at a page that another process replays.
       BUSY_SECONDS = 0.5
       # The kinds of notes: the last tier deletes a frame after a check, and a generation always.
       FRAME, GENERATION = 1, 2
 
-      # Keys to settle. `damaged`: the file was altered, and an unknown number of keys is lost.
+      # Keys to delete. `damaged`: the file was altered, and an unknown number of keys is lost.
       Page = Struct.new(:frames, :generations, :damaged)
 
       # @param path [String, nil] of the segment that the files lie beside
@@ -35,7 +35,7 @@ module Tiercel
       # @param segment [Segment, nil] whose word changes with every note
       def initialize(path, last, segment = nil)
         delays = [0.0, LATE_SECONDS]
-        @own = delays.map { |delay| Own.new(delay) }
+        @own = delays.map { |delay| OwnNotes.new(delay) }
         @files = path ? delays.map { |delay| Ring.new(path, last, delay) } : []
         @segment = segment
       end
@@ -53,7 +53,7 @@ module Tiercel
       # Looks at the files only if the segment's word has changed since they were empty. The word changes with every
       # note, and once a second.
       #
-      # @return [Boolean] whether any key is unsettled
+      # @return [Boolean] whether any key is pending
       def pending?
         return true if @own.any?(&:pending?)
         return false if @files.empty?
@@ -65,26 +65,26 @@ module Tiercel
       end
 
       # @param key [String]
-      # @return [Boolean] whether the key is unsettled
-      def include?(key) = @own.any? { |notes| notes.include?(key) } || @files.any? { |notes| notes.include?(key) }
+      # @return [Boolean] whether the key is pending
+      def include?(key) = (@own + @files).any? { |notes| notes.include?(key) }
 
-      # Settles one page of each place. A page whose block raises stays unsettled.
+      # Yields one page of each place. A page stays if the block raises.
       #
       # @yieldparam page [Page]
-      # @return [Float, nil] seconds until the next step; nil if no key is unsettled
-      def settle(&) = (@own + @files).filter_map { |notes| notes.settle(&) }.min
+      # @return [Float, nil] seconds until the next step; nil if no key is pending
+      def replay(&) = (@own + @files).filter_map { |notes| notes.replay(&) }.min
 
       private
 
       def keep(index, keys, kind)
         kept = @files[index]&.note(keys, kind)
         return @own[index].note(keys, kind) if kept.nil?
-        @own[index].note(keys, kind) if kept && !tell
+        @own[index].note(keys, kind) if kept && !announce
         kept
       end
 
-      # @return [Boolean] false if there is no segment: then other processes look a second later
-      def tell
+      # @return [Boolean] false if there is no segment: then other processes find the note a second later
+      def announce
         @segment&.near_note
         true
       rescue BackendError
@@ -94,5 +94,5 @@ module Tiercel
   end
 end
 
-require_relative "journal/own"
+require_relative "journal/own_notes"
 require_relative "journal/ring"

@@ -5,59 +5,58 @@ require_relative "../errors"
 require_relative "../guard"
 require_relative "copy"
 require_relative "coverage"
-require_relative "recorded_coverage"
 
 module Tiercel
   class Tiers < Backend
-    # A near tier: copies, in a {Segment}, of what the tier behind it has. None lives longer than the tier's `ttl`.
+    # The near tier: a {Segment} with copies of entries of the last tier. No copy lives longer than the tier's `ttl`.
     #
-    # No copy outlives a change that a process on the same segment makes behind it. The segment keeps, for each of its
-    # 1,024 stripes of keys, an epoch and a count of the writers at work; see "Near fill" in docs/memory-model.md:
+    # No copy outlives a change by a process on the same segment. The segment keeps an epoch and a count of writers for
+    # each of 1,024 stripes of keys; see "Near fill" in docs/memory-model.md:
     #
-    # - A writer begins (the stripe's epoch rises, the count too, and the copies go), changes what is behind, fills if
-    #   he was alone in the stripe, and ends.
-    # - A reader looks at the epoch before he reads behind, and his fill is made if it is the same afterwards. While a
-    #   writer is at work he fills nothing. A writer who died is waited for 8.6 to 17.2 seconds.
+    # - A writer begins: the epoch and the count rise, and the copies of its keys are deleted. It then changes the last
+    #   tier, fills its copy if it was alone in the stripe, and ends.
+    # - A reader takes the epoch before it reads the last tier. Its fill succeeds only if the epoch is still the same
+    #   and no writer is at work. The stripe forgets a killed writer after 8.6 to 17.2 seconds.
     #
     # @private
     class Near
-      # Without a bus: what other machines write is seen after so many seconds.
+      # Without a bus, a reader sees the changes of other machines after so many seconds.
       TTL_SECONDS = 1.0
-      # With one, which tells of what they write at once.
+      # With a bus, which deletes changed copies at once.
       BUS_TTL_SECONDS = 60.0
 
       # @return [Backends::SegmentBackend]
       attr_reader :backend
-      # @return [Float] seconds that a copy is kept at most
+      # @return [Float] seconds that a copy lives at most
       attr_reader :ttl
-      # @return [Coverage, nil] of one that a {Bus} tells of changes
+      # @return [Coverage, nil]
       attr_reader :coverage
-      # @return [Guard] that failures of this tier are told to
+      # @return [Guard] reports the failures of this tier
       attr_accessor :guard
       # @return [Uses, nil]
       attr_writer :uses
       # @return [Bus, Watch, nil]
       attr_accessor :bus
-      # @return [Settler, nil] of a tier in front of the last one
-      attr_accessor :settler
+      # @return [Replay, nil]
+      attr_accessor :replay
 
       # @param backend [Backends::SegmentBackend]
-      # @param ttl [Numeric, nil] seconds, > 0; nil for the usual ones
+      # @param ttl [Numeric, nil] seconds, > 0; nil for the default
       # @param inflate_limit [Integer, nil] bytes that a value may inflate to
-      # @param bus [Boolean] whether there is going to be a {Bus}: then copies are read only while it works
+      # @param bus [Boolean] whether this tier gets a {Bus} or a {Watch}: then copies are read only while it works
       def initialize(backend, ttl: nil, inflate_limit: nil, bus: false)
         @backend = backend
         @segment = backend.segment
+        @shared = !path.nil?
         @given_ttl = ttl&.to_f
         @ttl = @given_ttl || (bus ? BUS_TTL_SECONDS : TTL_SECONDS)
-        @coverage = Coverage.new(@segment) if bus
-        @recorded = RecordedCoverage.new(@segment) unless bus || path.nil?
+        @coverage = Coverage.new(@segment, recorded: !bus) if bus || @shared
         @covering = bus
         @longest = [backend.compress_threshold_bytes, inflate_limit && (inflate_limit + 1)].compact.min
         @guard = Guard.new(backend)
       end
 
-      # @param prefix [String, nil] of all keys that a {Bus} is to hear of; a copy of another key lives a second at most
+      # @param prefix [String, nil] of the keys that a {Bus} hears of; a copy of another key lives a second at most
       # @return [void]
       def prefix=(prefix)
         return unless @bus.is_a?(Bus)
@@ -68,11 +67,15 @@ module Tiercel
       # @return [String, nil]
       def get(key) = @guard.call(:read_entry, key) { @segment.get(key) }
 
-      # While the last tier does not answer: a copy that is not trusted any more, since nobody hears of what others
-      # change; or one of what a block of this machine has made meanwhile.
+      # @param keys [Array<String>]
+      # @return [Hash{String => String}]
+      def get_multi(keys) = @guard.call(:read_multi_entries, returning: nil) { @segment.get_multi(keys) } || {}
+
+      # While the last tier does not answer: a copy that is no longer trusted, or one that this machine computed during
+      # the outage.
       #
       # @param key [String]
-      # @param seconds [Float] for which the former may be given after that
+      # @param seconds [Float] for which an untrusted copy answers beyond its trust
       # @return [String, nil]
       def get_late(key, seconds)
         return unless @covering
@@ -83,40 +86,34 @@ module Tiercel
         end
       end
 
-      # A value is no older than the begin of the block that has made it. So for as long after that as copies are
-      # trusted nobody reads what was changed longer ago than that, whoever has changed it.
+      # A value is no older than the beginning of its block. Readers may see it for as long after that as copies are
+      # trusted, whoever changes the key.
       #
       # @param bytes [String] of a copy
-      # @return [Boolean] whether a block of this machine made it while the last tier did not answer, and lately
+      # @return [Boolean] whether this machine computed it during an outage, and lately
       def computed_lately?(bytes)
         began = Copy.computed_at(bytes) if @covering
         !began.nil? && @coverage.lately?(began)
       end
 
-      # @return [Integer, nil] nanoseconds, for {#copy}; nil where copies are read until they end
+      # @return [Integer, nil] nanoseconds, for {#copy}; nil if copies are read until they expire
       def now = (@coverage.now if @covering)
 
-      # @param keys [Array<String>]
-      # @return [Hash{String => String}]
-      def get_multi(keys) = @guard.call(:read_multi_entries, returning: nil) { @segment.get_multi(keys) } || {}
-
-      # Fills the near tiers with the block's findings from the last tier, where that is allowed.
+      # Makes a copy of the block's result if no change came in between.
       #
-      # @yieldreturn [String, nil]
+      # @yieldreturn [String, nil] the last tier's bytes
       # @return [String, nil]
       def filled(key)
         epoch = epoch(key)
-        seen = @bus&.before_fill # after it: no epoch of after a gap goes with a server of before it
+        seen = @bus&.before_fill # after the epoch: an epoch of after a gap never goes with a server of before it
         @uses&.read
         bytes = yield
         fill(key, bytes, nil, epoch) if epoch && bytes && fill?(seen)
         bytes
       end
 
-      # The same for several.
-      #
       # @yieldreturn [Hash{String => String}]
-      # @return [Hash{String => String}]
+      # @return [Hash{String => String}] as {#filled}
       def filled_multi(keys)
         epochs = keys.to_h { |key| [key, epoch(key)] }
         seen = @bus&.before_fill
@@ -127,30 +124,33 @@ module Tiercel
         found
       end
 
-      # Around a change behind. If that ended in doubt (no answer in time, an interrupted call) it may still be made:
-      # then the writer goes on to count as one at work, until he is forgotten.
+      # Wraps a change of the last tier. A change that got no answer may still arrive, so its writer stays in the count
+      # until the stripe forgets it.
       #
       # @param keys [Array<String>] that are changed
-      # @param bytes [String, nil] what becomes a copy where the block gives true
-      # @param ttl [Numeric, nil] of those
-      # @return [Object] what the block returned
+      # @param bytes [String, nil] becomes a copy if the block returns true
+      # @param ttl [Numeric, nil] of these bytes
+      # @return [Object] the block's result
       def change(keys, bytes = nil, ttl = nil)
         @bus&.before_change
         @uses&.changed(keys.size)
         begun = @guard.call(:write_entry, keys.first) { @segment.near_begin(keys) }
         seen = @bus&.before_fill
-        result = settling(-> { finish(keys, begun, false) }) { yield }
+        result = yield
         finish(keys, begun, result == true && bytes && begun && fill?(seen) && fill(keys.first, bytes, ttl, begun))
         result
+      rescue Error => error
+        finish(keys, begun, false) unless error.is_a?(Unavailable) && error.counts_for_breaker?
+        raise
       end
 
-      # @param keys [Array<String>] whose copies go
+      # @param keys [Array<String>] whose copies are deleted
       # @return [void]
       def forget(keys)
         @guard.call(:delete_entry, keys.first) { keys.each { |key| @segment.near_invalidate(key) } }
       end
 
-      # @param pattern [KeyPattern] whose copies go
+      # @param pattern [KeyPattern] whose copies are deleted
       # @return [void]
       def forget_matching(pattern)
         @guard.call(:delete_matched) do
@@ -158,8 +158,8 @@ module Tiercel
         end
       end
 
-      # Around a clear behind. One that ended in doubt counts as ended: if it arrives late it takes values away, and
-      # nobody was promised that they are gone.
+      # Deletes copies, and wraps a clear of the last tier. A clear that got no answer ends here too: if it arrives late
+      # it removes entries, and no caller relies on their absence.
       #
       # @param prefix [String, nil]
       # @return [void]
@@ -173,32 +173,33 @@ module Tiercel
       end
 
       # @param key [String]
-      # @param bytes [String] of the tier behind
-      # @param ttl [Numeric, nil] of those
-      # @param began [Integer, nil] when the block began, of what is not stored behind; see {#now}
-      # @return [Array(String, Float), nil] what is kept of them, and for how long
+      # @param bytes [String] for the last tier
+      # @param ttl [Numeric, nil] of these bytes
+      # @param began [Integer, nil] if the last tier does not store them: when the block began; see {#now}
+      # @return [Array(String, Float), nil] the copy and its seconds
       def copy(key, bytes, ttl, began = nil)
         ttl = Copy.ttl(bytes, longest(key, ttl)) or return
         copy = Copy.of(bytes, @longest) or return
         [began ? Copy.computed(copy, began) : copy, ttl]
       end
 
-      # @param seconds [Float] that a copy lives at most, where the URL says nothing else, or more
+      # @param seconds [Float] that a copy lives at most; a `ttl` in the URL may be shorter
       def cap=(seconds)
         @ttl = [@given_ttl || seconds, seconds].min
       end
 
-      # From now on copies are read while they are covered.
+      # The bus works: from now on copies are read while they are covered.
       #
       # @return [void]
       def trust_bus
         return if @covering
+        @coverage.recorded = false
         @coverage.arm
         @covering = true
         @ttl = @given_ttl || BUS_TTL_SECONDS
       end
 
-      # The bus cannot be: from now on copies are read until they end, which is soon.
+      # The bus cannot work: from now on copies are read until they expire.
       #
       # @return [void]
       # @raise [BackendError]
@@ -207,22 +208,23 @@ module Tiercel
         @ttl = [@given_ttl || TTL_SECONDS, TTL_SECONDS].min
         @covering = false
         @coverage.disarm
-        @recorded = RecordedCoverage.new(@segment) unless path.nil?
+        @coverage.recorded = true
+        @coverage.arm if @shared
       end
 
       # @return [Boolean, nil] whether copies are read at present
       def trusted? = @guard.call(:read_entry) { @segment.near_trusted? }
 
-      # @return [Boolean] whether there may be copies that live as long as they do with a bus
+      # @return [Boolean] whether the segment may have copies that live as long as a bus allows
       def covered_lately?
         covered = @coverage.covered
         covered.positive? && @coverage.now - covered < (@ttl + @coverage.trust) * Coverage::NANOSECONDS
       end
 
-      # @return [Boolean] whether this process is told of what others change behind
+      # @return [Boolean] whether this process hears of the changes of others
       def listen = @bus&.listen || false
 
-      # @return [Hash{Symbol => Object}, nil] with :bus, what the bus and the {Coverage} say, where there is one
+      # @return [Hash{Symbol => Object}, nil] with :bus, the figures of the bus and its {Coverage}, if there is a bus
       def stats
         @guard.call(:stats) do
           @bus ? { **@backend.stats, bus: { **@bus.stats, **@coverage.stats } } : @backend.stats
@@ -240,11 +242,11 @@ module Tiercel
 
       private
 
-      # @return [Integer, nil] nil where nothing is to be filled
+      # @return [Integer, nil] nil if no copy may be made
       def epoch(key)
         @bus&.listen
         @guard.call(:read_entry, key) do
-          next if @covering ? !@coverage.arm : @recorded && !@recorded.respect
+          @coverage.arm if @covering || @shared
           @segment.near_epoch(key)
         end
       end
@@ -257,7 +259,7 @@ module Tiercel
 
       def fill?(seen) = !@covering || @bus.nil? || @guard.call(:read_entry) { @bus.fill?(seen) }
 
-      # @return [Boolean, nil] whether it was filled
+      # @return [Boolean, nil] whether the copy was made
       def fill(key, bytes, ttl, epoch)
         longest = longest(key, ttl)
         @guard.call(:write_entry, key) do
@@ -268,18 +270,10 @@ module Tiercel
         end
       end
 
-      # Where near_begin failed, nobody knows what there is.
+      # If near_begin failed, any copy may exist.
       def finish(keys, begun, filled)
         return forget(keys) unless begun
         @guard.call(:write_entry, keys.first) { @segment.near_end(keys, begun, filled) }
-      end
-
-      # An error that is an answer settles the change as a result does.
-      def settling(ended)
-        yield
-      rescue Error => error
-        ended.call unless error.is_a?(Unavailable) && error.counts_for_breaker?
-        raise
       end
 
       def clear_copies(prefix) = @guard.call(:clear) { @backend.clear(prefix) }

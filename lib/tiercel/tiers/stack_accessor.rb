@@ -7,95 +7,93 @@ require_relative "journal"
 
 module Tiercel
   class Tiers < Backend
-    # Through {Tiers}. What the near tier has comes out of it as it does where the segment is all there is ({Native},
-    # {Frozen}); the guard of this accessor, and its breaker, are the far tier's, so near copies are read while that
-    # one does not answer. What it cannot be told then is deleted near.
+    # Reads and writes through {Tiers}. The accessor of the near tier ({Accessors::Native}, {Accessors::Frozen}) reads
+    # near copies, so an open breaker of the last tier does not stop these reads. A change that the last tier did not
+    # receive goes to the journal.
     #
     # @private
     class StackAccessor < Accessors::Framed
-      # Of what the last tier says that it has nothing.
+      # The last tier answered that it has no entry.
       ABSENT = Object.new.freeze
-      private_constant :ABSENT
+      # Positions in {Tiers#tiers}.
+      NEAR, LAST = 0, 1
+      private_constant :ABSENT, :NEAR, :LAST
 
-      # @param stale_if_error [Float, nil] seconds for which copies answer after they are not trusted any more, while
-      #   the last tier does not answer
+      # @param stale_if_error [Float, nil] seconds for which copies answer beyond their trust, while the last tier does
+      #   not answer
       def initialize(backend, guard, coder, frozen: false, stale_if_error: nil)
         super(backend, guard, coder, frozen:)
-        @near = backend.near.backend.build_accessor(backend.near.guard, coder, frozen:)
+        @tier = backend.near
+        @near = @tier.backend.build_accessor(@tier.guard, coder, frozen:)
         @stale_if_error = stale_if_error || 0
-        @numbers = backend.tiers.each_with_index.to_h { |tier, number| [tier.to_s, number] }
+        @names = backend.tiers.map(&:to_s)
       end
 
-      # Failures of near tiers are counted, too.
+      # The account counts the failures of both tiers.
       def account=(account)
         super
-        @backend.near.guard.account = account
+        @tier.guard.account = account
       end
 
-      # A copy that is no plain value (of another version, perhaps) is not taken for what is behind it.
+      # A copy that is no plain value, such as one of another version, is deleted; the last tier then answers.
       def read(key, version, event = nil)
         value = @near.read(key, version)
-        return answered(event, @backend.near, value) unless Coder::Signal === value
-        @account&.hits(0, -1) unless MISS.equal?(value)
-        @account&.passed(0)
-        @backend.forget([key]) unless MISS.equal?(value)
+        return answer(value, NEAR, event) unless Coder::Signal === value
+        discard([key]) unless MISS.equal?(value)
+        @account&.passed(NEAR)
         bytes = get_past(key, event)
         bytes.nil? ? MISS : decode(bytes, version)
       end
 
-      def read_multi(keys, versions, unsettled, event = nil)
-        found = @near.read_multi(keys, versions, of_no_use = [])
-        @backend.forget(of_no_use.each { |key| found.delete(key) }) unless of_no_use.empty?
-        @account&.hits(0, -of_no_use.size) unless of_no_use.empty?
+      def read_multi(keys, versions, undecided, event = nil)
+        found = @near.read_multi(keys, versions, useless = [])
+        discard(useless.each { |key| found.delete(key) }) unless useless.empty?
         return found if found.size == keys.size && event.nil?
-        had(from = {}, found) { @backend.near }
-        missing = keys.uniq.reject { |key| found.key?(key) }
-        found = read_multi_past(keys, versions, unsettled, found, missing, from) unless missing.empty?
-        tell_tiers(event, keys, from)
-        found
+        missing = keys.uniq - found.keys
+        @account&.passed(NEAR, missing.size)
+        late, last = get_multi_past(missing)
+        tally(missing, late, last)
+        near = found.size + late.size
+        wanted = versions && keys.zip(versions).to_h.values_at(*missing)
+        found.merge!(settled(last.merge!(late).slice(*missing), missing, wanted, undecided))
+        note_tiers(event, keys, found, near)
+        found.slice(*keys)
       end
 
       def get(key, event = nil)
-        bytes = @backend.near.get(key)
-        bytes ? @account&.hits(0) : @account&.passed(0)
-        bytes ? answered(event, @backend.near, bytes) : get_past(key, event)
+        bytes = @tier.get(key)
+        return count_answer(bytes, NEAR, event) if bytes
+        @account&.passed(NEAR)
+        get_past(key, event)
       end
 
-      # @param event [Hash, nil] is told under :tiers how many of the keys each tier had
-      def get_multi(keys, event = nil)
-        found = get_multi_from(keys, from = {})
-        tally_all(keys, from)
-        tell_tiers(event, keys, from)
+      def get_multi(keys, event = nil, tags = nil)
+        found, near = get_both(tags ? keys | tags.keys : keys, keys)
+        note_tiers(event, keys, found, near)
+        tags&.know(found)
         found
       end
 
       def get_tagged(key, tags, event = nil)
-        found = get_multi_from([key] | tags.keys, from = {})
+        found, near = get_both([key] | tags.keys, [key])
         tags.know(found)
-        tally_all([key], from)
-        event[:tier] = from[key] if event && from.key?(key)
-        found[key]
+        bytes = found[key]
+        bytes && answer(bytes, near.zero? ? LAST : NEAR, event)
       end
 
-      def get_multi_tagged(keys, tags, event = nil)
-        found = get_multi_from(keys | tags.keys, from = {})
-        tally_all(keys, from)
-        tell_tiers(event, keys, from)
-        found.tap { tags.know(found) }
-      end
+      def get_multi_tagged(keys, tags, event = nil) = get_multi(keys, event, tags)
 
       # Raw bytes have no copies.
       def get_raw(key, event = nil)
         bytes = @guard.call(:read_entry, key) { @backend.get_last(key) }
         bytes ? @account&.hit(key) : @account&.missed(key)
-        bytes && answered(event, @backend.last, bytes)
+        bytes && answer(bytes, LAST, event)
       end
 
       def get_multi_raw(keys, event = nil)
         found = @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi_last(keys) }
-        had(from = {}, found) { @backend.last }
-        tally(keys, from)
-        tell_tiers(event, keys, from)
+        tally(keys, {}, found)
+        note_tiers(event, keys, found, 0)
         found
       end
 
@@ -126,131 +124,104 @@ module Tiercel
 
       def delete_matching(pattern)
         count = sweep(:delete_matched, pattern.prefix) { delete_scanned(pattern) }
-        @backend.forget_matching(pattern) unless count.nil? # the last tier may have evicted what has a copy still
+        @tier.forget_matching(pattern) unless count.nil? # the last tier may have evicted an entry whose copy exists
         count
       end
 
       private
 
-      def read_multi_past(keys, versions, unsettled, found, missing, from)
-        @account&.passed(0, missing.size)
-        wanted = versions && keys.zip(versions).to_h.values_at(*missing)
-        between = had(from, @backend.get_multi_between(missing)) { @backend.far.near }
-        bytes = get_multi_past(missing, between, from)
-        tally(missing, from)
-        found.merge!(settled(bytes, missing, wanted, unsettled)).slice(*keys)
+      # Deletes copies that were counted as hits and are of no use to the caller.
+      def discard(keys)
+        @account&.hits(NEAR, -keys.size)
+        @tier.forget(keys)
       end
 
+      # @return [Object] the value, after the event has the name of its tier
+      def answer(value, number, event)
+        event[:tier] = @names[number] if event
+        value
+      end
+
+      def count_answer(value, number, event)
+        @account&.hits(number)
+        answer(value, number, event)
+      end
+
+      # After a miss near: the last tier's bytes. While it does not answer, a copy within `stale_if_error`, or one that
+      # this machine computed meanwhile.
       def get_past(key, event)
-        bytes = get_between(key, event) || get_far(key, event) || get_late(key, event)
-        return bytes unless bytes.nil? || ABSENT.equal?(bytes)
+        bytes = @guard.call(:read_entry, key) { @backend.get(key) || ABSENT }
+        late = @tier.get_late(key, @stale_if_error) if bytes.nil?
+        return count_answer(late, NEAR, event) if late
+        return count_answer(bytes, LAST, event) unless bytes.nil? || ABSENT.equal?(bytes)
         @account&.missed(key)
         nil
       end
 
-      # Values that exist though the last tier does not answer: within `stale_if_error`, or computed during the outage.
-      def get_late(key, event = nil)
-        near = @backend.before_last
-        bytes = near.get_late(key, @stale_if_error) or return
-        answered_behind(event, near, bytes)
+      # @return [Array(Hash, Hash)] as {#get_past}: the copies, and the last tier's entries
+      def get_multi_past(keys)
+        return [{}, {}] if keys.empty?
+        answered = false
+        found = @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi(keys).tap { answered = true } }
+        return [{}, found] if answered
+        [(keys - found.keys).to_h { |key| [key, @tier.get_late(key, @stale_if_error)] }.compact, found]
       end
 
-      # The entries of the tiers between the first and the last one.
-      def get_between(key, event)
-        bytes = @backend.get_between(key) or return
-        answered_behind(event, @backend.far.near, bytes)
+      # @param counted [Array<String>] the keys that the account counts
+      # @return [Array(Hash{String => String}, Integer)] what both tiers have, and how many of the counted keys were
+      #   near
+      def get_both(keys, counted)
+        near = @tier.get_multi(keys)
+        late, last = get_multi_past(keys - near.keys)
+        hits = tally(counted, near.merge!(late), last)
+        @account&.passed(NEAR, counted.size - hits)
+        [near.size == keys.size ? near : near.merge!(last).slice(*keys), hits]
       end
 
-      def get_far(key, event)
-        bytes = @guard.call(:read_entry, key) { @backend.get_far(key) || ABSENT }
-        bytes.nil? || ABSENT.equal?(bytes) ? bytes : answered_behind(event, @backend.last, bytes)
-      end
-
-      # The notification of a read says which tier had it.
-      def answered(event, tier, value)
-        event[:tier] = tier.to_s if event
-        value
-      end
-
-      # The same of a tier whose hits are not counted by its segment.
-      def answered_behind(event, tier, value)
-        @account&.hits(@numbers[tier.to_s])
-        answered(event, tier, value)
-      end
-
-      # @param from [Hash{String => String}] which tier had each of the keys
-      def tally(keys, from)
-        keys.each { |key| from.key?(key) ? @account.hits(@numbers[from[key]]) : @account.missed(key) } if @account
-      end
-
-      # The same of those of which the near tier was asked for frames.
-      def tally_all(keys, from)
-        tally(keys, from)
-        @account&.passed(0, keys.count { |key| from[key] != @backend.near.to_s })
-      end
-
-      # @param from [Hash{String => String}, nil] is told of each key which tier had it
-      def get_multi_from(keys, from)
-        found = had(from, @backend.near.get_multi(keys)) { @backend.near }
-        return found if found.size == keys.size
-        missing = keys.reject { |key| found.key?(key) }
-        found.merge!(had(from, @backend.get_multi_between(missing)) { @backend.far.near })
-        get_multi_past(keys, found, from)
-      end
-
-      def get_multi_past(keys, found, from = nil)
-        return found if found.size == keys.size
-        missing = keys.reject { |key| found.key?(key) }
-        has_answered = false
-        far = @guard.call(:read_multi_entries, returning: {}) do
-          @backend.get_multi_far(missing).tap { has_answered = true }
+      # @return [Integer] how many of the keys are near
+      def tally(keys, near, last)
+        hits = keys.count { |key| near.key?(key) }
+        return hits unless @account
+        @account.hits(NEAR, hits)
+        keys.each do |key|
+          next if near.key?(key)
+          last.key?(key) ? @account.hits(LAST) : @account.missed(key)
         end
-        found.merge!(had(from, far) { @backend.last })
-        get_multi_late(missing, found, from) unless has_answered
-        found.slice(*keys)
+        hits
       end
 
-      def get_multi_late(keys, found, from)
-        near = @backend.before_last
-        late = keys.reject { |key| found.key?(key) }.to_h { |key| [key, near.get_late(key, @stale_if_error)] }.compact
-        found.merge!(had(from, late) { near })
+      # Writes into the event how many of the keys each tier had.
+      #
+      # @param near [Integer] of those that were found
+      def note_tiers(event, keys, found, near)
+        return unless event
+        last = found.slice(*keys).size - near
+        event[:tiers] = @names.zip([near, last]).to_h.reject { |_, count| count.zero? }
       end
 
-      # @yieldreturn [#to_s] the tier that had all of what was found
-      def had(from, found)
-        return found if from.nil? || found.empty?
-        tier = yield.to_s
-        found.each_key { |key| from[key] = tier }
-        found
-      end
-
-      def tell_tiers(event, keys, from)
-        event[:tiers] = from.slice(*keys).values.tally if event
-      end
-
-      # A change that the last tier did not receive is noted. A write that it refused becomes a delete at once: a full
-      # server deletes.
+      # A change that the last tier did not receive goes to the journal. A full server refuses a write and still
+      # deletes, so a refused write becomes a delete at once.
       #
       # @param key [String, nil] for the report
-      # @param bytes [String, Hash{String => String}, nil] that are to be stored
-      # @param failed [Object] what the call is worth where the last tier has failed
+      # @param bytes [String, Hash{String => String}, nil] of a write
+      # @param failed [Object] the result if the last tier fails
       # @param kind [Integer] see {Journal#note}
       def change(method, keys, key: nil, bytes: nil, failed: nil, kind: Journal::FRAME)
-        told = sent = false
+        delivered = sent = false
         @guard.call(method, key, returning: failed) do
           sent = true
           done = yield
-          told = true
+          delivered = true
           done || (bytes ? too_large(key, bytes) : done)
         rescue Refused => error
-          told ||= error.forbidden || (bytes && deleted?(keys))
+          delivered ||= error.forbidden || (bytes && deleted?(keys))
           raise
         rescue Unavailable => error
           sent = error.counts_for_breaker?
           raise
         end
       ensure
-        @backend.unsettle(keys, kind, late: sent && bytes && @backend.remote?) unless told
+        @backend.undelivered(keys, kind, late: sent && bytes && @backend.remote?) unless delivered
       end
 
       def deleted?(keys)
@@ -260,25 +231,24 @@ module Tiercel
         false
       end
 
-      # A clear or a `delete_matched` that the last tier did not receive is reported, and not repeated. The guard
-      # reports a call that failed; this reports a call that the breaker skipped.
+      # The journal does not repeat a `clear` or a `delete_matched`. The guard reports a failed call; this method
+      # reports a call that the open breaker skipped.
       #
-      # @param prefix [String, nil] of the near copies that go in any case, leases too
+      # @param prefix [String, nil] of the copies and leases that go in any case
       def sweep(method, prefix)
-        sent = told = false
+        sent = delivered = false
         @guard.call(method) do
           sent = true
-          yield.tap { told = true }
+          yield.tap { delivered = true }
         end
       ensure
-        @backend.clear_copies(prefix) unless told
-        skipped(method) unless sent
+        @tier.clear(prefix) unless delivered
+        report_skipped(method) unless sent
       end
 
-      def skipped(method)
-        @backend.near.guard.call(method) do
-          raise Refused.new("#{method} did not reach it, and is not repeated: call it again",
-                            backend: @backend.last.to_s)
+      def report_skipped(method)
+        @tier.guard.call(method) do
+          raise Refused.new("#{method} did not reach it, and is not repeated: call it again", backend: @names[LAST])
         end
       end
 

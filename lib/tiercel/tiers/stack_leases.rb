@@ -7,19 +7,19 @@ require_relative "copy"
 
 module Tiercel
   class Tiers < Backend
-    # Leases over {Tiers}: placeholders in the last tier, for all machines; while that does not answer, those of the
-    # table in the near segment, so that one caller of this machine computes a value and not each of them.
+    # Leases over {Tiers}: placeholders in the last tier, for all machines. While the last tier does not answer, a lease
+    # in the near segment's table lets one caller of this machine compute a value.
     #
-    # A lease that was taken near may have been taken in the last tier too, in a call that got no answer. A fill goes
-    # there if it can; else it leaves a copy near, which lives as long as any other.
+    # The last tier may have granted the lease too, in a call that got no answer. A fill goes there if possible. In any
+    # case it leaves a near copy, which lives as long as any other.
     #
     # @private
     class StackLeases < Leases
-      # One of the near table, and what became of the try to take it in the last tier.
+      # A lease of the near table.
       class NearLease < Leases::Lease
-        # @return [Lease]
-        attr_accessor :far
-        # @return [Integer, nil] before its block begins: see {Tiers::Near#now}
+        # @return [Lease] the lease that the last tier did not confirm
+        attr_accessor :last
+        # @return [Integer, nil] {Tiers::Near#now} before the block begins
         attr_accessor :met_at
       end
 
@@ -31,7 +31,7 @@ module Tiercel
           @near = near
         end
 
-        # A copy that is not trusted is as good as none, unless it was computed meanwhile.
+        # An untrusted copy counts as a miss, unless this machine computed it during the outage.
         def take(key, ttl, **)
           super do |bytes|
             verdict = yield bytes
@@ -39,8 +39,8 @@ module Tiercel
           end
         end
 
-        # As a copy of what cannot be stored behind. None while somebody changes the key there, or has died doing so:
-        # who begins after this look ends the lease.
+        # Leaves a copy of a value that the last tier cannot store. There is no copy while a writer changes the key; a
+        # writer that begins after this look ends the lease.
         def fill(lease, bytes, ttl)
           copy, ttl = @near.copy(lease.key, bytes, ttl, lease.met_at)
           free = copy && @guard.call(:write_entry, lease.key) { @segment.near_epoch(lease.key, true) }
@@ -54,7 +54,7 @@ module Tiercel
           NearLease.own(key, ttl, version, name, name).tap { |lease| lease.met_at = @near.now }
         end
 
-        # Whether copies are trusted or not: those who wait are to be given what was computed.
+        # Waiting callers get the computed value even if copies are not trusted.
         def look(key) = @guard.call(:read_entry, key) { @segment.get_late_with_token(key) }
 
         def theirs(...)
@@ -71,67 +71,63 @@ module Tiercel
       def initialize(tiers, guard)
         super()
         @guard = guard
-        @far = Leases.kept_under_keys(tiers, guard)
-        @near = Near.new(tiers.before_last)
+        @last = Leases.kept_under_keys(tiers, guard)
+        @near = Near.new(tiers.near)
       end
 
       def take(key, ttl, shown: nil, **, &)
-        answered(@far.take(key, ttl, shown:, **, &)) { @near.take(key, ttl, **, &) }
+        answered(@last.take(key, ttl, shown:, **, &)) { @near.take(key, ttl, **, &) }
       end
 
       def take_absent(key, ttl, version)
-        answered(@far.take_absent(key, ttl, version)) { @near.take_absent(key, ttl, version) }
+        answered(@last.take_absent(key, ttl, version)) { @near.take_absent(key, ttl, version) }
       end
 
       def take_multi(keys, ttl, versions: {}, shown: {}, &)
-        taken = @far.take_multi(keys, ttl, versions:, shown:, &)
-        taken.to_h do |key, far|
-          answer = answered(far) do
-            @near.take(key, ttl, version: versions[key]) { |bytes| yield key, bytes }
-          end
-          [key, answer]
+        @last.take_multi(keys, ttl, versions:, shown:, &).to_h do |key, lease|
+          [key, answered(lease) { @near.take(key, ttl, version: versions[key]) { |bytes| yield key, bytes } }]
         end
       end
 
       def fill(lease, bytes, ttl)
-        return @far.fill(lease, bytes, ttl) unless lease.is_a?(NearLease)
-        near = @near.fill(lease, bytes, ttl) # first: who waits is given it, whatever becomes of the other
-        far = @far.fill(lease.far, bytes, ttl) if lease.far&.sent? && !@guard.open?
-        far.nil? ? near : far
+        return @last.fill(lease, bytes, ttl) unless lease.is_a?(NearLease)
+        near = @near.fill(lease, bytes, ttl) # first: waiting callers get the value whatever the last tier answers
+        last = @last.fill(lease.last, bytes, ttl) if lease.last&.sent? && !@guard.open?
+        last.nil? ? near : last
       end
 
       def fill_multi(frames, ttl)
-        near, far = frames.partition { |lease, _| lease.is_a?(NearLease) }
-        stored = far.empty? ? [] : @far.fill_multi(far.to_h, ttl)
+        near, last = frames.partition { |lease, _| lease.is_a?(NearLease) }
+        stored = last.empty? ? [] : @last.fill_multi(last.to_h, ttl)
         stored && (stored + near.filter_map { |lease, bytes| lease.key if fill(lease, bytes, ttl) })
       end
 
       def release(lease, **options)
-        return @far.release(lease, **options) unless lease.is_a?(NearLease)
+        return @last.release(lease, **options) unless lease.is_a?(NearLease)
         @near.release(lease, **options)
-        @far.release(lease.far, **options) if lease.far
+        @last.release(lease.last, **options) if lease.last
       end
 
       def wait(lease, deadline) = of(lease).wait(lease, deadline)
-      def seen(key, bytes) = @far.seen(key, bytes)
+      def seen(key, bytes) = @last.seen(key, bytes)
       def lapsed?(lease) = of(lease).lapsed?(lease)
-      def close = @far.close
+      def close = @last.close
 
       private
 
-      # @param far [Lease, Object] what the last tier said
-      # @yieldreturn [Lease, Present, Array, nil] what the near table says
-      # @return [Object] the one, or the other where the last tier has not answered
-      def answered(far)
-        return far unless far.is_a?(Lease) && far.mine? && !far.sure?
+      # @param last [Lease, Object] the last tier's answer
+      # @yieldreturn [Lease, Present, Array, nil] the near table's answer
+      # @return [Object] the near table's answer if the last tier did not answer
+      def answered(last)
+        return last unless last.is_a?(Lease) && last.mine? && !last.sure?
         near = yield
-        return near.tap { near.far = far } if near.is_a?(NearLease) && near.mine? && near.sure?
-        return far if near.is_a?(Lease) && near.mine? # the table is not there either
-        @far.release(far)
+        return near.tap { near.last = last } if near.is_a?(NearLease) && near.mine? && near.sure?
+        return last if near.is_a?(Lease) && near.mine? # the table does not exist either
+        @last.release(last)
         near
       end
 
-      def of(lease) = lease.is_a?(NearLease) ? @near : @far
+      def of(lease) = lease.is_a?(NearLease) ? @near : @last
     end
   end
 end

@@ -4,30 +4,30 @@ require_relative "../backend"
 
 module Tiercel
   class Tiers < Backend
-    # Tells the tier behind what is read near, where that one evicts by use: else it would evict what is read most, as
-    # it is asked for that least.
+    # Reports near hits to a last tier that evicts by use. Otherwise the last tier would evict the entries that are read
+    # most, since near hits do not reach it.
     #
-    # Nothing is done for a near hit. The segment counts the hits of its entries for its own eviction; who asks the tier
-    # behind, and above all who writes into it (which is what makes it evict), looks through a part of the segment's
-    # index from time to time, and passes on which of its entries were hit.
+    # A near hit costs nothing for this. The segment counts the hits of its entries for its own eviction. Every few
+    # changes or reads of the last tier, the caller looks through a part of the segment's index and reports the entries
+    # that were hit.
     #
     # @private
     class Uses
       # Between two looks; a change counts as much as several reads.
       CHANGES = 32
       READS = CHANGES * 8
-      # The extent of one look: entries for each change since the last one, and buckets for each entry, as most may be
+      # Entries that a look covers for each change since the last look, and buckets for each entry: most buckets may be
       # empty.
       ENTRIES = 2
       BUCKETS = 8
-      # Changes that one look is for, after a long batch.
+      # Changes that one look covers at most, after a long batch.
       MOST = CHANGES * 8
 
       # @param segment [Segment] of the near tier
-      # @param far [Backend]
-      def initialize(segment, far)
+      # @param last [Backend]
+      def initialize(segment, last)
         @segment = segment
-        @far = far
+        @last = last
         @count = 0
         @cursor = nil
       end
@@ -39,17 +39,17 @@ module Tiercel
       # @return [void]
       def changed(count) = (@count += count * (READS / CHANGES)) >= READS && look
 
-      # Passes on which entries of a part of the index were hit.
+      # Reports the used entries of a part of the index.
       #
       # @param entries [Integer] about so many
       # @param buckets [Integer] at most
       # @return [void]
       def tell(entries, buckets)
-        return unless @far.uses_wanted?
+        return unless @last.uses_wanted?
         @cursor, keys = @segment.used_keys(@cursor, entries, buckets)
-        @far.used(keys) unless keys.empty?
+        @last.used(keys) unless keys.empty?
       rescue BackendError
-        @cursor = nil # the near tier's own calls report it
+        @cursor = nil # the near tier's own calls report the failure
       end
 
       private

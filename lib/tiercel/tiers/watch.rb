@@ -8,24 +8,25 @@ require_relative "coverage"
 
 module Tiercel
   class Tiers < Backend
-    # Whether others change the file behind a near segment: programs that use the file alone, and other segments
-    # (containers, two releases during a deploy). All of them register in the file before they change it, and whoever
-    # reads behind looks there once a second at most. So no thread and no bus is needed:
+    # Finds out whether others change a SQLite file behind a near segment: programs that use the file alone, and other
+    # segments (containers, two releases during a deploy). Each registers in the file before it changes the file. A
+    # process that misses near looks there at most once a second, so no thread and no bus is needed:
     #
-    # - Nobody else since the time that is covered: it is covered until now ({Coverage}), and copies live long.
-    # - Somebody else: all copies are put away, and from then on copies live a second.
+    # - No other process has registered since the covered time: the segment is covered until now ({Coverage}), and
+    #   copies live long.
+    # - Another process has registered: all copies are deleted, and from then on copies live a second.
     #
     # @private
     class Watch
-      # The TTL of copies, where nobody else changes the file.
+      # The TTL of copies while this machine alone changes the file.
       ALONE_TTL_SECONDS = 60.0
       TTL_SECONDS = 1.0
       INTERVAL_NS = 1_000_000_000
-      # For so long processes of this segment may not have noticed somebody else yet: what they fill is put away.
+      # Each process of the segment notices another program within this time. Until then its copies are deleted again.
       NOTICING_NS = 3 * INTERVAL_NS
-      # Longer than that nobody of the machine has looked.
+      # No process of the machine has looked lately if the covered time is older.
       LAPSE_NS = 2 * INTERVAL_NS
-      # That a change may take after its registration was looked at: a large one, or of a process that is stopped.
+      # A change may end so long after its registration: a large one, or one of a stopped process.
       SLACK_SECONDS = 10.0
 
       # @param last [Backends::SQLite]
@@ -37,12 +38,12 @@ module Tiercel
         @lock = Mutex.new
         @began_ns = @coverage.now
         near.cap = ALONE_TTL_SECONDS
-        name_member if near.backend.segment.is_a?(Segment) # else the first call says why there is none
+        name_member if near.backend.segment.is_a?(Segment) # otherwise the first call reports why there is none
       end
 
-      # Sees to it that copies are trusted, if they may be. Nobody waits for another thread here.
+      # Covers the near tier if it may be trusted. Never waits for another thread.
       #
-      # @return [false] nobody is told of what others change: who asks finds out
+      # @return [false] no message tells this process of changes
       def listen
         checked_ns = @checked_ns
         return false if checked_ns && @coverage.now - checked_ns < INTERVAL_NS
@@ -54,21 +55,21 @@ module Tiercel
         end
         false
       rescue BackendError
-        false # the file or the segment does not answer: what is covered stays so for the time of {Coverage#trust}
+        false # the file or the segment does not answer: copies stay trusted for {Coverage#trust} at most
       end
 
-      # Writes before the first read leave their copies, too.
+      # A write before the first read leaves a copy, too.
       #
       # @return [void]
       def before_change = listen
 
-      # The file is the file.
+      # Every connection leads to the same file.
       def before_fill = nil
       def fill?(_seen) = true
 
       def close = nil
 
-      # @return [Hash{Symbol => Object}] :alone, whether nobody else has changed the file lately
+      # @return [Hash{Symbol => Object}] :alone, whether this machine alone has changed the file lately
       def stats = { alone: !@checked_ns.nil? && @noticed_ns.nil? }
 
       private
@@ -83,8 +84,8 @@ module Tiercel
         others ? with_others(covered_ns, now_ns, moved) : alone(covered_ns, now_ns, moved)
       end
 
-      # Whether all copies are to go. Processes that have not looked yet may go on to fill what the former file had, so
-      # they go again until all have.
+      # Whether all copies are deleted. A process that has not looked yet may make copies of the former file's entries,
+      # so they are deleted again until every process has looked.
       def moved?(opened, now_ns)
         @moved_ns = now_ns if another?(opened)
         return false unless (moved_ns = @moved_ns)
@@ -92,7 +93,7 @@ module Tiercel
         true
       end
 
-      # Whether the file was opened anew: then it may be another one, though its inode may have the same number.
+      # Whether the file was opened anew. It may be another file then, even with the same inode number.
       def another?(opened)
         before = @opened if Forks.current?(@process)
         @process = Forks.current
@@ -100,7 +101,7 @@ module Tiercel
         !before.nil? && !before.equal?(opened)
       end
 
-      # This process' changes are the segment's.
+      # Changes of this process count as the segment's.
       def name_member
         @last.member_name = "near:#{@near.backend.segment.file_id}"
       rescue BackendError
@@ -112,7 +113,7 @@ module Tiercel
       def alone(covered_ns, now_ns, moved)
         @noticed_ns = nil
         @near.cap = ALONE_TTL_SECONDS
-        # A process that begins puts nothing away while others of its machine cover.
+        # A new process deletes no copies while others of its machine cover them.
         return if !moved && covered_ns.positive? && covered_ns < @began_ns && now_ns - covered_ns < LAPSE_NS
         @coverage.cover(moved || covered_ns.zero? ? now_ns : covered_ns, now_ns)
       end

@@ -1,80 +1,74 @@
 # frozen_string_literal: true
 
 require_relative "../../backend"
+require_relative "../../background_thread"
 require_relative "../../errors"
 require_relative "../coverage"
 
 module Tiercel
   class Tiers < Backend
     class Bus
-      # One subscription from its begin to its end, and the thread that reads it: the thread deletes the copies of what
-      # has changed, and records in the near tiers until when it has heard of every change ("The bus" in
-      # docs/memory-model.md).
+      # One subscription from beginning to end, and the thread that reads it. The thread deletes the copies of changed
+      # keys, and records until when the near tier has heard of every change ("The bus" in docs/memory-model.md).
       #
       # @private
       class Listener
         # A new connection leads to another server than the subscription.
         class AnotherServer < Unavailable; end
 
-        # Of an interval, after which the server is asked again.
-        NEARLY = 0.95
-        # The same where this process waits for the interpreter: it needs the time before trust ends.
-        HURRIED = 0.5
-        # The same where another process of the machine asked last, whose turn it is.
-        ANOTHERS = 1.3
+        # Parts of an interval after which the server is asked again: if this process asked last; if this process waits
+        # for Ruby's lock, and needs the time; and if another process of the machine asked last.
+        OWN_TURN = 0.95
+        LATE_TURN = 0.5
+        OTHER_TURN = 1.3
         # An answer that has not come by then is lost, if new connections get one.
         LOST_NS = 10 * Coverage::NANOSECONDS
-        private_constant :NEARLY, :HURRIED, :ANOTHERS, :LOST_NS
+        private_constant :OWN_TURN, :LATE_TURN, :OTHER_TURN, :LOST_NS
 
-        # @return [StandardError, nil] why it has ended
+        # @return [StandardError, nil] why the thread has ended
         attr_reader :error
-        # @return [Boolean] whether the near tiers were covered by it
-        attr_reader :heard
         # @return [Integer] keys that the server has sent
         attr_reader :invalidations
 
         # @param subscription [Backends::Redis::Subscription]
-        # @param coverages [Array<Coverage>] nearest first
+        # @param coverage [Coverage]
         # @param interval [Numeric] seconds between two questions
-        def initialize(subscription, coverages, interval)
+        def initialize(subscription, coverage, interval)
           @subscription = subscription
-          # A copy of a nearer tier may be one of a farther tier's: that one has to go first.
-          @coverages = coverages.reverse
-          @segments = @coverages.map(&:segment)
+          @coverage = coverage
           @interval = interval * Coverage::NANOSECONDS
           @invalidations = 0
-          @heard = false
           @news = Thread::Queue.new # closed when the thread ends
+          @thread = BackgroundThread.new("tiercel listener") { run }
         end
 
         # @return [void]
-        # @raise [BackendError] if there is no subscription to be had
+        # @raise [BackendError] if the server refuses the subscription or does not answer
         def start
           @subscription.open
-          @since = now
-          @proven = @segments.first.near_server == @subscription.server
-          thread = Thread.new { run }
-          thread.name = "tiercel listener"
-          thread.thread_variable_set(:fork_safe, true)
-          thread.report_on_exception = false
-          @thread = thread
+          @since = @coverage.now
+          @proven = @coverage.segment.near_server == @subscription.server
+          @thread.start
         end
 
         # @return [Boolean]
-        def alive? = !@news.closed? && (@thread&.alive? || false)
+        def alive? = !@news.closed? && @thread.running?
 
-        # Asks the server, if it is time to. One question at a time: docs/memory-model.md needs that.
+        # @return [Boolean] whether this listener has covered the near tier
+        def covered? = !@covered.nil?
+
+        # Asks the server if a question is due. There is one question at a time: docs/memory-model.md needs that.
         #
-        # @param late [Boolean] whether this process waits for the interpreter
-        # @return [Boolean] whether the server was asked for the machine
+        # @param late [Boolean] whether this process waits for Ruby's lock
+        # @return [Boolean] whether the answer will cover the machine's near tier
         # @raise [BackendError]
         def ask(late = false)
-          asked = now
-          return false unless due?(asked, late)
-          @tried = asked
+          now = @coverage.now
+          return false unless due?(now, late)
+          @tried = now
           return false unless same_server?
-          return give_up(asked) if @asked
-          @asked = asked
+          return give_up(now) if @asked
+          @asked = now
           @proven ? @subscription.ask : @subscription.probe(@probe = @subscription.probe_key)
           @proven
         end
@@ -85,13 +79,11 @@ module Tiercel
 
         # @return [void]
         def close
-          @thread&.kill&.join(1) unless Thread.current.equal?(@thread)
+          @thread.stop
           @subscription.close
         end
 
         private
-
-        def now = @coverages.first.now
 
         def run
           loop { hear(@subscription.read) }
@@ -101,15 +93,15 @@ module Tiercel
           @news.close
         end
 
-        # @param time [Integer] nanoseconds: now
-        def due?(time, late)
-          return true unless @heard
-          oldest = @coverages.map(&:covered).min
-          share = oldest == @covered ? (late ? HURRIED : NEARLY) : ANOTHERS
-          time - @tried >= @interval * HURRIED && time - oldest >= @interval * share
+        # @param now [Integer] nanoseconds
+        def due?(now, late)
+          return true unless @covered
+          covered = @coverage.covered
+          turn = covered == @covered ? (late ? LATE_TURN : OWN_TURN) : OTHER_TURN
+          now - @tried >= @interval * LATE_TURN && now - covered >= @interval * turn
         end
 
-        # @return [Boolean] false if no new connection has an answer
+        # @return [Boolean] false if no new connection gets an answer
         def same_server?
           same = @subscription.same_server?
         rescue Unavailable
@@ -119,8 +111,8 @@ module Tiercel
                                           backend: @subscription.to_s)
         end
 
-        def give_up(time)
-          return false if time - @asked < LOST_NS
+        def give_up(now)
+          return false if now - @asked < LOST_NS
           error = @proven ? Unavailable : Refused
           raise error.new("a connection has had no answer for #{LOST_NS / Coverage::NANOSECONDS} s, which others have",
                           backend: @subscription.to_s)
@@ -129,7 +121,7 @@ module Tiercel
         def hear(message)
           case message
           when Array then message.each { |key| changed(key) }
-          when nil then @segments.each(&:near_clear)
+          when nil then @coverage.segment.near_clear
           when :master then answered
           when :busy then @asked = nil
           end
@@ -137,7 +129,7 @@ module Tiercel
 
         def changed(key)
           return proven if key == @probe
-          @segments.each { |segment| segment.near_invalidate(key) }
+          @coverage.segment.near_invalidate(key)
           @invalidations += 1
         end
 
@@ -147,21 +139,17 @@ module Tiercel
           @news.push(true) # the first question need not wait
         end
 
-        # A nearer tier's copies came from the farther one: they are covered where that one is.
         def answered
           asked = @asked
           @asked = nil
-          return if asked.nil? || others_first?
-          return unless @coverages.all? { |coverage| !coverage.cover(@since, asked, @subscription.server).nil? }
-          @covered = asked
-          @heard = true
+          return if asked.nil? || earlier_listener?
+          @covered = asked unless @coverage.cover(@since, asked, @subscription.server).nil?
         end
 
-        # A listener of another process that was there before this one covers the time until this one began.
-        def others_first?
-          now - @since < @interval * ANOTHERS && @coverages.any? do |coverage|
-            coverage.covered < @since && coverage.shared? && coverage.trusted?
-          end
+        # An earlier listener of another process covers the time until this one began.
+        def earlier_listener?
+          @coverage.now - @since < @interval * OTHER_TURN && @coverage.covered < @since &&
+            @coverage.shared? && @coverage.trusted?
         end
       end
     end

@@ -5,22 +5,22 @@ require_relative "../../clock"
 module Tiercel
   class Tiers < Backend
     class Journal
-      # A file beside a segment, with its permissions, that one thread of one process changes at a time. Another process
-      # may remove it together with the segment.
+      # A file beside a segment, with the segment's permissions. One thread of one process changes the file at a time.
+      # Another process may remove the file together with the segment.
       #
       # @private
       class LockedFile
-        # A writer waits this long for the lock, and this long between two tries.
+        # Seconds that a writer waits for the lock at most, and between two attempts.
         PATIENCE_SECONDS = 0.1
         PAUSE_SECONDS = 0.0005
-        # Opens of a file that another process removes concurrently.
+        # Attempts to open a file that other processes remove concurrently.
         ATTEMPTS = 3
         # Another process holds the lock for too long.
         class Busy < StandardError; end
         # The file belongs to another user.
         class Foreign < StandardError; end
         UNUSABLE = [SystemCallError, Foreign].freeze
-        # The file exists, and this process cannot open it at present.
+        # Errors of a process that cannot open an existing file at present.
         EXHAUSTED = [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM].freeze
 
         # @param path [String]
@@ -70,7 +70,7 @@ module Tiercel
           end
         end
 
-        # In a directory that everybody may write, another user may have put a file there.
+        # Another user may create the file in a directory that all users may write.
         def check(file)
           stat = file.stat
           owners = [Process.euid, ::File.stat(@segment_path).uid]

@@ -9,19 +9,19 @@ require_relative "locked_file"
 module Tiercel
   class Tiers < Backend
     class Journal
-      # The notes of a machine, in a file beside the segment with the segment's permissions. The file is empty while
-      # every key is settled.
+      # The notes of a machine, in a file beside the segment with the segment's permissions. The file is empty while no
+      # key is pending.
       #
-      #   header   generation (8 random bytes) | settler (8 random bytes, or zeros) | end of his term (monotonic
+      #   header   generation (8 random bytes) | owner (8 random bytes, or zeros) | end of its term (monotonic
       #            seconds) | head | taken | tail
       #   slots    for each hash of a key the position of its latest record
-      #   ring     records from head to tail; taken is the end of the page that a settler has taken
+      #   ring     records from head to tail; taken is the end of the page that the owner replays
       #   record   bytes of the key | CRC-32 of kind and key | kind | time of the note | position of the former record
       #            of the slot | the key
       #
-      # Positions only grow; the place of a position in the file is its remainder. A writer holds the file's lock
-      # (flock) for moments. The writer stores the records, then the header, then the slots. A killed writer leaves a
-      # record without its slot at most, and his caller was told nothing.
+      # Positions only grow. A position modulo the capacity is a place in the ring. A writer holds the file's lock
+      # (flock) for moments. The writer stores the records, then the header, then the slots. A killed writer leaves at
+      # most a record without its slot, and its caller got no answer.
       #
       # A reader takes no lock: it follows the slot's chain down to the head.
       #
@@ -35,19 +35,19 @@ module Tiercel
         CAPACITY = MOST_BYTES - RECORDS_AT
         RECORD = "L<L<CEQ<"
         RECORD_BYTES = 25
-        NOBODY = ("\0" * 8).b.freeze
-        # A settler renews its term with each page. A settler that is stopped loses it.
+        NO_OWNER = ("\0" * 8).b.freeze
+        # An owner renews its term with each page. A stopped owner loses it.
         TERM_SECONDS = 5.0
-        Header = Struct.new(:generation, :settler, :ends_at, :head, :taken, :tail) do
+        Header = Struct.new(:generation, :owner, :ends_at, :head, :taken, :tail) do
           def to_s = to_a.pack(HEADER)
         end
         Record = Struct.new(:key, :kind, :at, :former, :finish, :intact)
-        Taken = Struct.new(:name, :generation, :head, :finish, :page)
+        Taken = Struct.new(:owner, :generation, :head, :finish, :page)
         private_constant :Header, :Record, :Taken
 
         # @param segment_path [String]
         # @param last [String] the URL of the last tier
-        # @param delay [Float] seconds between a note and its settling
+        # @param delay [Float] seconds between a note and its replay
         def initialize(segment_path, last, delay)
           path = "#{segment_path}.journal-#{Zlib.crc32(last).to_s(36)}.#{delay.zero? ? "keys" : "late"}"
           @file = LockedFile.new(path, segment_path)
@@ -87,13 +87,12 @@ module Tiercel
         end
 
         # @yieldparam page [Page]
-        # @return [Float, nil] see {Journal#settle}
-        def settle
+        # @return [Float, nil] see {Journal#replay}
+        def replay
           return unless pending?
           taken = take(SecureRandom.bytes(8))
           yield lost if taken.nil? && @damaged
           return taken unless taken.is_a?(Taken)
-          done = false
           begin
             yield taken.page
             done = true
@@ -111,7 +110,7 @@ module Tiercel
 
         # --- notes ---
 
-        # A key that is noted, and not taken yet, needs no second record. Its last write decides when it is late.
+        # A key with a note that no owner has taken needs no second record. A late note starts its delay anew.
         def records_of(file, header, keys, kind)
           records = String.new
           slots = {}
@@ -150,7 +149,7 @@ module Tiercel
         def slot(file, key) = read(file, SLOT_BYTES, slot_at(key)).unpack1("Q<") || 0
         def crc(kind, key) = Zlib.crc32(key, Zlib.crc32([kind].pack("C")))
 
-        # @return [Record, nil] nil for what is no record
+        # @return [Record, nil] nil for bytes that are no record
         def record_at(file, position, tail)
           size, crc, kind, at, former = read_ring(file, position, RECORD_BYTES).unpack(RECORD)
           finish = position + RECORD_BYTES + size.to_i
@@ -162,17 +161,17 @@ module Tiercel
         # --- pages ---
 
         # @return [Taken, Float, nil] the seconds until a page is due
-        def take(name)
+        def take(owner)
           locked do |file, header|
             next empty(file) if header.head >= header.tail
-            next BUSY_SECONDS if header.settler != NOBODY && holds?(header)
+            next BUSY_SECONDS if header.owner != NO_OWNER && holds?(header)
             page, finish, wait = page(file, header)
             next wait if wait
-            header.settler = name
+            header.owner = owner
             header.ends_at = Clock.monotonic + TERM_SECONDS
             header.taken = [header.taken, finish].max
             write(file, header.to_s, 0)
-            Taken.new(name, header.generation, header.head, finish, page)
+            Taken.new(owner, header.generation, header.head, finish, page)
           end
         end
 
@@ -181,7 +180,7 @@ module Tiercel
           Page.new([], [], true)
         end
 
-        # A machine that was started again has another clock.
+        # The monotonic clock starts anew with the machine.
         def holds?(header) = (header.ends_at - Clock.monotonic).between?(0, TERM_SECONDS)
 
         # A damaged record hides the records behind it.
@@ -199,16 +198,16 @@ module Tiercel
           [page, position]
         end
 
-        # A settler that has lost its term has settled its page all the same.
+        # An owner that has lost its term has replayed its page all the same.
         def finish(taken, done)
           locked do |file, header|
             next unless header.generation == taken.generation
             header.head = taken.finish if done && header.head == taken.head
-            header.settler = NOBODY if header.settler == taken.name
+            header.owner = NO_OWNER if header.owner == taken.owner
             header.head >= header.tail ? empty(file) : write(file, header.to_s, 0)
           end
         rescue *LockedFile::UNUSABLE, LockedFile::Busy
-          nil # the page is settled again
+          nil # the page is replayed again
         end
 
         def empty(file)
@@ -233,7 +232,7 @@ module Tiercel
         def anew(file)
           @damaged = true if file.size.positive?
           file.truncate(0)
-          Header.new(SecureRandom.bytes(8), NOBODY, 0.0, 1, 1, 1)
+          Header.new(SecureRandom.bytes(8), NO_OWNER, 0.0, 1, 1, 1)
         end
 
         def sound?(header)

@@ -5,15 +5,15 @@ require "test_helper"
 require "tiercel/tiers"
 require "support/last_tier_away"
 
-# After an outage the journal is settled in the background, without any call.
-class TiersSettlingTest < Tiercel::TestCase
+# A background thread replays the journal of an outage; no caller waits for it.
+class TiersReplayTest < Tiercel::TestCase
   include LastTierAway
 
   PATIENCE_SECONDS = 30
   FRAME = Tiercel::Frame.build(Tiercel::Frame::Layout::TYPE_STRING_UTF_8, "text")
 
   def journal(store)
-    Tiercel::Tiers::Journal.new(store.backend.before_last.path, @server.url.delete_suffix("/0"))
+    Tiercel::Tiers::Journal.new(store.backend.near.path, @server.url.delete_suffix("/0"))
   end
 
   def server_has?(key) = answer("EXISTS", key) == "1"
@@ -43,18 +43,18 @@ class TiersSettlingTest < Tiercel::TestCase
     wait_until("the key to be deleted", within: PATIENCE_SECONDS) { !server_has?("key") }
   end
 
-  # The thread of one process settles; the thread of another process takes over.
-  def test_a_settler_that_is_killed
+  # The thread of another process takes over.
+  def test_a_process_that_is_killed_while_it_replays
     store = build(shared)
     @server.command("MSET", *Array.new(3) { |number| ["key #{number}", FRAME] }.flatten)
     journal(store).note(Array.new(3) { |number| "key #{number}" })
     pid = fork do
       store.backend.last.define_singleton_method(:delete_frames) { |_| Process.kill(:KILL, Process.pid) && sleep }
-      store.backend.settler.step
+      store.backend.replay.step
     end
     Process.wait(pid)
-    assert_equal Tiercel::Tiers::Journal::BUSY_SECONDS, store.backend.settler.step
-    later(Tiercel::Tiers::Journal::Ring::TERM_SECONDS + 0.1) { store.backend.settler.step }
+    assert_equal Tiercel::Tiers::Journal::BUSY_SECONDS, store.backend.replay.step
+    later(Tiercel::Tiers::Journal::Ring::TERM_SECONDS + 0.1) { store.backend.replay.step }
     refute(Array.new(3) { |number| server_has?("key #{number}") }.any?)
   end
 
@@ -76,8 +76,8 @@ class TiersSettlingTest < Tiercel::TestCase
     store.backend.last.set(*late)
     assert_equal [nil, nil], [store.read("key"), other.read("key")]
     assert_equal "value", store.write("other", "value") && other.read("other")
-    [store, other].each { |each| each.backend.settler.close } # they wait by the machine's clock
-    later(Tiercel::Tiers::Journal::LATE_SECONDS + 1) { store.backend.settler.step }
+    [store, other].each { |each| each.backend.replay.close } # which wait by the clock of the machine
+    later(Tiercel::Tiers::Journal::LATE_SECONDS + 1) { store.backend.replay.step }
     refute server_has?("key")
     assert_equal [nil, nil], [store.read("key"), other.read("key")]
     store.write("key", "new")
@@ -85,10 +85,10 @@ class TiersSettlingTest < Tiercel::TestCase
   end
 
   # A late delete still deletes.
-  def test_a_delete_that_arrives_late_is_settled_once
+  def test_a_delete_that_arrives_late_is_replayed_once
     store = build(shared, breaker: false)
     store.backend.last.stub(:delete, ->(*) { raise Tiercel::TimedOut }) { store.delete("key") }
-    settled(store)
+    replayed(store)
     refute store.backend.pending?
   end
 
@@ -120,25 +120,25 @@ class TiersSettlingTest < Tiercel::TestCase
     }.max
     assert_operator longest, :<, 5 * 2 * 5 # slack of five for each call of 5 s
     refute_match(/cmdstat_scan:/, answer("INFO", "commandstats"))
-    settled(store)
+    replayed(store)
     refute_match(/cmdstat_scan:/, answer("INFO", "commandstats"))
     assert_equal "made", store.read("key 100") || store.fetch("key 100") { "made" }
   end
 
-  # Keys of an unreachable server stay in the journal; the keys of the other servers are settled.
+  # One of several servers is away: its keys stay in the journal, and the others are deleted.
   def test_keys_that_are_left
     store = build(shared)
-    store.backend.settler.close
+    store.backend.replay.close
     %w[a b].each { |key| @server.command("SET", key, FRAME) }
     last = store.backend.last
     all = last.method(:delete_frames)
     some = ->(keys) { all.call(keys - %w[a]).merge((keys & %w[a]).to_h { |key| [key, Tiercel::Unavailable.new] }) }
     journal(store).note(%w[a b])
-    last.stub(:delete_frames, some) { assert_equal Tiercel::Tiers::Settler::PAUSE_SECONDS, store.backend.settler.step }
+    last.stub(:delete_frames, some) { assert_equal Tiercel::Tiers::Replay::PAUSE_SECONDS, store.backend.replay.step }
     assert_equal [true, false], [server_has?("a"), server_has?("b")]
     assert_equal [true, false], [journal(store).include?("a"), journal(store).include?("b")]
-    store.backend.settler.wake
-    settled(store)
+    store.backend.replay.wake
+    replayed(store)
     refute server_has?("a")
   end
 end

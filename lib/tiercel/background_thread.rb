@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require_relative "forks"
+
+module Tiercel
+  # A thread of this process that runs a block in the background. It starts on demand, and again in a forked child.
+  #
+  # @private
+  class BackgroundThread
+    # @param name [String]
+    # @param again [#call] returns whether the thread runs the block once more. A {#start} after this call starts
+    #   another thread
+    # @yield in the thread
+    def initialize(name, again: -> { false }, &work)
+      @name = name
+      @again = again
+      @work = work
+      @lock = Mutex.new
+    end
+
+    # Starts the thread unless it runs. Never waits.
+    #
+    # @return [void]
+    def start
+      return if running? || !@lock.try_lock
+      begin
+        launch unless running?
+      ensure
+        @lock.unlock
+      end
+    end
+
+    # @return [Boolean]
+    def running? = Forks.current?(@process) && (@thread&.alive? || false)
+
+    # Kills the thread. Does nothing in a forked child; a thread that stops itself goes on to its end.
+    #
+    # @return [void]
+    def stop
+      return unless Forks.current?(@process)
+      thread = @lock.synchronize { @thread.tap { @thread = nil } }
+      thread.kill.join(1) if thread && !Thread.current.equal?(thread)
+    end
+
+    private
+
+    # The thread inherits no fiber storage, because it does not work for its caller.
+    def launch
+      @process = Forks.current
+      Fiber.new(storage: {}) do
+        @thread = Thread.new { run }
+        @thread.name = @name
+        @thread.thread_variable_set(:fork_safe, true) # Puma warns about other threads when it forks its workers
+        @thread.report_on_exception = false
+      end.resume
+    end
+
+    def run
+      loop do
+        @work.call
+        @lock.synchronize do
+          @thread = nil
+          return unless @again.call
+          @thread = Thread.current
+        end
+      end
+    end
+  end
+end

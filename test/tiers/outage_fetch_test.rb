@@ -1,0 +1,128 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "tiercel/tiers"
+require "support/last_tier_away"
+
+# `fetch` and `stale_if_error` while the last tier does not answer.
+class TiersOutageFetchTest < Tiercel::TestCase
+  include LastTierAway
+
+  # @return [Array] results of `count` concurrent processes, and the number of blocks that ran
+  def fetched_at_once(count)
+    runs = "#{@dir}/runs"
+    values = fork_and_wait(count) do
+      store = build(shared, timeout: 0.1)
+      yield store if block_given?
+      store.read("nothing")
+      store.fetch("key", expires_in: 60) do
+        File.write(runs, "x", mode: "a")
+        wait_until { store.backend.near.stats[:lease_waits] >= count - 1 }
+        "made by #{Process.pid}"
+      end
+    end
+    [values, File.size(runs)]
+  end
+
+  def wait_until
+    1_000.times { yield ? return : sleep(0.01) }
+  end
+
+  def test_one_block_for_each_machine_and_key
+    build(shared).write("other", "value")
+    @server.pause
+    values, runs = fetched_at_once(4)
+    assert_equal 1, runs
+    assert_equal 1, values.uniq.size
+  ensure
+    @server.resume
+  end
+
+  # Also if copies are no longer trusted because no process receives messages.
+  def test_one_block_where_copies_are_not_trusted
+    build(shared).write("other", "value")
+    @server.pause
+    values, runs = fetched_at_once(4) { |store| store.backend.near.backend.segment.near_trust = 3 }
+    assert_equal 1, runs
+    assert_equal 1, values.uniq.size
+  ensure
+    @server.resume
+  end
+
+  # A take without an answer leaves no writer registered in the key's stripe.
+  def test_what_was_made_is_left_near_though_the_last_tier_was_asked_for_the_lease
+    store = build(shared, breaker: false, timeout: 0.1)
+    @server.pause
+    assert_equal "made", store.fetch("key", expires_in: 60) { "made" }
+    assert_equal "made", store.backend.near.get("key") && store.read("key")
+  ensure
+    @server.resume
+  end
+
+  def test_a_copy_that_is_not_trusted_is_not_given
+    store = build(shared)
+    store.write("key", "old")
+    store.backend.near.backend.segment.near_trust = 3
+    away(store) do
+      assert_nil store.read("key")
+      assert_equal "new", store.fetch("key") { "new" }
+    end
+  end
+
+  # Later callers find a value that was computed after trust ended, even without `stale_if_error`.
+  def test_what_is_computed_meanwhile_is_found_later
+    [nil, 60].each do |seconds|
+      store = build("shared:#{@dir}/computed #{seconds.inspect}?size=1MB&ttl=600", stale_if_error: seconds)
+      near = store.backend.near
+      store.write("key", "old")
+      wait_until { store.read("key") && near.get("key") }
+      near.bus.close
+      near.backend.segment.near_trust = 0.000001
+      runs = 0
+      away(store) { 3.times { store.fetch("other") { runs += 1 } } }
+      assert_equal 1, runs, "stale_if_error: #{seconds.inspect}"
+    end
+  end
+
+  # With `stale_if_error`, copies are served for that much longer than they are trusted.
+  def test_copies_answer_within_stale_if_error
+    { 60 => "old", 0.001 => nil }.to_a.product(%W[shared:#{@dir}/late memory:]).each do |(seconds, expected), url|
+      store = build("#{url}?size=1MB&ttl=600", stale_if_error: seconds)
+      store.clear
+      near = store.backend.near
+      store.write_multi({ "key" => "old", "gone" => "old" })
+      wait_until { store.read_multi("key", "gone").size == 2 && near.get("key") && near.get("gone") }
+      assert_equal %w[old old], [store.read("key"), store.read("gone")]
+      near.bus.close
+      away(store) do
+        store.delete("gone")
+        near.backend.segment.near_trust = 1e-9
+        near.coverage.stub(:trust, 1e-9) do
+          assert_equal [expected, nil], [store.read("key"), store.read("gone")]
+          assert_equal({ "key" => expected }.compact, store.read_multi("key", "gone"))
+          assert_equal expected || "new", store.fetch("key") { "new" }
+        end
+      end
+    end
+  end
+
+  def test_what_was_deleted_while_its_block_ran_is_not_left_near
+    store = build(shared)
+    away(store) do
+      store.fetch("key", expires_in: 60) { store.delete("key") || "made" }
+      assert_nil store.read("key")
+      assert_equal "again", store.fetch("key", expires_in: 60) { "again" }
+      assert_equal "again", store.read("key")
+    end
+  end
+
+  def test_several_keys_at_once
+    store = build(shared)
+    away(store) do
+      values = store.fetch_multi("a", "b", expires_in: 60) { |name| "made #{name}" }
+      assert_equal({ "a" => "made a", "b" => "made b" }, values)
+      assert_equal values, store.read_multi("a", "b")
+    end
+  end
+end
