@@ -21,6 +21,7 @@ native.call "segment: stop points", "stop/stop_test"
 native.call "segment: stop points (AddressSanitizer)", "stop-asan/stop_test"
 native.call "segment: leases (AddressSanitizer)", "asan/lease_test"
 native.call "segment: leases (ThreadSanitizer)", "tsan/lease_test"
+native.call "segment: the table of leases (AddressSanitizer)", "asan/lease_table_test"
 native.call "segment: leases, at stop points (AddressSanitizer)", "stop-asan/lease_stop_test"
 native.call "segment: leases, 60 of their holders killed", "gcc/lease_processes_test", "60"
 native.call "segment: leases, 40 of their holders killed (AddressSanitizer)", "asan/lease_processes_test", "40"
@@ -39,7 +40,7 @@ native.call "segment: bytes of tags and of begun changes, fuzzed for 5 s", "fuzz
             "-max_total_time=5 -max_len=2000 -verbosity=0"
 
 # The portable build: only POSIX and C11.
-%w[operations limits lease near all_shards coverage registration].each do |name|
+%w[operations limits lease lease_table near all_shards coverage registration].each do |name|
   native.call "segment: #{name} (portable, AddressSanitizer)", "portable-asan/#{name}_test"
 end
 native.call "segment: registration (portable, ThreadSanitizer)", "portable-tsan/registration_test"

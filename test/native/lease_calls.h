@@ -1,4 +1,4 @@
-/* Calls of the lease tests on one segment: computing and storing. */
+/* The calls that the tests of leases make on one segment. */
 #ifndef TIERCEL_TEST_LEASE_CALLS_H
 #define TIERCEL_TEST_LEASE_CALLS_H
 
@@ -28,7 +28,7 @@ static inline tseg_result fill(const char *text, uint64_t lineage, const char *b
     return PATIENTLY(segment, key.shard, tseg_lease_fill(segment, &key, lineage, &value, INFINITY, time_now));
 }
 
-/* Counts refused leases by caller; see lease.unheld. */
+/* A fill by a caller that got no lease: see lease.unheld. */
 static inline tseg_result fill_unheld(const char *text, const tseg_unheld *unheld, const tseg_token *replaces,
                                       const char *bytes)
 {
@@ -38,7 +38,7 @@ static inline tseg_result fill_unheld(const char *text, const tseg_unheld *unhel
                      tseg_lease_fill_unheld(segment, &key, unheld, replaces, &value, INFINITY, time_now));
 }
 
-/* Acquires leases of other keys until there is no slot for this one. */
+/* Takes leases of other keys until there is no slot for this one. */
 static inline tseg_unheld fill_table(const char *wanted, const tseg_token *replaces)
 {
     char text[32];
@@ -94,6 +94,15 @@ static inline void clear_all(void)
 {
     uint32_t epoch = tseg_raise_epoch(segment);
     for (uint32_t shard = 0; shard < segment->geometry.shards; shard++) tseg_clear_shard(segment, shard, epoch);
+}
+
+/* Slots of the table that are in use. */
+static inline uint64_t used_slots(void)
+{
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < segment->geometry.lease_groups; i++)
+        count += (uint64_t)__builtin_popcountll(tseg_load(&segment->leases[i].used));
+    return count;
 }
 
 #endif

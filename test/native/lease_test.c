@@ -1,6 +1,4 @@
-/*
- * Leases: each call once, and everything else that can happen to a lease.
- */
+/* Leases: each call once, and the other ways in which a lease can end. */
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -12,14 +10,6 @@ static void clear_prefix(void)
     for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
         CHECK(PATIENTLY(segment, shard, tseg_clear_prefix(segment, shard, "the", 3, &cleared)) == TSEG_OK);
 }
-static uint64_t used_slots(void)
-{
-    uint64_t count = 0;
-    for (uint64_t i = 0; i < segment->geometry.lease_groups; i++)
-        count += (uint64_t)__builtin_popcountll(tseg_load(&segment->leases[i].used));
-    return count;
-}
-
 static void one_holder_at_a_time(void)
 {
     tseg_lease mine, other;
@@ -111,7 +101,7 @@ static void a_stale_value_stays_until_the_fill(void)
     CHECK(take_for(KEY, 60, SECOND, &token) == TSEG_OK && lease.has_entry && reads(KEY, "stale"));
     CHECK(tseg_touch(segment, &key, INFINITY, time_now) == TSEG_OK);
     CHECK(fill(KEY, 60, "new") == TSEG_OK && reads(KEY, "new"));
-    CHECK(take_for(KEY, 60, SECOND, &token) == TSEG_PRESENT); /* it has changed by now */
+    CHECK(take_for(KEY, 60, SECOND, &token) == TSEG_PRESENT); /* the key has another entry by now */
     CHECK(read_text(KEY, buffer, sizeof buffer, &token) == 3);
     CHECK(tseg_lease_take(segment, &key, &request, time_now, &lease) == TSEG_OK && reads(KEY, "longer"));
     CHECK(fill(KEY, 50, "newer") == TSEG_OK && reads(KEY, "newer"));
@@ -122,7 +112,7 @@ static void a_stale_value_stays_until_the_fill(void)
     delete_text(KEY);
 }
 
-/* An unlapsed lease is replaced by a take that names its lineage; the new lease begins a new lineage. */
+/* A standing lease gives way to a request that names its lineage. The new lease begins a new lineage. */
 static void another_version(void)
 {
     tseg_key key = key_of(segment, KEY);
@@ -146,92 +136,7 @@ static void another_version(void)
     clear_all();
 }
 
-static void a_full_table(void)
-{
-    char text[32];
-    unsigned full = 0, held = 0;
-
-    for (int i = 0; i < 600; i++) {
-        snprintf(text, sizeof text, "full %d", i);
-        tseg_result result = take(text);
-        CHECK(result == TSEG_OK || result == TSEG_FULL);
-        full += result == TSEG_FULL;
-        held += result == TSEG_OK;
-    }
-    CHECK(full > 0 && held == used_slots() && held <= segment->geometry.lease_groups * TSEG_LEASE_SLOTS);
-    for (int i = 0; i < 600; i++) {
-        snprintf(text, sizeof text, "full %d", i);
-        delete_text(text);
-    }
-    CHECK(tseg_lease_count(segment) == 0);
-    /* A lapsed lease is replaced. */
-    for (int i = 0; i < 600; i++) {
-        snprintf(text, sizeof text, "lapsed %d", i);
-        CHECK(take_for(text, next_name += 2, 1, NULL) == TSEG_OK);
-    }
-    clear_all();
-}
-
-/* Without a lease a value is stored unless a key of its shard was deleted, or its own key was written, in between. */
-static void no_lease_at_all(void)
-{
-    char buffer[20];
-    tseg_token token;
-    double expires_at;
-    tseg_key other = key_of(segment, "another key");
-    tseg_unheld unheld = fill_table(KEY, NULL);
-
-    CHECK(fill_unheld(KEY, &unheld, NULL, "value") == TSEG_OK && reads(KEY, "value"));
-    CHECK(fill_unheld(KEY, &unheld, NULL, "second") == TSEG_CHANGED && reads(KEY, "value"));
-    CHECK(read_text(KEY, buffer, sizeof buffer, &token) == 5);
-    CHECK(take_for(KEY, 60, SECOND, &token) == TSEG_FULL && reads(KEY, "value"));
-    unheld = lease.unheld;
-    CHECK(fill_unheld(KEY, &unheld, &token, "newer") == TSEG_OK && reads(KEY, "newer"));
-    CHECK(fill_unheld(KEY, &unheld, &token, "newest") == TSEG_CHANGED && reads(KEY, "newer"));
-    delete_text(KEY);
-    CHECK(fill_unheld(KEY, &unheld, NULL, "late") == TSEG_CHANGED && reads(KEY, NULL));
-    CHECK(take(KEY) == TSEG_FULL);
-    unheld = lease.unheld;
-    CHECK(other.shard == key_of(segment, KEY).shard && tseg_delete(segment, &other, &expires_at) == TSEG_ABSENT);
-    CHECK(fill_unheld(KEY, &unheld, NULL, "late") == TSEG_CHANGED);
-    CHECK(take(KEY) == TSEG_FULL);
-    unheld = lease.unheld;
-    tseg_near_invalidate(segment, &other, &expires_at);
-    CHECK(fill_unheld(KEY, &unheld, NULL, "late") == TSEG_CHANGED);
-    CHECK(take(KEY) == TSEG_FULL);
-    unheld = lease.unheld;
-    uint64_t cleared = 0;
-    CHECK(tseg_clear_prefix(segment, other.shard, "nothing", 7, &cleared) == TSEG_OK && cleared == 0);
-    CHECK(fill_unheld(KEY, &unheld, NULL, "late") == TSEG_CHANGED);
-    unheld = fill_table(KEY, NULL);
-    clear_all();
-    CHECK(fill_unheld(KEY, &unheld, NULL, "late") == TSEG_CHANGED && reads(KEY, NULL));
-    /* A lease that was acquired in between ends: its waiting callers find the value. */
-    unheld.epoch = tseg_epoch(segment);
-    unheld.deletes = segment->views[other.shard].control->deletes;
-    CHECK(take(KEY) == TSEG_OK && fill_unheld(KEY, &unheld, NULL, "value") == TSEG_OK);
-    CHECK(tseg_lease_count(segment) == 0);
-    clear_all();
-}
-
-static void eviction_does_not_reach_it(void)
-{
-    static uint8_t bytes[4000];
-    char text[32];
-    tseg_value value = value_of(bytes, sizeof bytes);
-
-    CHECK(take(KEY) == TSEG_OK);
-    uint64_t lineage = lease.lineage;
-    for (int i = 0; i < 2000; i++) { /* eight times the segment's size */
-        snprintf(text, sizeof text, "other %d", i);
-        tseg_key key = key_of(segment, text);
-        CHECK(set_value(segment, &key, &value) == TSEG_OK);
-    }
-    CHECK(fill(KEY, lineage, "kept") == TSEG_OK && reads(KEY, "kept"));
-    clear_all();
-}
-
-/* The record lock reveals a dead holder long before its lease lapses. */
+/* The record lock shows that a holder is dead, long before its lease lapses. */
 static void a_killed_holder(void)
 {
     int status;
@@ -270,7 +175,7 @@ static void a_sleeper_is_woken(void)
         }
         close(looked[1]);
         CHECK(read(looked[0], &byte, 1) == 1);
-        nanosleep(&(struct timespec){0, 5000000}, NULL); /* usually asleep by now */
+        nanosleep(&(struct timespec){0, 5000000}, NULL); /* the child sleeps by now, or it will not fall asleep */
         if (way == 0) delete_text(KEY);
         else if (way == 1) CHECK(fill(KEY, mine.lineage, "filled") == TSEG_OK);
         else CHECK(give_back(KEY, mine.lineage, mine.holder, 0) == TSEG_OK);
@@ -290,9 +195,6 @@ int main(void)
     what_ends_a_lineage();
     a_stale_value_stays_until_the_fill();
     another_version();
-    a_full_table();
-    no_lease_at_all();
-    eviction_does_not_reach_it();
     a_killed_holder();
     a_sleeper_is_woken();
     printf("leases: %lu checks\n", (unsigned long)checks_made);

@@ -1,4 +1,4 @@
-/* Whether bytes are ASCII. No Ruby in here. */
+/* Whether bytes are ASCII. This header contains no Ruby. */
 #ifndef TIERCEL_ASCII_H
 #define TIERCEL_ASCII_H
 

@@ -1,5 +1,7 @@
-/* A growing run of bytes. malloc, not Ruby's allocator: nothing here may start
- * a garbage collection, which could move the objects that are being walked. */
+/*
+ * A buffer of bytes that grows. It uses malloc, because Ruby's allocator may start a garbage collection, which could
+ * move the objects that the encoder is walking.
+ */
 #ifndef TIERCEL_BUFFER_H
 #define TIERCEL_BUFFER_H
 
@@ -32,13 +34,13 @@ static inline bool buffer_grow(buffer *b, size_t more)
     return true;
 }
 
-/* Room for `more` bytes behind what is there; false without memory. */
+/* Makes room for `more` bytes after the present ones. Returns false without memory. */
 static inline bool buffer_reserve(buffer *b, size_t more)
 {
     return b->capacity - b->size >= more || buffer_grow(b, more);
 }
 
-/* Keeps a moderate size for the next use. */
+/* Empties the buffer. It keeps its memory for the next use, unless the memory is large. */
 static inline void buffer_reset(buffer *b)
 {
     b->size = 0;

@@ -1,5 +1,7 @@
-/* Tiercel::CodecExt: what of the codec is in C. lib/tiercel/codec.rb loads
- * what is looked up here first. */
+/*
+ * Tiercel::CodecExt: the parts of the codec in C. lib/tiercel/codec.rb defines the Ruby constants that this file looks
+ * up, and then loads this extension.
+ */
 #include "codec.h"
 #include "crc32.h"
 #include <ruby/version.h>
@@ -11,10 +13,10 @@ static VALUE make_payload(buffer *encoded, void *context)
     return rb_str_new((const char *)encoded->data, (long)encoded->size);
 }
 
-/* dump(value): msgpack, or nil if the value is not plain. */
+/* dump(value): the value in msgpack, or nil if the value is not plain data */
 static VALUE dump_plain(VALUE self, VALUE value) { return with_plain(value, 0, make_payload, NULL); }
 
-/* load(bytes): the value. */
+/* load(bytes): the value of msgpack bytes */
 static VALUE load_plain(VALUE self, VALUE bytes)
 {
     VALUE held, value;
@@ -25,7 +27,7 @@ static VALUE load_plain(VALUE self, VALUE bytes)
     return value;
 }
 
-/* crc32(bytes, crc): Zlib.crc32(bytes, crc), holding the lock as that does. */
+/* crc32(bytes, crc): the result of Zlib.crc32(bytes, crc). Like that method, it keeps the GVL. */
 static VALUE update_crc32(VALUE self, VALUE bytes, VALUE crc)
 {
     uint32_t updated, from = NUM2UINT(crc);
@@ -35,7 +37,7 @@ static VALUE update_crc32(VALUE self, VALUE bytes, VALUE crc)
     return UINT2NUM(updated);
 }
 
-/* crc32_by(way, bytes, crc): the same in one of CRC32_WAYS ways, for tests. */
+/* crc32_by(way, bytes, crc): the same by one of CRC32_WAYS implementations, for tests */
 static VALUE update_crc32_by(VALUE self, VALUE way, VALUE bytes, VALUE crc)
 {
     uint32_t updated, from = NUM2UINT(crc);

@@ -5,22 +5,24 @@
 #include <ruby/encoding.h>
 #include "buffer.h"
 
-/* encoder.c: what `finish` makes of a value's msgpack, which begins behind
- * `front` bytes that are left free; Qnil if the value is not plain data. Until
- * `finish` is called, no method is called, nothing is raised, no collection
- * starts and no other thread runs: sizes and pointers hold. What `finish`
- * raises leaves nothing behind. */
+/*
+ * encoder.c: encodes the value as msgpack into a buffer, behind `front` free bytes, and returns the result of
+ * finish(buffer, context); Qnil if the value is not plain data. Before it calls `finish`, it calls no Ruby method,
+ * raises nothing, starts no garbage collection and lets no other thread run. So sizes and pointers stay valid. If
+ * `finish` raises, nothing leaks.
+ */
 typedef VALUE encoded_function(buffer *out, void *context);
 VALUE with_plain(VALUE value, size_t front, encoded_function *finish, void *context);
 
-/* hash_layout.c: whether a Hash is nothing but its pairs: no default, not
- * compare_by_identity, not keywords in disguise. Calls no method. */
+/*
+ * hash_layout.c: whether the pairs of a Hash describe it completely. Such a Hash has no default, compares keys with
+ * eql?, and is not flagged as keyword arguments. Calls no Ruby method.
+ */
 bool only_pairs(VALUE hash);
-/* False where this Ruby keeps Hashes in a way that could not be found out. */
+/* Returns false if the function does not recognize how this Ruby stores Hashes. */
 bool init_hash_layout(void);
 
-/* decoder.c: the one value that the bytes hold. They must stay where they are
- * until it returns. Raises malformed_frame. */
+/* decoder.c: decodes one value. The bytes must not move until it returns. Raises malformed_frame. */
 VALUE decode_plain(const uint8_t *bytes, size_t size);
 
 /* frame.c: dump_frame and load_frame. */

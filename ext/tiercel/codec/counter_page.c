@@ -1,7 +1,8 @@
-/* Tiercel::CodecExt::CounterPage: counters in the first page of a file that
- * several processes map. Each addition is atomic and at once in the file's
- * memory, so a process that is killed takes no count with it. What this
- * process has added is kept beside it. */
+/*
+ * Tiercel::CodecExt::CounterPage: counters in the first page of a file that several processes map. Each addition is
+ * atomic and goes straight to the file's memory, so a killed process loses no count. The object also keeps the counts
+ * that its own process has added.
+ */
 #include "codec.h"
 #include <stdatomic.h>
 #include <string.h>
@@ -52,7 +53,7 @@ static long index_of(VALUE index)
     return number;
 }
 
-/* new(descriptor): maps the first page of an open file, which has to be there whole. */
+/* new(descriptor): maps the first page of an open file. The file has at least one page. */
 static VALUE initialize_page(VALUE self, VALUE descriptor)
 {
     counter_page *page = rb_check_typeddata(self, &page_type);
@@ -68,7 +69,7 @@ static VALUE initialize_page(VALUE self, VALUE descriptor)
     return self;
 }
 
-/* add(index, amount) */
+/* add(index, amount) -> nil */
 static VALUE add_to_word(VALUE self, VALUE index, VALUE amount)
 {
     counter_page *page = page_of(self);
@@ -79,7 +80,7 @@ static VALUE add_to_word(VALUE self, VALUE index, VALUE amount)
     return Qnil;
 }
 
-/* hit(index): adds 1; true for one call of SAMPLE */
+/* hit(index): adds 1, and returns true for every SAMPLE-th call */
 static VALUE hit_word(VALUE self, VALUE index)
 {
     counter_page *page = page_of(self);
@@ -88,20 +89,20 @@ static VALUE hit_word(VALUE self, VALUE index)
     return ++page->own[at] % SAMPLE ? Qfalse : Qtrue;
 }
 
-/* add_silently(index, amount): not counted as this process's own */
+/* add_silently(index, amount): adds, but does not count for this process */
 static VALUE add_for_others(VALUE self, VALUE index, VALUE amount)
 {
     atomic_fetch_add_explicit(&page_of(self)->words[index_of(index)], NUM2LL(amount), memory_order_relaxed);
     return Qnil;
 }
 
-/* load(index): what is in the file's memory */
+/* load(index): the counter in the file */
 static VALUE load_word(VALUE self, VALUE index)
 {
     return LL2NUM(atomic_load_explicit(&page_of(self)->words[index_of(index)], memory_order_relaxed));
 }
 
-/* store(index, number): not counted as this process's own */
+/* store(index, number): sets the counter, and does not count for this process */
 static VALUE store_word(VALUE self, VALUE index, VALUE number)
 {
     counter_page *page = page_of(self);
@@ -109,10 +110,10 @@ static VALUE store_word(VALUE self, VALUE index, VALUE number)
     return number;
 }
 
-/* own(index): what this process has added */
+/* own(index): the count that this process has added */
 static VALUE own_word(VALUE self, VALUE index) { return LL2NUM(page_of(self)->own[index_of(index)]); }
 
-/* forget_own: this process, a child, has added nothing yet */
+/* forget_own: sets the counts of this process to 0; called in a child */
 static VALUE forget_own(VALUE self)
 {
     counter_page *page = page_of(self);

@@ -1,38 +1,37 @@
-/* CRC-32 by carry-less multiplication where the processor has it, else zlib's.
+/* CRC-32 by carry-less multiplication if the processor has it, and else by zlib.
  *
  * The method is that of V. Gopal et al., "Fast CRC Computation for Generic
  * Polynomials Using PCLMULQDQ Instruction", Intel, 2009. A message is a
- * polynomial over GF(2), its CRC the remainder modulo
+ * polynomial over GF(2), and its CRC is the remainder modulo
  *
  *   P = x^32 + x^26 + x^23 + x^22 + x^16 + x^12 + x^11 + x^10 + x^8 + x^7 + x^5 + x^4 + x^2 + x + 1
  *
- * and whatever is congruent to it modulo P has the same remainder. So 128 bits
- * H * x^64 + L that have D more bits behind them may be replaced by
+ * Polynomials that are congruent modulo P have the same remainder. So 128 bits
+ * H * x^64 + L with D more bits behind them may be replaced by
  *
  *   H * (x^(D+64) mod P) + L * (x^D mod P)
  *
- * which is shorter than 128 bits and is added to the last 128 of those D bits:
- * two multiplications for 16 bytes. Four such sums run side by side, D = 512,
- * because a multiplication takes longer than the next one has to wait; at the
- * end they become one, D = 128. Processors that multiply four pairs at once
- * (VPCLMULQDQ with AVX-512) run sixteen, D = 2048.
+ * This sum is shorter than 128 bits, and is added to the last 128 of those D
+ * bits. It costs two multiplications for 16 bytes. Four such sums run side by
+ * side (D = 512), because the processor can start a multiplication before the
+ * last one has ended. At the end the four sums become one (D = 128). Processors
+ * that multiply four pairs at once (VPCLMULQDQ with AVX-512) run sixteen sums
+ * (D = 2048).
  *
- * RFC 1952 takes each byte's lowest bit for the highest power, so registers
- * hold polynomials with their bits reversed: the low half of a register is H.
- * The product of two reversed 64-bit numbers is 127 bits long and comes out one
- * bit too low. The constants make up for it: they are 33 bits long, the
- * remainder reversed in 32 bits and shifted left by one; and as the remainders
- * stand in the upper half of a 64-bit register, their powers are 32 lower than
- * their place says, D+32 and D-32. test/codec/crc32_test.rb computes them
- * all anew. */
+ * In RFC 1952 the lowest bit of a byte is the highest power, so registers hold
+ * polynomials with their bits reversed: the low half of a register is H. The
+ * product of two reversed 64-bit numbers has 127 bits, and is one bit too low.
+ * The constants correct that: each is a remainder, reversed in 32 bits and
+ * shifted left by one, so it has 33 bits. The remainders are in the upper half
+ * of a 64-bit register, so their powers are lower by 32: D+32 and D-32.
+ * test/codec/crc32_test.rb computes all constants again. */
 #include "crc32.h"
 
 #ifdef HAVE_ZLIB_H
 #include <zlib.h>
 #endif
 
-/* Older compilers do not know the names of these targets, or not all of the intrinsics (Apple counts its clang
- * differently). */
+/* Older compilers lack the names of these targets or some of the intrinsics. Apple numbers its clang differently. */
 #if defined(__clang__)
 #define COMPILER_FOLDS (__clang_major__ >= 6)
 #define COMPILER_FOLDS_WIDE (__clang_major__ >= 11)
@@ -49,7 +48,7 @@
 #include <immintrin.h>
 #endif
 
-/* uInt, in which zlib counts bytes, need not hold a size_t. */
+/* Works in pieces, because zlib's uInt may be smaller than a size_t. */
 static uint32_t update_by_table(uint32_t crc, const uint8_t *bytes, size_t size)
 {
 #ifdef HAVE_ZLIB_H
@@ -60,7 +59,7 @@ static uint32_t update_by_table(uint32_t crc, const uint8_t *bytes, size_t size)
         size -= chunk;
     }
 #endif
-    return crc; /* without zlib never called: see crc32_available */
+    return crc; /* without zlib nobody calls this: see crc32_available */
 }
 
 #ifdef CRC32_FOLDS
@@ -81,7 +80,7 @@ enum { LANE = 16, STRIDE = 4 * LANE, WIDE_STRIDE = 4 * STRIDE };
 
 FOLDING __m128i load(const uint8_t *bytes) { return _mm_loadu_si128((const __m128i *)bytes); }
 
-/* `sum` moved to where `next` is, by the constants' distance. */
+/* Moves `sum` by the distance of the constants, and adds `next`. */
 FOLDING __m128i fold(__m128i sum, __m128i constants, __m128i next)
 {
     __m128i high = _mm_clmulepi64_si128(sum, constants, 0x00);
@@ -89,9 +88,9 @@ FOLDING __m128i fold(__m128i sum, __m128i constants, __m128i next)
     return _mm_xor_si128(_mm_xor_si128(high, low), next);
 }
 
-/* The remainder of 128 bits with 32 zeros behind them: to 96 bits, to 64, and
- * from there Barrett's reduction, which multiplies by the quotient instead of
- * dividing by P. */
+/* The remainder of 128 bits with 32 zeros behind them. Two steps reduce the sum
+ * to 96 and to 64 bits. Then Barrett's reduction multiplies by the quotient
+ * instead of dividing by P. */
 FOLDING uint32_t remainder_of(__m128i sum)
 {
     const __m128i lowest_32 = _mm_set_epi32(0, 0, 0, -1);
@@ -105,7 +104,7 @@ FOLDING uint32_t remainder_of(__m128i sum)
     return (uint32_t)_mm_extract_epi32(_mm_xor_si128(sum, quotient), 1);
 }
 
-/* Folds the rest behind `sum`, less than a lane, as zlib does. */
+/* Folds the remaining lanes into `sum`; zlib adds the last bytes, which are less than a lane. */
 FOLDING uint32_t finish(__m128i sum, const uint8_t *bytes, size_t size)
 {
     const __m128i by_lane = _mm_set_epi64x((long long)X_96, (long long)X_160);
@@ -113,21 +112,21 @@ FOLDING uint32_t finish(__m128i sum, const uint8_t *bytes, size_t size)
     return update_by_table(~remainder_of(sum), bytes, size);
 }
 
-/* Four lanes side by side become one. */
+/* Folds four neighbouring lanes into one. */
 FOLDING __m128i join(__m128i a, __m128i b, __m128i c, __m128i d)
 {
     const __m128i by_lane = _mm_set_epi64x((long long)X_96, (long long)X_160);
     return fold(fold(fold(a, by_lane, b), by_lane, c), by_lane, d);
 }
 
-/* From STRIDE bytes on. */
+/* For STRIDE bytes and more. */
 __attribute__((target("pclmul,sse4.1")))
 static uint32_t update_by_folding(uint32_t crc, const uint8_t *bytes, size_t size)
 {
     const __m128i by_stride = _mm_set_epi64x((long long)X_480, (long long)X_544);
     __m128i a, b, c, d;
     if (size < STRIDE) return update_by_table(crc, bytes, size);
-    /* A CRC begins with 32 ones and ends inverted; so does what it goes on from. */
+    /* A CRC begins with 32 ones and ends inverted. So the earlier checksum is inverted before it is continued. */
     a = _mm_xor_si128(load(bytes), _mm_cvtsi32_si128((int)~crc));
     b = load(bytes + LANE);
     c = load(bytes + 2 * LANE);
@@ -152,7 +151,7 @@ WIDE_FOLDING __m512i wide_constants(uint64_t for_high, uint64_t for_low)
     return _mm512_set4_epi64((long long)for_low, (long long)for_high, (long long)for_low, (long long)for_high);
 }
 
-/* fold, for four lanes that lie side by side. 0x96: the XOR of all three. */
+/* fold for four neighbouring lanes. 0x96 means the XOR of all three operands. */
 WIDE_FOLDING __m512i fold_wide(__m512i sums, __m512i constants, __m512i next)
 {
     __m512i high = _mm512_clmulepi64_epi128(sums, constants, 0x00);
@@ -160,7 +159,7 @@ WIDE_FOLDING __m512i fold_wide(__m512i sums, __m512i constants, __m512i next)
     return _mm512_ternarylogic_epi64(high, low, next, 0x96);
 }
 
-/* The same with a stride in each register, D = 2048; from four strides on. */
+/* The same with a stride in each register (D = 2048), for four strides and more. */
 __attribute__((target("vpclmulqdq,avx512f,pclmul,sse4.1")))
 static uint32_t update_by_wide_folding(uint32_t crc, const uint8_t *bytes, size_t size)
 {
@@ -168,7 +167,7 @@ static uint32_t update_by_wide_folding(uint32_t crc, const uint8_t *bytes, size_
     const __m512i by_stride = wide_constants(X_544, X_480);
     __m512i a, b, c, d;
     if (size < WIDE_STRIDE) return update_by_folding(crc, bytes, size);
-    /* Inserted, because _mm512_zextsi128_si512 is not in gcc 9. */
+    /* gcc 9 does not have _mm512_zextsi128_si512. */
     a = _mm512_inserti32x4(_mm512_setzero_si512(), _mm_cvtsi32_si128((int)~crc), 0);
     a = _mm512_xor_si512(load_wide(bytes), a);
     b = load_wide(bytes + STRIDE);
@@ -190,7 +189,7 @@ static uint32_t update_by_wide_folding(uint32_t crc, const uint8_t *bytes, size_
 #endif
 #endif
 
-/* Each is faster than the one before it, and can do with what that one needs. */
+/* The implementations. Each is faster than the one before it, and a processor that has it also has those before. */
 static uint32_t (*const ways[])(uint32_t crc, const uint8_t *bytes, size_t size) = {
     update_by_table,
 #ifdef CRC32_FOLDS

@@ -1,4 +1,4 @@
-/* The CRC-32 of RFC 1952, that of Zlib.crc32. No Ruby in here. */
+/* The CRC-32 of RFC 1952, as Zlib.crc32 computes it. This header contains no Ruby. */
 #ifndef TIERCEL_CRC32_H
 #define TIERCEL_CRC32_H
 
@@ -6,19 +6,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether there is one: without zlib's headers there is none. */
+/* Whether this build can compute checksums. A build without zlib's headers cannot. */
 bool crc32_available(void);
 
-/* Looks at the processor. To be called once, before crc32_update. */
+/* Examines the processor. Called once, before crc32_update. */
 void crc32_init(void);
 
-/* The checksum of what `crc` is the checksum of (0: nothing), and these bytes behind it. */
+/* Continues the checksum `crc` of earlier bytes (0: of none) with these bytes. */
 uint32_t crc32_update(uint32_t crc, const uint8_t *bytes, size_t size);
 
-/* How many ways to make it this processor has: zlib's, folding, wide folding. */
+/* The number of implementations for this processor: zlib's, folding, wide folding. */
 int crc32_ways(void);
 
-/* crc32_update in one of these ways, counted from 0, so that each can be tested where all are there. */
+/* crc32_update by one of these implementations, counted from 0, so that a test can compare them. */
 uint32_t crc32_update_by(int way, uint32_t crc, const uint8_t *bytes, size_t size);
 
 #endif

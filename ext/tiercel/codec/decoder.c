@@ -1,6 +1,7 @@
-/* Msgpack to plain data. Before anything is allocated for a container, its
- * elements and those that the containers around it still expect are held
- * against what is left of the bytes: every element takes one at least. */
+/*
+ * Decodes msgpack to plain data. Each element takes at least one byte. So before the decoder allocates a container, it
+ * checks that the remaining bytes suffice for its elements and for those that the outer containers still expect.
+ */
 #include "ascii.h"
 #include "codec.h"
 #include "msgpack.h"
@@ -8,7 +9,7 @@
 
 enum { CACHED_KEYS = 64, CACHED_KEY_BYTES = 64 };
 
-/* Rows repeat their keys, and looking a key up here costs less than interning it again. */
+/* A cache of Hash keys. Rows repeat their keys, and a lookup here costs less than interning the key again. */
 typedef struct {
     const uint8_t *bytes;
     uint32_t size;
@@ -19,10 +20,10 @@ typedef struct {
 typedef struct {
     const uint8_t *at;
     const uint8_t *end;
-    size_t expected; /* elements of the containers around, not decoded yet */
+    size_t expected; /* elements of the open containers that are not decoded yet */
     int depth;
-    int in_keys; /* keys that what is decoded is a part of */
-    bool keep_keys; /* false for those of a Hash that has more of them than there is room for */
+    int in_keys; /* more than 0 while the decoder is inside a Hash key */
+    bool keep_keys; /* false for the keys of a Hash with more keys than the cache has places */
     cached_key keys[CACHED_KEYS];
 } decoder;
 
@@ -62,7 +63,7 @@ static VALUE make_symbol(const uint8_t *bytes, size_t size)
     }
     symbol = rb_check_symbol_cstr((const char *)bytes, (long)size, encoding);
     if (!NIL_P(symbol)) return symbol;
-    /* Not rb_intern: Symbols made by a payload may be collected again. */
+    /* rb_intern would make a Symbol that is never garbage-collected. */
     if (NIL_P(name)) name = rb_enc_str_new((const char *)bytes, (long)size, encoding);
     return rb_str_intern(name);
 }
@@ -154,7 +155,7 @@ static void decode_pairs(decoder *d, VALUE *pairs, size_t size)
     }
 }
 
-/* Ruby fills a Hash fastest all at once; a second time would look at all that is in it already. */
+/* Inserts all pairs at once, which is fastest. A second bulk insert would examine all earlier pairs again. */
 static VALUE decode_hash(decoder *d, size_t size)
 {
     VALUE buffer, hash;
@@ -174,7 +175,7 @@ static VALUE decode_float(decoder *d)
     uint64_t bits = take_be(d, 8);
     double number;
     memcpy(&number, &bits, sizeof(number));
-    /* NaNs are all of one hash and not equal: each key would be held against all of them before it. */
+    /* All NaNs have the same hash and no two are equal, so an insert would compare each with all those before it. */
     if (d->in_keys && isnan(number)) malformed("a key that is not equal to itself");
     return DBL2NUM(number);
 }

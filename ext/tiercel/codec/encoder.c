@@ -1,11 +1,14 @@
-/* Plain data to msgpack, in one pass that finds out whether the data is plain. */
+/* Encodes plain data as msgpack. The same pass finds out whether the data is plain. */
 #include "codec.h"
 #include "identity_set.h"
 #include "msgpack.h"
 #include <math.h>
 
-/* The memory of a walk, kept from one for the next. Ruby's lock guards the taking: this extension does not say that
- * it is safe for Ractors. Whoever takes it gives it back, so a walk that `finish` starts gets a new one. */
+/*
+ * The memory of a walk, which the next walk reuses. The GVL protects it, because the extension does not declare itself
+ * safe for Ractors. A walk takes the memory and returns it at its end; so a walk that begins within `finish` allocates
+ * memory of its own.
+ */
 typedef struct {
     buffer out;
     identity_set seen;
@@ -17,7 +20,7 @@ typedef struct {
     buffer *out;
     identity_set *seen;
     int depth;
-    int in_keys; /* keys that what is encoded is a part of */
+    int in_keys; /* more than 0 while the encoder is inside a Hash key */
     bool plain;
 } encoder;
 
@@ -81,7 +84,7 @@ static bool encode_float(encoder *e, VALUE value)
 {
     double number = RFLOAT_VALUE(value);
     uint64_t bits;
-    if (e->in_keys && isnan(number)) return false; /* not equal to itself: decoder.c */
+    if (e->in_keys && isnan(number)) return false; /* see decode_float in decoder.c */
     memcpy(&bits, &number, sizeof(bits));
     return put_number(e, MP_FLOAT64, bits, 8);
 }
@@ -128,7 +131,7 @@ static bool put_bin(encoder *e, const char *bytes, size_t size)
     return first && put_bytes(e, bytes, size);
 }
 
-/* Neither a subclass nor a singleton nor one with instance variables. */
+/* Whether the object has exactly this class, without singleton methods and instance variables. */
 static inline bool bare(VALUE value, VALUE class)
 {
     return RBASIC_CLASS(value) == class && rb_ivar_count(value) == 0;
@@ -155,7 +158,7 @@ static bool encode_symbol(encoder *e, VALUE value)
     return put_ext(e, EXT_SYMBOL, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
 }
 
-/* Whether a container may be entered: not too deep, and met for the first time. */
+/* Whether the encoder may enter a container: it is not too deep, and it occurs for the first time. */
 static bool enter(encoder *e, VALUE value, bool empty)
 {
     if (e->depth >= PLAIN_MAX_DEPTH) return false;

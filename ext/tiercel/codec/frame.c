@@ -1,14 +1,17 @@
-/* Frames of Strings and plain data, with or without a version, without Ruby in
- * between. Whatever is rarer (other encodings, compression, damage, tags to be
- * written) is left to Ruby: dump_frame then answers nil, load_frame FALLBACK. */
+/*
+ * Frames of Strings and plain data, with or without a version. Ruby handles the rarer cases: other encodings,
+ * compression, damage, and writing tags. dump_frame then returns nil, and load_frame returns FALLBACK.
+ */
 #include "ascii.h"
 #include "codec.h"
 #include "crc32.h"
 #include "frame.h"
 #include "frame_parts.h"
 
-/* From this size on a String shares the frame's bytes instead of copying them.
- * It is about what Ruby keeps inside of the object (adr/004-frame.md). */
+/*
+ * From this size on a String shares the frame's bytes instead of copying them. Ruby stores shorter Strings within the
+ * object (adr/004-frame.md).
+ */
 enum { SHARED_PAYLOAD_BYTES = 640 };
 
 static VALUE signal_miss, signal_expired, signal_slow, signal_fallback, clock_module;
@@ -16,7 +19,7 @@ static ID id_now;
 
 static size_t parts_bytes(const frame_version *v) { return v->type ? FRAME_PART_HEADER_BYTES + 1 + v->size : 0; }
 
-/* Header and parts, in front of a payload that is already there. */
+/* Writes the header and the parts in front of the payload, which is already in its place. */
 static void write_front(uint8_t *frame, uint8_t type, size_t payload_bytes, double expires_at, const frame_version *v,
                         bool with_checksum)
 {
@@ -55,7 +58,7 @@ static VALUE dump_string(VALUE value, double expires_at, const frame_version *v,
     return frame;
 }
 
-/* The properties of a frame that are known before its payload is. */
+/* The properties of a frame that are known before its payload is encoded. */
 typedef struct {
     double expires_at;
     const frame_version *version;
@@ -72,9 +75,10 @@ static VALUE make_plain_frame(buffer *encoded, void *context)
     return rb_str_new((const char *)encoded->data, (long)encoded->size);
 }
 
-/* dump_frame(value, expires_at, version, plain, checksum, threshold): the
- * frame, or nil where Ruby has to make it. Strings of `threshold` bytes and
- * more are left to Ruby, which compresses them. */
+/*
+ * dump_frame(value, expires_at, version, plain, checksum, threshold): the frame, or nil if Ruby has to make it. Ruby
+ * compresses Strings of `threshold` bytes and more.
+ */
 static VALUE dump_frame(VALUE self, VALUE value, VALUE expires_at, VALUE entry_version, VALUE plain,
                         VALUE with_checksum, VALUE threshold)
 {
@@ -107,7 +111,7 @@ static VALUE load_payload(VALUE bytes, const frame_header *header)
 {
     size_t front = FRAME_HEADER_BYTES + (size_t)header->parts_bytes;
     VALUE held, value;
-    /* Asking the clock may have let another thread run. */
+    /* Another thread may have run while the method asked for the time. */
     if ((size_t)RSTRING_LEN(bytes) != front + header->payload_bytes) return signal_fallback;
     switch (header->type) {
       case FRAME_TYPE_STRING_UTF_8: return load_string(bytes, front, header->payload_bytes, rb_utf8_encindex());
@@ -129,7 +133,7 @@ static bool expired(double expires_at, VALUE now)
     return expires_at <= NUM2DBL(now);
 }
 
-/* Whether the checksum is right, if there is one; false also where Ruby has to say. */
+/* Whether the frame has no checksum or the right one. Returns false too if this build cannot compute checksums. */
 static bool sound(const uint8_t *data, const frame_header *header)
 {
     if (!header->flags) return header->crc == 0;
@@ -138,8 +142,9 @@ static bool sound(const uint8_t *data, const frame_header *header)
            crc32_update(0, data + FRAME_HEADER_BYTES, (size_t)header->parts_bytes + header->payload_bytes);
 }
 
-/* Whether it is a frame whose payload C can read. Asked before the checksum is
- * made, which Ruby makes itself for the others. */
+/*
+ * Whether C can read the frame's payload. Asked before C computes the checksum, because Ruby checks the other frames.
+ */
 static bool for_c(const frame_header *header)
 {
     switch (header->type) {
@@ -152,9 +157,10 @@ static bool for_c(const frame_header *header)
     }
 }
 
-/* load_frame(bytes, now, version): the value, MISS for a placeholder, EXPIRED,
- * SLOW for another version and for tags, or FALLBACK where Ruby has to look.
- * `now` may be nil: the clock is then read where it is needed. */
+/*
+ * load_frame(bytes, now, version): the value; MISS for a placeholder; EXPIRED; SLOW for another version and for tags;
+ * FALLBACK if Ruby has to read the frame. If `now` is nil, the method asks for the time when it needs it.
+ */
 static VALUE load(VALUE bytes, VALUE now, VALUE wanted, bool tags_compared)
 {
     frame_header header;
@@ -174,14 +180,16 @@ static VALUE load(VALUE bytes, VALUE now, VALUE wanted, bool tags_compared)
 
 static VALUE load_frame(VALUE self, VALUE bytes, VALUE now, VALUE wanted) { return load(bytes, now, wanted, false); }
 
-/* The same of a frame whose tags the caller has found to be current. */
+/* load_tagged_frame: the same for a frame whose tags are current, as the caller has found out. */
 static VALUE load_tagged_frame(VALUE self, VALUE bytes, VALUE now, VALUE wanted)
 {
     return load(bytes, now, wanted, true);
 }
 
-/* unchecked_frame(bytes): the frame without its checksum, which is right: the same String where it has none. nil for
- * what Ruby has to look at, and for tags. */
+/*
+ * unchecked_frame(bytes): the frame without its checksum, after a check. A frame without one comes back as the same
+ * String. nil if the frame has tags, or if Ruby has to read it.
+ */
 static VALUE unchecked_frame(VALUE self, VALUE bytes)
 {
     frame_header header;

@@ -1,4 +1,4 @@
-/* Frames' headers, read and written. No Ruby in here. */
+/* Reads and writes the headers of frames. This header file contains no Ruby. */
 #ifndef TIERCEL_FRAME_H
 #define TIERCEL_FRAME_H
 
@@ -26,7 +26,7 @@ enum {
     FRAME_PART_INFLATED_BYTES_BYTES = 4,
     FRAME_PART_STALE_BYTES = 16,
     FRAME_PART_CREATED_AT_BYTES = 12,
-    FRAME_MAX_VERSION_BYTES = 32 * 1024, /* longer ones are kept as digests, which Ruby makes */
+    FRAME_MAX_VERSION_BYTES = 32 * 1024, /* of a longer version Ruby stores a digest */
 };
 
 #define FRAME_MAX_PAYLOAD_BYTES UINT32_MAX
@@ -41,7 +41,7 @@ typedef struct {
     double expires_at;
 } frame_header;
 
-/* Little endian, whatever the machine is. */
+/* Numbers in a frame are little-endian on every machine. */
 static inline uint16_t frame_get16(const uint8_t *p) { return (uint16_t)(p[0] | p[1] << 8); }
 
 static inline uint32_t frame_get32(const uint8_t *p)
@@ -90,8 +90,10 @@ static inline void frame_write_header(uint8_t *bytes, const frame_header *header
     bytes[FRAME_OFFSET_CHECK] = frame_check(bytes);
 }
 
-/* Whether the bytes are a whole frame of this version with a sound header.
- * The content (type, compressor, flags, parts, checksum) is not examined. */
+/*
+ * Reads the header. Returns false if the bytes are not a whole frame of this layout version with a valid header. Does
+ * not examine the type, the compressor, the flags, the parts and the checksum.
+ */
 static inline bool frame_read_header(const uint8_t *bytes, size_t size, frame_header *header)
 {
     uint64_t expires_at;

@@ -1,10 +1,10 @@
-/* The optional parts of a frame that C reads. Nothing in them is believed. */
+/* Reads the optional parts of a frame. It checks every length, because a frame may hold any bytes. */
 #include "ascii.h"
 #include "codec.h"
 #include "frame.h"
 #include "frame_parts.h"
 
-/* A version suits as Ruby's String#== says. */
+/* Compares versions as Ruby's String#== does. */
 static enum frame_verdict check_version(const uint8_t *data, size_t size, VALUE wanted)
 {
     uint8_t type;
@@ -18,7 +18,7 @@ static enum frame_verdict check_version(const uint8_t *data, size_t size, VALUE 
     return v.type == type || ascii_only(data + 1, v.size) ? SUITS : ASK_RUBY;
 }
 
-/* Only the caller knows the generations of tags; here each is only whole, or not. */
+/* Checks that each tag is complete. Only the caller knows the tags' current generations. */
 static enum frame_verdict check_tags(const uint8_t *data, size_t size, bool compared)
 {
     while (size) {

@@ -21,7 +21,7 @@ static inline uint8_t frame_encoding_type(VALUE string)
     return 0;
 }
 
-/* False for a version that is left to Ruby. */
+/* Returns false for a version that only Ruby can handle. */
 static inline bool frame_read_version(VALUE object, frame_version *v)
 {
     *v = (frame_version){0};
@@ -34,12 +34,12 @@ static inline bool frame_read_version(VALUE object, frame_version *v)
            v->size <= FRAME_MAX_VERSION_BYTES;
 }
 
-/* ASK_CALLER: another version, or tags. ASK_RUBY: damage, or what only Ruby knows. */
+/* ASK_CALLER: the frame has another version, or tags. ASK_RUBY: it is damaged, or has parts that only Ruby reads. */
 enum frame_verdict { SUITS, ASK_CALLER, ASK_RUBY };
 
 /*
- * Whether what the parts say suits the caller: another version and any tags are left to him, parts that are cut
- * off, of a wrong size, repeated, or critical and unknown to Ruby, which says so.
+ * Checks the optional parts. SUITS: the version is the wanted one, and there are no tags. ASK_RUBY also for parts that
+ * are cut off, repeated, of a wrong size, or critical and unknown. tags_compared: the caller has checked the tags.
  */
 enum frame_verdict frame_check_parts(const uint8_t *parts, size_t size, VALUE wanted, bool tags_compared);
 

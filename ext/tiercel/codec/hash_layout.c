@@ -1,14 +1,15 @@
-/* Ruby's private knowledge about a Hash: bits of its flags, its default, and
- * the functions that its table compares with. Asking its methods would let
- * other threads run in the middle of a walk, so where these are is found out
- * at start, from Hashes that are known to differ in one property. */
+/*
+ * The private fields of a Ruby Hash: bits of its flags, its default, and the comparison functions of its table. A call
+ * of its methods would let other threads run in the middle of a walk. So this file finds the places of these fields
+ * when the extension is loaded, by comparing Hashes that differ in one property.
+ */
 #include "codec.h"
 
-/* Words of an object that every slot of Ruby's heap has. */
+/* The words that every object of Ruby's heap has. */
 enum { FIRST_WORD = sizeof(struct RBasic) / sizeof(VALUE), END_OF_WORDS = 40 / sizeof(VALUE) };
 
-static VALUE flag_default_proc, flag_keywords, flag_table; /* flag_table: more than Ruby keeps in the object itself */
-static int default_at, functions_at;                       /* words of the object */
+static VALUE flag_default_proc, flag_keywords, flag_table; /* flag_table: the pairs are outside the object */
+static int default_at, functions_at;                       /* indexes of words in the object */
 static VALUE functions_of_equal_keys;
 
 static inline VALUE word(VALUE object, int at) { return ((const VALUE *)object)[at]; }
@@ -22,7 +23,7 @@ bool only_pairs(VALUE hash)
     return !(flags(hash) & flag_table) || word(hash, functions_at) == functions_of_equal_keys;
 }
 
-/* The one of the bits that are each class's own in which two objects differ; 0 if it is not one. */
+/* The user flag in which two objects differ; 0 if they do not differ in exactly one. */
 static VALUE one_bit(VALUE object, VALUE other)
 {
     VALUE bits = (flags(object) ^ flags(other)) & (((VALUE)FL_USER19 << 1) - (VALUE)FL_USER0);
@@ -47,7 +48,7 @@ static bool find_flags(VALUE empty)
     return flag_keywords && flag_default_proc && flag_table;
 }
 
-/* The word that is the default of a Hash with one, and nil in others. */
+/* Finds the word of the default, which is nil in a Hash without one. */
 static bool find_default(VALUE empty)
 {
     VALUE marker = rb_obj_alloc(rb_cObject);
@@ -60,7 +61,9 @@ static bool find_default(VALUE empty)
     return false;
 }
 
-/* The word in which Hashes of either kind are alike, whatever their size, and the two kinds differ. */
+/*
+ * Finds the word of the comparison functions. It is equal in all Hashes of one kind, and differs between the two kinds.
+ */
 static bool find_functions(void)
 {
     VALUE equal[] = {hash_of(9), hash_of(100), hash_of(1000)};
@@ -83,8 +86,10 @@ static bool find_functions(void)
     return found == 1;
 }
 
-/* False if this Ruby keeps Hashes in another way than is known here: then the codec is not loaded, and its Ruby forms
- * are used. With TIERCEL_UNKNOWN_HASH_LAYOUT it is false for every Ruby, for the tests. */
+/*
+ * If this returns false, the extension is not loaded, and the codec's Ruby code takes its place. A test build with
+ * TIERCEL_UNKNOWN_HASH_LAYOUT returns false for every Ruby.
+ */
 bool init_hash_layout(void)
 {
 #ifdef TIERCEL_UNKNOWN_HASH_LAYOUT

@@ -1,5 +1,7 @@
-/* Which objects were met: open addressing over addresses. Emptied by counting
- * the round up, so that a small walk costs nothing for a large table. */
+/*
+ * A set of object addresses: a hash table with open addressing. A new round empties the set, so a small walk does not
+ * have to clear a large table.
+ */
 #ifndef TIERCEL_IDENTITY_SET_H
 #define TIERCEL_IDENTITY_SET_H
 
@@ -59,7 +61,7 @@ static inline bool identity_set_grow(identity_set *set)
     return true;
 }
 
-/* True if the address is new; false if it was met before, or without memory. */
+/* Adds an address. Returns false if the set has it already, or without memory. */
 static inline bool identity_set_add(identity_set *set, uintptr_t address)
 {
     size_t at;

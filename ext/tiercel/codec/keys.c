@@ -1,24 +1,28 @@
-/* Keys and versions of the common names, as Rails' normalize_key and
- * normalize_version give them: Strings, Symbols, objects with a cache_key or a
- * to_param (Integers, nil, dates), and Arrays of those. Hashes are Rails'. The
- * same in Ruby: lib/tiercel/store/fast_path/names_in_ruby.rb */
+/*
+ * Keys and versions of the common names, with the results of Rails' normalize_key and normalize_version: Strings,
+ * Symbols, objects with a cache_key or a to_param (Integers, nil, dates), and Arrays of these. Rails expands Hashes.
+ * lib/tiercel/store/fast_path/names_in_ruby.rb is the same in Ruby.
+ */
 #include "codec.h"
 
 enum {
-    MAX_DEPTH = 20,      /* of Arrays in Arrays; deeper ones are Rails' */
-    USUAL_KEY_BYTES = 135 /* with what Ruby adds, a slot of 160 */
+    MAX_DEPTH = 20,      /* of nested Arrays; Rails expands deeper ones */
+    USUAL_KEY_BYTES = 135 /* such a String fills a slot of 160 bytes in Ruby's heap */
 };
 
 static ID id_cache_key, id_cache_version, id_to_param, id_to_a;
 
-/* An instance of the class itself, with no methods of its own, and none that somebody gave to all of them. */
+/*
+ * Whether the name is an instance of exactly this class, without singleton methods, and the application has not added
+ * cache_key or cache_version to the class.
+ */
 static bool plain(VALUE name, VALUE class)
 {
     if (RB_SPECIAL_CONST_P(name) || RBASIC_CLASS(name) != class) return false;
     return !rb_method_boundp(class, id_cache_key, 0) && !rb_method_boundp(class, id_cache_version, 0);
 }
 
-/* Rails takes the bytes of other encodings for UTF-8. */
+/* Whether the String is UTF-8. Rails would relabel the bytes of another encoding. */
 static bool text(VALUE string)
 {
     return rb_enc_get_index(string) == rb_utf8_encindex() || rb_enc_str_asciionly_p(string);
@@ -34,7 +38,7 @@ static bool append_text(VALUE key, VALUE part)
 
 static bool append_name(VALUE key, VALUE name, int depth);
 
-/* By itself, or as the only one of an Array, it is no key; among others it is a String. */
+/* A boolean alone, or alone in an Array, is not a valid key. Among other elements it becomes a String. */
 static bool is_boolean(VALUE name) { return name == Qtrue || name == Qfalse; }
 
 static bool append_names(VALUE key, VALUE names, int depth)
@@ -47,8 +51,10 @@ static bool append_names(VALUE key, VALUE names, int depth)
     return true;
 }
 
-/* An object of a kind that Rails does not expand itself. It is asked each time: an application may have given Integers
- * a to_param of its own. */
+/*
+ * Appends the to_param of an object that Rails does not expand itself. Calls the method each time, because an
+ * application may have defined another to_param for Integers.
+ */
 static bool append_param(VALUE key, VALUE name, int depth)
 {
     VALUE param;
@@ -60,7 +66,7 @@ static bool append_param(VALUE key, VALUE name, int depth)
     return RB_TYPE_P(param, T_STRING) && rb_obj_class(param) == rb_cString && append_text(key, param);
 }
 
-/* False for a name that Rails has to expand. */
+/* Returns false for a name that Rails has to expand. */
 static bool append_name(VALUE key, VALUE name, int depth)
 {
     if (depth > MAX_DEPTH) return false;
@@ -74,13 +80,13 @@ static bool append_name(VALUE key, VALUE name, int depth)
 
 static long most_bytes(VALUE max_bytes) { return RTEST(max_bytes) ? NUM2LONG(max_bytes) : LONG_MAX; }
 
-/* Whether a backend may have the name as it is. */
+/* Whether the name is a valid key without changes. */
 static bool own_key(VALUE name, long max_bytes)
 {
     return plain(name, rb_cString) && RSTRING_LEN(name) > 0 && RSTRING_LEN(name) <= max_bytes && text(name);
 }
 
-/* Nil for a name that Rails has to normalize. */
+/* Returns nil for a name that Rails has to normalize. */
 static VALUE build_key(VALUE name, VALUE namespace, long max_bytes)
 {
     VALUE key = rb_str_buf_new(USUAL_KEY_BYTES);
@@ -96,8 +102,7 @@ static VALUE build_key(VALUE name, VALUE namespace, long max_bytes)
     return rb_obj_freeze(key);
 }
 
-/* key(name, namespace, max_bytes): String; nil for a name that Rails has to normalize. Without max_bytes, of any
- * length. */
+/* key(name, namespace, max_bytes or nil): String, or nil for a name that Rails has to normalize */
 static VALUE key_of(VALUE self, VALUE name, VALUE namespace, VALUE max_bytes)
 {
     long most = most_bytes(max_bytes);
@@ -106,8 +111,10 @@ static VALUE key_of(VALUE self, VALUE name, VALUE namespace, VALUE max_bytes)
     return build_key(name, namespace, most);
 }
 
-/* keys(names, namespace, max_bytes): Array of them, the names themselves where they are what is asked for; nil where
- * one is to be normalized by Rails. */
+/*
+ * keys(names, namespace, max_bytes or nil): Array of the keys. It returns `names` if all names are valid keys, and nil
+ * if Rails has to normalize one of them.
+ */
 static VALUE keys_of(VALUE self, VALUE names, VALUE namespace, VALUE max_bytes)
 {
     long most = most_bytes(max_bytes), at = 0;
@@ -126,13 +133,13 @@ static VALUE keys_of(VALUE self, VALUE names, VALUE namespace, VALUE max_bytes)
     return keys;
 }
 
-/* As a key of a Hash, which would intern a String that is not frozen, for as much as a read of it costs. */
+/* A frozen copy for use as a Hash key. A Hash would intern an unfrozen String, which costs as much as a read. */
 static VALUE frozen_key(VALUE key)
 {
     return RB_TYPE_P(key, T_STRING) && !OBJ_FROZEN(key) ? rb_str_new_frozen(key) : key;
 }
 
-/* frozen(keys): Array of frozen copies; the keys themselves where all of them are frozen. */
+/* frozen(keys): Array of frozen copies. It returns `keys` if all keys are frozen. */
 static VALUE frozen_keys(VALUE self, VALUE keys)
 {
     long at = 0;
@@ -146,7 +153,7 @@ static VALUE frozen_keys(VALUE self, VALUE keys)
     return copies;
 }
 
-/* by_name(found, names, keys): a Hash of what was found under these keys, under the names. */
+/* by_name(found, names, keys): the Hash `found`, with names in place of the keys */
 static VALUE by_name(VALUE self, VALUE found, VALUE names, VALUE keys)
 {
     VALUE results;
@@ -169,14 +176,14 @@ static VALUE own_version(VALUE name)
 {
     VALUE version;
     if (!rb_respond_to(name, id_cache_version)) {
-        if (NIL_P(name)) return no_versions(); /* Rails takes it for an empty Array */
+        if (NIL_P(name)) return no_versions(); /* Rails treats nil as an empty Array */
         return rb_respond_to(name, id_to_a) ? Qfalse : Qnil;
     }
     version = rb_funcall(name, id_cache_version, 0);
     return NIL_P(version) || rb_obj_class(version) == rb_cString ? version : rb_funcall(version, id_to_param, 0);
 }
 
-/* An Array always has a version, if only an empty one: so has it in Rails. */
+/* An Array always has a version, which may be empty. Rails does the same. */
 static VALUE find_version(VALUE name, int depth)
 {
     VALUE version = Qnil;
@@ -196,11 +203,13 @@ static VALUE find_version(VALUE name, int depth)
     return found ? version : no_versions();
 }
 
-/* version(name): String or nil; false where Rails has to find it. */
+/* version(name): String or nil; false if Rails has to compute the version */
 static VALUE version_of(VALUE self, VALUE name) { return find_version(name, 0); }
 
-/* versions(names): Array of them; nil where all names are Strings, which have none; false where Rails has to find
- * one. */
+/*
+ * versions(names): Array of the versions; nil if all names are Strings, which have none; false if Rails has to compute
+ * one
+ */
 static VALUE versions_of(VALUE self, VALUE names)
 {
     VALUE versions = Qnil;
@@ -217,8 +226,10 @@ static VALUE versions_of(VALUE self, VALUE names)
     return versions;
 }
 
-/* usual_tags?(tags, most, bytes): whether it is an Array of at most so many Strings and Symbols, of 1 to so many bytes
- * each. */
+/*
+ * usual_tags?(tags, most, bytes): whether `tags` is an Array of at most `most` Strings and Symbols of 1 to `bytes`
+ * bytes
+ */
 static VALUE usual_tags(VALUE self, VALUE tags, VALUE most, VALUE bytes)
 {
     if (!RB_TYPE_P(tags, T_ARRAY) || RARRAY_LEN(tags) > NUM2LONG(most)) return Qfalse;

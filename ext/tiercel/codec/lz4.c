@@ -1,12 +1,11 @@
-/* LZ4 blocks from and to Strings: the result is written where it stays, into
- * memory that nobody cleared before. */
+/* LZ4 blocks from and to Strings. The functions write straight into the resulting String. */
 #include "codec.h"
 #include "lz4_decode.h"
 #include "lz4_encode.h"
 
 enum { SIZE_DIGITS_BYTES = 5 };
 
-/* lz4_block_size(bytes, position): Integer, or nil if the block is not whole. */
+/* lz4_block_size(bytes, position): the inflated size of the block, or nil if the block is not whole */
 static VALUE block_size(VALUE self, VALUE bytes, VALUE position)
 {
     size_t at = NUM2SIZET(position);
@@ -19,9 +18,10 @@ static VALUE block_size(VALUE self, VALUE bytes, VALUE position)
     return whole ? ULL2NUM(inflated) : Qnil;
 }
 
-/* lz4_inflate(bytes, position, size): the String of exactly `size` bytes that
- * the block from `position` on stands for, or nil if it stands for none. What
- * a block of so few bytes cannot be is not allocated. */
+/*
+ * lz4_inflate(bytes, position, size): the inflated block as a String of exactly `size` bytes, or nil if the block has
+ * another size or is damaged. Allocates nothing if the block is too short for `size`.
+ */
 static VALUE inflate(VALUE self, VALUE bytes, VALUE position, VALUE inflated_bytes)
 {
     size_t at = NUM2SIZET(position), size = NUM2SIZET(inflated_bytes), left;
@@ -38,7 +38,7 @@ static VALUE inflate(VALUE self, VALUE bytes, VALUE position, VALUE inflated_byt
     return whole ? inflated : Qnil;
 }
 
-/* The size as base-128 digits, low ones first. */
+/* Writes the size in base 128, lowest digit first. */
 static uint8_t *put_size(uint8_t *to, size_t size)
 {
     for (; size >= 0x80; size >>= 7) *to++ = (uint8_t)(size | 0x80);
@@ -46,7 +46,7 @@ static uint8_t *put_size(uint8_t *to, size_t size)
     return to;
 }
 
-/* lz4_deflate(bytes): their size as base-128 digits, and their block. */
+/* lz4_deflate(bytes): the size of the bytes in base 128, followed by their block */
 static VALUE deflate(VALUE self, VALUE bytes)
 {
     size_t size;

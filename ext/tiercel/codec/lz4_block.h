@@ -1,4 +1,4 @@
-/* How much an LZ4 block inflates to, by its tokens alone. No Ruby in here. */
+/* Computes the inflated size of an LZ4 block from its tokens. This header contains no Ruby. */
 #ifndef TIERCEL_LZ4_BLOCK_H
 #define TIERCEL_LZ4_BLOCK_H
 
@@ -8,7 +8,7 @@
 
 enum { LZ4_MIN_MATCH = 4 };
 
-/* A length of 15 in the token goes on in bytes of 255 and one below. */
+/* Reads a length. A length of 15 in the token continues in further bytes, up to the first that is not 255. */
 static inline bool lz4_length(const uint8_t **at, const uint8_t *end, size_t nibble, size_t *length)
 {
     uint8_t byte;
@@ -22,8 +22,10 @@ static inline bool lz4_length(const uint8_t **at, const uint8_t *end, size_t nib
     return true;
 }
 
-/* The inflated size; false if the block is not whole (LZ4 block format: every
- * sequence is literals and a match, but the last, which is literals alone). */
+/*
+ * Computes the inflated size. Returns false if the block is not whole. (LZ4 block format: every sequence has literals
+ * and a match; the last one has literals alone.)
+ */
 static inline bool lz4_block_size(const uint8_t *at, size_t size, uint64_t *inflated)
 {
     const uint8_t *end = at + size;

@@ -1,5 +1,7 @@
-/* LZ4 blocks to the bytes that they stand for, in one pass that checks each
- * length and distance before it uses it. No Ruby in here. */
+/*
+ * Inflates LZ4 blocks in one pass. It checks each length and distance before it uses them. This header contains no
+ * Ruby.
+ */
 #ifndef TIERCEL_LZ4_DECODE_H
 #define TIERCEL_LZ4_DECODE_H
 
@@ -8,7 +10,7 @@
 
 enum { LZ4_WILD = 16, LZ4_MAX_EXPANSION = 255 };
 
-/* May write up to 15 bytes behind `size`, for which the caller has room. */
+/* Copies in steps. It may write up to 15 bytes beyond `size`; the caller has room for them. */
 static inline void lz4_wild_copy(uint8_t *to, const uint8_t *from, size_t size, size_t step)
 {
     const uint8_t *end = to + size;
@@ -19,7 +21,7 @@ static inline void lz4_wild_copy(uint8_t *to, const uint8_t *from, size_t size, 
     } while (to < end);
 }
 
-/* Copies what lies `distance` bytes before; both may overlap, which repeats it. */
+/* Copies the bytes that are `distance` bytes back. If source and destination overlap, the copy repeats the bytes. */
 static inline void lz4_copy_match(uint8_t *to, size_t distance, size_t size, size_t room)
 {
     const uint8_t *from = to - distance;
@@ -36,9 +38,10 @@ static inline void lz4_copy_literals(uint8_t *to, const uint8_t *from, size_t si
     else if (size) memcpy(to, from, size);
 }
 
-/* False unless the block is whole and inflates to exactly `room` bytes, all of
- * which are then written. (LZ4 block format: every sequence is literals and a
- * match, but the last, which is literals alone.) */
+/*
+ * Inflates a block into `room` bytes. Returns false unless the block is whole and has exactly this inflated size. (LZ4
+ * block format: every sequence has literals and a match; the last one has literals alone.)
+ */
 static inline bool lz4_decode(const uint8_t *at, size_t size, uint8_t *to, size_t room)
 {
     const uint8_t *end = at + size, *start = to;

@@ -1,8 +1,8 @@
-/* Bytes to an LZ4 block: one greedy pass with a table of the last place of
- * each hash, which looks less often the longer it finds nothing. (LZ4 block
- * format: matches lie at most 65,535 bytes back; the last five bytes are
- * literals, and the last match begins twelve bytes before the end at least.)
- * No Ruby in here. */
+/*
+ * Deflates bytes to an LZ4 block: one greedy pass with a table of the last place of each hash. While it finds no match,
+ * its steps get longer. (LZ4 block format: a match is at most 65,535 bytes back; the last five bytes are literals; the
+ * last match begins at least twelve bytes before the end.) This header contains no Ruby.
+ */
 #ifndef TIERCEL_LZ4_ENCODE_H
 #define TIERCEL_LZ4_ENCODE_H
 
@@ -15,14 +15,14 @@ enum {
     LZ4_MAX_DISTANCE = 65535,
     LZ4_LAST_LITERALS = 5,
     LZ4_MATCH_LIMIT = 12,
-    LZ4_SHORT = 16, /* so many literals are copied at once, be they fewer */
-    LZ4_PATIENCE_BITS = 6, /* looks in vain before the steps get longer by one */
+    LZ4_SHORT = 16, /* a copy of few literals always copies this many bytes */
+    LZ4_PATIENCE_BITS = 6, /* after 2^6 failed looks the step gets longer by one */
 };
 
-/* Room for the block of `size` bytes, whatever they are, and for copying them. */
+/* The largest size of the block of any `size` bytes, with spare room for short copies. */
 static inline size_t lz4_bound(size_t size) { return size + size / 255 + 16 + LZ4_SHORT; }
 
-/* Entries of the table that an input of `size` bytes needs, as a power of two. */
+/* The size of the table for an input of `size` bytes, as an exponent of two. */
 static inline unsigned lz4_table_bits(size_t size)
 {
     unsigned bits = LZ4_LEAST_TABLE_BITS;
@@ -39,7 +39,7 @@ static inline uint32_t lz4_word(const uint8_t *at)
 
 static inline uint32_t lz4_hash(uint32_t word, unsigned bits) { return (word * 2654435761u) >> (32 - bits); }
 
-/* Of two words that differ, how many of the bytes that lie first in memory are equal. */
+/* The number of equal bytes at the beginning of two words that differ, in the order of the memory. */
 static inline size_t lz4_equal_bytes(uint64_t one, uint64_t two)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -49,7 +49,7 @@ static inline size_t lz4_equal_bytes(uint64_t one, uint64_t two)
 #endif
 }
 
-/* How many bytes are equal, up to `end`. */
+/* The number of equal bytes at the beginning, up to `end`. */
 static inline size_t lz4_equal(const uint8_t *at, const uint8_t *other, const uint8_t *end)
 {
     const uint8_t *start = at;
@@ -73,7 +73,7 @@ static inline uint8_t *lz4_put_length(uint8_t *to, size_t length)
     return to;
 }
 
-/* `left`: bytes that may be read from `from` on. */
+/* left: the number of readable bytes at `from`. */
 static inline uint8_t *lz4_put_literals(uint8_t *to, const uint8_t *from, size_t size, size_t left, uint8_t **token)
 {
     *token = to++;
@@ -99,7 +99,7 @@ typedef struct {
     unsigned bits;
 } lz4_finder;
 
-/* Looks from `*at` on for a place that begins as an earlier one does; false if there is none before `limit`. */
+/* Finds the first match from `*at` on. Returns false if no match begins before `limit`. */
 static inline bool lz4_find(const lz4_finder *finder, size_t *at, size_t limit, size_t *earlier)
 {
     size_t looks = (size_t)1 << LZ4_PATIENCE_BITS, place = *at;
@@ -118,8 +118,10 @@ static inline bool lz4_find(const lz4_finder *finder, size_t *at, size_t limit, 
     return false;
 }
 
-/* Writes the block of `size` bytes (less than 4 GB) to `to`, which has
- * lz4_bound(size) bytes; `table` has 1 << `bits` zeros. How many were written. */
+/*
+ * Writes the block of `size` bytes (less than 4 GB) to `to`, which has lz4_bound(size) bytes, and returns the block's
+ * size. `table` has 1 << `bits` zeros.
+ */
 static inline size_t lz4_encode(const uint8_t *bytes, size_t size, uint8_t *to, uint32_t *table, unsigned bits)
 {
     const lz4_finder finder = {.bytes = bytes, .table = table, .bits = bits};

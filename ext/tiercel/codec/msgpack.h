@@ -1,4 +1,4 @@
-/* First bytes of msgpack's formats (the specification of msgpack.org), as far as plain data uses them. */
+/* The first bytes of the msgpack formats that plain data uses (the specification of msgpack.org). */
 #ifndef TIERCEL_MSGPACK_H
 #define TIERCEL_MSGPACK_H
 
@@ -38,11 +38,11 @@ enum {
     MP_MAP32 = 0xDF,
     MP_NEGATIVE_FIXINT = 0xE0,
 
-    /* Extension types of plain data. */
+    /* Extension types that plain data uses. */
     EXT_SYMBOL = 0,
     EXT_US_ASCII = 1,
 
-    /* How deep Arrays and Hashes may be nested. */
+    /* The greatest depth of nested Arrays and Hashes. */
     PLAIN_MAX_DEPTH = 100,
     /* Frozen Strings up to this size may occur more than once. */
     PLAIN_SHARED_STRING_BYTES = 1024,

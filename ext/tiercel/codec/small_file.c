@@ -1,6 +1,7 @@
-/* Small files at once: opened, read and closed in one stretch without Ruby's
- * lock, for a network's file system may make it wait. Ruby's own way makes an
- * IO object, and gives its lock up four times. */
+/*
+ * Reads small files. It opens, reads and closes a file in one piece without the GVL, because a network file system may
+ * make it wait. File.read of Ruby makes an IO object and gives up the GVL four times.
+ */
 #include "codec.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -32,9 +33,10 @@ static void *read_whole(void *context)
     return NULL;
 }
 
-/* read_small(path): what one read of the file gives, false if there is none, nil where
- * Ruby has to look: it has 32 KB or more, or something is wrong (a signal
- * came, no descriptors are left, it is a folder...). Raises nothing of its own. */
+/*
+ * read_small(path): the content of the file; false if the file does not exist; nil if Ruby has to read it, because it
+ * has 32 KB or more or an error occurred (a signal, no free descriptors, a folder). It raises no error of its own.
+ */
 static VALUE read_small(VALUE self, VALUE path)
 {
     small_file file;

@@ -1,56 +1,56 @@
 /*
- * Work on all shards, one after the other, while other threads of the host run: they may move to another file
- * in the middle, and then it begins anew there.
+ * Work on all shards, one after the other, while other threads of the host run. Another thread may move to another file
+ * in the middle of the work. The work then begins anew in that file.
  */
+#include "call.h"
 #include "internal.h"
 #include "sweep.h"
 
-/* For so long a clear resets logs before other threads have their turn. */
+/* A clear resets logs for this long before it lets other threads run. */
 #define RESET_TURN_NS UINT64_C(5000000)
 
 typedef struct shard_sweep {
-    tseg_result (*visit)(struct shard_sweep *all); /* of the shard `shard`; TSEG_OK or TSEG_WOULD_WAIT */
+    tseg_result (*visit)(struct shard_sweep *all); /* visits the shard `shard`; TSEG_OK or TSEG_WOULD_WAIT */
     tseg *segment;
     uint32_t shard;
     tseg_result result;
 } shard_sweep;
 
-static void sweep_on(void *argument, const atomic_bool *stop)
+static bool sweep_on(void *argument, const atomic_bool *stop)
 {
     shard_sweep *all = argument;
 
-    while (all->shard < all->segment->geometry.shards && !atomic_load(stop)) {
+    for (; all->shard < all->segment->geometry.shards; all->shard++) {
+        if (atomic_load(stop)) return false;
         all->result = all->visit(all);
-        if (all->result != TSEG_OK) return;
-        all->shard++;
+        if (all->result != TSEG_OK) break;
     }
+    return true;
 }
 
-void tseg_wait_for_mover(tseg_turns *turns, tseg *segment, uint32_t shard, tseg_wait *wait)
-{
-    if (!turns->wait(turns, segment, shard, wait)) *wait = (tseg_wait){0};
-}
-
-/* Visits the shards without the host's lock. false: the host has moved to another file, where it begins anew. */
-static bool sweep_all(tseg_turns *turns, shard_sweep *all)
+/* Visits the shards without the host's lock. Returns TSEG_RETIRED if the host has moved to another file. */
+static tseg_result sweep_all(tseg_host *host, shard_sweep *all)
 {
     tseg_wait wait = {0};
     uint64_t file_id;
 
-    all->segment = turns->current(turns);
+    all->segment = host->current(host);
+    if (!all->segment) return TSEG_INTERRUPTED;
     file_id = all->segment->file_id;
     while (all->shard < all->segment->geometry.shards) {
         bool would_wait = all->result == TSEG_WOULD_WAIT;
         all->result = TSEG_OK;
-        if (would_wait) tseg_wait_for_mover(turns, all->segment, all->shard, &wait);
-        else turns->run(turns, all->segment, sweep_on, all);
-        all->segment = turns->current(turns); /* other threads ran */
+        if (!(would_wait ? tseg_wait_in_pass(host, all->segment, all->shard, &wait)
+                         : tseg_run_held(host, all->segment, sweep_on, all)))
+            return TSEG_INTERRUPTED;
+        all->segment = host->current(host); /* other threads ran */
+        if (!all->segment) return TSEG_INTERRUPTED;
         if (all->segment->file_id == file_id) continue;
         all->shard = 0;
         all->result = TSEG_OK;
-        return false;
+        return TSEG_RETIRED;
     }
-    return true;
+    return TSEG_OK;
 }
 
 typedef struct {
@@ -67,36 +67,46 @@ static tseg_result empty_shard(shard_sweep *base)
 }
 
 /*
- * The logs are reset under the host's lock, since that takes the lock of a shard: only threads that have the host's
- * hold one. false: the host has moved to another file.
+ * Resets the logs of the emptied shards under the host's lock. A reset takes the lock of a shard, and only threads with
+ * the host's lock may hold one. Returns TSEG_RETIRED if the host has moved to another file.
  */
-static bool reset_emptied(tseg_turns *turns, const clear_sweep *clear, uint64_t file_id)
+static tseg_result reset_emptied(tseg_host *host, const clear_sweep *clear, uint64_t file_id)
 {
     uint64_t until_ns = tseg_monotonic_ns() + RESET_TURN_NS;
 
     for (uint32_t shard = 0; shard < clear->base.shard; shard++) {
-        tseg *segment = turns->current(turns);
-        if (segment->file_id != file_id) return false;
+        tseg *segment = host->current(host);
+        if (!segment) return TSEG_INTERRUPTED;
+        if (segment->file_id != file_id) return TSEG_RETIRED;
         if (clear->emptied[shard]) tseg_reset_shard(segment, shard);
         if (tseg_monotonic_ns() < until_ns) continue;
-        turns->give_way(turns);
+        if (!host->yield(host)) return TSEG_INTERRUPTED;
         until_ns = tseg_monotonic_ns() + RESET_TURN_NS;
     }
-    return true;
+    return TSEG_OK;
 }
 
-static bool clear_file(tseg_turns *turns)
+static tseg_result clear_file(tseg_host *host)
 {
-    tseg *segment = turns->current(turns);
-    clear_sweep clear = {.base = {.visit = empty_shard}, .epoch = tseg_raise_epoch(segment)};
-    uint64_t file_id = segment->file_id;
+    tseg *segment = host->current(host);
+    clear_sweep clear = {.base = {.visit = empty_shard}};
+    uint64_t file_id;
+    tseg_result result;
 
-    return sweep_all(turns, &clear.base) && reset_emptied(turns, &clear, file_id);
+    if (!segment) return TSEG_INTERRUPTED;
+    clear.epoch = tseg_raise_epoch(segment);
+    file_id = segment->file_id;
+    result = sweep_all(host, &clear.base);
+    return result == TSEG_OK ? reset_emptied(host, &clear, file_id) : result;
 }
 
-void tseg_clear(tseg_turns *turns)
+bool tseg_clear(tseg_host *host)
 {
-    while (!clear_file(turns)) {}
+    tseg_result result;
+
+    do result = clear_file(host);
+    while (result == TSEG_RETIRED);
+    return result == TSEG_OK;
 }
 
 typedef struct {
@@ -112,11 +122,11 @@ static tseg_result clear_prefix(shard_sweep *base)
     return tseg_clear_prefix(base->segment, base->shard, clear->prefix, clear->count, &clear->cleared);
 }
 
-uint64_t tseg_clear_keys(tseg_turns *turns, const void *prefix, uint32_t count)
+uint64_t tseg_clear_keys(tseg_host *host, const void *prefix, uint32_t count)
 {
     prefix_sweep clear = {.base = {.visit = clear_prefix}, .prefix = prefix, .count = count};
 
-    while (!sweep_all(turns, &clear.base)) {}
+    while (sweep_all(host, &clear.base) == TSEG_RETIRED) {}
     return clear.cleared;
 }
 
@@ -134,12 +144,16 @@ static tseg_result count_shard(shard_sweep *base)
     return TSEG_OK;
 }
 
-tseg *tseg_count_all(tseg_turns *turns, double now, tseg_stats *stats)
+tseg *tseg_count_all(tseg_host *host, double now, tseg_stats *stats)
 {
     stats_sweep counted = {.base = {.visit = count_shard}, .now = now, .stats = stats};
+    tseg_result result;
 
-    *stats = (tseg_stats){0};
-    while (!sweep_all(turns, &counted.base)) *stats = (tseg_stats){0};
+    do {
+        *stats = (tseg_stats){0};
+        result = sweep_all(host, &counted.base);
+    } while (result == TSEG_RETIRED);
+    if (result != TSEG_OK) return NULL;
     tseg_collect_process_stats(counted.base.segment, stats);
     return counted.base.segment;
 }

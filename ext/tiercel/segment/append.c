@@ -1,12 +1,13 @@
-/* A new entry at a log's head, and the slot that leads to it. */
+/* Appends: a new entry at the head of a log, and the slot that leads to it. */
 #include "change.h"
 
-/* The smallest there is. */
+/* No system has smaller pages. */
 #define PAGE_WORDS (4096 / sizeof(tseg_word))
 
 /*
- * Where this process has not touched a page of the file yet, a read maps its neighbours too, for writing as well; a
- * write maps one page, and costs four times as much for each. adr/002.
+ * Reads one word of each page that an entry will cover. In a page that this process has not touched yet, a write maps
+ * that page alone, and costs four times as much for each page. A read maps its neighbours too, also for writing.
+ * adr/002.
  */
 static void map_pages(const tseg_word *at, uint64_t units)
 {
@@ -39,13 +40,15 @@ static int choose_log(tseg_section *section, const tseg_change *change, uint64_t
 
     if (units > log_units[TSEG_SMALL] / 4) return TSEG_MAIN;
     if (tseg_ghost_take(section, change->key->hash)) return TSEG_MAIN;
-    /* While the main log still fills, nothing need be dropped. */
+    /* While the main log has room, no entry has to be evicted. */
     if (!tseg_has_room(section, TSEG_SMALL, units) && tseg_has_room(section, TSEG_MAIN, units)) return TSEG_MAIN;
     return TSEG_SMALL;
 }
 
-/* An overwrite stays in the log of its key, unless that is the small one and something would have to make room there
- * while the main log still fills: what is larger than one write moves would be dropped. */
+/*
+ * An overwrite stays in the log of its key, with one exception. If the small log is full and the main log has room, the
+ * entry goes into the main log; otherwise the write would evict large entries, which it cannot promote.
+ */
 static int log_to_append(tseg_section *section, const tseg_change *change, const tseg_entry *old, uint64_t units)
 {
     if (!old) return choose_log(section, change, units);
@@ -55,7 +58,7 @@ static int log_to_append(tseg_section *section, const tseg_change *change, const
     return TSEG_SMALL;
 }
 
-/* From the entry that was found, or from an empty slot; TSEG_ABSENT if the entry is gone by now. */
+/* Lets the slot lead to the new entry. `found`: the slot's word when the old entry was found; 0: the slot was empty. */
 static tseg_result publish(const tseg_change *change, tseg_word *slot, uint64_t found, int log, uint64_t position,
                            uint64_t *published)
 {
@@ -65,14 +68,17 @@ static tseg_result publish(const tseg_change *change, tseg_word *slot, uint64_t 
     for (;;) {
         unsigned hits = found && word ? tseg_hits(word) : 0;
         if (!word && !change->may_take_empty_slot) return TSEG_ABSENT;
-        if (word && !tseg_same_entry(word, found)) return TSEG_ABSENT; /* altered from outside */
+        if (word && !tseg_same_entry(word, found)) return TSEG_ABSENT; /* only damage can cause this */
         if (word && change->counts_as_hit && hits < TSEG_HITS_MASK) hits++;
         *published = tseg_slot_word(position, log, change->key->fingerprint, hits);
         if (tseg_swap(slot, &word, *published)) return TSEG_OK;
     }
 }
 
-/* Fence, then the watched word or the lineage, then even: see "Near fill" and "Leases" in docs/memory-model.md. */
+/*
+ * Ends a fill that was published with an odd sequence: makes the sequence even if the fill is in time, and else deletes
+ * the entry. The fence has to come first: see "Near fill" and "Leases" in docs/memory-model.md.
+ */
 static tseg_result confirm(tseg_section *section, const tseg_change *change, int log, uint64_t position,
                            tseg_word *slot, uint64_t published)
 {

@@ -1,4 +1,4 @@
-/* The attachments of this process: one for each file, shared by all handles. */
+/* The attachments of this process. All its handles on a file share one attachment. */
 #include "system.h"
 
 #include <errno.h>
@@ -66,7 +66,7 @@ static tseg *new_segment(const char *path, tseg_error *error)
     return segment;
 }
 
-/* The header was checked, and is not the one in the file, which others may alter. */
+/* `header` is a checked copy, since other processes may change the header in the file. */
 static tseg *adopt(tseg *segment, const tseg_header *header, void *map, size_t bytes, tseg_sidecar *sidecar)
 {
     tseg_watch_for_forks();
@@ -99,7 +99,7 @@ bool tseg_path_is_current(const tseg *segment)
     if (!segment->sidecar) return true;
     if (lstat(segment->path, &status) == 0)
         return status.st_dev == segment->device && status.st_ino == segment->inode;
-    return errno != ENOENT && errno != ENOTDIR; /* where this process cannot tell, it stays */
+    return errno != ENOENT && errno != ENOTDIR; /* after another error the process keeps its attachment */
 }
 
 void tseg_retire(tseg *segment) { atomic_store(&segment->header->retired, 1); }
@@ -126,7 +126,7 @@ static tseg *attach_file(const char *path, tseg_file *file, tseg_sidecar *sideca
     return adopt(segment, &file->header, file->map, file->bytes, sidecar);
 }
 
-/* Under the lock for files: makes the file if it is still missing, or replaces the stale one. */
+/* Takes the lock for files. Then it makes the file if it is still missing, or replaces the stale one. */
 static bool make_file(const char *path, tseg_sidecar *sidecar, const tseg_options *options, tseg_error *error)
 {
     tseg_file file;
@@ -140,7 +140,7 @@ static bool make_file(const char *path, tseg_sidecar *sidecar, const tseg_option
     } else if (state == TSEG_FILE_STALE) {
         tseg_error failure = {0};
         made = tseg_file_make(path, sidecar, options, &file, true, &failure);
-        if (!made) *error = failure; /* else the message stays: why the file was replaced */
+        if (!made) *error = failure; /* else *error keeps the reason why the file was replaced */
         else if (file.damaged) error->replaced = true;
     } else {
         made = state == TSEG_FILE_GOOD;
@@ -150,7 +150,7 @@ static bool make_file(const char *path, tseg_sidecar *sidecar, const tseg_option
     return made;
 }
 
-/* The lock file must be the one at the path, or two makers could hold two locks. */
+/* Whether the open lock file is the one at the path. If not, two processes could hold two different locks for files. */
 static bool sidecar_is_current(const char *segment_path, const tseg_sidecar *sidecar)
 {
     char path[PATH_MAX];
@@ -176,7 +176,7 @@ static tseg *try_attach(const char *path, const tseg_options *options, tseg_erro
         tseg_sidecar_mark(sidecar);
         segment = attach_file(path, &file, sidecar, error);
         if (!segment || tseg_path_is_current(segment)) return segment;
-        tseg_release(segment); /* replaced between opening and registering */
+        tseg_release(segment); /* another process replaced the file before this one had registered */
         *again = true;
         return NULL;
     }
@@ -239,10 +239,10 @@ void tseg_hold(tseg *segment)
     segment->holds++;
 }
 
-void tseg_let_go(tseg *segment)
+void tseg_let_go(tseg_host *host, tseg *segment)
 {
     segment->holds--;
-    tseg_release(segment);
+    tseg_release_by(host, segment);
 }
 
 static bool unmap(void *argument, const atomic_bool *stop)

@@ -1,4 +1,4 @@
-/* Tiercel::Segment: its handle, and what a segment says about itself. */
+/* Tiercel::Segment: the Ruby object, and the figures of its file. */
 #include <stdlib.h>
 
 #include "binding.h"
@@ -6,12 +6,10 @@
 #include "internal.h"
 
 VALUE tiercel_segment_class;
-static VALUE segment_module;
-static ID id_raise_result;
 
 static void free_handle(void *pointer)
 {
-    segment_handle *handle = pointer;
+    tseg_handle *handle = pointer;
     if (handle->attached) tseg_release(handle->attached);
     if (handle->dropped) tseg_release(handle->dropped);
     tseg_memo_clear(&handle->memo);
@@ -19,14 +17,14 @@ static void free_handle(void *pointer)
     xfree(handle);
 }
 
-static void mark_handle(void *pointer) { segment_mark_memo(&((segment_handle *)pointer)->memo); }
-static void compact_handle(void *pointer) { segment_update_memo(&((segment_handle *)pointer)->memo); }
+static void mark_handle(void *pointer) { segment_mark_memo(&((tseg_handle *)pointer)->memo); }
+static void compact_handle(void *pointer) { segment_update_memo(&((tseg_handle *)pointer)->memo); }
 static size_t handle_memory(const void *pointer)
 {
-    return sizeof(segment_handle) + tseg_memo_memory(&((const segment_handle *)pointer)->memo);
+    return sizeof(tseg_handle) + tseg_memo_memory(&((const tseg_handle *)pointer)->memo);
 }
 
-/* The only Ruby objects that are referred to are the memo's Strings; storing one there tells the collector. */
+/* The handle refers to no Ruby objects but the memo's values; keep_value tells the collector of each. */
 const rb_data_type_t segment_handle_type = {
     "Tiercel::Segment",
     {mark_handle, free_handle, handle_memory, compact_handle, {NULL}},
@@ -36,46 +34,13 @@ const rb_data_type_t segment_handle_type = {
 
 VALUE segment_allocate(VALUE class)
 {
-    segment_handle *handle;
-    return TypedData_Make_Struct(class, segment_handle, &segment_handle_type, handle);
-}
-
-static inline segment_handle *handle_of(VALUE self) { return rb_check_typeddata(self, &segment_handle_type); }
-segment_handle *segment_handle_of(VALUE self) { return handle_of(self); }
-
-void segment_fail(VALUE self, tseg_result result, VALUE key)
-{
-    tseg *attached = handle_of(self)->attached;
-    const char *reason = result == TSEG_BUSY ? "busy" : result == TSEG_READ_ONLY ? "read_only" : "retired";
-
-    int code = 0;
-
-    if (result == TSEG_READ_ONLY && attached) {
-        code = tseg_why_read_only(attached);
-        if (attached->warned) reason = "still_read_only";
-        attached->warned = true;
-    }
-    rb_funcall(tiercel_segment_class, id_raise_result, 4, ID2SYM(rb_intern(reason)), self, key, INT2NUM(code));
-}
-
-__attribute__((noinline)) bool segment_ask_time(VALUE self, tseg_clock *clock, tseg **segment)
-{
-    segment_handle *handle;
-    uint64_t unmapped = tseg_unmapped;
-
-    clock->known = true;
-    if (RB_LIKELY(segment_reads_clock(&clock->now))) return true;
-    handle = handle_of(self);
-    clock->now = segment_now();
-    /* Nothing was unmapped, and the handle's own reference keeps it so: whatever ran meanwhile, the read can go on. */
-    if (RB_LIKELY(unmapped == tseg_unmapped && handle->attached == *segment && !tseg_forked())) return true;
-    *segment = segment_current(self);
-    return false;
+    tseg_handle *handle;
+    return TypedData_Make_Struct(class, tseg_handle, &segment_handle_type, handle);
 }
 
 static VALUE segment_path(VALUE self)
 {
-    segment_handle *handle = handle_of(self);
+    const tseg_handle *handle = segment_handle_of(self);
     return handle->path ? rb_utf8_str_new_cstr(handle->path) : Qnil;
 }
 
@@ -114,12 +79,10 @@ static void define_queries(VALUE class)
     rb_undef_method(class, "initialize_copy");
 }
 
-/* Not declared safe for Ractors: Ruby refuses every method of it outside the main one. */
+/* The extension does not declare itself safe for Ractors, so Ruby refuses its methods outside the main Ractor. */
 RUBY_FUNC_EXPORTED void Init_segment_ext(void)
 {
-    segment_module = rb_define_module("Tiercel");
-    tiercel_segment_class = rb_define_class_under(segment_module, "Segment", rb_cObject);
-    id_raise_result = rb_intern("raise_result");
+    tiercel_segment_class = rb_define_class_under(rb_define_module("Tiercel"), "Segment", rb_cObject);
     rb_undef_method(rb_singleton_class(tiercel_segment_class), "new");
 #ifdef TSEG_LINUX
     rb_define_const(tiercel_segment_class, "PORTABLE", Qfalse);
@@ -128,7 +91,6 @@ RUBY_FUNC_EXPORTED void Init_segment_ext(void)
 #endif
     define_queries(tiercel_segment_class);
     segment_init_file();
-    segment_init_maintenance();
     segment_init_time();
     segment_init_memo();
     segment_init_read();
@@ -136,7 +98,7 @@ RUBY_FUNC_EXPORTED void Init_segment_ext(void)
     segment_init_tags();
     segment_init_token();
     segment_init_write();
-    segment_init_sweep();
+    segment_init_delete();
     segment_init_walk();
     segment_init_stats();
     segment_init_lease();

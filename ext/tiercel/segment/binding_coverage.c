@@ -1,13 +1,5 @@
-/* Listeners of a farther tier tell a segment of changes; reads ask whether its copies are trusted. */
+/* Coverage of a near tier: listeners report the changes behind it, and reads ask whether its copies are valid. */
 #include "binding.h"
-#include "coverage.h"
-
-bool segment_is_trusted(VALUE self, const tseg *segment)
-{
-    const segment_handle *handle = RTYPEDDATA_DATA(self);
-    return tseg_is_trusted(segment, handle->near_trust_ns) ||
-           (handle->near_unless_covered && !tseg_covered_ns(segment));
-}
 
 __attribute__((noinline)) tseg *segment_distrusted(tseg *segment)
 {
@@ -15,94 +7,74 @@ __attribute__((noinline)) tseg *segment_distrusted(tseg *segment)
     return NULL;
 }
 
-/* Puts all copies away. NULL: they were in another file. */
-static tseg *put_away(VALUE self, tseg *segment)
-{
-    uint64_t file_id = segment->file_id;
-
-    tseg_begin_gap(segment);
-    segment_clear(self);
-    segment = segment_current(self);
-    return segment->file_id == file_id ? segment : NULL;
-}
-
-/* Segment#near_clear: all copies go, and no fill whose epoch was taken before comes after it */
+/* Segment#near_clear: deletes all copies; a fill whose epoch is older stores nothing */
 static VALUE segment_near_clear(VALUE self)
 {
-    while (!put_away(self, segment_current(self))) {}
+    segment_host host = segment_host_of(self);
+
+    tseg_near_clear(&host.base);
+    segment_raise(&host);
     return Qnil;
 }
 
 /*
- * Segment#near_cover(since, sent, server) -> true, false or nil. Nanoseconds of the monotonic clock: a listener
- * of that server heard of every change behind from `since`, when it began, until `sent`, and all of them were put away
- * through this Segment. true: the copies are good. false: nobody covered the time before `since`, or another server's
- * listener did; all copies were put away. nil: it says nothing, since `sent` is before the listener, or this Segment's
- * move to another file
+ * Segment#near_cover(since, sent, server) -> true, false or nil; see tseg_cover_or_clear. Times are nanoseconds of the
+ * monotonic clock. true: the copies are valid. false: nobody covered the time before `since`, or another server's
+ * listener did, and all copies were deleted. nil: the report says nothing about this file.
  */
 static VALUE segment_near_cover(VALUE self, VALUE since, VALUE sent, VALUE server)
 {
-    uint64_t since_ns = NUM2ULL(since), sent_ns = NUM2ULL(sent), now_ns = tseg_monotonic_ns();
-    uint64_t server_id = NUM2ULL(server);
-    tseg *segment = segment_current(self);
-    const segment_handle *handle = segment_handle_of(self);
+    uint64_t since_ns = NUM2ULL(since), sent_ns = NUM2ULL(sent), server_id = NUM2ULL(server);
+    segment_host host = segment_host_of(self);
+    tseg_result result;
 
-    if (sent_ns > now_ns) sent_ns = now_ns;
-    if (since_ns < handle->attached_ns) since_ns = handle->attached_ns;
-    if (sent_ns < since_ns) return Qnil;
-    if (tseg_cover(segment, since_ns, sent_ns, server_id)) return Qtrue;
-    tseg_find_gap(segment, server_id);
-    segment = put_away(self, segment);
-    if (!segment) return Qnil;
-    tseg_end_gap(segment, sent_ns);
-    return Qfalse;
+    segment_current(self);
+    result = tseg_cover_or_clear(&host.base, since_ns, sent_ns, server_id, segment_handle_of(self)->attached_ns);
+    segment_raise(&host);
+    return result == TSEG_OK ? Qtrue : result == TSEG_CHANGED ? Qfalse : Qnil;
 }
 
-/* Segment#near_covered -> nanoseconds of the monotonic clock, 0 for never */
+/* Segment#near_covered -> nanoseconds of the monotonic clock; 0 if the copies were never covered */
 static VALUE segment_near_covered(VALUE self) { return ULL2NUM(tseg_covered_ns(segment_current(self))); }
 
-/* Segment#near_server -> which server's listeners covered it last, a number; 0 for none */
+/* Segment#near_server -> the number of the server whose listener covered the copies last; 0 for none */
 static VALUE segment_near_server(VALUE self)
 {
     return ULL2NUM(atomic_load_explicit(&segment_current(self)->header->near_server, memory_order_seq_cst));
 }
 
 /*
- * Segment#near_listen(busy) -> whether this process is one of the two of its machine that listen, for a second from
- * now. One that says it is busy gives its place to one that is not
+ * Segment#near_listen(busy) -> whether this process is one of the machine's two listeners for the next second. A busy
+ * listener gives its seat to a process that is not busy.
  */
 static VALUE segment_near_listen(VALUE self, VALUE busy)
 {
     return tseg_take_seat(segment_current(self), RTEST(busy)) ? Qtrue : Qfalse;
 }
 
-/* Segment#near_gaps -> how often copies were put away since nobody had covered them */
+/* Segment#near_gaps -> how often all copies were deleted because nobody had covered them */
 static VALUE segment_near_gaps(VALUE self)
 {
     return ULL2NUM(atomic_load_explicit(&segment_current(self)->header->near_gaps, memory_order_seq_cst));
 }
 
-/*
- * Segment#near_noted -> a number that is another one once anybody has noted (near_note) what the tier behind was not
- * told, and in any case once a second: when this Segment looks what its path leads to
- */
+/* Segment#near_noted -> a number that changes with each near_note, and once a second */
 static VALUE segment_near_noted(VALUE self)
 {
-    uint64_t noted = tseg_load_acquire(&segment_current(self)->header->near_noted);
-    uint64_t second = (uint64_t)segment_handle_of(self)->checked_at;
-    return ULL2NUM((noted << 24 | (second & 0xffffff)) & (FIXNUM_MAX >> 1));
+    const tseg *segment = segment_current(self);
+    return ULL2NUM(tseg_noted(segment, segment_handle_of(self)->checked_at));
 }
 
-/* Segment#near_note -> nil. After something was noted, for all processes */
+/* Segment#near_note -> nil. Tells all processes that a change was noted which the tier behind has not received. */
 static VALUE segment_near_note(VALUE self)
 {
-    atomic_fetch_add_explicit(&segment_current(self)->header->near_noted, 1, memory_order_seq_cst);
+    tseg_note(segment_current(self));
     return Qnil;
 }
 
 /*
- * Segment#near_trust = seconds: through this Segment copies are read, and filled, for so long after the time until
- * which they are covered. nil, as at first: always
+ * Segment#near_trust = seconds: this Segment reads and fills copies for this long after the covered time. nil, the
+ * default: always.
  */
 static VALUE segment_set_near_trust(VALUE self, VALUE seconds)
 {
@@ -116,8 +88,8 @@ static VALUE segment_set_near_trust(VALUE self, VALUE seconds)
 }
 
 /*
- * Segment#near_trust_recorded = seconds: as near_trust=, but as long as no process of the machine covers the copies,
- * they are read until they expire
+ * Segment#near_trust_recorded = seconds: as near_trust=, but while no process of the machine covers the copies, this
+ * Segment reads them until they expire.
  */
 static VALUE segment_set_near_trust_recorded(VALUE self, VALUE seconds)
 {
@@ -127,15 +99,15 @@ static VALUE segment_set_near_trust_recorded(VALUE self, VALUE seconds)
 }
 
 /*
- * Segment#near_uncover(covered) -> nil. The process that covered the copies until then has ended: all copies go, and
- * the segment is one that nobody covers. Not if a process covers it again
+ * Segment#near_uncover(covered) -> nil. The process that covered the copies until `covered` has stopped: deletes all
+ * copies and marks the segment as not covered, unless another process covers it by now.
  */
 static VALUE segment_near_uncover(VALUE self, VALUE covered)
 {
-    uint64_t covered_ns = NUM2ULL(covered);
-    tseg *segment = put_away(self, segment_current(self));
+    segment_host host = segment_host_of(self);
 
-    if (segment) tseg_swap(&segment->header->near_covered, &covered_ns, 0);
+    tseg_uncover(&host.base, NUM2ULL(covered));
+    segment_raise(&host);
     return Qnil;
 }
 

@@ -1,22 +1,13 @@
-/* Work that takes long, without the GVL. */
+/* Ruby as the core's host: work without the GVL, and exceptions that wait until the core has returned. */
 #include "binding.h"
 
-typedef struct {
-    bool (*step)(void *argument, const atomic_bool *stop);
-    void (*work)(void *argument, const atomic_bool *stop);
-    void *argument;
-    tseg *segment;
-    atomic_bool stop;
-    bool done;
-} long_work;
-
-static void ask_to_stop(void *argument) { atomic_store(&((long_work *)argument)->stop, true); }
-
-static void *perform_step(void *argument)
+static bool protect(tseg_host *base, VALUE (*function)(VALUE), VALUE argument)
 {
-    long_work *work = argument;
-    work->done = work->step(work->argument, &work->stop);
-    return NULL;
+    int state;
+
+    rb_protect(function, argument, &state);
+    if (state) ((segment_host *)base)->state = state;
+    return !state;
 }
 
 static VALUE handle_interrupts(VALUE unused)
@@ -25,58 +16,90 @@ static VALUE handle_interrupts(VALUE unused)
     return unused;
 }
 
-static bool run_step(tseg_host *base, bool (*step)(void *argument, const atomic_bool *stop), void *argument)
+typedef struct {
+    tseg_step *step;
+    void *argument;
+    atomic_bool stop;
+    bool done;
+} long_work;
+
+static void ask_to_stop(void *work) { atomic_store(&((long_work *)work)->stop, true); }
+
+static void *perform_step(void *argument)
 {
-    segment_host *host = (segment_host *)base;
+    long_work *work = argument;
+    work->done = work->step(work->argument, &work->stop);
+    return NULL;
+}
+
+static bool run_without_gvl(tseg_host *base, tseg_step *step, void *argument)
+{
     long_work work = {.step = step, .argument = argument};
-    int state;
 
     for (;;) {
         atomic_store(&work.stop, false);
-        /* Raises nothing by itself; where an interrupt is pending it returns at once. */
+        /* This function raises nothing by itself. It returns at once if an interrupt is pending. */
         rb_thread_call_without_gvl2(perform_step, &work, ask_to_stop, &work);
         if (work.done) return true;
-        rb_protect(handle_interrupts, Qnil, &state);
-        if (!state) continue;
-        host->state = state;
-        return false;
+        if (!protect(base, handle_interrupts, Qnil)) return false;
     }
 }
 
-segment_host segment_new_host(void) { return (segment_host){{run_step}, 0}; }
+typedef struct {
+    void (*work)(void *argument);
+    void *argument;
+} sleeping_work;
+
+static void *perform_sleep(void *argument)
+{
+    const sleeping_work *work = argument;
+    work->work(work->argument);
+    return NULL;
+}
+
+static bool block_without_gvl(tseg_host *base, void (*work)(void *argument), void *argument)
+{
+    sleeping_work sleeping = {work, argument};
+
+    rb_thread_call_without_gvl2(perform_sleep, &sleeping, RUBY_UBF_IO, NULL);
+    return protect(base, handle_interrupts, Qnil);
+}
+
+static VALUE schedule(VALUE unused)
+{
+    rb_thread_schedule(); /* handles interrupts too */
+    return unused;
+}
+
+static bool yield_gvl(tseg_host *base) { return protect(base, schedule, Qnil); }
+
+static tseg *current_segment(tseg_host *base)
+{
+    segment_host *host = (segment_host *)base;
+    tseg_handle *handle = segment_handle_of(host->self);
+    tseg *segment = tseg_handle_attached(handle);
+
+    if (!segment) segment = tseg_handle_current(handle, base);
+    host->detached = !segment;
+    return segment;
+}
+
+static VALUE report_replaced(VALUE message)
+{
+    return rb_funcall(tiercel_segment_class, rb_intern("report_replaced"), 1,
+                      rb_utf8_str_new_cstr((const char *)message));
+}
+
+static void protect_report(tseg_host *base, const char *message) { protect(base, report_replaced, (VALUE)message); }
+
+segment_host segment_host_of(VALUE self)
+{
+    return (segment_host){{.run = run_without_gvl, .block = block_without_gvl, .yield = yield_gvl,
+                           .current = current_segment, .report_replaced = protect_report}, self, 0, false};
+}
 
 void segment_raise(const segment_host *host)
 {
     if (host->state) rb_jump_tag(host->state);
-}
-
-static void *perform_work(void *argument)
-{
-    long_work *work = argument;
-    work->work(work->argument, &work->stop);
-    return NULL;
-}
-
-static VALUE run_work(VALUE argument)
-{
-    rb_thread_call_without_gvl(perform_work, (void *)argument, ask_to_stop, (void *)argument);
-    return Qnil;
-}
-
-static VALUE let_segment_go(VALUE argument)
-{
-    segment_host host = segment_new_host();
-
-    ((long_work *)argument)->segment->holds--;
-    tseg_release_by(&host.base, ((long_work *)argument)->segment);
-    segment_raise(&host);
-    return Qnil;
-}
-
-void segment_run(tseg *segment, void (*work)(void *argument, const atomic_bool *stop), void *argument)
-{
-    long_work what = {.work = work, .argument = argument, .segment = segment};
-
-    tseg_hold(segment); /* another thread may close its last handle */
-    rb_ensure(run_work, (VALUE)&what, let_segment_go, (VALUE)&what);
+    if (host->detached) segment_fail_with(host->self, &host->base.error);
 }

@@ -1,4 +1,4 @@
-/* Leases: taking, filling and giving back. Tiercel::Leases::Segment calls them. */
+/* Leases: taking, filling and releasing. Tiercel::Leases::Segment calls these methods. */
 #include "binding_lease.h"
 #include "../frame_layout.h"
 #include "internal.h"
@@ -7,9 +7,9 @@
 #define LEASE_NEVER_S 1e6
 
 typedef struct {
-    segment_call base;         /* its bytes: those that reads see, or that fill the lease */
+    segment_call base;         /* with the bytes of the fill, or of the value that reads find until the fill */
     enum { LEASE_TAKE, LEASE_FILL, LEASE_FILL_UNHELD, LEASE_RELEASE } kind;
-    int frame_type;            /* 0: the bytes as they are, else a frame header goes before them */
+    int frame_type;            /* not 0: the core writes a frame header of this type before the bytes */
     double frame_expires_at, expires_at, now;
     tseg_lease_request request;
     tseg_token token;
@@ -60,18 +60,19 @@ static uint32_t version_of(const tseg *segment, VALUE version)
     return tseg_lease_version(segment, RSTRING_PTR(version), (size_t)RSTRING_LEN(version));
 }
 
-static tseg_result lease_attempt(tseg *segment, segment_call *base)
+static tseg_result attempt_lease(tseg_call *base, tseg *segment)
 {
     lease_call *call = (lease_call *)base;
+    VALUE bytes = call->base.bytes;
     uint64_t header[FRAME_HEADER_BYTES / 8];
     tseg_value value = {header, 0, NULL, 0};
     tseg_key key;
 
-    segment_key(segment, &key, base->key);
+    segment_key(segment, &key, call->base.key);
     base->shard = key.shard;
-    if (base->bytes) {
-        value.body = (const uint8_t *)RSTRING_PTR(base->bytes);
-        value.body_bytes = (uint64_t)RSTRING_LEN(base->bytes);
+    if (bytes) {
+        value.body = (const uint8_t *)RSTRING_PTR(bytes);
+        value.body_bytes = (uint64_t)RSTRING_LEN(bytes);
     }
     if (call->frame_type) {
         value.head_words = FRAME_HEADER_BYTES / 8;
@@ -86,37 +87,33 @@ static tseg_result lease_attempt(tseg *segment, segment_call *base)
         return tseg_lease_release(segment, &key, call->lineage, call->request.holder, call->pause_ns);
     default:
         call->request.version = version_of(segment, call->version);
-        call->request.shown = base->bytes ? &value : NULL;
+        call->request.shown = bytes ? &value : NULL;
         call->request.shown_expires_at = call->expires_at;
         return tseg_lease_take(segment, &key, &call->request, call->now, &call->lease);
     }
 }
 
-/* A fill or a release that cannot have the lock: the lease must not stand until it lapses, for others wait for it. */
-static tseg_result abandon_lease(tseg *segment, segment_call *base)
+/*
+ * A fill or a release that cannot have the lock ends the lease without it; else the waiters would wait until it lapses.
+ */
+static tseg_result abandon_lease(tseg_call *base, tseg *segment)
 {
     const lease_call *call = (const lease_call *)base;
     tseg_result ended;
     tseg_key key;
 
-    tseg_make_key(segment, &key, RSTRING_PTR(base->key), (uint32_t)RSTRING_LEN(base->key));
+    tseg_make_key(segment, &key, RSTRING_PTR(call->base.key), (uint32_t)RSTRING_LEN(call->base.key));
     ended = tseg_lease_abandon(segment, &key, call->lineage, call->request.holder);
     return call->kind == LEASE_RELEASE ? ended : base->result;
 }
 
 static tseg_result make_lease_call(VALUE self, lease_call *call)
 {
-    VALUE key = call->base.key = StringValue(call->base.key), bytes = 0;
-    tseg_result result;
-
-    if (call->base.bytes) bytes = call->base.bytes = StringValue(call->base.bytes);
-    call->base.attempt = lease_attempt;
-    if (call->kind == LEASE_FILL || call->kind == LEASE_RELEASE) call->base.abandon = abandon_lease;
-    result = lease_attempt(segment_current(self), &call->base);
-    if (RB_UNLIKELY(!segment_is_answer(result))) result = segment_retry(self, &call->base, result);
-    RB_GC_GUARD(key);
-    RB_GC_GUARD(bytes);
-    return result;
+    call->base.key = StringValue(call->base.key);
+    if (call->base.bytes) call->base.bytes = StringValue(call->base.bytes);
+    call->base.base.attempt = attempt_lease;
+    if (call->kind == LEASE_FILL || call->kind == LEASE_RELEASE) call->base.base.abandon = abandon_lease;
+    return segment_make_call(self, &call->base);
 }
 
 static VALUE describe_held(VALUE self, const lease_call *call)
@@ -132,14 +129,17 @@ static VALUE describe_held(VALUE self, const lease_call *call)
 /*
  * @private Segment#lease_take(key, ttl, lineage, holder, version, replaces, shown, shown_ttl, displaces)
  *
- * replaces: nil, or the token of the entry that may be there; shown: true (reads go on to see it), nil (it goes), or
- * the bytes that they see in its place; displaces: nil, or a lineage that gives way although it stands.
- * Returns
- *   :begun                  the lease is the caller's; it begins the lineage of the request, and no entry is there
- *   [:taken, lineage, whether the entry is there, whether the lease of another holder had lapsed]
- *   [:held, lineage, holder, end on the monotonic clock, whether it is for the same version (nil for no version)]
- *   [:full, String]         the table has no slot; the String is for lease_fill_unheld
- *   :present                an entry other than `replaces` is there
+ * - replaces: the token of the only entry that the key may have, or nil.
+ * - shown: until the fill, reads find that entry (true), these bytes (a String), or nothing (nil).
+ * - displaces: the lineage of a standing lease that gives way to this one, or nil.
+ *
+ * Returns one of these:
+ * - :begun: the caller holds the lease. It begins the given lineage, and the key has no entry.
+ * - [:taken, lineage, whether the entry exists, whether a former holder had lapsed]: the caller holds the lease.
+ * - [:held, lineage, holder, end, whether the versions are equal]: another holder has the lease. The end is in seconds
+ *   of the monotonic clock; the last element is nil if the holder gave no version.
+ * - :present: the key has another entry than `replaces`.
+ * - [:full, String]: no slot is free. The String is for lease_fill_unheld.
  */
 static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage, VALUE holder, VALUE version,
                                 VALUE replaces, VALUE shown, VALUE shown_ttl, VALUE displaces)
@@ -148,7 +148,10 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
     tseg_result result;
 
     if (!NIL_P(version)) version = call.version = rb_str_new_frozen(StringValue(version));
-    call.now = NIL_P(replaces) ? -INFINITY : segment_now(); /* whatever is there counts at first; asking costs a Time */
+    /*
+     * Without `replaces` the first attempt takes every entry for a live one, because asking for the time is expensive.
+     */
+    call.now = NIL_P(replaces) ? -INFINITY : segment_now();
     call.request.lineage = segment_lease_name(lineage);
     call.request.holder = segment_lease_name(holder);
     call.request.ttl_ns = segment_lease_ns(ttl);
@@ -173,10 +176,7 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
                                 call.lease.has_entry ? Qtrue : Qfalse, call.lease.taken_over ? Qtrue : Qfalse);
 }
 
-/*
- * @private Segment#lease_take_absent(key, ttl, name, version) -> as #lease_take where nothing is to be replaced or
- * shown, and the lineage and the holder have one name
- */
+/* @private Segment#lease_take_absent(key, ttl, name, version) -> as #lease_take; `name` is both lineage and holder */
 static VALUE segment_lease_take_absent(VALUE self, VALUE key, VALUE ttl, VALUE name, VALUE version)
 {
     return segment_lease_take(self, key, ttl, name, name, version, Qnil, Qnil, Qnil, Qnil);
@@ -186,14 +186,14 @@ static VALUE make_fill(VALUE self, lease_call *call, VALUE ttl)
 {
     tseg_result result;
 
-    /* Whether what is there has expired matters to a fill without a lease alone. */
+    /* Only a fill without a lease has to know whether an entry has expired. */
     call->now = NIL_P(ttl) && call->kind == LEASE_FILL ? segment_now_for_eviction() : segment_now();
     call->expires_at = NIL_P(ttl) ? INFINITY : call->now + NUM2DBL(ttl);
     result = make_lease_call(self, call);
     return result == TSEG_TOO_LARGE ? Qnil : result == TSEG_OK ? Qtrue : Qfalse;
 }
 
-/* @private Segment#lease_fill(key, lineage, bytes, ttl) -> whether it is stored; nil where it is too large */
+/* @private Segment#lease_fill(key, lineage, bytes, ttl) -> whether the bytes are stored; nil if they are too large */
 static VALUE segment_lease_fill(VALUE self, VALUE key, VALUE lineage, VALUE bytes, VALUE ttl)
 {
     lease_call call = {.kind = LEASE_FILL, .base = {.key = key, .bytes = bytes},
@@ -203,8 +203,8 @@ static VALUE segment_lease_fill(VALUE self, VALUE key, VALUE lineage, VALUE byte
 }
 
 /*
- * @private Segment#lease_fill_unheld(key, unheld, replaces, bytes, ttl) -> as #lease_fill, of who was given no lease;
- * replaces: nil, or the token of the entry that may be there
+ * @private Segment#lease_fill_unheld(key, unheld, replaces, bytes, ttl) -> as #lease_fill, for a caller that got no
+ * lease. unheld: the String from #lease_take. replaces: the token of the only entry that the key may have, or nil.
  */
 static VALUE segment_lease_fill_unheld(VALUE self, VALUE key, VALUE unheld, VALUE replaces, VALUE bytes, VALUE ttl)
 {
@@ -215,8 +215,8 @@ static VALUE segment_lease_fill_unheld(VALUE self, VALUE key, VALUE unheld, VALU
 }
 
 /*
- * @private Segment#lease_fill_string(key, lineage, string, expires_at, ttl) -> as #lease_fill, of the String's frame;
- * :too_large; nil, and nothing is done, where the String has no plain frame
+ * @private Segment#lease_fill_string(key, lineage, string, expires_at, ttl) -> whether the String's frame is stored, or
+ * :too_large. nil, and no call of the core, if the String has no plain frame.
  */
 static VALUE segment_lease_fill_string(VALUE self, VALUE key, VALUE lineage, VALUE string, VALUE expires_at, VALUE ttl)
 {
@@ -233,7 +233,7 @@ static VALUE segment_lease_fill_string(VALUE self, VALUE key, VALUE lineage, VAL
     return result == TSEG_TOO_LARGE ? ID2SYM(rb_intern("too_large")) : result == TSEG_OK ? Qtrue : Qfalse;
 }
 
-/* @private Segment#lease_release(key, lineage, holder, pause or nil) -> whether it was this holder's */
+/* @private Segment#lease_release(key, lineage, holder, pause or nil) -> whether this holder had the lease */
 static VALUE segment_lease_release(VALUE self, VALUE key, VALUE lineage, VALUE holder, VALUE pause)
 {
     lease_call call = {.kind = LEASE_RELEASE, .base = {.key = key}, .lineage = segment_lease_name(lineage)};
@@ -243,13 +243,10 @@ static VALUE segment_lease_release(VALUE self, VALUE key, VALUE lineage, VALUE h
     return make_lease_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
-/* @private Segment#end_leases: of all keys, where it cannot be told which ones were deleted */
+/* @private Segment#end_leases: ends the leases of all keys, for a caller that does not know which keys were deleted */
 static VALUE segment_end_leases(VALUE self)
 {
-    tseg *segment = segment_current(self);
-
-    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
-        tseg_lease_end_all(segment, shard, tseg_epoch(segment) + 1);
+    tseg_lease_end_everywhere(segment_current(self));
     return Qnil;
 }
 

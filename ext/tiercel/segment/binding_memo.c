@@ -1,11 +1,8 @@
-/* The memo and Ruby's garbage collector; Segment#memo_bytes= and #keep. */
+/* The memo's values and Ruby's garbage collector; Segment#memo_bytes= and #keep. */
 #include "binding_memo.h"
 #include "tags.h"
 
-/* How long a process keeps to a share; counting processes asks the kernel about each. */
-#define SHARE_SECONDS 8
-
-/* How many bytes the frame's value will have as a String: of a compressed one its part says so. */
+/* The bytes of the frame's value as a String. A compressed frame has an optional part that gives them. */
 static uint32_t decoded_bytes(VALUE frame)
 {
     const uint8_t *bytes = (const uint8_t *)RSTRING_PTR(frame), *part;
@@ -23,7 +20,7 @@ static bool is_string(VALUE frame)
     return type >= FRAME_TYPE_STRING_UTF_8 && type <= FRAME_TYPE_STRING_ENCODED;
 }
 
-/* Whether Ruby has to do more for the frame's value than to copy it. */
+/* Whether Ruby has to decode the frame's value. If not, a copy suffices. */
 static bool is_decoded(VALUE frame)
 {
     const uint8_t *bytes = (const uint8_t *)RSTRING_PTR(frame);
@@ -32,7 +29,9 @@ static bool is_decoded(VALUE frame)
            bytes[FRAME_OFFSET_FLAGS];
 }
 
-/* Marshal's bytes of an ActiveSupport::SafeBuffer, which is a String that Ruby can share as well. */
+/*
+ * Whether the frame holds an ActiveSupport::SafeBuffer in Marshal's format. It is a String whose bytes Ruby can share.
+ */
 static bool is_safe_buffer(VALUE frame)
 {
     static const char beginning[] = "\x04\x08IC:\x1e" "ActiveSupport::SafeBuffer\"";
@@ -53,12 +52,12 @@ bool segment_wants_frame(VALUE self, VALUE frame, const tseg_key *key, const tse
     if (!objects && !is_string(frame) && !is_safe_buffer(frame)) return false;
     candidate.bytes = decoded_bytes(frame);
     candidate.decoded = is_decoded(frame);
-    /* Where short Strings enter, so does every value that has to be decoded. */
+    /* If the memo keeps short Strings, it also keeps every value that Ruby has to decode. */
     if (memo->least_bytes > TSEG_MEMO_LEAST_BYTES && candidate.bytes < memo->least_bytes) return false;
     return tseg_memo_wants(memo, &candidate);
 }
 
-/* The last step: whatever allocates was done before, so that a collection finds a table in order. */
+/* The last step. Everything that allocates comes before it, so that a garbage collection finds a consistent table. */
 static bool keep_value(VALUE self, const tseg_memo_candidate *candidate, double expires_at, VALUE value, VALUE terms,
                        unsigned reads)
 {
@@ -70,13 +69,16 @@ static bool keep_value(VALUE self, const tseg_memo_candidate *candidate, double 
     return true;
 }
 
-/* The String's share beside TSEG_MEMO_ENTRY_BYTES: its bytes or, where it lies in its slot (of 40 * 2^n), that. */
+/*
+ * The memory of a String beyond TSEG_MEMO_ENTRY_BYTES. A long String has its bytes there; a short one lies within the
+ * object, in a slot of Ruby's heap of 40 * 2^n bytes.
+ */
 static uint64_t bytes_of_string(VALUE string)
 {
     uint64_t bytes = (uint64_t)RSTRING_LEN(string), slot_bytes = 40;
 
     if (bytes >= TSEG_MEMO_LEAST_BYTES) return bytes;
-    while (slot_bytes < bytes + 25) slot_bytes *= 2; /* flags, class, length; a 0 at the end */
+    while (slot_bytes < bytes + 25) slot_bytes *= 2; /* 25: flags, class, length, and a 0 at the end */
     return slot_bytes <= 640 ? slot_bytes - 40 : bytes;
 }
 
@@ -90,7 +92,7 @@ static uint64_t bytes_of_terms(VALUE terms)
     return bytes + TSEG_MEMO_ENTRY_BYTES + bytes_of_string(RARRAY_AREF(terms, 1));
 }
 
-/* Its code range is looked for once, here: otherwise each reader's String would be scanned anew. */
+/* Scans the String for its code range once; otherwise Ruby would scan the String of each reader. */
 static bool keep_read_string(VALUE self, const tseg_memo_candidate *candidate, double expires_at, VALUE string,
                              VALUE terms)
 {
@@ -126,7 +128,7 @@ bool segment_keep_tagged_string(VALUE self, const tseg_key *key, const tseg_toke
     return keep_read_string(self, &candidate, expires_at, string, terms);
 }
 
-/* A frozen String of exactly these bytes: what was decoded may have room to spare, or share a frame's bytes. */
+/* A frozen copy without spare room. A decoded String may have spare room, or share the bytes of its frame. */
 static VALUE copy_of_string(VALUE string)
 {
     VALUE copy = rb_enc_str_new(RSTRING_PTR(string), RSTRING_LEN(string), rb_enc_get(string));
@@ -154,14 +156,14 @@ static VALUE terms_of(VALUE version, VALUE frame)
 }
 
 /*
- * Segment#keep(key, token, value, frame, version, bytes) -> whether it is kept. The value was decoded of the frame that
- * #read or #read_frozen gave with this token; version is the frame's, or nil. bytes: nil for a String, of which a copy
- * is kept; else of all that belongs to the value, which is frozen.
+ * Segment#keep(key, token, value, frame, version, bytes) -> whether the memo keeps the value. The caller has decoded
+ * the value from the frame that #read or #read_frozen returned with this token. version: the frame's, or nil. bytes:
+ * nil for a String, which is copied; else the memory of the value, which is frozen.
  */
 static VALUE segment_keep(VALUE self, VALUE key_string, VALUE token_string, VALUE value, VALUE frame, VALUE version,
                           VALUE bytes)
 {
-    segment_handle *handle = segment_handle_of(self);
+    tseg_handle *handle = segment_handle_of(self);
     tseg_memo *memo = segment_memo(self);
     tseg_memo_candidate candidate = {0};
     double expires_at;
@@ -174,7 +176,7 @@ static VALUE segment_keep(VALUE self, VALUE key_string, VALUE token_string, VALU
     Check_Type(frame, T_STRING);
     if (NIL_P(bytes)) Check_Type(value, T_STRING);
     else if (!OBJ_FROZEN(value)) rb_raise(rb_eArgError, "what is kept has to be frozen");
-    /* Special constants cost nothing to decode. */
+    /* Special constants need no memory, and decoding them costs nothing. */
     if (!memo || RB_SPECIAL_CONST_P(value) || !segment_parse_token(token_string, &token)) return Qfalse;
     if (RSTRING_LEN(frame) < FRAME_HEADER_BYTES) return Qfalse;
     memcpy(&expires_at, RSTRING_PTR(frame) + FRAME_OFFSET_EXPIRES_AT, sizeof(expires_at));
@@ -213,54 +215,37 @@ void segment_update_memo(tseg_memo *memo)
     }
 }
 
-void segment_share_budget(segment_handle *handle)
-{
-    const tseg *attached = handle->attached;
-    uint32_t none;
-
-    handle->shared_at = segment_seconds();
-    if (!handle->shares_budget || !attached) return;
-    tseg_memo_resize(&handle->memo, tseg_memo_share(attached->geometry.file_bytes,
-                                                    (unsigned)tseg_registered(handle->attached, &none, 0),
-                                                    attached->references - attached->holds));
-}
-
-void segment_share_budget_again(segment_handle *handle, int64_t now)
-{
-    if (handle->shares_budget && now - handle->shared_at >= SHARE_SECONDS) segment_share_budget(handle);
-}
-
 /*
- * Segment#memo_bytes = Integer or nil: forgets what is kept; 0 keeps nothing more, nil keeps long values within a share
- * of the machine's budget
+ * Segment#memo_bytes = Integer or nil: drops all kept values and sets the memo's bound. 0: the memo keeps nothing. nil:
+ * the memo keeps long values, within a share of the machine's budget.
  */
 static VALUE segment_set_memo_bytes(VALUE self, VALUE bytes)
 {
-    segment_handle *handle = segment_handle_of(self);
+    tseg_handle *handle = segment_handle_of(self);
     int64_t limit_bytes = NIL_P(bytes) ? 0 : NUM2LL(bytes);
 
     if (limit_bytes < 0) rb_raise(rb_eArgError, "memo_bytes: expected 0 or more, got %"PRIsVALUE, bytes);
     handle->shares_budget = NIL_P(bytes);
     tseg_memo_set_limit(&handle->memo, (uint64_t)limit_bytes,
                         NIL_P(bytes) ? TSEG_MEMO_LONG_BYTES : TSEG_MEMO_LEAST_BYTES);
-    segment_share_budget(handle);
+    tseg_handle_share_budget(handle);
     return bytes;
 }
 
 /* Segment#memo_bytes -> Integer */
 static VALUE segment_memo_bytes(VALUE self) { return ULL2NUM(segment_handle_of(self)->memo.limit_bytes); }
 
-/* Segment#clear_memo: forgets the kept values; keeps the bound */
+/* Segment#clear_memo: drops the kept values, and keeps the bound */
 static VALUE segment_clear_memo(VALUE self)
 {
     tseg_memo_clear(&segment_handle_of(self)->memo);
     return Qnil;
 }
 
-/* @private Segment#share_budget -> Integer: counts the processes now, and adapts memo_bytes */
+/* @private Segment#share_budget -> Integer: counts the processes now, and adjusts memo_bytes */
 static VALUE segment_share_budget_now(VALUE self)
 {
-    segment_share_budget(segment_handle_of(self));
+    tseg_handle_share_budget(segment_handle_of(self));
     return segment_memo_bytes(self);
 }
 

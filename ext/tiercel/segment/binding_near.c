@@ -1,13 +1,13 @@
-/* A segment in front of a farther tier. What a writer has begun is a String: a tseg_begun. */
+/* A segment in front of a farther tier. Ruby keeps a begun change (a tseg_begun) as a String. */
 #include "binding.h"
 #include "near.h"
 
-/* An epoch belongs to its file. */
+/* The number differs for each file, so that an epoch of another file matches nothing. */
 static VALUE epoch_number(const tseg *segment, uint64_t word) { return ULL2NUM(word ^ segment->file_id); }
 
 /*
- * Segment#near_epoch(key, late = false) -> Integer for near_fill, taken before the value is fetched; nil while a writer
- * is at work, or copies are not trusted, unless that does not matter
+ * Segment#near_epoch(key, late = false) -> Integer for near_fill; the caller takes it before it fetches the value. nil
+ * while a writer changes a key of the stripe, or if this Segment does not trust its copies and `late` is false.
  */
 static VALUE segment_near_epoch(int count, VALUE *arguments, VALUE self)
 {
@@ -23,18 +23,18 @@ static VALUE segment_near_epoch(int count, VALUE *arguments, VALUE self)
     return tseg_near_is_changing(word) ? Qnil : epoch_number(segment, word);
 }
 
-/* Segment#near_invalidate(key): no fill whose epoch was taken before comes after it */
+/* Segment#near_invalidate(key): deletes the key; a fill whose epoch is older stores nothing */
 static VALUE segment_near_invalidate(VALUE self, VALUE key)
 {
     return segment_delete_key(self, key, tseg_near_invalidate) ? Qtrue : Qfalse;
 }
 
-/* Which stripes the keys are in; all of them for nil. */
+/* The stripes of the keys; all stripes for 0. */
 static tseg_stripe_set stripes_of(const tseg *segment, VALUE keys)
 {
     tseg_stripe_set set = {{0}};
 
-    if (NIL_P(keys)) tseg_near_mark_all(&set);
+    if (!keys) tseg_near_mark_all(&set);
     else for (long i = 0; i < RARRAY_LEN(keys); i++) {
         tseg_key key;
         segment_key(segment, &key, RARRAY_AREF(keys, i));
@@ -43,31 +43,47 @@ static tseg_stripe_set stripes_of(const tseg *segment, VALUE keys)
     return set;
 }
 
-static void delete_keys(VALUE self, VALUE keys, tseg_result (*delete)(tseg *, const tseg_key *, double *))
+static void delete_keys(VALUE self, VALUE keys, tseg_delete_function *delete)
 {
     if (NIL_P(keys)) return;
     for (long i = 0; i < RARRAY_LEN(keys); i++) segment_delete_key(self, RARRAY_AREF(keys, i), delete);
 }
 
+/* A begun change of all stripes has this many bytes. */
+#define MOST_BEGUN_BYTES (sizeof(tseg_begun) + TSEG_STRIPES * sizeof(tseg_begun_stripe))
+
+typedef struct {
+    segment_call base;
+    size_t begun_bytes;
+    union {
+        tseg_begun begun;
+        char bytes[MOST_BEGUN_BYTES];
+    } result;
+} begin_call;
+
+static tseg_result attempt_begin(tseg_call *base, tseg *segment)
+{
+    begin_call *call = (begin_call *)base;
+    tseg_stripe_set set = stripes_of(segment, call->base.keys);
+
+    call->begun_bytes = tseg_begun_bytes(segment, &set);
+    return tseg_near_begin_set(segment, &set, &call->result.begun);
+}
+
 /*
- * Segment#near_begin(keys) -> String for near_fill and near_end. Before what is behind is changed: from now until the
- * end nobody else fills these keys, and they are deleted. nil: any key may be changed; they are left to the caller
+ * Segment#near_begin(keys) -> String for near_fill and near_end. A writer calls it before it changes the tier behind.
+ * It deletes the keys here, and until near_end nobody else fills them. nil for keys: any key may change, and the caller
+ * deletes the copies.
  */
 static VALUE segment_near_begin(VALUE self, VALUE keys)
 {
-    tseg_stripe_set set;
-    tseg *segment;
-    VALUE begun;
+    begin_call call; /* not zeroed: the result alone has 16 KB */
 
     if (!NIL_P(keys)) Check_Type(keys, T_ARRAY);
-    do {
-        segment = segment_current(self);
-        set = stripes_of(segment, keys);
-        begun = rb_str_new(NULL, (long)tseg_begun_bytes(segment, &set));
-        tseg_near_begin_set(segment, &set, (tseg_begun *)RSTRING_PTR(begun));
-    } while (RB_UNLIKELY(tseg_is_retired(segment)));
+    call.base = (segment_call){.base.attempt = attempt_begin, .keys = NIL_P(keys) ? 0 : keys};
+    segment_make_call(self, &call.base);
     delete_keys(self, keys, tseg_delete);
-    return rb_obj_freeze(begun);
+    return rb_obj_freeze(rb_str_new(call.result.bytes, (long)call.begun_bytes));
 }
 
 static const tseg_begun *parse_begun(VALUE string)
@@ -76,13 +92,14 @@ static const tseg_begun *parse_begun(VALUE string)
 
     Check_Type(string, T_STRING);
     begun = (const tseg_begun *)RSTRING_PTR(string);
-    if (!tseg_is_begun(begun, (size_t)RSTRING_LEN(string))) rb_raise(rb_eArgError, "expected what near_begin gave");
+    if (!tseg_is_begun(begun, (size_t)RSTRING_LEN(string)))
+        rb_raise(rb_eArgError, "begun: expected the String that near_begin returned");
     return begun;
 }
 
 /*
- * Segment#near_end(keys, begun, filled) -> nil. After what is behind was changed. The keys are deleted, unless `filled`
- * says that the writer's own near fill was made and nobody else can have made one
+ * Segment#near_end(keys, begun, filled) -> nil. The writer calls it after it has changed the tier behind. It deletes
+ * the keys, unless the writer has filled them itself (`filled`) and no other process can have filled them.
  */
 static VALUE segment_near_end(VALUE self, VALUE keys, VALUE string, VALUE filled)
 {
@@ -90,7 +107,7 @@ static VALUE segment_near_end(VALUE self, VALUE keys, VALUE string, VALUE filled
     bool in_time;
 
     if (!NIL_P(keys)) Check_Type(keys, T_ARRAY);
-    in_time = tseg_near_end_set(segment_current(self), begun); /* in another file: what is there may be a fill */
+    in_time = tseg_near_end_set(segment_current(self), begun); /* another file may have fills of other processes */
     RB_GC_GUARD(string);
     if (!RTEST(filled) || !in_time) delete_keys(self, keys, tseg_near_invalidate);
     return Qnil;

@@ -1,4 +1,4 @@
-/* Reads of many keys: what is far from the processor's cache is asked for before it is needed, for many at once. */
+/* Reads of many keys. The core prefetches the memory of a batch of keys, so that the cache misses overlap. */
 #include "binding_memo.h"
 #include "binding_read.h"
 #include "internal.h"
@@ -8,14 +8,14 @@ enum { READ_BATCH = 32 };
 typedef struct {
     VALUE self;
     tseg *segment;
-    uint64_t unmapped;          /* as it was when the keys were made */
-    tseg_key keys[READ_BATCH];  /* of those that are Strings; the others have no bytes */
+    uint64_t unmapped;          /* tseg_unmapped when the keys were made */
+    tseg_key keys[READ_BATCH];  /* `bytes` is NULL for keys that are not Strings */
 } read_batch;
 
-/* Whether nothing has happened to the segment since: Ruby code may run between two reads. */
+/* Whether the segment is still current. Ruby code may have run between two reads. */
 static inline bool is_current(const read_batch *batch)
 {
-    const segment_handle *handle = RTYPEDDATA_DATA(batch->self);
+    const tseg_handle *handle = segment_handle_in(batch->self);
 
     return handle->attached == batch->segment && batch->unmapped == tseg_unmapped && !tseg_forked() &&
            !tseg_is_retired(batch->segment);
@@ -36,7 +36,7 @@ static void make_batch(read_batch *batch, VALUE keys, long from)
     batch->unmapped = tseg_unmapped;
     for (; count < READ_BATCH && from + count < RARRAY_LEN(keys); count++) {
         VALUE key = RARRAY_AREF(keys, from + count);
-        if (!RB_TYPE_P(key, T_STRING)) break; /* reading it raises */
+        if (!RB_TYPE_P(key, T_STRING)) break; /* the read of this key raises */
         segment_key(batch->segment, batch->keys + count, key);
         if (memo && memo->least_bytes < TSEG_MEMO_LONG_BYTES) tseg_memo_prefetch(memo, batch->keys[count].hash);
     }
@@ -45,11 +45,13 @@ static void make_batch(read_batch *batch, VALUE keys, long from)
     for (; count < READ_BATCH; count++) batch->keys[count].bytes = NULL;
 }
 
-/* As a key of a Hash. Ruby itself would look for it among all Strings that it has interned, for half of what a read
- * costs; a frozen copy shares a long one's bytes, and a short one's are copied. */
+/*
+ * The key as a frozen String. rb_hash_aset would otherwise look it up among Ruby's interned Strings, which costs half
+ * as much as a read. The frozen String shares the bytes of a long key.
+ */
 static inline VALUE kept_key(VALUE key) { return OBJ_FROZEN(key) ? key : rb_str_new_frozen(key); }
 
-/* frames: nil, or an Array for the keys of what has to be decoded; versions: nil, or an Array. */
+/* frames: an Array, or nil. It gets the keys whose values Ruby has to decode. versions: an Array, or nil. */
 static VALUE read_many(VALUE self, VALUE keys, segment_one_read *read_one, VALUE frames, VALUE versions)
 {
     read_batch batch = {.self = self};
@@ -58,7 +60,7 @@ static VALUE read_many(VALUE self, VALUE keys, segment_one_read *read_one, VALUE
     Check_Type(keys, T_ARRAY);
     found = rb_hash_new_capa(RARRAY_LEN(keys));
     for (long i = 0; i < RARRAY_LEN(keys); i++) {
-        if (i % READ_BATCH == 0 && !segment_to_read(self)) break; /* what is left is not trusted */
+        if (i % READ_BATCH == 0 && !segment_to_read(self)) break; /* the handle does not trust its copies any more */
         if (i % READ_BATCH == 0) make_batch(&batch, keys, i);
         VALUE key = RARRAY_AREF(keys, i), version = NIL_P(versions) ? Qnil : rb_ary_entry(versions, i), value;
         const tseg_key *made = batch.keys + i % READ_BATCH;
@@ -77,8 +79,8 @@ static VALUE read_many(VALUE self, VALUE keys, segment_one_read *read_one, VALUE
 static VALUE segment_get_multi(VALUE self, VALUE keys) { return read_many(self, keys, segment_get_made, Qnil, Qnil); }
 
 /*
- * Segment#read_multi(keys, frames = nil, versions = nil) -> Hash of what #read gives; the keys of what has to be
- * decoded are added to the Array frames
+ * Segment#read_multi(keys, frames = nil, versions = nil) -> Hash of the results of #read. Adds the keys whose values
+ * Ruby has to decode to the Array `frames`.
  */
 static VALUE segment_read_multi(int count, VALUE *arguments, VALUE self)
 {

@@ -36,7 +36,7 @@ static void put_leases(VALUE hash, const tseg_stats *stats)
     put(hash, "lease_fills_lost", stats->process[TSEG_COUNT_LEASE_FILLS_LOST]);
 }
 
-/* Of this process. */
+/* The memo belongs to this process. */
 static void put_memo(VALUE hash, const tseg_memo *memo)
 {
     put(hash, "memo_entries", memo->count);
@@ -49,19 +49,23 @@ static void put_memo(VALUE hash, const tseg_memo *memo)
 /* Segment#stats -> Hash */
 static VALUE segment_stats(VALUE self)
 {
-    segment_turns turns = segment_turns_of(self);
+    segment_host host = segment_host_of(self);
     double now = segment_now();
     VALUE hash = rb_hash_new();
     tseg_stats stats;
-    const tseg_geometry *geometry = &tseg_count_all(&turns.base, now, &stats)->geometry;
+    tseg_geometry geometry;
+    const tseg *segment = tseg_count_all(&host.base, now, &stats);
+
+    segment_raise(&host);
+    geometry = segment->geometry;
 
     put(hash, "entries", stats.entries);
     put(hash, "bytes", stats.live_bytes);
     put(hash, "payload_bytes", stats.payload_bytes);
     put(hash, "dead_bytes", stats.used_bytes > stats.live_bytes ? stats.used_bytes - stats.live_bytes : 0);
     put(hash, "log_bytes", stats.log_bytes);
-    put(hash, "size_bytes", geometry->file_bytes);
-    put(hash, "shards", geometry->shards);
+    put(hash, "size_bytes", geometry.file_bytes);
+    put(hash, "shards", geometry.shards);
     put(hash, "processes", stats.processes);
     put(hash, "hits", stats.process[TSEG_COUNT_HITS]);
     put(hash, "misses", stats.process[TSEG_COUNT_MISSES]);
@@ -83,12 +87,13 @@ static uint64_t counted_here(const tseg *segment, int counter)
 }
 
 /*
- * Segment#counters -> Hash of what an account adds to its own figures; looks at no entry. Empty for private memory
- * that is closed. A child asks for those of private memory before its first call, and is not to be registered for that.
+ * Segment#counters -> Hash of the figures that an account adds to its own. Reads no entry. The Hash is empty for closed
+ * private memory. A child process asks for the counters of private memory before its first call; so this method
+ * registers no process with private memory.
  */
 static VALUE segment_counters(VALUE self)
 {
-    const segment_handle *handle = segment_handle_of(self);
+    const tseg_handle *handle = segment_handle_of(self);
     tseg *segment = handle->path ? segment_current(self) : handle->attached;
     tseg_stats stats = {0};
     VALUE hash = rb_hash_new();

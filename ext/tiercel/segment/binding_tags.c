@@ -1,4 +1,4 @@
-/* Frames that Ruby decodes: whether their tags are current. Of plain Strings the read itself finds out. */
+/* The tags of frames that Ruby decodes. A read checks the tags of plain Strings itself. */
 #include "binding.h"
 #include "tags.h"
 
@@ -19,7 +19,7 @@ static bool tags_are_current(VALUE self, const uint8_t *part, size_t bytes)
     return answer == TSEG_TAGS_CURRENT;
 }
 
-/* Segment#tags_current?(frame) -> whether it has tags, and all of them are; the frame is frozen */
+/* Segment#tags_current?(frame) -> whether the frame has tags and all of them are current */
 static VALUE segment_tags_current(VALUE self, VALUE frame)
 {
     const uint8_t *part;

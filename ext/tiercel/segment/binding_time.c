@@ -1,4 +1,4 @@
-/* The clock that applications' tests can move, and waiting without the GVL. */
+/* The time as Ruby sees it. An application's tests can move it. */
 #include <time.h>
 
 #include "binding.h"
@@ -6,8 +6,8 @@
 static ID id_now, id_to_f;
 
 /*
- * travel_to, Minitest's stub and Timecop put another method in the place of Time.now, which then has to be called.
- * Tiercel::Clock::Patches notices that; while nothing has, the machine's clock is what Time.now would say.
+ * Whether Time.now is Ruby's own method. travel_to, Minitest's stub and Timecop replace it, and Tiercel::Clock::Patches
+ * notices that. Until then this file reads the machine's clock, which gives the same time without a call.
  */
 static bool reads_clock;
 
@@ -47,52 +47,20 @@ double segment_now_for_eviction(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-typedef struct {
-    tseg *segment;
-    uint32_t shard;
-    tseg_wait *wait;
-} waiting;
-
-static void *watch_lock(void *argument)
+__attribute__((noinline)) bool segment_ask_time(VALUE self, tseg_clock *clock, tseg **segment)
 {
-    waiting *what = argument;
-    tseg_watch(what->segment, what->shard, what->wait);
-    return NULL;
+    const tseg_handle *handle;
+    uint64_t unmapped = tseg_unmapped;
+
+    clock->known = true;
+    if (RB_LIKELY(segment_reads_clock(&clock->now))) return true;
+    handle = segment_handle_of(self);
+    clock->now = segment_now();
+    /* Ruby code ran. The read may go on if nothing was unmapped, because the handle keeps its segment mapped. */
+    if (RB_LIKELY(unmapped == tseg_unmapped && handle->attached == *segment && !tseg_forked())) return true;
+    *segment = segment_current(self);
+    return false;
 }
-
-static VALUE wait_without_gvl(VALUE argument)
-{
-    rb_thread_call_without_gvl(watch_lock, (void *)argument, RUBY_UBF_IO, NULL);
-    return Qnil;
-}
-
-static VALUE let_go(VALUE argument)
-{
-    tseg_let_go(((waiting *)argument)->segment);
-    return Qnil;
-}
-
-bool segment_wait(tseg *segment, uint32_t shard, tseg_wait *wait)
-{
-    waiting what = {segment, shard, wait};
-
-    if (!tseg_may_wait(segment, shard, wait)) return false;
-    tseg_hold(segment); /* another thread may close the last handle during the wait */
-    rb_ensure(wait_without_gvl, (VALUE)&what, let_go, (VALUE)&what);
-    return true;
-}
-
-static void *short_nap(void *counted_ns)
-{
-    struct timespec pause = {0, 2000000};
-    uint64_t began_ns = tseg_monotonic_ns();
-
-    nanosleep(&pause, NULL);
-    *(uint64_t *)counted_ns += tseg_counted_nap(began_ns, TSEG_LONGEST_COUNTED_NAP_NS);
-    return NULL;
-}
-
-void segment_nap(uint64_t *counted_ns) { rb_thread_call_without_gvl(short_nap, counted_ns, RUBY_UBF_IO, NULL); }
 
 void segment_init_time(void)
 {

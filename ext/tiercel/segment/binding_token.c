@@ -1,30 +1,33 @@
-/* Tokens: what compare_and_set and the memo know an entry by. */
+/* Tokens: compare_and_set and the memo identify a version of an entry by its token. */
 #include "binding.h"
 #include "internal.h"
 
+/* A token in Ruby: the file's id (8 bytes), the origin (8) and the sequence (4). */
+enum { TOKEN_ORIGIN_AT = 8, TOKEN_SEQUENCE_AT = 16, TOKEN_BYTES = 20 };
+
 VALUE segment_token_string(const tseg_token *token)
 {
-    char bytes[SEGMENT_TOKEN_BYTES];
+    char bytes[TOKEN_BYTES];
 
     memcpy(bytes, &token->file_id, 8);
-    memcpy(bytes + 8, &token->origin, 8);
-    memcpy(bytes + 16, &token->sequence, 4);
-    return rb_obj_freeze(rb_str_new(bytes, SEGMENT_TOKEN_BYTES));
+    memcpy(bytes + TOKEN_ORIGIN_AT, &token->origin, 8);
+    memcpy(bytes + TOKEN_SEQUENCE_AT, &token->sequence, 4);
+    return rb_obj_freeze(rb_str_new(bytes, TOKEN_BYTES));
 }
 
 bool segment_parse_token(VALUE string, tseg_token *token)
 {
     const char *bytes;
 
-    if (!RB_TYPE_P(string, T_STRING) || RSTRING_LEN(string) != SEGMENT_TOKEN_BYTES) return false;
+    if (!RB_TYPE_P(string, T_STRING) || RSTRING_LEN(string) != TOKEN_BYTES) return false;
     bytes = RSTRING_PTR(string);
     memcpy(&token->file_id, bytes, 8);
-    memcpy(&token->origin, bytes + 8, 8);
-    memcpy(&token->sequence, bytes + 16, 4);
+    memcpy(&token->origin, bytes + TOKEN_ORIGIN_AT, 8);
+    memcpy(&token->sequence, bytes + TOKEN_SEQUENCE_AT, 4);
     return true;
 }
 
-/* Segment#unchanged?(key, token) -> true or false */
+/* Segment#unchanged?(key, token) -> whether the key still has the live entry of this token */
 static VALUE segment_unchanged(VALUE self, VALUE key_string, VALUE token_string)
 {
     tseg *segment = segment_to_read(self);

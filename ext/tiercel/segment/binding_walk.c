@@ -1,8 +1,5 @@
 /* Walks over the entries of a segment. */
-#include <stdlib.h>
-
 #include "binding.h"
-#include "internal.h"
 
 static VALUE key_string(const tseg_batch *batch, unsigned i)
 {
@@ -23,43 +20,18 @@ static VALUE describe(const tseg_batch *batch, unsigned i)
     return entry;
 }
 
-#define WALK_BATCHES 32
-/* For so long a walk keeps the GVL: to give it up costs more where matches are dense. */
-#define WALK_WITH_GVL_NS UINT64_C(2000000)
-
 typedef struct {
     VALUE self, prefix, found;
-    tseg *segment;
-    tseg_cursor cursor;
+    tseg_walker walker;
     long limit, buckets;
-    double now;
-    bool described, more;
-    const char *prefix_bytes;
-    uint32_t prefix_count;
-    uint64_t until_ns; /* of the monotonic clock */
-    tseg_result result;
-    unsigned count; /* of batches with entries */
-    tseg_batch batches[WALK_BATCHES];
+    bool described;
 } walk_call;
 
-/* Until there are batches enough. */
-static void fill_batches(void *argument, const atomic_bool *stop)
+static void collect(walk_call *call)
 {
-    walk_call *call = argument;
+    const tseg_walker *walker = &call->walker;
 
-    call->count = 0;
-    do {
-        tseg_batch *batch = &call->batches[call->count];
-        call->result = tseg_walk(call->segment, &call->cursor, call->prefix_bytes, call->prefix_count, call->now,
-                                 batch);
-        if (call->result != TSEG_OK) return;
-        if (batch->count) call->count++;
-    } while (call->count < WALK_BATCHES && !atomic_load(stop) && tseg_monotonic_ns() < call->until_ns);
-}
-
-static void take_found(walk_call *call)
-{
-    for (const tseg_batch *batch = call->batches; batch < call->batches + call->count; batch++)
+    for (const tseg_batch *batch = walker->batches; batch < walker->batches + walker->count; batch++)
         for (unsigned i = 0; i < batch->count; i++)
             rb_ary_push(call->found, call->described ? describe(batch, i) : key_string(batch, i));
 }
@@ -67,73 +39,64 @@ static void take_found(walk_call *call)
 static VALUE walk(VALUE argument)
 {
     walk_call *call = (walk_call *)argument;
-    segment_turns turns = segment_turns_of(call->self);
-    const atomic_bool never = false;
-    tseg_wait wait = {0};
+    segment_host host = segment_host_of(call->self);
 
-    call->until_ns = tseg_monotonic_ns() + WALK_WITH_GVL_NS;
-    while (call->more && RARRAY_LEN(call->found) < call->limit) {
-        call->segment = segment_current(call->self);
-        if (tseg_monotonic_ns() < call->until_ns) {
-            fill_batches(call, &never);
-        } else {
-            call->until_ns = UINT64_MAX;
-            segment_run(call->segment, fill_batches, call);
-            call->until_ns = 0;
-        }
-        take_found(call);
-        call->more = call->result != TSEG_ABSENT;
-        if (call->result != TSEG_WOULD_WAIT) continue;
-        call->segment = segment_current(call->self);
-        tseg_wait_for_mover(&turns.base, call->segment, call->cursor.shard, &wait);
+    tseg_walk_begin(&call->walker);
+    while (!call->walker.at_end && RARRAY_LEN(call->found) < call->limit) {
+        tseg_walk_on(&host.base, &call->walker);
+        segment_raise(&host);
+        collect(call);
     }
     return Qnil;
 }
 
-/* As many buckets as have `limit` entries, but no more than `buckets`; fewer where a writer is at work in one. */
+/* Reads buckets until `limit` entries were seen, but at most `buckets`. Stops early if a writer is moving an entry. */
 static VALUE walk_used(VALUE argument)
 {
     walk_call *call = (walk_call *)argument;
+    tseg_walker *walker = &call->walker;
+    const tseg_batch *batch = walker->batches;
 
-    for (long seen = 0; call->more && seen < call->limit && call->buckets > 0; call->buckets--) {
-        tseg_result result = tseg_walk(segment_current(call->self), &call->cursor, NULL, 0, call->now, call->batches);
-        call->more = result != TSEG_ABSENT;
+    for (long seen = 0; !walker->at_end && seen < call->limit && call->buckets > 0; call->buckets--) {
+        tseg_result result = tseg_walk(segment_current(call->self), &walker->cursor, NULL, 0, walker->now,
+                                       walker->batches);
+        walker->at_end = result == TSEG_ABSENT;
         if (result == TSEG_WOULD_WAIT) break;
-        seen += call->batches->count;
-        for (unsigned i = 0; i < call->batches->count; i++)
-            if (call->batches->entries[i].hits) rb_ary_push(call->found, key_string(call->batches, i));
+        seen += batch->count;
+        for (unsigned i = 0; i < batch->count; i++)
+            if (batch->entries[i].hits) rb_ary_push(call->found, key_string(batch, i));
     }
     return Qnil;
 }
 
-static VALUE free_batches(VALUE argument)
+static VALUE free_walker(VALUE argument)
 {
-    walk_call *call = (walk_call *)argument;
-
-    for (unsigned i = 0; i < WALK_BATCHES; i++) free(call->batches[i].bytes);
+    tseg_walk_free(&((walk_call *)argument)->walker);
     return Qnil;
 }
 
 static VALUE walk_from(walk_call *call, VALUE cursor, VALUE (*walk_on)(VALUE))
 {
+    tseg_cursor *at = &call->walker.cursor;
+
     call->found = rb_ary_new();
-    if (call->prefix) call->prefix_bytes = RSTRING_PTR(call->prefix);
-    if (call->prefix) call->prefix_count = (uint32_t)RSTRING_LEN(call->prefix);
-    call->now = segment_now();
-    call->more = true;
+    if (call->prefix) call->walker.prefix = RSTRING_PTR(call->prefix);
+    if (call->prefix) call->walker.prefix_bytes = (uint32_t)RSTRING_LEN(call->prefix);
+    call->walker.now = segment_now();
     if (!NIL_P(cursor)) {
         Check_Type(cursor, T_STRING);
-        if (RSTRING_LEN(cursor) != sizeof call->cursor) rb_raise(rb_eArgError, "not a cursor");
-        memcpy(&call->cursor, RSTRING_PTR(cursor), sizeof call->cursor);
+        if (RSTRING_LEN(cursor) != sizeof *at)
+            rb_raise(rb_eArgError, "cursor: expected a String that this method returned");
+        memcpy(at, RSTRING_PTR(cursor), sizeof *at);
     }
-    rb_ensure(walk_on, (VALUE)call, free_batches, (VALUE)call);
+    rb_ensure(walk_on, (VALUE)call, free_walker, (VALUE)call);
     RB_GC_GUARD(call->prefix);
-    return rb_assoc_new(call->more ? rb_str_new((const char *)&call->cursor, sizeof call->cursor) : Qnil, call->found);
+    return rb_assoc_new(call->walker.at_end ? Qnil : rb_str_new((const char *)at, sizeof *at), call->found);
 }
 
 /*
- * @private Segment#walk(cursor or nil, prefix, limit, described) -> [next cursor or nil, keys], or where described
- * [next cursor or nil, [[key, value bytes, allocated bytes, :small or :main, hits], ...]]
+ * @private Segment#walk(cursor or nil, prefix, limit, described) -> [next cursor or nil, keys]; with `described` [next
+ * cursor or nil, [[key, value bytes, allocated bytes, :small or :main, hits], ...]]. The cursor is nil at the end.
  */
 static VALUE segment_walk(VALUE self, VALUE cursor, VALUE prefix, VALUE limit, VALUE described)
 {
@@ -144,8 +107,8 @@ static VALUE segment_walk(VALUE self, VALUE cursor, VALUE prefix, VALUE limit, V
 }
 
 /*
- * Segment#used_keys(cursor or nil, entries, buckets) -> [next cursor or nil, keys]: looks at about so many entries, in
- * no more than so many buckets of the index; the keys are of those with a hit since they were written or last moved
+ * Segment#used_keys(cursor or nil, entries, buckets) -> [next cursor or nil, keys]. Reads about `entries` entries from
+ * at most `buckets` buckets, and returns the keys of those that had a hit since they were written or last moved.
  */
 static VALUE segment_used_keys(VALUE self, VALUE cursor, VALUE entries, VALUE buckets)
 {

@@ -7,7 +7,7 @@ typedef enum { WRITE_SET, WRITE_ADD, WRITE_COMPARE_AND_SET, WRITE_NEAR_FILL, WRI
 typedef struct {
     segment_call base;
     write_kind kind;
-    int frame_type;            /* 0: the bytes as they are, else a frame header goes before them */
+    int frame_type;            /* not 0: the core writes a frame header of this type before the bytes */
     double frame_expires_at, expires_at, now;
     tseg_token token;
     uint64_t stripe_epoch;
@@ -34,12 +34,12 @@ static tseg_result write_bytes(tseg *segment, const tseg_key *key, const write_c
     }
 }
 
-static tseg_result write_once(tseg *segment, segment_call *base)
+static tseg_result attempt_write(tseg_call *base, tseg *segment)
 {
     write_call *call = (write_call *)base;
     tseg_key key;
 
-    segment_key(segment, &key, base->key);
+    segment_key(segment, &key, call->base.key);
     base->shard = key.shard;
     if (call->kind == WRITE_INCREMENT)
         return tseg_increment(segment, &key, call->amount, call->expires_at, call->now, &call->count);
@@ -49,29 +49,22 @@ static tseg_result write_once(tseg *segment, segment_call *base)
 
 static tseg_result make_call(VALUE self, write_call *call)
 {
-    VALUE key = call->base.key, bytes = call->base.bytes;
-    tseg_result result;
-
-    Check_Type(key, T_STRING);
-    if (bytes) Check_Type(bytes, T_STRING);
-    call->base.attempt = write_once;
-    result = write_once(segment_current(self), &call->base);
-    if (RB_UNLIKELY(!segment_is_answer(result))) result = segment_retry(self, &call->base, result);
-    RB_GC_GUARD(key);
-    RB_GC_GUARD(bytes);
-    return result;
+    Check_Type(call->base.key, T_STRING);
+    if (call->base.bytes) Check_Type(call->base.bytes, T_STRING);
+    call->base.base.attempt = attempt_write;
+    return segment_make_call(self, &call->base);
 }
 
 static VALUE optional(int count, const VALUE *arguments, int index) { return count > index ? arguments[index] : Qnil; }
 
-/* The time is asked for before anything else: it may run Ruby code. */
+/* Called before anything else, because asking for the time may run Ruby code. */
 static void set_times(write_call *call, VALUE ttl, bool exact)
 {
     call->now = exact || !NIL_P(ttl) ? segment_now() : segment_now_for_eviction();
     call->expires_at = NIL_P(ttl) ? INFINITY : call->now + NUM2DBL(ttl);
 }
 
-/* Segment#set(key, bytes, ttl = nil) -> true, or false if it is too large */
+/* Segment#set(key, bytes, ttl = nil) -> true, or false if the entry is too large */
 static VALUE segment_set(int count, VALUE *arguments, VALUE self)
 {
     write_call call = {.kind = WRITE_SET};
@@ -83,7 +76,7 @@ static VALUE segment_set(int count, VALUE *arguments, VALUE self)
     return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
-/* Segment#add(key, bytes, ttl = nil) -> whether it was written */
+/* Segment#add(key, bytes, ttl = nil) -> whether the bytes were written */
 static VALUE segment_add(int count, VALUE *arguments, VALUE self)
 {
     write_call call = {.kind = WRITE_ADD};
@@ -95,7 +88,7 @@ static VALUE segment_add(int count, VALUE *arguments, VALUE self)
     return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
-/* Segment#compare_and_set(key, bytes, token, ttl = nil) -> whether it was written */
+/* Segment#compare_and_set(key, bytes, token, ttl = nil) -> whether the bytes were written */
 static VALUE segment_compare_and_set(int count, VALUE *arguments, VALUE self)
 {
     write_call call = {.kind = WRITE_COMPARE_AND_SET};
@@ -114,9 +107,10 @@ static bool may_be_filled(VALUE self, write_call *call, VALUE epoch)
 }
 
 /*
- * Segment#near_fill(key, bytes, ttl, epoch) -> whether it was written, under an absent key only. `epoch`: of
- * near_epoch, then not if somebody has begun to change the key or invalidated it since; or of near_begin, for the
- * writer himself, then not if somebody else has been at work in the same stripe. Nor where copies are not trusted
+ * Segment#near_fill(key, bytes, ttl, epoch) -> whether the bytes were written. It writes only if the key is absent and
+ * this Segment trusts its copies. An epoch from near_epoch: it writes unless a writer has begun to change the key, or
+ * the key was invalidated since. An epoch from near_begin, for that writer: it writes unless another writer was at work
+ * in the same stripe.
  */
 static VALUE segment_near_fill(VALUE self, VALUE key, VALUE bytes, VALUE ttl, VALUE epoch)
 {
@@ -126,7 +120,9 @@ static VALUE segment_near_fill(VALUE self, VALUE key, VALUE bytes, VALUE ttl, VA
     return may_be_filled(self, &call, epoch) && make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
-/* Whether it is a frame of a value that is a copy as it is: there is nothing to inflate, to check or to ask for. */
+/*
+ * Whether the frame can be stored as a copy without changes: it is not compressed and has no checksum, version or tags.
+ */
 static bool is_bare_frame(VALUE bytes, double *ends_at)
 {
     uint64_t words[2];
@@ -138,8 +134,8 @@ static bool is_bare_frame(VALUE bytes, double *ends_at)
 }
 
 /*
- * Segment#near_fill_frame(key, frame, longest, epoch) -> as near_fill, of a frame as it is: for so many seconds, and
- * not beyond its own end. nil where it is no bare frame: then Ruby makes a copy of it, or none
+ * Segment#near_fill_frame(key, frame, longest, epoch) -> as near_fill, of a frame without changes. The copy expires
+ * after `longest` seconds, or earlier with the frame. nil if the frame is not bare: Ruby then makes the copy, or none.
  */
 static VALUE segment_near_fill_frame(VALUE self, VALUE key, VALUE frame, VALUE longest, VALUE epoch)
 {
@@ -149,7 +145,7 @@ static VALUE segment_near_fill_frame(VALUE self, VALUE key, VALUE frame, VALUE l
     Check_Type(frame, T_STRING);
     if (!is_bare_frame(frame, &ends_at)) return Qnil;
     set_times(&call, longest, true);
-    if (!(ends_at > call.now)) return Qfalse; /* a damaged one neither */
+    if (!(ends_at > call.now)) return Qfalse; /* also for a damaged frame, whose end is not a number */
     if (ends_at < call.expires_at) call.expires_at = ends_at;
     return may_be_filled(self, &call, epoch) && make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
@@ -167,8 +163,8 @@ int segment_plain_string_type(VALUE string)
 }
 
 /*
- * Segment#write_string(key, string, expires_at, ttl) -> true, false if it is too
- * large, nil if the encoding has no frame type of its own or the String has instance variables
+ * Segment#write_string(key, string, expires_at, ttl) -> true, or false if the entry is too large. nil, and no write, if
+ * the String's encoding has no frame type or the String has instance variables.
  */
 static VALUE segment_write_string(VALUE self, VALUE key, VALUE string, VALUE expires_at, VALUE ttl)
 {
@@ -197,7 +193,7 @@ static int write_pair(VALUE key, VALUE bytes, VALUE argument)
     return ST_CONTINUE;
 }
 
-/* Segment#set_multi(pairs, ttl = nil) -> whether all of them are stored */
+/* Segment#set_multi(pairs, ttl = nil) -> whether all pairs are stored */
 static VALUE segment_set_multi(int count, VALUE *arguments, VALUE self)
 {
     write_many many = {self, {.kind = WRITE_SET}, true};
@@ -210,7 +206,8 @@ static VALUE segment_set_multi(int count, VALUE *arguments, VALUE self)
 }
 
 /*
- * Segment#increment(key, amount, ttl = nil) -> the new count, nil if other bytes are there or the range would be left
+ * Segment#add_to_counter(key, amount, ttl = nil) -> the new count. nil if the key holds other bytes, or the count would
+ * leave the range.
  */
 static VALUE segment_increment(int count, VALUE *arguments, VALUE self)
 {
@@ -223,7 +220,7 @@ static VALUE segment_increment(int count, VALUE *arguments, VALUE self)
     return make_call(self, &call) == TSEG_OK ? LL2NUM(call.count) : Qnil;
 }
 
-/* Segment#touch(key, ttl) -> whether the entry was there */
+/* Segment#touch(key, ttl) -> whether the key has an entry */
 static VALUE segment_touch(VALUE self, VALUE key, VALUE ttl)
 {
     write_call call = {.kind = WRITE_TOUCH, .base = {.key = key}};

@@ -1,7 +1,7 @@
 /*
- * Locks on bytes of a lock file. Where the system can, a lock belongs to the open file description: it stays when other
- * code of the process opens and closes the file. Elsewhere a lock belongs to the process, and closing any descriptor of
- * the file drops the lock; see tseg_sidecar_keep_slot.
+ * Locks on bytes of a lock file. On Linux a lock belongs to the open file description, so it stays when other code of
+ * the process opens and closes the file. On other systems a lock belongs to the process, and closing any descriptor of
+ * the file drops it: see tseg_sidecar_keep_slot.
  */
 #include "system.h"
 
@@ -38,7 +38,7 @@ bool tseg_byte_lock(tseg_sidecar *sidecar, off_t byte)
 #endif
     if (call(sidecar, SET_COMMAND(sidecar), &lock, F_WRLCK, byte, 1) == 0) return true;
     if (errno != EINVAL || sidecar->record_locks) return false;
-    sidecar->record_locks = true; /* an old kernel, an emulator of one, or a file system without them */
+    sidecar->record_locks = true; /* an old kernel, an emulator, or a file system without such locks */
     return call(sidecar, F_SETLK, &lock, F_WRLCK, byte, 1) == 0;
 }
 
@@ -55,6 +55,6 @@ tseg_byte_state tseg_byte_look(const tseg_sidecar *sidecar, off_t first, off_t c
     if (call(sidecar, GET_COMMAND(sidecar), &lock, F_WRLCK, first, count) < 0) return TSEG_BYTE_UNKNOWN;
     if (lock.l_type == F_UNLCK) return TSEG_BYTE_FREE;
     if (locked) *locked = lock.l_start;
-    if (holder) *holder = lock.l_pid > 0 ? lock.l_pid : 0; /* of an open file description the system says -1 */
+    if (holder) *holder = lock.l_pid > 0 ? lock.l_pid : 0; /* -1: the lock belongs to an open file description */
     return TSEG_BYTE_LOCKED;
 }

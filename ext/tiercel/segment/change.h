@@ -1,4 +1,4 @@
-/* A change to one entry, as the files that write share it. */
+/* A change of one entry: shared by the files that write. */
 #ifndef TIERCEL_SEGMENT_CHANGE_H
 #define TIERCEL_SEGMENT_CHANGE_H
 
@@ -8,14 +8,14 @@ typedef struct {
     const tseg_key *key;
     const tseg_value *value;
     double expires_at;
-    uint64_t least_value_bytes; /* of the allocation */
-    bool may_take_empty_slot;   /* set and add; what changes an entry finds it gone instead */
+    uint64_t least_value_bytes; /* the allocation has room for a value of this size */
+    bool may_take_empty_slot;   /* for set and add; a change of an existing entry answers TSEG_ABSENT instead */
     bool counts_as_hit;
-    bool published_odd;         /* near fill, and fill of a lease */
-    bool keeps_lease;           /* what is written is what is seen until the lease's fill, or is that fill */
-    const tseg_word *watched;   /* of a near fill, and of one without a lease: the word that says whether it is late */
-    uint64_t expected;          /* and what that word was before the value was fetched or computed */
-    tseg_lease_slot *lease;     /* of the fill of one, with its lineage; else NULL */
+    bool published_odd;         /* for near fills and fills of leases: the slot is published with an odd sequence */
+    bool keeps_lease;           /* for the value that reads see until a lease's fill, and for that fill */
+    const tseg_word *watched;   /* for a fill without a lease: the fill is late if this word has changed */
+    uint64_t expected;          /* the watched word before the value was fetched or computed */
+    tseg_lease_slot *lease;     /* for the fill of a lease: its slot; else NULL */
     uint64_t lineage;
 } tseg_change;
 
@@ -42,16 +42,17 @@ static inline uint64_t tseg_lengths_word(uint64_t sequence, const tseg_value *va
 }
 
 bool tseg_too_large(const tseg *segment, const tseg_change *change);
-/* In place or appended; `old` is the key's entry as it was found under the lock, or NULL. */
+/* Writes in place or appends. `old` is the key's entry, found under the lock; NULL: the key has none. */
 tseg_result tseg_change_entry(tseg_section *section, const tseg_change *change, const tseg_entry *old);
 /*
- * append.c: where `old` is, or in a slot of its own. TSEG_ABSENT: old is gone by now; TSEG_CHANGED: the watched word
- * has changed, or the lineage was ended (a lease's fill); TSEG_RETIRED: no position is left.
+ * append.c: appends an entry to a log. The slot of `old` then leads to it; without `old`, an empty slot. TSEG_ABSENT:
+ * old was deleted concurrently. TSEG_CHANGED: the watched word has changed, or the lineage has ended. TSEG_RETIRED: the
+ * log has no positions left.
  */
 tseg_result tseg_append(tseg_section *section, const tseg_change *change, const tseg_entry *old);
 void tseg_count_write(tseg *segment);
-tseg_result tseg_refuse(tseg *segment); /* counts, and says TSEG_TOO_LARGE */
-/* lease_fill.c: ends the lineage as its fill does; false where it was ended before. */
+tseg_result tseg_refuse(tseg *segment); /* counts a refused write, and returns TSEG_TOO_LARGE */
+/* lease_fill.c: ends the lineage on behalf of its fill. Returns false if the lineage had ended before. */
 bool tseg_lease_consume(const tseg_change *change);
 
 #endif

@@ -1,4 +1,4 @@
-/* The monotonic clock as of its last tick, which is some milliseconds ago and cheaper to read. */
+/* The monotonic clock at its last tick. It is a few milliseconds late, and cheaper to read than the precise clock. */
 #ifndef TIERCEL_SEGMENT_COARSE_CLOCK_H
 #define TIERCEL_SEGMENT_COARSE_CLOCK_H
 

@@ -1,7 +1,10 @@
-/* Words into the file and out of it: relaxed, each once; whoever reads checks afterwards what they are worth. */
+/*
+ * Copies words into the file and out of it. Each word is accessed once, with relaxed ordering. A reader checks
+ * afterwards whether the words belong together.
+ */
 #include "internal.h"
 
-/* Word by word on purpose: gathered in an array they go through the stack, and the wide load stalls. */
+/* The copy goes word by word: an array would go through the stack, and a wide load from there stalls. */
 static inline void put_word(uint8_t *to, uint64_t word) { memcpy(to, &word, 8); }
 static inline uint64_t get_word(const uint8_t *from)
 {
@@ -11,10 +14,9 @@ static inline uint64_t get_word(const uint8_t *from)
 }
 
 /*
- * Eight words at once, into the file or out of it. A reader checks afterwards that
- * nobody wrote meanwhile, and a writer says before that he does; so all it needs of
- * a load or a store is that it is made here and once. C has no wide atomic access
- * to say that with. Sanitizers see plain words instead.
+ * Copies eight words. A writer announces its writes before this copy, and a reader checks for writers after it. So the
+ * compiler only has to make each access exactly here and once. C has no wide atomic access that says so, hence the
+ * assembler. Sanitizer builds copy single words instead.
  */
 #if defined(__x86_64__) && !defined(TSEG_NO_FENCES) && !defined(__SANITIZE_ADDRESS__)
 #define TSEG_COPIES_BLOCKS 1

@@ -1,11 +1,11 @@
-/* Counters: decimal numbers, changed under the lock like everything else. */
+/* Counters: decimal numbers, which change under the shard's lock. */
 #include "change.h"
 
-/* A counter's allocation holds any 64-bit number, so that counting is always done in place. */
+/* A counter's allocation has room for every 64-bit number, so that an increment always happens in place. */
 #define TSEG_COUNTER_BYTES 24u
 #define TSEG_COUNTER_DIGITS 20u
 
-/* A decimal number in the signed 64-bit range, with nothing around it. */
+/* Parses a decimal number in the signed 64-bit range. Other bytes around it are not allowed. */
 static bool parse_counter(const tseg_entry *entry, int64_t *number)
 {
     char digits[TSEG_COUNTER_DIGITS + 4];
@@ -71,7 +71,7 @@ tseg_result tseg_increment(tseg *segment, const tseg_key *key, int64_t amount, d
     result = TSEG_ABSENT;
     if (found && tseg_is_live(segment, &old, now))
         result = increment_found(&section, &change, &old, amount, count, digits, &value);
-    if (result == TSEG_ABSENT) { /* or gone meanwhile: then this call comes after that delete, and starts anew */
+    if (result == TSEG_ABSENT) { /* also after a concurrent delete, which then comes before this call */
         *count = amount;
         value.body_bytes = format_counter(digits, amount);
         change.expires_at = expires_at;

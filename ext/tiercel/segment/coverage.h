@@ -1,14 +1,18 @@
-/* coverage.c: until when a segment in front of a farther tier has heard of every change there. */
+/*
+ * coverage.c: until when a segment has heard of every change in the farther tier behind it. "Coverage" in
+ * docs/memory-model.md.
+ */
 #ifndef TIERCEL_SEGMENT_COVERAGE_H
 #define TIERCEL_SEGMENT_COVERAGE_H
 
 #include "coarse_clock.h"
+#include "handle.h"
 #include "internal.h"
 
-/* So much the coarse clock may be behind, and what is stored may be ahead of it. */
+/* The coarse clock may be this far behind the precise one. */
 #define TSEG_COARSE_NS UINT64_C(10000000)
 
-/* Of the monotonic clock. */
+/* Nanoseconds of the monotonic clock. */
 static inline uint64_t tseg_coarse_ns(void)
 {
     struct timespec time = tseg_coarse_time();
@@ -16,29 +20,54 @@ static inline uint64_t tseg_coarse_ns(void)
 }
 
 /*
- * Whether copies are good still: all that was changed until trust_ns ago has been put away. What comes after it sees
- * that. A time that is yet to come, which nobody stores, is not believed.
+ * Whether the copies are still valid: every change up to trust_ns ago has deleted its copy. Damage may leave a time
+ * in the future, which counts as no coverage.
  */
 static inline bool tseg_is_trusted(const tseg *segment, uint64_t trust_ns)
 {
     uint64_t covered_ns = tseg_load_acquire(&segment->header->near_covered);
     return covered_ns && tseg_coarse_ns() + TSEG_COARSE_NS - covered_ns <= trust_ns;
 }
+/* The same by the rules of a handle that has a near_trust. */
+bool tseg_handle_trusts(const tseg_handle *handle, const tseg *segment);
 
-/* 0: never. */
+/* The end of the covered time; 0 if the copies were never covered. */
 uint64_t tseg_covered_ns(const tseg *segment);
+/* Deletes all copies; a fill whose epoch is older stores nothing. Returns false if the host was interrupted. */
+bool tseg_near_clear(tseg_host *host);
 /*
- * A listener of that server has put away all that was changed from since_ns until sent_ns. true: nothing before it is
- * missing, and the segment is covered until sent_ns. false: there is a gap before it, or another server. Then the gap
- * and the server are recorded (tseg_find_gap), all copies are put away, late fills too (tseg_begin_gap, a clear), and
- * the segment is covered by tseg_end_gap. A process that dies in between has covered nothing.
+ * A listener of `server` has deleted the copies of all keys that changed from since_ns until sent_ns. All times are
+ * nanoseconds of the monotonic clock. TSEG_OK: no change is missing, and the segment is covered until sent_ns.
+ * TSEG_CHANGED: nobody covered the time before since_ns, or another server's listener did; all copies were deleted.
+ * TSEG_ABSENT: the report says nothing about this segment, because the segment was attached later (attached_ns) or
+ * moved to another file. TSEG_INTERRUPTED.
+ */
+tseg_result tseg_cover_or_clear(tseg_host *host, uint64_t since_ns, uint64_t sent_ns, uint64_t server,
+                                uint64_t attached_ns);
+/*
+ * The steps of tseg_cover_or_clear. tseg_cover returns false if there is a gap before since_ns, or another server. The
+ * caller then records the gap and the server (tseg_find_gap), deletes all copies and rejects late fills
+ * (tseg_begin_gap, and a clear), and covers the segment anew (tseg_end_gap). A process that dies in between has covered
+ * nothing.
  */
 bool tseg_cover(tseg *segment, uint64_t since_ns, uint64_t sent_ns, uint64_t server);
 void tseg_find_gap(tseg *segment, uint64_t server);
-/* No fill whose epoch was taken before is made after it. */
 void tseg_begin_gap(tseg *segment);
 void tseg_end_gap(tseg *segment, uint64_t sent_ns);
-/* Takes or keeps one of the two seats of this machine's listeners, for a second. false: others have them. */
+/*
+ * The process that covered the copies until covered_ns has stopped. Deletes all copies and marks the segment as not
+ * covered, unless another process covers it by now. Returns false if the host was interrupted.
+ */
+bool tseg_uncover(tseg_host *host, uint64_t covered_ns);
+/*
+ * Takes or keeps one of the two seats of this machine's listeners for a second. Returns false if other processes have
+ * them.
+ */
 bool tseg_take_seat(tseg *segment, bool is_busy);
+
+/* A number that changes with each tseg_note, and whenever the handle looks at its path, which is once a second. */
+uint64_t tseg_noted(const tseg *segment, int64_t checked_at);
+/* After a process has noted a change that the tier behind has not received. */
+void tseg_note(tseg *segment);
 
 #endif

@@ -11,11 +11,11 @@ typedef struct {
     uint32_t count;
     uint32_t shard;
     uint64_t hash;
-    uint64_t fingerprint; /* in place, as in a slot word */
-    uint32_t bucket[2];   /* first slot of each candidate bucket; they may be the same */
+    uint64_t fingerprint; /* shifted to its place in a slot word */
+    uint32_t bucket[2];   /* the first slot of each candidate bucket; the two may be equal */
 } tseg_key;
 
-/* A value in two parts, the first of them whole words (a frame's header) or nothing. */
+/* A value in two parts. The first part is a frame's header, in whole words, or empty. */
 typedef struct {
     const uint64_t *head;
     uint32_t head_words;
@@ -23,14 +23,14 @@ typedef struct {
     uint64_t body_bytes;
 } tseg_value;
 
-/* The token by which compare_and_set and the memo know that nothing changed. */
+/* compare_and_set and the memo compare tokens to find out whether an entry has changed. */
 typedef struct {
     uint64_t file_id;
     uint64_t origin;
     uint32_t sequence;
 } tseg_token;
 
-/* An entry that was found. Nothing in it is trusted before tseg_intact. */
+/* A found entry. A reader trusts none of these fields before tseg_intact has returned true. */
 typedef struct {
     tseg_word *slot;
     uint64_t word;
@@ -39,7 +39,7 @@ typedef struct {
     const tseg_word *tail;
     uint64_t position;
     uint64_t origin;
-    uint64_t lengths; /* word 1 as it was read: sequence and value bytes */
+    uint64_t lengths; /* word 1 when it was read: sequence and value bytes */
     double expires_at;
     uint32_t sequence;
     uint32_t value_bytes;

@@ -34,7 +34,7 @@ uint64_t tseg_header_check(const tseg_header *header)
     return tseg_siphash(key, (const uint8_t *)header, offsetof(tseg_header, check));
 }
 
-/* Nobody writes such bytes; they became so. */
+/* The damage in a header or in the file's size, as a text; NULL if there is none. */
 static const char *what_is_damaged(const tseg_header *header, uint64_t bytes)
 {
     const tseg_geometry *stored = &header->geometry;
@@ -51,7 +51,7 @@ static const char *what_is_damaged(const tseg_header *header, uint64_t bytes)
     return NULL;
 }
 
-/* By the boot's id; where it cannot be read, here or when the file was made, by the clocks. */
+/* Compares boot ids. If one of them is unknown, compares the time of the boot with the time when the file was made. */
 static bool is_from_before_boot(const tseg_header *header)
 {
     uint64_t boot_id[2];
@@ -61,7 +61,7 @@ static bool is_from_before_boot(const tseg_header *header)
     return header->created_at < tseg_booted_at() - TSEG_CLOCK_SLACK_SECONDS;
 }
 
-/* Why the file at the path is not the one to use, or NULL. */
+/* The reason why the file at the path is stale, or NULL. */
 static const char *what_is_stale(const tseg_header *header, const tseg_sidecar *sidecar)
 {
     if (is_from_before_boot(header)) return "it is from before the last boot";
@@ -109,7 +109,7 @@ static int open_checked(const char *path, struct stat *status, tseg_file_state *
     return -1;
 }
 
-/* "tiercel-NAME.v2", as Segment::Place names files: nothing else makes such. */
+/* Whether the name is "tiercel-NAME.v2". Only Segment::Place gives files such names. */
 static bool has_own_name(const char *path)
 {
     const char *name = strrchr(path, '/');
@@ -122,7 +122,7 @@ static bool has_own_name(const char *path)
            strcmp(name + count - suffix_count, suffix) == 0;
 }
 
-/* Whatever is in the file now, it was ours. */
+/* The content of the file may be damaged, so this does not look at it. */
 bool tseg_file_was_ours(const char *path, const tseg_sidecar *sidecar)
 {
     return has_own_name(path) || (sidecar && tseg_sidecar_is_marked(sidecar));
@@ -156,7 +156,7 @@ bool tseg_file_may_be(const char *path, tseg_error *error)
     return may_be;
 }
 
-/* Maps a file that is long enough for a header. */
+/* Maps the file and copies its header. A file that is too short for a header stays unmapped. */
 static bool map_file(tseg_file *file, int descriptor, const struct stat *status)
 {
     file->bytes = (size_t)status->st_size;
@@ -172,7 +172,7 @@ static bool map_file(tseg_file *file, int descriptor, const struct stat *status)
     return true;
 }
 
-/* A segment of this layout, or what became of one. */
+/* Whether the file is a segment of this layout version, damaged or not. */
 static bool is_known(tseg_file *file, const char *path, const tseg_sidecar *sidecar)
 {
     bool magic = file->header.magic == TSEG_MAGIC;
@@ -197,7 +197,7 @@ tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, ts
     file->mode = status.st_mode & 0777;
     file->links = status.st_nlink;
     file->unreadable = true;
-    if (status.st_size == 0) { /* nobody's: made by somebody who died before linking could be relied on, or by touch */
+    if (status.st_size == 0) { /* made by touch, or by a process that died while it made the segment */
         close(descriptor);
         return TSEG_FILE_STALE;
     }

@@ -1,6 +1,6 @@
 /*
- * Forks. A child inherits its parent's open file descriptions, and a description keeps the parent's locks alive. So the
- * child closes its copies and opens lock files of its own, even if it never uses a segment.
+ * Forks. A child inherits its parent's open file descriptions, and these keep the parent's locks alive. So the child
+ * closes the inherited descriptors and opens the lock files again, even if it never uses a segment.
  */
 #include "system.h"
 
@@ -13,7 +13,7 @@
 
 static pthread_mutex_t guard;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static _Thread_local bool guarded; /* by this thread, which forks */
+static _Thread_local bool guarded; /* this thread forks, and holds the guard */
 
 static const volatile char *fork_marker;
 static pid_t marked_pid;
@@ -28,7 +28,7 @@ static void make_guard(void)
     pthread_mutexattr_destroy(&recursive);
 }
 
-/* A thread has a lock file in its hands for microseconds, unless it was stopped there. Then the fork goes ahead. */
+/* A thread holds the guard for microseconds. If a thread was stopped with it, the fork continues after a second. */
 static void before_fork(void)
 {
     const struct timespec pause = {0, 1000000};
@@ -46,20 +46,20 @@ static void in_parent(void)
 }
 
 /*
- * Nothing here allocates: another thread of the parent may have been anywhere. The guard is made anew, because a
- * recursive mutex knows its owner by a number that a child does not keep.
+ * Allocates nothing, because another thread of the parent may have held the allocator's lock. The child makes a new
+ * guard: a recursive mutex identifies its owner by a thread number, which differs in the child.
  */
 static void in_child(void)
 {
     make_guard();
-    if (fork_marker) *(volatile char *)fork_marker = 0; /* an emulator may take MADV_WIPEONFORK and do nothing */
+    if (fork_marker) *(volatile char *)fork_marker = 0; /* an emulator may accept MADV_WIPEONFORK and ignore it */
     tseg_sidecars_renew();
 }
 
 static void prepare(void)
 {
     make_guard();
-    /* Should this fail, a child renews its lock files in its first call. */
+    /* If this fails, a child renews its lock files in its first call. */
     if (pthread_atfork(before_fork, in_parent, in_child) != 0) {}
 }
 
@@ -86,13 +86,13 @@ void tseg_watch_for_forks(void)
     tseg_after_fork();
 }
 
-/* The memory that the parent's waiting threads held stays mapped in the child, even if it closes the segment. */
+/* Holds of the parent's waiting threads stay counted in the child, so it never unmaps those segments. */
 void tseg_after_fork(void)
 {
     if (!tseg_forked()) return;
     mark_process();
     tseg_hold_forks();
-    tseg_sidecars_renew(); /* for forks by system calls, which run no handlers */
+    tseg_sidecars_renew(); /* a fork by a direct system call runs no handlers */
     tseg_allow_forks();
     for (tseg *segment = tseg_attachments; segment; segment = segment->next) {
         segment->warned = false;

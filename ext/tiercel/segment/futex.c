@@ -1,4 +1,4 @@
-/* Sleeping on a word that processes share, and waking all who do. */
+/* Sleeping on a word that processes share, and waking all sleepers. Systems without a futex poll the word. */
 #include "system.h"
 
 #include <limits.h>
@@ -27,6 +27,6 @@ void tseg_sleep(tseg_half *word, uint32_t seen, uint64_t longest_ns)
     uint64_t until = tseg_monotonic_ns() + longest_ns;
 
     while (atomic_load(word) == seen && tseg_monotonic_ns() < until)
-        if (nanosleep(&pause, NULL) != 0) return; /* a signal: let the caller look at it */
+        if (nanosleep(&pause, NULL) != 0) return; /* the caller handles the signal */
 }
 #endif

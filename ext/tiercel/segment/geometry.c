@@ -1,4 +1,4 @@
-/* How the bytes of a file are divided. */
+/* The division of a file into its parts. */
 #include "internal.h"
 
 static uint64_t round_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
@@ -10,7 +10,10 @@ uint32_t tseg_default_shards(uint64_t bytes)
     return shards;
 }
 
-/* Index for a load of 0.7 at the average size, ghosts for a load of 0.8, the logs from what is left. */
+/*
+ * Divides a shard. If the entries have the average size, the index is 0.7 full and the ghost table 0.8. The logs get
+ * the rest: a tenth of it for the small log.
+ */
 static bool lay_out_shard(tseg_geometry *geometry)
 {
     uint64_t entries = geometry->shard_bytes / geometry->average_entry_bytes + 1, logs_at, small, rest;
@@ -33,7 +36,7 @@ static bool lay_out_shard(tseg_geometry *geometry)
     return geometry->log_units[TSEG_MAIN] <= UINT32_MAX;
 }
 
-/* A sixtieth of the file at most, unless it has many shards. */
+/* The lease groups take at most a sixtieth of the file, unless the file has many shards. */
 static uint64_t lease_groups(uint64_t file_bytes, uint32_t shards)
 {
     uint64_t groups = shards;

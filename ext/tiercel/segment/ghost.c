@@ -1,7 +1,6 @@
 /*
- * Fingerprints of what left the small log without a hit: in cache-line buckets,
- * each with the time it was put there, counted in ghosts. As many are
- * remembered as the main log has entries.
+ * Ghosts: fingerprints of keys that left the small log without a hit. A bucket of ghosts is a cache line. The clock of
+ * a ghost counts ghosts; a ghost is forgotten once as many ghosts have followed it as the main log has entries.
  */
 #include "internal.h"
 
@@ -13,7 +12,7 @@ static tseg_half *bucket_of(const tseg_section *section, uint64_t hash)
 
 static uint32_t fingerprint_of(uint64_t hash) { return (hash & 0xffff) ? (uint32_t)(hash & 0xffff) : 1; }
 
-/* The clock has 16 bits: it ticks once per so many ghosts, about a thousand times per table. */
+/* The ghosts in one tick of the clock. The clock has 16 bits and ticks about a thousand times while the table fills. */
 static uint64_t tick_ghosts(const tseg_section *section) { return section->segment->geometry.ghosts / 1024 + 1; }
 
 static uint32_t clock_now(const tseg_section *section)

@@ -1,5 +1,7 @@
-/* SipHash-1-3 (Aumasson, Bernstein 2012): a keyed hash, so that nobody who
- * chooses keys can choose buckets. */
+/*
+ * SipHash-1-3 (Aumasson, Bernstein 2012). It is a keyed hash: an attacker who chooses the keys cannot choose their
+ * buckets.
+ */
 #ifndef TIERCEL_SEGMENT_HASH_H
 #define TIERCEL_SEGMENT_HASH_H
 
@@ -9,7 +11,7 @@
 
 static inline uint64_t tseg_rotate(uint64_t x, int bits) { return (x << bits) | (x >> (64 - bits)); }
 
-/* Bytes as a little-endian word, zero-padded; count is 0 to 8. (segment.h refuses big-endian machines.) */
+/* Loads 0 to 8 bytes as a little-endian word, padded with zeros. (segment.h refuses big-endian machines.) */
 static inline uint64_t tseg_load_bytes(const uint8_t *bytes, size_t count)
 {
     uint64_t word = 0;

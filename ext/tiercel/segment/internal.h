@@ -1,4 +1,4 @@
-/* Shared by the sources of the core only. */
+/* Shared by the sources of the core alone. */
 #ifndef TIERCEL_SEGMENT_INTERNAL_H
 #define TIERCEL_SEGMENT_INTERNAL_H
 
@@ -13,7 +13,9 @@
 #define TSEG_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TSEG_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* ThreadSanitizer knows no fences; in its build each is a sequentially consistent operation on one word. */
+/*
+ * ThreadSanitizer does not support fences. In its build each fence is a sequentially consistent operation on one word.
+ */
 #if defined(__SANITIZE_THREAD__)
 #define TSEG_NO_FENCES 1
 #endif
@@ -46,13 +48,13 @@ static inline void tseg_store_release(tseg_word *word, uint64_t value)
 {
     atomic_store_explicit(word, value, memory_order_release);
 }
-/* Compare-and-swap from the word that was read. */
+/* Compare-and-swap. On failure *expected is the word's present value. */
 static inline bool tseg_swap(tseg_word *word, uint64_t *expected, uint64_t desired)
 {
     return atomic_compare_exchange_strong_explicit(word, expected, desired, memory_order_acq_rel,
                                                    memory_order_acquire);
 }
-/* For counters that only one thread at a time changes. */
+/* Increments a counter that only one thread at a time changes. */
 static inline void tseg_bump(tseg_word *counter) { tseg_store(counter, tseg_load(counter) + 1); }
 
 static inline uint64_t tseg_words(uint64_t bytes) { return (bytes + 7) / 8; }
@@ -86,7 +88,7 @@ static inline uint64_t tseg_mix(uint64_t x)
     x = (x ^ (x >> 32)) * UINT64_C(0xd6e8feb86659fd93);
     return x ^ (x >> 32);
 }
-/* Of what never changes in an entry; tells a flipped or misplaced header. */
+/* A check of the words that never change in an entry. It detects a damaged or misplaced header. */
 static inline uint32_t tseg_entry_check(uint64_t word0, uint64_t origin)
 {
     return (uint32_t)(tseg_mix(word0 ^ tseg_mix(origin)) >> 32);
@@ -97,7 +99,7 @@ static inline tseg_word *tseg_at(const tseg *segment, const tseg_view *view, int
     return view->log[log] + position % segment->geometry.log_units[log] * (TSEG_UNIT / 8);
 }
 
-/* Units of an entry with these lengths. */
+/* The size of an entry with these lengths, in units. */
 static inline uint64_t tseg_units(uint64_t key_bytes, uint64_t value_bytes)
 {
     return (TSEG_ENTRY_BYTES + 8 * (tseg_words(key_bytes) + tseg_words(value_bytes)) + TSEG_UNIT - 1) / TSEG_UNIT;
@@ -120,37 +122,42 @@ static inline uint64_t tseg_monotonic_ns(void)
 }
 
 /* read.c */
-/* The verdicts on the bytes at a slot's position. */
+/*
+ * Compares the key of the slot's entry. TSEG_NOT_VERIFIABLE: the tail has passed the entry, or its lengths are damaged.
+ */
 typedef enum { TSEG_SAME_KEY, TSEG_OTHER_KEY, TSEG_NOT_VERIFIABLE } tseg_verdict;
 tseg_verdict tseg_compare(const tseg *segment, const tseg_view *view, uint64_t word, const tseg_key *key,
                           tseg_entry *entry);
-/* Length of an entry's key if its header can be one; false otherwise. */
+/* Computes the length of an entry's key. Returns false if the entry's lengths do not fit into the log. */
 bool tseg_bounds(const tseg *segment, int log, uint64_t position, uint64_t word0, uint64_t *key_words);
-/* Words out of the file, to any address. */
+/* Copy words of the file to any address, and bytes into words of the file. */
 void tseg_copy_out(void *destination, const tseg_word *source, uint64_t bytes);
 void tseg_copy_in(tseg_word *destination, const uint8_t *source, uint64_t bytes);
 
 /* lock.c */
 #define TSEG_LOCK_SPIN_NS 20000u
-#ifndef TSEG_LOCK_WAIT_NS /* tests that wait in vain hundreds of times make it shorter */
+#ifndef TSEG_LOCK_WAIT_NS /* tests with hundreds of time-outs shorten it */
 #define TSEG_LOCK_WAIT_NS 250000000u
 #endif
 #define TSEG_LONGEST_PAUSE_NS 1000000
 #define TSEG_LONGEST_WATCH_NS UINT64_C(5000000)
-/* TSEG_OK with the lock held (*taken_over: its former owner died holding it), or why not. Spins, never waits. */
+/*
+ * Takes the lock, after a short spin if need be, or returns the reason why it cannot. *taken_over: the former owner
+ * died with the lock.
+ */
 tseg_result tseg_lock(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *taken_over);
 bool tseg_try_lock(tseg *segment, uint32_t shard, uint64_t *lock_word);
 void tseg_unlock(tseg *segment, uint32_t shard, uint64_t lock_word);
-/* Whether somebody alive holds the lock, and did not let one of our calls wait in vain. */
+/* Whether a live owner holds the lock and is not stuck. */
 bool tseg_is_being_written(const tseg *segment, uint32_t shard);
 
 /* registration.c */
 bool tseg_owner_is_dead(const tseg *segment, uint64_t lock_word);
 
-/* near.c: the word of the key's stripe */
+/* near.c: the word of the key's stripe. */
 const tseg_word *tseg_near_word(const tseg *segment, const tseg_key *key);
 
-/* lease.c: a key's group, and the slots of its window that are in use */
+/* lease.c: the key's group of leases; the slots that may have the key's lease; those of them that are in use. */
 static inline tseg_lease_group *tseg_lease_group_of(const tseg *segment, const tseg_key *key)
 {
     uint32_t groups = segment->shard_lease_groups;
@@ -166,7 +173,7 @@ static inline uint64_t tseg_lease_bits(const tseg_lease_group *group, const tseg
 {
     return tseg_load_acquire(&group->used) & tseg_lease_window(key);
 }
-/* All that a write or a delete asks while nobody holds a lease nearby: one load. */
+/* Writes and deletes ask this first. While no lease in the group is held, it costs one load. */
 static inline bool tseg_has_leases(const tseg *segment, const tseg_key *key)
 {
     const tseg_lease_group *group = tseg_lease_group_of(segment, key);
@@ -174,21 +181,21 @@ static inline bool tseg_has_leases(const tseg *segment, const tseg_key *key)
     return TSEG_UNLIKELY(used) && (used & tseg_lease_window(key));
 }
 
-/* lease.c: what every delete does before it looks at a slot: no fill that has begun before stores anything after it. */
+/* lease.c. Every delete begins with this call, so that no fill which has begun before it can store its value. */
 void tseg_begin_delete(const tseg *segment, const tseg_key *key);
 
-/* log.c: everything here is called with the shard's lock held */
+/* log.c. The caller of these functions holds the shard's lock. */
 typedef struct {
     tseg *segment;
     const tseg_view *view;
     uint32_t shard;
-    uint32_t epoch;      /* loaded when the call began */
+    uint32_t epoch;      /* the segment's epoch when the call began */
     uint64_t lock_word;
-    double now;          /* for what is met at a tail; -infinity: nothing is over */
-    uint64_t head[TSEG_LOGS]; /* the file's words may be altered under us: these are checked once */
+    double now;          /* decides which entries at a tail have expired; -infinity: none */
+    uint64_t head[TSEG_LOGS]; /* checked copies: damage could change the words in the file at any time */
     uint64_t tail[TSEG_LOGS];
-    tseg_word *kept;     /* the slot that this write is going to change: passing its entry leaves it alone */
-    unsigned moves_left;
+    tseg_word *kept;     /* the slot that this write will change: evictions leave it as it is */
+    unsigned moves_left; /* how many entries this write may still promote or re-append */
     uint64_t move_bytes_left;
 } tseg_section;
 
@@ -198,18 +205,20 @@ typedef struct {
 tseg_result tseg_enter(tseg_section *section, tseg *segment, uint32_t shard, uint32_t epoch, double now);
 bool tseg_try_enter(tseg_section *section, tseg *segment, uint32_t shard);
 void tseg_leave(tseg_section *section);
-/* Makes room and gives the position; false if the log can never hold so much, or its positions are used up. */
+/* Makes room and sets *position. Returns false if the log is too small for the entry or has no positions left. */
 bool tseg_reserve(tseg_section *section, int log, uint64_t units, uint64_t *position);
 void tseg_commit(tseg_section *section, int log, uint64_t position, uint64_t units);
 bool tseg_has_room(const tseg_section *section, int log, uint64_t units);
 void tseg_reset_log(tseg_section *section, int log);
 bool tseg_ghost_take(tseg_section *section, uint64_t hash);
 void tseg_ghost_put(tseg_section *section, uint64_t hash);
-/* The slot of either bucket that holds this position, or NULL. */
+/* The slot of either bucket that leads to this position, or NULL. */
 tseg_word *tseg_slot_at(const tseg_section *section, const tseg_key *key, int log, uint64_t position);
 tseg_word *tseg_empty_slot(tseg_section *section, const tseg_key *key);
 void tseg_count(const tseg_section *section, int counter);
-/* lease.c: as tseg_lease_end, by a write under the lock; what is over nearby is freed. */
+/*
+ * lease.c: tseg_lease_end for a write, which has the lock. It also frees slots of leases in the window that are over.
+ */
 void tseg_lease_end_written(tseg_section *section, const tseg_key *key);
 
 #endif

@@ -1,9 +1,29 @@
 /*
- * Byte layout of a segment file, version 2. The table drawn from this file is
- * docs/segment-layout.md; numbers here are never reused once released.
+ * Byte layout of a segment file, version 2. docs/segment-layout.md has the same as a table. A released number is never
+ * reused.
  *
  * header | process table | stripes | lease groups | shard 0 | shard 1 | ...
  * shard: control block | index buckets | ghost table | small log | main log
+ *
+ * Terms of the core:
+ * - Shard: an independent part of the segment with its own lock, index and logs. The hash of a key chooses the shard.
+ * - Log: a ring buffer of entries. Writers append at the head, and evict at the tail.
+ * - Position: the place of an entry in its log, counted in units of 16 bytes since the file was made. A position is
+ *   never reused, so a position below the tail proves that the entry is gone ("the tail has passed the entry").
+ * - Slot: a word of the index that leads to one entry: its position, its log, its hits, and a fingerprint of its key.
+ *   A key has two candidate buckets of eight slots (a bucketized hash table). A lookup reads both buckets, so a delete
+ *   stores 0 and needs no tombstone.
+ * - Sequence: the counter of a seqlock, one in each entry. A writer makes it odd before it overwrites the value in
+ *   place, and even afterwards. A reader retries if the sequence is odd or has changed.
+ * - S3-FIFO: the eviction policy (Yang et al., SOSP 2023). New entries go into the small log. An entry with a hit is
+ *   promoted from the small log's tail to the main log, or re-appended from the main log's tail; an entry without a hit
+ *   is evicted. A ghost is the fingerprint of a key that left the small log without a hit. A key with a ghost goes
+ *   straight into the main log.
+ * - Epoch of the segment: a clear raises it, and entries of an earlier epoch are misses.
+ * - Generation of a process slot: the number of processes that have had the slot. It tells a dead owner of a lock from
+ *   the process that has its slot now.
+ * - Stripe: a part of the keys of a near tier. Its epoch rejects fills that are late.
+ * - Retired: a retired segment is not the current one any more. Every process moves to the file that the path leads to.
  */
 #ifndef TIERCEL_SEGMENT_LAYOUT_H
 #define TIERCEL_SEGMENT_LAYOUT_H
@@ -29,15 +49,15 @@ typedef _Atomic uint32_t tseg_half;
 #define TSEG_MIN_AVERAGE_ENTRY_BYTES 64u
 #define TSEG_DEFAULT_AVERAGE_ENTRY_BYTES 512u
 
-/* Logs. Positions count 16-byte units since the file was made. */
+/* The two logs of a shard. */
 enum { TSEG_SMALL = 0, TSEG_MAIN = 1, TSEG_LOGS = 2 };
 #define TSEG_UNIT 16u
 #define TSEG_POSITION_BITS 44
 #define TSEG_MAX_POSITION ((UINT64_C(1) << TSEG_POSITION_BITS) - 1)
 
 /*
- * Slot word: hits (2 bits) | fingerprint (17) | log (1) | position (44).
- * 0 is empty; a fingerprint is never 0.
+ * Slot word, from its lowest bit: hits (2 bits) | fingerprint (17) | log (1) | position (44).
+ * 0 is an empty slot. A fingerprint is never 0.
  */
 #define TSEG_HITS_MASK UINT64_C(3)
 #define TSEG_FINGERPRINT_SHIFT 2
@@ -48,8 +68,8 @@ enum { TSEG_SMALL = 0, TSEG_MAIN = 1, TSEG_LOGS = 2 };
 #define TSEG_BUCKET_SLOTS 8u
 
 /*
- * Lock word: owner's process slot + 1 (16 bits, 0 is free) | generation of
- * that slot (24) | ticket, which moves with every unlock (24).
+ * Lock word, from its lowest bit: process slot of the owner + 1 (16 bits; 0: the lock is free) | generation of that
+ * slot (24) | ticket, which every unlock increments (24).
  */
 #define TSEG_LOCK_SLOT_MASK UINT64_C(0xFFFF)
 #define TSEG_LOCK_GENERATION_SHIFT 16
@@ -57,40 +77,44 @@ enum { TSEG_SMALL = 0, TSEG_MAIN = 1, TSEG_LOGS = 2 };
 #define TSEG_LOCK_TICKET_SHIFT 40
 
 /*
- * Entry, in 64-bit words:
+ * Entry, in 64-bit words; the low half is named first:
  *   0  units of the allocation (32) | key bytes (32)
- *   1  sequence (32), odd while the value is written | value bytes (32)
- *   2  expires_at, epoch seconds as an IEEE double, +infinity for never
- *   3  origin: log and position of the append that made it; moves keep it
+ *   1  sequence (32), odd during a write | value bytes (32)
+ *   2  expires_at: epoch seconds as an IEEE double, +infinity for an entry that never expires
+ *   3  origin: log and position of the append that made the entry. Promotions and re-appends keep the origin.
  *   4  epoch of the segment (32) | check of words 0 and 3 (32)
- *   5  key, zero-padded to a whole word, then the value, likewise
+ *   5  the key, padded with zeros to a whole word; then the value, padded likewise
  */
 enum {
     TSEG_ENTRY_SIZES,
-    TSEG_ENTRY_LENGTHS, /* sequence and value bytes */
+    TSEG_ENTRY_LENGTHS,
     TSEG_ENTRY_END,
     TSEG_ENTRY_ORIGIN,
     TSEG_ENTRY_EPOCH
 };
 #define TSEG_ENTRY_WORDS 5u
 #define TSEG_ENTRY_BYTES 40u
-/* A filler up to the ring's end: word 0 with these key bytes, then its check. */
+/* A filler occupies the rest of the ring where the next entry does not fit. Its word 0 has these key bytes; a check of
+ * word 0 follows. */
 #define TSEG_FILLER_KEY_BYTES UINT32_C(0xFFFFFFFF)
 #define TSEG_FILLER_CHECK 1
-#define TSEG_LAST_SEQUENCE UINT32_C(0xFFFFFFF0)
+#define TSEG_LAST_SEQUENCE UINT32_C(0xFFFFFFF0) /* an entry with this sequence is not overwritten in place any more */
 
-/* Leases: a group has as many slots as its word of slots in use has bits; a key may have any of a window of them. */
+/*
+ * Leases. A group of slots has one word with a bit for each slot in use. The lease of a key is in one of
+ * TSEG_LEASE_WINDOW neighbouring slots of its group.
+ */
 #define TSEG_LEASE_SLOTS 64u
 #define TSEG_LEASE_WINDOW 16u
 #define TSEG_MAX_LEASE_GROUPS 64u
 #define TSEG_BYTES_PER_LEASE_GROUP (UINT64_C(256) << 10)
-/* In the place of a holder: given back without a value, and nobody is to compute for a while. */
+/* A lease without a holder has one of these values instead: released; released, and nobody may take the lease yet. */
 #define TSEG_LEASE_RELEASED UINT64_C(0)
 #define TSEG_LEASE_PAUSED UINT64_MAX
 
-#define TSEG_GHOST_BUCKET 16u /* 32-bit ghosts in a cache line: fingerprint (16) | clock (16) */
+#define TSEG_GHOST_BUCKET 16u /* ghosts in a cache line; each has a fingerprint (16 bits) and the ghost clock (16) */
 
-/* Everything that is fixed when the file is made. */
+/* The division of the file, which never changes. */
 typedef struct {
     uint64_t file_bytes;
     uint32_t shards;
@@ -99,13 +123,13 @@ typedef struct {
     uint32_t stripes;
     uint32_t buckets; /* of one shard */
     uint32_t ghosts;  /* of one shard, a multiple of TSEG_GHOST_BUCKET */
-    uint64_t lease_groups; /* a power of two, at least one a shard */
+    uint64_t lease_groups; /* a power of two, at least one for each shard */
     uint64_t processes_offset;
     uint64_t stripes_offset;
     uint64_t leases_offset;
     uint64_t shards_offset;
     uint64_t shard_bytes;
-    uint64_t index_offset; /* this and the following: from the shard's start */
+    uint64_t index_offset; /* this offset and the next ones count from the start of the shard */
     uint64_t ghosts_offset;
     uint64_t log_offset[TSEG_LOGS];
     uint64_t log_units[TSEG_LOGS];
@@ -118,21 +142,21 @@ typedef struct {
     uint64_t file_id; /* random, never 0 */
     uint64_t hash_key[2];
     uint64_t boot_id[2];
-    uint64_t sidecar_device; /* the lock file this segment was made with */
+    uint64_t sidecar_device; /* the lock file that lay beside the segment when it was made */
     uint64_t sidecar_inode;
     double created_at;
     tseg_geometry geometry;
-    uint64_t check; /* SipHash of everything before it */
+    uint64_t check; /* SipHash of the bytes before this word */
     _Alignas(TSEG_CACHE_LINE) tseg_half epoch;
-    tseg_half retired; /* not 0: move to what the path leads to now */
-    tseg_word near_covered; /* ns of the monotonic clock: until then every change behind was heard of; 0 never */
-    tseg_word near_gaps;    /* how often all copies were put away, since nobody had covered them */
-    tseg_word near_noted;   /* how often something was noted that the tier behind is to be told later */
-    tseg_word near_server;  /* which server behind the listeners hear, and of which keys; 0 unknown */
-    tseg_word near_seats;   /* which processes listen: two seats, see coverage.c */
+    tseg_half retired;      /* not 0: every process moves to the file that the path leads to now */
+    tseg_word near_covered; /* end of the covered time, in ns of the monotonic clock; 0: never covered */
+    tseg_word near_gaps;    /* number of times that all copies were deleted because nobody had covered them */
+    tseg_word near_noted;   /* number of notes about changes that the tier behind has not received */
+    tseg_word near_server;  /* identifies the server and the keys that the listeners subscribe to; 0: unknown */
+    tseg_word near_seats;   /* the two processes that listen: see coverage.c */
 } tseg_header;
 
-/* One attached process: its counters stay when the slot is used again. */
+/* Counters of one process slot. The next process that has the slot continues them. */
 enum {
     TSEG_COUNT_HITS,
     TSEG_COUNT_MISSES,
@@ -146,10 +170,10 @@ enum {
     TSEG_COUNT_APPENDED,
     TSEG_COUNT_LEASES_TAKEN,
     TSEG_COUNT_LEASE_WAITS,
-    TSEG_COUNT_LEASE_TAKEOVERS, /* of a lease that had lapsed, or whose holder was dead */
-    TSEG_COUNT_LEASE_FULL,      /* takes that found no slot */
+    TSEG_COUNT_LEASE_TAKEOVERS, /* of leases that had lapsed or whose holder was dead */
+    TSEG_COUNT_LEASE_FULL,      /* takes that found no free slot */
     TSEG_COUNT_LEASE_FILLS_LOST,
-    TSEG_COUNT_SERVED, /* reads of values that found one: hits of the store, which HITS are not alone */
+    TSEG_COUNT_SERVED, /* values found for the store; HITS also counts reads of tags and of raw bytes */
     TSEG_PROCESS_COUNTERS
 };
 
@@ -161,35 +185,35 @@ typedef struct {
 } tseg_process;
 
 /*
- * The lease of one key. Only the holder of the shard's lock fills, takes over, releases and frees a slot; anyone may
- * end its lineage, which is 0 then.
+ * The lease of one key. Only the owner of the shard's lock fills, takes over, releases and frees a slot. Any process
+ * may end the lineage without the lock, by storing 0.
  */
 typedef struct {
     _Alignas(TSEG_CACHE_LINE) tseg_word lineage; /* random, never 0 while the lease stands */
     tseg_word hash;                              /* of the key */
-    tseg_word holder;                            /* random, or one of the two above */
+    tseg_word holder;                            /* random, or one of the two values above */
     tseg_word owner;                             /* process slot and generation, as in a lock word */
-    tseg_word lapses_ns;                         /* of the machine's monotonic clock */
-    tseg_half kept_until;                        /* seconds of that clock: then the slot may be used again */
-    tseg_half released;                          /* the lower half of the last holder that gave it back */
-    tseg_half check;                             /* of the key: its hash under another key */
-    tseg_half epoch;                             /* of the segment when it was taken */
-    tseg_half signal;                            /* futex: bit 0 somebody waits, above it a count of changes */
-    tseg_half version;                           /* hash of the value's version, 0 where it has none */
+    tseg_word lapses_ns;                         /* by the machine's monotonic clock */
+    tseg_half kept_until;                        /* in seconds of that clock; then another lease may use the slot */
+    tseg_half released;                          /* the low half of the last holder that released the lease */
+    tseg_half check;                             /* a second hash of the key, with another hash key */
+    tseg_half epoch;                             /* the segment's epoch when the lease was taken */
+    tseg_half signal;                            /* futex: bit 0: a caller sleeps; the other bits count changes */
+    tseg_half version;                           /* hash of the value's version; 0: the value has none */
 } tseg_lease_slot;
 
 typedef struct {
-    _Alignas(TSEG_CACHE_LINE) tseg_word used; /* a bit a slot: what writes and deletes load while no lease is held */
+    _Alignas(TSEG_CACHE_LINE) tseg_word used; /* a bit for each slot in use; writes and deletes load this word first */
     _Alignas(TSEG_CACHE_LINE) tseg_lease_slot slots[TSEG_LEASE_SLOTS];
 } tseg_lease_group;
 
-/* Counters of a shard, changed under its lock. */
+/* Counters of a shard. Only the owner of its lock changes them. */
 enum {
-    TSEG_COUNT_EVICTED_SMALL,   /* left the small log without a hit */
-    TSEG_COUNT_EVICTED_MAIN,    /* left the main log without a hit left */
-    TSEG_COUNT_EVICTED_EXPIRED, /* met at a tail after its end */
-    TSEG_COUNT_EVICTED_BOUND,   /* had hits, but the write's bound was reached */
-    TSEG_COUNT_EVICTED_INDEX,   /* both buckets full */
+    TSEG_COUNT_EVICTED_SMALL,   /* at the small log's tail, without a hit */
+    TSEG_COUNT_EVICTED_MAIN,    /* at the main log's tail, with no hit left */
+    TSEG_COUNT_EVICTED_EXPIRED, /* at a tail, expired or of an earlier epoch */
+    TSEG_COUNT_EVICTED_BOUND,   /* at a tail, with hits; but the write had moved as many entries as it may */
+    TSEG_COUNT_EVICTED_INDEX,   /* to free a slot, because both buckets of a new key were full */
     TSEG_COUNT_PROMOTED,
     TSEG_COUNT_REAPPENDED,
     TSEG_COUNT_GHOST_HITS,
@@ -199,15 +223,15 @@ enum {
 };
 
 typedef struct {
-    /* A write in place stores into this line, its entry and its own process slot, and nothing else that is shared. */
+    /* A write in place stores into this cache line, its entry and its own process slot, and no other shared line. */
     _Alignas(TSEG_CACHE_LINE) tseg_word lock;
-    tseg_word changing; /* slot word of the entry whose sequence is odd, or 0 */
+    tseg_word changing; /* the slot word of the entry whose sequence is odd; 0: none */
     _Alignas(TSEG_CACHE_LINE) tseg_word head[TSEG_LOGS];
     tseg_word tail[TSEG_LOGS];
-    tseg_word records[TSEG_LOGS]; /* appended and not yet passed by the tail */
-    tseg_word ghost_clock;        /* ghosts ever remembered */
+    tseg_word records[TSEG_LOGS]; /* entries between tail and head */
+    tseg_word ghost_clock;        /* number of ghosts since the file was made */
     _Alignas(TSEG_CACHE_LINE) tseg_word counters[2 * TSEG_CACHE_LINE / sizeof(tseg_word) - 1];
-    /* Raised by every delete before it looks for its key, without the lock. Writes store nothing into this line. */
+    /* Every delete increments this word before it looks for its key. Writes store nothing into its cache line. */
     tseg_word deletes;
 } tseg_shard;
 

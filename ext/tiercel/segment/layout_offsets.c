@@ -1,4 +1,4 @@
-/* Each offset that docs/segment-layout.md gives, so that no compiler and no change of a struct moves a field unseen. */
+/* The offsets in docs/segment-layout.md. The build fails if a compiler or a change of a struct moves a field. */
 #include <stddef.h>
 
 #include "layout.h"

@@ -1,11 +1,8 @@
-/*
- * Leases: who computes the value of a key that is not there. They lie beside
- * the logs, where eviction does not reach. docs/memory-model.md, "Leases".
- */
+/* The table of leases. It lies beside the logs, so evictions do not touch it. "Leases" in docs/memory-model.md. */
 #include "hash.h"
 #include "lease.h"
 
-/* Ending a lineage is tried again where the slot is another lease by now. */
+/* A call that ends a lineage tries again this often if the slot has another lease by now. */
 #define TSEG_LEASE_TRIES 64u
 
 static uint64_t hash_again(const tseg *segment, const void *bytes, size_t count)
@@ -24,7 +21,7 @@ uint32_t tseg_lease_check(const tseg *segment, const tseg_key *key)
     return (uint32_t)(hash_again(segment, key->bytes, key->count) >> 32);
 }
 
-/* Somebody sleeps on the slot only if he has raised bit 0 since the last change. */
+/* A caller sleeps on the slot only if bit 0 was set after the last change. */
 void tseg_lease_signal(tseg_lease_slot *slot)
 {
     if (!(atomic_fetch_add(&slot->signal, 2) & 1)) return;
@@ -32,7 +29,7 @@ void tseg_lease_signal(tseg_lease_slot *slot)
     tseg_wake(&slot->signal);
 }
 
-/* false: it was ended, or is another lease by now. */
+/* Returns false if the lineage had ended before. */
 bool tseg_lease_end_lineage(tseg_lease_slot *slot, uint64_t lineage)
 {
     if (!tseg_swap(&slot->lineage, &lineage, 0)) return false;
@@ -54,7 +51,7 @@ void tseg_lease_end(const tseg *segment, const tseg_key *key)
     }
 }
 
-/* For those who compute without a lease: they publish their slot first and look at this word then. */
+/* A fill without a lease publishes its slot first and reads this word afterwards. */
 static void count_delete(const tseg *segment, uint32_t shard)
 {
     atomic_fetch_add_explicit(&segment->views[shard].control->deletes, 1, memory_order_acq_rel);
@@ -67,7 +64,7 @@ void tseg_begin_delete(const tseg *segment, const tseg_key *key)
     if (TSEG_UNLIKELY(tseg_has_leases(segment, key))) tseg_lease_end(segment, key);
 }
 
-/* Ends all of a shard that were taken before this epoch, as a delete of every key of the shard does. */
+/* Counts as a delete of every key of the shard, so a fill without a lease is late too. */
 void tseg_lease_end_all(const tseg *segment, uint32_t shard, uint32_t epoch)
 {
     tseg_lease_group *group = segment->leases + (uint64_t)shard * segment->shard_lease_groups;
@@ -86,12 +83,18 @@ void tseg_lease_end_all(const tseg *segment, uint32_t shard, uint32_t epoch)
     }
 }
 
+void tseg_lease_end_everywhere(const tseg *segment)
+{
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
+        tseg_lease_end_all(segment, shard, tseg_epoch(segment) + 1);
+}
+
 void tseg_lease_free_slot(tseg_lease_group *group, const tseg_lease_slot *slot)
 {
     atomic_fetch_and_explicit(&group->used, ~(UINT64_C(1) << (slot - group->slots)), memory_order_release);
 }
 
-/* Nobody needs it any more: its lineage was ended, or outlived its lease for as long as it may, or was cleared. */
+/* A lease is over if its lineage has ended, has outlived the lease for long enough, or is of an earlier epoch. */
 bool tseg_lease_is_over(const tseg_lease_slot *slot, uint32_t epoch, uint64_t now_ns)
 {
     uint32_t kept_until = tseg_load_half(&slot->kept_until), now_s = (uint32_t)(now_ns / TSEG_NS_PER_S);
@@ -115,7 +118,7 @@ void tseg_lease_end_written(tseg_section *section, const tseg_key *key)
     }
 }
 
-/* The slot of the key's lease; its lineage comes back too, for it may be ended at any time. */
+/* Finds the slot of the key's lease. *lineage is the lineage that was found, since it may end at any time. */
 tseg_lease_slot *tseg_find_lease(const tseg *segment, const tseg_key *key, uint32_t epoch, uint64_t *lineage)
 {
     tseg_lease_group *group = tseg_lease_group_of(segment, key);
@@ -155,13 +158,13 @@ tseg_lease_state tseg_lease_look(const tseg *segment, const tseg_key *key, uint6
     tseg_lease_slot *slot = tseg_find_lease(segment, key, tseg_epoch(segment), &found);
 
     if (!slot || found != lineage) return TSEG_LEASE_GONE;
-    /* Before what it is about: whatever changes after this ends the sleep. */
+    /* The signal is read before the lease, so that every later change ends the sleep. */
     lease->signal = &slot->signal;
     lease->signal_seen = to_wait ? atomic_fetch_or(&slot->signal, 1) | 1 : atomic_load(&slot->signal);
     tseg_lease_describe(slot, lineage, lease);
     if (tseg_load_acquire(&slot->lineage) != lineage) return TSEG_LEASE_GONE;
     if (lease->holder == TSEG_LEASE_RELEASED || lease->holder == TSEG_LEASE_PAUSED) return TSEG_LEASE_GIVEN_BACK;
-    /* Given back, and taken by another one since. */
+    /* The holder has released the lease, and another holder has taken it since. */
     if (lease->holder != holder && tseg_load_half(&slot->released) == (uint32_t)holder) return TSEG_LEASE_GIVEN_BACK;
     if (tseg_lease_has_lapsed(segment, slot, lease->holder, tseg_monotonic_ns())) return TSEG_LEASE_LAPSED;
     return TSEG_LEASE_STANDS;

@@ -1,4 +1,4 @@
-/* The table of leases, as the files that change it share it. */
+/* The table of leases: shared by the files that change it. */
 #ifndef TIERCEL_SEGMENT_LEASE_H
 #define TIERCEL_SEGMENT_LEASE_H
 
@@ -6,9 +6,12 @@
 #include "leases.h"
 
 #define TSEG_NS_PER_S UINT64_C(1000000000)
-/* A later end was altered from outside. */
+/* A slot with a longer time is damaged. */
 #define TSEG_LEASE_MAX_TTL_NS (86400 * TSEG_NS_PER_S)
-/* How long a lineage outlives its lease: ten times the lease's time, and at least a minute; given back, two seconds. */
+/*
+ * A lineage outlives its lease, so that a late fill still finds it: by ten times the lease's ttl, and at least by a
+ * minute. After a release it stays for two seconds.
+ */
 #define TSEG_LEASE_OUTLIVES 10u
 #define TSEG_LEASE_LEAST_KEPT_S 60u
 #define TSEG_LEASE_RELEASED_KEPT_S 2u
@@ -22,7 +25,7 @@ static inline void tseg_store_half(tseg_half *half, uint32_t value)
     atomic_store_explicit(half, value, memory_order_relaxed);
 }
 
-/* Of those whose bits are set, which becomes one less. */
+/* Returns the slot of the lowest bit that is set, and clears the bit. */
 static inline tseg_lease_slot *tseg_next_lease_slot(tseg_lease_group *group, uint64_t *bits)
 {
     tseg_lease_slot *slot = &group->slots[__builtin_ctzll(*bits)];
@@ -31,19 +34,19 @@ static inline tseg_lease_slot *tseg_next_lease_slot(tseg_lease_group *group, uin
 }
 
 uint32_t tseg_lease_check(const tseg *segment, const tseg_key *key);
-/* After a change: wakes who sleeps on the slot. */
+/* Called after a change: wakes the callers that sleep on the slot. */
 void tseg_lease_signal(tseg_lease_slot *slot);
-/* false: it was ended, or is another lease by now. */
+/* Returns false if the lineage had ended before. */
 bool tseg_lease_end_lineage(tseg_lease_slot *slot, uint64_t lineage);
-/* Under the lock, like whatever else gives a slot or takes it. */
+/* The caller has the shard's lock. */
 void tseg_lease_free_slot(tseg_lease_group *group, const tseg_lease_slot *slot);
-/* Nobody needs it any more: its lineage was ended, or outlived its lease for as long as it may, or was cleared. */
+/* Whether the slot is free for another lease. */
 bool tseg_lease_is_over(const tseg_lease_slot *slot, uint32_t epoch, uint64_t now_ns);
-/* The slot of the key's lease; its lineage comes back too, for it may be ended at any time. */
+/* Finds the slot of the key's lease. *lineage is the lineage that was found, since it may end at any time. */
 tseg_lease_slot *tseg_find_lease(const tseg *segment, const tseg_key *key, uint32_t epoch, uint64_t *lineage);
 bool tseg_lease_has_lapsed(const tseg *segment, const tseg_lease_slot *slot, uint64_t holder, uint64_t now_ns);
 void tseg_lease_describe(const tseg_lease_slot *slot, uint64_t lineage, tseg_lease *lease);
-/* lease_take.c: under the lock; from now on it is this holder's. */
+/* lease_take.c: gives the lease to the request's holder. The caller has the shard's lock. */
 void tseg_lease_write_holder(const tseg *segment, tseg_lease_slot *slot, const tseg_lease_request *request,
                              uint64_t now_ns);
 

@@ -1,4 +1,4 @@
-/* The ends that a lease's holder gives it: a value, or nothing. */
+/* Fills and releases: the two ways in which a holder ends its lease. */
 #include <math.h>
 
 #include "lease.h"
@@ -65,7 +65,7 @@ tseg_result tseg_lease_fill_unheld(tseg *segment, const tseg_key *key, const tse
 
     if (unheld->file_id != segment->file_id || unheld->epoch != tseg_epoch(segment)) return TSEG_CHANGED;
     if (tseg_too_large(segment, &change)) return tseg_refuse(segment);
-    /* The entry gets the epoch in which the block began, so a clear from here on makes it a miss, too. */
+    /* The entry gets the epoch from before the computation, so a later clear makes it a miss too. */
     result = tseg_enter(&section, segment, key->shard, unheld->epoch, now);
     if (result != TSEG_OK) return result;
     found = tseg_find(segment, key, &old) == TSEG_OK;
@@ -97,7 +97,7 @@ tseg_result tseg_lease_release(tseg *segment, const tseg_key *key, uint64_t line
     tseg_section section;
     tseg_result result;
 
-    /* After a fill that was abandoned, or a delete: there is nothing to wait for a lock for. */
+    /* After a delete or an abandoned fill the lease is gone. Then the call needs no lock. */
     slot = tseg_find_lease(segment, key, epoch, &found);
     if (!slot || found != lineage) return TSEG_ABSENT;
     result = tseg_enter(&section, segment, key->shard, epoch, -INFINITY);

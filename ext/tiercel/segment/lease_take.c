@@ -1,8 +1,8 @@
-/* Taking a lease: the slot that it gets, whose place it takes, and what reads see meanwhile. */
+/* Taking a lease: a slot for it, the takeover of a lapsed lease, and the value that reads see until the fill. */
 #include "lease.h"
 
-/* How soon a slot may be given to another lease; UINT64_MAX: not at all. */
-static uint64_t worth(const tseg *segment, const tseg_lease_slot *slot, uint32_t epoch, uint64_t now_ns)
+/* A new lease takes the slot with the lowest rank. UINT64_MAX: the slot's lease stands. */
+static uint64_t rank_of(const tseg *segment, const tseg_lease_slot *slot, uint32_t epoch, uint64_t now_ns)
 {
     uint64_t holder = tseg_load(&slot->holder);
 
@@ -12,7 +12,7 @@ static uint64_t worth(const tseg *segment, const tseg_lease_slot *slot, uint32_t
     return tseg_load(&slot->lapses_ns) / 2 + 2;
 }
 
-/* A slot for a new lease: one that is free, or of a lease that is over, given back, or lapsed. */
+/* Finds a slot for a new lease: a free one, or one whose lease is over, released or lapsed. */
 static tseg_lease_slot *claim_slot(const tseg *segment, tseg_lease_group *group, const tseg_key *key, uint32_t epoch,
                                    uint64_t now_ns)
 {
@@ -23,7 +23,7 @@ static tseg_lease_slot *claim_slot(const tseg *segment, tseg_lease_group *group,
     if (free_bits) return tseg_next_lease_slot(group, &free_bits);
     while (bits) {
         tseg_lease_slot *slot = tseg_next_lease_slot(group, &bits);
-        uint64_t rank = worth(segment, slot, epoch, now_ns);
+        uint64_t rank = rank_of(segment, slot, epoch, now_ns);
         if (rank >= least) continue;
         least = rank;
         chosen = slot;
@@ -54,7 +54,7 @@ static tseg_lease_slot *begin_lineage(tseg_section *section, const tseg_key *key
     tseg_lease_slot *slot = claim_slot(segment, group, key, section->epoch, now_ns);
 
     if (!slot) return NULL;
-    /* Killed before the lineage is there: a slot in use without one, which the next write that comes by frees. */
+    /* If the process dies before it stores the lineage, the next write of a key nearby frees the slot. */
     atomic_fetch_or(&group->used, UINT64_C(1) << (slot - group->slots));
     tseg_store(&slot->hash, key->hash);
     tseg_store_half(&slot->check, tseg_lease_check(segment, key));
@@ -63,12 +63,14 @@ static tseg_lease_slot *begin_lineage(tseg_section *section, const tseg_key *key
     tseg_lease_write_holder(segment, slot, request, now_ns);
     TSEG_STOP_HERE(TSEG_STOP_BEFORE_LINEAGE);
     tseg_store_release(&slot->lineage, request->lineage);
-    /* Before the block reads anything: a delete looks for leases after what it deletes was changed. */
+    /*
+     * The fence comes before the computation reads anything. A delete looks for leases after the change it belongs to.
+     */
     tseg_fence(memory_order_seq_cst);
     return slot;
 }
 
-/* Goes on with the lineage that is there, if that was not ended meanwhile. */
+/* Continues the present lineage. Returns false if it has ended concurrently. */
 static bool take_over(tseg_section *section, tseg_lease_slot *slot, const tseg_lease_request *request, uint64_t lineage,
                       uint64_t now_ns)
 {
@@ -77,7 +79,7 @@ static bool take_over(tseg_section *section, tseg_lease_slot *slot, const tseg_l
     return tseg_load_acquire(&slot->lineage) == lineage;
 }
 
-/* Puts in place the value that plain reads see during the computation. */
+/* Prepares the entry that reads find during the computation. */
 static tseg_result show(tseg_section *section, const tseg_key *key, const tseg_lease_request *request,
                         const tseg_entry *old)
 {
@@ -148,7 +150,7 @@ tseg_result tseg_lease_take(tseg *segment, const tseg_key *key, const tseg_lease
     tseg_section section;
     tseg_result result;
 
-    /* Others are not judged by who may be taken for dead himself. */
+    /* This process registers first: one that counts as dead itself must not declare another holder dead. */
     if (tseg_lease_bits(tseg_lease_group_of(segment, key), key)) tseg_keep_registered(segment);
     result = tseg_enter(&section, segment, key->shard, epoch, now);
     if (result != TSEG_OK) return result;

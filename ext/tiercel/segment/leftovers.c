@@ -1,4 +1,4 @@
-/* Files that a process was making when it was killed. */
+/* Leftovers: unfinished files of processes that were killed. */
 #include "system.h"
 
 #include <dirent.h>
@@ -11,7 +11,7 @@
 
 #include "attach.h"
 
-/* "PID.RANDOM.new" */
+/* Whether the rest of a name is "PID.RANDOM.new". */
 static bool is_unfinished(const char *rest)
 {
     static const char digits[] = "0123456789abcdef";

@@ -1,7 +1,6 @@
 /*
- * The lock of a shard: our own word with the owner's process slot and its
- * generation, and the kernel's record lock on the owner's byte of the sidecar
- * as proof that the owner lives.
+ * The lock of a shard: a word with the owner's process slot and its generation. A file lock on the owner's byte of the
+ * lock file proves that the owner is alive.
  */
 #include <errno.h>
 
@@ -42,7 +41,7 @@ static bool spin(tseg *segment, tseg_word *lock, uint64_t *lock_word)
     return false;
 }
 
-/* One of our calls watched this very word for the whole bound. */
+/* Whether a call of this process has watched this same word for the whole bound. */
 static bool is_stuck(const tseg *segment, uint32_t shard, uint64_t word)
 {
     return word && word == tseg_load(&segment->stuck[shard]);
@@ -59,7 +58,8 @@ static tseg_result lock_slowly(tseg *segment, uint32_t shard, uint64_t *lock_wor
     tseg_word *lock = &segment->views[shard].control->lock;
     uint64_t word;
 
-    tseg_keep_registered(segment); /* others are not judged by who may be taken for dead himself */
+    /* This process registers first: one that counts as dead itself must not declare the owner dead. */
+    tseg_keep_registered(segment);
     if (!tseg_load(&segment->owner)) return TSEG_READ_ONLY;
     word = tseg_load(lock);
     if (is_stuck(segment, shard, word) && !tseg_owner_is_dead(segment, word)) {
@@ -99,7 +99,7 @@ uint64_t tseg_counted_nap(uint64_t began_ns, uint64_t longest_ns)
     return took_ns < longest_ns ? took_ns : longest_ns;
 }
 
-/* false: a signal ended the nap. */
+/* Returns false if a signal ended the nap. */
 static bool nap(tseg_wait *wait, long pause_ns)
 {
     struct timespec pause = {0, pause_ns};
@@ -132,7 +132,7 @@ void tseg_unlock(tseg *segment, uint32_t shard, uint64_t lock_word)
     uint64_t ticket = (lock_word >> TSEG_LOCK_TICKET_SHIFT) + 1;
 
     TSEG_STOP_HERE(TSEG_STOP_BEFORE_UNLOCK);
-    /* Fails only where the word was altered from outside: then it is not ours to free. */
+    /* The swap fails only if the word was damaged. Then the lock does not belong to this process. */
     atomic_compare_exchange_strong_explicit(&segment->views[shard].control->lock, &lock_word,
                                             ticket << TSEG_LOCK_TICKET_SHIFT, memory_order_release,
                                             memory_order_relaxed);

@@ -1,6 +1,6 @@
 /*
- * The two ring logs of a shard and S3-FIFO on them (Yang et al., SOSP'23).
- * Everything here runs under the shard's lock.
+ * The two logs of a shard, and S3-FIFO on them (Yang et al., SOSP 2023): a write makes room at the tails. All functions
+ * run under the shard's lock.
  */
 #include <math.h>
 
@@ -18,14 +18,17 @@ static uint64_t free_units(const tseg_section *section, int log)
     return log_units(section, log) - (section->head[log] - section->tail[log]);
 }
 
-/* Units up to the ring's end that an entry of this size would skip, since entries are contiguous. */
+/* Units up to the ring's end that an entry of this size has to skip, because entries are contiguous. */
 static uint64_t skipped_units(const tseg_section *section, int log, uint64_t units)
 {
     uint64_t rest = log_units(section, log) - section->head[log] % log_units(section, log);
     return rest < units ? rest : 0;
 }
 
-/* Room that appends leave, so that an entry at the tail can be copied to the head before its own bytes are given up. */
+/*
+ * Appends leave this much room free, so that a re-append can copy an entry from the tail to the head before the tail
+ * passes the entry.
+ */
 static uint64_t reserve_units(const tseg_section *section, int log) { return log_units(section, log) / 256; }
 
 bool tseg_has_room(const tseg_section *section, int log, uint64_t units)
@@ -70,13 +73,13 @@ static void write_filler(tseg_section *section, int log, uint64_t units)
     tseg_store(&section->view->control->head[log], section->head[log]);
 }
 
-/* Skips to the ring's start where needed; room is there. */
+/* Skips to the ring's start if need be. The caller has made room. */
 static uint64_t begin_append(tseg_section *section, int log, uint64_t units)
 {
     uint64_t skipped = skipped_units(section, log, units);
 
     if (skipped) write_filler(section, log, skipped);
-    /* The tail was stored before: a reader who sees any of the bytes to come sees it too. */
+    /* The tail was stored before this fence. A reader that sees any of the following bytes sees that tail too. */
     tseg_fence(memory_order_release);
     return section->head[log];
 }
@@ -122,7 +125,7 @@ tseg_word *tseg_slot_at(const tseg_section *section, const tseg_key *key, int lo
     return NULL;
 }
 
-/* An entry at a tail that a slot leads to. */
+/* An entry at a tail, and the slot that leads to it. */
 typedef struct {
     int log;
     uint64_t units;
@@ -133,7 +136,7 @@ typedef struct {
     uint64_t word;
 } tail_entry;
 
-/* Ascending, so that a copy to lower addresses may overlap what it is made of. */
+/* Copies in ascending order, because the copy may overlap its source from below. */
 static void copy_entry(const tseg_section *section, const tail_entry *entry, int log, uint64_t position)
 {
     tseg_word *to = tseg_at(section->segment, section->view, log, position), *from = entry->at;
@@ -142,7 +145,7 @@ static void copy_entry(const tseg_section *section, const tail_entry *entry, int
     TSEG_STOP_HERE(TSEG_STOP_MOVE_AFTER_COPY);
 }
 
-/* Lets the slot lead to the copy, unless a delete emptied it: then the copy is abandoned. */
+/* Lets the slot lead to the copy. If a delete has emptied the slot, nothing leads to the copy. */
 static void lead_to_copy(tail_entry *entry, int log, uint64_t position, bool forget_hits)
 {
     uint64_t moved;
@@ -161,7 +164,7 @@ static bool make_room(tseg_section *section, int log, uint64_t units)
 {
     if (units > log_units(section, log) / 4) return false;
     if (section->head[log] > TSEG_MAX_POSITION - 4 * log_units(section, log)) {
-        tseg_retire(section->segment); /* positions are never issued twice: everyone moves to a new file */
+        tseg_retire(section->segment); /* no position is reused, so every process moves to a new file */
         return false;
     }
     while (!tseg_has_room(section, log, units) && section->tail[log] != section->head[log])
@@ -202,8 +205,8 @@ static bool reappend(tseg_section *section, tail_entry *entry)
     bool copy_first = free_units(section, TSEG_MAIN) >= entry->units + skipped;
 
     /*
-     * Otherwise its own bytes are given up first and the copy may overlap them from below. A filler never does:
-     * were the ring's end above this entry, the entry would fit below it as well.
+     * Without room for a copy first, the tail passes the entry first, and the copy may overlap the entry from below. A
+     * filler never overlaps it: if the ring's end came before the entry, the copy would fit before that end.
      */
     if (!may_move(section, entry) || free_units(section, TSEG_MAIN) < skipped) return false;
     charge_move(section, entry, TSEG_COUNT_REAPPENDED);
@@ -219,7 +222,7 @@ static bool reappend(tseg_section *section, tail_entry *entry)
     return true;
 }
 
-/* Which counter a drop belongs to, or -1 where the entry is not to be dropped. */
+/* The counter of the eviction, or -1 if the entry is to be moved. */
 static int reason_to_drop(const tseg_section *section, const tail_entry *entry)
 {
     double expires_at = tseg_double(tseg_load(entry->at + TSEG_ENTRY_END));
@@ -241,7 +244,7 @@ static void drop_or_move(tseg_section *section, tail_entry *entry)
             if (entry->log == TSEG_SMALL ? promote(section, entry) : reappend(section, entry)) return;
             reason = TSEG_COUNT_EVICTED_BOUND;
         }
-        if (!tseg_swap(entry->slot, &entry->word, 0)) continue; /* a hit meanwhile: look again */
+        if (!tseg_swap(entry->slot, &entry->word, 0)) continue; /* a concurrent hit: decide again */
         tseg_count(section, reason);
         if (reason == TSEG_COUNT_EVICTED_SMALL) tseg_ghost_put(section, entry->key->hash);
         break;
@@ -270,7 +273,7 @@ static void evict_at_tail(tseg_section *section, int log)
             entry.word |= tseg_hits(tseg_load_acquire(entry.slot));
             drop_or_move(section, &entry);
         } else {
-            pass_entry(section, log, units); /* deleted or written anew: its bytes are dead */
+            pass_entry(section, log, units); /* the key was deleted or overwritten */
         }
     }
 }

@@ -1,4 +1,4 @@
-/* Removing and replacing the file that a path leads to. */
+/* Removing and replacing the file at a path. */
 #include "system.h"
 
 #include <errno.h>
@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 #include "attach.h"
+#include "handle.h"
 
-/* A lock file that was never ours stays: the segment lay beside it by chance. */
+/* Keeps a lock file that is not ours: another program's file may have the same name. */
 static bool remove_files(const char *path, tseg_sidecar *sidecar, tseg_file *file, tseg_host *host, tseg_error *error)
 {
     char lock_path[PATH_MAX];
@@ -27,7 +28,9 @@ static bool remove_files(const char *path, tseg_sidecar *sidecar, tseg_file *fil
     return true;
 }
 
-/* Options that the caller left open stay as they were; a default number of shards does not count as a choice. */
+/*
+ * An option that the caller left open stays as it was in the old file; but a default number of shards is chosen anew.
+ */
 static tseg_options options_of(const tseg_options *given, const tseg_file *file, bool readable)
 {
     const tseg_geometry *old = &file->header.geometry;
@@ -53,7 +56,10 @@ static bool replace_file(const char *path, tseg_sidecar *sidecar, const tseg_opt
     return tseg_file_make(path, sidecar, &chosen, state == TSEG_FILE_MISSING ? NULL : file, false, error);
 }
 
-/* Both under the lock for files, `retired` before the path changes: see "Moving" in docs/memory-model.md. */
+/*
+ * Removes (without options) or replaces a file under the lock for files. The file is retired before its path changes:
+ * see "Moving" in docs/memory-model.md.
+ */
 static bool with_files_locked(const char *path, const tseg_options *options, bool only_unused, tseg_host *host,
                               tseg_error *error)
 {
@@ -69,7 +75,9 @@ static bool with_files_locked(const char *path, const tseg_options *options, boo
     if (!sidecar) return false;
     if (tseg_sidecar_lock_files(sidecar, error)) {
         state = tseg_file_open_locked(path, sidecar, host, &file, error);
-        /* Every layout locks one byte per process, so an unused one can be told and removed. */
+        /*
+         * Every layout version locks one byte per process. So a file of another version can be removed if it is unused.
+         */
         if (state == TSEG_FILE_REFUSED && !(only_unused && file.other_version)) done = false;
         else if (only_unused && (sidecar->slot >= 0 || tseg_sidecar_in_use(sidecar)))
             tseg_fail(error, EBUSY, "%s is in use", path);
@@ -85,9 +93,21 @@ static bool with_files_locked(const char *path, const tseg_options *options, boo
     return done;
 }
 
+/* Waits for other processes that make or remove the file, if there is a host to wait in. */
+static bool with_patience(const char *path, const tseg_options *options, bool only_unused, tseg_host *host,
+                          tseg_error *error)
+{
+    uint64_t waited_ns = 0;
+    pid_t given_up_on = 0;
+
+    while (!with_files_locked(path, options, only_unused, host, error))
+        if (!host || !tseg_wait_for_files(host, error, TSEG_OPENING_WAIT_NS, &waited_ns, &given_up_on)) return false;
+    return true;
+}
+
 bool tseg_remove_by(tseg_host *host, const char *path, bool only_unused, tseg_error *error)
 {
-    return with_files_locked(path, NULL, only_unused, host, error);
+    return with_patience(path, NULL, only_unused, host, error);
 }
 
 bool tseg_remove(const char *path, bool only_unused, tseg_error *error)
@@ -97,5 +117,5 @@ bool tseg_remove(const char *path, bool only_unused, tseg_error *error)
 
 bool tseg_replace(const char *path, const tseg_options *options, tseg_error *error)
 {
-    return with_files_locked(path, options, false, options->host, error);
+    return with_patience(path, options, false, options->host, error);
 }

@@ -1,4 +1,4 @@
-/* The memo's table: chains of slots, by the key's hash. What enters and what leaves: memo_admission.c. */
+/* The memo's table: a hash table with chains. memo_admission.c decides which values enter and leave. */
 #include <stdlib.h>
 
 #include "internal.h"
@@ -12,7 +12,7 @@ static inline uint64_t table_bytes(uint32_t capacity, uint32_t chain_count)
     return (uint64_t)capacity * sizeof(tseg_memo_slot) + (uint64_t)chain_count * sizeof(uint32_t);
 }
 
-/* By a quarter, so that little of it is unused; there are as many chains or more. */
+/* The table grows by a quarter, so that few slots are unused. It has at least as many chains as slots. */
 static inline uint32_t next_capacity(const tseg_memo *memo)
 {
     return memo->capacity ? memo->capacity + memo->capacity / 4 : TSEG_MEMO_FIRST_SLOTS;
@@ -33,7 +33,10 @@ uint64_t tseg_memo_growth(const tseg_memo *memo)
     return table_bytes(capacity, chains_for(memo, capacity)) - table_bytes(memo->capacity, memo->chain_count);
 }
 
-/* A chain's number is the lower part of the mixed hash; the upper one chooses the bit. */
+/*
+ * A chain word has the first slot's index plus 1 in its low bits, and eight bits of a Bloom filter above. The low part
+ * of the mixed hash chooses the chain, and the high part the filter's bit.
+ */
 static inline uint32_t *chain_of(const tseg_memo *memo, uint64_t hash)
 {
     return memo->chains + (tseg_mix(hash) & (memo->chain_count - 1));
@@ -52,7 +55,7 @@ tseg_memo_slot *tseg_memo_find(tseg_memo *memo, uint64_t hash, const tseg_token 
 
     if (!memo->count) return NULL;
     chain = *chain_of(memo, hash);
-    if (!(chain & bit_of(hash))) return NULL; /* said without looking at a slot, which may be far from the cache */
+    if (!(chain & bit_of(hash))) return NULL; /* the filter excludes the key, and saves a cache miss on a slot */
     for (uint32_t at = first_of(chain); at; at = memo->slots[at - 1].next) {
         tseg_memo_slot *slot = memo->slots + at - 1;
         if (slot->hash == hash) return is_token_of(slot, token) ? slot : NULL;
@@ -80,7 +83,7 @@ static void take_out_of_chain(tseg_memo *memo, uint32_t index)
     uint32_t *chain = chain_of(memo, slot->hash), at = first_of(*chain);
 
     if (at == index + 1) {
-        *chain = slot->next ? *chain - at + slot->next : 0; /* bits are taken back when nothing is left */
+        *chain = slot->next ? *chain - at + slot->next : 0; /* an empty chain has an empty filter */
         return;
     }
     while (memo->slots[at - 1].next != index + 1) at = memo->slots[at - 1].next;
@@ -109,7 +112,7 @@ void tseg_memo_drop_key(tseg_memo *memo, uint64_t hash)
     }
 }
 
-/* All slots are in use. */
+/* Called when all slots are in use. */
 static bool grow_chains(tseg_memo *memo, uint32_t chain_count)
 {
     uint32_t *chains = calloc(chain_count, sizeof(*chains));
@@ -137,7 +140,7 @@ static bool grow_table(tseg_memo *memo)
     return true;
 }
 
-/* A free slot's index plus 1, or 0. */
+/* Returns the index of a free slot plus 1; 0 without memory. */
 static uint32_t take_slot(tseg_memo *memo)
 {
     uint32_t taken = memo->free_slot;

@@ -1,16 +1,15 @@
 /*
- * Admission to the memo, by one rule: a value enters when the bytes that were copied for it lately
- * exceed the bytes that were not copied, in the same time, thanks to the values that have to leave for it, by what an
- * entry costs the collector.
+ * Admission to the memo, by one rule. A value enters if the copies that it will save are worth more than the copies
+ * that the values leaving for it have saved, plus the cost of a value to the garbage collector:
  *
- *   reads * bytes  >=  TSEG_MEMO_PRICE_BYTES  +  the sum of reads * bytes of those that leave
+ *   reads * bytes  >=  TSEG_MEMO_PRICE_BYTES  +  the sum of reads * bytes over the values that leave
  *
- * So a scan fills nothing, a working set that exceeds the memo does not displace itself, and a value of 24 KB enters at
- * its third read, one of 100 KB at its second: the first read of an entry never counts.
+ * So a scan fills nothing, and a working set that exceeds the memo does not displace itself. A value of 24 KB enters at
+ * its third read, and one of 100 KB at its second. The first read of an entry never counts.
  *
- * Reads of entries that are not kept are counted in marks, in buckets of four; a new mark takes the place of the one
- * with the fewest reads. All counts are halved from time to time, so that what was popular gives way. What leaves is
- * whatever follows a hand that goes round; the hand moves on where that is worth too much.
+ * Marks count the reads of entries whose values are not kept. They form buckets of four; a new mark replaces the mark
+ * with the fewest reads. All counts are halved from time to time, so that values which were once popular leave. A clock
+ * hand goes round the slots and chooses the values that leave; if they are worth too much, the hand moves on.
  */
 #include <stdlib.h>
 
@@ -18,7 +17,7 @@
 #include "memo.h"
 
 #define TSEG_MEMO_MARK_BUCKET 4u
-#define TSEG_MEMO_MARK_READS UINT32_C(0xff) /* the rest of a mark says which entry it is of */
+#define TSEG_MEMO_MARK_READS UINT32_C(0xff) /* the other bits of a mark identify the entry */
 
 static void halve_marks(tseg_memo *memo)
 {
@@ -53,7 +52,7 @@ void tseg_memo_hit(tseg_memo *memo, tseg_memo_slot *slot)
     count_period(memo, slot->bytes);
 }
 
-/* Decoding in Ruby takes as long as an entry costs, or longer. */
+/* Decoding a value in Ruby costs at least as much as keeping one. */
 static inline uint64_t saved_bytes(uint64_t reads, uint64_t bytes, bool decoded)
 {
     return reads * (decoded && bytes < TSEG_MEMO_PRICE_BYTES ? TSEG_MEMO_PRICE_BYTES : bytes);
@@ -64,13 +63,13 @@ static uint32_t *marks_of(const tseg_memo *memo, uint64_t hash)
     return memo->marks + (tseg_mix(hash) >> 8 & (TSEG_MEMO_MARKS - TSEG_MEMO_MARK_BUCKET));
 }
 
-/* Each shard has positions of its own: without the hash, entries at the same place of two shards would be one. */
+/* The mark includes the key's hash, because entries of two shards may have the same position. */
 static uint32_t mark_of(const tseg_memo_candidate *candidate)
 {
     const tseg_token *token = candidate->token;
     uint64_t mixed = tseg_mix(candidate->hash ^ token->origin ^ (uint64_t)token->sequence << 40);
 
-    return ((uint32_t)(mixed >> 32) & ~TSEG_MEMO_MARK_READS) | (TSEG_MEMO_MARK_READS + 1); /* never 0, a free one */
+    return ((uint32_t)(mixed >> 32) & ~TSEG_MEMO_MARK_READS) | (TSEG_MEMO_MARK_READS + 1); /* 0 is a free mark */
 }
 
 /* The candidate's mark, or NULL. */
@@ -108,7 +107,7 @@ static void leave_mark(tseg_memo *memo, const tseg_memo_candidate *candidate)
     *fewest = mark_of(candidate);
 }
 
-/* How many slots the hand has to pass for the value; negative: the rule does not admit it. */
+/* The number of slots that the hand has to pass to make room for the value; negative: the rule does not admit it. */
 static int64_t slots_to_pass(const tseg_memo *memo, const tseg_memo_candidate *candidate, uint32_t reads)
 {
     uint64_t worth = saved_bytes(reads, candidate->bytes, candidate->decoded), price = TSEG_MEMO_PRICE_BYTES;
@@ -122,7 +121,7 @@ static int64_t slots_to_pass(const tseg_memo *memo, const tseg_memo_candidate *c
         if (slot->value) {
             price += saved_bytes(reads_of(memo, slot), slot->bytes, slot->decoded);
             if (worth < price) return -1;
-            wanted -= tseg_memo_cost(slot->bytes); /* and there is a free slot */
+            wanted -= tseg_memo_cost(slot->bytes); /* without `growth`: the value can have this slot */
             if (wanted <= memo->limit_bytes) return passed;
         }
         if (++at == memo->used) at = 0;

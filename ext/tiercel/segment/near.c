@@ -1,9 +1,10 @@
 /*
- * A segment in front of a farther tier: who is changing what lies there, and which fills come too late. Without a lock.
+ * A segment in front of a farther tier: writers that are changing that tier, and fills that come too late. Takes no
+ * lock. "Near fill" in docs/memory-model.md.
  *
- * The word of a stripe: its epoch (32) | the period when it was last begun in (16) | writers of odd periods (8) | of
- * even ones (8). A period has 8.6 s. A writer counts in the period that he has begun in and in the next one, so that
- * one who has died is forgotten after 8.6 to 17.2 s. See "Near fill" in docs/memory-model.md.
+ * The word of a stripe, from its highest bit: epoch (32 bits) | period of the last beginning (16) | writers of odd
+ * periods (8) | writers of even periods (8). A period has 8.6 s. A writer counts during the period of its beginning and
+ * the next one. So a writer that has died is forgotten after 8.6 to 17.2 s.
  */
 #include "near.h"
 
@@ -15,7 +16,7 @@ static uint16_t period_of(uint64_t word) { return (uint16_t)(word >> PERIOD_AT);
 
 static unsigned counter_at(uint16_t period) { return (period & 1) * COUNT_BITS; }
 
-/* As of now: without the writers whose time is over. Another processor's clock may be ahead by a period. */
+/* The word without the writers whose two periods are over. Another processor's clock may be one period ahead. */
 static uint64_t as_of(uint64_t word, uint16_t now)
 {
     uint16_t passed = (uint16_t)(now - period_of(word));
@@ -68,7 +69,7 @@ uint64_t tseg_near_begin(tseg *segment, uint32_t stripe)
         unsigned counter;
         begun = as_of(word, period_now());
         counter = counter_at(period_of(begun));
-        /* So many are counted as one who has died. */
+        /* A full counter stays full, as if a writer had died. */
         if ((begun >> counter & COUNT_MASK) < COUNT_MASK) begun += UINT64_C(1) << counter;
         begun += UINT64_C(1) << EPOCH_AT;
     } while (!tseg_swap(at, &word, begun));
@@ -113,13 +114,14 @@ size_t tseg_begun_bytes(const tseg *segment, const tseg_stripe_set *set)
     return sizeof(tseg_begun) + count * sizeof(tseg_begun_stripe);
 }
 
-void tseg_near_begin_set(tseg *segment, const tseg_stripe_set *set, tseg_begun *begun)
+tseg_result tseg_near_begin_set(tseg *segment, const tseg_stripe_set *set, tseg_begun *begun)
 {
     *begun = (tseg_begun){.file_id = segment->file_id};
     for (uint32_t stripe = 0; stripe < segment->geometry.stripes; stripe++) {
         if (!is_marked(set, stripe)) continue;
         begun->stripes[begun->count++] = (tseg_begun_stripe){stripe, tseg_near_begin(segment, stripe)};
     }
+    return tseg_is_retired(segment) ? TSEG_RETIRED : TSEG_OK;
 }
 
 bool tseg_is_begun(const tseg_begun *begun, size_t bytes)

@@ -1,30 +1,39 @@
-/* near.c: a segment in front of a farther tier. */
+/*
+ * near.c: a segment in front of a farther tier. The keys are divided into stripes; each has an epoch, which rejects
+ * late fills, and the number of writers at work.
+ */
 #ifndef TIERCEL_SEGMENT_NEAR_H
 #define TIERCEL_SEGMENT_NEAR_H
 
 #include "internal.h"
 
 uint32_t tseg_near_stripe(const tseg *segment, const tseg_key *key);
-/* Whether a writer who has begun may be at work: of the word that tseg_near_epoch gave. No fill is to be made then. */
+/* Whether a writer may be at work, by the word from tseg_near_epoch. Nobody may fill a key of the stripe then. */
 bool tseg_near_is_changing(uint64_t word);
-/* No fill with an earlier epoch is made. */
+/* Raises the epoch of the stripe: a fill with an earlier epoch stores nothing. */
 void tseg_near_raise(tseg *segment, uint32_t stripe);
 /*
- * A writer begins before he changes what is behind, deletes his keys here, and ends afterwards. What begin gives is
- * also the epoch for his own near fill, which he makes before the end, and only if he was alone in the stripe.
+ * A writer calls tseg_near_begin, changes the tier behind, deletes its keys here, and calls tseg_near_end. If it is the
+ * only writer in the stripe, it may fill its key before the end, with the word from tseg_near_begin as the epoch.
  */
 uint64_t tseg_near_begin(tseg *segment, uint32_t stripe);
 bool tseg_near_is_alone(uint64_t begun);
-/* false: he took so long that he was held to be dead, and others may have filled: his keys have to be deleted again. */
+/*
+ * Returns false if the writer took so long that it counted as dead. Other processes may have filled its keys in
+ * between, so the writer deletes them again.
+ */
 bool tseg_near_end(tseg *segment, uint32_t stripe, uint64_t begun);
 
-/* The stripes of a change of several keys, one bit each. */
+/* The stripes that a change of several keys concerns, one bit each. */
 typedef struct {
     uint8_t bits[TSEG_STRIPES / 8];
 } tseg_stripe_set;
 void tseg_near_mark(const tseg *segment, tseg_stripe_set *set, const tseg_key *key);
 void tseg_near_mark_all(tseg_stripe_set *set);
-/* A writer's beginning: the file, and each stripe's word. The host keeps it as bytes, which are not believed. */
+/*
+ * A begun change: the file, and the word of each stripe. The host keeps it as bytes between the two calls, so the
+ * second call does not trust it.
+ */
 typedef struct {
     uint64_t stripe, word;
 } tseg_begun_stripe;
@@ -33,13 +42,16 @@ typedef struct {
     tseg_begun_stripe stripes[];
 } tseg_begun;
 size_t tseg_begun_bytes(const tseg *segment, const tseg_stripe_set *set);
-/* Begins in each stripe of the set; *begun has room for tseg_begun_bytes. */
-void tseg_near_begin_set(tseg *segment, const tseg_stripe_set *set, tseg_begun *begun);
-/* Whether so many bytes are what tseg_near_begin_set may have written. */
+/*
+ * Begins in each stripe of the set; *begun has room for tseg_begun_bytes. Returns TSEG_RETIRED if the segment was
+ * retired by then: the writer has to begin in the new file too.
+ */
+tseg_result tseg_near_begin_set(tseg *segment, const tseg_stripe_set *set, tseg_begun *begun);
+/* Whether these bytes can be a begun change. */
 bool tseg_is_begun(const tseg_begun *begun, size_t bytes);
-/* As tseg_near_end, of all stripes. false too where another file was begun in. */
+/* tseg_near_end for all stripes of the change. Returns false too if the change was begun in another file. */
 bool tseg_near_end_set(tseg *segment, const tseg_begun *begun);
-/* The epoch for the writer's own near fill, XORed with the id of its file. false: there is none. */
+/* Computes the epoch for the writer's own near fill, XORed with the id of its file. Returns false if there is none. */
 bool tseg_near_own_epoch(const tseg_begun *begun, uint64_t *epoch);
 
 #endif

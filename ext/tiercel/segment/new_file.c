@@ -1,4 +1,4 @@
-/* Making the file of a segment, where there is none or in the place of another. */
+/* Making the file of a segment: a first one, or one that replaces another. */
 #include "system.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ void tseg_init_header(tseg_header *header, const tseg_geometry *geometry, const 
         header->sidecar_inode = (uint64_t)sidecar->inode;
     }
     header->check = tseg_header_check(header);
-    /* Positions begin at one lap, so that no slot word of an entry is 0. */
+    /* Positions begin after one lap of the ring, so that no slot word of an entry is 0. */
     for (uint32_t shard = 0; shard < geometry->shards; shard++) {
         tseg_shard *control =
             (tseg_shard *)((char *)header + geometry->shards_offset + shard * geometry->shard_bytes);
@@ -46,7 +46,7 @@ void tseg_init_header(tseg_header *header, const tseg_geometry *geometry, const 
     }
 }
 
-/* A stale file gives up its room as soon as nobody has it mapped. */
+/* Removes a stale file. The system frees its room once no process has the file mapped. */
 static void give_way(const char *path, tseg_file *stale, tseg_host *host)
 {
     tseg_file_retire(stale);
@@ -57,11 +57,14 @@ static void give_way(const char *path, tseg_file *stale, tseg_host *host)
 static bool empty_file(void *descriptor, const atomic_bool *stop)
 {
     (void)stop;
-    if (ftruncate(*(int *)descriptor, 0) != 0) {} /* a smaller size is reserved over what is there */
+    if (ftruncate(*(int *)descriptor, 0) != 0) {} /* the next attempt reserves less, over the room that is left */
     return true;
 }
 
-/* As large as wanted, or as what is free allows; where nothing fits, the stale file gives way first. */
+/*
+ * Reserves the wanted size, or half of it and so on down to the smallest size. If the volume is full, it removes the
+ * stale file first.
+ */
 static bool allocate(int descriptor, const char *path, const tseg_options *options, tseg_file **stale,
                      tseg_geometry *geometry, tseg_error *error)
 {
@@ -105,12 +108,12 @@ static bool fill_file(int descriptor, const char *path, const tseg_sidecar *side
     return true;
 }
 
-/* false once the system refused to name such a file, as some sandboxes do. */
+/* false after the system has refused to give a nameless file a name, as some sandboxes do. */
 static bool names_later = true;
 
 /*
- * Under no name, so that the system takes the file back if this process is killed. -1 where there are no such files, or
- * no way to give them a name: then the file has a name of its own, which tseg_sweep_leftovers finds.
+ * Opens a file without a name: if this process is killed, the system frees the file. Returns -1 if the system has no
+ * such files or cannot name them later. The file then gets a temporary name, which tseg_sweep_leftovers finds.
  */
 static int open_nameless(const char *path, mode_t mode, char link_path[TSEG_LINK_PATH])
 {
@@ -133,8 +136,8 @@ static int open_nameless(const char *path, mode_t mode, char link_path[TSEG_LINK
 }
 
 /*
- * Gives the file its path: in the place of another, or where there is none (or another program was quicker). 0 or an
- * errno; EAGAIN: try again. A process that has another lock file, since somebody removed the first, may sweep the name.
+ * Gives the file its path. It replaces the file there, or does nothing if another process has just made that file.
+ * Returns 0 or an errno. EAGAIN: try again; a process with another lock file may have removed the temporary name.
  */
 static int link_file(const char *path, const char *temporary, const char *link_path, bool replaces)
 {
@@ -150,7 +153,7 @@ static int link_file(const char *path, const char *temporary, const char *link_p
     return errno == ENOENT ? EAGAIN : errno;
 }
 
-/* The system needs a while to free reserved pages. */
+/* A step for the host, because the system takes long to free reserved pages. */
 static bool close_unused(void *descriptor, const atomic_bool *stop)
 {
     (void)stop;
@@ -181,7 +184,7 @@ bool tseg_file_make(const char *path, tseg_sidecar *sidecar, const tseg_options 
     tseg_sidecar_set_making(sidecar, descriptor);
     made = fill_file(descriptor, path, sidecar, options, &may_give_way, error);
     if (stale && !may_give_way) replaced = NULL;
-    /* Retired before it is replaced, but not before the new one is complete: where that fails, all stays as it is. */
+    /* The old file is retired before the new one replaces it, but only after the new one is complete. */
     if (made && replaced) tseg_file_retire(replaced);
     code = made ? link_file(path, temporary, link_path, replaced != NULL) : 0;
     if (code) made = tseg_fail(error, code, "%s cannot be created: %s", path, strerror(code));

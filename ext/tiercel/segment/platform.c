@@ -1,4 +1,4 @@
-/* Differences between systems: Linux uses its own calls, other systems and the portable build use POSIX. */
+/* Differences between systems. Linux has calls of its own; other systems and the portable build use POSIX. */
 #include "system.h"
 
 #include <ctype.h>
@@ -93,7 +93,7 @@ const char *tseg_unfit_file_system(int descriptor)
         if ((uint32_t)system.f_type == unfit[i].magic) return unfit[i].reason;
     return NULL;
 }
-/* A page that the system hands to children zeroed. */
+/* A page that the system fills with zeros in a child. */
 void *tseg_fork_marker(void)
 {
 #ifdef MADV_WIPEONFORK
@@ -122,7 +122,7 @@ bool tseg_boot_id(uint64_t id[2])
     return false;
 }
 
-/* As `who -b` tells it. */
+/* The time that `who -b` prints. */
 double tseg_booted_at(void)
 {
     struct utmpx wanted = {.ut_type = BOOT_TIME};

@@ -1,4 +1,4 @@
-/* Finding and reading entries without a lock, and the checks that make it safe. */
+/* Finds and reads entries without a lock. */
 #include "hash.h"
 #include "internal.h"
 
@@ -18,7 +18,10 @@ void tseg_make_key(const tseg *segment, tseg_key *key, const void *bytes, uint32
     key->bytes = bytes;
     key->count = count;
     key->hash = hash;
-    /* Three disjoint parts of the hash: shard from the top, fingerprint below it, first bucket from the bottom. */
+    /*
+     * The shard comes from the hash's highest bits, the fingerprint from the bits below, the first bucket from the low
+     * half.
+     */
     key->shard = segment->shard_shift == 64 ? 0 : (uint32_t)(hash >> segment->shard_shift);
     key->fingerprint = (hash >> 35) << TSEG_FINGERPRINT_SHIFT & TSEG_FINGERPRINT_MASK;
     if (key->fingerprint == 0) key->fingerprint = UINT64_C(1) << TSEG_FINGERPRINT_SHIFT;
@@ -50,7 +53,7 @@ static bool same_bytes(const tseg_word *stored, const tseg_key *key)
     return tseg_load(stored) == word;
 }
 
-/* Header, key and the first of the value. The processor sees by itself that the rest is copied in order. */
+/* Prefetches the header, the key and the beginning of the value. The processor prefetches the rest of a long copy. */
 static void prefetch_entry(const tseg_word *entry)
 {
     __builtin_prefetch((const char *)entry);
@@ -88,7 +91,9 @@ tseg_verdict tseg_compare(const tseg *segment, const tseg_view *view, uint64_t w
         entry->units = (uint32_t)word0;
         in_bounds = TSEG_ENTRY_WORDS + key_words + tseg_words(word1 >> 32) <= (word0 & 0xffffffff) * (TSEG_UNIT / 8);
     }
-    /* A writer stores the tail before it writes over these bytes: had we read any new byte, we see that tail now. */
+    /*
+     * A writer stores the tail before it overwrites these bytes. A reader that has read a new byte now sees that tail.
+     */
     tseg_fence(memory_order_acquire);
     if (position < tseg_load(&view->control->tail[log]) || !in_bounds) return TSEG_NOT_VERIFIABLE;
     return same ? TSEG_SAME_KEY : TSEG_OTHER_KEY;
@@ -100,8 +105,8 @@ static void back_off(int attempt)
 }
 
 /*
- * Everything whose place the key alone tells: both buckets, of which either may have the entry, and the tails that a
- * read compares at its end. With cold caches they come from memory together, not one after the other.
+ * Prefetches the memory that every read of this key needs: both buckets, and the tails that the read compares at its
+ * end. With cold caches the lines then come from memory together, not one after the other.
  */
 static void prefetch_of_key(const tseg_view *view, const tseg_key *key)
 {
@@ -127,7 +132,7 @@ tseg_result tseg_find(tseg *segment, const tseg_key *key, tseg_entry *entry)
                     TSEG_STOP_HERE(TSEG_STOP_AFTER_FIND);
                     return TSEG_OK;
                 }
-                /* Passed by the tail: the entry is being moved, or was dropped by a writer that died. */
+                /* The tail has passed the entry: a writer is moving it, or evicted it and died. */
                 if (verdict == TSEG_OTHER_KEY || attempt == TSEG_READ_TRIES) break;
                 back_off(attempt);
                 word = tseg_load_acquire(slots + i);
@@ -137,7 +142,7 @@ tseg_result tseg_find(tseg *segment, const tseg_key *key, tseg_entry *entry)
     return TSEG_ABSENT;
 }
 
-/* The first slot with the key's fingerprint leads to the entry, nearly always. */
+/* The entry of the first slot with the key's fingerprint, which is almost always the key's entry. */
 static const tseg_word *probable_entry(const tseg *segment, const tseg_key *key)
 {
     const tseg_view *view = &segment->views[key->shard];
@@ -204,7 +209,7 @@ void tseg_hit(tseg *segment, const tseg_entry *entry)
     uint64_t word = entry->word;
 
     tseg_bump(&segment->self->counters[TSEG_COUNT_HITS]);
-    /* May fail: then somebody else counted a hit, or the entry is on its way. */
+    /* The swap may fail: another process has counted a hit, or a writer has moved the entry. */
     if (tseg_hits(word) < TSEG_HITS_MASK)
         atomic_compare_exchange_strong_explicit(entry->slot, &word, word + 1, memory_order_relaxed,
                                                 memory_order_relaxed);

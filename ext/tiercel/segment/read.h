@@ -1,23 +1,28 @@
-/* A read from its first try to its last. In a header, so that it is compiled for each kind of reader by itself. */
+/* A read with all its attempts. It is in a header, so that the compiler makes a version of it for each kind of read. */
 #ifndef TIERCEL_SEGMENT_READ_H
 #define TIERCEL_SEGMENT_READ_H
 
 #include "internal.h"
 
-/* The callbacks of tseg_read; `context` is the caller's. */
-/* The key in this segment: anew for each try, since asking for the time may have let others change it. */
+/* The callbacks of tseg_read. `context` belongs to the caller. */
+/*
+ * Makes the key for this segment. Called for each attempt, because the segment may change while the host tells the
+ * time.
+ */
 typedef void tseg_key_function(void *context, const tseg *segment, tseg_key *key);
-/* Fills the clock. false: *segment is another one now, and all that was found in it is not good any more. */
+/* Sets the clock. Returns false if *segment is another one now, so that the read has to begin anew. */
 typedef bool tseg_time_function(void *context, tseg_clock *clock, tseg **segment);
-/* Takes what it wants of the entry. false: the value has an end of its own, and the clock is not known. */
+/* Takes the value of the entry. Returns false if it needs the time and the clock is not known. */
 typedef bool tseg_take_function(void *context, tseg *segment, const tseg_key *key, const tseg_entry *entry,
                                 const tseg_clock *clock);
 
-/* The bytes of an entry that tseg_find prefetches, and those of its value, up to where the processor goes on by
- * itself. */
+/*
+ * The bytes that tseg_find prefetches of an entry, and the bytes that tseg_prefetch_value prefetches of a value. The
+ * processor itself prefetches the rest of a longer copy.
+ */
 enum { TSEG_PREFETCHED_BYTES = 192, TSEG_PREFETCHED_VALUE_BYTES = 2048 };
 
-/* The rest of the value, before the caller makes room for it: both come from memory together. */
+/* Prefetches the rest of the value. The caller then allocates room for it while the memory answers. */
 static inline void tseg_prefetch_value(const tseg_entry *entry)
 {
     const uint32_t most = TSEG_PREFETCHED_VALUE_BYTES, bytes = entry->value_bytes < most ? entry->value_bytes : most;
@@ -26,16 +31,16 @@ static inline void tseg_prefetch_value(const tseg_entry *entry)
     for (; at < end; at += 64) __builtin_prefetch(at);
 }
 
-/* Somebody writes over the value just now. */
-static inline void tseg_wait_for_writer(tseg *segment, int attempt)
+/* Waits a moment for the writer that is overwriting the value. */
+static inline void tseg_pause_for_writer(tseg *segment, int attempt)
 {
     for (int i = 0; i < 8 << (2 * attempt); i++) tseg_relax();
     tseg_bump(&segment->self->counters[TSEG_COUNT_READ_RETRIES]);
 }
 
 /*
- * Finds a live entry, has its value taken, and says whether that is the entry's: TSEG_OK (a hit is counted), or
- * TSEG_ABSENT (a miss is). *segment is the one that was read.
+ * Finds a live entry, lets `take` copy its value, and then checks that the copy is consistent (a seqlock read). Returns
+ * TSEG_OK and counts a hit, or TSEG_ABSENT and counts a miss. *segment is the segment that the entry came from.
  */
 static inline __attribute__((always_inline))
 tseg_result tseg_read(tseg **segment, tseg_key_function *make_key, tseg_time_function *ask_time,
@@ -47,7 +52,7 @@ tseg_result tseg_read(tseg **segment, tseg_key_function *make_key, tseg_time_fun
         make_key(context, *segment, key);
         if (tseg_find(*segment, key, entry) != TSEG_OK) break;
         if (entry->sequence & 1) {
-            tseg_wait_for_writer(*segment, attempt);
+            tseg_pause_for_writer(*segment, attempt);
             continue;
         }
         if (!tseg_knows_time(&clock, entry->expires_at) && !ask_time(context, &clock, segment)) continue;

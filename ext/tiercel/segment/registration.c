@@ -1,25 +1,25 @@
-/* Processes: each has a slot in every segment that it uses, and proves by a file lock that it lives. */
+/* Registration: a process has a slot in every segment that it uses. A file lock proves that the process is alive. */
 #include "system.h"
 
 #include <unistd.h>
 
 #include "attach.h"
 
-/* The counts of earlier owners of the slot. */
+/* Remembers the counts of the slot's earlier owners. */
 static void remember_counters(tseg *segment)
 {
     for (int i = 0; i < TSEG_PROCESS_COUNTERS; i++)
         segment->counted_before[i] = tseg_load(&segment->self->counters[i]);
 }
 
-/* Takes a process slot and moves its generation, so that locks of its former owner are seen to be dead. */
+/* Takes a process slot and raises its generation, which shows that locks of its former owner are dead. */
 void tseg_register(tseg *segment)
 {
     struct timespec now;
     uint32_t slot, generation;
 
     for (uint32_t shard = 0; shard < TSEG_MAX_SHARDS; shard++) tseg_store(&segment->stuck[shard], 0);
-    /* No thread of this process holds a lock under the former one. */
+    /* No thread of this process holds a lock with its former slot. */
     tseg_store(&segment->owner, 0);
     segment->self = segment->discarded_counts;
     remember_counters(segment);
@@ -36,7 +36,7 @@ void tseg_register(tseg *segment)
     tseg_store(&segment->owner, (uint64_t)(slot + 1) | (uint64_t)generation << TSEG_LOCK_GENERATION_SHIFT);
 }
 
-/* Another process has taken over the slot, and with it all locks, since this one registered. */
+/* Whether another process has taken this process's slot, and with it all locks. */
 static bool lost_slot(const tseg *segment)
 {
     uint64_t generation = atomic_load(&segment->self->generation);
@@ -73,7 +73,10 @@ bool tseg_owner_is_dead(const tseg *segment, uint64_t lock_word)
     uint64_t generation = (lock_word >> TSEG_LOCK_GENERATION_SHIFT) & TSEG_LOCK_GENERATION_MASK;
     uint64_t ticketless = lock_word & ~(UINT64_MAX << TSEG_LOCK_TICKET_SHIFT);
 
-    /* Our own: another thread. The kernel is not asked, to it our own locks look free. */
+    /*
+     * A thread of this process is the owner. The kernel cannot tell, because a process's own file lock looks free to
+     * it.
+     */
     if (ticketless == tseg_load(&segment->owner)) return false;
     if (!segment->sidecar || slot >= segment->geometry.process_slots) return true;
     if ((atomic_load(&segment->processes[slot].generation) & TSEG_LOCK_GENERATION_MASK) != generation) return true;

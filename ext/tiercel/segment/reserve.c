@@ -1,4 +1,4 @@
-/* Room for a file, reserved before anything uses it. */
+/* Reserves the room for a file before anything uses the file. */
 #include "system.h"
 
 #include <errno.h>
@@ -16,14 +16,14 @@
 #define TSEG_RESERVED_PIECE (UINT64_C(4) << 20)
 #define TSEG_TMPFS_MAGIC UINT32_C(0x01021994)
 
-/* Room that is being reserved. `piece`: of a call to the system. */
+/* A reservation in progress. One call of the system reserves at most `piece` bytes. */
 typedef struct {
     int descriptor;
     uint64_t bytes, at, piece;
     int failure; /* an errno */
 } reservation;
 
-/* One step: see tseg_host. */
+/* A step: see host.h. */
 static bool write_zeros(void *argument, const atomic_bool *stop)
 {
     static const char zeros[1 << 16];
@@ -44,8 +44,8 @@ static bool write_zeros(void *argument, const atomic_bool *stop)
 
 #ifdef TSEG_LINUX
 /*
- * In pieces: where a signal comes in between, kernels before 2024 give back all that one call has reserved. Under a
- * profiler's timer a large piece may never end, so it gets smaller each time.
+ * Reserves in pieces, because after a signal kernels before 2024 undo the whole call. Under a profiler's timer a large
+ * piece would never succeed, so each interrupted piece halves the size.
  */
 static bool reserve(void *argument, const atomic_bool *stop)
 {
@@ -63,7 +63,7 @@ static bool reserve(void *argument, const atomic_bool *stop)
     return true;
 }
 
-/* On tmpfs, what was written can be mapped several pages at a time: see map_pages in append.c. */
+/* On tmpfs the file is written instead: the system then maps several pages at a time (map_pages in append.c). */
 static bool can_reserve(int descriptor)
 {
     struct statfs system;
@@ -78,22 +78,22 @@ static bool reserve(void *argument, const atomic_bool *stop)
 static bool can_reserve(int descriptor) { return (void)descriptor, false; }
 #endif
 
-bool tseg_run(tseg_host *host, bool (*step)(void *argument, const atomic_bool *stop), void *argument)
+bool tseg_run(tseg_host *host, tseg_step *step, void *argument)
 {
     atomic_bool never = false;
 
     return host ? host->run(host, step, argument) : step(argument, &never);
 }
 
-void tseg_finish(tseg_host *host, bool (*step)(void *argument, const atomic_bool *stop), void *argument)
+void tseg_finish(tseg_host *host, tseg_step *step, void *argument)
 {
     if (!tseg_run(host, step, argument)) tseg_run(NULL, step, argument);
 }
 
 /*
- * Reserved, not sparse: a page that cannot be had later is a SIGBUS in some
- * innocent read. Asked first: on tmpfs trying takes the memory of the machine
- * before it fails, and past RLIMIT_FSIZE a signal ends the process.
+ * The file must not be sparse: if the system has no page for it later, a read dies of SIGBUS. The function checks the
+ * free room before it reserves any: on tmpfs, a failing reservation first takes all memory of the machine, and beyond
+ * RLIMIT_FSIZE a signal ends the process.
  */
 bool tseg_allocate_file(int descriptor, uint64_t bytes, tseg_host *host)
 {

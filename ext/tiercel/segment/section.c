@@ -1,9 +1,9 @@
-/* Entering and leaving a shard's critical section, and putting right what a writer that died left. */
+/* A shard's critical section: entering, repairing the work of a writer that died, choosing a slot, leaving. */
 #include <math.h>
 
 #include "internal.h"
 
-/* The entry whose sequence the dead writer left odd: nobody can read it any more. */
+/* Deletes the entry whose sequence a dead writer has left odd. Nobody could read it any more. */
 static void drop_half_written(tseg_section *section)
 {
     uint64_t word = tseg_load(&section->view->control->changing), position = tseg_position(word), word0, key_words;
@@ -57,7 +57,7 @@ tseg_result tseg_enter(tseg_section *section, tseg *segment, uint32_t shard, uin
     if (result != TSEG_OK) return result;
     enter_locked(section, segment, shard, epoch, now);
     if (TSEG_UNLIKELY(taken_over)) tseg_count(section, TSEG_COUNT_TAKEOVERS);
-    /* The process that left it set is dead or was overruled: nobody changes a value outside the lock. */
+    /* Values change only under the lock, so the process that has left this word set is dead or has lost its slot. */
     if (TSEG_UNLIKELY(tseg_load(&section->view->control->changing))) drop_half_written(section);
     return TSEG_OK;
 }
@@ -71,7 +71,7 @@ bool tseg_try_enter(tseg_section *section, tseg *segment, uint32_t shard)
 
 void tseg_leave(tseg_section *section) { tseg_unlock(section->segment, section->shard, section->lock_word); }
 
-/* Leads nowhere: the tail has passed what it stood for. */
+/* Whether the tail has passed the slot's entry. */
 static bool is_stale(const tseg_section *section, uint64_t word)
 {
     return tseg_position(word) < section->tail[tseg_log_of(word)];
@@ -92,7 +92,7 @@ static tseg_word *first_empty(const tseg_section *section, tseg_word *slots, uns
     return found;
 }
 
-/* Fewest hits, then the small log before the main one, then the oldest. */
+/* The slot with the fewest hits; among those, one of the small log; among those, the oldest. */
 static tseg_word *least_wanted(const tseg_section *section, const tseg_key *key)
 {
     tseg_word *chosen = NULL;

@@ -1,4 +1,4 @@
-/* The lock file beside a segment: how it is opened, once for each inode, kept over forks, and marked as ours. */
+/* The lock file beside a segment. A process opens it once, opens it again after a fork, and marks it as ours. */
 #include "system.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "attach.h"
 
-/* The content of our lock files, which tells a damaged file beside one from a stranger's. */
+/* The content of our lock files. It shows that a damaged file beside the lock file was a segment of ours. */
 #define TSEG_MARK "Tiercel: locks of the segment beside this file, layout "
 #define TSEG_MARK_BYTES 80
 
@@ -23,8 +23,8 @@ static bool is_sidecar(const tseg_sidecar *sidecar, const struct stat *file)
 }
 
 /*
- * Other code of the process may have closed the descriptor (a daemon closes all it inherited), and its number may be
- * a stranger's by now, whose record locks, if it takes any, say nothing. So nothing is asked of it before this.
+ * Other code of the process may have closed the descriptor (a daemon closes all inherited ones), and its number may
+ * belong to another file by now. So every use of the descriptor begins with this check.
  */
 bool tseg_sidecar_is_whole(const tseg_sidecar *sidecar)
 {
@@ -50,7 +50,7 @@ static bool acceptable(const char *path, const struct stat *file, tseg_error *er
     return true;
 }
 
-/* Not one of the three that programs reopen. No lock is held yet, so closing drops none. */
+/* Moves the descriptor above stdin, stdout and stderr, which programs reopen. Nobody holds a lock through it yet. */
 static int above_standard_streams(int descriptor)
 {
     int higher;
@@ -103,7 +103,7 @@ static tseg_sidecar *find_or_open(const char *path, mode_t mode, bool create, ts
                       errno == ELOOP ? "it is a symbolic link, which is refused" : strerror(errno));
             return NULL;
         }
-        /* Should the path have come to lead to a file that is open here already, closing would drop record locks. */
+        /* If the path leads to a lock file that is already open, closing the new descriptor would drop record locks. */
         sidecar = find_sidecar(&file);
         if (!sidecar && acceptable(path, &file, error)) return remember(descriptor, &file, path, error);
         if (!sidecar || !sidecar->record_locks) close(descriptor);
@@ -146,7 +146,7 @@ static void open_anew(tseg_sidecar *sidecar)
     struct stat file;
     int descriptor;
 
-    sidecar->descriptor = sidecar->slot = -1; /* the lock went with the descriptor */
+    sidecar->descriptor = sidecar->slot = -1; /* the lock was lost with the descriptor */
     if (lstat(sidecar->path, &file) != 0 || !is_sidecar(sidecar, &file)) return;
     descriptor = open_lock_file(sidecar->path, 0, 0, &file);
     if (descriptor >= 0 && is_sidecar(sidecar, &file)) sidecar->descriptor = descriptor;
@@ -171,7 +171,7 @@ void tseg_sidecar_set_making(tseg_sidecar *sidecar, int descriptor)
     if (sidecar->making >= 0) sidecar->making_inode = file.st_ino;
 }
 
-/* By a thread of the parent. The number may be a stranger's by now. */
+/* Closes the file that a thread of the parent was making, if the descriptor still belongs to it. */
 static void close_making(tseg_sidecar *sidecar)
 {
     struct stat file;
@@ -182,7 +182,7 @@ static void close_making(tseg_sidecar *sidecar)
     sidecar->making = -1;
 }
 
-/* Record locks are not inherited, so a descriptor of such locks can stay. */
+/* Opens the lock file again in a child. A child inherits no record locks, so their descriptor can stay open. */
 static void renew(tseg_sidecar *sidecar)
 {
     bool whole = tseg_sidecar_is_whole(sidecar), stays = whole && sidecar->record_locks;
@@ -209,7 +209,7 @@ bool tseg_sidecar_is_gone(const tseg_sidecar *sidecar)
     return lstat(sidecar->path, &file) == 0 ? !is_sidecar(sidecar, &file) : errno == ENOENT || errno == ENOTDIR;
 }
 
-/* The mark as it is in the file; its length. */
+/* Reads the mark in the file, and returns its length. */
 static ssize_t read_mark(const tseg_sidecar *sidecar, char mark[TSEG_MARK_BYTES])
 {
     ssize_t count = tseg_sidecar_is_whole(sidecar) ? pread(sidecar->descriptor, mark, TSEG_MARK_BYTES - 1, 0) : -1;
@@ -237,6 +237,8 @@ void tseg_sidecar_mark(const tseg_sidecar *sidecar)
     int count = snprintf(ours, sizeof ours, "%s%u\n", TSEG_MARK, TSEG_LAYOUT_VERSION);
 
     if (tseg_sidecar_is_marked(sidecar) || tseg_sidecar_is_strange(sidecar)) return;
-    /* On a full volume it stays without: then a damaged segment of no default name is refused, not replaced. */
+    /*
+     * On a full volume the file stays without a mark. A damaged segment is then refused, unless it has a default name.
+     */
     if (pwrite(sidecar->descriptor, ours, (size_t)count, 0) == count && ftruncate(sidecar->descriptor, count) != 0) {}
 }

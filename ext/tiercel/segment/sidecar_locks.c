@@ -1,4 +1,6 @@
-/* The locks in the lock file: byte 0 for making and removing files, then one byte per process slot. */
+/*
+ * The locks in the lock file: byte 0 is the lock for making and removing files; each process slot has a byte after it.
+ */
 #include "system.h"
 
 #include <errno.h>
@@ -8,10 +10,12 @@
 
 #include "attach.h"
 
-/* A process that makes or removes files locks byte 0 and, for messages, the byte of its pid from here on. */
+/*
+ * A process that makes or removes files also locks the byte at this offset plus its pid, so that messages can name it.
+ */
 #define TSEG_MAKER_AT ((off_t)1 << 30)
 
-/* The pid of the process that makes or removes files; 0: unknown. */
+/* The pid of the process that holds the lock for files; 0: unknown. */
 static pid_t maker(const tseg_sidecar *sidecar)
 {
     off_t byte;
@@ -75,7 +79,7 @@ void tseg_sidecar_keep_slot(tseg_sidecar *sidecar)
     if (sidecar->record_locks && sidecar->slot >= 0 && !tseg_byte_lock(sidecar, 1 + sidecar->slot)) sidecar->slot = -1;
 }
 
-/* Where the question cannot be asked, nobody is declared dead. */
+/* A process without the lock file declares no other process dead. */
 bool tseg_sidecar_is_locked(const tseg_sidecar *sidecar, uint32_t slot)
 {
     return !tseg_sidecar_is_whole(sidecar) || tseg_byte_look(sidecar, 1 + (off_t)slot, 1, NULL, NULL) != TSEG_BYTE_FREE;
@@ -83,6 +87,6 @@ bool tseg_sidecar_is_locked(const tseg_sidecar *sidecar, uint32_t slot)
 
 bool tseg_sidecar_in_use(const tseg_sidecar *sidecar)
 {
-    /* To the end: other layouts may have more slots. */
+    /* The question covers the rest of the file, because other layout versions may have more slots. */
     return !tseg_sidecar_is_whole(sidecar) || tseg_byte_look(sidecar, 1, 0, NULL, NULL) != TSEG_BYTE_FREE;
 }

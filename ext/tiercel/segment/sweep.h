@@ -1,24 +1,26 @@
-/* Passes over an index: of one shard (sweep.c), and of all shards while other threads run (all_shards.c). */
+/* Passes over an index: of one shard (sweep.c, walk.c, stats.c), and of all shards (all_shards.c). */
 #ifndef TIERCEL_SEGMENT_SWEEP_H
 #define TIERCEL_SEGMENT_SWEEP_H
 
+#include "call.h"
 #include "segment.h"
 
 /*
- * One shard: empties what an earlier epoch left (raise it first), and its logs if the lock is free in time. In two
- * steps: tseg_empty_shard takes no lock, so that threads may do it without the host's; true: no entry is left.
+ * A clear raises the segment's epoch, and then clears each shard: it deletes the entries of earlier epochs, and resets
+ * the logs if the lock is free. tseg_clear_shard does both; tseg_empty_shard takes no lock, so that threads may call it
+ * without the host's lock. tseg_empty_shard returns true if no entry is left.
  */
 uint32_t tseg_raise_epoch(tseg *segment);
 void tseg_clear_shard(tseg *segment, uint32_t shard, uint32_t epoch);
 bool tseg_empty_shard(tseg *segment, uint32_t shard, uint32_t epoch);
 void tseg_reset_shard(tseg *segment, uint32_t shard);
-/* One shard: adds to *cleared; may be TSEG_WOULD_WAIT. */
+/* Deletes the shard's keys with this prefix, and adds their number to *cleared. May return TSEG_WOULD_WAIT. */
 tseg_result tseg_clear_prefix(tseg *segment, uint32_t shard, const void *prefix, uint32_t count, uint64_t *cleared);
 
 /*
- * A walk over all entries: the cursor is zeroed at first, and begins anew where the file is another one. At
- * most one bucket's entries come back per call (their keys into `bytes`, grown by realloc). TSEG_OK,
- * TSEG_ABSENT at the end, or TSEG_WOULD_WAIT (for the cursor's shard).
+ * One step of a walk over all entries. The caller zeroes the cursor before the first step; in another file the walk
+ * begins anew. A step reads one bucket and puts its live entries into the batch. TSEG_OK, TSEG_ABSENT at the end, or
+ * TSEG_WOULD_WAIT for the cursor's shard.
  */
 typedef struct {
     uint64_t file_id;
@@ -26,7 +28,7 @@ typedef struct {
     uint32_t slot;
 } tseg_cursor;
 typedef struct {
-    uint8_t *bytes;
+    uint8_t *bytes; /* the keys, one after the other; from realloc */
     size_t capacity;
     uint32_t count;
     struct {
@@ -42,42 +44,49 @@ typedef struct {
 tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, uint32_t prefix_bytes, double now,
                       tseg_batch *batch);
 
+/* A walk through the host, many batches at a time. The caller sets the first five members and zeroes the others. */
+enum { TSEG_WALK_BATCHES = 32 };
+typedef struct {
+    tseg_cursor cursor;
+    const char *prefix;
+    uint32_t prefix_bytes;
+    double now;        /* epoch seconds */
+    bool at_end;       /* the walk has seen all entries */
+    unsigned count;    /* batches that have entries */
+    tseg_batch batches[TSEG_WALK_BATCHES];
+    tseg *segment;
+    uint64_t until_ns; /* by the monotonic clock: then the walk gives up the host's lock */
+    tseg_result result;
+    tseg_wait wait;
+} tseg_walker;
+void tseg_walk_begin(tseg_walker *walker);
+/*
+ * Fills batches with the next entries, and waits if a writer is moving one. Returns false if the host was interrupted.
+ */
+bool tseg_walk_on(tseg_host *host, tseg_walker *walker);
+void tseg_walk_free(tseg_walker *walker);
+
 typedef struct {
     uint64_t entries, live_bytes, payload_bytes, log_bytes, used_bytes, processes, leases;
     uint64_t process[TSEG_PROCESS_COUNTERS];
     uint64_t shard[TSEG_SHARD_COUNTERS];
 } tseg_stats;
 void tseg_collect_stats(tseg *segment, double now, tseg_stats *stats);
-/* Its parts, which add to *stats: of one shard, and of what belongs to none. */
+/* The parts of tseg_collect_stats: each adds to *stats. */
 void tseg_collect_shard_stats(tseg *segment, uint32_t shard, double now, tseg_stats *stats);
-void tseg_collect_counters(tseg *segment, tseg_stats *stats); /* without looking at entries */
 void tseg_collect_process_stats(tseg *segment, tseg_stats *stats);
+/* Adds the counters of shards and processes. Reads no entry. */
+void tseg_collect_counters(tseg *segment, tseg_stats *stats);
 
 /*
- * Callbacks of work on all shards. Other threads run during each of these calls, and may close the segment or
- * move to another file: then the work begins anew there. A call need not return (an interrupt that raises): the work
- * holds nothing.
+ * Work on all shards. Other threads run in the middle, and may close the segment or move to another file; the work then
+ * begins anew in that file. The work holds nothing when the host interrupts it.
  */
-typedef struct tseg_turns {
-    tseg *(*current)(struct tseg_turns *turns); /* the attachment to use now */
-    /* Runs work(argument, &stop) without the host's lock, with the segment held. `stop` set: work returns soon. */
-    void (*run)(struct tseg_turns *turns, tseg *segment, void (*work)(void *argument, const atomic_bool *stop),
-                void *argument);
-    /* After TSEG_WOULD_WAIT: waits as long as the call is worth another try, else returns false. See tseg_may_wait. */
-    bool (*wait)(struct tseg_turns *turns, tseg *segment, uint32_t shard, tseg_wait *wait);
-    void (*give_way)(struct tseg_turns *turns); /* lets other threads have the host's lock for a moment */
-} tseg_turns;
-
-/* Every entry is a miss at once; the room comes back. */
-void tseg_clear(tseg_turns *turns);
-/* Returns how many entries with keys that begin so were removed. */
-uint64_t tseg_clear_keys(tseg_turns *turns, const void *prefix, uint32_t count);
-/* Returns the attachment that the figures are of. */
-tseg *tseg_count_all(tseg_turns *turns, double now, tseg_stats *stats);
-/*
- * After TSEG_WOULD_WAIT of a call that goes over an index. A writer who does not move for the whole bound counts as
- * stuck; then the next try empties the slot.
- */
-void tseg_wait_for_mover(tseg_turns *turns, tseg *segment, uint32_t shard, tseg_wait *wait);
+/* Turns every entry into a miss at once, and frees the room. Returns false if the host was interrupted. */
+bool tseg_clear(tseg_host *host);
+/* Deletes all keys with this prefix, and returns how many. After an interrupt that is a part of them. */
+uint64_t tseg_clear_keys(tseg_host *host, const void *prefix, uint32_t count);
+/* Returns the segment whose figures are in *stats. NULL: the host was interrupted. */
+tseg *tseg_count_all(tseg_host *host, double now, tseg_stats *stats);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Before any other header: which interfaces of the system the core uses. The portable build (--enable-portable) uses
- * POSIX and C11 alone, on every system; each Linux call has an equivalent there. adr/018 lists them.
+ * Chooses the system's interfaces; every file includes this header first. The portable build (--enable-portable) uses
+ * POSIX and C11 alone, on every system, and has an equivalent for each Linux call. adr/018 lists them.
  */
 #ifndef TIERCEL_SEGMENT_SYSTEM_H
 #define TIERCEL_SEGMENT_SYSTEM_H
@@ -11,7 +11,7 @@
 #define _GNU_SOURCE 1
 #endif
 #elif defined(__APPLE__)
-#define _DARWIN_C_SOURCE 1 /* fstatfs, beside POSIX */
+#define _DARWIN_C_SOURCE 1 /* for fstatfs, which is not in POSIX */
 #endif
 
 #endif

@@ -1,4 +1,4 @@
-/* The generations of an entry's tags, read without a lock, as any other entry is. */
+/* Reads the current generations of an entry's tags, and compares them with those in its frame. */
 #include "tags.h"
 #include "../frame_layout.h"
 #include "read.h"
@@ -7,7 +7,7 @@ typedef struct {
     const tseg_key *made;
     const tseg_clock *clock;
     uint64_t generation;
-    bool found;       /* false: other bytes are there */
+    bool found;       /* false: the tag's key holds other bytes than a generation */
     bool needs_time;
 } generation_read;
 
@@ -44,7 +44,7 @@ const uint8_t *tseg_tags_of(const uint8_t *frame, size_t frame_bytes, size_t *by
     return tseg_part_of(frame, frame_bytes, FRAME_PART_TAGS, bytes);
 }
 
-/* Makes the keys of the next tags. None, with bytes left: the part is cut off. */
+/* Makes the keys of the next tags. If the part is cut off, it makes none, although bytes are left. */
 static void make_keys(tseg_tags *tags, const tseg *segment)
 {
     tags->count = 0;
@@ -96,7 +96,7 @@ static bool take_generation(void *context, tseg *segment, const tseg_key *key, c
     return true;
 }
 
-/* The key is followed by the generation. */
+/* Compares the tag's current generation with the one that follows the key in the frame. */
 static tseg_tags_answer compare(tseg *segment, const tseg_key *made, const tseg_clock *clock)
 {
     generation_read read = {.made = made, .clock = clock};

@@ -1,11 +1,11 @@
-/* Changes of entries, all under one shard's lock. */
+/* Writes: changes of entries, each under the lock of one shard. */
 #include <math.h>
 
 #include "change.h"
 
-/* Above this an overwrite is appended, so that the old value can be read while the new one is written. */
+/* A larger value is not overwritten in place but appended, so that readers find the old value during the write. */
 #define TSEG_IN_PLACE_BYTES (UINT64_C(64) << 10)
-/* An overwrite in place may leave half of the allocation unused, or this much. */
+/* An overwrite in place may leave half of the allocation unused, or this many units. */
 #define TSEG_SPARE_UNITS 16u
 
 bool tseg_too_large(const tseg *segment, const tseg_change *change)
@@ -28,7 +28,7 @@ static bool fits_in_place(const tseg_change *change, const tseg_entry *old)
            old->sequence < TSEG_LAST_SEQUENCE && !change->published_odd;
 }
 
-/* The sequence is odd meanwhile; `changing` lets a takeover find the entry if we die here. */
+/* Makes the sequence odd. If this process dies before the end, a takeover finds the entry through `changing`. */
 static uint64_t begin_in_place(tseg_section *section, const tseg_entry *old)
 {
     uint64_t sequence = (old->sequence | 1) + (uint64_t)(old->sequence & 1) * 2;
@@ -102,7 +102,7 @@ tseg_result tseg_set(tseg *segment, const tseg_key *key, const tseg_value *value
     result = tseg_change_entry(&section, &change, tseg_find(segment, key, &old) == TSEG_OK ? &old : NULL);
     tseg_leave(&section);
     tseg_count_write(segment);
-    return result == TSEG_ABSENT ? TSEG_OK : result; /* its slot was altered from outside: stored, and lost */
+    return result == TSEG_ABSENT ? TSEG_OK : result; /* a damaged slot: the entry was stored, and lost */
 }
 
 tseg_result tseg_add(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at, double now)
@@ -164,7 +164,7 @@ tseg_result tseg_touch(tseg *segment, const tseg_key *key, double expires_at, do
     if (result != TSEG_OK) return result;
     if (tseg_find(segment, key, &old) != TSEG_OK || !tseg_is_live(segment, &old, now)) {
         result = TSEG_ABSENT;
-    } else if (old.sequence >= TSEG_LAST_SEQUENCE) { /* after four thousand million changes: given up */
+    } else if (old.sequence >= TSEG_LAST_SEQUENCE) { /* after four thousand million changes the entry is deleted */
         uint64_t word = old.word;
         while (tseg_same_entry(word, old.word) && !tseg_swap(old.slot, &word, 0)) {}
         result = TSEG_ABSENT;
@@ -194,7 +194,7 @@ tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value 
     result = tseg_enter(&section, segment, key->shard, epoch, now);
     if (result != TSEG_OK) return result;
     found = tseg_find(segment, key, &old) == TSEG_OK;
-    /* An existing entry came later, or is as good. An odd sequence is that of a fill which was not completed. */
+    /* A live entry is newer or just as good. An odd sequence belongs to a fill whose process has died. */
     if (found && !(old.sequence & 1) && tseg_is_live(segment, &old, now)) result = TSEG_PRESENT;
     else result = tseg_append(&section, &change, found ? &old : NULL);
     tseg_leave(&section);

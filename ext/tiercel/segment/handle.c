@@ -1,0 +1,170 @@
+/* Handles: opening, closing, and moving to another file. */
+#include "system.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "handle.h"
+#include "internal.h"
+
+/* A larger file is made by a thread: within a call, a request would wait for seconds, or start anew at each timeout. */
+#define LARGEST_MADE_IN_A_CALL_BYTES (UINT64_C(64) << 20)
+/* After this time the thread that makes a file counts as killed. */
+#define REMAKE_SECONDS 60
+/* A process keeps its share of the budget for this long, because counting processes asks the kernel about each. */
+#define SHARE_SECONDS 8
+
+void tseg_handle_share_budget(tseg_handle *handle)
+{
+    const tseg *attached = handle->attached;
+
+    handle->shared_at = tseg_coarse_seconds();
+    if (!handle->shares_budget || !attached) return;
+    tseg_memo_resize(&handle->memo, tseg_memo_share(attached->geometry.file_bytes,
+                                                    (unsigned)tseg_registered(handle->attached, NULL, 0),
+                                                    attached->references - attached->holds));
+}
+
+/* Other threads run while a file is made. One of them may attach the handle first. */
+static void attach_once(tseg_handle *handle, tseg_host *host)
+{
+    tseg_options options = handle->options;
+    tseg_error *error = &host->error;
+    tseg *attached;
+
+    *error = (tseg_error){0};
+    options.host = host;
+    attached = handle->path ? tseg_attach(handle->path, &options, error) : tseg_attach_private(&options, error);
+    if (attached && handle->attached) {
+        tseg_release_by(host, attached);
+    } else if (attached) {
+        handle->attached = attached;
+        handle->attached_ns = tseg_monotonic_ns();
+        tseg_handle_share_budget(handle);
+    }
+    if (attached) handle->given_up_on = 0;
+    handle->checked_at = tseg_coarse_seconds();
+    if (error->replaced) host->report_replaced(host, error->message);
+}
+
+static tseg *attach(tseg_handle *handle, tseg_host *host, uint64_t patience_ns)
+{
+    uint64_t waited_ns = 0;
+
+    while (!handle->attached) {
+        attach_once(handle, host);
+        if (!handle->attached &&
+            !tseg_wait_for_files(host, &host->error, patience_ns, &waited_ns, &handle->given_up_on))
+            return NULL;
+    }
+    return handle->attached;
+}
+
+bool tseg_handle_attach(tseg_handle *handle, tseg_host *host)
+{
+    return attach(handle, host, TSEG_OPENING_WAIT_NS) != NULL;
+}
+
+/* If the file is lost, the handle makes it as it was. A process that joined the segment knows no other size. */
+static void remember_file(tseg_handle *handle)
+{
+    const tseg *attached = handle->attached;
+
+    if (!attached || !handle->path || (!handle->options.bytes && !handle->joined)) return;
+    handle->options.bytes = attached->geometry.file_bytes;
+    handle->options.shards = attached->geometry.shards;
+    handle->options.average_entry_bytes = attached->geometry.average_entry_bytes;
+    handle->options.mode = attached->mode;
+}
+
+static void release(tseg_host *host, tseg **attached)
+{
+    tseg *released = *attached;
+
+    *attached = NULL;
+    if (released) tseg_release_by(host, released);
+}
+
+static bool is_being_remade(const tseg_handle *handle)
+{
+    return handle->remaker == getpid() && tseg_coarse_seconds() - handle->remake_began_at < REMAKE_SECONDS;
+}
+
+void tseg_handle_close(tseg_handle *handle, tseg_host *host)
+{
+    remember_file(handle);
+    release(host, &handle->attached);
+    if (!is_being_remade(handle)) release(host, &handle->dropped);
+}
+
+static bool is_large_and_lost(const tseg_handle *handle)
+{
+    struct stat status;
+
+    return handle->path && handle->options.bytes > LARGEST_MADE_IN_A_CALL_BYTES &&
+           lstat(handle->path, &status) != 0 && errno == ENOENT;
+}
+
+/* The calls of this process miss until the file is there. The host starts at most one thread a second. */
+static void leave_to_thread(tseg_handle *handle, tseg_host *host)
+{
+    int64_t now = tseg_coarse_seconds();
+    bool start = !is_being_remade(handle) && handle->remake_began_at != now;
+
+    if (handle->dropped) release(host, &handle->attached);
+    else handle->dropped = handle->attached;
+    handle->attached = NULL;
+    host->error = (tseg_error){.remaking = true, .start_thread = start};
+    if (!start) return;
+    handle->remaker = getpid();
+    handle->remake_began_at = now;
+}
+
+bool tseg_handle_remake(tseg_handle *handle, tseg_host *host)
+{
+    bool attached;
+
+    release(host, &handle->dropped);
+    attached = tseg_handle_attach(handle, host);
+    handle->remaker = 0;
+    return attached;
+}
+
+static tseg *attach_again(tseg_handle *handle, tseg_host *host)
+{
+    remember_file(handle); /* is_large_and_lost needs the size */
+    if (is_large_and_lost(handle)) {
+        leave_to_thread(handle, host);
+        return NULL;
+    }
+    tseg_handle_close(handle, host);
+    return attach(handle, host, TSEG_LOCK_WAIT_NS);
+}
+
+/* What a handle does once a second. Returns false if the file is lost. */
+static bool check_file(tseg_handle *handle, int64_t now)
+{
+    tseg *attached = handle->attached;
+    bool found;
+
+    handle->checked_at = now;
+    found = tseg_path_is_current(attached) && tseg_keep_registered(attached);
+    if (handle->shares_budget && now - handle->shared_at >= SHARE_SECONDS) tseg_handle_share_budget(handle);
+    return found;
+}
+
+tseg *tseg_handle_current(tseg_handle *handle, tseg_host *host)
+{
+    int64_t now;
+
+    if (TSEG_UNLIKELY(tseg_forked())) {
+        tseg_after_fork();
+        if (handle->attached) tseg_handle_share_budget(handle);
+    }
+    if (TSEG_UNLIKELY(!handle->attached)) return attach_again(handle, host);
+    if (handle->path && (now = tseg_coarse_seconds()) != handle->checked_at && !check_file(handle, now))
+        return attach_again(handle, host);
+    if (TSEG_UNLIKELY(tseg_is_retired(handle->attached))) return attach_again(handle, host);
+    return handle->attached;
+}

@@ -1,0 +1,66 @@
+/*
+ * handle.c: a handle on the segment at a path. It follows the path to a new file, and makes a lost file again. Several
+ * handles of a process share one attachment.
+ */
+#ifndef TIERCEL_SEGMENT_HANDLE_H
+#define TIERCEL_SEGMENT_HANDLE_H
+
+#include "system.h"
+
+#include "call.h"
+#include "coarse_clock.h"
+#include "memo.h"
+#include "segment.h"
+
+/* The longest time that a call which opens, replaces or removes a file waits for another process that does so. */
+#define TSEG_OPENING_WAIT_NS UINT64_C(10000000000)
+
+typedef struct {
+    tseg *attached;       /* NULL: closed; the next call attaches it again */
+    char *path;           /* NULL: private memory */
+    tseg_options options; /* of a file that the handle makes */
+    uint64_t hash_key[2];
+    bool is_open;         /* has a path or private memory; Ruby can allocate a handle without either */
+    bool joined;          /* made no file at first, but makes the same file again if the file is lost */
+    int64_t checked_at;   /* when the handle last looked at its path, in seconds of the monotonic clock */
+    uint64_t attached_ns; /* when it was attached, by the monotonic clock */
+    tseg_memo memo;
+    bool shares_budget;   /* the memo's bound is a share of the machine's budget */
+    int64_t shared_at;    /* when that share was last computed, in seconds of the monotonic clock */
+    uint32_t served;      /* values that reads have found: see `sampled` in binding_read.c */
+    uint64_t near_trust_ns;   /* reads trust copies for this long after the covered time; 0: always */
+    bool near_unless_covered; /* reads also trust copies while no process covers them; see near_trust_recorded= */
+    tseg *dropped;          /* a large attachment, which the remaking thread releases; NULL: none */
+    pid_t remaker;          /* the process whose thread makes the lost file again; 0: none does */
+    int64_t remake_began_at; /* in seconds of the monotonic clock */
+    pid_t given_up_on;      /* a process that held the lock for files for too long; 0: none */
+} tseg_handle;
+
+/* Seconds of the monotonic clock. Their precision suffices to look at a path once a second. */
+static inline int64_t tseg_coarse_seconds(void) { return (int64_t)tseg_coarse_time().tv_sec; }
+
+/* The attachment if it is certainly current, else NULL: the common case of every call. */
+static inline tseg *tseg_handle_attached(const tseg_handle *handle)
+{
+    tseg *attached = handle->attached;
+    bool current = attached && !tseg_forked() && (!handle->path || tseg_coarse_seconds() == handle->checked_at) &&
+                   !tseg_is_retired(attached);
+
+    return __builtin_expect(current, 1) ? attached : NULL;
+}
+/*
+ * The segment to use now: registered again after a fork, and attached to the file that the path leads to. NULL: it
+ * cannot be had, and host->error gives the reason.
+ */
+tseg *tseg_handle_current(tseg_handle *handle, tseg_host *host);
+/* Attaches a handle that is closed. Waits for other processes that make the file. */
+bool tseg_handle_attach(tseg_handle *handle, tseg_host *host);
+/* Makes a lost file again, in the thread that the host started for it (see tseg_error). */
+bool tseg_handle_remake(tseg_handle *handle, tseg_host *host);
+/* Detaches. A later call attaches the handle again. */
+void tseg_handle_close(tseg_handle *handle, tseg_host *host);
+
+/* Sets the memo's bound to its share of the machine's budget, if it has no bound of its own. */
+void tseg_handle_share_budget(tseg_handle *handle);
+
+#endif
