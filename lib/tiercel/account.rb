@@ -1,37 +1,41 @@
 # frozen_string_literal: true
 
-require "etc"
 require "fileutils"
 
 require_relative "clock"
 require_relative "account/figures"
+require_relative "account/reading"
 require_relative "forks"
 
 module Tiercel
   # Counts a cache's work: hits, misses, the cost of the misses, and the classes of their keys. With `shared:`, `file:`
-  # and `sqlite:` all processes of a machine keep one account, in a file of 1.6 MB; elsewhere each process has its own.
+  # and `sqlite:`, all processes of a machine share one account, in a file of 1.6 MB. With other backends each process
+  # has its own.
   #
   #   Rails.cache.account.totals   # => { scope: :machine, hits: 91_204, misses: 512, block_seconds: 40.3, ... }
   #   Rails.cache.account.minutes(60)
   #   Rails.cache.account.classes(:hour, limit: 10)
   #
-  # Totals are exact: each call counts at once, in memory that survives the process. Classes are put together once a
-  # second, so those of a process that is killed lack its last second.
+  # Totals are exact: each call counts at once, in memory that survives the process. A process updates the classes once
+  # a second, so a killed process loses the classes of its last second.
+  #
+  # {Reading} has the methods that return the figures.
   class Account
-    # Loaded when there is something to count.
+    include Reading
+
+    # The other classes are loaded with the first count.
     %i[Book Counters Medium ProcessTier Rounds SegmentTier].each do |name|
       autoload name, File.expand_path("account/#{name.to_s.gsub(/(?<=[a-z])(?=[A-Z])/, "_").downcase}", __dir__)
     end
     autoload :ClassTable, File.expand_path("account/rounds", __dir__)
 
-    # The first word of the figures in the file's counters.
+    # The place of the first figure among the file's counters.
     FIGURES_AT = 16
-    DAY_MINUTES = 1_440
-    # As binding_read.c has it.
+    # The sample rate of segments, as in binding_read.c.
     SEGMENT_SAMPLE = 1_024
-    private_constant :DAY_MINUTES, :SEGMENT_SAMPLE
+    private_constant :SEGMENT_SAMPLE
 
-    # Accounts in which this process has counted something. They are flushed when it ends, and begin anew in a child.
+    # The accounts in which this process has counted. A process flushes them when it ends; a child begins them anew.
     module Open
       @accounts = ObjectSpace::WeakMap.new
 
@@ -43,7 +47,7 @@ module Tiercel
           @accounts[account] = true
         end
 
-        # Handler of forks.
+        # A handler of {Forks}.
         def around_fork
           yield.tap { |pid| @accounts.each_key(&:forked) if pid.zero? }
         end
@@ -53,10 +57,10 @@ module Tiercel
     end
     private_constant :Open
 
-    # Removes the files of all accounts of a place.
+    # Removes the files of all accounts in one place.
     #
     # @private
-    # @param path [String] of {Backend::StoreParts#account_path}
+    # @param path [String] from {Backend::StoreParts#account_path}
     # @return [void]
     def self.remove(path)
       folder, name = File.split(path)
@@ -82,66 +86,8 @@ module Tiercel
       @opening = Mutex.new
     end
 
-    # @return [Symbol] :machine where all processes count together, :process where the figures are this process's alone
-    def scope = book.scope
-
-    # @return [String, nil] of the file; nil where there is none
-    def path = book.path
-
-    # All that was counted since the account was begun. Durations are in `*_seconds`.
-    #
-    # - `scope`, `host`, `since` (epoch seconds)
-    # - `hits`, `misses`: reads, fetches, `exist?` and names of multi reads. A hit of any tier is one hit
-    # - `writes`, `deletes`, `evictions`: of the last tier
-    # - `local_hits`: those of the hits that Rails' request-local cache has answered
-    # - `blocks`, `block_seconds`: blocks of `fetch` that ran, and how long
-    # - `lease_waits`, `lease_wait_seconds`, `lease_takeovers`, `stale_hits`, `background_refreshes`,
-    #   `early_refreshes`, `timeouts`, `tag_invalidations`
-    # - `failures`, `breaker_openings`: calls that the backend failed
-    # - `tiers`: by name, nearest first: `hits`, `misses`, `writes`, `deletes`, `evictions` and those by reason
-    #   (`small_evictions`, `main_evictions`, `expired_evictions`, `bound_evictions`, `index_evictions`,
-    #   `other_evictions`), `resets`, `lock_takeovers`
-    #
-    # @return [Hash{Symbol => Object}]
-    def totals
-      { scope:, host: Etc.uname[:nodename], since: book.since, **Figures.named(figures, @names) }
-    end
-
-    # The counts of this process alone since it was started or forked: as {#totals}, without `scope` and `host`.
-    # The sum over all processes is the machine's.
-    #
-    # @return [Hash{Symbol => Object}]
-    def own = Figures.named(own_figures, @names)
-
-    # The last minutes one by one, the present one at the end. Minutes without a call are there, with zeros.
-    #
-    # @param count [Integer] 1 to 1,440
-    # @return [Array<Hash{Symbol => Object}>] `at` (epoch seconds of its beginning) and the figures of {#totals}
-    def minutes(count = DAY_MINUTES)
-      rounds.minutes(count.clamp(1, DAY_MINUTES), now).map do |minute, figures|
-        { at: minute * 60, **Figures.named(figures, @names) }
-      end
-    end
-
-    # The classes of keys, those whose misses cost most first. Keys that have no part in common with others stand
-    # together at the end, as `*`.
-    #
-    # - `name`; `misses`; `seconds`: of the blocks that ran for them; `hits`: estimated from a sample
-    # - `longest_seconds`: of one block; `total_misses` and `total_seconds`: all of them, since the class is kept
-    # - `inherited_seconds`: by how much its rank may be too high (Space-Saving)
-    #
-    # @param period [Symbol] :hour or :day
-    # @param limit [Integer] how many
-    # @return [Array<Hash{Symbol => Object}>]
-    def classes(period = :day, limit: 1_000)
-      raise ArgumentError, "period: expected :hour or :day, got #{period.inspect}" unless %i[hour day].include?(period)
-      rounds.classes(period, limit, now)
-    end
-
-    # --- counting ---
-
     # @private
-    # A read has found nothing.
+    # Counts a miss.
     #
     # @param key [String]
     # @return [void]
@@ -153,7 +99,7 @@ module Tiercel
     end
 
     # @private
-    # Takes back a counted hit whose value turned out to be unusable.
+    # Turns a counted hit into a miss, because its value is unusable.
     #
     # @param key [String]
     # @return [void]
@@ -163,9 +109,11 @@ module Tiercel
     end
 
     # @private
-    # @param keys [Array<String>] that were asked for
+    # Counts the misses of a multi read.
+    #
+    # @param keys [Array<String>] the keys of the read
     # @param found [Hash{String => Object}]
-    # @return [Integer] how many are missing
+    # @return [Integer] the number of misses
     def missed_several(keys, found)
       keys.count do |key|
         next if found.key?(key)
@@ -175,11 +123,11 @@ module Tiercel
     end
 
     # @private
-    # As {#missed_several}, and counts the hits of the last tier.
+    # As {#missed_several}; also counts the hits of the last tier.
     def read_several(keys, found) = add(@last_hits, keys.size - missed_several(keys, found))
 
     # @private
-    # The last tier has answered.
+    # Counts a hit of the last tier.
     #
     # @param key [String]
     # @return [void]
@@ -189,16 +137,18 @@ module Tiercel
     end
 
     # @private
+    # Counts hits of a tier.
+    #
     # @param tier [Integer]
     # @param amount [Integer]
     # @return [void]
     def hits(tier, amount = 1) = add(@hits_of[tier], amount)
 
     # @private
-    # One hit of many, which stands for all.
+    # Records the class of one hit, which stands for many.
     #
     # @param key [String]
-    # @param weight [Integer] how many
+    # @param weight [Integer] the number of hits
     # @return [void]
     def sampled(key, weight = SEGMENT_SAMPLE)
       @page = book.counters
@@ -207,14 +157,14 @@ module Tiercel
     end
 
     # @private
-    # A tier that is not the last one has nothing of use.
+    # Counts misses of a tier before the last one.
     def passed(tier, amount = 1) = add(Figures.of_tier(tier, :misses), amount)
 
     # @private
-    # The request-local cache has answered.
+    # Counts an answer of Rails' request-local cache.
     #
     # @param key [String]
-    # @param bytes [String, nil]
+    # @param bytes [String, nil] the answer; nil is a miss
     # @return [void]
     def local(key, bytes)
       return add(LOCAL_HITS) unless bytes.nil?
@@ -224,7 +174,7 @@ module Tiercel
     end
 
     # @private
-    # The last tier was changed. One that is a segment counts by itself.
+    # Counts writes to the last tier, unless the tier is a segment, which counts them itself.
     def wrote(amount = 1)
       return if @last_counts
       turn
@@ -236,9 +186,9 @@ module Tiercel
     def deleted(amount = 1) = @last_counts ? nil : add(Figures.of_tier(@last, :deletes), amount)
 
     # @private
-    # A call of the backend has failed.
+    # Counts a failed call of the backend.
     #
-    # @param opened [Boolean] whether the breaker is open since then
+    # @param opened [Boolean] whether the failure opened the breaker
     # @return [void]
     def failed(opened: false)
       count(:failures)
@@ -246,10 +196,10 @@ module Tiercel
     end
 
     # @private
-    # Runs the block of a `fetch`.
+    # Runs the block of a `fetch`, and counts it.
     #
     # @param key [String]
-    # @return [Object] what it gives
+    # @return [Object] the block's value
     def timed(key)
       began = Clock.monotonic
       yield
@@ -258,18 +208,20 @@ module Tiercel
     end
 
     # @private
-    # @param name [Symbol] of {Figures::STORE}
+    # Adds to a figure of the store.
+    #
+    # @param name [Symbol] one of {Figures::STORE}
     # @param amount [Integer]
     # @return [void]
     def count(name, amount = 1) = add(Figures.of_store(name), amount)
 
-    # Puts what is pending into the file.
+    # Writes the pending misses into the file.
     #
     # @private
     # @return [void]
     def flush = @book&.there? && rounds.finish(now)
 
-    # Called in a child: what its parent has counted is not its own.
+    # Called in a child, whose own counts begin at zero.
     #
     # @private
     # @return [void]
@@ -320,7 +272,7 @@ module Tiercel
     def add(figure, amount = 1) = book.counters.add(FIGURES_AT + figure, amount)
     def now = Clock.seconds
 
-    # The read before a short block has begun the round: asking for the time again would cost a tenth of the miss.
+    # The read before a short block has already begun the round. Asking for the time again would cost a tenth of a miss.
     def computed(key, seconds)
       turn if seconds > SHORT_SECONDS
       add(BLOCKS)
@@ -330,21 +282,5 @@ module Tiercel
 
     def turn = rounds.turn(now)
     def note(key, misses, seconds) = rounds.note(key, misses, seconds)
-
-    # @param keep [Boolean] under the lock: the tiers' own figures are kept, too
-    def figures(keep: false)
-      counters = book.counters
-      @counting.each { |tier| tier.keep_up(counters, FIGURES_AT) } if keep
-      figures = Array.new(Figures::COUNT) { |index| counters.load(FIGURES_AT + index) }
-      @counting.each { |tier| tier.add_to(figures) }
-      figures
-    end
-
-    def own_figures
-      counters = book.counters
-      figures = Array.new(Figures::COUNT) { |index| counters.own(FIGURES_AT + index) }
-      @counting.each { |tier| tier.add_own_to(figures) }
-      figures
-    end
   end
 end

@@ -7,27 +7,27 @@ require_relative "../free_space"
 
 module Tiercel
   class Account
-    # Where an account is kept: a file that all processes of the machine share, or the memory of this one. The file's
-    # first page is mapped, so what is counted there outlives the process that counts. The rest is read and written
-    # under the file's lock.
+    # The storage of an account: a file that all processes of the machine share, or the memory of this process. The
+    # process maps the file's first page, so its counts survive the process. It reads and writes the rest under the
+    # file's lock.
     #
     # @private
     class Book
-      # Words of the first page: this, then when the account was begun.
+      # The first word of the first page, and the place of the time when the account began.
       MAGIC = 0x316363416c637254 # "TrclAcc1", little endian
       BEGUN_AT = 1
-      # How long is waited for the lock when the file is opened: another process may write it for the first time.
+      # The longest wait for the lock when a process opens the file, since another process may be creating it.
       OPENING_SECONDS = 1.0
-      # A volume with less room than so many files is left to the cache.
+      # The volume must have room for this many files; otherwise the cache gets all of it.
       ROOM = 8
       private_constant :MAGIC, :BEGUN_AT, :OPENING_SECONDS, :ROOM
 
       # @return [#add, #load, #store, #own, #forget_own]
       attr_reader :counters
-      # @return [String, nil] of the file
+      # @return [String, nil] the path of the file
       attr_reader :path
 
-      # @param path [String, nil] of the file; nil: the memory of this process
+      # @param path [String, nil] the path of the file; nil: the memory of this process
       # @param bytes [Integer]
       def initialize(path, bytes)
         @path = path
@@ -41,13 +41,13 @@ module Tiercel
       # @return [Integer] epoch seconds
       def since = @counters.load(BEGUN_AT)
 
-      # @return [Boolean] whether nobody has removed it
+      # @return [Boolean] whether the file still exists
       def there? = @path.nil? || ::File.exist?(@path)
 
-      # Runs the block alone among all processes, if that is possible soon.
+      # Runs the block under the file's lock.
       #
-      # @param patience [Float] seconds
-      # @return [Object, nil] what the block returns; nil where another process holds the lock
+      # @param patience [Float] the longest wait for the lock, in seconds
+      # @return [Object, nil] the block's value; nil if another process holds the lock
       def hold(patience)
         return yield unless @path
         @lock.hold(patience) do |file|
@@ -73,7 +73,7 @@ module Tiercel
         false
       end
 
-      # @param file [File] locked; of this user, or nobody could be sure that it keeps its size
+      # @param file [File] locked. It must belong to this user, because another user could shorten it.
       def begin_file(file)
         raise Errno::EPERM, @path unless file.stat.uid == Process.euid
         write_anew(file) unless file.size == @bytes && file.pread(8, 0).unpack1("Q<") == MAGIC
@@ -81,11 +81,11 @@ module Tiercel
         @mapped = identity(file)
       end
 
-      # A child has another open file, and the same page.
+      # A child opens the file again, but keeps the mapped page.
       def identity(file) = file.stat.then { |stat| [stat.dev, stat.ino] }
 
-      # Every byte is written, so that none is missing later where the disk is full then. It never becomes shorter:
-      # another process may have it mapped.
+      # Writes every byte, so that the file has its room before the disk is full. The file never becomes shorter,
+      # because another process may have mapped it.
       def write_anew(file)
         raise Errno::ENOSPC, @path if FreeSpace.beside(@path)&.<(@bytes * ROOM)
         file.pwrite("\0".b * @bytes, 0)

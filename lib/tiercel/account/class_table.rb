@@ -4,24 +4,24 @@ require "zlib"
 
 module Tiercel
   class Account
-    # The 1,000 classes of keys whose misses cost most, each with its last hour in parts of five minutes and its last
-    # day in hours. A class that is new to a full table takes the place of the cheapest one, and is ranked as if it had
-    # cost as much as that one: Space-Saving (Metwally, Agrawal, El Abbadi: Efficient Computation of Frequent and
-    # Top-k Elements in Data Streams, ICDT 2005). So a class that costs more than a thousandth of all is never missing.
+    # The 1,000 classes of keys whose misses cost most. Each has its last hour in parts of five minutes and its last
+    # day in hours. If the table is full, a new class replaces the cheapest one and inherits its cost: Space-Saving
+    # (Metwally, Agrawal, El Abbadi: Efficient Computation of Frequent and Top-k Elements in Data Streams, ICDT 2005).
+    # So the table always contains every class that costs more than a thousandth of the total.
     #
-    # The caller holds the account's lock around {#add}. Records are read without it, one `pread` each.
+    # The caller of {#add} holds the account's lock. Readers need no lock, because one `pread` reads a whole record.
     #
     # @private
     class ClassTable
       SLOTS = 1_000
       NAME_BYTES = 152
       DAY_SECONDS = 86_400
-      # Seconds of a part, and how many parts: of the last hour, of the last day.
+      # The seconds of a part, and the number of parts.
       HOUR = [300, 12].freeze
       DAY = [3_600, 24].freeze
       PARTS = HOUR[1] + DAY[1]
-      # hash, touched_at, born_at; inherited seconds, longest seconds, all seconds; all misses; name; then misses,
-      # seconds and hits of each part
+      # hash, touched_at, born_at; inherited seconds, longest seconds, total seconds; total misses; name; then the
+      # misses, seconds and hits of each part
       RECORD = "Q<3E3Q<Z#{NAME_BYTES}#{"L<eL<" * PARTS}".freeze
       RECORD_BYTES = 640
       # hash, cost, touched_at
@@ -33,15 +33,15 @@ module Tiercel
       FIXED_FIELDS = 8
       private_constant :RECORD, :INDEX, :INDEX_ENTRY, :FIXED_FIELDS
 
-      # The cost of a class. `hits` are estimated from samples.
+      # The cost of a class. `hits` is an estimate from samples.
       Cost = Struct.new(:misses, :seconds, :hits, :longest_seconds) do
         def self.none = new(0, 0.0, 0, 0.0)
       end
 
-      # One class in memory.
+      # One class.
       Record = Struct.new(:hash, :touched_at, :born_at, :inherited, :longest_seconds, :total_seconds,
                           :total_misses, :name, :parts) do
-        # Puts away the parts that have left the hour or the day since it was touched.
+        # Resets the parts that have left the hour or the day since the last change.
         def turn(now)
           turn_ring(now, 0, *HOUR)
           turn_ring(now, HOUR[1], *DAY)
@@ -75,13 +75,13 @@ module Tiercel
       private_constant :Record
 
       # @param medium [File, Medium]
-      # @param offset [Integer] in it
+      # @param offset [Integer] the table's place in the medium
       def initialize(medium, offset)
         @medium = medium
         @offset = offset
       end
 
-      # @param costs [Hash{String => Cost}] by class
+      # @param costs [Hash{String => Cost}] by the name of the class
       # @param now [Integer] epoch seconds
       # @return [void]
       def add(costs, now)
@@ -146,7 +146,7 @@ module Tiercel
         end
       end
 
-      # The record first: an index entry leads to the record of its class, or is skipped.
+      # Writes the record before the index entry. Readers skip an index entry whose record has another hash.
       def write(slot, record)
         fields = record.to_a
         @medium.pwrite([*fields.first(FIXED_FIELDS), *fields.last.flatten].pack(RECORD), record_at(slot))
@@ -156,7 +156,7 @@ module Tiercel
 
       def record_at(slot) = @offset + INDEX_BYTES + (slot * RECORD_BYTES)
 
-      # Never 0, which is an empty slot.
+      # The result is never 0, because 0 is an empty slot.
       def hash_of(name) = (Zlib.crc32(name) << 32) | Zlib.crc32(name.reverse, 1) | 1
     end
   end

@@ -2,12 +2,12 @@
 
 module Tiercel
   class Account
-    # Counters in the memory of this process: the methods of `CodecExt::CounterPage`, which processes share.
+    # Counters in the memory of this process, with the methods of `CodecExt::CounterPage`.
     #
     # @private
     class Counters
       WORDS = 512
-      # One hit of so many is looked at.
+      # One hit of this many is a sample.
       SAMPLE = 256
       private_constant :WORDS
 
@@ -42,7 +42,7 @@ module Tiercel
         @words[index] = number
       end
 
-      # A child has counted nothing; nor does it share what its parent has counted.
+      # Called in a child: sets all figures to zero.
       def forget_own
         @lock = Mutex.new
         @own.fill(0)

@@ -2,16 +2,16 @@
 
 module Tiercel
   class Account
-    # The names of all figures, and the place of each in the file. Numbers here are never reused once released: new
-    # names go to the end.
+    # The names of all figures, and the place of each in the file. A released number is never reused, so new names go to
+    # the end.
     #
     # @private
     module Figures
-      # Counters of the store's calls. `*_ns` are durations.
+      # The counters of the store's calls. `*_ns` are durations.
       STORE = %i[misses local_hits blocks block_ns lease_waits lease_wait_ns stale_hits
                  lease_takeovers background_refreshes early_refreshes timeouts tag_invalidations failures
                  breaker_openings].freeze
-      # Counters of a tier.
+      # The counters of a tier.
       TIER = %i[hits misses small_evictions main_evictions expired_evictions bound_evictions index_evictions
                 other_evictions resets lock_takeovers writes deletes].freeze
       EVICTIONS = TIER[2..7].freeze
@@ -19,10 +19,10 @@ module Tiercel
       MOST_TIERS = 4
       STORE_ROOM = 20
       TIER_ROOM = 12
-      # All figures of one moment, in this order.
+      # The number of figures: those of the store, then those of each tier.
       COUNT = STORE_ROOM + (MOST_TIERS * TIER_ROOM)
 
-      # @param name [Symbol] of {STORE}
+      # @param name [Symbol] one of {STORE}
       # @return [Integer]
       def self.of_store(name) = STORE.index(name) || raise(KeyError, "unknown figure #{name.inspect}")
 
@@ -30,18 +30,18 @@ module Tiercel
       private_constant :PLACES
 
       # @param tier [Integer] 0 is the nearest
-      # @param name [Symbol] of {TIER}
+      # @param name [Symbol] one of {TIER}
       # @return [Integer]
       def self.of_tier(tier, name) = STORE_ROOM + (tier * TIER_ROOM) + PLACES.fetch(name)
 
-      # @param index [Integer] of a figure
-      # @return [Boolean] whether it grows without the account being told
+      # @param index [Integer] the place of a figure
+      # @return [Boolean] whether the tier counts the figure itself, without a call of the account
       def self.spread?(index)
         index >= STORE_ROOM && TIER[(index - STORE_ROOM) % TIER_ROOM] != :misses
       end
 
       # @param figures [Array<Integer>] {COUNT} of them
-      # @param tiers [Array<String>] names
+      # @param tiers [Array<String>] the names of the tiers
       # @return [Hash{Symbol => Object}]
       def self.named(figures, tiers)
         of_tiers = tiers.each_with_index.to_h do |tier, index|

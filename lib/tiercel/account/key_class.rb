@@ -4,7 +4,7 @@ require_relative "words"
 
 module Tiercel
   class Account
-    # The class of a key: its parts, with `*` in place of each that is not known to be harmless. Shown are the store's
+    # The class of a key: its parts, with `*` in place of each part that may be private. A class shows the store's
     # namespace, the path of a template, the name of a model, and plain words that at least 20 different keys share.
     #
     #   views/products/show:9a0364b9e99bb480dd25e1f0284c8555/products/7  ->  views/products/show:*/products/*
@@ -12,19 +12,19 @@ module Tiercel
     #
     # @private
     class KeyClass
-      # Of longer keys only these bytes are looked at.
+      # Only the first bytes of a longer key count.
       LONGEST = 512
       MOST_PARTS = 12
       SEPARATORS = %r{[:/?&=|, ]}
-      # A template's path and its digest, as Action View names fragments.
+      # The path and the digest of a template in the name of an Action View fragment.
       TEMPLATE = %r{\Aviews/([A-Za-z0-9_\-/]{1,100}):\h{32}(?=/|\z)}
       MASK = "*"
-      # Control characters, and those that turn or break a line.
+      # Control characters, and characters that reverse or break a line.
       UNPRINTABLE = /[^[:print:]]|[\p{Cf}\p{Zl}\p{Zp}]/
       private_constant :SEPARATORS, :TEMPLATE, :MASK, :UNPRINTABLE
 
       # @param words [Words]
-      # @param namespace [String, nil] that keys of the store begin with
+      # @param namespace [String, nil] the beginning of the store's keys
       def initialize(words, namespace = nil)
         @words = words
         @namespace = "#{namespace}:" if namespace.is_a?(String) || namespace.is_a?(Symbol)
@@ -32,7 +32,7 @@ module Tiercel
       end
 
       # @param key [String] any bytes
-      # @return [String] printable ASCII, but for the namespace
+      # @return [String] printable ASCII after the namespace
       def of(key)
         text = key.byteslice(0, LONGEST)
         text = text.dup.force_encoding(Encoding::UTF_8)
@@ -41,8 +41,8 @@ module Tiercel
         @shown_namespace + masked(text.byteslice(@namespace.bytesize, LONGEST), key.hash, 1)
       end
 
-      # @param name [String] of a class
-      # @return [Boolean] whether it shows no part of its keys, but the namespace
+      # @param name [String] the name of a class
+      # @return [Boolean] whether the name shows no part of its keys, except the namespace
       def other?(name) = !name.delete_prefix(@shown_namespace).match?(/[A-Za-z]/)
 
       private

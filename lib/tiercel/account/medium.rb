@@ -2,7 +2,7 @@
 
 module Tiercel
   class Account
-    # Bytes in the memory of this process, with the methods of a File that an account uses.
+    # Bytes in the memory of this process, with those methods of File that an account uses.
     #
     # @private
     class Medium

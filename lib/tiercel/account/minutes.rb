@@ -4,9 +4,9 @@ require_relative "figures"
 
 module Tiercel
   class Account
-    # The last day, minute by minute: a ring of rows, each with all figures as they were when a minute began. What
-    # happened in a minute is the difference of two rows. Where minutes have no row (nothing but hits and writes of a
-    # segment happened), the sum of those is divided evenly among them.
+    # The last day, minute by minute: a ring of rows. Each row has all figures at the beginning of a minute, so the
+    # difference of two rows is the activity between them. A minute with nothing but hits and writes of a segment has no
+    # row; such figures are divided evenly among the minutes without rows.
     #
     # @private
     class Minutes
@@ -17,28 +17,28 @@ module Tiercel
       private_constant :FORMAT
 
       # @param medium [File, Medium]
-      # @param offset [Integer] in it
+      # @param offset [Integer] the ring's place in the medium
       def initialize(medium, offset)
         @medium = medium
         @offset = offset
       end
 
       # @param minute [Integer] since the epoch
-      # @param figures [Array<Integer>] as they are when it begins
+      # @param figures [Array<Integer>] at the beginning of the minute
       # @return [void]
       def note(minute, figures)
         @medium.pwrite([minute, *figures].pack(FORMAT), @offset + ((minute % ROWS) * ROW_BYTES))
       end
 
       # @param minute [Integer]
-      # @return [Boolean] whether it has a row
+      # @return [Boolean] whether the minute has a row
       def noted?(minute) = @medium.pread(8, @offset + ((minute % ROWS) * ROW_BYTES)).unpack1("Q<") == minute
 
-      # @param count [Integer] of minutes, at most 1,440
-      # @param minute [Integer] the present one, which is the last
-      # @param figures [Array<Integer>] as they are now
-      # @param begun [Integer] the minute in which the account was begun
-      # @return [Array<Array(Integer, Array<Integer>)>] minutes and what happened in them, oldest first
+      # @param count [Integer] the number of minutes, at most 1,440
+      # @param minute [Integer] the present minute, which is the last one
+      # @param figures [Array<Integer>] the present figures
+      # @param begun [Integer] the minute in which the account began
+      # @return [Array<Array(Integer, Array<Integer>)>] minutes and their figures, oldest first
       def last(count, minute, figures, begun)
         points = rows(minute).reject { |at, _| at <= begun }.unshift([begun, [0] * Figures::COUNT])
         points << [minute + 1, figures]
@@ -56,7 +56,7 @@ module Tiercel
         rows.map! { |at, *figures| [at, figures] }.sort_by!(&:first)
       end
 
-      # A miss begins a row, so the misses of minutes without one were all in the first of them.
+      # A miss begins a row. So all misses between two rows happened in the first of these minutes.
       def between((from, before), (to, after))
         return [] if to <= from # the clock was moved back
         happened = after.zip(before).map { |now, earlier| [now - earlier, 0].max }
@@ -66,7 +66,7 @@ module Tiercel
         shares
       end
 
-      # The remainder goes to the last one, so that sums stay what they are.
+      # The last minute gets the remainder, so that the sum stays the same.
       def share_out(figure, index, shares)
         return shares.first[1][index] = figure unless Figures.spread?(index)
         part, rest = figure.divmod(shares.size)

@@ -4,21 +4,21 @@ require_relative "figures"
 
 module Tiercel
   class Account
-    # A tier that counts by itself, for this process alone: `memory:` its reads and writes, `file:` and `sqlite:` their
-    # evictions. The process adds these figures to the account now and then.
+    # A tier that counts for this process alone: `memory:` counts its reads and writes, `file:` and `sqlite:` count
+    # their evictions. The process adds these figures to the account about once a minute.
     #
     # @private
     class ProcessTier
-      # Names of {Figures::TIER}, and of `Segment#counters`.
+      # The names in {Figures::TIER}, with the names in `Segment#counters`.
       OF_SEGMENT = { hits: :served, writes: :writes, deletes: :deletes, resets: :resets,
                      **Figures::EVICTIONS[..-2].to_h { |name| [name, name] } }.freeze
       private_constant :OF_SEGMENT
 
-      # @return [Integer] of the tier
+      # @return [Integer] the tier's number
       attr_reader :number
 
       # @param backend [Backend]
-      # @param number [Integer] of the tier
+      # @param number [Integer] the tier's number
       def initialize(backend, number)
         @backend = backend
         @segment = backend.segment if backend.respond_to?(:segment)
@@ -26,17 +26,19 @@ module Tiercel
         @handed_over = @before = {}
       end
 
-      # @param figures [Array<Integer>] to which those are added that are not handed over
+      # Adds the counts that the account does not have yet.
+      #
+      # @param figures [Array<Integer>]
       # @return [void]
       def add_to(figures) = add(figures, @handed_over)
 
-      # The same of all that this process has done.
+      # Adds all counts of this process.
       def add_own_to(figures) = add(figures, @before)
 
-      # Called now and then, under the account's lock.
+      # Hands the new counts over to the account. The caller holds the account's lock.
       #
       # @param page [#add_silently] the account's counters
-      # @param figures_at [Integer] where the figures begin in it
+      # @param figures_at [Integer] the place of the first figure
       # @return [void]
       def keep_up(page, figures_at)
         now = counted
@@ -47,7 +49,7 @@ module Tiercel
         @handed_over = now
       end
 
-      # Called in a child: what it has a copy of is its parent's.
+      # Called in a child: the present counts belong to its parent.
       def forked
         @handed_over = @before = counted
       end

@@ -8,22 +8,22 @@ require_relative "words"
 
 module Tiercel
   class Account
-    # The part of an account that is brought up to date once a second: classes of keys, and minutes. Misses wait in this
-    # process until then.
+    # The part of an account that a process updates once a second: the classes of keys, and the minutes. Until then, its
+    # misses are pending in its memory. Such an update is a round.
     #
     # @private
     class Rounds
-      # The class is looked at of every miss whose block took longer. Of the others in a second, so many; beyond them
-      # one of {SAMPLE}, for all: to look at a class takes 5 us, as long as a whole miss.
+      # A round classifies every miss whose block took longer than {DEAR_SECONDS}, and the first {ALL_OF} others of a
+      # second. Of the rest it classifies one in {SAMPLE}, because to classify a miss takes 5 us, as long as a miss.
       DEAR_SECONDS = 0.0001
       ALL_OF = 1_000
       SAMPLE = 64
-      # Misses that wait until their classes are looked at.
+      # The largest number of pending misses; then a round classifies them early.
       MOST_PENDING = 512
-      # Seconds that a round waits for the lock: in a caller's miss, and at the end of a process.
+      # The longest wait for the lock, in seconds: in a caller's miss, and at the end of a process.
       PATIENCE = 0.001
       LAST_PATIENCE = 1.0
-      # Where the parts are in the file, and where it ends.
+      # The places of the parts in the file, and the file's size.
       CLASSES_AT = 4_096
       WORDS_AT = CLASSES_AT + ClassTable::BYTES
       MINUTES_AT = WORDS_AT + Words::BYTES
@@ -32,9 +32,9 @@ module Tiercel
                        :WORDS_AT, :MINUTES_AT
 
       # @param book [Book]
-      # @param second [Integer] the present one, epoch seconds
-      # @param namespace [String, nil] of the store
-      # @yieldreturn [Array<Integer>] all figures as they are now
+      # @param second [Integer] the present second, in epoch seconds
+      # @param namespace [String, nil] the store's namespace
+      # @yieldreturn [Array<Integer>] the present figures
       def initialize(book, second, namespace, &figures)
         @book = book
         @second = second
@@ -47,7 +47,7 @@ module Tiercel
         forget
       end
 
-      # Forgets what is pending: in a child it is its parent's.
+      # Drops the pending misses. A child calls this, because they belong to its parent.
       #
       # @return [void]
       def forget
@@ -57,7 +57,7 @@ module Tiercel
         @cheap = 0
       end
 
-      # The first event in a second begins a round, before it is counted.
+      # Begins a round with the first event of a second. The caller counts the event afterwards.
       #
       # @param second [Integer]
       # @return [void]
@@ -66,15 +66,17 @@ module Tiercel
         alone { second == @second ? add_up : round(second, PATIENCE) }
       end
 
-      # A round at once.
+      # Runs a round now.
       #
       # @param second [Integer]
       # @return [void]
       def finish(second) = alone { round(second, LAST_PATIENCE, ends: true) }
 
+      # Adds a miss or a block to the pending ones.
+      #
       # @param key [String]
-      # @param misses [Integer] 1; 0 if it was counted
-      # @param seconds [Float] that the block took
+      # @param misses [Integer] 1 for a miss; 0 for the block of a miss that was already counted
+      # @param seconds [Float] the duration of the block
       # @return [void]
       def note(key, misses, seconds)
         weight = 1
@@ -85,8 +87,10 @@ module Tiercel
         @pending << [key, misses * weight, seconds * weight, seconds]
       end
 
+      # Adds a sampled hit to the pending events.
+      #
       # @param key [String]
-      # @param hits [Integer] for which it stands
+      # @param hits [Integer] the number of hits that the sample stands for
       # @return [void]
       def note_hits(key, hits) = @pending << [key, 0, 0.0, 0.0, hits]
 
@@ -106,7 +110,7 @@ module Tiercel
 
       private
 
-      # One thread does it at a time; the others go on.
+      # Runs the block unless another thread is running one.
       def alone
         return unless @lock.try_lock
         begin
@@ -116,7 +120,7 @@ module Tiercel
         end
       end
 
-      # Where another process has the file's lock, all of it waits for the next round.
+      # If another process holds the file's lock, the counts stay pending until the next round.
       def round(second, patience, ends: false)
         @cheap = 0 if second != @second
         @second = second

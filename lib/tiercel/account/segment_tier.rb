@@ -4,40 +4,43 @@ require_relative "figures"
 
 module Tiercel
   class Account
-    # A tier in shared memory, which counts by itself: its figures stand beside those of the account. A segment that is
-    # put in the place of another one begins at zero; what was last seen of the old one is added to the account.
+    # A tier in shared memory, which counts its own reads and writes. The account adds the segment's present figures to
+    # its own. A segment that replaces another begins at zero, so the account keeps the last known figures of the old
+    # one.
     #
     # @private
     class SegmentTier
-      # Names of {Figures::TIER}, and of `Segment#counters`.
+      # The names in {Figures::TIER}, with the names in `Segment#counters`.
       COUNTED = { hits: :served, writes: :writes, deletes: :deletes, resets: :resets, lock_takeovers: :lock_takeovers,
                   **Figures::EVICTIONS[..-2].to_h { |name| [name, name] } }.freeze
-      # The same of those that a segment knows of each process.
+      # The same for the figures that a segment has of each process.
       COUNTED_HERE = { hits: :served_here, writes: :writes_here, deletes: :deletes_here }.freeze
-      # Words in the counters' page, for each tier: the segment's id, and what was last seen of each figure.
+      # The place in the counters' page of each tier's words: the segment's id, then its last known figures.
       SEEN_AT = 128
       SEEN_ROOM = 16
       private_constant :COUNTED, :COUNTED_HERE, :SEEN_AT, :SEEN_ROOM
 
-      # @return [Integer] of the tier
+      # @return [Integer] the tier's number
       attr_reader :number
 
       # @param backend [Backends::SegmentBackend]
-      # @param number [Integer] of the tier
+      # @param number [Integer] the tier's number
       def initialize(backend, number)
         @segment = backend.segment
         @number = number
         @seen_at = SEEN_AT + (number * SEEN_ROOM)
       end
 
-      # @param figures [Array<Integer>] to which the segment's are added
+      # Adds the segment's present figures.
+      #
+      # @param figures [Array<Integer>]
       # @return [void]
       def add_to(figures)
         counters = counted or return
         COUNTED.each { |name, of_segment| figures[Figures.of_tier(@number, name)] += counters[of_segment] }
       end
 
-      # The same of this process alone.
+      # Adds the figures of this process alone.
       def add_own_to(figures)
         counters = counted or return
         COUNTED_HERE.each do |name, of_segment|
@@ -45,10 +48,10 @@ module Tiercel
         end
       end
 
-      # Called now and then, under the account's lock.
+      # Stores the segment's present figures in the account. The caller holds the account's lock.
       #
       # @param page [#load, #store] the account's counters
-      # @param figures_at [Integer] where the figures begin in it
+      # @param figures_at [Integer] the place of the first figure
       # @return [void]
       def keep_up(page, figures_at)
         counters = counted or return
@@ -63,7 +66,7 @@ module Tiercel
         page.store(@seen_at, id)
       end
 
-      # Called in a child, which gets a slot of its own in the segment.
+      # Called in a child. Nothing to do, because the child gets a process slot of its own in the segment.
       def forked; end
 
       private

@@ -2,8 +2,8 @@
 
 module Tiercel
   class Account
-    # The parts of keys that classes show, since at least 20 different keys share them. All processes of the account
-    # know the same ones: they are in its file. A part is no secret there that was not shared.
+    # The words that classes show: parts of keys that at least 20 different keys share. The account's file contains
+    # them, so all its processes show the same words. Other parts of keys never reach the file.
     #
     # @private
     class Words
@@ -11,14 +11,14 @@ module Tiercel
       SLOTS = 4_096
       WORD_BYTES = 32
       BYTES = 8 + (SLOTS * WORD_BYTES)
-      # Parts of which it is not known yet how many keys share them.
+      # The largest number of parts that too few keys have shared so far.
       CANDIDATES = 1_024
-      # A plain word, perhaps with a short number. No address, token, slug with a long number, nor digits alone.
+      # A plain word, perhaps with a short number. Addresses, tokens, long numbers and digits alone do not match.
       FORM = /\A[A-Za-z_][A-Za-z_-]{0,25}\d{0,4}\z/
       private_constant :FORM
 
       # @param medium [File, Medium]
-      # @param offset [Integer] in it
+      # @param offset [Integer] the words' place in the medium
       def initialize(medium, offset)
         @medium = medium
         @offset = offset
@@ -28,9 +28,9 @@ module Tiercel
         @candidates = {}
       end
 
-      # @param part [String] of a key
-      # @param position [Integer] which part it is
-      # @param key_hash [Integer] of the key
+      # @param part [String] a part of a key
+      # @param position [Integer] the number of the part
+      # @param key_hash [Integer] the key's hash
       # @return [Boolean] whether a class may show it
       def show?(part, position, key_hash)
         return false unless FORM.match?(part)
@@ -43,7 +43,7 @@ module Tiercel
         false
       end
 
-      # Gives the other processes what this one has learned, and takes what they have. The caller holds the lock.
+      # Writes the words that this process has learned, and reads those of other processes. The caller holds the lock.
       #
       # @return [void]
       def exchange
@@ -59,7 +59,7 @@ module Tiercel
         @read = count + fresh.size
       end
 
-      # Takes what the others have learned; without the lock.
+      # Reads the words that other processes have learned. Needs no lock.
       #
       # @return [void]
       def refresh
