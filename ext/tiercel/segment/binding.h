@@ -45,8 +45,8 @@ VALUE segment_allocate(VALUE class);
 tseg *segment_make_current(VALUE self);
 static inline tseg *segment_current(VALUE self)
 {
-    tseg *attached = tseg_handle_attached(segment_handle_of(self));
-    return RB_LIKELY(attached) ? attached : segment_make_current(self);
+    const tseg_handle *handle = segment_handle_of(self);
+    return RB_LIKELY(tseg_handle_is_current(handle)) ? handle->attached : segment_make_current(self);
 }
 /* Raises what the error stands for. */
 void segment_fail_with(VALUE self, const tseg_error *error);

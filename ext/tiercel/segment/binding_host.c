@@ -77,9 +77,8 @@ static tseg *current_segment(tseg_host *base)
 {
     segment_host *host = (segment_host *)base;
     tseg_handle *handle = segment_handle_of(host->self);
-    tseg *segment = tseg_handle_attached(handle);
+    tseg *segment = tseg_handle_is_current(handle) ? handle->attached : tseg_handle_current(handle, base);
 
-    if (!segment) segment = tseg_handle_current(handle, base);
     host->detached = !segment;
     return segment;
 }

@@ -39,14 +39,13 @@ typedef struct {
 /* Seconds of the monotonic clock. Their precision suffices to look at a path once a second. */
 static inline int64_t tseg_coarse_seconds(void) { return (int64_t)tseg_coarse_time().tv_sec; }
 
-/* The attachment if it is certainly current, else NULL: the common case of every call. */
-static inline tseg *tseg_handle_attached(const tseg_handle *handle)
+/* Whether the attachment is certainly current: the common case of every call. */
+static inline bool tseg_handle_is_current(const tseg_handle *handle)
 {
-    tseg *attached = handle->attached;
-    bool current = attached && !tseg_forked() && (!handle->path || tseg_coarse_seconds() == handle->checked_at) &&
-                   !tseg_is_retired(attached);
+    const tseg *attached = handle->attached;
 
-    return __builtin_expect(current, 1) ? attached : NULL;
+    return attached && !tseg_forked() && (!handle->path || tseg_coarse_seconds() == handle->checked_at) &&
+           !tseg_is_retired(attached);
 }
 /*
  * The segment to use now: registered again after a fork, and attached to the file that the path leads to. NULL: it
